@@ -41,12 +41,12 @@ open_bytes(const uint8_t *data, size_t size, char *path, size_t path_size)
 
 /* The whole query is one request: a head, and the body that it announces. */
 static inline void
-check_query(struct http_requests *requests, uint64_t sequence)
+check_query(struct load_requests *requests, uint64_t sequence)
 {
     static const struct sxe_http_limits widest = {UINT16_MAX, UINT16_MAX, CHECK_FIELDS_MAX};
     struct sxe_http_field fields[CHECK_FIELDS_MAX];
     struct sxe_http_parser parser;
-    struct http_query query;
+    struct load_query query;
     int length;
 
     expect(requests->next(requests, sequence, &query) == 0, "no query");

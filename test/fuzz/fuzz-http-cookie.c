@@ -23,12 +23,12 @@ expect(bool is_so, const char *what)
 }
 
 static size_t
-check_jar(const struct http_jar *jar, const char *path, int64_t now_s)
+check_jar(const struct load_jar *jar, const char *path, int64_t now_s)
 {
-    static char text[HTTP_JAR_TEXT_MAX];
-    size_t length = http_jar_write(jar, (struct sxe_span){path, strlen(path)}, now_s, text);
+    static char text[LOAD_JAR_TEXT_MAX];
+    size_t length = load_jar_write(jar, (struct sxe_span){path, strlen(path)}, now_s, text);
 
-    expect(jar->number <= HTTP_JAR_COOKIES && jar->used <= HTTP_JAR_BYTES, "the jar is too full");
+    expect(jar->number <= LOAD_JAR_COOKIES && jar->used <= LOAD_JAR_BYTES, "the jar is too full");
     expect(length <= sizeof(text), "too much is sent");
     expect(length == 0 || memchr(text, '=', length) != NULL, "a cookie has no =");
     expect(memchr(text, '\n', length) == NULL, "a line ends inside");
@@ -38,24 +38,24 @@ check_jar(const struct http_jar *jar, const char *path, int64_t now_s)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct http_jar_origin origin = {{"www.example.com", 15}, {"/x/y?z", 6}};
+    const struct load_jar_origin origin = {{"www.example.com", 15}, {"/x/y?z", 6}};
     const char *at = (const char *)data, *end = at + size;
-    static struct http_jar jar;
+    static struct load_jar jar;
     int64_t seconds;
 
-    http_jar_clear(&jar);
+    load_jar_clear(&jar);
     while (at < end) {
         const char *line = memchr(at, '\n', (size_t)(end - at));
         size_t length = (size_t)((line == NULL ? end : line) - at);
         unsigned number;
 
-        http_jar_take(&jar, &origin, at, length, 784111770);
+        load_jar_take(&jar, &origin, at, length, 784111770);
         number = jar.number;
-        http_jar_take(&jar, &origin, at, length, 784111770);
+        load_jar_take(&jar, &origin, at, length, 784111770);
         expect(jar.number == number, "a cookie is there twice");
         (void)check_jar(&jar, "/x/y", 784111770);
         (void)check_jar(&jar, "/", INT64_MAX - 1);
-        if (http_cookie_date((struct sxe_span){at, length}, &seconds))
+        if (load_cookie_date((struct sxe_span){at, length}, &seconds))
             expect(seconds > -12000000000 && seconds < 260000000000, "a date is in no year");
         at += length + (line != NULL);
     }

@@ -11,9 +11,9 @@ enum { SIZE_MAX_TRIED = 65536 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
-check_replay(struct http_requests *requests)
+check_replay(struct load_requests *requests)
 {
-    struct http_query query;
+    struct load_query query;
 
     expect(requests->number > 0, "an empty log");
     expect(requests->begin(requests, 0, 1, 1) == 0, "it does not begin");
@@ -29,10 +29,10 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const fields[] = {"X-Id: {UUID}"};
-    const struct http_template_options options = {.fields = fields, .fields_number = 1};
+    const struct load_template_options options = {.fields = fields, .fields_number = 1};
     char said[1024] = "";
     char path[64];
-    struct http_requests *requests;
+    struct load_requests *requests;
     FILE *err;
     int fd;
 
@@ -40,12 +40,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     fd = open_bytes(data, size, path, sizeof(path));
     err = fmemopen(said, sizeof(said), "w");
-    requests = http_replay_new(path, 0.5 + (double)(size % 3), "h:1", &options, err);
+    requests = load_replay_new(path, 0.5 + (double)(size % 3), "h:1", &options, err);
     fclose(err);
     expect(requests != NULL || said[0] != '\0', "refused without a reason");
     if (requests != NULL)
         check_replay(requests);
-    http_replay_free(requests);
+    load_replay_free(requests);
     close(fd);
     return 0;
 }

@@ -11,14 +11,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
-check_rows(const struct http_rows *rows)
+check_rows(const struct load_rows *rows)
 {
     volatile unsigned char sum = 0;
 
     expect(rows->number > 0 && rows->columns > 0, "there are no rows");
     for (uint64_t row = 0; row < rows->number; row++)
         for (unsigned column = 0; column < rows->columns; column++) {
-            struct sxe_span cell = http_rows_cell(rows, row, column);
+            struct sxe_span cell = load_rows_cell(rows, row, column);
 
             expect(cell.length <= rows->longest[column], "a value is longer than the longest");
             for (size_t i = 0; i < cell.length; i++)
@@ -29,13 +29,13 @@ check_rows(const struct http_rows *rows)
 static void
 check_file(const char *path)
 {
-    char why[HTTP_ROWS_WHY] = "";
-    struct http_rows *rows = http_rows_read(path, why);
+    char why[LOAD_ROWS_WHY] = "";
+    struct load_rows *rows = load_rows_read(path, why);
 
     if (rows != NULL)
         check_rows(rows);
     expect(rows != NULL || *why != '\0', "refused without a reason");
-    http_rows_free(rows);
+    load_rows_free(rows);
 }
 
 int

@@ -24,7 +24,7 @@ expect(bool is_so, const char *what)
 }
 
 static const json_t *
-follow(const json_t *value, const struct http_json_path *path)
+follow(const json_t *value, const struct load_json_path *path)
 {
     char name[100];
 
@@ -50,24 +50,24 @@ static void
 check_json(const char *text, size_t length, const char *body, size_t size)
 {
     static char room[65536];
-    struct http_json_value found = {room, sizeof(room), 0};
-    struct http_json_path path;
-    enum http_json_found result;
+    struct load_json_value found = {room, sizeof(room), 0};
+    struct load_json_path path;
+    enum load_json_found result;
     const json_t *expected;
     json_t *root;
 
-    if (http_json_path_compile(&path, text, length) != NULL)
+    if (load_json_path_compile(&path, text, length) != NULL)
         return;
-    result = http_json_find(&path, body, size, &found);
+    result = load_json_find(&path, body, size, &found);
     root = json_loadb(body, size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-    if (root == NULL || !is_plain(text, length) || result == HTTP_JSON_BROKEN) {
+    if (root == NULL || !is_plain(text, length) || result == LOAD_JSON_BROKEN) {
         json_decref(root);
         return;
     }
     expected = follow(root, &path);
-    expect((expected == NULL) == (result == HTTP_JSON_MISSING), "one finds it and one does not");
-    expect(json_is_null(expected) == (result == HTTP_JSON_NULL), "null is another");
-    if (result == HTTP_JSON_FOUND && json_is_string(expected))
+    expect((expected == NULL) == (result == LOAD_JSON_MISSING), "one finds it and one does not");
+    expect(json_is_null(expected) == (result == LOAD_JSON_NULL), "null is another");
+    if (result == LOAD_JSON_FOUND && json_is_string(expected))
         expect(found.length == json_string_length(expected) &&
                    memcmp(room, json_string_value(expected), found.length) == 0,
                "the text is another");
@@ -77,11 +77,11 @@ check_json(const char *text, size_t length, const char *body, size_t size)
 static void
 check_pattern(const char *text, size_t length, const char *body, size_t size)
 {
-    struct http_pattern pattern;
+    struct load_pattern pattern;
     struct sxe_span found;
 
-    if (http_pattern_compile(&pattern, text, length) != NULL ||
-        !http_pattern_find(&pattern, body, size, &found))
+    if (load_pattern_compile(&pattern, text, length) != NULL ||
+        !load_pattern_find(&pattern, body, size, &found))
         return;
     expect(found.base >= body && found.base + found.length <= body + size, "it is outside");
 }

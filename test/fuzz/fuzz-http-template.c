@@ -12,7 +12,7 @@ enum { SIZE_MAX_TRIED = 8192, QUERIES = 20 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
-check_all(struct http_requests *requests)
+check_all(struct load_requests *requests)
 {
     expect(requests->begin(requests, 1, 2, 3) == 0, "it does not begin");
     for (uint64_t i = 0; i < QUERIES; i++)
@@ -22,17 +22,17 @@ check_all(struct http_requests *requests)
 static void
 check_file(const uint8_t *data, size_t size)
 {
-    const struct http_template_options options = {0};
-    struct http_requests *requests = http_templates_new(&options);
+    const struct load_template_options options = {0};
+    struct load_requests *requests = load_templates_new(&options);
     char path[64];
     int fd = open_bytes(data, size, path, sizeof(path));
-    const char *wrong = http_templates_add_file(requests, path, "h:1");
+    const char *wrong = load_templates_add_file(requests, path, "h:1");
 
     expect(wrong == NULL || *wrong != '\0', "refused without a reason");
     if (wrong == NULL)
         check_all(requests);
     close(fd);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 
 /* The text cut in three, at its first two line ends. */
@@ -42,22 +42,22 @@ check_parts(char *text, size_t size, bool is_http_1_0)
     char *field = memchr(text, '\n', size);
     char *body = field == NULL ? NULL : memchr(field + 1, '\n', size - (size_t)(field + 1 - text));
     const char *const fields[] = {field == NULL ? "X: y" : field + 1};
-    const struct http_template_options options = {
+    const struct load_template_options options = {
         .method = body == NULL ? "GET" : "POST",
         .fields = fields,
         .fields_number = 1,
         .body = body == NULL ? NULL : body + 1,
         .body_length = body == NULL ? 0 : size - (size_t)(body + 1 - text),
         .is_http_1_0 = is_http_1_0};
-    struct http_requests *requests = http_templates_new(&options);
+    struct load_requests *requests = load_templates_new(&options);
 
     if (field != NULL)
         *field = '\0';
     if (body != NULL)
         *body = '\0';
-    if (http_templates_add(requests, "h:1", text, "name") == NULL)
+    if (load_templates_add(requests, "h:1", text, "name") == NULL)
         check_all(requests);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 
 int

@@ -6,83 +6,83 @@
  *
  * Shape: the groups of --help. Times are nanoseconds, rates are a second.
  */
-#ifndef HTTP_PLAN_H
-#define HTTP_PLAN_H
+#ifndef LOAD_PLAN_H
+#define LOAD_PLAN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HTTP_DEPTH_MAX   1024
-#define HTTP_WORKERS_MAX 256
-#define HTTP_TEXT_MAX    256
-#define HTTP_SHARDS_MAX  256
+#define LOAD_DEPTH_MAX   1024
+#define LOAD_WORKERS_MAX 256
+#define LOAD_TEXT_MAX    256
+#define LOAD_SHARDS_MAX  256
 
-#define HTTP_THRESHOLDS_MAX 15
+#define LOAD_THRESHOLDS_MAX 15
 
-#define HTTP_STAGES_MAX 32
-#define HTTP_HOSTS_MAX  16
+#define LOAD_STAGES_MAX 32
+#define LOAD_HOSTS_MAX  16
 
 /* Of the probe: its rate times a server's latency is how many it needs, so 16 are enough for
  * 100 a second of 160 ms each. */
-#define HTTP_PROBE_SOCKETS 16
+#define LOAD_PROBE_SOCKETS 16
 
 /* Who decides when the next query is sent (Schroeder, Wierman, Harchol-Balter, NSDI 2006). */
-enum http_model {
-    HTTP_CLOSED,      /* each socket sends the next one when it has the reply: a slow server gets
+enum load_model {
+    LOAD_CLOSED,      /* each socket sends the next one when it has the reply: a slow server gets
                          fewer */
-    HTTP_PARTLY_OPEN, /* they arrive at a rate; one that finds no free socket waits for one, and its
+    LOAD_PARTLY_OPEN, /* they arrive at a rate; one that finds no free socket waits for one, and its
                          response time counts from when it arrived */
-    HTTP_OPEN /* they arrive at a rate and wait for nothing; one that finds no free socket is
+    LOAD_OPEN /* they arrive at a rate and wait for nothing; one that finds no free socket is
                          skipped, and counted */
 };
 
-enum http_arrivals { HTTP_POISSON, HTTP_FIXED };
+enum load_arrivals { LOAD_POISSON, LOAD_FIXED };
 
-enum http_stop {
-    HTTP_STOP_PER_SOCKET, /* -n: each socket has had its queries (2010) */
-    HTTP_STOP_TOTAL,      /* --requests: so many were offered, over all sockets */
-    HTTP_STOP_TIME,       /* -d: nothing is offered after duration_ns */
-    HTTP_STOP_REPLAY      /* the log that is replayed has ended */
+enum load_stop {
+    LOAD_STOP_PER_SOCKET, /* -n: each socket has had its queries (2010) */
+    LOAD_STOP_TOTAL,      /* --requests: so many were offered, over all sockets */
+    LOAD_STOP_TIME,       /* -d: nothing is offered after duration_ns */
+    LOAD_STOP_REPLAY      /* the log that is replayed has ended */
 };
 
 /* Of a load whose rate follows a line. The first begins at 0/s, each other one where the one before
  * it ended. */
-struct http_stage {
+struct load_stage {
     uint64_t end_ns; /* after the beginning; that of the one before it: a step */
     double rate;     /* a second over all workers, at its end */
 };
 
 /* One of several servers that a run loads. */
-struct http_host {
+struct load_host {
     char ip[64];
     uint16_t port;
     char path[108];      /* of a unix socket; "" otherwise */
     char authority[272]; /* as below */
 };
 
-struct http_requests; /* requests.h */
-struct http_expect;   /* expect.h */
-struct http_sources;  /* source.h */
+struct load_requests; /* requests.h */
+struct load_expect;   /* expect.h */
+struct load_sources;  /* source.h */
 
-struct http_plan {
+struct load_plan {
     /* Where to: one server. */
     char ip[64];           /* connect to; IPv4 or IPv6 text, perhaps with %zone */
     uint16_t port;         /* 1 to 65535 */
     const char *unix_path; /* to this instead, at most 107 bytes, "@name" is abstract; NULL */
     char what
-        [HTTP_TEXT_MAX];   /* "GET http://127.0.0.1:8000/", what the first line of a report says */
+        [LOAD_TEXT_MAX];   /* "GET http://127.0.0.1:8000/", what the first line of a report says */
     char authority[272];   /* "127.0.0.1:8000": the Host field of the first request */
     unsigned hosts_number; /* 0: that one; otherwise it is the first of these, and workers, whose
                               number is a multiple of theirs, serve one each in turn */
-    struct http_host hosts[HTTP_HOSTS_MAX];
-    const struct http_sources
+    struct load_host hosts[LOAD_HOSTS_MAX];
+    const struct load_sources
         *sources;   /* local addresses to connect from; NULL: the system's choice */
     unsigned proxy; /* PROXY header at the front of each connection: 0 none, 1, 2 */
 
     /* How much */
     uint32_t sockets; /* over all workers */
     unsigned workers; /* processes */
-    enum http_stop stop;
+    enum load_stop stop;
     uint64_t queries;      /* a socket: STOP_PER_SOCKET */
     uint64_t requests_max; /* in total: STOP_TOTAL */
     uint64_t duration_ns;  /* STOP_TIME */
@@ -92,13 +92,13 @@ struct http_plan {
     uint64_t start_at_ns;  /* since 1970: the first trial begins then; 0: at once */
 
     /* When */
-    enum http_model model;
-    enum http_arrivals arrivals;
+    enum load_model model;
+    enum load_arrivals arrivals;
     double rate;     /* queries a second over all workers, at the beginning */
     double rate_end; /* and at the end of duration_ns: a ramp; the same as rate otherwise */
     unsigned
         stages_number; /* 0: rate and rate_end are all; otherwise those are the first and last */
-    struct http_stage stages[HTTP_STAGES_MAX];
+    struct load_stage stages[LOAD_STAGES_MAX];
     double replay_speed;  /* times the log's own speed; 0 unless STOP_REPLAY */
     uint64_t think_ns;    /* between a reply and the socket's next query */
     uint64_t deadline_ns; /* one that waited longer for a socket is shed; 0: never */
@@ -113,21 +113,21 @@ struct http_plan {
     /* Of this load, which all other fields are about, other processes make other parts. */
     unsigned shards;                 /* 0: this one makes all of it */
     unsigned shard;                  /* from 0: the part that this process makes */
-    bool has_shard[HTTP_SHARDS_MAX]; /* [shards] those that this run, or this sum of runs, has */
+    bool has_shard[LOAD_SHARDS_MAX]; /* [shards] those that this run, or this sum of runs, has */
 
     /* What */
-    struct http_requests *requests;
-    const struct http_expect *expect; /* never NULL: by default any 2xx with all of its body */
+    struct load_requests *requests;
+    const struct load_expect *expect; /* never NULL: by default any 2xx with all of its body */
 
     /* Judging, by the parent only */
-    unsigned trials; /* at most HTTP_TRIALS_MAX; 1: a single run */
+    unsigned trials; /* at most LOAD_TRIALS_MAX; 1: a single run */
     double until_ci; /* stop when the interval is narrower than this part of the median; 0 */
-    unsigned until_ci_figure; /* enum http_figure: the interval of this one */
+    unsigned until_ci_figure; /* enum load_figure: the interval of this one */
     const char *server_cmd;   /* restarted for each trial; NULL */
     const char *baseline_cmd; /* another server, in turn with it, to compare with; NULL */
     double min_effect;        /* of a comparison: a smaller part of 1 is no difference */
     /* 'p99<20ms', as given and already checked; NULL ends them */
-    const char *thresholds[HTTP_THRESHOLDS_MAX + 1];
+    const char *thresholds[LOAD_THRESHOLDS_MAX + 1];
     const char *find;     /* the same: find the highest rate that holds it; NULL */
     const char *baseline; /* a .json to compare with; NULL */
     bool aa;              /* run twice, interleaved: the machine's noise floor */
@@ -152,21 +152,21 @@ struct http_plan {
 
 /* What this process has of a whole, which the plan has. */
 static inline uint64_t
-http_plan_share(const struct http_plan *plan, uint64_t whole)
+load_plan_share(const struct load_plan *plan, uint64_t whole)
 {
     return plan->shards == 0 ? whole : whole / plan->shards + (plan->shard < whole % plan->shards);
 }
 
 /* What this process has of the rate of a whole. */
 static inline double
-http_plan_rate(const struct http_plan *plan)
+load_plan_rate(const struct load_plan *plan)
 {
     return plan->shards == 0 ? plan->rate : plan->rate / plan->shards;
 }
 
 /* Whether the rate is the same all the time. */
 static inline bool
-http_plan_is_level(const struct http_plan *plan)
+load_plan_is_level(const struct load_plan *plan)
 {
     return plan->stages_number == 0 && !(plan->rate < plan->rate_end) &&
            !(plan->rate > plan->rate_end);
@@ -174,14 +174,14 @@ http_plan_is_level(const struct http_plan *plan)
 
 /* When a stage begins. */
 static inline uint64_t
-http_plan_stage_ns(const struct http_plan *plan, unsigned stage)
+load_plan_stage_ns(const struct load_plan *plan, unsigned stage)
 {
     return stage == 0 ? 0 : plan->stages[stage - 1].end_ns;
 }
 
 /* In which stage that time is; stages_number: after the last one. */
 static inline unsigned
-http_plan_stage_at(const struct http_plan *plan, uint64_t ns)
+load_plan_stage_at(const struct load_plan *plan, uint64_t ns)
 {
     unsigned stage = 0;
 

@@ -30,7 +30,7 @@ three_digits(double value, const char *unit)
 }
 
 const char *
-http_time_text(uint64_t ns)
+load_time_text(uint64_t ns)
 {
     double us = (double)ns / 1e3;
 
@@ -40,9 +40,9 @@ http_time_text(uint64_t ns)
 }
 
 const char *
-http_bound_text(uint64_t ns, bool is_at_least)
+load_bound_text(uint64_t ns, bool is_at_least)
 {
-    const char *time = http_time_text(ns);
+    const char *time = load_time_text(ns);
     char *text;
 
     if (!is_at_least)
@@ -53,23 +53,23 @@ http_bound_text(uint64_t ns, bool is_at_least)
 }
 
 const char *
-http_percentile_text(const struct http_histogram *histogram, double fraction)
+load_percentile_text(const struct load_histogram *histogram, double fraction)
 {
-    uint64_t ns = http_histogram_quantile(histogram, fraction);
+    uint64_t ns = load_histogram_quantile(histogram, fraction);
 
-    return http_histogram_can_tell(histogram, fraction)
-               ? http_bound_text(ns, http_histogram_is_at_least(histogram, ns))
+    return load_histogram_can_tell(histogram, fraction)
+               ? load_bound_text(ns, load_histogram_is_at_least(histogram, ns))
                : "n/a";
 }
 
 const char *
-http_max_text(const struct http_histogram *histogram)
+load_max_text(const struct load_histogram *histogram)
 {
-    return http_bound_text(histogram->max_ns, histogram->censored > 0);
+    return load_bound_text(histogram->max_ns, histogram->censored > 0);
 }
 
 const char *
-http_number_text(double number)
+load_number_text(double number)
 {
     char *text;
 
@@ -85,7 +85,7 @@ http_number_text(double number)
 }
 
 const char *
-http_duration_text(uint64_t ns)
+load_duration_text(uint64_t ns)
 {
     char *text = next_text();
 
@@ -99,10 +99,10 @@ http_duration_text(uint64_t ns)
 }
 
 void
-http_sparkline(char *text, size_t size, const double *values, unsigned number)
+load_sparkline(char *text, size_t size, const double *values, unsigned number)
 {
     /* What is not 0 is never drawn as nothing. */
-    static const char blocks[][HTTP_SPARK_BYTES + 1] = {"\u2581", "\u2582", "\u2583", "\u2584",
+    static const char blocks[][LOAD_SPARK_BYTES + 1] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                                         "\u2585", "\u2586", "\u2587", "\u2588"};
     double highest = 0;
     size_t used = 0;
@@ -124,7 +124,7 @@ begins_character(char byte)
 }
 
 unsigned
-http_columns(const char *text)
+load_columns(const char *text)
 {
     unsigned columns = 0;
 
@@ -134,7 +134,7 @@ http_columns(const char *text)
 }
 
 void
-http_clip(char *text, unsigned columns)
+load_clip(char *text, unsigned columns)
 {
     unsigned seen = 0;
     char *dots = text;
@@ -147,7 +147,7 @@ http_clip(char *text, unsigned columns)
 }
 
 unsigned
-http_terminal_columns(FILE *file)
+load_terminal_columns(FILE *file)
 {
     struct winsize size = {0};
 
@@ -155,7 +155,7 @@ http_terminal_columns(FILE *file)
 }
 
 bool
-http_can_move_cursor(void)
+load_can_move_cursor(void)
 {
     const char *terminal = getenv("TERM");
 
@@ -163,15 +163,15 @@ http_can_move_cursor(void)
 }
 
 bool
-http_wants_colour(void)
+load_wants_colour(void)
 {
     const char *no_colour = getenv("NO_COLOR");
 
-    return http_can_move_cursor() && (no_colour == NULL || *no_colour == '\0');
+    return load_can_move_cursor() && (no_colour == NULL || *no_colour == '\0');
 }
 
 uint64_t
-http_text_hash(const char *text, size_t length)
+load_text_hash(const char *text, size_t length)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
 

@@ -18,7 +18,7 @@ read_all(int fd, size_t *length)
 
     for (*length = 0; bytes != NULL; *length += (size_t)number) {
         errno = EFBIG;
-        if (*length > HTTP_WHOLE_FILE_MAX)
+        if (*length > LOAD_WHOLE_FILE_MAX)
             break;
         if (*length + 1 == room) {
             char *larger = realloc(bytes, room *= 2);
@@ -40,7 +40,7 @@ read_all(int fd, size_t *length)
 }
 
 char *
-http_whole_file(const char *path, size_t *length)
+load_whole_file(const char *path, size_t *length)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     char *bytes;

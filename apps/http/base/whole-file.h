@@ -3,15 +3,15 @@
  * What: all bytes of a file. Place: bodies, request files, scripts, and what a body is
  * compared with.
  */
-#ifndef HTTP_WHOLE_FILE_H
-#define HTTP_WHOLE_FILE_H
+#ifndef LOAD_WHOLE_FILE_H
+#define LOAD_WHOLE_FILE_H
 
 #include <stddef.h>
 
-#define HTTP_WHOLE_FILE_MAX (64 << 20)
+#define LOAD_WHOLE_FILE_MAX (64 << 20)
 
 /* Its bytes, and a NUL behind them that is not counted; the caller frees them. NULL with errno;
- * EFBIG: there are more than HTTP_WHOLE_FILE_MAX. */
-char *http_whole_file(const char *path, size_t *length);
+ * EFBIG: there are more than LOAD_WHOLE_FILE_MAX. */
+char *load_whole_file(const char *path, size_t *length);
 
 #endif

@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 const char *
-http_wrong(const char *format, ...)
+load_wrong(const char *format, ...)
 {
-    static _Thread_local char text[HTTP_WRONG_MAX];
+    static _Thread_local char text[LOAD_WRONG_MAX];
     va_list arguments;
 
     va_start(arguments, format);

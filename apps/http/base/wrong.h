@@ -3,16 +3,16 @@
  * What: a text that says what is wrong with something the user gave. Place: returned by what reads
  * URLs, requests, addresses and expectations. Control bytes that were quoted in it become "?".
  *
- * Limits: one text a thread, until the next call; what is longer than HTTP_WRONG_MAX is cut.
+ * Limits: one text a thread, until the next call; what is longer than LOAD_WRONG_MAX is cut.
  */
-#ifndef HTTP_WRONG_H
-#define HTTP_WRONG_H
+#ifndef LOAD_WRONG_H
+#define LOAD_WRONG_H
 
 #include "sxe-util.h"
 
-#define HTTP_WRONG_MAX 512
+#define LOAD_WRONG_MAX 512
 
 /* Never NULL. */
-const char *http_wrong(const char *format, ...) SXE_PRINTF(1, 2);
+const char *load_wrong(const char *format, ...) SXE_PRINTF(1, 2);
 
 #endif

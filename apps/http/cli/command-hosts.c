@@ -12,7 +12,7 @@
 
 /* The address that -i or --unix say is that of all URLs. */
 static bool
-is_one(const struct http_command *command)
+is_one(const struct load_command *command)
 {
     bool is_unix =
         command->plan.unix_path != NULL && command->plan.unix_path != command->typed.url.path;
@@ -21,13 +21,13 @@ is_one(const struct http_command *command)
 }
 
 static bool
-is_host(const struct http_host *host, const struct http_url *url)
+is_host(const struct load_host *host, const struct load_url *url)
 {
     return strcmp(host->authority, url->authority) == 0 && strcmp(host->path, url->path) == 0;
 }
 
 unsigned
-http_command_host_of(const struct http_plan *plan, const struct http_url *url)
+load_command_host_of(const struct load_plan *plan, const struct load_url *url)
 {
     unsigned host = 0;
 
@@ -38,36 +38,36 @@ http_command_host_of(const struct http_plan *plan, const struct http_url *url)
 
 /* The first has been looked up already. */
 static const char *
-add_host(struct http_plan *plan, const struct http_url *url)
+add_host(struct load_plan *plan, const struct load_url *url)
 {
-    struct http_host *host = &plan->hosts[plan->hosts_number];
+    struct load_host *host = &plan->hosts[plan->hosts_number];
 
-    if (http_command_host_of(plan, url) < plan->hosts_number)
+    if (load_command_host_of(plan, url) < plan->hosts_number)
         return NULL;
-    if (plan->hosts_number == HTTP_HOSTS_MAX)
+    if (plan->hosts_number == LOAD_HOSTS_MAX)
         return "there are more than 16 hosts";
-    *host = (struct http_host){.port = url->port};
+    *host = (struct load_host){.port = url->port};
     snprintf(host->authority, sizeof(host->authority), "%s", url->authority);
     snprintf(host->path, sizeof(host->path), "%s", url->path);
     plan->hosts_number++;
     if (plan->hosts_number == 1)
         memcpy(host->ip, plan->ip, sizeof(host->ip));
     else if (*host->path == '\0')
-        return http_url_resolve(url->host, url->port, host->ip, sizeof(host->ip));
+        return load_url_resolve(url->host, url->port, host->ip, sizeof(host->ip));
     return NULL;
 }
 
 static int
-check_sources(const struct http_command *command)
+check_sources(const struct load_command *command)
 {
-    const struct http_plan *plan = &command->plan;
+    const struct load_plan *plan = &command->plan;
 
     for (unsigned i = 0; i < plan->hosts_number && plan->sources != NULL; i++) {
-        const struct http_host *host = &plan->hosts[i];
+        const struct load_host *host = &plan->hosts[i];
         int family = strchr(host->ip, ':') != NULL ? AF_INET6 : AF_INET;
 
         if (*host->path != '\0' || family != command->sources.family)
-            return http_command_refuse("%s cannot be connected to from the addresses of --source, "
+            return load_command_refuse("%s cannot be connected to from the addresses of --source, "
                                        "which are of another family",
                                        *host->path != '\0' ? host->path : host->authority);
     }
@@ -76,41 +76,41 @@ check_sources(const struct http_command *command)
 
 /* Each worker serves one host. */
 static int
-share_workers(struct http_command *command)
+share_workers(struct load_command *command)
 {
-    struct http_plan *plan = &command->plan;
+    struct load_plan *plan = &command->plan;
     unsigned hosts = plan->hosts_number, shards = plan->shards > 0 ? plan->shards : 1;
 
     if (!command->typed.has_workers)
         plan->workers = hosts;
     if (plan->workers % hosts != 0)
-        return http_command_refuse("there are %u hosts and %u workers (-t); each worker serves one "
+        return load_command_refuse("there are %u hosts and %u workers (-t); each worker serves one "
                                    "host, so give a multiple of %u",
                                    hosts, plan->workers, hosts);
-    if (plan->workers > http_plan_share(plan, plan->sockets) ||
-        plan->workers * shards > HTTP_WORKERS_MAX)
-        return http_command_refuse(
+    if (plan->workers > load_plan_share(plan, plan->sockets) ||
+        plan->workers * shards > LOAD_WORKERS_MAX)
+        return load_command_refuse(
             "there are %u workers, one for each host, for %u connections (-c); "
             "each needs one, and %u may be in all shards together",
-            plan->workers, (unsigned)http_plan_share(plan, plan->sockets), HTTP_WORKERS_MAX);
+            plan->workers, (unsigned)load_plan_share(plan, plan->sockets), LOAD_WORKERS_MAX);
     return check_sources(command);
 }
 
 int
-http_command_hosts(struct http_command *command)
+load_command_hosts(struct load_command *command)
 {
-    struct http_plan *plan = &command->plan;
+    struct load_plan *plan = &command->plan;
     const char *alone;
 
     for (unsigned i = 0; i < command->typed.words_number && !is_one(command); i++) {
         const char *text = command->typed.words[i];
-        struct http_url url;
-        const char *problem = http_url_parse(&url, text);
+        struct load_url url;
+        const char *problem = load_url_parse(&url, text);
 
         if (problem == NULL)
             problem = add_host(plan, &url);
         if (problem != NULL)
-            return http_command_refuse("the URL is '%s': %s", text, problem);
+            return load_command_refuse("the URL is '%s': %s", text, problem);
     }
     if (plan->hosts_number < 2) {
         plan->hosts_number = 0;
@@ -121,7 +121,7 @@ http_command_hosts(struct http_command *command)
             : command->typed.probe != NULL ? "--probe, which would ask one of them alone"
                                            : NULL;
     if (alone != NULL)
-        return http_command_refuse("the URLs have %u hosts: they go without %s", plan->hosts_number,
+        return load_command_refuse("the URLs have %u hosts: they go without %s", plan->hosts_number,
                                    alone);
     return share_workers(command);
 }

@@ -3,8 +3,8 @@
  * What: the values that getopt_long returns for the options of sxe-http that have no letter.
  * Place: the files of the command line alone.
  */
-#ifndef HTTP_COMMAND_OPTIONS_H
-#define HTTP_COMMAND_OPTIONS_H
+#ifndef LOAD_COMMAND_OPTIONS_H
+#define LOAD_COMMAND_OPTIONS_H
 
 #include "command-line.h"
 

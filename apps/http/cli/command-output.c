@@ -5,7 +5,7 @@
 #include "command.h"
 
 int
-http_command_output(struct http_plan *plan, int val)
+load_command_output(struct load_plan *plan, int val)
 {
     const struct {
         int val;
@@ -24,7 +24,7 @@ http_command_output(struct http_plan *plan, int val)
 }
 
 bool
-http_command_is_for_report(int val)
+load_command_is_for_report(int val)
 {
     static const int vals[] = {COMMAND_LINE_WORD, THRESHOLD, BASELINE, JSON, CSV,
                                CANDLES,           HGRM,      HDR,      HTML, JUNIT,

@@ -38,12 +38,12 @@ larger(unsigned a, unsigned b)
 /* A text for people, cut where there is no more room. */
 SXE_PRINTF(2, 3)
 static void
-print_text(char text[HTTP_TEXT_MAX], const char *format, ...)
+print_text(char text[LOAD_TEXT_MAX], const char *format, ...)
 {
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(text, HTTP_TEXT_MAX, format, arguments);
+    vsnprintf(text, LOAD_TEXT_MAX, format, arguments);
     va_end(arguments);
 }
 
@@ -52,28 +52,28 @@ print_text(char text[HTTP_TEXT_MAX], const char *format, ...)
 /* What stands in the Host field: an IPv6 address in brackets, without its zone, which means nothing
  * to the peer (RFC 6874, 4). */
 static int
-set_address(struct http_command *command)
+set_address(struct load_command *command)
 {
-    struct http_plan *plan = &command->plan;
+    struct load_plan *plan = &command->plan;
     unsigned char address[sizeof(struct in6_addr)];
     char ip[INET6_ADDRSTRLEN];
     size_t length = strcspn(plan->ip, "%");
     const char *problem;
     bool is_ipv4 = inet_pton(AF_INET, plan->ip, address) == 1;
     unsigned sockets =
-        plan->probe_rate > 0 ? larger(plan->sockets, HTTP_PROBE_SOCKETS) : plan->sockets;
+        plan->probe_rate > 0 ? larger(plan->sockets, LOAD_PROBE_SOCKETS) : plan->sockets;
 
     snprintf(ip, sizeof(ip), "%.*s", (int)length, plan->ip);
     if (length >= sizeof(ip) || (!is_ipv4 && inet_pton(AF_INET6, ip, address) != 1))
-        return http_command_refuse("the ip (-i) is '%s'; it must be an IPv4 or IPv6 address",
+        return load_command_refuse("the ip (-i) is '%s'; it must be an IPv4 or IPv6 address",
                                    plan->ip);
     if (plan->sources != NULL && (command->sources.family == AF_INET) != is_ipv4)
-        return http_command_refuse(
+        return load_command_refuse(
             "the server's address is %s; --source must have IPv%c addresses, "
             "too",
             plan->ip, is_ipv4 ? '4' : '6');
-    if (plan->sources != NULL && (problem = http_sources_try(plan->sources, sockets)) != NULL)
-        return http_command_refuse("the source (--source) cannot be connected from: %s", problem);
+    if (plan->sources != NULL && (problem = load_sources_try(plan->sources, sockets)) != NULL)
+        return load_command_refuse("the source (--source) cannot be connected from: %s", problem);
     if (*plan->authority == '\0')
         snprintf(plan->authority, sizeof(plan->authority), is_ipv4 ? "%s:%u" : "[%s]:%u", ip,
                  plan->port);
@@ -83,14 +83,14 @@ set_address(struct http_command *command)
 static int
 refuse_url(const char *text, const char *problem)
 {
-    return http_command_refuse("the URL is '%s': %s", text, problem);
+    return load_command_refuse("the URL is '%s': %s", text, problem);
 }
 
 /* The first URL says where to connect to, as far as -i, -p and --unix do not. */
 static int
-take_first_url(struct http_command *command, const struct http_url *url, const char *text)
+take_first_url(struct load_command *command, const struct load_url *url, const char *text)
 {
-    struct http_plan *plan = &command->plan;
+    struct load_plan *plan = &command->plan;
     const char *problem = NULL;
 
     snprintf(plan->authority, sizeof(plan->authority), "%s", url->authority);
@@ -99,40 +99,40 @@ take_first_url(struct http_command *command, const struct http_url *url, const c
     if (plan->unix_path == NULL && *url->path != '\0')
         plan->unix_path = url->path;
     else if (plan->unix_path == NULL && !command->typed.has_ip)
-        problem = http_url_resolve(url->host, plan->port, plan->ip, sizeof(plan->ip));
+        problem = load_url_resolve(url->host, plan->port, plan->ip, sizeof(plan->ip));
     return problem == NULL ? COMMAND_LINE_GO_ON : refuse_url(text, problem);
 }
 
 /* The address comes before the requests, which need its authority. */
 static int
-set_url(struct http_command *command)
+set_url(struct load_command *command)
 {
-    struct http_url *url = &command->typed.url;
+    struct load_url *url = &command->typed.url;
     const char *text = command->typed.words[0];
     const char *problem;
 
     if (command->typed.words_number == 0)
         return COMMAND_LINE_GO_ON;
-    problem = http_url_parse(url, text);
+    problem = load_url_parse(url, text);
     return problem == NULL ? take_first_url(command, url, text) : refuse_url(text, problem);
 }
 
 static int
-set_where(struct http_command *command)
+set_where(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
-    struct http_plan *plan = &command->plan;
+    const struct load_typed *typed = &command->typed;
+    struct load_plan *plan = &command->plan;
 
     if (!typed->has_ip && *plan->ip == '\0')
         snprintf(plan->ip, sizeof(plan->ip), "127.0.0.1");
     if (plan->port == 0)
         plan->port = 8000;
     if (plan->unix_path != NULL && (typed->has_ip || typed->has_port || plan->sources != NULL))
-        return http_command_refuse("a unix socket has no address: --unix goes without -i, -p and "
+        return load_command_refuse("a unix socket has no address: --unix goes without -i, -p and "
                                    "--source");
     if (plan->unix_path != NULL &&
         (*plan->unix_path == '\0' || strlen(plan->unix_path) >= sizeof(typed->url.path)))
-        return http_command_refuse("the path of a unix socket (--unix) has from 1 to %zu bytes",
+        return load_command_refuse("the path of a unix socket (--unix) has from 1 to %zu bytes",
                                    sizeof(typed->url.path) - 1);
     if (plan->unix_path != NULL && *plan->authority == '\0')
         snprintf(plan->authority, sizeof(plan->authority), "localhost");
@@ -143,22 +143,22 @@ set_where(struct http_command *command)
 
 /* -b @FILE. */
 static const char *
-read_body(struct http_command *command, const char *path)
+read_body(struct load_command *command, const char *path)
 {
-    command->typed.body_bytes = http_whole_file(path, &command->request.body_length);
+    command->typed.body_bytes = load_whole_file(path, &command->request.body_length);
     command->request.body = command->typed.body_bytes;
     return command->request.body == NULL ? strerror(errno) : NULL;
 }
 
 static int
-set_request(struct http_command *command)
+set_request(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
+    const struct load_typed *typed = &command->typed;
     const char *problem = NULL;
 
     if (typed->method != NULL && *typed->method == '\0')
-        return http_command_refuse("the method (-m) is empty");
-    command->request = (struct http_template_options){
+        return load_command_refuse("the method (-m) is empty");
+    command->request = (struct load_template_options){
         .method = typed->method,
         .fields = typed->fields,
         .fields_number = typed->fields_number,
@@ -172,12 +172,12 @@ set_request(struct http_command *command)
         problem = read_body(command, typed->body + 1);
     if (problem == NULL)
         return COMMAND_LINE_GO_ON;
-    return http_command_refuse("the body (--body) is '%s': %s", typed->body, problem);
+    return load_command_refuse("the body (--body) is '%s': %s", typed->body, problem);
 }
 
 /* Where requests come from if not from URLs; NULL. */
 static const char *
-source_of(const struct http_typed *typed)
+source_of(const struct load_typed *typed)
 {
     if (typed->script != NULL)
         return typed->script;
@@ -187,55 +187,55 @@ source_of(const struct http_typed *typed)
 }
 
 static int
-check_source(struct http_command *command)
+check_source(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
+    const struct load_typed *typed = &command->typed;
     int number = (typed->script != NULL) + (typed->scenario != NULL) + (typed->replay != NULL) +
                  (typed->request_files_number > 0);
     bool is_whole = typed->replay != NULL || typed->request_files_number > 0;
 
     if (number > 1)
-        return http_command_refuse(
+        return load_command_refuse(
             "--script, --scenario, --replay and --request-file each say what "
             "the requests are: one of them is enough");
     if (number == 1 && typed->words_number > 1)
-        return http_command_refuse("there are several URLs, but the requests come from %s; one URL "
+        return load_command_refuse("there are several URLs, but the requests come from %s; one URL "
                                    "says where it is sent",
                                    source_of(typed));
     if (is_whole && (typed->method != NULL || typed->body != NULL))
-        return http_command_refuse("the requests of %s have methods and bodies of their own: it "
+        return load_command_refuse("the requests of %s have methods and bodies of their own: it "
                                    "goes without -m and -b",
                                    source_of(typed));
     if (typed->request_files_number > 0 && typed->fields_number > 0)
-        return http_command_refuse("the requests of %s are sent as they are: it goes without -H",
+        return load_command_refuse("the requests of %s are sent as they are: it goes without -H",
                                    source_of(typed));
     if (command->argc > 0 && typed->script == NULL && typed->scenario == NULL)
-        return http_command_refuse("'%s' stands behind --, where a script's arguments are, but "
+        return load_command_refuse("'%s' stands behind --, where a script's arguments are, but "
                                    "there is no script (-s)",
                                    command->argv[0]);
     return COMMAND_LINE_GO_ON;
 }
 
 static int
-add_request_files(struct http_command *command)
+add_request_files(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
+    const struct load_typed *typed = &command->typed;
 
     for (unsigned i = 0; i < typed->request_files_number; i++) {
-        const char *problem = http_templates_add_file(
+        const char *problem = load_templates_add_file(
             command->plan.requests, typed->request_files[i], command->plan.authority);
 
         if (problem != NULL)
-            return http_command_refuse("the request file %s", problem);
+            return load_command_refuse("the request file %s", problem);
     }
     return COMMAND_LINE_GO_ON;
 }
 
 static int
-add_url(struct http_command *command, const struct http_url *url, const char *text)
+add_url(struct load_command *command, const struct load_url *url, const char *text)
 {
-    const struct http_plan *plan = &command->plan;
-    char name[HTTP_TEXT_MAX];
+    const struct load_plan *plan = &command->plan;
+    char name[LOAD_TEXT_MAX];
     const char *problem;
 
     if (plan->hosts_number > 0)
@@ -243,29 +243,29 @@ add_url(struct http_command *command, const struct http_url *url, const char *te
                    *url->path != '\0' ? url->path : url->authority, url->target);
     else
         print_text(name, "%s %s", command->request.method, url->target);
-    http_templates_set_host(plan->requests, http_command_host_of(plan, url));
-    problem = http_templates_add(plan->requests, url->authority, url->target, name);
+    load_templates_set_host(plan->requests, load_command_host_of(plan, url));
+    problem = load_templates_add(plan->requests, url->authority, url->target, name);
     if (problem == NULL)
         return COMMAND_LINE_GO_ON;
-    return http_command_refuse("the request for '%s' cannot be made: %s", text, problem);
+    return load_command_refuse("the request for '%s' cannot be made: %s", text, problem);
 }
 
 /* URLs, or none: then it is "/", as in 2010. */
 static int
-add_urls(struct http_command *command)
+add_urls(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
+    const struct load_typed *typed = &command->typed;
     int result = COMMAND_LINE_GO_ON;
 
     if (typed->words_number == 0) {
-        struct http_url url = typed->url;
+        struct load_url url = typed->url;
 
         snprintf(url.authority, sizeof(url.authority), "%s", command->plan.authority);
         return add_url(command, &url, "/");
     }
     for (unsigned i = 0; i < typed->words_number && result == COMMAND_LINE_GO_ON; i++) {
-        struct http_url url;
-        const char *problem = http_url_parse(&url, typed->words[i]);
+        struct load_url url;
+        const char *problem = load_url_parse(&url, typed->words[i]);
 
         result = problem == NULL ? add_url(command, &url, typed->words[i])
                                  : refuse_url(typed->words[i], problem);
@@ -273,12 +273,12 @@ add_urls(struct http_command *command)
     return result;
 }
 
-static struct http_requests *
-load_script(struct http_command *command)
+static struct load_requests *
+make_script(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
-    const struct http_plan *plan = &command->plan;
-    const struct http_script_options options = {
+    const struct load_typed *typed = &command->typed;
+    const struct load_plan *plan = &command->plan;
+    const struct load_script_options options = {
         .path = source_of(typed),
         .is_scenario = typed->scenario != NULL,
         .argc = command->argc,
@@ -289,17 +289,17 @@ load_script(struct http_command *command)
         .authority = plan->authority,
         .request = &command->request,
         .workers = plan->workers,
-        .is_stdout_data = http_output_uses_stdout(plan),
+        .is_stdout_data = load_output_uses_stdout(plan),
     };
 
-    command->script = http_script_new(&options, stderr);
+    command->script = load_script_new(&options, stderr);
     return command->script;
 }
 
-static struct http_requests *
-load_templates(const struct http_command *command)
+static struct load_requests *
+make_templates(const struct load_command *command)
 {
-    struct http_requests *requests = http_templates_new(&command->request);
+    struct load_requests *requests = load_templates_new(&command->request);
 
     if (requests == NULL)
         fprintf(stderr, "sxe-http: %s\n", OUT_OF_MEMORY);
@@ -307,22 +307,22 @@ load_templates(const struct http_command *command)
 }
 
 static int
-make_requests(struct http_command *command)
+make_requests(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
-    struct http_plan *plan = &command->plan;
+    const struct load_typed *typed = &command->typed;
+    struct load_plan *plan = &command->plan;
 
     if (typed->replay != NULL)
-        plan->requests = http_replay_new(typed->replay, typed->speed, plan->authority,
+        plan->requests = load_replay_new(typed->replay, typed->speed, plan->authority,
                                          &command->request, stderr);
     else if (typed->script != NULL || typed->scenario != NULL)
-        plan->requests = load_script(command);
+        plan->requests = make_script(command);
     else
-        plan->requests = load_templates(command);
+        plan->requests = make_templates(command);
     if (plan->requests == NULL)
         return COMMAND_LINE_WRONG;
     if (plan->requests->ended != NULL && plan->depth > 1)
-        return http_command_refuse("%s has steps, and a user sends one when the reply to the one "
+        return load_command_refuse("%s has steps, and a user sends one when the reply to the one "
                                    "before is there: it goes without --pipeline",
                                    source_of(typed));
     if (typed->request_files_number > 0)
@@ -332,10 +332,10 @@ make_requests(struct http_command *command)
 
 /* What the first line of a report says. */
 static int
-name_it(struct http_command *command)
+name_it(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
-    struct http_plan *plan = &command->plan;
+    const struct load_typed *typed = &command->typed;
+    struct load_plan *plan = &command->plan;
 
     if (source_of(typed) != NULL)
         print_text(plan->what, "%s to http://%s", source_of(typed), plan->authority);
@@ -355,40 +355,40 @@ name_it(struct http_command *command)
 /* ---- How much and when ---- */
 
 static int
-set_rate(struct http_command *command)
+set_rate(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
-    struct http_plan *plan = &command->plan;
+    const struct load_typed *typed = &command->typed;
+    struct load_plan *plan = &command->plan;
     const char *behind = typed->rate;
-    bool is_good = http_command_rate(typed->rate, &plan->rate, &behind) == 0;
+    bool is_good = load_command_rate(typed->rate, &plan->rate, &behind) == 0;
 
     plan->rate_end = plan->rate;
     if (is_good && *behind == ':')
-        is_good = http_command_rate(behind + 1, &plan->rate_end, &behind) == 0;
+        is_good = load_command_rate(behind + 1, &plan->rate_end, &behind) == 0;
     if (!is_good || *behind != '\0' || plan->rate + plan->rate_end <= 0)
-        return http_command_refuse("the rate (-R) is '%s'; it must be requests a second, above 0 "
+        return load_command_refuse("the rate (-R) is '%s'; it must be requests a second, above 0 "
                                    "and up to 1G, such as 500, 10k or 1k:50k; one end of a ramp "
                                    "may be 0",
                                    typed->rate);
-    if (plan->rate != plan->rate_end && plan->stop != HTTP_STOP_TIME)
-        return http_command_refuse("the rate (-R) is '%s', a ramp, which needs a duration (-d)",
+    if (plan->rate != plan->rate_end && plan->stop != LOAD_STOP_TIME)
+        return load_command_refuse("the rate (-R) is '%s', a ramp, which needs a duration (-d)",
                                    typed->rate);
-    plan->model = typed->is_open ? HTTP_OPEN : HTTP_PARTLY_OPEN;
+    plan->model = typed->is_open ? LOAD_OPEN : LOAD_PARTLY_OPEN;
     return COMMAND_LINE_GO_ON;
 }
 
 static int
-set_probe(struct http_command *command)
+set_probe(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
-    struct http_plan *plan = &command->plan;
+    const struct load_typed *typed = &command->typed;
+    struct load_plan *plan = &command->plan;
     const char *behind = typed->probe;
 
     if (typed->probe == NULL)
         return COMMAND_LINE_GO_ON;
-    if (http_command_rate(typed->probe, &plan->probe_rate, &behind) < 0 || *behind != '\0' ||
+    if (load_command_rate(typed->probe, &plan->probe_rate, &behind) < 0 || *behind != '\0' ||
         plan->probe_rate <= 0)
-        return http_command_refuse("the probe's rate (--probe) is '%s'; it must be requests a "
+        return load_command_refuse("the probe's rate (--probe) is '%s'; it must be requests a "
                                    "second, above 0 and up to 1G, such as 100",
                                    typed->probe);
     /* All shards together have one. */
@@ -398,63 +398,63 @@ set_probe(struct http_command *command)
 }
 
 static void
-set_trials(struct http_plan *plan)
+set_trials(struct load_plan *plan)
 {
     if (plan->until_ci > 0)
         plan->trials = larger(plan->trials, UNTIL_CI_MOST);
     else if (plan->baseline_cmd != NULL)
-        plan->trials = 2 * (plan->trials > 1 ? larger(plan->trials, HTTP_TRIALS_MIN) : SIDE_TRIALS);
+        plan->trials = 2 * (plan->trials > 1 ? larger(plan->trials, LOAD_TRIALS_MIN) : SIDE_TRIALS);
     else if (plan->aa)
-        plan->trials = 2 * larger(plan->trials, HTTP_TRIALS_MIN);
-    if (plan->trials > HTTP_TRIALS_MAX)
-        plan->trials = HTTP_TRIALS_MAX;
+        plan->trials = 2 * larger(plan->trials, LOAD_TRIALS_MIN);
+    if (plan->trials > LOAD_TRIALS_MAX)
+        plan->trials = LOAD_TRIALS_MAX;
 }
 
 static int
-set_how_much(struct http_command *command)
+set_how_much(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
-    struct http_plan *plan = &command->plan;
+    const struct load_typed *typed = &command->typed;
+    struct load_plan *plan = &command->plan;
     bool has_url = typed->words_number > 0;
 
     if (has_url && !typed->has_sockets)
         plan->sockets = URL_SOCKETS;
     if (typed->stop_option == NULL && typed->replay != NULL)
-        plan->stop = HTTP_STOP_REPLAY;
+        plan->stop = LOAD_STOP_REPLAY;
     else if (typed->stop_option == NULL && (has_url || typed->rate != NULL || plan->find != NULL)) {
-        plan->stop = HTTP_STOP_TIME;
+        plan->stop = LOAD_STOP_TIME;
         plan->duration_ns = (plan->find != NULL ? FIND_SECONDS : URL_SECONDS) * SXE_NS_PER_SECOND;
     }
-    if (plan->find != NULL && plan->stop != HTTP_STOP_TIME)
-        return http_command_refuse("--find takes its time: it goes without %s", typed->stop_option);
+    if (plan->find != NULL && plan->stop != LOAD_STOP_TIME)
+        return load_command_refuse("--find takes its time: it goes without %s", typed->stop_option);
     if (typed->replay != NULL)
         plan->replay_speed = typed->speed;
     if (typed->replay != NULL || plan->find != NULL)
-        plan->model = typed->is_open ? HTTP_OPEN : HTTP_PARTLY_OPEN;
-    if (has_url && plan->stop == HTTP_STOP_PER_SOCKET && plan->queries * plan->sockets > MANY)
+        plan->model = typed->is_open ? LOAD_OPEN : LOAD_PARTLY_OPEN;
+    if (has_url && plan->stop == LOAD_STOP_PER_SOCKET && plan->queries * plan->sockets > MANY)
         fprintf(stderr,
                 "sxe-http: -n is for each connection: %llu requests in all; use --requests for a "
                 "total\n",
                 (unsigned long long)(plan->queries * plan->sockets));
-    if (plan->drain_ns == HTTP_DRAIN_TIMEOUT)
+    if (plan->drain_ns == LOAD_DRAIN_TIMEOUT)
         plan->drain_ns = plan->timeout_ns;
     set_trials(plan);
     if (typed->stages != NULL)
-        return http_command_stages(command);
+        return load_command_stages(command);
     return typed->rate == NULL ? COMMAND_LINE_GO_ON : set_rate(command);
 }
 
 /* Bounded, for some servers are never warm, and some queries never many enough. */
 static int
-set_warmup(struct http_command *command)
+set_warmup(struct load_command *command)
 {
-    struct http_plan *plan = &command->plan;
+    struct load_plan *plan = &command->plan;
 
     if (!plan->is_warmup_auto)
         return COMMAND_LINE_GO_ON;
-    if (plan->stop != HTTP_STOP_TIME || command->typed.replay != NULL ||
+    if (plan->stop != LOAD_STOP_TIME || command->typed.replay != NULL ||
         plan->rate != plan->rate_end)
-        return http_command_refuse("--warmup auto waits until the figures stay the same, and then "
+        return load_command_refuse("--warmup auto waits until the figures stay the same, and then "
                                    "measures for so long as -d says: it needs -d, and goes without "
                                    "--replay and a ramp (-R)");
     plan->warmup_ns = plan->duration_ns;
@@ -469,98 +469,98 @@ set_warmup(struct http_command *command)
 
 /* There is more on the command line than words, and what a comparison may be told. */
 static bool
-has_options(const struct http_command *command, enum http_command_what what)
+has_options(const struct load_command *command, enum load_command_what what)
 {
-    unsigned told = what == HTTP_COMMAND_COMPARE ? command->typed.min_effect_words : 0;
+    unsigned told = what == LOAD_COMMAND_COMPARE ? command->typed.min_effect_words : 0;
 
     return (unsigned)command->plan.argc > command->typed.words_number + told + 1;
 }
 
 static int
-set_files(struct http_command *command, enum http_command_what what, unsigned least, unsigned most)
+set_files(struct load_command *command, enum load_command_what what, unsigned least, unsigned most)
 {
     const char *files = most == 2 ? "two files" : "one file or more";
 
     if (has_options(command, what))
-        return http_command_refuse("%s goes without options%s: it has %s that --json wrote",
+        return load_command_refuse("%s goes without options%s: it has %s that --json wrote",
                                    command->typed.words[0],
-                                   what == HTTP_COMMAND_COMPARE ? " but --min-effect" : "", files);
+                                   what == LOAD_COMMAND_COMPARE ? " but --min-effect" : "", files);
     command->what = what;
     command->argv = command->typed.words + 1;
     command->argc = (int)command->typed.words_number - 1;
     if ((unsigned)command->argc >= least && (unsigned)command->argc <= most)
         return COMMAND_LINE_GO_ON;
-    return http_command_refuse("%s needs %s that --json wrote", command->typed.words[0], files);
+    return load_command_refuse("%s needs %s that --json wrote", command->typed.words[0], files);
 }
 
 /* Without a file to write, the sum is on standard output, for another file. */
 static int
-set_merge(struct http_command *command)
+set_merge(struct load_command *command)
 {
-    struct http_plan *plan = &command->plan;
+    struct load_plan *plan = &command->plan;
     bool has_output = plan->json != NULL || plan->csv != NULL || plan->candles != NULL ||
                       plan->hgrm != NULL || plan->hdr != NULL || plan->html != NULL ||
                       plan->junit != NULL || plan->markdown != NULL;
 
     if (command->typed.is_for_run)
-        return http_command_refuse("merge runs nothing: of the options it takes those of the "
+        return load_command_refuse("merge runs nothing: of the options it takes those of the "
                                    "output, --threshold and --baseline");
-    command->what = HTTP_COMMAND_MERGE;
+    command->what = LOAD_COMMAND_MERGE;
     command->argv = command->typed.words + 1;
     command->argc = (int)command->typed.words_number - 1;
-    if (command->argc < 1 || command->argc > HTTP_MERGE_MAX)
-        return http_command_refuse("merge needs one to %d files that --json wrote", HTTP_MERGE_MAX);
+    if (command->argc < 1 || command->argc > LOAD_MERGE_MAX)
+        return load_command_refuse("merge needs one to %d files that --json wrote", LOAD_MERGE_MAX);
     if (!has_output)
         plan->json = "-";
-    return http_command_check_outputs(command);
+    return load_command_check_outputs(command);
 }
 
 int
-http_command_plan(struct http_command *command)
+load_command_plan(struct load_command *command)
 {
-    static int (*const steps[])(struct http_command *) = {
+    static int (*const steps[])(struct load_command *) = {
         check_source,
-        http_command_check_outputs,
-        http_command_check_stages,
+        load_command_check_outputs,
+        load_command_check_stages,
         set_how_much,
         set_warmup,
-        http_command_check_together,
-        http_command_check_conditions,
+        load_command_check_together,
+        load_command_check_conditions,
         set_probe,
         set_request,
         set_url,
         set_where,
-        http_command_hosts,
+        load_command_hosts,
         make_requests,
         name_it,
     };
-    const struct http_typed *typed = &command->typed;
+    const struct load_typed *typed = &command->typed;
     const char *word = typed->words_number > 0 ? typed->words[0] : "";
     int result = COMMAND_LINE_GO_ON;
 
     if (typed->is_selftest) {
         if (command->plan.argc > 2)
-            return http_command_refuse("--selftest goes alone: it has a server of its own");
-        command->what = HTTP_COMMAND_SELFTEST;
+            return load_command_refuse("--selftest goes alone: it has a server of its own");
+        command->what = LOAD_COMMAND_SELFTEST;
         return COMMAND_LINE_GO_ON;
     }
     if (strcmp(word, "compare") == 0)
-        return set_files(command, HTTP_COMMAND_COMPARE, 2, 2);
+        return set_files(command, LOAD_COMMAND_COMPARE, 2, 2);
     if (strcmp(word, "merge") == 0)
         return set_merge(command);
     if (strcmp(word, "html") == 0)
-        return set_files(command, HTTP_COMMAND_OVERLAY, 1, 64);
+        return set_files(command, LOAD_COMMAND_OVERLAY, 1, 64);
     for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]) && result == COMMAND_LINE_GO_ON; i++)
         result = steps[i](command);
     return result;
 }
 
 void
-http_command_free(struct http_command *command)
+load_command_free(struct load_command *command)
 {
     if (command->plan.requests != NULL)
         command->plan.requests->free(command->plan.requests);
-    http_expect_clear_body(&command->expect);
+    load_expect_clear_body(&command->expect);
     free(command->typed.body_bytes);
     free(command->typed.words);
     free(command->typed.fields);

@@ -13,7 +13,7 @@
 #define STAGES_NS_MAX (86400 * SXE_NS_PER_SECOND)
 
 int
-http_command_rate(const char *text, double *rate, const char **behind)
+load_command_rate(const char *text, double *rate, const char **behind)
 {
     static const struct {
         char letter;
@@ -61,18 +61,18 @@ take_time(const char **text, uint64_t *ns)
 }
 
 const char *
-http_stages_parse(struct http_plan *plan, const char *text)
+load_stages_parse(struct load_plan *plan, const char *text)
 {
     uint64_t end_ns = 0;
     double highest = 0;
 
     for (const char *at = text; at == text || *at++ == ',';) {
-        struct http_stage *stage = &plan->stages[plan->stages_number];
+        struct load_stage *stage = &plan->stages[plan->stages_number];
         uint64_t ns;
 
-        if (plan->stages_number == HTTP_STAGES_MAX)
+        if (plan->stages_number == LOAD_STAGES_MAX)
             return "there are more than 32 stages";
-        if (http_command_rate(at, &stage->rate, &at) < 0 || !take_time(&at, &ns) ||
+        if (load_command_rate(at, &stage->rate, &at) < 0 || !take_time(&at, &ns) ||
             (*at != ',' && *at != '\0'))
             return "it must be a list of RATE:TIME, the rate at the end of each stage and how long "
                    "it takes to get there, such as 0:10s,5k:1m,5k:2m,0:30s";
@@ -87,16 +87,16 @@ http_stages_parse(struct http_plan *plan, const char *text)
 }
 
 int
-http_command_stages(struct http_command *command)
+load_command_stages(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
-    struct http_plan *plan = &command->plan;
-    const char *problem = http_stages_parse(plan, typed->stages);
+    const struct load_typed *typed = &command->typed;
+    struct load_plan *plan = &command->plan;
+    const char *problem = load_stages_parse(plan, typed->stages);
 
     if (problem != NULL)
-        return http_command_refuse("the load (--stages) is '%s': %s", typed->stages, problem);
-    plan->stop = HTTP_STOP_TIME;
-    plan->model = typed->is_open ? HTTP_OPEN : HTTP_PARTLY_OPEN;
+        return load_command_refuse("the load (--stages) is '%s': %s", typed->stages, problem);
+    plan->stop = LOAD_STOP_TIME;
+    plan->model = typed->is_open ? LOAD_OPEN : LOAD_PARTLY_OPEN;
     plan->rate = 0;
     plan->rate_end = plan->stages[plan->stages_number - 1].rate;
     plan->duration_ns = plan->stages[plan->stages_number - 1].end_ns;
@@ -105,21 +105,21 @@ http_command_stages(struct http_command *command)
 
 /* Conditions are about stages that there are. */
 int
-http_command_check_conditions(struct http_command *command)
+load_command_check_conditions(struct load_command *command)
 {
-    const struct http_plan *plan = &command->plan;
+    const struct load_plan *plan = &command->plan;
 
-    for (unsigned i = 0; i <= HTTP_THRESHOLDS_MAX; i++) {
-        const char *condition = i < HTTP_THRESHOLDS_MAX ? plan->thresholds[i] : plan->find;
-        struct http_threshold threshold;
+    for (unsigned i = 0; i <= LOAD_THRESHOLDS_MAX; i++) {
+        const char *condition = i < LOAD_THRESHOLDS_MAX ? plan->thresholds[i] : plan->find;
+        struct load_threshold threshold;
 
         if (condition == NULL)
             continue;
-        (void)http_threshold_parse(&threshold, condition);
-        if (http_threshold_stage(&threshold) > plan->stages_number)
-            return http_command_refuse("the condition '%s' is about stage %u, but there are %u "
+        (void)load_threshold_parse(&threshold, condition);
+        if (load_threshold_stage(&threshold) > plan->stages_number)
+            return load_command_refuse("the condition '%s' is about stage %u, but there are %u "
                                        "(--stages)",
-                                       condition, http_threshold_stage(&threshold),
+                                       condition, load_threshold_stage(&threshold),
                                        plan->stages_number);
     }
     return COMMAND_LINE_GO_ON;
@@ -127,10 +127,10 @@ http_command_check_conditions(struct http_command *command)
 
 /* Before the plan is made: what else says how much is sent, and when. */
 int
-http_command_check_stages(struct http_command *command)
+load_command_check_stages(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
-    const struct http_plan *plan = &command->plan;
+    const struct load_typed *typed = &command->typed;
+    const struct load_plan *plan = &command->plan;
     const char *other = typed->stop_option != NULL ? typed->stop_option
                         : typed->rate != NULL      ? "-R"
                         : typed->replay != NULL    ? "--replay"
@@ -140,11 +140,11 @@ http_command_check_stages(struct http_command *command)
     if (typed->stages == NULL)
         return COMMAND_LINE_GO_ON;
     if (other != NULL)
-        return http_command_refuse("--stages says the rate from the beginning to the end, and when "
+        return load_command_refuse("--stages says the rate from the beginning to the end, and when "
                                    "that is: it goes without %s",
                                    other);
     if (plan->warmup_ns > 0 || plan->is_warmup_auto)
-        return http_command_refuse("--stages goes without --warmup: make the warm-up its first "
+        return load_command_refuse("--stages goes without --warmup: make the warm-up its first "
                                    "stage, whose figures stand apart from those of the others");
     return COMMAND_LINE_GO_ON;
 }

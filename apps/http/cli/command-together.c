@@ -9,30 +9,30 @@
 static bool
 can_be_sought(const char *condition)
 {
-    struct http_threshold threshold;
+    struct load_threshold threshold;
 
-    return http_threshold_parse(&threshold, condition) == NULL &&
-           http_threshold_can_be_sought(&threshold);
+    return load_threshold_parse(&threshold, condition) == NULL &&
+           load_threshold_can_be_sought(&threshold);
 }
 
 /* The probe's queries are the load's, once more and at other times. */
 static int
-check_probe(const struct http_command *command)
+check_probe(const struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
-    const struct http_plan *plan = &command->plan;
+    const struct load_typed *typed = &command->typed;
+    const struct load_plan *plan = &command->plan;
 
     if (typed->probe == NULL)
         return COMMAND_LINE_GO_ON;
     if (plan->find != NULL)
-        return http_command_refuse("--find tries many rates in one run, and a probe's figures "
+        return load_command_refuse("--find tries many rates in one run, and a probe's figures "
                                    "would be of all together: it goes without --probe; probe the "
                                    "rate that it finds");
     if (typed->replay != NULL)
-        return http_command_refuse("--replay sends each entry of a log once, at its time, and a "
+        return load_command_refuse("--replay sends each entry of a log once, at its time, and a "
                                    "probe would send some again: it goes without --probe");
     if (typed->script != NULL || typed->scenario != NULL)
-        return http_command_refuse("a script's state, and what its check() finds, are of the "
+        return load_command_refuse("a script's state, and what its check() finds, are of the "
                                    "load's workers, and a probe is none: --script and --scenario "
                                    "go without --probe");
     return COMMAND_LINE_GO_ON;
@@ -40,15 +40,15 @@ check_probe(const struct http_command *command)
 
 /* Two servers in turn, at the same address. */
 static int
-check_baseline(const struct http_plan *plan)
+check_baseline(const struct load_plan *plan)
 {
     if (plan->baseline_cmd == NULL)
         return COMMAND_LINE_GO_ON;
     if (plan->server_cmd == NULL)
-        return http_command_refuse("--baseline-cmd starts the server to compare with, in turn with "
+        return load_command_refuse("--baseline-cmd starts the server to compare with, in turn with "
                                    "that of --server-cmd: give both");
     if (plan->baseline != NULL || plan->aa || plan->until_ci > 0 || plan->find != NULL)
-        return http_command_refuse("--baseline-cmd is a comparison of its own, of so many trials "
+        return load_command_refuse("--baseline-cmd is a comparison of its own, of so many trials "
                                    "on each side: it goes without --baseline, --aa, --until-ci and "
                                    "--find");
     return COMMAND_LINE_GO_ON;
@@ -56,9 +56,9 @@ check_baseline(const struct http_plan *plan)
 
 /* What goes by its own replies alone, or would be done once for each part. */
 static int
-check_shards(const struct http_command *command)
+check_shards(const struct load_command *command)
 {
-    const struct http_plan *plan = &command->plan;
+    const struct load_plan *plan = &command->plan;
     const char *alone = plan->find != NULL         ? "--find"
                         : plan->until_ci > 0       ? "--until-ci"
                         : plan->is_warmup_auto     ? "--warmup auto"
@@ -68,80 +68,80 @@ check_shards(const struct http_command *command)
     if (plan->shards == 0)
         return COMMAND_LINE_GO_ON;
     if (alone != NULL)
-        return http_command_refuse("--shard makes one part of a load and knows nothing of the "
+        return load_command_refuse("--shard makes one part of a load and knows nothing of the "
                                    "others: it goes without %s",
                                    alone);
-    if (plan->shards * plan->workers > HTTP_WORKERS_MAX)
-        return http_command_refuse("%u shards of %u workers (-t) are more than %u workers",
-                                   plan->shards, plan->workers, HTTP_WORKERS_MAX);
+    if (plan->shards * plan->workers > LOAD_WORKERS_MAX)
+        return load_command_refuse("%u shards of %u workers (-t) are more than %u workers",
+                                   plan->shards, plan->workers, LOAD_WORKERS_MAX);
     return COMMAND_LINE_GO_ON;
 }
 
 int
-http_command_check_together(struct http_command *command)
+load_command_check_together(struct load_command *command)
 {
-    const struct http_typed *typed = &command->typed;
-    const struct http_plan *plan = &command->plan;
+    const struct load_typed *typed = &command->typed;
+    const struct load_plan *plan = &command->plan;
     bool is_paced =
         typed->rate != NULL || typed->stages != NULL || typed->replay != NULL || plan->find != NULL;
 
     if (check_baseline(plan) != COMMAND_LINE_GO_ON)
         return COMMAND_LINE_WRONG;
     if (!is_paced && (typed->is_open || typed->has_arrivals || plan->deadline_ns > 0))
-        return http_command_refuse("--open, --arrivals and --deadline are about a rate: give one "
+        return load_command_refuse("--open, --arrivals and --deadline are about a rate: give one "
                                    "with -R");
     if (typed->is_open && plan->deadline_ns > 0)
-        return http_command_refuse(
+        return load_command_refuse(
             "--open skips what finds no free connection, so nothing waits for a "
             "--deadline");
-    if (plan->until_ci > 0 && !http_figure_is_result(plan, HTTP_FIGURE_RATE) &&
-        plan->until_ci_figure == HTTP_FIGURE_RATE)
-        return http_command_refuse("--until-ci would wait for the interval of the rate, which is "
+    if (plan->until_ci > 0 && !load_figure_is_result(plan, LOAD_FIGURE_RATE) &&
+        plan->until_ci_figure == LOAD_FIGURE_RATE)
+        return load_command_refuse("--until-ci would wait for the interval of the rate, which is "
                                    "given (-R, --replay) and no result: name another figure, as in "
                                    "--until-ci p99:5%%");
     if (plan->find != NULL && !can_be_sought(plan->find))
-        return http_command_refuse("the condition (--find) is '%s': there is no highest rate that "
+        return load_command_refuse("the condition (--find) is '%s': there is no highest rate that "
                                    "holds it: turn < and > round",
                                    plan->find);
     if (plan->find != NULL && (plan->trials > 1 || plan->until_ci > 0 || plan->aa))
-        return http_command_refuse("--find tries many rates in one run: it goes without --trials, "
+        return load_command_refuse("--find tries many rates in one run: it goes without --trials, "
                                    "--until-ci and --aa");
     if (plan->find != NULL && (plan->warmup_ns > 0 || plan->rate != plan->rate_end))
-        return http_command_refuse("--find tries rates that stay the same, and begins to measure "
+        return load_command_refuse("--find tries rates that stay the same, and begins to measure "
                                    "each when it is warm: it goes without --warmup and without a "
                                    "ramp (-R)");
     if (typed->replay != NULL && (typed->rate != NULL || plan->find != NULL))
-        return http_command_refuse("--replay has times of its own: it goes without -R and --find; "
+        return load_command_refuse("--replay has times of its own: it goes without -R and --find; "
                                    "--speed makes it faster");
     if (typed->replay != NULL && typed->stop_option != NULL)
-        return http_command_refuse("--replay ends with its log: it goes without %s",
+        return load_command_refuse("--replay ends with its log: it goes without %s",
                                    typed->stop_option);
     if (typed->replay == NULL && typed->speed != 1)
-        return http_command_refuse("--speed is how fast a log is replayed: give one with --replay");
+        return load_command_refuse("--speed is how fast a log is replayed: give one with --replay");
     if (plan->think_ns > 0 && (is_paced || plan->depth > 1))
-        return http_command_refuse(
+        return load_command_refuse(
             "--think is a pause of each connection: it goes without a rate and "
             "without --pipeline");
-    if (plan->workers > http_plan_share(plan, plan->sockets))
-        return http_command_refuse(
+    if (plan->workers > load_plan_share(plan, plan->sockets))
+        return load_command_refuse(
             "there are %u workers (-t) for %u connections (-c); each needs one", plan->workers,
-            (unsigned)http_plan_share(plan, plan->sockets));
+            (unsigned)load_plan_share(plan, plan->sockets));
     if (check_shards(command) != COMMAND_LINE_GO_ON)
         return COMMAND_LINE_WRONG;
     return check_probe(command);
 }
 
 int
-http_command_check_outputs(struct http_command *command)
+load_command_check_outputs(struct load_command *command)
 {
-    const struct http_plan *plan = &command->plan;
+    const struct load_plan *plan = &command->plan;
     const char *paths[] = {plan->json, plan->csv,   plan->candles,  plan->hgrm, plan->hdr,
                            plan->html, plan->junit, plan->markdown, plan->jsonl};
 
     for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         for (unsigned k = 0; k < i; k++)
             if (paths[i] != NULL && paths[k] != NULL && strcmp(paths[i], paths[k]) == 0)
-                return http_command_refuse("two outputs go to '%s'; give each a file of its own",
+                return load_command_refuse("two outputs go to '%s'; give each a file of its own",
                                            paths[i]);
     return COMMAND_LINE_GO_ON;
 }

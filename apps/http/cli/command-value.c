@@ -13,38 +13,38 @@
 #include "threshold.h"
 
 int
-http_command_refuse_if(const char *what, const char *problem)
+load_command_refuse_if(const char *what, const char *problem)
 {
     if (problem == NULL)
         return COMMAND_LINE_GO_ON;
-    return http_command_refuse("%s is '%s': %s", what, optarg, problem);
+    return load_command_refuse("%s is '%s': %s", what, optarg, problem);
 }
 
 int
-http_command_arrivals(struct http_command *command)
+load_command_arrivals(struct load_command *command)
 {
     command->typed.has_arrivals = true;
-    command->plan.arrivals = strcmp(optarg, "fixed") == 0 ? HTTP_FIXED : HTTP_POISSON;
-    if (command->plan.arrivals == HTTP_FIXED || strcmp(optarg, "poisson") == 0)
+    command->plan.arrivals = strcmp(optarg, "fixed") == 0 ? LOAD_FIXED : LOAD_POISSON;
+    if (command->plan.arrivals == LOAD_FIXED || strcmp(optarg, "poisson") == 0)
         return COMMAND_LINE_GO_ON;
-    return http_command_refuse("the arrivals (--arrivals) are '%s'; they must be poisson or fixed",
+    return load_command_refuse("the arrivals (--arrivals) are '%s'; they must be poisson or fixed",
                                optarg);
 }
 
 int
-http_command_positive(const char *what, const char *unit, double max, double *value)
+load_command_positive(const char *what, const char *unit, double max, double *value)
 {
     char *end;
 
     *value = strtod(optarg, &end);
     if (end != optarg && (strcmp(end, unit) == 0 || *end == '\0') && *value > 0 && *value <= max)
         return COMMAND_LINE_GO_ON;
-    return http_command_refuse("%s is '%s'; it must be a number above 0 and up to %g%s", what,
+    return load_command_refuse("%s is '%s'; it must be a number above 0 and up to %g%s", what,
                                optarg, max, unit);
 }
 
 int
-http_command_min_effect(struct http_command *command)
+load_command_min_effect(struct load_command *command)
 {
     double percent;
     char *end;
@@ -55,7 +55,7 @@ http_command_min_effect(struct http_command *command)
     command->typed.min_effect_words += command->plan.argv[optind - 1] == optarg ? 2 : 1;
     if (end != optarg && (*end == '\0' || strcmp(end, "%") == 0) && percent >= 0 && percent <= 100)
         return COMMAND_LINE_GO_ON;
-    return http_command_refuse("the minimum effect (--min-effect) is '%s'; it must be from 0 to "
+    return load_command_refuse("the minimum effect (--min-effect) is '%s'; it must be from 0 to "
                                "100%%",
                                optarg);
 }
@@ -66,8 +66,8 @@ find_figure(const char *name, size_t length, unsigned *figure)
 {
     static const char prefix[] = "response.";
 
-    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
-        const char *whole = http_figure_names[i].whole;
+    for (unsigned i = 0; i < LOAD_FIGURES; i++) {
+        const char *whole = load_figure_names[i].whole;
         size_t skipped = strncmp(whole, prefix, sizeof(prefix) - 1) == 0 && *name == 'p'
                              ? sizeof(prefix) - 1
                              : 0;
@@ -81,73 +81,73 @@ find_figure(const char *name, size_t length, unsigned *figure)
 }
 
 int
-http_command_until_ci(struct http_plan *plan)
+load_command_until_ci(struct load_plan *plan)
 {
     char *colon = strchr(optarg, ':');
     int result;
 
-    plan->until_ci_figure = HTTP_FIGURE_RATE;
+    plan->until_ci_figure = LOAD_FIGURE_RATE;
     if (colon != NULL && !find_figure(optarg, (size_t)(colon - optarg), &plan->until_ci_figure))
-        return http_command_refuse("the width (--until-ci) is '%s', and no figure is called so; "
+        return load_command_refuse("the width (--until-ci) is '%s', and no figure is called so; "
                                    "write rate:2%%, p50:5%% or service.p99:5%%",
                                    optarg);
     if (colon != NULL)
         optarg = colon + 1;
-    result = http_command_positive("the width (--until-ci)", "%", 50, &plan->until_ci);
+    result = load_command_positive("the width (--until-ci)", "%", 50, &plan->until_ci);
 
     plan->until_ci /= 100;
     return result;
 }
 
 int
-http_command_condition(const char *what, const char **to)
+load_command_condition(const char *what, const char **to)
 {
-    struct http_threshold threshold;
+    struct load_threshold threshold;
 
     *to = optarg;
-    return http_command_refuse_if(what, http_threshold_parse(&threshold, optarg));
+    return load_command_refuse_if(what, load_threshold_parse(&threshold, optarg));
 }
 
 int
-http_command_threshold(struct http_command *command)
+load_command_threshold(struct load_command *command)
 {
     unsigned last = sizeof(command->plan.thresholds) / sizeof(command->plan.thresholds[0]) - 1;
 
     if (command->typed.thresholds == last)
-        return http_command_refuse("there are more than %u thresholds", last);
-    return http_command_condition("the threshold",
+        return load_command_refuse("there are more than %u thresholds", last);
+    return load_command_condition("the threshold",
                                   &command->plan.thresholds[command->typed.thresholds++]);
 }
 
 int
-http_command_start_at(struct http_plan *plan)
+load_command_start_at(struct load_plan *plan)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    return http_command_refuse_if(
+    return load_command_refuse_if(
         "the time to begin at (--start-at)",
-        http_start_at_parse(optarg,
+        load_start_at_parse(optarg,
                             (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec,
                             &plan->start_at_ns));
 }
 
 int
-http_command_metrics(struct http_plan *plan)
+load_command_metrics(struct load_plan *plan)
 {
     struct sockaddr_storage address;
     socklen_t length;
 
     plan->metrics = optarg;
-    return http_command_refuse_if("the address (--metrics)",
-                                  http_metrics_parse(optarg, &address, &length));
+    return load_command_refuse_if("the address (--metrics)",
+                                  load_metrics_parse(optarg, &address, &length));
 }
 
 int
-http_command_request_file(struct http_typed *typed)
+load_command_request_file(struct load_typed *typed)
 {
-    if (typed->request_files_number == HTTP_REQUEST_FILES_MAX)
-        return http_command_refuse("there are more than %u request files", HTTP_REQUEST_FILES_MAX);
+    if (typed->request_files_number == LOAD_REQUEST_FILES_MAX)
+        return load_command_refuse("there are more than %u request files", LOAD_REQUEST_FILES_MAX);
     typed->request_files[typed->request_files_number++] = optarg;
     return COMMAND_LINE_GO_ON;
 }

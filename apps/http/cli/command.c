@@ -16,7 +16,7 @@
 #define QUERIES_MAX 1000000000000ul
 #define DAY_NS      (86400 * SXE_NS_PER_SECOND)
 
-unsigned http_command_workers = 1;
+unsigned load_command_workers = 1;
 
 static int take(void *settings, int val);
 
@@ -170,7 +170,7 @@ static const struct command_line line = {
 };
 
 int
-http_command_refuse(const char *format, ...)
+load_command_refuse(const char *format, ...)
 {
     va_list arguments;
 
@@ -207,7 +207,7 @@ take_time(const char *what, unsigned long min_ns, uint64_t *value)
 }
 
 static int
-take_port(struct http_command *command)
+take_port(struct load_command *command)
 {
     unsigned long value = 0;
     bool is_good = command_line_number(&line, "the port (-p)", 1, 65535, &value);
@@ -218,7 +218,7 @@ take_port(struct http_command *command)
 }
 
 static int
-take_proxy(struct http_plan *plan)
+take_proxy(struct load_plan *plan)
 {
     unsigned long value = 0;
     bool is_good = command_line_number(&line, "the PROXY version (--proxy)", 1, 2, &value);
@@ -239,21 +239,21 @@ take_small(const char *what, unsigned long min, unsigned long max, unsigned *to)
 
 /* -n, --requests, -d: one of them. */
 static int
-take_stop(struct http_command *command, const char *option, enum http_stop stop)
+take_stop(struct load_command *command, const char *option, enum load_stop stop)
 {
     const char *other = command->typed.stop_option;
     unsigned long value = 0;
     int result;
 
     if (other != NULL && strcmp(other, option) != 0)
-        return http_command_refuse("%s and %s are both given; each says when to stop, so one of "
+        return load_command_refuse("%s and %s are both given; each says when to stop, so one of "
                                    "them is enough",
                                    other, option);
     command->typed.stop_option = option;
     command->plan.stop = stop;
-    if (stop == HTTP_STOP_TIME)
+    if (stop == LOAD_STOP_TIME)
         return take_time("the duration (-d)", 1000000, &command->plan.duration_ns);
-    result = take_count(stop == HTTP_STOP_TOTAL ? "the number of requests (--requests)"
+    result = take_count(stop == LOAD_STOP_TOTAL ? "the number of requests (--requests)"
                                                 : "the number of requests a connection (-n)",
                         QUERIES_MAX, &value);
     command->plan.queries = command->plan.requests_max = value;
@@ -262,7 +262,7 @@ take_stop(struct http_command *command, const char *option, enum http_stop stop)
 
 /* The number is cut out of its argument for a moment: all of the command is recorded later. */
 static int
-take_ramp(struct http_plan *plan)
+take_ramp(struct load_plan *plan)
 {
     char *behind = strchr(optarg, '/');
     bool is_rate = behind != NULL && strcmp(behind, "/s") == 0;
@@ -298,20 +298,20 @@ keep_flag(bool *flag)
 }
 
 static int
-keep_word(struct http_typed *typed)
+keep_word(struct load_typed *typed)
 {
     typed->words[typed->words_number++] = optarg;
     return COMMAND_LINE_GO_ON;
 }
 
 static int
-take_saying(struct http_command *command, int val)
+take_saying(struct load_command *command, int val)
 {
-    struct http_plan *plan = &command->plan;
+    struct load_plan *plan = &command->plan;
 
     switch (val) {
     case FANOUT:
-        return take_small("the fan-out (--fanout)", 2, HTTP_FANOUT_MAX, &plan->fanout);
+        return take_small("the fan-out (--fanout)", 2, LOAD_FANOUT_MAX, &plan->fanout);
     case 'q':
         return keep_flag(&plan->quiet);
     case SELFTEST:
@@ -321,16 +321,16 @@ take_saying(struct http_command *command, int val)
     case ANNOTATE:
         return keep_flag(&plan->annotate);
     case METRICS:
-        return http_command_metrics(plan);
+        return load_command_metrics(plan);
     default:
-        return http_command_output(plan, val);
+        return load_command_output(plan, val);
     }
 }
 
 static int
-take_judgement(struct http_command *command, int val)
+take_judgement(struct load_command *command, int val)
 {
-    struct http_plan *plan = &command->plan;
+    struct load_plan *plan = &command->plan;
     bool is_first = !command->typed.has_status;
 
     switch (val) {
@@ -339,22 +339,22 @@ take_judgement(struct http_command *command, int val)
         if (is_first)
             memset(command->expect.statuses, 0, sizeof(command->expect.statuses));
         command->typed.has_status = true;
-        return http_command_refuse_if("the status (--expect-status)",
-                                      http_expect_add_status(&command->expect, optarg));
+        return load_command_refuse_if("the status (--expect-status)",
+                                      load_expect_add_status(&command->expect, optarg));
     case EXPECT_HEADER:
-        return http_command_refuse_if("the header (--expect-header)",
-                                      http_expect_add_field(&command->expect, optarg));
+        return load_command_refuse_if("the header (--expect-header)",
+                                      load_expect_add_field(&command->expect, optarg));
     case EXPECT_BODY:
-        return http_command_refuse_if("the body (--expect-body)",
-                                      http_expect_set_body(&command->expect, optarg));
+        return load_command_refuse_if("the body (--expect-body)",
+                                      load_expect_set_body(&command->expect, optarg));
     case THRESHOLD:
-        return http_command_threshold(command);
+        return load_command_threshold(command);
     case FIND:
-        return http_command_condition("the condition (--find)", &plan->find);
+        return load_command_condition("the condition (--find)", &plan->find);
     case TRIALS:
-        return take_small("the number of trials (--trials)", 1, HTTP_TRIALS_MAX, &plan->trials);
+        return take_small("the number of trials (--trials)", 1, LOAD_TRIALS_MAX, &plan->trials);
     case UNTIL_CI:
-        return http_command_until_ci(plan);
+        return load_command_until_ci(plan);
     case SERVER_CMD:
         return keep(&plan->server_cmd);
     case BASELINE:
@@ -362,16 +362,16 @@ take_judgement(struct http_command *command, int val)
     case BASELINE_CMD:
         return keep(&plan->baseline_cmd);
     case MIN_EFFECT:
-        return http_command_min_effect(command);
+        return load_command_min_effect(command);
     default:
         return take_saying(command, val);
     }
 }
 
 static int
-take_request(struct http_command *command, int val)
+take_request(struct load_command *command, int val)
 {
-    struct http_typed *typed = &command->typed;
+    struct load_typed *typed = &command->typed;
 
     switch (val) {
     case 'm':
@@ -384,11 +384,11 @@ take_request(struct http_command *command, int val)
     case HTTP_1_0:
         return keep_flag(&typed->is_http_1_0);
     case REQUEST_FILE:
-        return http_command_request_file(typed);
+        return load_command_request_file(typed);
     case REPLAY:
         return keep(&typed->replay);
     case SPEED:
-        return http_command_positive("the speed (--speed)", "", 1e6, &typed->speed);
+        return load_command_positive("the speed (--speed)", "", 1e6, &typed->speed);
     case 's':
         return keep(&typed->script);
     case SCENARIO:
@@ -399,9 +399,9 @@ take_request(struct http_command *command, int val)
 }
 
 static int
-take_when(struct http_command *command, int val)
+take_when(struct load_command *command, int val)
 {
-    struct http_plan *plan = &command->plan;
+    struct load_plan *plan = &command->plan;
     unsigned long value = 0;
     int result;
 
@@ -413,15 +413,15 @@ take_when(struct http_command *command, int val)
     case OPEN:
         return keep_flag(&command->typed.is_open);
     case ARRIVALS:
-        return http_command_arrivals(command);
+        return load_command_arrivals(command);
     case START_AT:
-        return http_command_start_at(plan);
+        return load_command_start_at(plan);
     case DEADLINE:
         return take_time("the deadline (--deadline)", 1, &plan->deadline_ns);
     case THINK:
         return take_time("the time to think (--think)", 0, &plan->think_ns);
     case PIPELINE:
-        return take_small("the depth (--pipeline)", 1, HTTP_DEPTH_MAX, &plan->depth);
+        return take_small("the depth (--pipeline)", 1, LOAD_DEPTH_MAX, &plan->depth);
     case CONNECT_RAMP:
         return take_ramp(plan);
     case TIMEOUT:
@@ -440,25 +440,25 @@ take_when(struct http_command *command, int val)
 }
 
 static int
-take_much(struct http_command *command, int val)
+take_much(struct load_command *command, int val)
 {
     switch (val) {
     case 'n':
-        return take_stop(command, "-n", HTTP_STOP_PER_SOCKET);
+        return take_stop(command, "-n", LOAD_STOP_PER_SOCKET);
     case REQUESTS:
-        return take_stop(command, "--requests", HTTP_STOP_TOTAL);
+        return take_stop(command, "--requests", LOAD_STOP_TOTAL);
     case 'd':
-        return take_stop(command, "-d", HTTP_STOP_TIME);
+        return take_stop(command, "-d", LOAD_STOP_TIME);
     case 'c':
         command->typed.has_sockets = true;
         return take_small("the number of connections (-c)", 1, SOCKETS_MAX, &command->plan.sockets);
     case 't':
         command->typed.has_workers = true;
-        return take_small("the number of workers (-t)", 1, HTTP_WORKERS_MAX,
+        return take_small("the number of workers (-t)", 1, LOAD_WORKERS_MAX,
                           &command->plan.workers);
     case SHARD:
-        return http_command_refuse_if("the shard (--shard)",
-                                      http_shard_parse(optarg, &command->plan));
+        return load_command_refuse_if("the shard (--shard)",
+                                      load_shard_parse(optarg, &command->plan));
     case WARMUP:
         command->plan.is_warmup_auto = strcmp(optarg, "auto") == 0;
         if (command->plan.is_warmup_auto)
@@ -472,12 +472,12 @@ take_much(struct http_command *command, int val)
 }
 
 static int
-take_ip(struct http_command *command)
+take_ip(struct load_command *command)
 {
     size_t length = strlen(optarg);
 
     if (length >= sizeof(command->plan.ip))
-        return http_command_refuse("the ip (-i) is '%s'; it must be an IPv4 or IPv6 address",
+        return load_command_refuse("the ip (-i) is '%s'; it must be an IPv4 or IPv6 address",
                                    optarg);
     memcpy(command->plan.ip, optarg, length + 1);
     command->typed.has_ip = true;
@@ -487,9 +487,9 @@ take_ip(struct http_command *command)
 static int
 take(void *settings, int val)
 {
-    struct http_command *command = settings;
+    struct load_command *command = settings;
 
-    command->typed.is_for_run |= !http_command_is_for_report(val);
+    command->typed.is_for_run |= !load_command_is_for_report(val);
     switch (val) {
     case COMMAND_LINE_WORD:
         return keep_word(&command->typed);
@@ -501,8 +501,8 @@ take(void *settings, int val)
         return keep(&command->plan.unix_path);
     case SOURCE:
         command->plan.sources = &command->sources;
-        return http_command_refuse_if("the source (--source)",
-                                      http_sources_parse(&command->sources, optarg));
+        return load_command_refuse_if("the source (--source)",
+                                      load_sources_parse(&command->sources, optarg));
     case PROXY:
         return take_proxy(&command->plan);
     default:
@@ -513,16 +513,16 @@ take(void *settings, int val)
 /* ---- All of it ---- */
 
 int
-http_command_parse(struct http_command *command, int argc, char **argv)
+load_command_parse(struct load_command *command, int argc, char **argv)
 {
     int result;
 
-    *command = (struct http_command){0};
-    command->plan = (struct http_plan){
+    *command = (struct load_command){0};
+    command->plan = (struct load_plan){
         .sockets = 1000,
-        .workers = http_command_workers,
+        .workers = load_command_workers,
         .queries = 1,
-        .drain_ns = HTTP_DRAIN_TIMEOUT,
+        .drain_ns = LOAD_DRAIN_TIMEOUT,
         .depth = 1,
         .ramp = 16,
         .timeout_ns = 10 * SXE_NS_PER_SECOND,
@@ -535,11 +535,11 @@ http_command_parse(struct http_command *command, int argc, char **argv)
     };
     command->typed.speed = 1;
     command->typed.url.target = "/";
-    http_expect_add_status(&command->expect, HTTP_EXPECT_DEFAULT_STATUS);
+    load_expect_add_status(&command->expect, LOAD_EXPECT_DEFAULT_STATUS);
     if (argc == 1) {
         /* A script that forgot the URL shall notice that nothing was measured. */
         command_line_print_help(&line, false);
-        return HTTP_EXIT_USAGE;
+        return LOAD_EXIT_USAGE;
     }
     command->typed.words = calloc((size_t)argc + 1, sizeof(char *));
     command->typed.fields = calloc((size_t)argc + 1, sizeof(char *));
@@ -550,5 +550,5 @@ http_command_parse(struct http_command *command, int argc, char **argv)
     result = command_line_parse(&line, command, argc, argv);
     command->argc = argc - optind;
     command->argv = argv + optind;
-    return result == COMMAND_LINE_GO_ON ? http_command_plan(command) : result;
+    return result == COMMAND_LINE_GO_ON ? load_command_plan(command) : result;
 }

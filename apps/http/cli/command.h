@@ -5,8 +5,8 @@
  * are paths of outputs; command-plan.c makes the plan of them: the server's address, the source of
  * requests, and what is left to defaults; command-together.c knows what cannot go together.
  */
-#ifndef HTTP_COMMAND_H
-#define HTTP_COMMAND_H
+#ifndef LOAD_COMMAND_H
+#define LOAD_COMMAND_H
 
 #include "expect.h"
 #include "plan.h"
@@ -15,26 +15,26 @@
 #include "template.h"
 #include "url.h"
 
-enum http_command_what {
-    HTTP_COMMAND_RUN,
-    HTTP_COMMAND_COMPARE, /* compare A.json B.json */
-    HTTP_COMMAND_OVERLAY, /* html A.json ... */
-    HTTP_COMMAND_MERGE,   /* merge A.json B.json ... */
-    HTTP_COMMAND_SELFTEST
+enum load_command_what {
+    LOAD_COMMAND_RUN,
+    LOAD_COMMAND_COMPARE, /* compare A.json B.json */
+    LOAD_COMMAND_OVERLAY, /* html A.json ... */
+    LOAD_COMMAND_MERGE,   /* merge A.json B.json ... */
+    LOAD_COMMAND_SELFTEST
 };
 
-#define HTTP_REQUEST_FILES_MAX 16
-#define HTTP_DRAIN_TIMEOUT     UINT64_MAX /* of the plan's drain_ns, until --timeout is known */
+#define LOAD_REQUEST_FILES_MAX 16
+#define LOAD_DRAIN_TIMEOUT     UINT64_MAX /* of the plan's drain_ns, until --timeout is known */
 
 /* What was typed, where it is not in the plan at once; texts are argv's. */
-struct http_typed {
+struct load_typed {
     char **words; /* URLs, or the files of compare and html */
     unsigned words_number;
     const char **fields; /* "Name: value" */
     unsigned fields_number;
     const char *method;
     const char *body; /* a text, or @FILE */
-    const char *request_files[HTTP_REQUEST_FILES_MAX];
+    const char *request_files[LOAD_REQUEST_FILES_MAX];
     unsigned request_files_number;
     const char *replay;
     const char *script;
@@ -44,7 +44,7 @@ struct http_typed {
     const char *stages;
     const char *probe;
     char *body_bytes;    /* owned: of @FILE */
-    struct http_url url; /* the first; its target is "/" if there is none */
+    struct load_url url; /* the first; its target is "/" if there is none */
     unsigned thresholds;
     double speed;
     bool has_ip;
@@ -60,75 +60,75 @@ struct http_typed {
     bool is_for_run;           /* an option that says what to run, not what is said of it */
 };
 
-struct http_command {
-    enum http_command_what what;
+struct load_command {
+    enum load_command_what what;
     int argc; /* files of compare and html; a script's own arguments */
     char **argv;
-    struct http_plan plan;        /* RUN */
-    struct http_requests *script; /* RUN: the plan's requests, if they are a script's; or NULL */
-    struct http_typed typed;      /* private, as all that follows: the plan points to it */
-    struct http_expect expect;
-    struct http_sources sources;
-    struct http_template_options request;
+    struct load_plan plan;        /* RUN */
+    struct load_requests *script; /* RUN: the plan's requests, if they are a script's; or NULL */
+    struct load_typed typed;      /* private, as all that follows: the plan points to it */
+    struct load_expect expect;
+    struct load_sources sources;
+    struct load_template_options request;
 };
 
 /* Where -t is not given: 1, or as many as there are ranks (mpi/). */
-extern unsigned http_command_workers;
+extern unsigned load_command_workers;
 
 /* -1: go on with *command; otherwise all is said, and this is the exit status. Either way the
  * caller frees it. */
-int http_command_parse(struct http_command *command, int argc, char **argv);
-void http_command_free(struct http_command *command);
+int load_command_parse(struct load_command *command, int argc, char **argv);
+void load_command_free(struct load_command *command);
 
 /* ---- Between the files ---- */
 
 /* Make the plan of what was typed, with what stood behind "--" in argc and argv: as
- * http_command_parse. */
-int http_command_plan(struct http_command *command);
+ * load_command_parse. */
+int load_command_plan(struct load_command *command);
 
 /* The hosts of the URLs into the plan, if they are several; what goes without that. As
- * http_command_plan. Which of them a URL is of, or their number. */
-int http_command_hosts(struct http_command *command);
-unsigned http_command_host_of(const struct http_plan *plan, const struct http_url *url);
+ * load_command_plan. Which of them a URL is of, or their number. */
+int load_command_hosts(struct load_command *command);
+unsigned load_command_host_of(const struct load_plan *plan, const struct load_url *url);
 
 /* A rate at the beginning of the text, such as 500 or 10k; *behind is what comes after it. 0, or
  * -1: there is none from 0 to 1G. */
-int http_command_rate(const char *text, double *rate, const char **behind);
+int load_command_rate(const char *text, double *rate, const char **behind);
 
 /* The stages of "0:10s,5k:1m" into a plan that has none. NULL, or what is wrong. */
-const char *http_stages_parse(struct http_plan *plan, const char *text);
+const char *load_stages_parse(struct load_plan *plan, const char *text);
 
-/* --stages, if it is given, into the plan; before, what goes without it. As http_command_plan. */
-int http_command_stages(struct http_command *command);
-int http_command_check_stages(struct http_command *command);
-int http_command_check_conditions(struct http_command *command); /* are of stages that there are */
+/* --stages, if it is given, into the plan; before, what goes without it. As load_command_plan. */
+int load_command_stages(struct load_command *command);
+int load_command_check_stages(struct load_command *command);
+int load_command_check_conditions(struct load_command *command); /* are of stages that there are */
 
-/* What of it means nothing together, or without another: as http_command_plan. */
-int http_command_check_together(struct http_command *command);
-int http_command_check_outputs(struct http_command *command); /* two into one file */
+/* What of it means nothing together, or without another: as load_command_plan. */
+int load_command_check_together(struct load_command *command);
+int load_command_check_outputs(struct load_command *command); /* two into one file */
 
 /* Take optarg as the path of an output, whose option has that val. */
-int http_command_output(struct http_plan *plan, int val);
+int load_command_output(struct load_plan *plan, int val);
 
 /* Whether a sum of runs has that option, too. */
-bool http_command_is_for_report(int val);
+bool load_command_is_for_report(int val);
 
 /* Print "sxe-http: ...; Try --help." on stderr, and return the exit status for it. */
-int http_command_refuse(const char *format, ...) SXE_PRINTF(1, 2);
+int load_command_refuse(const char *format, ...) SXE_PRINTF(1, 2);
 
 /* The same, unless problem is NULL, of optarg: what is named, its value and the problem. */
-int http_command_refuse_if(const char *what, const char *problem);
+int load_command_refuse_if(const char *what, const char *problem);
 
 /* Take optarg as the value of an option: COMMAND_LINE_GO_ON, or say what is wrong with it. The
  * number has that unit behind it, or none. */
-int http_command_arrivals(struct http_command *command);
-int http_command_positive(const char *what, const char *unit, double max, double *value);
-int http_command_min_effect(struct http_command *command);
-int http_command_until_ci(struct http_plan *plan); /* [FIGURE:]P% */
-int http_command_condition(const char *what, const char **to);
-int http_command_threshold(struct http_command *command);
-int http_command_start_at(struct http_plan *plan);
-int http_command_metrics(struct http_plan *plan);
-int http_command_request_file(struct http_typed *typed);
+int load_command_arrivals(struct load_command *command);
+int load_command_positive(const char *what, const char *unit, double max, double *value);
+int load_command_min_effect(struct load_command *command);
+int load_command_until_ci(struct load_plan *plan); /* [FIGURE:]P% */
+int load_command_condition(const char *what, const char **to);
+int load_command_threshold(struct load_command *command);
+int load_command_start_at(struct load_plan *plan);
+int load_command_metrics(struct load_plan *plan);
+int load_command_request_file(struct load_typed *typed);
 
 #endif

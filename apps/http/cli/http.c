@@ -23,5 +23,5 @@ int
 main(int argc, char **argv)
 {
     program_begin(NULL);
-    return http_perform(argc, argv, NULL);
+    return load_perform(argc, argv, NULL);
 }

@@ -19,9 +19,9 @@
 static unsigned
 rank(int status)
 {
-    static const enum http_exit ranks[] = {
-        HTTP_EXIT_OK,    HTTP_EXIT_THRESHOLD, HTTP_EXIT_UNTOLD,     HTTP_EXIT_SUSPECT,
-        HTTP_EXIT_USAGE, HTTP_EXIT_ERRORS,    HTTP_EXIT_INTERRUPTED};
+    static const enum load_exit ranks[] = {
+        LOAD_EXIT_OK,    LOAD_EXIT_THRESHOLD, LOAD_EXIT_UNTOLD,     LOAD_EXIT_SUSPECT,
+        LOAD_EXIT_USAGE, LOAD_EXIT_ERRORS,    LOAD_EXIT_INTERRUPTED};
     unsigned i = 0;
 
     while ((int)ranks[i] != status)
@@ -31,10 +31,10 @@ rank(int status)
 
 /* What is found after the run may be worse than what the run was judged. */
 static void
-add_status(struct http_run *run, int status)
+add_status(struct load_run *run, int status)
 {
     if (rank(status) > rank((int)run->status))
-        run->status = (enum http_exit)status;
+        run->status = (enum load_exit)status;
 }
 
 /* A step of a workflow, whose lines GitHub reads. */
@@ -48,71 +48,71 @@ is_in_github(void)
 
 /* The outputs come last: they have the exit status in them. */
 static int
-report(const struct http_command *command, struct http_run *run, FILE *out)
+report(const struct load_command *command, struct load_run *run, FILE *out)
 {
-    static struct http_comparison comparison;
+    static struct load_comparison comparison;
     const char *baseline = command->plan.baseline;
 
     comparison.is_made = false;
     run->comparison = &comparison;
     if (out != NULL)
-        http_summary_print(out, run, isatty(fileno(out)) == 1 && http_wants_colour());
+        load_summary_print(out, run, isatty(fileno(out)) == 1 && load_wants_colour());
     if (command->script != NULL)
-        add_status(run, http_script_done(command->script, run));
+        add_status(run, load_script_done(command->script, run));
     if ((baseline != NULL || command->plan.baseline_cmd != NULL) && !run->is_interrupted)
-        add_status(run, http_compare_baseline(baseline, run, out != NULL ? out : stderr, stderr));
-    add_status(run, http_output_all(run, stderr));
-    if (http_monitor_finish(run->monitor, run) < 0)
-        add_status(run, HTTP_EXIT_ERRORS);
+        add_status(run, load_compare_baseline(baseline, run, out != NULL ? out : stderr, stderr));
+    add_status(run, load_output_all(run, stderr));
+    if (load_monitor_finish(run->monitor, run) < 0)
+        add_status(run, LOAD_EXIT_ERRORS);
     if (command->plan.annotate || is_in_github())
-        http_output_annotations(out != NULL ? out : stderr, run);
+        load_output_annotations(out != NULL ? out : stderr, run);
     return (int)run->status;
 }
 
 /* What would make a run of an hour useless is found before it. */
 static int
-check_files(const struct http_plan *plan)
+check_files(const struct load_plan *plan)
 {
-    int status = HTTP_EXIT_OK;
+    int status = LOAD_EXIT_OK;
 
     /* First, for the check of the outputs creates them. */
     if (plan->baseline != NULL)
-        status = http_compare_check(plan->baseline, stderr);
-    return status == HTTP_EXIT_OK ? http_output_check(plan, stderr) : status;
+        status = load_compare_check(plan->baseline, stderr);
+    return status == LOAD_EXIT_OK ? load_output_check(plan, stderr) : status;
 }
 
 /* The report of a sum whose JSON goes to standard output is for people, and beside it. */
 static int
-merge(const struct http_command *command)
+merge(const struct load_command *command)
 {
-    static struct http_run run;
-    struct http_merge sum = {0};
-    bool is_beside = http_output_uses_stdout(&command->plan);
+    static struct load_run run;
+    struct load_merge sum = {0};
+    bool is_beside = load_output_uses_stdout(&command->plan);
     FILE *out = is_beside ? stderr : stdout;
     int status = check_files(&command->plan);
 
-    if (status == HTTP_EXIT_OK)
-        status = http_merge(&sum, &run, &command->plan, command->argc, command->argv, stderr);
-    if (status == HTTP_EXIT_OK && !(is_beside && command->plan.quiet)) {
-        http_summary_plan(out, run.plan);
-        http_summary_sockets(out, run.trials[0].result);
+    if (status == LOAD_EXIT_OK)
+        status = load_merge(&sum, &run, &command->plan, command->argc, command->argv, stderr);
+    if (status == LOAD_EXIT_OK && !(is_beside && command->plan.quiet)) {
+        load_summary_plan(out, run.plan);
+        load_summary_sockets(out, run.trials[0].result);
         status = report(command, &run, out);
-    } else if (status == HTTP_EXIT_OK) {
+    } else if (status == LOAD_EXIT_OK) {
         status = report(command, &run, NULL);
     }
-    http_run_free(&run);
-    http_merge_free(&sum);
+    load_run_free(&run);
+    load_merge_free(&sum);
     return status;
 }
 
 static int
-load(const struct http_command *command)
+load(const struct load_command *command)
 {
-    static struct http_run run;
-    FILE *out = http_output_uses_stdout(&command->plan) ? NULL : stdout;
+    static struct load_run run;
+    FILE *out = load_output_uses_stdout(&command->plan) ? NULL : stdout;
     int status = check_files(&command->plan);
 
-    if (status != HTTP_EXIT_OK)
+    if (status != LOAD_EXIT_OK)
         return status;
     /* There may be files to write when nobody reads the report any more. */
     signal(SIGPIPE, SIG_IGN);
@@ -120,27 +120,27 @@ load(const struct http_command *command)
      * those who ask for it. */
     if (getenv("SXE_LOG_LEVEL") == NULL)
         sxe_log_set_level(SXE_LOG_FATAL);
-    status = http_run(&run, &command->plan, out, stderr);
+    status = load_run(&run, &command->plan, out, stderr);
     if (status == 0)
         status = report(command, &run, out);
-    http_run_free(&run);
+    load_run_free(&run);
     return status;
 }
 
 static int
-perform(const struct http_command *command)
+perform(const struct load_command *command)
 {
     switch (command->what) {
-    case HTTP_COMMAND_COMPARE:
-        return http_compare_files(command->argv[0], command->argv[1], command->plan.min_effect,
+    case LOAD_COMMAND_COMPARE:
+        return load_compare_files(command->argv[0], command->argv[1], command->plan.min_effect,
                                   stdout, stderr);
-    case HTTP_COMMAND_MERGE:
+    case LOAD_COMMAND_MERGE:
         return merge(command);
-    case HTTP_COMMAND_OVERLAY:
-        return http_output_overlay(command->argc, command->argv, stdout, stderr);
-    case HTTP_COMMAND_SELFTEST:
-        return http_selftest(stdout, stderr);
-    case HTTP_COMMAND_RUN:
+    case LOAD_COMMAND_OVERLAY:
+        return load_output_overlay(command->argc, command->argv, stdout, stderr);
+    case LOAD_COMMAND_SELFTEST:
+        return load_selftest(stdout, stderr);
+    case LOAD_COMMAND_RUN:
         break;
     }
     return load(command);
@@ -156,16 +156,16 @@ is_reader_gone(void)
 }
 
 int
-http_perform(int argc, char **argv, http_prepare prepare)
+load_perform(int argc, char **argv, load_prepare prepare)
 {
-    struct http_command command;
-    int status = http_command_parse(&command, argc, argv);
+    struct load_command command;
+    int status = load_command_parse(&command, argc, argv);
 
     if (status < 0 && prepare != NULL)
         status = prepare(&command);
     if (status < 0)
         status = perform(&command);
-    http_command_free(&command);
+    load_command_free(&command);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !is_reader_gone()) {
         fprintf(stderr, "sxe-http: the report could not be written\n");
         return EXIT_FAILURE;

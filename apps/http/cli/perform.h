@@ -4,16 +4,16 @@
  * and its files, a sum, a comparison, the self-test. Place: main() of sxe-http and of
  * sxe-http-mpi.
  */
-#ifndef HTTP_PERFORM_H
-#define HTTP_PERFORM_H
+#ifndef LOAD_PERFORM_H
+#define LOAD_PERFORM_H
 
 #include "command.h"
 
 /* What is left to do when the command line was understood: -1 to go on, or an exit status after
  * saying why not. */
-typedef int (*http_prepare)(struct http_command *command);
+typedef int (*load_prepare)(struct load_command *command);
 
 /* The exit status; prepare may be NULL. */
-int http_perform(int argc, char **argv, http_prepare prepare);
+int load_perform(int argc, char **argv, load_prepare prepare);
 
 #endif

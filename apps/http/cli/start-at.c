@@ -45,7 +45,7 @@ parse_clock(const char *text, uint64_t now_ns, double *seconds)
 }
 
 const char *
-http_start_at_parse(const char *text, uint64_t now_ns, uint64_t *at_ns)
+load_start_at_parse(const char *text, uint64_t now_ns, uint64_t *at_ns)
 {
     double now_s = (double)now_ns / 1e9;
     double at_s = 0;
@@ -69,13 +69,13 @@ http_start_at_parse(const char *text, uint64_t now_ns, uint64_t *at_ns)
 }
 
 const char *
-http_shard_parse(const char *text, struct http_plan *plan)
+load_shard_parse(const char *text, struct load_plan *plan)
 {
     unsigned number = 0, of = 0;
     int length = 0;
 
     if (sscanf(text, "%4u/%4u%n", &number, &of, &length) != 2 || text[length] != '\0' ||
-        number < 1 || number > of || of > HTTP_SHARDS_MAX)
+        number < 1 || number > of || of > LOAD_SHARDS_MAX)
         return "it must be K/N, the K-th of N parts, such as 2/4, with up to 256 parts";
     plan->shard = number - 1;
     plan->shards = of > 1 ? of : 0;

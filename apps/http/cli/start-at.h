@@ -8,15 +8,15 @@
  *                   +2.5           seconds from now
  *        --shard 2/4               the second of four parts
  */
-#ifndef HTTP_START_AT_H
-#define HTTP_START_AT_H
+#ifndef LOAD_START_AT_H
+#define LOAD_START_AT_H
 
 #include "plan.h"
 
 /* NULL with *at_ns, ns since 1970 and after now_ns; or what is wrong, a static text. */
-const char *http_start_at_parse(const char *text, uint64_t now_ns, uint64_t *at_ns);
+const char *load_start_at_parse(const char *text, uint64_t now_ns, uint64_t *at_ns);
 
 /* NULL with the plan's shards; of 1/1, which is all of the load, there are none. */
-const char *http_shard_parse(const char *text, struct http_plan *plan);
+const char *load_shard_parse(const char *text, struct load_plan *plan);
 
 #endif

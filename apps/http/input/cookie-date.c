@@ -132,7 +132,7 @@ seconds_of(const struct date *date)
 }
 
 bool
-http_cookie_date(struct sxe_span text, int64_t *seconds)
+load_cookie_date(struct sxe_span text, int64_t *seconds)
 {
     struct date date = {-1, -1, -1, -1, -1, -1};
     size_t at = 0;

@@ -3,8 +3,8 @@
  * What: the time of a cookie's Expires (RFC 6265, 5.1.1), of which servers write many forms. Place:
  * cookie-jar.c. Pure.
  */
-#ifndef HTTP_COOKIE_DATE_H
-#define HTTP_COOKIE_DATE_H
+#ifndef LOAD_COOKIE_DATE_H
+#define LOAD_COOKIE_DATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,6 +12,6 @@
 #include "sxe-util.h"
 
 /* Seconds since 1970. False: it is no date, and the attribute is to be ignored. */
-bool http_cookie_date(struct sxe_span text, int64_t *seconds);
+bool load_cookie_date(struct sxe_span text, int64_t *seconds);
 
 #endif

@@ -35,7 +35,7 @@ size_of(const struct head *head)
 
 /* The cookie at an offset; how many bytes it takes. */
 static size_t
-read_cookie(const struct http_jar *jar, size_t at, struct cookie *cookie)
+read_cookie(const struct load_jar *jar, size_t at, struct cookie *cookie)
 {
     memcpy(&cookie->head, jar->bytes + at, sizeof(cookie->head));
     cookie->name = jar->bytes + at + sizeof(cookie->head);
@@ -45,7 +45,7 @@ read_cookie(const struct http_jar *jar, size_t at, struct cookie *cookie)
 }
 
 void
-http_jar_clear(struct http_jar *jar)
+load_jar_clear(struct load_jar *jar)
 {
     jar->serial = 0;
     jar->used = 0;
@@ -56,7 +56,7 @@ http_jar_clear(struct http_jar *jar)
 /* ---- Changing ---- */
 
 static void
-remove_at(struct http_jar *jar, size_t at, size_t size)
+remove_at(struct load_jar *jar, size_t at, size_t size)
 {
     memmove(jar->bytes + at, jar->bytes + at + size, jar->used - at - size);
     jar->used = (uint16_t)(jar->used - size);
@@ -64,7 +64,7 @@ remove_at(struct http_jar *jar, size_t at, size_t size)
 }
 
 static void
-insert_at(struct http_jar *jar, size_t at, const struct cookie *cookie)
+insert_at(struct load_jar *jar, size_t at, const struct cookie *cookie)
 {
     size_t size = size_of(&cookie->head);
     char *to = jar->bytes + at;
@@ -91,7 +91,7 @@ is_same(const struct cookie *a, const struct cookie *b)
 /* The cookie that it replaces goes; it is then as old as that was. True: that is the same in all,
  * as most are that are set again. */
 static bool
-remove_same(struct http_jar *jar, struct cookie *cookie)
+remove_same(struct load_jar *jar, struct cookie *cookie)
 {
     struct cookie other;
 
@@ -112,7 +112,7 @@ remove_same(struct http_jar *jar, struct cookie *cookie)
 }
 
 static void
-remove_expired(struct http_jar *jar, int64_t now_s)
+remove_expired(struct load_jar *jar, int64_t now_s)
 {
     struct cookie cookie;
 
@@ -127,7 +127,7 @@ remove_expired(struct http_jar *jar, int64_t now_s)
 }
 
 static void
-remove_oldest(struct http_jar *jar)
+remove_oldest(struct load_jar *jar)
 {
     struct cookie cookie;
     uint32_t serial = UINT32_MAX;
@@ -146,7 +146,7 @@ remove_oldest(struct http_jar *jar)
 
 /* RFC 6265, 5.4: the longer path first, then the older. */
 static size_t
-place_of(const struct http_jar *jar, const struct head *head)
+place_of(const struct load_jar *jar, const struct head *head)
 {
     struct cookie other;
     size_t at = 0;
@@ -163,13 +163,13 @@ place_of(const struct http_jar *jar, const struct head *head)
 }
 
 static void
-set(struct http_jar *jar, struct cookie *cookie, int64_t now_s)
+set(struct load_jar *jar, struct cookie *cookie, int64_t now_s)
 {
     cookie->head.serial = ++jar->serial;
     if (remove_same(jar, cookie) || cookie->head.expires_s <= now_s)
         return;
     remove_expired(jar, now_s);
-    while (jar->number == HTTP_JAR_COOKIES ||
+    while (jar->number == LOAD_JAR_COOKIES ||
            jar->used + size_of(&cookie->head) > sizeof(jar->bytes))
         remove_oldest(jar);
     insert_at(jar, place_of(jar, &cookie->head), cookie);
@@ -285,7 +285,7 @@ read_attribute(struct attributes *attributes, struct sxe_span text, int64_t now_
         }
         attributes->domain = value;
     } else if (is_word(name, "Expires")) {
-        (void)http_cookie_date(value, &attributes->expires_s);
+        (void)load_cookie_date(value, &attributes->expires_s);
     } else if (is_word(name, "Max-Age")) {
         attributes->has_max_age |= read_max_age(value, now_s, &attributes->max_age_s);
     } else if (is_word(name, "Secure")) {
@@ -304,7 +304,7 @@ read_pair(struct cookie *cookie, struct sxe_span pair)
     if (value.base == pair.base + pair.length && pair.base[pair.length - 1] != '=')
         return false;
     value = trim(value);
-    if (name.length == 0 || name.length + value.length > HTTP_COOKIE_MAX)
+    if (name.length == 0 || name.length + value.length > LOAD_COOKIE_MAX)
         return false;
     cookie->name = name.base;
     cookie->head.name = (uint16_t)name.length;
@@ -314,7 +314,7 @@ read_pair(struct cookie *cookie, struct sxe_span pair)
 }
 
 void
-http_jar_take(struct http_jar *jar, const struct http_jar_origin *origin, const char *field,
+load_jar_take(struct load_jar *jar, const struct load_jar_origin *origin, const char *field,
               size_t length, int64_t now_s)
 {
     struct attributes attributes = {.expires_s = NEVER};
@@ -330,7 +330,7 @@ http_jar_take(struct http_jar *jar, const struct http_jar_origin *origin, const 
         return;
     if (attributes.path.length == 0 || *attributes.path.base != '/')
         attributes.path = default_path(origin->path);
-    if (attributes.path.length > HTTP_COOKIE_PATH_MAX)
+    if (attributes.path.length > LOAD_COOKIE_PATH_MAX)
         return;
     cookie.path = attributes.path.base;
     cookie.head.path = (uint16_t)attributes.path.length;
@@ -352,7 +352,7 @@ is_path_match(struct sxe_span path, const struct cookie *cookie)
 }
 
 size_t
-http_jar_write(const struct http_jar *jar, struct sxe_span path, int64_t now_s, char *text)
+load_jar_write(const struct load_jar *jar, struct sxe_span path, int64_t now_s, char *text)
 {
     struct cookie cookie;
     size_t length = 0;

@@ -13,12 +13,12 @@
  * There is one server, so a cookie's Domain is only checked: a cookie for another domain is
  * ignored. One that is Secure is kept and never sent, for sxe-http has no TLS.
  *
- * Limits: HTTP_JAR_COOKIES cookies in HTTP_JAR_BYTES bytes; for another one the oldest goes. Name
- * and value have at most HTTP_COOKIE_MAX bytes together, a path HTTP_COOKIE_PATH_MAX; a cookie with
+ * Limits: LOAD_JAR_COOKIES cookies in LOAD_JAR_BYTES bytes; for another one the oldest goes. Name
+ * and value have at most LOAD_COOKIE_MAX bytes together, a path LOAD_COOKIE_PATH_MAX; a cookie with
  * more is ignored. A field has no control bytes: sxe-http refuses a reply that has.
  */
-#ifndef HTTP_COOKIE_JAR_H
-#define HTTP_COOKIE_JAR_H
+#ifndef LOAD_COOKIE_JAR_H
+#define LOAD_COOKIE_JAR_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,36 +26,36 @@
 
 #include "sxe-util.h"
 
-#define HTTP_JAR_COOKIES     50
-#define HTTP_JAR_BYTES       8192
-#define HTTP_COOKIE_MAX      4096
-#define HTTP_COOKIE_PATH_MAX 1024
+#define LOAD_JAR_COOKIES     50
+#define LOAD_JAR_BYTES       8192
+#define LOAD_COOKIE_MAX      4096
+#define LOAD_COOKIE_PATH_MAX 1024
 
 /* Of a Cookie field: what stands before a cookie there is less than before one in the jar. */
-#define HTTP_JAR_TEXT_MAX HTTP_JAR_BYTES
+#define LOAD_JAR_TEXT_MAX LOAD_JAR_BYTES
 
-struct http_jar {
+struct load_jar {
     uint32_t serial; /* private: of the cookie that is newest */
     uint16_t used;   /* private: bytes */
     uint8_t number;  /* ro: of cookies */
     bool has_times;  /* ro: some expire, so now_s counts */
-    char bytes[HTTP_JAR_BYTES];
+    char bytes[LOAD_JAR_BYTES];
 };
 
 /* Where a reply came from. */
-struct http_jar_origin {
+struct load_jar_origin {
     struct sxe_span host; /* without a port; an IPv6 address without brackets */
     struct sxe_span path; /* of the request's target; what stands behind a ? is left out */
 };
 
-void http_jar_clear(struct http_jar *jar);
+void load_jar_clear(struct load_jar *jar);
 
 /* The value of a Set-Cookie field, at now_s, seconds since 1970. */
-void http_jar_take(struct http_jar *jar, const struct http_jar_origin *origin, const char *field,
+void load_jar_take(struct load_jar *jar, const struct load_jar_origin *origin, const char *field,
                    size_t length, int64_t now_s);
 
 /* Write "a=b; c=d", the cookies for a path, and return how long that is, at most
- * HTTP_JAR_TEXT_MAX; 0: there are none. */
-size_t http_jar_write(const struct http_jar *jar, struct sxe_span path, int64_t now_s, char *text);
+ * LOAD_JAR_TEXT_MAX; 0: there are none. */
+size_t load_jar_write(const struct load_jar *jar, struct sxe_span path, int64_t now_s, char *text);
 
 #endif

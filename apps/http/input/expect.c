@@ -21,7 +21,7 @@ enum { STATUS_MIN = 100, STATUS_MAX = 999, STATUS_DIGITS = 3 };
 /* ---- Status ---- */
 
 static void
-set_statuses(struct http_expect *expect, unsigned first, unsigned last)
+set_statuses(struct load_expect *expect, unsigned first, unsigned last)
 {
     for (unsigned status = first; status <= last; status++)
         expect->statuses[status / 64] |= UINT64_C(1) << status % 64;
@@ -49,7 +49,7 @@ parse_status(const char *text, unsigned *last)
 
 /* One of the list; where it ends, or NULL: it is none. */
 static const char *
-add_statuses(struct http_expect *expect, const char *text)
+add_statuses(struct load_expect *expect, const char *text)
 {
     unsigned last;
     unsigned end;
@@ -69,7 +69,7 @@ add_statuses(struct http_expect *expect, const char *text)
 }
 
 const char *
-http_expect_add_status(struct http_expect *expect, const char *text)
+load_expect_add_status(struct load_expect *expect, const char *text)
 {
     const char *list = text;
 
@@ -78,7 +78,7 @@ http_expect_add_status(struct http_expect *expect, const char *text)
         if (text != NULL)
             text += strspn(text, BLANKS);
         if (text == NULL || (*text != ',' && *text != '\0'))
-            return http_wrong("'%s' is not a list of statuses (200, 2xx, 200-299, 200,304)", list);
+            return load_wrong("'%s' is not a list of statuses (200, 2xx, 200-299, 200,304)", list);
         if (*text == '\0')
             return NULL;
         text++;
@@ -86,7 +86,7 @@ http_expect_add_status(struct http_expect *expect, const char *text)
 }
 
 bool
-http_expect_status(const struct http_expect *expect, unsigned status)
+load_expect_status(const struct load_expect *expect, unsigned status)
 {
     return status <= STATUS_MAX && (expect->statuses[status / 64] >> status % 64 & 1) != 0;
 }
@@ -94,16 +94,16 @@ http_expect_status(const struct http_expect *expect, unsigned status)
 /* ---- Fields ---- */
 
 const char *
-http_expect_add_field(struct http_expect *expect, const char *text)
+load_expect_add_field(struct load_expect *expect, const char *text)
 {
     const char *colon = strchr(text, ':');
     struct sxe_span name = {text, colon == NULL ? strlen(text) : (size_t)(colon - text)};
     struct sxe_span value = {NULL, 0};
 
-    if (expect->fields == HTTP_EXPECT_FIELDS)
-        return http_wrong("'%s' is one too many: at most %d", text, HTTP_EXPECT_FIELDS);
+    if (expect->fields == LOAD_EXPECT_FIELDS)
+        return load_wrong("'%s' is one too many: at most %d", text, LOAD_EXPECT_FIELDS);
     if (!sxe_http_is_token(name))
-        return http_wrong("'%.*s' is not the name of a header: give 'Name' or 'Name: value'",
+        return load_wrong("'%.*s' is not the name of a header: give 'Name' or 'Name: value'",
                           (int)name.length, name.base);
     if (colon != NULL)
         value = sxe_http_without_blanks((struct sxe_span){colon + 1, strlen(colon + 1)});
@@ -129,7 +129,7 @@ has_field(const struct sxe_http_parser *head, const char *data, struct sxe_span 
 }
 
 bool
-http_expect_fields(const struct http_expect *expect, const struct sxe_http_parser *head,
+load_expect_fields(const struct load_expect *expect, const struct sxe_http_parser *head,
                    const char *data)
 {
     for (unsigned i = 0; i < expect->fields; i++) {
@@ -144,7 +144,7 @@ http_expect_fields(const struct http_expect *expect, const struct sxe_http_parse
 /* failure[i]: how many of the first bytes of the text are also the last ones of its first i + 1,
  * and fewer than these. */
 static bool
-make_failure(struct http_expect *expect)
+make_failure(struct load_expect *expect)
 {
     const char *text = expect->body;
     uint16_t matched = 0;
@@ -163,21 +163,21 @@ make_failure(struct http_expect *expect)
 }
 
 const char *
-http_expect_set_body(struct http_expect *expect, const char *text)
+load_expect_set_body(struct load_expect *expect, const char *text)
 {
-    http_expect_clear_body(expect);
+    load_expect_clear_body(expect);
     if (*text == '@') {
-        expect->file = http_whole_file(text + 1, &expect->body_length);
+        expect->file = load_whole_file(text + 1, &expect->body_length);
         if (expect->file == NULL)
-            return http_wrong("'%s': %s", text + 1, strerror(errno));
+            return load_wrong("'%s': %s", text + 1, strerror(errno));
         expect->body = expect->file;
         expect->is_whole_body = true;
         return NULL;
     }
     expect->body_length = strlen(text);
-    if (expect->body_length > HTTP_EXPECT_TEXT_MAX)
-        return http_wrong("the text is longer than %d bytes: compare the whole body with @file",
-                          HTTP_EXPECT_TEXT_MAX);
+    if (expect->body_length > LOAD_EXPECT_TEXT_MAX)
+        return load_wrong("the text is longer than %d bytes: compare the whole body with @file",
+                          LOAD_EXPECT_TEXT_MAX);
     expect->body = text;
     if (make_failure(expect))
         return NULL;
@@ -186,7 +186,7 @@ http_expect_set_body(struct http_expect *expect, const char *text)
 }
 
 void
-http_expect_clear_body(struct http_expect *expect)
+load_expect_clear_body(struct load_expect *expect)
 {
     free(expect->failure);
     free(expect->file);
@@ -197,7 +197,7 @@ http_expect_clear_body(struct http_expect *expect)
 }
 
 static bool
-compare(const struct http_expect *expect, struct http_expect_body *state, const char *data,
+compare(const struct load_expect *expect, struct load_expect_body *state, const char *data,
         size_t length)
 {
     if (state->matched == DIFFERENT || length > expect->body_length - state->matched ||
@@ -212,7 +212,7 @@ compare(const struct http_expect *expect, struct http_expect_body *state, const 
 /* Where nothing matches yet, the next byte that the text may begin with is looked for: most of a
  * body is passed so. */
 static void
-look_for(const struct http_expect *expect, struct http_expect_body *state, const char *data,
+look_for(const struct load_expect *expect, struct load_expect_body *state, const char *data,
          size_t length)
 {
     const char *end = data + length;
@@ -233,7 +233,7 @@ look_for(const struct http_expect *expect, struct http_expect_body *state, const
 }
 
 bool
-http_expect_body_piece(const struct http_expect *expect, struct http_expect_body *state,
+load_expect_body_piece(const struct load_expect *expect, struct load_expect_body *state,
                        const char *data, size_t length)
 {
     if (expect->body == NULL)
@@ -245,7 +245,7 @@ http_expect_body_piece(const struct http_expect *expect, struct http_expect_body
 }
 
 bool
-http_expect_body_end(const struct http_expect *expect, const struct http_expect_body *state)
+load_expect_body_end(const struct load_expect *expect, const struct load_expect_body *state)
 {
     return expect->body == NULL || state->matched == expect->body_length;
 }

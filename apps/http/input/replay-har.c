@@ -17,11 +17,11 @@ enum { PAIRS_MAX = 254 };
 static size_t
 read_block(void *buffer, size_t size, void *user)
 {
-    struct http_reader *reader = user;
+    struct load_reader *reader = user;
     size_t number = reader->to - reader->from;
 
     if (number == 0)
-        number = http_reader_more(reader);
+        number = load_reader_more(reader);
     if (number > size)
         number = size;
     memcpy(buffer, reader->bytes + reader->from, number);
@@ -100,7 +100,7 @@ is_left_out(struct sxe_span name)
         "Content-Length", "Upgrade",    "HTTP2-Settings",   "Host", "Expect"};
 
     for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (http_template_is_name(name, names[i]))
+        if (load_template_is_name(name, names[i]))
             return true;
     }
     return name.length > 0 && *name.base == ':';
@@ -132,7 +132,7 @@ take_type(const json_t *request, struct sxe_http_pair *pairs, unsigned *number)
     if (type.length == 0)
         return true;
     for (unsigned i = 0; i < *number; i++) {
-        if (http_template_is_name(pairs[i].name, "Content-Type"))
+        if (load_template_is_name(pairs[i].name, "Content-Type"))
             return true;
     }
     if (*number == PAIRS_MAX)
@@ -143,10 +143,10 @@ take_type(const json_t *request, struct sxe_http_pair *pairs, unsigned *number)
 
 /* NULL, or why it is no request that can be sent. */
 static const char *
-compose(struct http_replay *replay, const json_t *request, struct http_template *template)
+compose(struct load_replay *replay, const json_t *request, struct load_template *template)
 {
     struct sxe_http_pair pairs[PAIRS_MAX];
-    struct http_template_parts parts = {
+    struct load_template_parts parts = {
         .method = string_of(request, "method"),
         .target = target_of(after_scheme(string_of(request, "url"))),
         .body = string_of(json_object_get(request, "postData"), "text"),
@@ -160,12 +160,12 @@ compose(struct http_replay *replay, const json_t *request, struct http_template 
         !take_fields(json_object_get(request, "headers"), pairs, &parts.pairs_number) ||
         !take_type(request, pairs, &parts.pairs_number))
         return "it has no method, or fields without name and value";
-    wrong = http_template_compose(template, replay->options, &parts);
+    wrong = load_template_compose(template, replay->options, &parts);
     if (wrong != NULL)
         return wrong;
-    kind = http_replay_kind(replay, parts.method, &wrong);
+    kind = load_replay_kind(replay, parts.method, &wrong);
     if (kind < 0) {
-        http_template_free(template);
+        load_template_free(template);
         return "it has one method too many";
     }
     template->kind = (uint16_t)kind;
@@ -174,11 +174,11 @@ compose(struct http_replay *replay, const json_t *request, struct http_template 
 
 /* NULL, or why no more entries can be taken. */
 static const char *
-take_entry(struct http_replay *replay, const json_t *entry)
+take_entry(struct load_replay *replay, const json_t *entry)
 {
     const json_t *request = json_object_get(entry, "request");
     struct sxe_span url = string_of(request, "url");
-    struct http_template template = {0};
+    struct load_template template = {0};
     const char *wrong;
     uint64_t at_ns;
 
@@ -188,29 +188,29 @@ take_entry(struct http_replay *replay, const json_t *entry)
         return NULL;
     }
     if (url.base != NULL && after_scheme(url).base == NULL) {
-        http_replay_refuse(replay,
+        load_replay_refuse(replay,
                            sxe_http_span("its url is none of http:// or https://, with a host"));
         return NULL;
     }
-    if (url.base == NULL || !http_replay_iso_time(string_of(entry, "startedDateTime"), &at_ns)) {
-        http_replay_refuse(replay, sxe_http_span("it has no startedDateTime, or no request"));
+    if (url.base == NULL || !load_replay_iso_time(string_of(entry, "startedDateTime"), &at_ns)) {
+        load_replay_refuse(replay, sxe_http_span("it has no startedDateTime, or no request"));
         return NULL;
     }
     wrong = compose(replay, request, &template);
     if (wrong != NULL) {
-        http_replay_refuse(replay, sxe_http_span(wrong));
+        load_replay_refuse(replay, sxe_http_span(wrong));
         return NULL;
     }
-    wrong = http_replay_add(replay, at_ns, (uint32_t)replay->number);
+    wrong = load_replay_add(replay, at_ns, (uint32_t)replay->number);
     if (wrong != NULL)
-        http_template_free(&template);
+        load_template_free(&template);
     else
         replay->templates[replay->number - 1] = template;
     return wrong;
 }
 
 const char *
-http_replay_read_har(struct http_replay *replay, struct http_reader *reader)
+load_replay_read_har(struct load_replay *replay, struct load_reader *reader)
 {
     json_error_t error;
     json_t *root = json_load_callback(read_block, reader, JSON_ALLOW_NUL, &error);
@@ -218,7 +218,7 @@ http_replay_read_har(struct http_replay *replay, struct http_reader *reader)
     const char *wrong = NULL;
 
     if (root == NULL && reader->error == 0)
-        return http_wrong("it begins as HAR, but line %d is not JSON: %s", error.line, error.text);
+        return load_wrong("it begins as HAR, but line %d is not JSON: %s", error.line, error.text);
     if (root != NULL && !json_is_array(entries))
         wrong = "it is JSON, but not HAR: there is no log.entries";
     for (size_t i = 0; i < json_array_size(entries) && wrong == NULL; i++) {

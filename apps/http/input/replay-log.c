@@ -106,7 +106,7 @@ parse_line(struct sxe_span text, char *room, struct log_line *line)
 
         p++;
         if ((size_t)(end - p) <= length || p[length] != ']' ||
-            !http_replay_log_time((struct sxe_span){p, length}, &line->at_ns))
+            !load_replay_log_time((struct sxe_span){p, length}, &line->at_ns))
             continue;
         p += length + 1;
         while (p < end && *p == ' ')
@@ -123,27 +123,27 @@ parse_line(struct sxe_span text, char *room, struct log_line *line)
 static bool
 is_sendable(const struct log_line *line)
 {
-    char head[HTTP_READER_ROOM];
+    char head[LOAD_READER_ROOM];
     struct sxe_http_request_head request = {.method = line->method, .target = line->target};
 
-    return line->method.length > 0 && !http_template_is_method(line->method, "CONNECT") &&
+    return line->method.length > 0 && !load_template_is_method(line->method, "CONNECT") &&
            sxe_http_request_write(&request, head, sizeof(head)) > 0;
 }
 
 /* The index of what the line asks for, a new one perhaps. SXE_NONE: it is not to be sent, or *wrong
  * is set. */
 static uint32_t
-find_text(struct http_replay *replay, const struct log_line *line, const char **wrong)
+find_text(struct load_replay *replay, const struct log_line *line, const char **wrong)
 {
-    uint32_t request = http_texts_find(&replay->texts, line->text);
+    uint32_t request = load_texts_find(&replay->texts, line->text);
     int kind;
 
     if (request != SXE_NONE)
         return request;
-    kind = is_sendable(line) ? http_replay_kind(replay, line->method, wrong) : -1;
+    kind = is_sendable(line) ? load_replay_kind(replay, line->method, wrong) : -1;
     if (kind < 0)
         return SXE_NONE;
-    request = http_texts_add(&replay->texts, line->text, (uint16_t)kind);
+    request = load_texts_add(&replay->texts, line->text, (uint16_t)kind);
     if (request == SXE_NONE)
         *wrong = "there is no memory";
     return request;
@@ -151,9 +151,9 @@ find_text(struct http_replay *replay, const struct log_line *line, const char **
 
 /* NULL, or why no more lines can be taken. */
 static const char *
-take_line(struct http_replay *replay, struct sxe_span text)
+take_line(struct load_replay *replay, struct sxe_span text)
 {
-    char room[HTTP_READER_ROOM];
+    char room[LOAD_READER_ROOM];
     const char *wrong = NULL;
     struct log_line line = {.is_unasked = false};
     uint32_t request = SXE_NONE;
@@ -161,21 +161,21 @@ take_line(struct http_replay *replay, struct sxe_span text)
     if (parse_line(text, room, &line))
         request = find_text(replay, &line, &wrong);
     if (request != SXE_NONE)
-        return http_replay_add(replay, line.at_ns, request);
+        return load_replay_add(replay, line.at_ns, request);
     if (line.is_unasked)
         replay->unasked++;
     else if (wrong == NULL)
-        http_replay_refuse(replay, text);
+        load_replay_refuse(replay, text);
     return wrong;
 }
 
 const char *
-http_replay_read_log(struct http_replay *replay, struct http_reader *reader)
+load_replay_read_log(struct load_replay *replay, struct load_reader *reader)
 {
     const char *wrong = NULL;
     struct sxe_span line;
 
-    while (wrong == NULL && http_reader_line(reader, &line)) {
+    while (wrong == NULL && load_reader_line(reader, &line)) {
         replay->lines++;
         if (line.length > 0 && line.base[line.length - 1] == '\r')
             line.length--;

@@ -9,8 +9,8 @@
  *     replay-har.c      entries of a HAR file         -> entries
  *     replay.c          entries -> requests in order, when each is due, and the bytes of the next
  */
-#ifndef HTTP_REPLAY_PRIVATE_H
-#define HTTP_REPLAY_PRIVATE_H
+#ifndef LOAD_REPLAY_PRIVATE_H
+#define LOAD_REPLAY_PRIVATE_H
 
 #include "replay.h"
 #include "result.h"
@@ -18,37 +18,37 @@
 
 /* ---- replay-reader.c ---- */
 
-#define HTTP_READER_ROOM 65536
+#define LOAD_READER_ROOM 65536
 
-struct http_reader {
+struct load_reader {
     int fd;
     int error; /* of reading: 0, or errno */
     bool is_ended;
     bool is_cut; /* the rest of a line that was too long comes next */
     size_t from; /* what was read and not taken */
     size_t to;
-    char bytes[HTTP_READER_ROOM];
+    char bytes[LOAD_READER_ROOM];
 };
 
 /* 0 or -errno; "-" is stdin. */
-int http_reader_open(struct http_reader *reader, const char *path);
-void http_reader_close(struct http_reader *reader);
+int load_reader_open(struct load_reader *reader, const char *path);
+void load_reader_close(struct load_reader *reader);
 
 /* Read behind what is there, if there is room: bytes read, or 0: the end, or reader->error. */
-size_t http_reader_more(struct http_reader *reader);
+size_t load_reader_more(struct load_reader *reader);
 
 /* The next line, without its LF; of one that is too long, its beginning. False: the end, or
  * reader->error. */
-bool http_reader_line(struct http_reader *reader, struct sxe_span *line);
+bool load_reader_line(struct load_reader *reader, struct sxe_span *line);
 
 /* ---- replay-time.c: nanoseconds since 1970 of all of a text; false: it is no time ---- */
 
-bool http_replay_log_time(struct sxe_span text, uint64_t *ns); /* 10/Oct/2000:13:55:36 -0700 */
-bool http_replay_iso_time(struct sxe_span text, uint64_t *ns); /* 2000-10-10T13:55:36.123-07:00 */
+bool load_replay_log_time(struct sxe_span text, uint64_t *ns); /* 10/Oct/2000:13:55:36 -0700 */
+bool load_replay_iso_time(struct sxe_span text, uint64_t *ns); /* 2000-10-10T13:55:36.123-07:00 */
 
 /* ---- replay-texts.c ---- */
 
-struct http_text {
+struct load_text {
     uint64_t offset;
     uint32_t hash;
     uint16_t length;
@@ -56,11 +56,11 @@ struct http_text {
 };
 
 /* All zero is empty. */
-struct http_texts {
+struct load_texts {
     char *bytes;
     size_t bytes_number;
     size_t bytes_room;
-    struct http_text *all;
+    struct load_text *all;
     uint32_t number;
     uint32_t room;    /* of all, and half of slots; a power of two */
     uint32_t *slots;  /* an index of all + 1, or 0 */
@@ -68,26 +68,26 @@ struct http_texts {
 };
 
 /* The index of a text that is there, or SXE_NONE. */
-uint32_t http_texts_find(const struct http_texts *texts, struct sxe_span text);
+uint32_t load_texts_find(const struct load_texts *texts, struct sxe_span text);
 
 /* The index of one that was not there, of at most 65535 bytes, or SXE_NONE: no memory. */
-uint32_t http_texts_add(struct http_texts *texts, struct sxe_span text, uint16_t kind);
-void http_texts_free(struct http_texts *texts);
+uint32_t load_texts_add(struct load_texts *texts, struct sxe_span text, uint16_t kind);
+void load_texts_free(struct load_texts *texts);
 
 /* ---- replay.c ---- */
 
-struct http_replay_entry {
+struct load_replay_entry {
     uint64_t at_ns;
     uint32_t request; /* index of texts, or of templates */
     uint32_t line;    /* those of one time stay in this order */
 };
 
-struct http_replay {
-    struct http_requests requests;
-    const struct http_template_options *options; /* while the file is read, as all up to bad */
+struct load_replay {
+    struct load_requests requests;
+    const struct load_template_options *options; /* while the file is read, as all up to bad */
     const char *authority;
     size_t entries_max;
-    struct http_replay_entry *entries;
+    struct load_replay_entry *entries;
     size_t number;
     size_t room; /* of entries, and of templates */
     bool is_har;
@@ -98,34 +98,34 @@ struct http_replay {
     char bad_text[80];
     uint64_t unasked; /* of them that asked nothing of a server, so that nothing can be sent */
 
-    struct http_texts texts;         /* of a log: "GET /target" */
-    struct http_template *templates; /* of a HAR */
+    struct load_texts texts;         /* of a log: "GET /target" */
+    struct load_template *templates; /* of a HAR */
     unsigned kinds;
-    char names[HTTP_KINDS_MAX][32];
-    const char *kind_names[HTTP_KINDS_MAX];
-    struct http_template rests[HTTP_KINDS_MAX]; /* of a log: its method's request for "/" */
+    char names[LOAD_KINDS_MAX][32];
+    const char *kind_names[LOAD_KINDS_MAX];
+    struct load_template rests[LOAD_KINDS_MAX]; /* of a log: its method's request for "/" */
     uint32_t *order;                            /* [number] indices of texts, or of templates */
     uint64_t *times_ns;                         /* [number] */
     char *bytes;                                /* of a log: room for the longest request */
     uint64_t random[2];
 };
 
-/* http_replay_new with another limit than HTTP_REPLAY_MAX. */
-struct http_requests *http_replay_load(const char *path, double speed, const char *authority,
-                                       const struct http_template_options *options, FILE *err,
+/* load_replay_new with another limit than LOAD_REPLAY_MAX. */
+struct load_requests *load_replay_load(const char *path, double speed, const char *authority,
+                                       const struct load_template_options *options, FILE *err,
                                        size_t entries_max);
 
 /* Read all of a file: NULL, or what is wrong. */
-const char *http_replay_read_log(struct http_replay *replay, struct http_reader *reader);
-const char *http_replay_read_har(struct http_replay *replay, struct http_reader *reader);
+const char *load_replay_read_log(struct load_replay *replay, struct load_reader *reader);
+const char *load_replay_read_har(struct load_replay *replay, struct load_reader *reader);
 
 /* The index of the method's kind, a new one perhaps; -1: there are too many, or *wrong is set. */
-int http_replay_kind(struct http_replay *replay, struct sxe_span method, const char **wrong);
+int load_replay_kind(struct load_replay *replay, struct sxe_span method, const char **wrong);
 
 /* One more request. NULL, or what is wrong. */
-const char *http_replay_add(struct http_replay *replay, uint64_t at_ns, uint32_t request);
+const char *load_replay_add(struct load_replay *replay, uint64_t at_ns, uint32_t request);
 
 /* A line that is no request; what to show of it. */
-void http_replay_refuse(struct http_replay *replay, struct sxe_span line);
+void load_replay_refuse(struct load_replay *replay, struct sxe_span line);
 
 #endif

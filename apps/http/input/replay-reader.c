@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 int
-http_reader_open(struct http_reader *reader, const char *path)
+load_reader_open(struct load_reader *reader, const char *path)
 {
     reader->error = 0;
     reader->is_ended = reader->is_cut = false;
@@ -17,13 +17,13 @@ http_reader_open(struct http_reader *reader, const char *path)
 }
 
 void
-http_reader_close(struct http_reader *reader)
+load_reader_close(struct load_reader *reader)
 {
     close(reader->fd);
 }
 
 size_t
-http_reader_more(struct http_reader *reader)
+load_reader_more(struct load_reader *reader)
 {
     size_t there = reader->to - reader->from;
     ssize_t number;
@@ -43,7 +43,7 @@ http_reader_more(struct http_reader *reader)
 
 /* A line, or a part of one that is longer than the room. */
 static bool
-take_part(struct http_reader *reader, struct sxe_span *line)
+take_part(struct load_reader *reader, struct sxe_span *line)
 {
     const char *end = NULL;
     size_t looked_at = 0;
@@ -54,7 +54,7 @@ take_part(struct http_reader *reader, struct sxe_span *line)
 
         end = memchr(base + looked_at, '\n', there - looked_at);
         looked_at = there;
-        if (end != NULL || reader->is_ended || http_reader_more(reader) == 0)
+        if (end != NULL || reader->is_ended || load_reader_more(reader) == 0)
             break;
     }
     line->base = reader->bytes + reader->from;
@@ -65,7 +65,7 @@ take_part(struct http_reader *reader, struct sxe_span *line)
 }
 
 bool
-http_reader_line(struct http_reader *reader, struct sxe_span *line)
+load_reader_line(struct load_reader *reader, struct sxe_span *line)
 {
     bool is_rest;
     bool is_there;

@@ -15,20 +15,20 @@ enum { FIRST_ROOM = 1024, FIRST_BYTES = 4096 };
 static uint32_t
 hash_of(struct sxe_span text)
 {
-    uint64_t hash = http_text_hash(text.base, text.length);
+    uint64_t hash = load_text_hash(text.base, text.length);
 
     return (uint32_t)(hash ^ hash >> 32);
 }
 
 /* The slot of the text, or the free one where it would be. */
 static uint32_t
-slot_of(const struct http_texts *texts, struct sxe_span text, uint32_t hash)
+slot_of(const struct load_texts *texts, struct sxe_span text, uint32_t hash)
 {
     uint32_t mask = 2 * texts->room - 1;
     uint32_t slot = hash & mask;
 
     for (; texts->slots[slot] != 0; slot = (slot + 1) & mask) {
-        const struct http_text *other = &texts->all[texts->slots[slot] - 1];
+        const struct load_text *other = &texts->all[texts->slots[slot] - 1];
 
         if (other->hash == hash && other->length == text.length &&
             memcmp(texts->bytes + other->offset, text.base, text.length) == 0)
@@ -38,18 +38,18 @@ slot_of(const struct http_texts *texts, struct sxe_span text, uint32_t hash)
 }
 
 uint32_t
-http_texts_find(const struct http_texts *texts, struct sxe_span text)
+load_texts_find(const struct load_texts *texts, struct sxe_span text)
 {
     return texts->number == 0 ? SXE_NONE : texts->slots[slot_of(texts, text, hash_of(text))] - 1;
 }
 
 /* Twice as many slots, with all that is there. */
 static bool
-grow(struct http_texts *texts)
+grow(struct load_texts *texts)
 {
     uint32_t room = texts->room > 0 ? 2 * texts->room : FIRST_ROOM;
     uint32_t mask = 2 * room - 1;
-    struct http_text *all = realloc(texts->all, room * sizeof(*all));
+    struct load_text *all = realloc(texts->all, room * sizeof(*all));
     uint32_t *slots;
 
     if (all == NULL)
@@ -72,7 +72,7 @@ grow(struct http_texts *texts)
 }
 
 static bool
-grow_bytes(struct http_texts *texts, size_t length)
+grow_bytes(struct load_texts *texts, size_t length)
 {
     size_t room = texts->bytes_room > 0 ? texts->bytes_room : FIRST_BYTES;
     char *bytes;
@@ -90,7 +90,7 @@ grow_bytes(struct http_texts *texts, size_t length)
 }
 
 uint32_t
-http_texts_add(struct http_texts *texts, struct sxe_span text, uint16_t kind)
+load_texts_add(struct load_texts *texts, struct sxe_span text, uint16_t kind)
 {
     uint32_t hash = hash_of(text);
 
@@ -98,7 +98,7 @@ http_texts_add(struct http_texts *texts, struct sxe_span text, uint16_t kind)
         return SXE_NONE;
     texts->slots[slot_of(texts, text, hash)] = texts->number + 1;
     texts->all[texts->number] =
-        (struct http_text){texts->bytes_number, hash, (uint16_t)text.length, kind};
+        (struct load_text){texts->bytes_number, hash, (uint16_t)text.length, kind};
     memcpy(texts->bytes + texts->bytes_number, text.base, text.length);
     texts->bytes_number += text.length;
     if (text.length > texts->longest)
@@ -107,10 +107,10 @@ http_texts_add(struct http_texts *texts, struct sxe_span text, uint16_t kind)
 }
 
 void
-http_texts_free(struct http_texts *texts)
+load_texts_free(struct load_texts *texts)
 {
     free(texts->bytes);
     free(texts->all);
     free(texts->slots);
-    *texts = (struct http_texts){0};
+    *texts = (struct load_texts){0};
 }

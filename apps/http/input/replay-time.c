@@ -118,7 +118,7 @@ end_time(struct sxe_span *text, struct tm *tm, uint64_t *ns)
 }
 
 bool
-http_replay_log_time(struct sxe_span text, uint64_t *ns)
+load_replay_log_time(struct sxe_span text, uint64_t *ns)
 {
     struct tm tm = {0};
 
@@ -135,7 +135,7 @@ http_replay_log_time(struct sxe_span text, uint64_t *ns)
 }
 
 bool
-http_replay_iso_time(struct sxe_span text, uint64_t *ns)
+load_replay_iso_time(struct sxe_span text, uint64_t *ns)
 {
     struct tm tm = {0};
 

@@ -15,27 +15,27 @@
 
 enum { FIRST_ROOM = 256 };
 
-static struct http_replay *
-replay_of(struct http_requests *requests)
+static struct load_replay *
+replay_of(struct load_requests *requests)
 {
-    return (struct http_replay *)requests;
+    return (struct load_replay *)requests;
 }
 
 /* ---- In the worker ---- */
 
 static int
-begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
     (void)shards;
-    http_random_init(replay_of(requests)->random, ~seed + shard);
+    load_random_init(replay_of(requests)->random, ~seed + shard);
     return 0;
 }
 
 /* "GET /target", and what follows "/" in the method's request for that. */
 static void
-join(struct http_replay *replay, const struct http_text *text, struct http_query *query)
+join(struct load_replay *replay, const struct load_text *text, struct load_query *query)
 {
-    const struct http_template *rest = &replay->rests[text->kind];
+    const struct load_template *rest = &replay->rests[text->kind];
     size_t begin_at = strlen(replay->names[text->kind]) + strlen(" /");
 
     memcpy(replay->bytes, replay->texts.bytes + text->offset, text->length);
@@ -45,10 +45,10 @@ join(struct http_replay *replay, const struct http_text *text, struct http_query
 }
 
 static int
-next(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+next(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
-    struct http_replay *replay = replay_of(requests);
-    const struct http_template *template;
+    struct load_replay *replay = replay_of(requests);
+    const struct load_template *template;
     uint32_t request;
 
     if (sequence >= replay->number)
@@ -56,7 +56,7 @@ next(struct http_requests *requests, uint64_t sequence, struct http_query *query
     request = replay->order[sequence];
     template = replay->is_har ? &replay->templates[request]
                               : &replay->rests[replay->texts.all[request].kind];
-    http_template_query(template, sequence, replay->random, query);
+    load_template_query(template, sequence, replay->random, query);
     if (!replay->is_har)
         join(replay, &replay->texts.all[request], query);
     return 0;
@@ -65,22 +65,22 @@ next(struct http_requests *requests, uint64_t sequence, struct http_query *query
 /* ---- While the file is read ---- */
 
 int
-http_replay_kind(struct http_replay *replay, struct sxe_span method, const char **wrong)
+load_replay_kind(struct load_replay *replay, struct sxe_span method, const char **wrong)
 {
-    const struct http_template_parts parts = {.method = method,
+    const struct load_template_parts parts = {.method = method,
                                               .target = sxe_http_span("/"),
                                               .authority = replay->authority,
                                               .is_literal = true};
     unsigned kind = 0;
 
-    while (kind < replay->kinds && !http_template_is_method(method, replay->names[kind]))
+    while (kind < replay->kinds && !load_template_is_method(method, replay->names[kind]))
         kind++;
     if (kind < replay->kinds)
         return (int)kind;
-    if (kind == HTTP_KINDS_MAX || method.length >= sizeof(replay->names[0]))
+    if (kind == LOAD_KINDS_MAX || method.length >= sizeof(replay->names[0]))
         return -1;
     if (!replay->is_har)
-        *wrong = http_template_compose(&replay->rests[kind], replay->options, &parts);
+        *wrong = load_template_compose(&replay->rests[kind], replay->options, &parts);
     if (*wrong != NULL)
         return -1;
     replay->rests[kind].kind = (uint16_t)kind;
@@ -91,16 +91,16 @@ http_replay_kind(struct http_replay *replay, struct sxe_span method, const char 
 }
 
 static bool
-grow(struct http_replay *replay)
+grow(struct load_replay *replay)
 {
     size_t room = replay->room > 0 ? 2 * replay->room : FIRST_ROOM;
-    struct http_replay_entry *entries = realloc(replay->entries, room * sizeof(*entries));
+    struct load_replay_entry *entries = realloc(replay->entries, room * sizeof(*entries));
 
     if (entries == NULL)
         return false;
     replay->entries = entries;
     if (replay->is_har) {
-        struct http_template *templates =
+        struct load_template *templates =
             realloc(replay->templates, room * sizeof(*replay->templates));
 
         if (templates == NULL)
@@ -112,18 +112,18 @@ grow(struct http_replay *replay)
 }
 
 const char *
-http_replay_add(struct http_replay *replay, uint64_t at_ns, uint32_t request)
+load_replay_add(struct load_replay *replay, uint64_t at_ns, uint32_t request)
 {
     if (replay->number == replay->room && !grow(replay))
         return NO_MEMORY;
     replay->entries[replay->number] =
-        (struct http_replay_entry){at_ns, request, (uint32_t)replay->number};
+        (struct load_replay_entry){at_ns, request, (uint32_t)replay->number};
     replay->number++;
     return NULL;
 }
 
 void
-http_replay_refuse(struct http_replay *replay, struct sxe_span line)
+load_replay_refuse(struct load_replay *replay, struct sxe_span line)
 {
     if (replay->bad++ > 0)
         return;
@@ -138,8 +138,8 @@ http_replay_refuse(struct http_replay *replay, struct sxe_span line)
 static int
 compare(const void *a, const void *b)
 {
-    const struct http_replay_entry *one = a;
-    const struct http_replay_entry *other = b;
+    const struct load_replay_entry *one = a;
+    const struct load_replay_entry *other = b;
 
     if (one->at_ns != other->at_ns)
         return one->at_ns < other->at_ns ? -1 : 1;
@@ -148,7 +148,7 @@ compare(const void *a, const void *b)
 
 /* Servers write a line when the reply ends, so most logs are in order; several servers' are not. */
 static void
-sort(struct http_replay *replay)
+sort(struct load_replay *replay)
 {
     size_t i = 1;
 
@@ -160,7 +160,7 @@ sort(struct http_replay *replay)
 
 /* A log says only the second: each entry has an equal part of it. */
 static void
-spread(struct http_replay *replay)
+spread(struct load_replay *replay)
 {
     size_t i = 0;
 
@@ -176,7 +176,7 @@ spread(struct http_replay *replay)
 }
 
 static bool
-make_room_for_bytes(struct http_replay *replay)
+make_room_for_bytes(struct load_replay *replay)
 {
     size_t longest = 0;
 
@@ -190,7 +190,7 @@ make_room_for_bytes(struct http_replay *replay)
 
 /* The entries become what the worker reads. */
 static const char *
-finish(struct http_replay *replay, double speed)
+finish(struct load_replay *replay, double speed)
 {
     sort(replay);
     if (!replay->is_har)
@@ -217,7 +217,7 @@ finish(struct http_replay *replay, double speed)
 
 /* NULL, or why there is nothing to replay. What is left out is said. */
 static const char *
-judge(const struct http_replay *replay, const char *path, FILE *err)
+judge(const struct load_replay *replay, const char *path, FILE *err)
 {
     const char *what = replay->is_har ? "entries" : "lines";
     bool is_refused = replay->bad * 10 > replay->bad + replay->number;
@@ -229,7 +229,7 @@ judge(const struct http_replay *replay, const char *path, FILE *err)
                 replay->is_har ? "their URLs are of no server (data:, blob:, ws: ...)"
                                : "their clients sent no request");
     if (replay->bad > 0) {
-        text = http_wrong("%llu of %llu %s are no requests%s; the first is number %llu: %s",
+        text = load_wrong("%llu of %llu %s are no requests%s; the first is number %llu: %s",
                           (unsigned long long)replay->bad,
                           (unsigned long long)(replay->bad + replay->number), what,
                           is_refused ? "" : " and are left out", (unsigned long long)replay->bad_at,
@@ -248,13 +248,13 @@ judge(const struct http_replay *replay, const char *path, FILE *err)
 
 /* HAR is a JSON object, perhaps behind a mark of the order of its bytes. */
 static const char *
-read_file(struct http_replay *replay, struct http_reader *reader)
+read_file(struct load_replay *replay, struct load_reader *reader)
 {
     const char *wrong;
     const char *p;
     const char *end;
 
-    http_reader_more(reader);
+    load_reader_more(reader);
     if (reader->to >= 3 && memcmp(reader->bytes, "\xef\xbb\xbf", 3) == 0)
         reader->from = 3;
     p = reader->bytes + reader->from;
@@ -264,51 +264,51 @@ read_file(struct http_replay *replay, struct http_reader *reader)
     while (p < end && isspace((unsigned char)*p))
         p++;
     replay->is_har = p < end && *p == '{';
-    wrong = replay->is_har ? http_replay_read_har(replay, reader)
-                           : http_replay_read_log(replay, reader);
+    wrong = replay->is_har ? load_replay_read_har(replay, reader)
+                           : load_replay_read_log(replay, reader);
     return reader->error != 0 ? strerror(reader->error) : wrong;
 }
 
 static const char *
-load(struct http_replay *replay, const char *path, double speed, FILE *err)
+load(struct load_replay *replay, const char *path, double speed, FILE *err)
 {
-    struct http_reader *reader = malloc(sizeof(*reader));
+    struct load_reader *reader = malloc(sizeof(*reader));
     const char *wrong;
     int error;
 
     if (reader == NULL)
         return NO_MEMORY;
-    error = http_reader_open(reader, path);
+    error = load_reader_open(reader, path);
     if (error < 0) {
         free(reader);
         return strerror(-error);
     }
     wrong = read_file(replay, reader);
-    http_reader_close(reader);
+    load_reader_close(reader);
     free(reader);
     if (wrong == NULL)
         wrong = judge(replay, path, err);
     return wrong != NULL ? wrong : finish(replay, speed);
 }
 
-struct http_requests *
-http_replay_load(const char *path, double speed, const char *authority,
-                 const struct http_template_options *options, FILE *err, size_t entries_max)
+struct load_requests *
+load_replay_load(const char *path, double speed, const char *authority,
+                 const struct load_template_options *options, FILE *err, size_t entries_max)
 {
-    struct http_replay *replay = calloc(1, sizeof(*replay));
+    struct load_replay *replay = calloc(1, sizeof(*replay));
     const char *wrong = NO_MEMORY;
 
     if (replay != NULL) {
         replay->requests.begin = begin;
         replay->requests.next = next;
-        replay->requests.free = http_replay_free;
+        replay->requests.free = load_replay_free;
         replay->options = options;
         replay->authority = authority;
         replay->entries_max = entries_max;
         wrong = load(replay, path, speed, err);
         if (wrong == NULL)
             return &replay->requests;
-        http_replay_free(&replay->requests);
+        load_replay_free(&replay->requests);
     }
     fprintf(err,
             "sxe-http: '%s' cannot be replayed: %s; an access log in common or combined "
@@ -317,25 +317,25 @@ http_replay_load(const char *path, double speed, const char *authority,
     return NULL;
 }
 
-struct http_requests *
-http_replay_new(const char *path, double speed, const char *authority,
-                const struct http_template_options *options, FILE *err)
+struct load_requests *
+load_replay_new(const char *path, double speed, const char *authority,
+                const struct load_template_options *options, FILE *err)
 {
-    return http_replay_load(path, speed, authority, options, err, HTTP_REPLAY_MAX);
+    return load_replay_load(path, speed, authority, options, err, LOAD_REPLAY_MAX);
 }
 
 void
-http_replay_free(struct http_requests *requests)
+load_replay_free(struct load_requests *requests)
 {
-    struct http_replay *replay = replay_of(requests);
+    struct load_replay *replay = replay_of(requests);
 
     if (replay == NULL)
         return;
     for (size_t i = 0; replay->templates != NULL && i < replay->number; i++)
-        http_template_free(&replay->templates[i]);
+        load_template_free(&replay->templates[i]);
     for (unsigned i = 0; i < replay->kinds; i++)
-        http_template_free(&replay->rests[i]);
-    http_texts_free(&replay->texts);
+        load_template_free(&replay->rests[i]);
+    load_texts_free(&replay->texts);
     free(replay->templates);
     free(replay->entries);
     free(replay->order);

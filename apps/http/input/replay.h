@@ -15,24 +15,24 @@
  * A kind is a method. A log is read line by line; of it remain 12 bytes a request, and each
  * different "GET /target" once.
  *
- * Limits: HTTP_REPLAY_MAX entries, what follows is left out and said; a line of 64 KiB. Bodies are
+ * Limits: LOAD_REPLAY_MAX entries, what follows is left out and said; a line of 64 KiB. Bodies are
  * in HAR files only (postData.text); a log's POST is sent with an empty one. A log's second is its
  * finest time: entries of one second are spread evenly over it.
  */
-#ifndef HTTP_REPLAY_H
-#define HTTP_REPLAY_H
+#ifndef LOAD_REPLAY_H
+#define LOAD_REPLAY_H
 
 #include <stdio.h>
 
 #include "requests.h"
 #include "template.h"
 
-#define HTTP_REPLAY_MAX 10000000
+#define LOAD_REPLAY_MAX 10000000
 
 /* path "-" is stdin. speed, above 0, is 1 for the log's own. authority and options are not
  * needed any more when this returns. NULL after saying on err what is wrong. */
-struct http_requests *http_replay_new(const char *path, double speed, const char *authority,
-                                      const struct http_template_options *options, FILE *err);
-void http_replay_free(struct http_requests *requests);
+struct load_requests *load_replay_new(const char *path, double speed, const char *authority,
+                                      const struct load_template_options *options, FILE *err);
+void load_replay_free(struct load_requests *requests);
 
 #endif

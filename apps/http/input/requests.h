@@ -15,30 +15,30 @@
  *
  * Limits: one thread. The bytes are the source's, and stay until the next call of next().
  */
-#ifndef HTTP_REQUESTS_H
-#define HTTP_REQUESTS_H
+#ifndef LOAD_REQUESTS_H
+#define LOAD_REQUESTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct http_expect;
+struct load_expect;
 
 /* One query, ready to be written. */
-struct http_query {
+struct load_query {
     const char *bytes;
     unsigned length;
     uint16_t kind;     /* below requests->kinds */
     bool is_head;      /* HEAD: its reply has no body (RFC 9110, 9.3.2) */
     uint64_t delay_ns; /* wait so long before it is written (a script's delay()); 0 */
-    const struct http_expect *expect; /* instead of the plan's; NULL */
+    const struct load_expect *expect; /* instead of the plan's; NULL */
     uint32_t client;  /* in, by the worker: the socket that sends it, below requests->clients */
     bool skips_reply; /* although the source wants replies, not this one */
     bool skips_body;  /* of it, only the head */
 };
 
 /* A whole reply, for a source that wants them. */
-struct http_exchange {
+struct load_exchange {
     uint32_t client;
     uint16_t kind;
     uint16_t status;
@@ -50,22 +50,22 @@ struct http_exchange {
 };
 
 /* What a source of sessions makes of a whole reply. */
-enum http_reading {
-    HTTP_READ_JUDGE,  /* it has what is wanted; status, fields and body are judged as always */
-    HTTP_READ_FAILED, /* the same, and if they are good it is a failed check */
-    HTTP_READ_FOLLOW, /* it is good, whatever is expected: the client asks for where it leads */
-    HTTP_READ_ASTRAY, /* a failed check, whatever is expected: it leads to where nobody goes */
+enum load_reading {
+    LOAD_READ_JUDGE,  /* it has what is wanted; status, fields and body are judged as always */
+    LOAD_READ_FAILED, /* the same, and if they are good it is a failed check */
+    LOAD_READ_FOLLOW, /* it is good, whatever is expected: the client asks for where it leads */
+    LOAD_READ_ASTRAY, /* a failed check, whatever is expected: it leads to where nobody goes */
 };
 
 /* What the end of a query was to its client's session; flags. */
-enum http_session_end {
-    HTTP_SESSION_COMPLETED = 1,
-    HTTP_SESSION_FAILED = 2,
-    HTTP_SESSION_LAST = 4, /* the client asks for nothing more */
+enum load_session_end {
+    LOAD_SESSION_COMPLETED = 1,
+    LOAD_SESSION_FAILED = 2,
+    LOAD_SESSION_LAST = 4, /* the client asks for nothing more */
 };
 
-struct http_requests {
-    unsigned kinds;                /* ro: 1 to HTTP_KINDS_MAX */
+struct load_requests {
+    unsigned kinds;                /* ro: 1 to LOAD_KINDS_MAX */
     const char *const *kind_names; /* ro: [kinds] */
     bool wants_replies;            /* ro, after begin() */
     uint32_t clients;              /* rw: before begin() how many sockets this worker has; after
@@ -83,27 +83,27 @@ struct http_requests {
 
     /* In the worker process, shard of shards, before its first query; 0, or -errno after saying on
      * stderr what is wrong. */
-    int (*begin)(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed);
+    int (*begin)(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed);
 
     /* The next query of this worker; the nth has sequence shard + n * shards, and one of a log may
      * be asked for again. 0, or -1: the source wants the run to end (a script called thread:stop,
      * or failed and said so on stderr). */
-    int (*next)(struct http_requests *requests, uint64_t sequence, struct http_query *query);
+    int (*next)(struct load_requests *requests, uint64_t sequence, struct load_query *query);
 
     /* Only if wants_replies. False: the reply is a failed check. May be NULL. */
-    bool (*replied)(struct http_requests *requests, const struct http_exchange *exchange);
+    bool (*replied)(struct load_requests *requests, const struct load_exchange *exchange);
 
     /* Only of a source of sessions, instead of replied(); others NULL. */
-    enum http_reading (*read)(struct http_requests *requests, const struct http_exchange *exchange);
+    enum load_reading (*read)(struct load_requests *requests, const struct load_exchange *exchange);
 
-    /* The same: a query of that client ended, as enum http_end: which of enum http_session_end. */
-    unsigned (*ended)(struct http_requests *requests, uint32_t client, unsigned end);
+    /* The same: a query of that client ended, as enum load_end: which of enum load_session_end. */
+    unsigned (*ended)(struct load_requests *requests, uint32_t client, unsigned end);
 
     /* In the worker, at its end. *calls and *ns become what its script took. May be NULL. */
-    void (*end)(struct http_requests *requests, uint64_t *calls, uint64_t *ns);
+    void (*end)(struct load_requests *requests, uint64_t *calls, uint64_t *ns);
 
     /* In the parent, when nobody needs it any more. */
-    void (*free)(struct http_requests *requests);
+    void (*free)(struct load_requests *requests);
 };
 
 #endif

@@ -5,7 +5,7 @@
 
 /* How far it was read, and where values that lost their quotes go: never beyond. */
 struct csv {
-    struct http_rows_reader *reader;
+    struct load_rows_reader *reader;
     size_t at;
     size_t to;
 };
@@ -39,7 +39,7 @@ put(struct csv *csv, char byte)
 static bool
 read_quoted(struct csv *csv)
 {
-    struct http_rows_reader *reader = csv->reader;
+    struct load_rows_reader *reader = csv->reader;
     uint64_t first_line = reader->line;
 
     while (!is_at_end(csv)) {
@@ -54,7 +54,7 @@ read_quoted(struct csv *csv)
         put(csv, byte);
     }
     reader->line = first_line;
-    return http_rows_refuse(reader, "a quote is not closed");
+    return load_rows_refuse(reader, "a quote is not closed");
 }
 
 static bool
@@ -64,7 +64,7 @@ read_plain(struct csv *csv)
         char byte = csv->reader->text[csv->at];
 
         if (byte == '"')
-            return http_rows_refuse(csv->reader, "a quote stands inside of a value; write the "
+            return load_rows_refuse(csv->reader, "a quote stands inside of a value; write the "
                                                  "value in quotes, and it twice");
         put(csv, byte);
     }
@@ -75,7 +75,7 @@ read_plain(struct csv *csv)
 static bool
 read_value(struct csv *csv, size_t *begin, bool *is_more)
 {
-    struct http_rows_reader *reader = csv->reader;
+    struct load_rows_reader *reader = csv->reader;
 
     *begin = csv->to;
     if (!is_at_end(csv) && reader->text[csv->at] == '"') {
@@ -90,7 +90,7 @@ read_value(struct csv *csv, size_t *begin, bool *is_more)
     if (*is_more || is_at_end(csv))
         return true;
     if (line_end(csv) == 0)
-        return http_rows_refuse(reader, "behind a closing quote stands neither a comma nor the "
+        return load_rows_refuse(reader, "behind a closing quote stands neither a comma nor the "
                                         "line's end");
     csv->at += line_end(csv);
     return true;
@@ -104,7 +104,7 @@ read_names(struct csv *csv)
 
     while (is_more)
         if (!read_value(csv, &begin, &is_more) ||
-            !http_rows_add_name(csv->reader, begin, csv->to - begin))
+            !load_rows_add_name(csv->reader, begin, csv->to - begin))
             return false;
     return true;
 }
@@ -112,7 +112,7 @@ read_names(struct csv *csv)
 static bool
 read_row(struct csv *csv)
 {
-    struct http_rows_reader *reader = csv->reader;
+    struct load_rows_reader *reader = csv->reader;
     unsigned columns = reader->rows->columns, column = 0;
     uint64_t line = reader->line;
     bool is_more = true;
@@ -120,17 +120,17 @@ read_row(struct csv *csv)
 
     for (; is_more && column < columns; column++)
         if (!read_value(csv, &begin, &is_more) ||
-            !http_rows_add_cell(reader, column, begin, csv->to - begin))
+            !load_rows_add_cell(reader, column, begin, csv->to - begin))
             return false;
     if (!is_more && column == columns)
         return true;
     reader->line = line;
-    return http_rows_refuse(reader, "the row has %s values than the %u names of the first line",
+    return load_rows_refuse(reader, "the row has %s values than the %u names of the first line",
                             is_more ? "more" : "fewer", columns);
 }
 
 bool
-http_rows_read_csv(struct http_rows_reader *reader)
+load_rows_read_csv(struct load_rows_reader *reader)
 {
     struct csv csv = {.reader = reader};
 

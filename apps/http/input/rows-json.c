@@ -9,7 +9,7 @@
 
 /* Names and values are copied from the lines, where each takes as many bytes or more. */
 struct lines {
-    struct http_rows_reader *reader;
+    struct load_rows_reader *reader;
     const char *at;
     const char *end;
     size_t to;
@@ -19,7 +19,7 @@ struct lines {
 static bool
 read_names(struct lines *lines, json_t *row)
 {
-    struct http_rows_reader *reader = lines->reader;
+    struct load_rows_reader *reader = lines->reader;
     const char *name;
     json_t *value;
 
@@ -28,17 +28,17 @@ read_names(struct lines *lines, json_t *row)
         size_t length = strlen(name);
 
         memcpy(reader->text + lines->to, name, length);
-        if (!http_rows_add_name(reader, lines->to, length))
+        if (!load_rows_add_name(reader, lines->to, length))
             return false;
         lines->to += length;
     }
-    return reader->rows->columns > 0 || http_rows_refuse(reader, "the first object is empty");
+    return reader->rows->columns > 0 || load_rows_refuse(reader, "the first object is empty");
 }
 
 static bool
-refuse_value(struct http_rows_reader *reader, const json_t *value, struct sxe_span name)
+refuse_value(struct load_rows_reader *reader, const json_t *value, struct sxe_span name)
 {
-    return http_rows_refuse(reader, "'%.*s' is %s; a value is a string, a number, true or false",
+    return load_rows_refuse(reader, "'%.*s' is %s; a value is a string, a number, true or false",
                             (int)name.length, name.base,
                             value == NULL           ? "not there"
                             : json_is_null(value)   ? "null"
@@ -50,37 +50,37 @@ refuse_value(struct http_rows_reader *reader, const json_t *value, struct sxe_sp
 static bool
 read_value(struct lines *lines, const json_t *row, unsigned column, struct sxe_span line)
 {
-    struct http_rows_reader *reader = lines->reader;
-    const struct http_cell *cell = &reader->rows->names[column];
+    struct load_rows_reader *reader = lines->reader;
+    const struct load_cell *cell = &reader->rows->names[column];
     struct sxe_span name = {reader->text + cell->at, cell->length};
-    struct http_json_path path = {1, {{name.base, name.length, 0}}};
-    struct http_json_value text = {reader->text + lines->to, reader->length - lines->to, 0};
-    char key[HTTP_ROWS_WHY];
+    struct load_json_path path = {1, {{name.base, name.length, 0}}};
+    struct load_json_value text = {reader->text + lines->to, reader->length - lines->to, 0};
+    char key[LOAD_ROWS_WHY];
     const json_t *value;
 
     snprintf(key, sizeof(key), "%.*s", (int)name.length, name.base);
     value = json_object_get(row, key);
     if (value == NULL || json_is_null(value) || json_is_object(value) || json_is_array(value))
         return refuse_value(reader, value, name);
-    if (http_json_find(&path, line.base, line.length, &text) != HTTP_JSON_FOUND)
-        return http_rows_refuse(reader, "objects and arrays are nested deeper than %d",
-                                HTTP_JSON_DEPTH);
+    if (load_json_find(&path, line.base, line.length, &text) != LOAD_JSON_FOUND)
+        return load_rows_refuse(reader, "objects and arrays are nested deeper than %d",
+                                LOAD_JSON_DEPTH);
     lines->to += text.length;
-    return http_rows_add_cell(reader, column, lines->to - text.length, text.length);
+    return load_rows_add_cell(reader, column, lines->to - text.length, text.length);
 }
 
 static bool
 read_row(struct lines *lines, struct sxe_span line)
 {
-    struct http_rows_reader *reader = lines->reader;
+    struct load_rows_reader *reader = lines->reader;
     json_error_t error;
     json_t *row = json_loadb(line.base, line.length, JSON_REJECT_DUPLICATES, &error);
     bool is_good = json_is_object(row);
 
     if (row == NULL)
-        (void)http_rows_refuse(reader, "the line is no JSON object: %s", error.text);
+        (void)load_rows_refuse(reader, "the line is no JSON object: %s", error.text);
     else if (!is_good)
-        (void)http_rows_refuse(reader, "the line is an array; it must be an object");
+        (void)load_rows_refuse(reader, "the line is an array; it must be an object");
     if (is_good && reader->rows->columns == 0)
         is_good = read_names(lines, row);
     for (unsigned i = 0; is_good && i < reader->rows->columns; i++)
@@ -113,7 +113,7 @@ read_lines(struct lines *lines)
 }
 
 bool
-http_rows_read_json(struct http_rows_reader *reader)
+load_rows_read_json(struct load_rows_reader *reader)
 {
     char *text = reader->rows->text;
     struct lines lines = {reader, text, text + reader->length, 0};
@@ -121,7 +121,7 @@ http_rows_read_json(struct http_rows_reader *reader)
 
     reader->text = reader->rows->text = malloc(reader->length + 1);
     is_good = reader->text != NULL ? read_lines(&lines)
-                                   : http_rows_refuse(reader, "there is no memory for the rows");
+                                   : load_rows_refuse(reader, "there is no memory for the rows");
     free(text);
     return is_good;
 }

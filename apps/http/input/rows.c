@@ -11,22 +11,22 @@
 #include "whole-file.h"
 
 bool
-http_rows_refuse(struct http_rows_reader *reader, const char *format, ...)
+load_rows_refuse(struct load_rows_reader *reader, const char *format, ...)
 {
     va_list arguments;
-    int said = snprintf(reader->why, HTTP_ROWS_WHY, "%s:%llu: ", reader->path,
+    int said = snprintf(reader->why, LOAD_ROWS_WHY, "%s:%llu: ", reader->path,
                         (unsigned long long)reader->line);
 
-    if (said < HTTP_ROWS_WHY) {
+    if (said < LOAD_ROWS_WHY) {
         va_start(arguments, format);
-        vsnprintf(reader->why + said, HTTP_ROWS_WHY - (size_t)said, format, arguments);
+        vsnprintf(reader->why + said, LOAD_ROWS_WHY - (size_t)said, format, arguments);
         va_end(arguments);
     }
     return false;
 }
 
 bool
-http_rows_is_name(const char *name, size_t length)
+load_rows_is_name(const char *name, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         char letter = (char)(name[i] | 0x20);
@@ -35,34 +35,34 @@ http_rows_is_name(const char *name, size_t length)
         if (!is_letter && (i == 0 || name[i] < '0' || name[i] > '9'))
             return false;
     }
-    return length > 0 && length <= HTTP_COLUMN_NAME_MAX;
+    return length > 0 && length <= LOAD_COLUMN_NAME_MAX;
 }
 
 bool
-http_rows_add_name(struct http_rows_reader *reader, size_t at, size_t length)
+load_rows_add_name(struct load_rows_reader *reader, size_t at, size_t length)
 {
-    struct http_rows *rows = reader->rows;
+    struct load_rows *rows = reader->rows;
     const char *name = reader->text + at;
 
-    if (rows->columns == HTTP_COLUMNS_MAX)
-        return http_rows_refuse(reader, "there are more than %d columns", HTTP_COLUMNS_MAX);
-    if (!http_rows_is_name(name, length))
-        return http_rows_refuse(reader,
+    if (rows->columns == LOAD_COLUMNS_MAX)
+        return load_rows_refuse(reader, "there are more than %d columns", LOAD_COLUMNS_MAX);
+    if (!load_rows_is_name(name, length))
+        return load_rows_refuse(reader,
                                 "'%.*s' is no name of a column: it has letters, digits and _",
                                 (int)(length < 60 ? length : 60), name);
     for (unsigned i = 0; i < rows->columns; i++)
         if (rows->names[i].length == length &&
             memcmp(reader->text + rows->names[i].at, name, length) == 0)
-            return http_rows_refuse(reader, "two columns are called '%.*s'", (int)length, name);
-    rows->names[rows->columns++] = (struct http_cell){(uint32_t)at, (uint32_t)length};
+            return load_rows_refuse(reader, "two columns are called '%.*s'", (int)length, name);
+    rows->names[rows->columns++] = (struct load_cell){(uint32_t)at, (uint32_t)length};
     return true;
 }
 
 static bool
-grow(struct http_rows *rows)
+grow(struct load_rows *rows)
 {
     size_t room = rows->room > 0 ? 2 * rows->room : 1024;
-    struct http_cell *more = realloc(rows->cells, room * sizeof(*more));
+    struct load_cell *more = realloc(rows->cells, room * sizeof(*more));
 
     if (more == NULL)
         return false;
@@ -72,16 +72,16 @@ grow(struct http_rows *rows)
 }
 
 bool
-http_rows_add_cell(struct http_rows_reader *reader, unsigned column, size_t at, size_t length)
+load_rows_add_cell(struct load_rows_reader *reader, unsigned column, size_t at, size_t length)
 {
-    struct http_rows *rows = reader->rows;
+    struct load_rows *rows = reader->rows;
 
-    if (length > HTTP_CELL_MAX)
-        return http_rows_refuse(reader, "a value has %zu bytes; it may have %d", length,
-                                HTTP_CELL_MAX);
+    if (length > LOAD_CELL_MAX)
+        return load_rows_refuse(reader, "a value has %zu bytes; it may have %d", length,
+                                LOAD_CELL_MAX);
     if (rows->used == rows->room && !grow(rows))
-        return http_rows_refuse(reader, "there is no memory for the rows");
-    rows->cells[rows->used++] = (struct http_cell){(uint32_t)at, (uint32_t)length};
+        return load_rows_refuse(reader, "there is no memory for the rows");
+    rows->cells[rows->used++] = (struct load_cell){(uint32_t)at, (uint32_t)length};
     if (length > rows->longest[column])
         rows->longest[column] = length;
     return true;
@@ -96,44 +96,44 @@ ends_with(const char *path, const char *end)
 }
 
 static bool
-read_rows(struct http_rows *rows, const char *path, char *why)
+read_rows(struct load_rows *rows, const char *path, char *why)
 {
-    struct http_rows_reader reader = {.rows = rows, .path = path, .line = 1, .why = why};
+    struct load_rows_reader reader = {.rows = rows, .path = path, .line = 1, .why = why};
 
-    rows->text = reader.text = http_whole_file(path, &reader.length);
+    rows->text = reader.text = load_whole_file(path, &reader.length);
     if (rows->text == NULL) {
-        snprintf(why, HTTP_ROWS_WHY, "cannot read '%s': %s", path, strerror(errno));
+        snprintf(why, LOAD_ROWS_WHY, "cannot read '%s': %s", path, strerror(errno));
         return false;
     }
-    if (!(ends_with(path, ".jsonl") || ends_with(path, ".ndjson") ? http_rows_read_json(&reader)
-                                                                  : http_rows_read_csv(&reader)))
+    if (!(ends_with(path, ".jsonl") || ends_with(path, ".ndjson") ? load_rows_read_json(&reader)
+                                                                  : load_rows_read_csv(&reader)))
         return false;
     if (rows->used == 0) {
-        snprintf(why, HTTP_ROWS_WHY, "%s has no rows", path);
+        snprintf(why, LOAD_ROWS_WHY, "%s has no rows", path);
         return false;
     }
     rows->number = rows->used / rows->columns;
     return true;
 }
 
-struct http_rows *
-http_rows_read(const char *path, char why[HTTP_ROWS_WHY])
+struct load_rows *
+load_rows_read(const char *path, char why[LOAD_ROWS_WHY])
 {
-    struct http_rows *rows = calloc(1, sizeof(*rows));
+    struct load_rows *rows = calloc(1, sizeof(*rows));
 
     if (rows == NULL) {
-        snprintf(why, HTTP_ROWS_WHY, "there is no memory for the rows of %s", path);
+        snprintf(why, LOAD_ROWS_WHY, "there is no memory for the rows of %s", path);
         return NULL;
     }
     if (!read_rows(rows, path, why)) {
-        http_rows_free(rows);
+        load_rows_free(rows);
         return NULL;
     }
     return rows;
 }
 
 void
-http_rows_free(struct http_rows *rows)
+load_rows_free(struct load_rows *rows)
 {
     if (rows == NULL)
         return;

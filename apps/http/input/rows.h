@@ -10,20 +10,20 @@
  *
  *     cells: row 0 [user][password] row 1 [user][password] ...   each a piece of one text
  *
- * Limits: HTTP_WHOLE_FILE_MAX bytes; HTTP_COLUMNS_MAX columns, whose names have letters, digits and
- * _; a value has at most HTTP_CELL_MAX bytes.
+ * Limits: LOAD_WHOLE_FILE_MAX bytes; LOAD_COLUMNS_MAX columns, whose names have letters, digits and
+ * _; a value has at most LOAD_CELL_MAX bytes.
  *
  * Example:
- *     char why[HTTP_ROWS_WHY];
- *     struct http_rows *rows = http_rows_read("users.csv", why);
+ *     char why[LOAD_ROWS_WHY];
+ *     struct load_rows *rows = load_rows_read("users.csv", why);
  *     if (rows != NULL && rows->number > 0) {
- *         struct sxe_span user = http_rows_cell(rows, 0, 0);
+ *         struct sxe_span user = load_rows_cell(rows, 0, 0);
  *         printf("%.*s\n", (int)user.length, user.base);
  *     }
- *     http_rows_free(rows);
+ *     load_rows_free(rows);
  */
-#ifndef HTTP_ROWS_H
-#define HTTP_ROWS_H
+#ifndef LOAD_ROWS_H
+#define LOAD_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,41 +31,41 @@
 
 #include "sxe-util.h"
 
-#define HTTP_COLUMNS_MAX     32
-#define HTTP_CELL_MAX        65535
-#define HTTP_ROWS_WHY        400
-#define HTTP_COLUMN_NAME_MAX 63
+#define LOAD_COLUMNS_MAX     32
+#define LOAD_CELL_MAX        65535
+#define LOAD_ROWS_WHY        400
+#define LOAD_COLUMN_NAME_MAX 63
 
-struct http_cell {
+struct load_cell {
     uint32_t at;
     uint32_t length;
 };
 
-struct http_rows {
+struct load_rows {
     unsigned columns; /* ro */
     uint64_t number;  /* ro: of rows */
-    struct http_cell names[HTTP_COLUMNS_MAX];
-    size_t longest[HTTP_COLUMNS_MAX]; /* ro: bytes of a column's longest value */
+    struct load_cell names[LOAD_COLUMNS_MAX];
+    size_t longest[LOAD_COLUMNS_MAX]; /* ro: bytes of a column's longest value */
     char *text;                       /* private, from here on */
-    struct http_cell *cells;
+    struct load_cell *cells;
     size_t used;
     size_t room;
 };
 
-/* The caller frees it with http_rows_free; NULL: why has a sentence that names the file and, where
+/* The caller frees it with load_rows_free; NULL: why has a sentence that names the file and, where
  * it is one line's fault, the line. */
-struct http_rows *http_rows_read(const char *path, char why[HTTP_ROWS_WHY]);
-void http_rows_free(struct http_rows *rows); /* NULL is allowed */
+struct load_rows *load_rows_read(const char *path, char why[LOAD_ROWS_WHY]);
+void load_rows_free(struct load_rows *rows); /* NULL is allowed */
 
 static inline struct sxe_span
-http_rows_cell(const struct http_rows *rows, uint64_t row, unsigned column)
+load_rows_cell(const struct load_rows *rows, uint64_t row, unsigned column)
 {
-    const struct http_cell *cell = &rows->cells[row * rows->columns + column];
+    const struct load_cell *cell = &rows->cells[row * rows->columns + column];
 
     return (struct sxe_span){rows->text + cell->at, cell->length};
 }
 
-/* A name of at most HTTP_COLUMN_NAME_MAX letters, digits and _ that does not begin with a digit. */
-bool http_rows_is_name(const char *name, size_t length);
+/* A name of at most LOAD_COLUMN_NAME_MAX letters, digits and _ that does not begin with a digit. */
+bool load_rows_is_name(const char *name, size_t length);
 
 #endif

@@ -20,18 +20,18 @@ struct kind {
     int request;    /* the function in the registry, or LUA_NOREF */
     int check;      /* the same */
     bool has_expect;
-    struct http_expect expect; /* instead of the command line's */
-    struct http_query *fixed;  /* [files]; NULL: the function makes them */
+    struct load_expect expect; /* instead of the command line's */
+    struct load_query *fixed;  /* [files]; NULL: the function makes them */
 };
 
-struct http_scenario {
+struct load_scenario {
     uint64_t files;
     uint64_t first; /* where this worker begins */
     unsigned turn;  /* the kind that is next */
     uint64_t run;   /* so often it was sent already */
     unsigned kind;  /* that was sent last */
     uint64_t n;     /* and its file */
-    struct kind kinds[HTTP_KINDS_MAX];
+    struct kind kinds[LOAD_KINDS_MAX];
 };
 
 /* ---- Reading the table ---- */
@@ -39,7 +39,7 @@ struct http_scenario {
 static int
 read_function(lua_State *L, int table, const char *where, const char *name)
 {
-    if (http_table_field(L, table, where, name, LUA_TFUNCTION))
+    if (load_table_field(L, table, where, name, LUA_TFUNCTION))
         return luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pop(L, 1);
     return LUA_NOREF;
@@ -48,22 +48,22 @@ read_function(lua_State *L, int table, const char *where, const char *name)
 static void
 read_expect(lua_State *L, int table, const char *where, struct kind *kind)
 {
-    const char *status = http_table_text(L, table, where, "expect_status");
-    const char *body = http_table_text(L, table, where, "expect_body");
+    const char *status = load_table_text(L, table, where, "expect_status");
+    const char *body = load_table_text(L, table, where, "expect_body");
     const char *wrong;
 
     kind->has_expect = status != NULL || body != NULL;
     wrong =
-        http_expect_add_status(&kind->expect, status == NULL ? HTTP_EXPECT_DEFAULT_STATUS : status);
+        load_expect_add_status(&kind->expect, status == NULL ? LOAD_EXPECT_DEFAULT_STATUS : status);
     if (wrong != NULL)
         luaL_error(L, "%s.expect_status: %s", where, wrong);
-    wrong = body == NULL ? NULL : http_expect_set_body(&kind->expect, body);
+    wrong = body == NULL ? NULL : load_expect_set_body(&kind->expect, body);
     if (wrong != NULL)
         luaL_error(L, "%s.expect_body: %s", where, wrong);
 }
 
 static void
-read_kind(lua_State *L, struct http_script *script, lua_Integer number)
+read_kind(lua_State *L, struct load_script *script, lua_Integer number)
 {
     static const char *const names[] = {"name",          "times",       "method", "path",
                                         "headers",       "body",        "check",  "request",
@@ -75,10 +75,10 @@ read_kind(lua_State *L, struct http_script *script, lua_Integer number)
 
     if (lua_type(L, table) != LUA_TTABLE)
         luaL_error(L, "%s has to be a table", where);
-    http_table_refuse_others(L, table, where, names);
-    name = http_table_text(L, table, where, "name");
-    http_script_add_kind(L, script, name == NULL ? where : name);
-    kind->times = http_table_number(L, table, where, "times", TIMES_MAX);
+    load_table_refuse_others(L, table, where, names);
+    name = load_table_text(L, table, where, "name");
+    load_script_add_kind(L, script, name == NULL ? where : name);
+    kind->times = load_table_number(L, table, where, "times", TIMES_MAX);
     kind->request = read_function(L, table, where, "request");
     kind->check = read_function(L, table, where, "check");
     script->requests.wants_replies |= kind->check != LUA_NOREF;
@@ -95,16 +95,16 @@ push_numbered(lua_State *L, int index, uint64_t n)
     size_t length;
     const char *text = luaL_tolstring(L, index, &length);
     const char *number = lua_pushfstring(L, "%I", (lua_Integer)n);
-    struct http_lua *lua = http_lua_of(L);
+    struct load_lua *lua = load_lua_of(L);
 
     lua->length = 0;
     for (const char *place; (place = memmem(text, length, PLACE, 3)) != NULL;) {
-        http_lua_put(L, text, (size_t)(place - text));
-        http_lua_put(L, number, strlen(number));
+        load_lua_put(L, text, (size_t)(place - text));
+        load_lua_put(L, number, strlen(number));
         length -= (size_t)(place + 3 - text);
         text = place + 3;
     }
-    http_lua_put(L, text, length);
+    load_lua_put(L, text, length);
     lua_pushlstring(L, lua->text, lua->length);
     lua_replace(L, -3);
     lua_pop(L, 1);
@@ -113,7 +113,7 @@ push_numbered(lua_State *L, int index, uint64_t n)
 static void
 push_field(lua_State *L, int table, const char *where, const char *name, uint64_t n)
 {
-    if (http_table_field(L, table, where, name, LUA_TSTRING)) {
+    if (load_table_field(L, table, where, name, LUA_TSTRING)) {
         push_numbered(L, -1, n);
         lua_remove(L, -2);
     }
@@ -127,14 +127,14 @@ push_headers(lua_State *L, int table, const char *where, uint64_t n)
 
     lua_newtable(L);
     to = lua_gettop(L);
-    http_wrk_push(L);
+    load_wrk_push(L);
     lua_getfield(L, -1, "headers");
     for (lua_pushnil(L); lua_next(L, to + 2) != 0;) {
         lua_pushvalue(L, -2);
         lua_insert(L, -2);
         lua_rawset(L, to);
     }
-    if (http_table_field(L, table, where, "headers", LUA_TTABLE)) {
+    if (load_table_field(L, table, where, "headers", LUA_TTABLE)) {
         for (lua_pushnil(L); lua_next(L, to + 3) != 0; lua_pop(L, 1)) {
             lua_pushvalue(L, -2);
             push_numbered(L, -2, n);
@@ -144,10 +144,10 @@ push_headers(lua_State *L, int table, const char *where, uint64_t n)
     lua_settop(L, to);
 }
 
-static struct http_query
+static struct load_query
 make_fixed(lua_State *L, int table, const char *where, uint64_t n)
 {
-    struct http_query fixed = {0};
+    struct load_query fixed = {0};
     const char *why = "it is not whole";
     size_t length;
 
@@ -155,17 +155,17 @@ make_fixed(lua_State *L, int table, const char *where, uint64_t n)
     push_field(L, table, where, "path", n);
     push_headers(L, table, where, n);
     push_field(L, table, where, "body", n);
-    http_wrk_format(L);
+    load_wrk_format(L);
     fixed.bytes = lua_tolstring(L, -1, &length);
     fixed.length = (unsigned)length;
-    if (http_script_query(fixed.bytes, length, &fixed.is_head, &why) != (ssize_t)length)
+    if (load_script_query(fixed.bytes, length, &fixed.is_head, &why) != (ssize_t)length)
         luaL_error(L, "%s makes no request: %s", where, why);
     luaL_ref(L, LUA_REGISTRYINDEX);
     return fixed;
 }
 
 static void
-make_requests(lua_State *L, struct http_scenario *scenario, struct kind *kind, lua_Integer number)
+make_requests(lua_State *L, struct load_scenario *scenario, struct kind *kind, lua_Integer number)
 {
     const char *where = lua_pushfstring(L, "kinds[%I]", number);
     int table = lua_gettop(L) - 1;
@@ -184,22 +184,22 @@ static int
 read_scenario(lua_State *L)
 {
     static const char *const names[] = {"files", "kinds", NULL};
-    struct http_script *script = lua_touserdata(L, 1);
+    struct load_script *script = lua_touserdata(L, 1);
 
-    script->anchor = http_script_new_anchor(L);
-    http_lua_push_result(L);
+    script->anchor = load_script_new_anchor(L);
+    load_lua_push_result(L);
     if (lua_type(L, 2) != LUA_TTABLE)
         luaL_error(L,
                    "a scenario returns a table: return {files = 30, kinds = {{path = \"/{n}\"}}}");
     if (lua_getfield(L, 2, "steps") != LUA_TNIL) {
         lua_pop(L, 1);
-        http_sessions_load(L, script);
+        load_sessions_load(L, script);
         return 0;
     }
     lua_pop(L, 1);
-    http_table_refuse_others(L, 2, "the scenario", names);
-    script->scenario->files = http_table_number(L, 2, "the scenario", "files", FILES_MAX);
-    if (!http_table_field(L, 2, "the scenario", "kinds", LUA_TTABLE) || lua_rawlen(L, 3) == 0)
+    load_table_refuse_others(L, 2, "the scenario", names);
+    script->scenario->files = load_table_number(L, 2, "the scenario", "files", FILES_MAX);
+    if (!load_table_field(L, 2, "the scenario", "kinds", LUA_TTABLE) || lua_rawlen(L, 3) == 0)
         luaL_error(L, "the scenario has no kinds: kinds = {{path = \"/{n}\"}}");
     for (lua_Integer i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++) {
         read_kind(L, script, i);
@@ -214,19 +214,19 @@ read_scenario(lua_State *L)
 static int
 ask_function(lua_State *L)
 {
-    struct http_script *script = lua_touserdata(L, 1);
-    const struct http_scenario *scenario = script->scenario;
+    struct load_script *script = lua_touserdata(L, 1);
+    const struct load_scenario *scenario = script->scenario;
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, scenario->kinds[scenario->kind].request);
     lua_pushinteger(L, (lua_Integer)scenario->n);
     lua_call(L, 1, 1);
-    http_script_keep_request(L, script);
+    load_script_keep_request(L, script);
     return 0;
 }
 
 /* Each kind goes through all files, so every file is read and written however the numbers are. */
 static void
-take_turn(struct http_scenario *scenario, unsigned kinds)
+take_turn(struct load_scenario *scenario, unsigned kinds)
 {
     struct kind *kind = &scenario->kinds[scenario->turn];
 
@@ -239,10 +239,10 @@ take_turn(struct http_scenario *scenario, unsigned kinds)
 }
 
 static int
-next_query(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+next_query(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
-    struct http_script *script = (struct http_script *)requests;
-    struct http_scenario *scenario = script->scenario;
+    struct load_script *script = (struct load_script *)requests;
+    struct load_scenario *scenario = script->scenario;
     bool is_new = script->at == script->length;
     const struct kind *kind;
     int result = 0;
@@ -254,7 +254,7 @@ next_query(struct http_requests *requests, uint64_t sequence, struct http_query 
     if (kind->fixed != NULL)
         *query = kind->fixed[scenario->n - 1];
     else
-        result = http_script_ask(script, is_new ? ask_function : NULL, query);
+        result = load_script_ask(script, is_new ? ask_function : NULL, query);
     query->kind = (uint16_t)scenario->kind;
     query->expect = kind->has_expect ? &kind->expect : NULL;
     return script->is_stopped ? -1 : result;
@@ -263,45 +263,45 @@ next_query(struct http_requests *requests, uint64_t sequence, struct http_query 
 static int
 check_reply(lua_State *L)
 {
-    struct http_script_reply *reply = lua_touserdata(L, 1);
+    struct load_script_reply *reply = lua_touserdata(L, 1);
     const struct kind *kind = &reply->script->scenario->kinds[reply->exchange->kind];
 
     lua_rawgeti(L, LUA_REGISTRYINDEX, kind->check);
-    reply->is_passed = http_reply_check(L, reply->script, reply->exchange);
+    reply->is_passed = load_reply_check(L, reply->script, reply->exchange);
     return 0;
 }
 
 static bool
-take_reply(struct http_requests *requests, const struct http_exchange *exchange)
+take_reply(struct load_requests *requests, const struct load_exchange *exchange)
 {
-    struct http_script *script = (struct http_script *)requests;
+    struct load_script *script = (struct load_script *)requests;
 
     return script->is_stopped || script->scenario->kinds[exchange->kind].check == LUA_NOREF ||
-           http_script_tell(script, "check()", check_reply, exchange);
+           load_script_tell(script, "check()", check_reply, exchange);
 }
 
 /* Workers begin at different files. */
 static int
-begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
-    struct http_script *script = (struct http_script *)requests;
-    struct http_scenario *scenario = script->scenario;
+    struct load_script *script = (struct load_script *)requests;
+    struct load_scenario *scenario = script->scenario;
 
-    http_script_begin(script, shard, shards, script->parent);
+    load_script_begin(script, shard, shards, script->parent);
     scenario->first = scenario->files * shard / shards;
     scenario->turn = 0;
     scenario->run = 0;
     for (unsigned i = 0; i < requests->kinds; i++)
         scenario->kinds[i].sent = 0;
-    if (!http_script_seed(script, seed)) {
-        http_script_fail(script);
+    if (!load_script_seed(script, seed)) {
+        load_script_fail(script);
         return -ECANCELED;
     }
     return 0;
 }
 
 bool
-http_scenario_load(struct http_script *script)
+load_scenario_load(struct load_script *script)
 {
     script->scenario = calloc(1, sizeof(*script->scenario));
     if (script->scenario == NULL) {
@@ -311,17 +311,17 @@ http_scenario_load(struct http_script *script)
     script->requests.begin = begin;
     script->requests.next = next_query;
     script->requests.replied = take_reply;
-    script->requests.end = http_script_end;
-    return http_lua_call(script->parent, "reading it", read_scenario, script);
+    script->requests.end = load_script_end;
+    return load_lua_call(script->parent, "reading it", read_scenario, script);
 }
 
 void
-http_scenario_free(struct http_scenario *scenario)
+load_scenario_free(struct load_scenario *scenario)
 {
     if (scenario == NULL)
         return;
-    for (unsigned i = 0; i < HTTP_KINDS_MAX; i++) {
-        http_expect_clear_body(&scenario->kinds[i].expect);
+    for (unsigned i = 0; i < LOAD_KINDS_MAX; i++) {
+        load_expect_clear_body(&scenario->kinds[i].expect);
         free(scenario->kinds[i].fixed);
     }
     free(scenario);

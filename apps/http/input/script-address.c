@@ -12,23 +12,23 @@
 
 static const char type_name[] = "wrk.addr";
 
-const struct http_address *
-http_address_check(lua_State *L, int index)
+const struct load_address *
+load_address_check(lua_State *L, int index)
 {
     return luaL_checkudata(L, index, type_name);
 }
 
 void
-http_address_push(lua_State *L, const struct http_address *address)
+load_address_push(lua_State *L, const struct load_address *address)
 {
-    *(struct http_address *)lua_newuserdatauv(L, sizeof(*address), 0) = *address;
+    *(struct load_address *)lua_newuserdatauv(L, sizeof(*address), 0) = *address;
     luaL_setmetatable(L, type_name);
 }
 
 static int
 to_text(lua_State *L)
 {
-    const struct http_address *address = http_address_check(L, 1);
+    const struct load_address *address = load_address_check(L, 1);
     char host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "?";
 
     getnameinfo((const struct sockaddr *)&address->storage, address->length, host, sizeof(host),
@@ -50,10 +50,10 @@ find(lua_State *L, const char *host, const char *service)
     return found;
 }
 
-static struct http_address
+static struct load_address
 address_of(const struct addrinfo *found)
 {
-    struct http_address address = {.length = found->ai_addrlen};
+    struct load_address address = {.length = found->ai_addrlen};
 
     memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
     return address;
@@ -62,10 +62,10 @@ address_of(const struct addrinfo *found)
 #define ADDRESSES_MAX 64
 
 int
-http_address_lookup(lua_State *L)
+load_address_lookup(lua_State *L)
 {
-    struct addrinfo *found = find(L, http_lua_check_text(L, 1), http_lua_check_text(L, 2));
-    struct http_address addresses[ADDRESSES_MAX];
+    struct addrinfo *found = find(L, load_lua_check_text(L, 1), load_lua_check_text(L, 2));
+    struct load_address addresses[ADDRESSES_MAX];
     int number = 0;
 
     for (struct addrinfo *one = found; one != NULL && number < ADDRESSES_MAX; one = one->ai_next)
@@ -73,17 +73,17 @@ http_address_lookup(lua_State *L)
     freeaddrinfo(found);
     lua_createtable(L, number, 0);
     for (int i = 0; i < number; i++) {
-        http_address_push(L, &addresses[i]);
+        load_address_push(L, &addresses[i]);
         lua_rawseti(L, -2, i + 1);
     }
     return 1;
 }
 
 int
-http_address_connect(lua_State *L)
+load_address_connect(lua_State *L)
 {
-    const struct http_address *address = http_address_check(L, 1);
-    const struct timeval patience = {.tv_sec = HTTP_ADDRESS_PATIENCE_S};
+    const struct load_address *address = load_address_check(L, 1);
+    const struct timeval patience = {.tv_sec = LOAD_ADDRESS_PATIENCE_S};
     int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int result = -1;
 
@@ -97,7 +97,7 @@ http_address_connect(lua_State *L)
 }
 
 void
-http_address_resolve(lua_State *L, const char *host, uint16_t port, struct http_address *address)
+load_address_resolve(lua_State *L, const char *host, uint16_t port, struct load_address *address)
 {
     struct addrinfo *found = find(L, host, lua_pushfstring(L, "%d", (int)port));
 
@@ -107,7 +107,7 @@ http_address_resolve(lua_State *L, const char *host, uint16_t port, struct http_
 }
 
 void
-http_address_open(lua_State *L)
+load_address_open(lua_State *L)
 {
     luaL_newmetatable(L, type_name);
     lua_pushcfunction(L, to_text);

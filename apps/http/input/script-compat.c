@@ -150,12 +150,12 @@ watch(lua_State *L)
 {
     lua_State *coroutine = lua_tothread(L, 1);
 
-    http_lua_watch_coroutine(coroutine == NULL ? http_lua_of(L)->L : coroutine);
+    load_lua_watch_coroutine(coroutine == NULL ? load_lua_of(L)->L : coroutine);
     return 0;
 }
 
 void
-http_compat_open(lua_State *L)
+load_compat_open(lua_State *L)
 {
     if (luaL_loadbuffer(L, prelude, sizeof(prelude) - 1, "=prelude") != LUA_OK)
         lua_error(L); /* no memory */

@@ -8,12 +8,12 @@
  *
  * Limits: 10 / 2 is 5.0 in Lua 5.4, and written so in a path; there is no ffi, jit, setfenv.
  */
-#ifndef HTTP_SCRIPT_COMPAT_H
-#define HTTP_SCRIPT_COMPAT_H
+#ifndef LOAD_SCRIPT_COMPAT_H
+#define LOAD_SCRIPT_COMPAT_H
 
 #include <lua.h>
 
-/* Inside http_lua_call. */
-void http_compat_open(lua_State *L);
+/* Inside load_lua_call. */
+void load_compat_open(lua_State *L);
 
 #endif

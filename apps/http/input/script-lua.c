@@ -22,7 +22,7 @@ static const char result_key[] = "sxe-http result";
 static void *
 allocate(void *user, void *block, size_t old_size, size_t size)
 {
-    struct http_lua *lua = user;
+    struct load_lua *lua = user;
     void *found;
 
     if (block == NULL)
@@ -32,7 +32,7 @@ allocate(void *user, void *block, size_t old_size, size_t size)
         lua->used -= old_size;
         return NULL;
     }
-    if (size > old_size && lua->used + (size - old_size) > HTTP_SCRIPT_MEMORY)
+    if (size > old_size && lua->used + (size - old_size) > LOAD_SCRIPT_MEMORY)
         return NULL;
     found = realloc(block, size);
     if (found != NULL)
@@ -41,9 +41,9 @@ allocate(void *user, void *block, size_t old_size, size_t size)
 }
 
 void
-http_lua_put(lua_State *L, const char *bytes, size_t length)
+load_lua_put(lua_State *L, const char *bytes, size_t length)
 {
-    struct http_lua *lua = http_lua_of(L);
+    struct load_lua *lua = load_lua_of(L);
 
     if (length > lua->room - lua->length) {
         size_t room = 2 * (lua->length + length);
@@ -59,16 +59,16 @@ http_lua_put(lua_State *L, const char *bytes, size_t length)
     lua->length += length;
 }
 
-struct http_lua *
-http_lua_of(lua_State *L)
+struct load_lua *
+load_lua_of(lua_State *L)
 {
-    return *(struct http_lua **)lua_getextraspace(L);
+    return *(struct load_lua **)lua_getextraspace(L);
 }
 
 /* ---- Texts ---- */
 
 bool
-http_lua_has_zero(lua_State *L, int index)
+load_lua_has_zero(lua_State *L, int index)
 {
     size_t length;
 
@@ -76,17 +76,17 @@ http_lua_has_zero(lua_State *L, int index)
 }
 
 const char *
-http_lua_check_text(lua_State *L, int argument)
+load_lua_check_text(lua_State *L, int argument)
 {
     const char *text = luaL_checkstring(L, argument);
 
-    luaL_argcheck(L, !http_lua_has_zero(L, argument), argument, "text without zero bytes expected");
+    luaL_argcheck(L, !load_lua_has_zero(L, argument), argument, "text without zero bytes expected");
     return text;
 }
 
 /* ---- Functions that do not end ---- */
 
-unsigned http_lua_patience_ms = 5000;
+unsigned load_lua_patience_ms = 5000;
 
 static lua_State *volatile watched; /* where the call is; NULL: in none */
 static volatile sig_atomic_t ticks; /* since it began */
@@ -96,7 +96,7 @@ raise_error(lua_State *L, lua_Debug *where)
 {
     SXE_UNUSED_PARAMETER(where);
     if (ticks >= TICKS_MAX)
-        luaL_error(L, "it did not end: it has used %d ms of CPU time", (int)http_lua_patience_ms);
+        luaL_error(L, "it did not end: it has used %d ms of CPU time", (int)load_lua_patience_ms);
     /* That was another call, in which this coroutine yielded just in time. */
     lua_sethook(L, NULL, 0, 0);
 }
@@ -112,12 +112,12 @@ on_tick(int signal_number)
 }
 
 void
-http_lua_watch(bool is_on)
+load_lua_watch(bool is_on)
 {
     /* The handler stays: a tick that comes late must not be what ends the process. */
     struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
     struct itimerval timer = {0};
-    uint64_t period_us = UINT64_C(1000) * http_lua_patience_ms / TICKS_MAX;
+    uint64_t period_us = UINT64_C(1000) * load_lua_patience_ms / TICKS_MAX;
 
     sigaction(SIGVTALRM, &action, NULL);
     if (is_on) {
@@ -129,7 +129,7 @@ http_lua_watch(bool is_on)
 }
 
 void
-http_lua_watch_coroutine(lua_State *L)
+load_lua_watch_coroutine(lua_State *L)
 {
     watched = L;
 }
@@ -161,26 +161,26 @@ add_traceback(lua_State *L)
 }
 
 bool
-http_lua_is_news(struct http_lua *lua, const char *what, const char *text)
+load_lua_is_news(struct load_lua *lua, const char *what, const char *text)
 {
     return lua->is_news == NULL || lua->is_news(lua->user, what, text);
 }
 
 static void
-say_error(struct http_lua *lua, const char *what, int status)
+say_error(struct load_lua *lua, const char *what, int status)
 {
     const char *text = lua_type(lua->L, -1) == LUA_TSTRING ? lua_tostring(lua->L, -1) : "?";
 
-    if (!http_lua_is_news(lua, what, text))
+    if (!load_lua_is_news(lua, what, text))
         return;
     fprintf(lua->err, "sxe-http: %s: %s failed: %s\n", lua->path, what, text);
     if (status == LUA_ERRMEM)
         fprintf(lua->err, "sxe-http: a script may have %u MB of memory\n",
-                HTTP_SCRIPT_MEMORY >> 20);
+                LOAD_SCRIPT_MEMORY >> 20);
 }
 
 bool
-http_lua_call(struct http_lua *lua, const char *what, lua_CFunction body, void *argument)
+load_lua_call(struct load_lua *lua, const char *what, lua_CFunction body, void *argument)
 {
     lua_State *L = lua->L;
     lua_State *outer = watched; /* a function of one state may look into another one */
@@ -227,7 +227,7 @@ cost_of_clock(void)
 }
 
 bool
-http_lua_timed_call(struct http_lua *lua, struct http_lua_cost *cost, const char *what,
+load_lua_timed_call(struct load_lua *lua, struct load_lua_cost *cost, const char *what,
                     lua_CFunction body, void *argument)
 {
     uint64_t weight = cost->calls < SAMPLE ? 1 : cost->calls % SAMPLE == 0 ? SAMPLE : 0;
@@ -237,9 +237,9 @@ http_lua_timed_call(struct http_lua *lua, struct http_lua_cost *cost, const char
     if (cost->calls++ == 0)
         cost->clock_ns = cost_of_clock();
     if (weight == 0)
-        return http_lua_call(lua, what, body, argument);
+        return load_lua_call(lua, what, body, argument);
     begin_ns = cpu_ns();
-    is_ok = http_lua_call(lua, what, body, argument);
+    is_ok = load_lua_call(lua, what, body, argument);
     ns = cpu_ns() - begin_ns;
     cost->ns += ns < cost->clock_ns ? 0 : (ns - cost->clock_ns) * weight;
     return is_ok;
@@ -254,10 +254,10 @@ open_libraries(lua_State *L)
     return 0;
 }
 
-struct http_lua *
-http_lua_new(const char *path, FILE *err)
+struct load_lua *
+load_lua_new(const char *path, FILE *err)
 {
-    struct http_lua *lua = calloc(1, sizeof(*lua));
+    struct load_lua *lua = calloc(1, sizeof(*lua));
 
     if (lua != NULL) {
         lua->path = path;
@@ -269,16 +269,16 @@ http_lua_new(const char *path, FILE *err)
         free(lua);
         return NULL;
     }
-    *(struct http_lua **)lua_getextraspace(lua->L) = lua;
-    if (!http_lua_call(lua, "opening Lua's libraries", open_libraries, NULL)) {
-        http_lua_free(lua);
+    *(struct load_lua **)lua_getextraspace(lua->L) = lua;
+    if (!load_lua_call(lua, "opening Lua's libraries", open_libraries, NULL)) {
+        load_lua_free(lua);
         return NULL;
     }
     return lua;
 }
 
 void
-http_lua_free(struct http_lua *lua)
+load_lua_free(struct load_lua *lua)
 {
     if (lua == NULL)
         return;
@@ -290,9 +290,9 @@ http_lua_free(struct http_lua *lua)
 /* ---- The script's text ---- */
 
 int
-http_lua_run_chunk(lua_State *L)
+load_lua_run_chunk(lua_State *L)
 {
-    const struct http_lua_chunk *chunk = lua_touserdata(L, 1);
+    const struct load_lua_chunk *chunk = lua_touserdata(L, 1);
     const char *name = lua_pushfstring(L, "@%s", chunk->path);
     const char *begin = chunk->bytes, *end = begin + chunk->length;
 
@@ -308,7 +308,7 @@ http_lua_run_chunk(lua_State *L)
 }
 
 void
-http_lua_push_result(lua_State *L)
+load_lua_push_result(lua_State *L)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, result_key);
 }

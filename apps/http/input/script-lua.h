@@ -4,7 +4,7 @@
  * errors become messages with a traceback, a function of it that never ends is ended.
  *
  * Place: script.c and scenario.c, one state a worker; everything that may raise an error, and that
- * is nearly all of Lua's C API, runs inside http_lua_call.
+ * is nearly all of Lua's C API, runs inside load_lua_call.
  *
  * Shape: a hook that counts instructions would make every script half as fast. Instead, a timer of
  * the CPU time (SIGVTALRM) looks once in a while; only when a call has been in Lua for too long it
@@ -14,10 +14,10 @@
  *     call: watched = L, ticks = 0 -> ... Lua ... -> watched = NULL
  *     timer:        ticks++, at the fifth: lua_sethook(watched, raise)
  *
- * Limits: HTTP_SCRIPT_MEMORY bytes a state; one thread.
+ * Limits: LOAD_SCRIPT_MEMORY bytes a state; one thread.
  */
-#ifndef HTTP_SCRIPT_LUA_H
-#define HTTP_SCRIPT_LUA_H
+#ifndef LOAD_SCRIPT_LUA_H
+#define LOAD_SCRIPT_LUA_H
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -26,7 +26,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct http_lua {
+struct load_lua {
     lua_State *L;     /* ro */
     const char *path; /* ro: of the script */
     FILE *err;        /* ro: where its errors go */
@@ -34,13 +34,13 @@ struct http_lua {
     bool (*is_news)(void *user, const char *what, const char *text);
     void *user;    /* rw: of is_news */
     size_t used;   /* ro: bytes */
-    char *text;    /* ro: what http_lua_put put together */
+    char *text;    /* ro: what load_lua_put put together */
     size_t length; /* rw: of it */
     size_t room;   /* private */
 };
 
 /* What calls took. */
-struct http_lua_cost {
+struct load_lua_cost {
     uint64_t calls;
     uint64_t ns;       /* of CPU time */
     uint64_t clock_ns; /* private: what reading the clock takes of that */
@@ -48,50 +48,50 @@ struct http_lua_cost {
 
 /* With Lua's libraries. NULL: no memory, and err says so. path is borrowed, NULL is allowed to
  * free. */
-struct http_lua *http_lua_new(const char *path, FILE *err);
-void http_lua_free(struct http_lua *lua);
+struct load_lua *load_lua_new(const char *path, FILE *err);
+void load_lua_free(struct load_lua *lua);
 
 /* Run body(L), which has argument as a light userdata, at index 1. False: it raised an error; err
  * has it with what it was ("request()") and a traceback. */
-bool http_lua_call(struct http_lua *lua, const char *what, lua_CFunction body, void *argument);
+bool load_lua_call(struct load_lua *lua, const char *what, lua_CFunction body, void *argument);
 
 /* An error is to be said. */
-bool http_lua_is_news(struct http_lua *lua, const char *what, const char *text);
+bool load_lua_is_news(struct load_lua *lua, const char *what, const char *text);
 
 /* The same, and count it. The clock is read for the first 16 calls and then for each 16th, which
  * counts for 16. */
-bool http_lua_timed_call(struct http_lua *lua, struct http_lua_cost *cost, const char *what,
+bool load_lua_timed_call(struct load_lua *lua, struct load_lua_cost *cost, const char *what,
                          lua_CFunction body, void *argument);
 
 /* The state that L, or the coroutine L, is of. */
-struct http_lua *http_lua_of(lua_State *L);
+struct load_lua *load_lua_of(lua_State *L);
 
 /* The string, or number, at the index has a zero byte: a text of C would end there. */
-bool http_lua_has_zero(lua_State *L, int index);
+bool load_lua_has_zero(lua_State *L, int index);
 
 /* Inside a call: as luaL_checkstring; and an error if the argument has a zero byte. */
-const char *http_lua_check_text(lua_State *L, int argument);
+const char *load_lua_check_text(lua_State *L, int argument);
 
 /* Inside a call: put bytes behind lua->text; memory is kept for the next text. Raises an error when
  * there is no memory. */
-void http_lua_put(lua_State *L, const char *bytes, size_t length);
+void load_lua_put(lua_State *L, const char *bytes, size_t length);
 
 /* Begin and end to look for functions that do not end. */
-void http_lua_watch(bool is_on);
+void load_lua_watch(bool is_on);
 
 /* Calls are now in that coroutine of L; NULL: no longer. */
-void http_lua_watch_coroutine(lua_State *L);
+void load_lua_watch_coroutine(lua_State *L);
 
-extern unsigned http_lua_patience_ms; /* 5000; tests have less */
+extern unsigned load_lua_patience_ms; /* 5000; tests have less */
 
 /* Body of a call: run the text, without a first line that begins with #; what it returns is then
- * http_lua_push_result. */
-struct http_lua_chunk {
+ * load_lua_push_result. */
+struct load_lua_chunk {
     const char *path;
     const char *bytes;
     size_t length;
 };
-int http_lua_run_chunk(lua_State *L);
-void http_lua_push_result(lua_State *L);
+int load_lua_run_chunk(lua_State *L);
+void load_lua_push_result(lua_State *L);
 
 #endif

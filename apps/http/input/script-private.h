@@ -17,60 +17,60 @@
  * forked, so that thread:set can write into them. A scenario has one, of which each worker's is the
  * copy that fork makes.
  */
-#ifndef HTTP_SCRIPT_PRIVATE_H
-#define HTTP_SCRIPT_PRIVATE_H
+#ifndef LOAD_SCRIPT_PRIVATE_H
+#define LOAD_SCRIPT_PRIVATE_H
 
 #include "result.h"
 #include "script-address.h"
 #include "script-lua.h"
 #include "script.h"
 
-#define HTTP_SCRIPT_GLOBALS_MAX (1u << 20)
-#define HTTP_SCRIPT_NAME_MAX    64
+#define LOAD_SCRIPT_GLOBALS_MAX (1u << 20)
+#define LOAD_SCRIPT_NAME_MAX    64
 
 /* What a worker leaves for the parent, in memory that both see. */
-struct http_script_slot {
+struct load_script_slot {
     uint64_t failed_checks;
     char reason[200];      /* of the first of them */
     bool has_failed;       /* a function of it raised an error */
     _Atomic uint64_t said; /* the hash of an error that some worker has said; 0: none */
     bool is_over;          /* globals are those at its end */
     size_t globals_length;
-    char globals[HTTP_SCRIPT_GLOBALS_MAX]; /* see script-values.h; before the run: thread:set's */
+    char globals[LOAD_SCRIPT_GLOBALS_MAX]; /* see script-values.h; before the run: thread:set's */
 };
 
-struct http_scenario;
-struct http_sessions;
+struct load_scenario;
+struct load_sessions;
 
-struct http_script {
-    struct http_requests requests; /* first: a script is one */
-    struct http_script_options options;
+struct load_script {
+    struct load_requests requests; /* first: a script is one */
+    struct load_script_options options;
     FILE *err;
     int diverted;                   /* what stdout is while it goes to stderr; -1: it does not */
-    struct http_lua *parent;        /* the state for setup() and done(), or of the scenario */
-    struct http_lua **lua;          /* [options.workers]; of a scenario NULL */
-    struct http_script_slot *slots; /* [options.workers] */
-    struct http_address *addresses; /* [options.workers]: thread.addr */
-    struct http_scenario *scenario; /* NULL: a script of wrk */
-    struct http_sessions *sessions; /* NULL: no scenario, or one of kinds */
-    char names[HTTP_KINDS_MAX][HTTP_SCRIPT_NAME_MAX];
-    const char *name_pointers[HTTP_KINDS_MAX];
+    struct load_lua *parent;        /* the state for setup() and done(), or of the scenario */
+    struct load_lua **lua;          /* [options.workers]; of a scenario NULL */
+    struct load_script_slot *slots; /* [options.workers] */
+    struct load_address *addresses; /* [options.workers]: thread.addr */
+    struct load_scenario *scenario; /* NULL: a script of wrk */
+    struct load_sessions *sessions; /* NULL: no scenario, or one of kinds */
+    char names[LOAD_KINDS_MAX][LOAD_SCRIPT_NAME_MAX];
+    const char *name_pointers[LOAD_KINDS_MAX];
 
     /* In a worker */
-    struct http_lua *own; /* its state; NULL in the parent */
+    struct load_lua *own; /* its state; NULL in the parent */
     unsigned shard;       /* of this process, from 0 */
     unsigned nth;         /* of all processes that share the load */
     bool is_stopped;      /* thread:stop(), or an error */
     char ip[64];          /* of requests.ip */
-    struct http_lua_cost requesting;
-    struct http_lua_cost replying;
+    struct load_lua_cost requesting;
+    struct load_lua_cost replying;
     int anchor;        /* in the registry: what keeps bytes alive */
     const char *bytes; /* what request() returned, one request or several */
     size_t length;
     size_t at;         /* so much of it is sent */
     const char *fixed; /* what wrk.format() made after init() */
     size_t fixed_length;
-    struct http_query query; /* the same, if it is all that is ever sent */
+    struct load_query query; /* the same, if it is all that is ever sent */
     uint64_t delay_ns;
     uint16_t kind;
     bool calls_lua; /* for each query */
@@ -78,65 +78,65 @@ struct http_script {
 };
 
 /* script-worker.c and scenario.c: fill script->requests. */
-void http_script_worker_init(struct http_script *script);
-bool http_scenario_load(struct http_script *script); /* false: err says why */
-void http_scenario_free(struct http_scenario *scenario);
+void load_script_worker_init(struct load_script *script);
+bool load_scenario_load(struct load_script *script); /* false: err says why */
+void load_scenario_free(struct load_scenario *scenario);
 
-/* session.c: the same for a scenario with steps, in http_lua_call; the table is at index 2. */
-void http_sessions_load(lua_State *L, struct http_script *script);
-void http_sessions_free(struct http_sessions *sessions);
+/* session.c: the same for a scenario with steps, in load_lua_call; the table is at index 2. */
+void load_sessions_load(lua_State *L, struct load_script *script);
+void load_sessions_free(struct load_sessions *sessions);
 
 /* script.c, in a worker: it is that shard of so many, with that state. */
-void http_script_begin(struct http_script *script, unsigned shard, unsigned shards,
-                       struct http_lua *own);
+void load_script_begin(struct load_script *script, unsigned shard, unsigned shards,
+                       struct load_lua *own);
 
 /* The slot of a shard: of those that are this process's (plan.h: shards) it is the nth. */
 static inline unsigned
-http_script_slot(const struct http_script *script, unsigned shard, unsigned shards)
+load_script_slot(const struct load_script *script, unsigned shard, unsigned shards)
 {
     return (unsigned)((uint64_t)shard * script->options.workers / shards);
 }
-void http_script_fail(struct http_script *script); /* an error was said: the run ends */
-void http_script_end(struct http_requests *requests, uint64_t *calls, uint64_t *ns);
-bool http_script_seed(struct http_script *script, uint64_t seed); /* math.random, of this shard */
+void load_script_fail(struct load_script *script); /* an error was said: the run ends */
+void load_script_end(struct load_requests *requests, uint64_t *calls, uint64_t *ns);
+bool load_script_seed(struct load_script *script, uint64_t seed); /* math.random, of this shard */
 
 /* script-worker.c: call the script for a query, with a body that uses keep_request; NULL: take what
  * is left of the last one. 0, or -1: the run ends. */
-int http_script_ask(struct http_script *script, lua_CFunction body, struct http_query *query);
+int load_script_ask(struct load_script *script, lua_CFunction body, struct load_query *query);
 
-/* script-worker.c: tell the script of a reply, with a body that gets a struct http_script_reply;
+/* script-worker.c: tell the script of a reply, with a body that gets a struct load_script_reply;
  * what is it for messages. Whether the reply passed. */
-struct http_script_reply {
-    struct http_script *script;
-    const struct http_exchange *exchange;
+struct load_script_reply {
+    struct load_script *script;
+    const struct load_exchange *exchange;
     bool is_passed; /* false before the body says otherwise */
 };
-bool http_script_tell(struct http_script *script, const char *what, lua_CFunction body,
-                      const struct http_exchange *exchange);
+bool load_script_tell(struct load_script *script, const char *what, lua_CFunction body,
+                      const struct load_exchange *exchange);
 
-/* ---- Inside http_lua_call ---- */
+/* ---- Inside load_lua_call ---- */
 
 /* script-worker.c: take what request() returned off the stack, as script->bytes; its anchor in the
  * registry is made once a state. */
-int http_script_new_anchor(lua_State *L);
-void http_script_keep_request(lua_State *L, struct http_script *script);
+int load_script_new_anchor(lua_State *L);
+void load_script_keep_request(lua_State *L, struct load_script *script);
 
 /* script.c: another kind; an error if there are too many, or its name is too long. */
-void http_script_add_kind(lua_State *L, struct http_script *script, const char *name);
+void load_script_add_kind(lua_State *L, struct load_script *script, const char *name);
 
 /* script-thread.c: the object of a worker; and its methods, once a state. */
-void http_thread_open(lua_State *L);
-void http_thread_push(lua_State *L, struct http_script *script, unsigned worker);
+void load_thread_open(lua_State *L);
+void load_thread_push(lua_State *L, struct load_script *script, unsigned worker);
 
 /* script-reply.c: call the function at the top of the stack with a reply, taking it. Of a check:
  * whether it passed; if not, that is counted. */
-void http_reply_open(lua_State *L);
-void http_reply_respond(lua_State *L, struct http_script *script,
-                        const struct http_exchange *exchange);
-bool http_reply_check(lua_State *L, struct http_script *script,
-                      const struct http_exchange *exchange);
+void load_reply_open(lua_State *L);
+void load_reply_respond(lua_State *L, struct load_script *script,
+                        const struct load_exchange *exchange);
+bool load_reply_check(lua_State *L, struct load_script *script,
+                      const struct load_exchange *exchange);
 
 /* script-stats.c: push summary, latency and requests. */
-void http_script_push_stats(lua_State *L, const struct http_run *run);
+void load_script_push_stats(lua_State *L, const struct load_run *run);
 
 #endif

@@ -31,7 +31,7 @@ chunked_length(const char *bytes, size_t length, const char **why)
 }
 
 ssize_t
-http_script_query(const char *bytes, size_t length, bool *is_head, const char **why)
+load_script_query(const char *bytes, size_t length, bool *is_head, const char **why)
 {
     struct sxe_http_field fields[FIELDS_MAX];
     struct sxe_http_parser parser;

@@ -3,8 +3,8 @@
  * What: where a request ends in the bytes that a script returned, which may be several requests one
  * behind the other, as scripts of wrk do for pipelining. Place: script-worker.c. Pure.
  */
-#ifndef HTTP_SCRIPT_QUERY_H
-#define HTTP_SCRIPT_QUERY_H
+#ifndef LOAD_SCRIPT_QUERY_H
+#define LOAD_SCRIPT_QUERY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +12,6 @@
 
 /* Bytes of the first request, its body included; *is_head: it is a HEAD. 0: it is not whole. -1: it
  * is none, and *why says why; whether it is a HEAD is told by its first word. */
-ssize_t http_script_query(const char *bytes, size_t length, bool *is_head, const char **why);
+ssize_t load_script_query(const char *bytes, size_t length, bool *is_head, const char **why);
 
 #endif

@@ -26,7 +26,7 @@ find_ignoring_case(lua_State *L)
 }
 
 void
-http_reply_open(lua_State *L)
+load_reply_open(lua_State *L)
 {
     luaL_newmetatable(L, type_name);
     lua_pushcfunction(L, find_ignoring_case);
@@ -72,7 +72,7 @@ push_headers(lua_State *L, const char *head, size_t length)
 
 /* What the function does not take is not made for it. */
 static void
-call(lua_State *L, struct http_script *script, const struct http_exchange *exchange, int results)
+call(lua_State *L, struct load_script *script, const struct load_exchange *exchange, int results)
 {
     lua_Debug function;
     int number;
@@ -93,7 +93,7 @@ call(lua_State *L, struct http_script *script, const struct http_exchange *excha
 }
 
 void
-http_reply_respond(lua_State *L, struct http_script *script, const struct http_exchange *exchange)
+load_reply_respond(lua_State *L, struct load_script *script, const struct load_exchange *exchange)
 {
     call(L, script, exchange, 0);
 }
@@ -101,9 +101,9 @@ http_reply_respond(lua_State *L, struct http_script *script, const struct http_e
 /* A check that returns nothing has nothing to complain about; one that returns nil, such as
  * body:find("x"), has. */
 bool
-http_reply_check(lua_State *L, struct http_script *script, const struct http_exchange *exchange)
+load_reply_check(lua_State *L, struct load_script *script, const struct load_exchange *exchange)
 {
-    struct http_script_slot *slot = &script->slots[script->shard];
+    struct load_script_slot *slot = &script->slots[script->shard];
     int before = lua_gettop(L) - 1;
     bool is_passed;
 

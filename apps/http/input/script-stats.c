@@ -103,21 +103,21 @@ push_stats(lua_State *L, unsigned number)
 
 /* Response times in us, as wrk's. */
 static void
-push_latency(lua_State *L, const struct http_histogram *histogram)
+push_latency(lua_State *L, const struct load_histogram *histogram)
 {
-    struct http_bucket bucket;
+    struct load_bucket bucket;
     struct stats *stats;
     unsigned number = 0;
 
-    for (unsigned at = 0; http_histogram_next(histogram, &at, &bucket);)
+    for (unsigned at = 0; load_histogram_next(histogram, &at, &bucket);)
         number++;
     stats = push_stats(L, number);
     stats->min = (lua_Integer)(histogram->min_ns / 1000);
     stats->max = (lua_Integer)(histogram->max_ns / 1000);
-    stats->mean = http_histogram_mean_ns(histogram) / 1000;
-    stats->deviation = http_histogram_deviation_ns(histogram) / 1000;
+    stats->mean = load_histogram_mean_ns(histogram) / 1000;
+    stats->deviation = load_histogram_deviation_ns(histogram) / 1000;
     stats->count = histogram->count;
-    for (unsigned at = 0; http_histogram_next(histogram, &at, &bucket);) {
+    for (unsigned at = 0; load_histogram_next(histogram, &at, &bucket);) {
         uint64_t ns = bucket.to_ns < histogram->max_ns ? bucket.to_ns : histogram->max_ns;
 
         stats->points[stats->number++] = (struct point){(lua_Integer)(ns / 1000), bucket.count};
@@ -136,13 +136,13 @@ insert_point(struct stats *stats, lua_Integer value)
 
 /* wrk has a rate of each thread here; ours are those of each trial. */
 static void
-push_rates(lua_State *L, const struct http_run *run)
+push_rates(lua_State *L, const struct load_run *run)
 {
     struct stats *stats = push_stats(L, run->trials_number);
     double sum = 0, squares = 0;
 
     for (unsigned i = 0; i < run->trials_number; i++) {
-        double rate = run->trials[i].figures[HTTP_FIGURE_RATE];
+        double rate = run->trials[i].figures[LOAD_FIGURE_RATE];
 
         insert_point(stats, (lua_Integer)rate);
         sum += rate;
@@ -154,7 +154,7 @@ push_rates(lua_State *L, const struct http_run *run)
     stats->max = stats->points[stats->number - 1].value;
     stats->mean = sum / stats->number;
     for (unsigned i = 0; i < run->trials_number; i++)
-        squares += pow(run->trials[i].figures[HTTP_FIGURE_RATE] - stats->mean, 2);
+        squares += pow(run->trials[i].figures[LOAD_FIGURE_RATE] - stats->mean, 2);
     stats->deviation = sqrt(squares / stats->number);
 }
 
@@ -166,28 +166,28 @@ set_number(lua_State *L, const char *name, uint64_t number)
 }
 
 static void
-push_errors(lua_State *L, const struct http_result *total)
+push_errors(lua_State *L, const struct load_result *total)
 {
     const uint64_t *ends = total->ends;
     uint64_t connect = 0;
 
-    for (unsigned i = 0; i < HTTP_UNOPENEDS; i++)
-        connect += i == HTTP_UNOPENED_UNTRIED ? 0 : total->unopened[i];
+    for (unsigned i = 0; i < LOAD_UNOPENEDS; i++)
+        connect += i == LOAD_UNOPENED_UNTRIED ? 0 : total->unopened[i];
     lua_newtable(L);
     set_number(L, "connect", connect);
     set_number(L, "read",
-               ends[HTTP_END_SHORT_BODY] + ends[HTTP_END_BAD_REPLY] + ends[HTTP_END_CLOSED_EARLY] +
-                   ends[HTTP_END_RESET]);
-    set_number(L, "write", ends[HTTP_END_OTHER]);
-    set_number(L, "status", ends[HTTP_END_BAD_STATUS]);
-    set_number(L, "timeout", ends[HTTP_END_TIMED_OUT]);
+               ends[LOAD_END_SHORT_BODY] + ends[LOAD_END_BAD_REPLY] + ends[LOAD_END_CLOSED_EARLY] +
+                   ends[LOAD_END_RESET]);
+    set_number(L, "write", ends[LOAD_END_OTHER]);
+    set_number(L, "status", ends[LOAD_END_BAD_STATUS]);
+    set_number(L, "timeout", ends[LOAD_END_TIMED_OUT]);
     set_number(L, "check",
-               ends[HTTP_END_BAD_FIELD] + ends[HTTP_END_BAD_BODY] + ends[HTTP_END_FAILED_CHECK]);
+               ends[LOAD_END_BAD_FIELD] + ends[LOAD_END_BAD_BODY] + ends[LOAD_END_FAILED_CHECK]);
 }
 
 /* Requests that were completed, with whatever reply; us. */
 static void
-push_summary(lua_State *L, const struct http_run *run)
+push_summary(lua_State *L, const struct load_run *run)
 {
     const uint64_t *ends = run->total->ends;
     uint64_t duration_ns = 0;
@@ -197,15 +197,15 @@ push_summary(lua_State *L, const struct http_run *run)
     lua_newtable(L);
     set_number(L, "duration", duration_ns / 1000);
     set_number(L, "requests",
-               ends[HTTP_END_OK] + ends[HTTP_END_BAD_STATUS] + ends[HTTP_END_BAD_FIELD] +
-                   ends[HTTP_END_BAD_BODY] + ends[HTTP_END_FAILED_CHECK]);
+               ends[LOAD_END_OK] + ends[LOAD_END_BAD_STATUS] + ends[LOAD_END_BAD_FIELD] +
+                   ends[LOAD_END_BAD_BODY] + ends[LOAD_END_FAILED_CHECK]);
     set_number(L, "bytes", run->total->bytes_received);
     push_errors(L, run->total);
     lua_setfield(L, -2, "errors");
 }
 
 void
-http_script_push_stats(lua_State *L, const struct http_run *run)
+load_script_push_stats(lua_State *L, const struct load_run *run)
 {
     push_summary(L, run);
     push_latency(L, &run->total->response);

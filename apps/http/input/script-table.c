@@ -7,7 +7,7 @@
 
 /* A name that is misspelt would silently do nothing. */
 void
-http_table_refuse_others(lua_State *L, int table, const char *where, const char *const *names)
+load_table_refuse_others(lua_State *L, int table, const char *where, const char *const *names)
 {
     for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) {
         const char *name = luaL_tolstring(L, -2, NULL);
@@ -15,14 +15,14 @@ http_table_refuse_others(lua_State *L, int table, const char *where, const char 
 
         while (names[i] != NULL && strcmp(names[i], name) != 0)
             i++;
-        if (names[i] == NULL || http_lua_has_zero(L, -1))
+        if (names[i] == NULL || load_lua_has_zero(L, -1))
             luaL_error(L, "%s has a '%s', which means nothing", where, name);
         lua_pop(L, 1);
     }
 }
 
 bool
-http_table_field(lua_State *L, int table, const char *where, const char *name, int type)
+load_table_field(lua_State *L, int table, const char *where, const char *name, int type)
 {
     int found = lua_getfield(L, table, name);
 
@@ -33,12 +33,12 @@ http_table_field(lua_State *L, int table, const char *where, const char *name, i
 }
 
 uint64_t
-http_table_number(lua_State *L, int table, const char *where, const char *name, lua_Integer max)
+load_table_number(lua_State *L, int table, const char *where, const char *name, lua_Integer max)
 {
     lua_Integer number = 1;
     int is_integer = 1;
 
-    if (http_table_field(L, table, where, name, LUA_TNUMBER))
+    if (load_table_field(L, table, where, name, LUA_TNUMBER))
         number = lua_tointegerx(L, -1, &is_integer);
     lua_pop(L, 1);
     if (!is_integer || number < 1 || number > max)
@@ -47,16 +47,16 @@ http_table_number(lua_State *L, int table, const char *where, const char *name, 
 }
 
 const char *
-http_table_text(lua_State *L, int table, const char *where, const char *name)
+load_table_text(lua_State *L, int table, const char *where, const char *name)
 {
     const char *text;
 
-    if (!http_table_field(L, table, where, name, LUA_TSTRING)) {
+    if (!load_table_field(L, table, where, name, LUA_TSTRING)) {
         lua_pop(L, 1);
         return NULL;
     }
     text = lua_tostring(L, -1);
-    if (http_lua_has_zero(L, -1))
+    if (load_lua_has_zero(L, -1))
         luaL_error(L, "%s.%s has to be a text without zero bytes", where, name);
     luaL_ref(L, LUA_REGISTRYINDEX);
     return text;

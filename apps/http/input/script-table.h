@@ -2,26 +2,26 @@
  *
  * What: reads fields of the table that a scenario returns, strictly: a name that is misspelt, or a
  * value of another type, raises an error that names the field. Place: scenario.c and session-*.c;
- * all of it inside http_lua_call. where is what the table is called in messages.
+ * all of it inside load_lua_call. where is what the table is called in messages.
  */
-#ifndef HTTP_SCRIPT_TABLE_H
-#define HTTP_SCRIPT_TABLE_H
+#ifndef LOAD_SCRIPT_TABLE_H
+#define LOAD_SCRIPT_TABLE_H
 
 #include <lua.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* The table has no other names than those, a list that ends with NULL. */
-void http_table_refuse_others(lua_State *L, int table, const char *where, const char *const *names);
+void load_table_refuse_others(lua_State *L, int table, const char *where, const char *const *names);
 
 /* Push the field, which is nil or of that type; a text may be a number. Whether it is there. */
-bool http_table_field(lua_State *L, int table, const char *where, const char *name, int type);
+bool load_table_field(lua_State *L, int table, const char *where, const char *name, int type);
 
 /* A whole number from 1 to max; 1 if it is not there. */
-uint64_t http_table_number(lua_State *L, int table, const char *where, const char *name,
+uint64_t load_table_number(lua_State *L, int table, const char *where, const char *name,
                            lua_Integer max);
 
 /* A text without zero bytes, which stays though the table may change; NULL: it is not there. */
-const char *http_table_text(lua_State *L, int table, const char *where, const char *name);
+const char *load_table_text(lua_State *L, int table, const char *where, const char *name);
 
 #endif

@@ -7,7 +7,7 @@
 static const char type_name[] = "wrk.thread";
 
 struct thread {
-    struct http_script *script;
+    struct load_script *script;
     unsigned worker;
 };
 
@@ -15,7 +15,7 @@ struct thread {
 struct transfer {
     const char *name; /* Lua allows zero bytes in it */
     size_t name_length;
-    struct http_values values;
+    struct load_values values;
     const char *why; /* it cannot go; NULL */
 };
 
@@ -29,9 +29,9 @@ check_thread(lua_State *L)
 static struct transfer
 transfer_of(lua_State *L, const struct thread *thread)
 {
-    struct http_script_slot *slot = &thread->script->slots[thread->worker];
+    struct load_script_slot *slot = &thread->script->slots[thread->worker];
     struct transfer transfer = {.values = {slot->globals, slot->is_over ? slot->globals_length : 0,
-                                           HTTP_SCRIPT_GLOBALS_MAX}};
+                                           LOAD_SCRIPT_GLOBALS_MAX}};
 
     transfer.name = luaL_checklstring(L, 2, &transfer.name_length);
     return transfer;
@@ -45,7 +45,7 @@ put_global(lua_State *L)
     lua_pushglobaltable(L);
     lua_pushlstring(L, transfer->name, transfer->name_length);
     lua_gettable(L, -2);
-    transfer->why = http_values_put(L, -1, &transfer->values);
+    transfer->why = load_values_put(L, -1, &transfer->values);
     return 0;
 }
 
@@ -57,7 +57,7 @@ set_global(lua_State *L)
 
     lua_pushglobaltable(L);
     lua_pushlstring(L, transfer->name, transfer->name_length);
-    http_values_push(L, &at);
+    load_values_push(L, &at);
     lua_settable(L, -3);
     return 0;
 }
@@ -67,10 +67,10 @@ get_from_state(lua_State *L, const struct thread *thread, struct transfer *trans
 {
     const char *at = transfer->values.bytes;
 
-    if (!http_lua_call(thread->script->lua[thread->worker], "thread:get()", put_global, transfer))
+    if (!load_lua_call(thread->script->lua[thread->worker], "thread:get()", put_global, transfer))
         transfer->why = "no memory";
     if (transfer->why == NULL)
-        http_values_push(L, &at);
+        load_values_push(L, &at);
 }
 
 static int
@@ -84,7 +84,7 @@ get(lua_State *L)
         lua_pushvalue(L, 2);
         lua_gettable(L, -2);
     } else if (thread->script->slots[thread->worker].is_over) {
-        transfer.why = http_values_push_global(L, &transfer.values, 2);
+        transfer.why = load_values_push_global(L, &transfer.values, 2);
     } else {
         get_from_state(L, thread, &transfer);
     }
@@ -109,9 +109,9 @@ set(lua_State *L)
     }
     if (thread->script->slots[thread->worker].is_over)
         return luaL_error(L, "cannot set '%s' of a thread: it has ended", transfer.name);
-    transfer.why = http_values_put(L, 3, &transfer.values);
+    transfer.why = load_values_put(L, 3, &transfer.values);
     if (transfer.why == NULL &&
-        !http_lua_call(thread->script->lua[thread->worker], "thread:set()", set_global, &transfer))
+        !load_lua_call(thread->script->lua[thread->worker], "thread:set()", set_global, &transfer))
         transfer.why = "no memory";
     if (transfer.why != NULL)
         return luaL_error(L, "cannot set '%s' of a thread: %s", transfer.name, transfer.why);
@@ -134,16 +134,16 @@ stop(lua_State *L)
 static bool
 is_addr(lua_State *L, int index)
 {
-    return strcmp(luaL_checkstring(L, index), "addr") == 0 && !http_lua_has_zero(L, index);
+    return strcmp(luaL_checkstring(L, index), "addr") == 0 && !load_lua_has_zero(L, index);
 }
 
 static int
 get_field(lua_State *L)
 {
     const struct thread *thread = check_thread(L);
-    struct http_script *script = thread->script;
-    struct http_address *address = &script->addresses[thread->worker];
-    struct http_address resolved;
+    struct load_script *script = thread->script;
+    struct load_address *address = &script->addresses[thread->worker];
+    struct load_address resolved;
 
     if (!is_addr(L, 2)) {
         lua_settop(L, 2);
@@ -151,10 +151,10 @@ get_field(lua_State *L)
         return 1;
     }
     if (address->length == 0) {
-        http_address_resolve(L, script->options.host, script->options.port, &resolved);
+        load_address_resolve(L, script->options.host, script->options.port, &resolved);
         address = &resolved;
     }
-    http_address_push(L, address);
+    load_address_push(L, address);
     return 1;
 }
 
@@ -165,12 +165,12 @@ set_field(lua_State *L)
 
     if (!is_addr(L, 2))
         return luaL_error(L, "a thread has no field '%s' to set", lua_tostring(L, 2));
-    thread->script->addresses[thread->worker] = *http_address_check(L, 3);
+    thread->script->addresses[thread->worker] = *load_address_check(L, 3);
     return 0;
 }
 
 void
-http_thread_open(lua_State *L)
+load_thread_open(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"get", get}, {"set", set}, {"stop", stop}, {NULL, NULL}};
 
@@ -184,7 +184,7 @@ http_thread_open(lua_State *L)
 }
 
 void
-http_thread_push(lua_State *L, struct http_script *script, unsigned worker)
+load_thread_push(lua_State *L, struct load_script *script, unsigned worker)
 {
     struct thread *thread = lua_newuserdatauv(L, sizeof(*thread), 0);
 

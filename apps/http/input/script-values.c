@@ -10,7 +10,7 @@
 static const char too_large[] = "more than there is room for";
 
 static bool
-add(struct http_values *values, const void *bytes, size_t length)
+add(struct load_values *values, const void *bytes, size_t length)
 {
     if (length > values->room - values->length)
         return false;
@@ -20,19 +20,19 @@ add(struct http_values *values, const void *bytes, size_t length)
 }
 
 static bool
-add_tagged(struct http_values *values, char tag, const void *bytes, size_t length)
+add_tagged(struct load_values *values, char tag, const void *bytes, size_t length)
 {
     return add(values, &tag, 1) && add(values, bytes, length);
 }
 
 static bool
-add_text(struct http_values *values, char tag, const char *text, size_t length)
+add_text(struct load_values *values, char tag, const char *text, size_t length)
 {
     return add_tagged(values, tag, &length, sizeof(length)) && add(values, text, length);
 }
 
 static bool
-add_number(lua_State *L, int index, struct http_values *values)
+add_number(lua_State *L, int index, struct load_values *values)
 {
     lua_Integer integer = lua_tointeger(L, index);
     lua_Number number = lua_tonumber(L, index);
@@ -41,14 +41,14 @@ add_number(lua_State *L, int index, struct http_values *values)
                                    : add_tagged(values, 'd', &number, sizeof(number));
 }
 
-static const char *put(lua_State *L, int index, struct http_values *values, unsigned depth);
+static const char *put(lua_State *L, int index, struct load_values *values, unsigned depth);
 
 static const char *
-put_table(lua_State *L, int index, struct http_values *values, unsigned depth)
+put_table(lua_State *L, int index, struct load_values *values, unsigned depth)
 {
     const char *why = NULL;
 
-    if (depth == HTTP_VALUES_DEPTH)
+    if (depth == LOAD_VALUES_DEPTH)
         return "tables too deep in tables";
     luaL_checkstack(L, 4, "for a table");
     index = lua_absindex(L, index);
@@ -66,9 +66,9 @@ put_table(lua_State *L, int index, struct http_values *values, unsigned depth)
     return add(values, "}", 1) ? NULL : too_large;
 }
 
-/* Recursive, to HTTP_VALUES_DEPTH. */
+/* Recursive, to LOAD_VALUES_DEPTH. */
 static const char *
-put(lua_State *L, int index, struct http_values *values, unsigned depth)
+put(lua_State *L, int index, struct load_values *values, unsigned depth)
 {
     size_t length;
     const char *text;
@@ -93,7 +93,7 @@ put(lua_State *L, int index, struct http_values *values, unsigned depth)
 }
 
 const char *
-http_values_put(lua_State *L, int index, struct http_values *values)
+load_values_put(lua_State *L, int index, struct load_values *values)
 {
     size_t before = values->length;
     const char *why = put(L, index, values, 0);
@@ -120,22 +120,22 @@ push_text(lua_State *L, const char **at)
     *at += length;
 }
 
-/* Recursive, to HTTP_VALUES_DEPTH. */
+/* Recursive, to LOAD_VALUES_DEPTH. */
 static void
 push_table(lua_State *L, const char **at)
 {
     luaL_checkstack(L, 4, "for a table");
     lua_newtable(L);
     while (**at != '}') {
-        http_values_push(L, at);
-        http_values_push(L, at);
+        load_values_push(L, at);
+        load_values_push(L, at);
         lua_rawset(L, -3);
     }
     ++*at;
 }
 
 bool
-http_values_push(lua_State *L, const char **at)
+load_values_push(lua_State *L, const char **at)
 {
     char tag = *(*at)++;
     lua_Integer integer;
@@ -171,13 +171,13 @@ http_values_push(lua_State *L, const char **at)
 /* A name whose value cannot go is followed by the reason; where there is no room for that either,
  * it is as if it did not exist. */
 static void
-put_global(lua_State *L, struct http_values *values)
+put_global(lua_State *L, struct load_values *values)
 {
     size_t before = values->length;
-    const char *why = http_values_put(L, -2, values);
+    const char *why = load_values_put(L, -2, values);
 
     if (why == NULL) {
-        why = http_values_put(L, -1, values);
+        why = load_values_put(L, -1, values);
         if (why == NULL || add_text(values, '!', why, strlen(why)))
             return;
     }
@@ -185,7 +185,7 @@ put_global(lua_State *L, struct http_values *values)
 }
 
 void
-http_values_put_globals(lua_State *L, int without, struct http_values *values)
+load_values_put_globals(lua_State *L, int without, struct load_values *values)
 {
     without = lua_absindex(L, without);
     lua_pushglobaltable(L);
@@ -202,7 +202,7 @@ http_values_put_globals(lua_State *L, int without, struct http_values *values)
 }
 
 const char *
-http_values_push_global(lua_State *L, const struct http_values *values, int name)
+load_values_push_global(lua_State *L, const struct load_values *values, int name)
 {
     const char *at = values->bytes;
 
@@ -210,10 +210,10 @@ http_values_push_global(lua_State *L, const struct http_values *values, int name
     while (at < values->bytes + values->length) {
         bool is_it, is_there;
 
-        http_values_push(L, &at);
+        load_values_push(L, &at);
         is_it = lua_rawequal(L, -1, name);
         lua_pop(L, 1);
-        is_there = http_values_push(L, &at);
+        is_there = load_values_push(L, &at);
         if (is_it)
             return is_there ? NULL : lua_tostring(L, -1);
         lua_pop(L, 1);

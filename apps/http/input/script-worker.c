@@ -28,7 +28,7 @@ call_delay(lua_State *L)
 
 /* The second value that request() returned. */
 static uint16_t
-kind_of(lua_State *L, const struct http_script *script)
+kind_of(lua_State *L, const struct load_script *script)
 {
     const char *name = lua_tostring(L, -1);
 
@@ -42,14 +42,14 @@ kind_of(lua_State *L, const struct http_script *script)
 }
 
 int
-http_script_new_anchor(lua_State *L)
+load_script_new_anchor(lua_State *L)
 {
     lua_pushboolean(L, false);
     return luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
 void
-http_script_keep_request(lua_State *L, struct http_script *script)
+load_script_keep_request(lua_State *L, struct load_script *script)
 {
     if (script->is_stopped && lua_isnil(L, -1))
         return;
@@ -64,7 +64,7 @@ http_script_keep_request(lua_State *L, struct http_script *script)
 static int
 ask_script(lua_State *L)
 {
-    struct http_script *script = lua_touserdata(L, 1);
+    struct load_script *script = lua_touserdata(L, 1);
 
     script->bytes = script->fixed;
     script->length = script->fixed_length;
@@ -74,13 +74,13 @@ ask_script(lua_State *L)
         lua_call(L, 0, 2);
         script->kind = kind_of(L, script);
         lua_pop(L, 1);
-        http_script_keep_request(L, script);
+        load_script_keep_request(L, script);
     }
     return 0;
 }
 
 static void
-note(struct http_script *script, const char *what, const char *why)
+note(struct load_script *script, const char *what, const char *why)
 {
     if (!script->has_noted && script->shard == 0)
         fprintf(script->err, "sxe-http: %s: request() returned %s%s\n", script->options.path, what,
@@ -90,19 +90,19 @@ note(struct http_script *script, const char *what, const char *why)
 
 /* The request at script->at; several behind one another are sent one by one. */
 static int
-take_query(struct http_script *script, struct http_query *query)
+take_query(struct load_script *script, struct load_query *query)
 {
     const char *bytes = script->bytes + script->at, *why;
     size_t left = script->length - script->at;
     bool is_head;
-    ssize_t length = http_script_query(bytes, left, &is_head, &why);
+    ssize_t length = load_script_query(bytes, left, &is_head, &why);
 
     if (length == 0) {
-        if (http_lua_is_news(script->own, "request()", "no whole request"))
+        if (load_lua_is_news(script->own, "request()", "no whole request"))
             fprintf(script->err,
                     "sxe-http: %s: request() returned %zu bytes that are no whole request\n",
                     script->options.path, left);
-        http_script_fail(script);
+        load_script_fail(script);
         return -1;
     }
     if (length < 0) {
@@ -113,7 +113,7 @@ take_query(struct http_script *script, struct http_query *query)
              "several requests; they are sent one by one, --pipeline says how many ahead of",
              " their replies");
     }
-    *query = (struct http_query){.bytes = bytes,
+    *query = (struct load_query){.bytes = bytes,
                                  .length = (unsigned)length,
                                  .kind = script->kind,
                                  .is_head = is_head,
@@ -123,30 +123,30 @@ take_query(struct http_script *script, struct http_query *query)
 }
 
 int
-http_script_ask(struct http_script *script, lua_CFunction body, struct http_query *query)
+load_script_ask(struct load_script *script, lua_CFunction body, struct load_query *query)
 {
     if (body != NULL) {
         script->at = 0;
-        if (!http_lua_timed_call(script->own, &script->requesting, "request()", body, script))
-            http_script_fail(script);
+        if (!load_lua_timed_call(script->own, &script->requesting, "request()", body, script))
+            load_script_fail(script);
     }
     return script->is_stopped ? -1 : take_query(script, query);
 }
 
 static int
-next_query(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+next_query(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
-    struct http_script *script = (struct http_script *)requests;
+    struct load_script *script = (struct load_script *)requests;
 
     SXE_UNUSED_PARAMETER(sequence);
-    return http_script_ask(script, script->at == script->length ? ask_script : NULL, query);
+    return load_script_ask(script, script->at == script->length ? ask_script : NULL, query);
 }
 
 /* Of a script that composes one request, once. */
 static int
-next_fixed(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+next_fixed(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
-    struct http_script *script = (struct http_script *)requests;
+    struct load_script *script = (struct load_script *)requests;
 
     SXE_UNUSED_PARAMETER(sequence);
     *query = script->query;
@@ -156,34 +156,34 @@ next_fixed(struct http_requests *requests, uint64_t sequence, struct http_query 
 /* ---- Replies ---- */
 
 bool
-http_script_tell(struct http_script *script, const char *what, lua_CFunction body,
-                 const struct http_exchange *exchange)
+load_script_tell(struct load_script *script, const char *what, lua_CFunction body,
+                 const struct load_exchange *exchange)
 {
-    struct http_script_reply reply = {.script = script, .exchange = exchange};
+    struct load_script_reply reply = {.script = script, .exchange = exchange};
 
-    if (!http_lua_timed_call(script->own, &script->replying, what, body, &reply))
-        http_script_fail(script);
+    if (!load_lua_timed_call(script->own, &script->replying, what, body, &reply))
+        load_script_fail(script);
     return reply.is_passed;
 }
 
 static int
 tell_script(lua_State *L)
 {
-    struct http_script_reply *reply = lua_touserdata(L, 1);
+    struct load_script_reply *reply = lua_touserdata(L, 1);
 
     if (lua_getglobal(L, "response") == LUA_TFUNCTION)
-        http_reply_respond(L, reply->script, reply->exchange);
+        load_reply_respond(L, reply->script, reply->exchange);
     reply->is_passed = lua_getglobal(L, "check") != LUA_TFUNCTION ||
-                       http_reply_check(L, reply->script, reply->exchange);
+                       load_reply_check(L, reply->script, reply->exchange);
     return 0;
 }
 
 static bool
-take_reply(struct http_requests *requests, const struct http_exchange *exchange)
+take_reply(struct load_requests *requests, const struct load_exchange *exchange)
 {
-    struct http_script *script = (struct http_script *)requests;
+    struct load_script *script = (struct load_script *)requests;
 
-    return script->is_stopped || http_script_tell(script, "response()", tell_script, exchange);
+    return script->is_stopped || load_script_tell(script, "response()", tell_script, exchange);
 }
 
 /* ---- Beginning ---- */
@@ -209,7 +209,7 @@ push_init(lua_State *L)
 
 /* init(args), on top of the stack: args[0] is the URL, as in wrk. */
 static void
-call_init(lua_State *L, const struct http_script_options *options)
+call_init(lua_State *L, const struct load_script_options *options)
 {
     lua_createtable(L, options->argc, 1);
     lua_pushfstring(L, "http://%s%s", options->authority, options->target);
@@ -232,10 +232,10 @@ fixed_request(lua_State *L)
 static int
 begin_script(lua_State *L)
 {
-    struct http_script *script = lua_touserdata(L, 1);
+    struct load_script *script = lua_touserdata(L, 1);
 
-    http_wrk_push(L);
-    http_thread_push(L, script, script->shard);
+    load_wrk_push(L);
+    load_thread_push(L, script, script->shard);
     lua_setfield(L, 2, "thread");
     if (lua_getfield(L, 2, "headers") == LUA_TTABLE && lua_getfield(L, 3, "Host") == LUA_TNIL) {
         lua_getfield(L, 2, "authority");
@@ -246,13 +246,13 @@ begin_script(lua_State *L)
     lua_settop(L, 2);
     for (int i = 0; i < 4; i++)
         lua_pushnil(L);
-    http_wrk_format(L);
+    load_wrk_format(L);
     script->fixed = lua_tolstring(L, 3, &script->fixed_length);
     lua_pushvalue(L, 3);
     lua_pushcclosure(L, fixed_request, 1);
     lua_setfield(L, 2, "request");
     luaL_ref(L, LUA_REGISTRYINDEX); /* the fixed one stays, whatever becomes of wrk.request */
-    script->anchor = http_script_new_anchor(L);
+    script->anchor = load_script_new_anchor(L);
     script->calls_lua = is_function(L, "request") || is_function(L, "delay");
     script->requests.wants_replies = is_function(L, "response") || is_function(L, "check");
     return 0;
@@ -260,7 +260,7 @@ begin_script(lua_State *L)
 
 /* A script that calls Lua for no query has one that never changes, unless it is several in one. */
 static bool
-choose_next(struct http_script *script)
+choose_next(struct load_script *script)
 {
     script->requests.next = next_query;
     if (script->calls_lua)
@@ -276,14 +276,14 @@ choose_next(struct http_script *script)
 }
 
 static int
-begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
-    struct http_script *script = (struct http_script *)requests;
+    struct load_script *script = (struct load_script *)requests;
 
-    http_script_begin(script, shard, shards, script->lua[http_script_slot(script, shard, shards)]);
-    if (!http_script_seed(script, seed) ||
-        !http_lua_call(script->own, "init()", begin_script, script) || !choose_next(script)) {
-        http_script_fail(script);
+    load_script_begin(script, shard, shards, script->lua[load_script_slot(script, shard, shards)]);
+    if (!load_script_seed(script, seed) ||
+        !load_lua_call(script->own, "init()", begin_script, script) || !choose_next(script)) {
+        load_script_fail(script);
         return -ECANCELED;
     }
     return 0;
@@ -294,28 +294,28 @@ begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t 
 static int
 put_globals(lua_State *L)
 {
-    struct http_script_slot *slot = lua_touserdata(L, 1);
-    struct http_values values = {slot->globals, 0, HTTP_SCRIPT_GLOBALS_MAX};
+    struct load_script_slot *slot = lua_touserdata(L, 1);
+    struct load_values values = {slot->globals, 0, LOAD_SCRIPT_GLOBALS_MAX};
 
-    http_wrk_push_names(L);
-    http_values_put_globals(L, -1, &values);
+    load_wrk_push_names(L);
+    load_values_put_globals(L, -1, &values);
     slot->globals_length = values.length;
     return 0;
 }
 
 static void
-end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
+end(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
 {
-    struct http_script *script = (struct http_script *)requests;
-    struct http_script_slot *slot = &script->slots[script->shard];
+    struct load_script *script = (struct load_script *)requests;
+    struct load_script_slot *slot = &script->slots[script->shard];
 
-    if (http_lua_call(script->own, "keeping its globals", put_globals, slot))
+    if (load_lua_call(script->own, "keeping its globals", put_globals, slot))
         slot->is_over = true;
-    http_script_end(requests, calls, ns);
+    load_script_end(requests, calls, ns);
 }
 
 void
-http_script_worker_init(struct http_script *script)
+load_script_worker_init(struct load_script *script)
 {
     script->requests.begin = begin;
     script->requests.next = next_query;

@@ -14,13 +14,13 @@ static const char wrk_key[] = "sxe-http wrk";
 static const char names_key[] = "sxe-http names";
 
 void
-http_wrk_push(lua_State *L)
+load_wrk_push(lua_State *L)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, wrk_key);
 }
 
 void
-http_wrk_push_names(lua_State *L)
+load_wrk_push_names(lua_State *L)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, names_key);
 }
@@ -32,7 +32,7 @@ enum { METHOD = 1, PATH, HEADERS, BODY, WRK };
 static void
 put_text(lua_State *L, const char *text)
 {
-    http_lua_put(L, text, strlen(text));
+    load_lua_put(L, text, strlen(text));
 }
 
 /* What is at the index, as tostring() has it. */
@@ -44,7 +44,7 @@ put_value(lua_State *L, int index)
     const char *text =
         is_text ? lua_tolstring(L, index, &length) : luaL_tolstring(L, index, &length);
 
-    http_lua_put(L, text, length);
+    load_lua_put(L, text, length);
     lua_pop(L, is_text ? 0 : 1);
 }
 
@@ -144,7 +144,7 @@ format(lua_State *L)
     static const char *const names[] = {NULL, "method", "path", "headers", "body"};
 
     lua_settop(L, BODY);
-    http_wrk_push(L);
+    load_wrk_push(L);
     for (int i = METHOD; i <= BODY; i++) {
         if (lua_isnil(L, i)) {
             lua_getfield(L, WRK, names[i]);
@@ -154,7 +154,7 @@ format(lua_State *L)
     luaL_checkstring(L, METHOD);
     luaL_checkstring(L, PATH);
     luaL_checktype(L, HEADERS, LUA_TTABLE);
-    http_lua_of(L)->length = 0;
+    load_lua_of(L)->length = 0;
     put_value(L, METHOD);
     put_text(L, " ");
     put_value(L, PATH);
@@ -168,12 +168,12 @@ format(lua_State *L)
     put_text(L, "\r\n");
     if (!lua_isnil(L, BODY))
         put_value(L, BODY);
-    lua_pushlstring(L, http_lua_of(L)->text, http_lua_of(L)->length);
+    lua_pushlstring(L, load_lua_of(L)->text, load_lua_of(L)->length);
     return 1;
 }
 
 void
-http_wrk_format(lua_State *L)
+load_wrk_format(lua_State *L)
 {
     lua_pushcfunction(L, format);
     lua_insert(L, -5);
@@ -216,7 +216,7 @@ add_header(lua_State *L, const char *field)
 }
 
 static void
-set_request(lua_State *L, const struct http_template_options *request)
+set_request(lua_State *L, const struct load_template_options *request)
 {
     bool has_connection;
 
@@ -259,17 +259,17 @@ init(lua_State *L)
 }
 
 int
-http_wrk_open(lua_State *L)
+load_wrk_open(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"init", init},
                                          {"format", format},
-                                         {"lookup", http_address_lookup},
-                                         {"connect", http_address_connect},
+                                         {"lookup", load_address_lookup},
+                                         {"connect", load_address_connect},
                                          {0}};
-    const struct http_script_options *options = lua_touserdata(L, 1);
+    const struct load_script_options *options = lua_touserdata(L, 1);
 
-    http_address_open(L);
-    http_compat_open(L);
+    load_address_open(L);
+    load_compat_open(L);
     luaL_newlib(L, functions);
     set_text(L, "scheme", "http");
     set_text(L, "host", options->host);

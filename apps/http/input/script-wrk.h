@@ -9,19 +9,19 @@
  * A value of headers may be a list, then there is a line for each. Host, and Content-Length where
  * there is a body, are written as they have to be whatever headers has.
  */
-#ifndef HTTP_SCRIPT_WRK_H
-#define HTTP_SCRIPT_WRK_H
+#ifndef LOAD_SCRIPT_WRK_H
+#define LOAD_SCRIPT_WRK_H
 
 #include <lua.h>
 
-/* Body of http_lua_call; its argument is a const struct http_script_options. */
-int http_wrk_open(lua_State *L);
+/* Body of load_lua_call; its argument is a const struct load_script_options. */
+int load_wrk_open(lua_State *L);
 
 /* All of these: inside a call. */
-void http_wrk_push(lua_State *L);       /* wrk */
-void http_wrk_push_names(lua_State *L); /* a table; its keys: the globals before the script */
+void load_wrk_push(lua_State *L);       /* wrk */
+void load_wrk_push_names(lua_State *L); /* a table; its keys: the globals before the script */
 
 /* Take method, path, headers and body (nil: as in wrk) off the stack, and push the request. */
-void http_wrk_format(lua_State *L);
+void load_wrk_format(lua_State *L);
 
 #endif

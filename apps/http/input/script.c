@@ -20,7 +20,7 @@
 
 /* Where stdout is for data, what a script and what it starts print goes to stderr. */
 static void
-divert_stdout(struct http_script *script)
+divert_stdout(struct load_script *script)
 {
     fflush(stdout);
     script->diverted = -1;
@@ -32,7 +32,7 @@ divert_stdout(struct http_script *script)
 
 /* What it did not flush, the worker, or each worker again, would write elsewhere. */
 static void
-restore_stdout(struct http_script *script)
+restore_stdout(struct load_script *script)
 {
     fflush(stdout);
     if (script->diverted < 0)
@@ -46,9 +46,9 @@ restore_stdout(struct http_script *script)
 
 /* thread.addr, if setup() has set it. */
 static void
-set_address(struct http_script *script)
+set_address(struct load_script *script)
 {
-    const struct http_address *address = &script->addresses[script->shard];
+    const struct load_address *address = &script->addresses[script->shard];
     char port[NI_MAXSERV];
 
     script->requests.ip = NULL;
@@ -64,8 +64,8 @@ set_address(struct http_script *script)
 static bool
 is_news(void *user, const char *what, const char *text)
 {
-    struct http_script *script = user;
-    uint64_t hash = (http_text_hash(what, strlen(what)) ^ http_text_hash(text, strlen(text))) | 1;
+    struct load_script *script = user;
+    uint64_t hash = (load_text_hash(what, strlen(what)) ^ load_text_hash(text, strlen(text))) | 1;
 
     for (unsigned i = 0; i < script->options.workers; i++) {
         uint64_t there = 0;
@@ -79,11 +79,11 @@ is_news(void *user, const char *what, const char *text)
 }
 
 void
-http_script_begin(struct http_script *script, unsigned shard, unsigned shards, struct http_lua *own)
+load_script_begin(struct load_script *script, unsigned shard, unsigned shards, struct load_lua *own)
 {
     divert_stdout(script);
     script->nth = shard;
-    shard = http_script_slot(script, shard, shards);
+    shard = load_script_slot(script, shard, shards);
     script->slots[shard].is_over = false;
     script->own = own;
     own->is_news = is_news;
@@ -92,19 +92,19 @@ http_script_begin(struct http_script *script, unsigned shard, unsigned shards, s
     script->is_stopped = false;
     script->at = script->length = 0;
     set_address(script);
-    script->requesting = script->replying = (struct http_lua_cost){0};
-    http_lua_watch(true);
+    script->requesting = script->replying = (struct load_lua_cost){0};
+    load_lua_watch(true);
 }
 
 void
-http_script_fail(struct http_script *script)
+load_script_fail(struct load_script *script)
 {
     script->slots[script->shard].has_failed = true;
     script->is_stopped = true;
 }
 
 struct seeding {
-    const struct http_script *script;
+    const struct load_script *script;
     uint64_t seed;
 };
 
@@ -122,24 +122,24 @@ seed_random(lua_State *L)
 }
 
 bool
-http_script_seed(struct http_script *script, uint64_t seed)
+load_script_seed(struct load_script *script, uint64_t seed)
 {
     struct seeding seeding = {script, seed};
 
-    return http_lua_call(script->own, "math.randomseed()", seed_random, &seeding);
+    return load_lua_call(script->own, "math.randomseed()", seed_random, &seeding);
 }
 
 /* What the script wrote and did not flush would be lost with the process. */
 void
-http_script_end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
+load_script_end(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
 {
-    struct http_script *script = (struct http_script *)requests;
+    struct load_script *script = (struct load_script *)requests;
 
     *calls = script->requesting.calls + script->replying.calls;
     *ns = script->requesting.ns + script->replying.ns;
     script->own->is_news = NULL;
     script->own = NULL;
-    http_lua_watch(false);
+    load_lua_watch(false);
     fflush(NULL);
     restore_stdout(script);
 }
@@ -147,21 +147,21 @@ http_script_end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
 /* ---- Loading ---- */
 
 static size_t
-slots_size(const struct http_script *script)
+slots_size(const struct load_script *script)
 {
-    return script->options.workers * sizeof(struct http_script_slot);
+    return script->options.workers * sizeof(struct load_script_slot);
 }
 
 void
-http_script_add_kind(lua_State *L, struct http_script *script, const char *name)
+load_script_add_kind(lua_State *L, struct load_script *script, const char *name)
 {
     unsigned kind = script->requests.kinds;
 
-    if (kind == HTTP_KINDS_MAX)
-        luaL_error(L, "there may be %d kinds, and '%s' is one more", HTTP_KINDS_MAX, name);
-    if (strlen(name) >= HTTP_SCRIPT_NAME_MAX)
+    if (kind == LOAD_KINDS_MAX)
+        luaL_error(L, "there may be %d kinds, and '%s' is one more", LOAD_KINDS_MAX, name);
+    if (strlen(name) >= LOAD_SCRIPT_NAME_MAX)
         luaL_error(L, "the name of a kind may have %d bytes, and '%s' has more",
-                   HTTP_SCRIPT_NAME_MAX - 1, name);
+                   LOAD_SCRIPT_NAME_MAX - 1, name);
     memcpy(script->names[kind], name, strlen(name) + 1);
     script->name_pointers[kind] = script->names[kind];
     script->requests.kinds++;
@@ -170,20 +170,20 @@ http_script_add_kind(lua_State *L, struct http_script *script, const char *name)
 static int
 open_globals(lua_State *L)
 {
-    http_wrk_open(L);
-    http_thread_open(L);
-    http_reply_open(L);
+    load_wrk_open(L);
+    load_thread_open(L);
+    load_reply_open(L);
     return 0;
 }
 
-static struct http_lua *
-new_state(struct http_script *script, struct http_lua_chunk *chunk)
+static struct load_lua *
+new_state(struct load_script *script, struct load_lua_chunk *chunk)
 {
-    struct http_lua *lua = http_lua_new(script->options.path, script->err);
+    struct load_lua *lua = load_lua_new(script->options.path, script->err);
 
-    if (lua != NULL && (!http_lua_call(lua, "preparing it", open_globals, &script->options) ||
-                        !http_lua_call(lua, "loading it", http_lua_run_chunk, chunk))) {
-        http_lua_free(lua);
+    if (lua != NULL && (!load_lua_call(lua, "preparing it", open_globals, &script->options) ||
+                        !load_lua_call(lua, "loading it", load_lua_run_chunk, chunk))) {
+        load_lua_free(lua);
         return NULL;
     }
     return lua;
@@ -193,95 +193,95 @@ new_state(struct http_script *script, struct http_lua_chunk *chunk)
 static int
 read_kinds(lua_State *L)
 {
-    struct http_script *script = lua_touserdata(L, 1);
+    struct load_script *script = lua_touserdata(L, 1);
 
-    http_wrk_push(L);
+    load_wrk_push(L);
     if (lua_getfield(L, -1, "kinds") == LUA_TTABLE)
         for (lua_Integer i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++) {
             const char *name = luaL_tolstring(L, -1, NULL);
 
-            if (http_lua_has_zero(L, -1))
+            if (load_lua_has_zero(L, -1))
                 luaL_error(L, "wrk.kinds[%I] has to be a text without zero bytes", i);
-            http_script_add_kind(L, script, name);
+            load_script_add_kind(L, script, name);
         }
     if (script->requests.kinds == 0)
-        http_script_add_kind(L, script, "request");
+        load_script_add_kind(L, script, "request");
     return 0;
 }
 
 static int
 call_setup(lua_State *L)
 {
-    struct http_script *script = lua_touserdata(L, 1);
+    struct load_script *script = lua_touserdata(L, 1);
 
     for (unsigned i = 0; i < script->options.workers; i++) {
         if (lua_getglobal(L, "setup") != LUA_TFUNCTION)
             return 0;
-        http_thread_push(L, script, i);
+        load_thread_push(L, script, i);
         lua_call(L, 1, 0);
     }
     return 0;
 }
 
 static bool
-load_script(struct http_script *script, struct http_lua_chunk *chunk)
+set_up_workers(struct load_script *script, struct load_lua_chunk *chunk)
 {
     for (unsigned i = 0; i < script->options.workers; i++) {
         script->lua[i] = new_state(script, chunk);
         if (script->lua[i] == NULL)
             return false;
     }
-    http_script_worker_init(script);
-    return http_lua_call(script->parent, "wrk.kinds", read_kinds, script) &&
-           http_lua_call(script->parent, "setup()", call_setup, script);
+    load_script_worker_init(script);
+    return load_lua_call(script->parent, "wrk.kinds", read_kinds, script) &&
+           load_lua_call(script->parent, "setup()", call_setup, script);
 }
 
-static struct http_script *
-new_script(const struct http_script_options *options, FILE *err)
+static struct load_script *
+new_script(const struct load_script_options *options, FILE *err)
 {
-    struct http_script *script = calloc(1, sizeof(*script));
+    struct load_script *script = calloc(1, sizeof(*script));
 
     if (script == NULL)
         return NULL;
     script->options = *options;
     script->err = err;
     script->requests.kind_names = script->name_pointers;
-    script->requests.free = http_script_free;
-    script->lua = calloc(options->workers, sizeof(struct http_lua *));
+    script->requests.free = load_script_free;
+    script->lua = calloc(options->workers, sizeof(struct load_lua *));
     script->addresses = calloc(options->workers, sizeof(*script->addresses));
     script->slots = mmap(NULL, slots_size(script), PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (script->slots == MAP_FAILED)
         script->slots = NULL;
     if (script->lua == NULL || script->addresses == NULL || script->slots == NULL) {
-        http_script_free(&script->requests);
+        load_script_free(&script->requests);
         return NULL;
     }
     return script;
 }
 
 static bool
-load(struct http_script *script, struct http_lua_chunk *chunk)
+load(struct load_script *script, struct load_lua_chunk *chunk)
 {
     bool is_loaded;
 
     divert_stdout(script);
-    http_lua_watch(true);
+    load_lua_watch(true);
     script->parent = new_state(script, chunk);
     is_loaded =
         script->parent != NULL &&
-        (script->options.is_scenario ? http_scenario_load(script) : load_script(script, chunk));
-    http_lua_watch(false);
+        (script->options.is_scenario ? load_scenario_load(script) : set_up_workers(script, chunk));
+    load_lua_watch(false);
     restore_stdout(script);
     return is_loaded;
 }
 
-struct http_requests *
-http_script_new(const struct http_script_options *options, FILE *err)
+struct load_requests *
+load_script_new(const struct load_script_options *options, FILE *err)
 {
-    struct http_lua_chunk chunk = {.path = options->path};
-    char *text = http_whole_file(options->path, &chunk.length);
-    struct http_script *script;
+    struct load_lua_chunk chunk = {.path = options->path};
+    char *text = load_whole_file(options->path, &chunk.length);
+    struct load_script *script;
 
     if (text == NULL) {
         fprintf(err, "sxe-http: cannot read the script '%s': %s\n", options->path, strerror(errno));
@@ -292,7 +292,7 @@ http_script_new(const struct http_script_options *options, FILE *err)
     if (script == NULL) {
         fprintf(err, "sxe-http: %s: no memory for %u workers\n", options->path, options->workers);
     } else if (!load(script, &chunk)) {
-        http_script_free(&script->requests);
+        load_script_free(&script->requests);
         script = NULL;
     }
     free(text);
@@ -304,25 +304,25 @@ http_script_new(const struct http_script_options *options, FILE *err)
 static int
 call_done(lua_State *L)
 {
-    const struct http_run *run = lua_touserdata(L, 1);
+    const struct load_run *run = lua_touserdata(L, 1);
 
     if (lua_getglobal(L, "done") != LUA_TFUNCTION)
         return 0;
-    http_script_push_stats(L, run);
+    load_script_push_stats(L, run);
     lua_call(L, 3, 0);
     return 0;
 }
 
 /* Whether a worker's script failed, and in how many; and what its check() found. */
 static bool
-say_slots(const struct http_script *script)
+say_slots(const struct load_script *script)
 {
     const char *reason = NULL;
     uint64_t failed = 0;
     unsigned workers = 0;
 
     for (unsigned i = 0; i < script->options.workers; i++) {
-        const struct http_script_slot *slot = &script->slots[i];
+        const struct load_script_slot *slot = &script->slots[i];
 
         failed += slot->failed_checks;
         workers += slot->has_failed;
@@ -340,41 +340,41 @@ say_slots(const struct http_script *script)
 }
 
 int
-http_script_done(struct http_requests *requests, const struct http_run *run)
+load_script_done(struct load_requests *requests, const struct load_run *run)
 {
-    struct http_script *script = (struct http_script *)requests;
+    struct load_script *script = (struct load_script *)requests;
     bool has_failed = say_slots(script);
 
     divert_stdout(script);
-    http_lua_watch(true);
-    if (!http_lua_call(script->parent, "done()", call_done, (void *)(uintptr_t)run))
+    load_lua_watch(true);
+    if (!load_lua_call(script->parent, "done()", call_done, (void *)(uintptr_t)run))
         has_failed = true;
-    http_lua_watch(false);
+    load_lua_watch(false);
     restore_stdout(script);
-    return has_failed ? HTTP_EXIT_ERRORS : HTTP_EXIT_OK;
+    return has_failed ? LOAD_EXIT_ERRORS : LOAD_EXIT_OK;
 }
 
 void *
-http_script_left(struct http_requests *requests, unsigned shard, unsigned shards, size_t *size)
+load_script_left(struct load_requests *requests, unsigned shard, unsigned shards, size_t *size)
 {
-    const struct http_script *script = (const struct http_script *)requests;
+    const struct load_script *script = (const struct load_script *)requests;
 
-    *size = sizeof(struct http_script_slot);
-    return &script->slots[http_script_slot(script, shard, shards)];
+    *size = sizeof(struct load_script_slot);
+    return &script->slots[load_script_slot(script, shard, shards)];
 }
 
 void
-http_script_free(struct http_requests *requests)
+load_script_free(struct load_requests *requests)
 {
-    struct http_script *script = (struct http_script *)requests;
+    struct load_script *script = (struct load_script *)requests;
 
     if (script == NULL)
         return;
     for (unsigned i = 0; script->lua != NULL && i < script->options.workers; i++)
-        http_lua_free(script->lua[i]);
-    http_lua_free(script->parent);
-    http_scenario_free(script->scenario);
-    http_sessions_free(script->sessions);
+        load_lua_free(script->lua[i]);
+    load_lua_free(script->parent);
+    load_scenario_free(script->scenario);
+    load_sessions_free(script->sessions);
     if (script->slots != NULL)
         munmap(script->slots, slots_size(script));
     free(script->lua);

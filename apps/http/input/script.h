@@ -26,12 +26,12 @@
  *     steps   instead of both: a session, see session-private.h and docs/load-generator.md
  *
  * Limits: an error in a script, or a function that has used 5 s of CPU time, ends the run with a
- * traceback, never the process; a script gets HTTP_SCRIPT_MEMORY bytes; 1 MB of globals that are
+ * traceback, never the process; a script gets LOAD_SCRIPT_MEMORY bytes; 1 MB of globals that are
  * nil, booleans, numbers, strings or tables of them go back, for thread:get. The requests of done()
  * are the rates of the trials, where wrk has those of the threads.
  */
-#ifndef HTTP_SCRIPT_H
-#define HTTP_SCRIPT_H
+#ifndef LOAD_SCRIPT_H
+#define LOAD_SCRIPT_H
 
 #include <stdio.h>
 
@@ -39,10 +39,10 @@
 #include "run.h"
 #include "template.h"
 
-#define HTTP_SCRIPT_MEMORY (256u << 20)
+#define LOAD_SCRIPT_MEMORY (256u << 20)
 
 /* What it points to stays as long as the script. */
-struct http_script_options {
+struct load_script_options {
     const char *path;
     bool is_scenario;
     int argc; /* what stands behind -- on the command line */
@@ -51,23 +51,23 @@ struct http_script_options {
     uint16_t port;
     const char *target;
     const char *authority;
-    const struct http_template_options *request; /* wrk.method, wrk.headers, wrk.body begin as */
+    const struct load_template_options *request; /* wrk.method, wrk.headers, wrk.body begin as */
     unsigned workers;
     bool is_stdout_data; /* what it prints goes to stderr then */
 };
 
 /* Load it and call setup(); NULL after saying on err what is wrong, with a traceback. */
-struct http_requests *http_script_new(const struct http_script_options *options, FILE *err);
+struct load_requests *load_script_new(const struct load_script_options *options, FILE *err);
 
 /* In the parent, after the run: done(), if the script has one; what it prints goes to stdout, or
- * stderr. Then says on err how many checks failed. HTTP_EXIT_OK; or HTTP_EXIT_ERRORS: a function of
+ * stderr. Then says on err how many checks failed. LOAD_EXIT_OK; or LOAD_EXIT_ERRORS: a function of
  * the script, here or in a worker, raised an error. */
-int http_script_done(struct http_requests *requests, const struct http_run *run);
-void http_script_free(struct http_requests *requests);
+int load_script_done(struct load_requests *requests, const struct load_run *run);
+void load_script_free(struct load_requests *requests);
 
 /* What the worker of that shard leaves for done(), as bytes: they can be copied to where the same
  * script was loaded for as many workers. */
-void *http_script_left(struct http_requests *requests, unsigned shard, unsigned shards,
+void *load_script_left(struct load_requests *requests, unsigned shard, unsigned shards,
                        size_t *size);
 
 #endif

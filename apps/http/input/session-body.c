@@ -38,31 +38,31 @@ name_of(lua_State *L, const char *where)
 /* ---- Forms ---- */
 
 void
-http_session_read_form(lua_State *L, struct http_sessions *sessions, struct http_user_step *step,
+load_session_read_form(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
                        int table)
 {
     int top = lua_gettop(L);
     const char *where;
 
-    if (!http_table_field(L, table, step->where, "form", LUA_TTABLE)) {
+    if (!load_table_field(L, table, step->where, "form", LUA_TTABLE)) {
         lua_settop(L, top);
         return;
     }
-    step->content = HTTP_CONTENT_FORM;
+    step->content = LOAD_CONTENT_FORM;
     where = lua_pushfstring(L, "%s.form", step->where);
     lua_insert(L, -2);
-    http_session_push_pairs(L, where);
+    load_session_push_pairs(L, where);
     for (lua_Integer i = 1; lua_rawgeti(L, top + 2, i) != LUA_TNIL; i++) {
         struct sxe_span name = name_of(L, where);
         const char *field = lua_pushfstring(L, "%s.%s", where, name.base);
 
         lua_rawgeti(L, -2, 2);
         if (i > 1)
-            http_session_add_literal(L, sessions, &step->body, "&", 1);
-        http_session_add_text(L, sessions, &step->body, field, name, HTTP_ESCAPE_FORM);
-        http_session_add_literal(L, sessions, &step->body, "=", 1);
-        http_session_add_text(L, sessions, &step->body, field, take_text(L, field),
-                              HTTP_ESCAPE_FORM);
+            load_session_add_literal(L, sessions, &step->body, "&", 1);
+        load_session_add_text(L, sessions, &step->body, field, name, LOAD_ESCAPE_FORM);
+        load_session_add_literal(L, sessions, &step->body, "=", 1);
+        load_session_add_text(L, sessions, &step->body, field, take_text(L, field),
+                              LOAD_ESCAPE_FORM);
         lua_settop(L, top + 2);
     }
     lua_settop(L, top);
@@ -71,14 +71,14 @@ http_session_read_form(lua_State *L, struct http_sessions *sessions, struct http
 /* ---- Multipart ---- */
 
 static void
-add_word(lua_State *L, struct http_sessions *sessions, struct http_pieces *to, const char *word)
+add_word(lua_State *L, struct load_sessions *sessions, struct load_pieces *to, const char *word)
 {
-    http_session_add_literal(L, sessions, to, word, strlen(word));
+    load_session_add_literal(L, sessions, to, word, strlen(word));
 }
 
 /* As browsers do (WHATWG HTML, multipart/form-data): quotes and line ends become %XX. */
 static void
-add_quoted(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
+add_quoted(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
            struct sxe_span text)
 {
     while (text.length > 0) {
@@ -86,7 +86,7 @@ add_quoted(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
 
         while (length < text.length && memchr("\"\r\n", text.base[length], 3) == NULL)
             length++;
-        http_session_add_literal(L, sessions, to, text.base, length);
+        load_session_add_literal(L, sessions, to, text.base, length);
         text.base += length;
         text.length -= length;
         if (text.length == 0)
@@ -99,15 +99,15 @@ add_quoted(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
 
 /* All bytes of a file, as pieces that stay. */
 static void
-add_file(lua_State *L, struct http_script *script, struct http_form_part *part, const char *where,
+add_file(lua_State *L, struct load_script *script, struct load_form_part *part, const char *where,
          const char *name)
 {
-    struct http_sessions *sessions = script->sessions;
-    const char *path = http_session_push_path(L, script, name);
+    struct load_sessions *sessions = script->sessions;
+    const char *path = load_session_push_path(L, script, name);
     size_t length;
     char *copy;
 
-    sessions->file = http_whole_file(path, &length);
+    sessions->file = load_whole_file(path, &length);
     if (sessions->file == NULL)
         luaL_error(L, "%s: cannot read '%s': %s", where, path, strerror(errno));
     copy = lua_newuserdatauv(L, length + 1, 0);
@@ -115,7 +115,7 @@ add_file(lua_State *L, struct http_script *script, struct http_form_part *part, 
     free(sessions->file);
     sessions->file = NULL;
     luaL_ref(L, LUA_REGISTRYINDEX);
-    http_session_add_literal(L, sessions, &part->content, copy, length);
+    load_session_add_literal(L, sessions, &part->content, copy, length);
 }
 
 static const char *
@@ -128,17 +128,17 @@ name_in_path(const char *path)
 
 /* {file = "photo.png", name = "a.png", type = "image/png"}. */
 static void
-read_upload(lua_State *L, struct http_script *script, struct http_form_part *part,
+read_upload(lua_State *L, struct load_script *script, struct load_form_part *part,
             const char *where, int table)
 {
     static const char *const names[] = {"file", "name", "type", NULL};
-    struct http_sessions *sessions = script->sessions;
+    struct load_sessions *sessions = script->sessions;
     const char *file, *name, *type;
 
-    http_table_refuse_others(L, table, where, names);
-    file = http_table_text(L, table, where, "file");
-    name = http_table_text(L, table, where, "name");
-    type = http_table_text(L, table, where, "type");
+    load_table_refuse_others(L, table, where, names);
+    file = load_table_text(L, table, where, "file");
+    name = load_table_text(L, table, where, "name");
+    type = load_table_text(L, table, where, "type");
     if (file == NULL)
         luaL_error(L, "%s.file is missing: the name of the file to upload", where);
     if (type != NULL && strpbrk(type, "\r\n") != NULL)
@@ -153,9 +153,9 @@ read_upload(lua_State *L, struct http_script *script, struct http_form_part *par
 }
 
 static void
-read_part(lua_State *L, struct http_script *script, struct http_form_part *part, const char *where)
+read_part(lua_State *L, struct load_script *script, struct load_form_part *part, const char *where)
 {
-    struct http_sessions *sessions = script->sessions;
+    struct load_sessions *sessions = script->sessions;
     struct sxe_span name = name_of(L, where);
     const char *field = lua_pushfstring(L, "%s.%s", where, name.base);
 
@@ -167,29 +167,29 @@ read_part(lua_State *L, struct http_script *script, struct http_form_part *part,
         return;
     }
     add_word(L, sessions, &part->head, "\"\r\n");
-    http_session_add_text(L, sessions, &part->content, field, take_text(L, field),
-                          HTTP_ESCAPE_NONE);
-    part->has_values = http_session_has_values(sessions, part->content);
+    load_session_add_text(L, sessions, &part->content, field, take_text(L, field),
+                          LOAD_ESCAPE_NONE);
+    part->has_values = load_session_has_values(sessions, part->content);
 }
 
 void
-http_session_read_parts(lua_State *L, struct http_script *script, struct http_user_step *step,
+load_session_read_parts(lua_State *L, struct load_script *script, struct load_user_step *step,
                         int table)
 {
     int top = lua_gettop(L);
     const char *where;
 
-    if (!http_table_field(L, table, step->where, "multipart", LUA_TTABLE)) {
+    if (!load_table_field(L, table, step->where, "multipart", LUA_TTABLE)) {
         lua_settop(L, top);
         return;
     }
-    step->content = HTTP_CONTENT_PARTS;
+    step->content = LOAD_CONTENT_PARTS;
     where = lua_pushfstring(L, "%s.multipart", step->where);
     lua_insert(L, -2);
-    http_session_push_pairs(L, where);
+    load_session_push_pairs(L, where);
     for (lua_Integer i = 1; lua_rawgeti(L, top + 2, i) != LUA_TNIL; i++) {
-        if (step->parts_number == HTTP_PARTS_MAX)
-            luaL_error(L, "%s has more than %d parts", where, HTTP_PARTS_MAX);
+        if (step->parts_number == LOAD_PARTS_MAX)
+            luaL_error(L, "%s has more than %d parts", where, LOAD_PARTS_MAX);
         read_part(L, script, &step->parts[step->parts_number++], where);
         lua_settop(L, top + 2);
     }

@@ -19,14 +19,14 @@
 /* ---- Values ---- */
 
 static void
-put_bytes(struct http_bytes *to, const char *bytes, size_t length)
+put_bytes(struct load_bytes *to, const char *bytes, size_t length)
 {
     memcpy(to->bytes + to->length, bytes, length);
     to->length += length;
 }
 
 static void
-put_text(struct http_bytes *to, const char *text)
+put_text(struct load_bytes *to, const char *text)
 {
     put_bytes(to, text, strlen(text));
 }
@@ -40,7 +40,7 @@ is_alphanumeric(char byte)
 }
 
 static void
-put_percent(struct http_bytes *to, char byte)
+put_percent(struct load_bytes *to, char byte)
 {
     static const char digits[] = "0123456789ABCDEF";
 
@@ -50,7 +50,7 @@ put_percent(struct http_bytes *to, char byte)
 }
 
 static void
-put_url(struct http_bytes *to, char byte)
+put_url(struct load_bytes *to, char byte)
 {
     if (is_alphanumeric(byte) || byte == '-' || byte == '.' || byte == '_' || byte == '~')
         to->bytes[to->length++] = byte;
@@ -60,7 +60,7 @@ put_url(struct http_bytes *to, char byte)
 
 /* What RFC 9112 does not have in a target, and a fragment, which is not sent. */
 static void
-put_raw(struct http_bytes *to, char byte)
+put_raw(struct load_bytes *to, char byte)
 {
     if (byte > ' ' && byte < '\177' && memchr("\"#<>\\^`{|}", byte, 10) == NULL)
         to->bytes[to->length++] = byte;
@@ -69,7 +69,7 @@ put_raw(struct http_bytes *to, char byte)
 }
 
 static void
-put_form(struct http_bytes *to, char byte)
+put_form(struct load_bytes *to, char byte)
 {
     if (is_alphanumeric(byte) || byte == '*' || byte == '-' || byte == '.' || byte == '_')
         to->bytes[to->length++] = byte;
@@ -80,7 +80,7 @@ put_form(struct http_bytes *to, char byte)
 }
 
 static void
-put_json(struct http_bytes *to, char byte)
+put_json(struct load_bytes *to, char byte)
 {
     static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
     const char *at = memchr(escaped, byte, sizeof(escaped) - 1);
@@ -99,7 +99,7 @@ put_json(struct http_bytes *to, char byte)
 }
 
 static void
-put_field(struct http_bytes *to, char byte)
+put_field(struct load_bytes *to, char byte)
 {
     bool is_control = ((unsigned char)byte < ' ' && byte != '\t') || byte == '\177';
 
@@ -115,20 +115,20 @@ is_escaped(struct sxe_span value, size_t at)
 }
 
 void
-http_session_put(struct http_bytes *to, enum http_escape escape, struct sxe_span value)
+load_session_put(struct load_bytes *to, enum load_escape escape, struct sxe_span value)
 {
-    static void (*const puts[])(struct http_bytes *, char) = {
-        [HTTP_ESCAPE_URL] = put_url,     [HTTP_ESCAPE_RAW] = put_raw,
-        [HTTP_ESCAPE_FIELD] = put_field, [HTTP_ESCAPE_FORM] = put_form,
-        [HTTP_ESCAPE_JSON] = put_json,
+    static void (*const puts[])(struct load_bytes *, char) = {
+        [LOAD_ESCAPE_URL] = put_url,     [LOAD_ESCAPE_RAW] = put_raw,
+        [LOAD_ESCAPE_FIELD] = put_field, [LOAD_ESCAPE_FORM] = put_form,
+        [LOAD_ESCAPE_JSON] = put_json,
     };
 
-    if (escape == HTTP_ESCAPE_NONE) {
+    if (escape == LOAD_ESCAPE_NONE) {
         put_bytes(to, value.base, value.length);
         return;
     }
     for (size_t i = 0; i < value.length; i++) {
-        if (escape == HTTP_ESCAPE_RAW && value.base[i] == '%' && !is_escaped(value, i))
+        if (escape == LOAD_ESCAPE_RAW && value.base[i] == '%' && !is_escaped(value, i))
             put_percent(to, '%');
         else
             puts[escape](to, value.base[i]);
@@ -136,30 +136,30 @@ http_session_put(struct http_bytes *to, enum http_escape escape, struct sxe_span
 }
 
 struct sxe_span
-http_session_value(const struct http_sessions *sessions, const struct http_user *user,
+load_session_value(const struct load_sessions *sessions, const struct load_user *user,
                    unsigned value)
 {
     uint16_t column = sessions->names[value].column;
 
-    if (column != HTTP_LITERAL)
-        return http_rows_cell(sessions->rows, user->row, column);
+    if (column != LOAD_LITERAL)
+        return load_rows_cell(sessions->rows, user->row, column);
     return (struct sxe_span){user->text + user->values[value].at, user->values[value].length};
 }
 
 /* ---- Room ---- */
 
 static size_t
-room_of(const struct http_sessions *sessions, struct http_pieces pieces)
+room_of(const struct load_sessions *sessions, struct load_pieces pieces)
 {
     size_t room = 0;
 
     for (uint32_t i = 0; i < pieces.number; i++) {
-        const struct http_piece *piece = &sessions->pieces[pieces.first + i];
+        const struct load_piece *piece = &sessions->pieces[pieces.first + i];
 
-        if (piece->value == HTTP_LITERAL)
+        if (piece->value == LOAD_LITERAL)
             room += piece->length;
-        else if (sessions->names[piece->value].column == HTTP_LITERAL)
-            room += (size_t)ESCAPED_MAX * HTTP_TAKEN_MAX;
+        else if (sessions->names[piece->value].column == LOAD_LITERAL)
+            room += (size_t)ESCAPED_MAX * LOAD_TAKEN_MAX;
         else
             room += ESCAPED_MAX * sessions->rows->longest[sessions->names[piece->value].column];
     }
@@ -167,13 +167,13 @@ room_of(const struct http_sessions *sessions, struct http_pieces pieces)
 }
 
 void
-http_session_measure(struct http_sessions *sessions)
+load_session_measure(struct load_sessions *sessions)
 {
     for (unsigned i = 0; i < sessions->number; i++) {
-        const struct http_user_step *step = &sessions->steps[i];
-        size_t head = strlen(step->method) + room_of(sessions, step->target) + HTTP_TARGET_MAX +
+        const struct load_user_step *step = &sessions->steps[i];
+        size_t head = strlen(step->method) + room_of(sessions, step->target) + LOAD_TARGET_MAX +
                       room_of(sessions, step->fields) + room_of(sessions, step->own_type) +
-                      HTTP_JAR_TEXT_MAX + HEAD_ROOM;
+                      LOAD_JAR_TEXT_MAX + HEAD_ROOM;
         size_t body = room_of(sessions, step->body) + sizeof(sessions->boundary) + 8;
 
         for (unsigned part = 0; part < step->parts_number; part++)
@@ -187,23 +187,23 @@ http_session_measure(struct http_sessions *sessions)
 /* ---- Bodies ---- */
 
 static void
-put_pieces(const struct http_sessions *sessions, const struct http_user *user,
-           struct http_bytes *to, struct http_pieces pieces)
+put_pieces(const struct load_sessions *sessions, const struct load_user *user,
+           struct load_bytes *to, struct load_pieces pieces)
 {
-    const struct http_piece *piece = &sessions->pieces[pieces.first];
+    const struct load_piece *piece = &sessions->pieces[pieces.first];
 
     for (uint32_t i = 0; i < pieces.number; i++, piece++) {
-        if (piece->value == HTTP_LITERAL)
+        if (piece->value == LOAD_LITERAL)
             put_bytes(to, piece->text, piece->length);
         else
-            http_session_put(to, (enum http_escape)piece->escape,
-                             http_session_value(sessions, user, piece->value));
+            load_session_put(to, (enum load_escape)piece->escape,
+                             load_session_value(sessions, user, piece->value));
     }
 }
 
 /* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). */
 uint64_t
-http_session_random(struct http_sessions *sessions)
+load_session_random(struct load_sessions *sessions)
 {
     uint64_t number = sessions->random += UINT64_C(0x9E3779B97F4A7C15);
 
@@ -213,15 +213,15 @@ http_session_random(struct http_sessions *sessions)
 }
 
 void
-http_session_new_boundary(struct http_sessions *sessions)
+load_session_new_boundary(struct load_sessions *sessions)
 {
     snprintf(sessions->boundary, sizeof(sessions->boundary), "----sxe-http-%016llx",
-             (unsigned long long)http_session_random(sessions));
+             (unsigned long long)load_session_random(sessions));
     sessions->is_boundary_new = true;
 }
 
 static bool
-has_boundary(const struct http_sessions *sessions, const char *bytes, size_t length)
+has_boundary(const struct load_sessions *sessions, const char *bytes, size_t length)
 {
     return memmem(bytes, length, sessions->boundary, strlen(sessions->boundary)) != NULL;
 }
@@ -229,11 +229,11 @@ has_boundary(const struct http_sessions *sessions, const char *bytes, size_t len
 /* RFC 2046, 5.1.1. False: a part has the boundary inside. What never changes was looked at before
  * the run, unless the boundary is another one now. */
 static bool
-put_parts(const struct http_sessions *sessions, const struct http_user *user,
-          const struct http_user_step *step, struct http_bytes *to)
+put_parts(const struct load_sessions *sessions, const struct load_user *user,
+          const struct load_user_step *step, struct load_bytes *to)
 {
     for (unsigned i = 0; i < step->parts_number; i++) {
-        const struct http_form_part *part = &step->parts[i];
+        const struct load_form_part *part = &step->parts[i];
         size_t begin;
 
         put_text(to, "--");
@@ -255,13 +255,13 @@ put_parts(const struct http_sessions *sessions, const struct http_user *user,
 }
 
 static void
-put_body(struct http_sessions *sessions, const struct http_user *user,
-         const struct http_user_step *step, struct http_bytes *to)
+put_body(struct load_sessions *sessions, const struct load_user *user,
+         const struct load_user_step *step, struct load_bytes *to)
 {
     put_pieces(sessions, user, to, step->body);
-    while (step->content == HTTP_CONTENT_PARTS && !put_parts(sessions, user, step, to)) {
+    while (step->content == LOAD_CONTENT_PARTS && !put_parts(sessions, user, step, to)) {
         to->length = 0;
-        http_session_new_boundary(sessions);
+        load_session_new_boundary(sessions);
     }
 }
 
@@ -269,8 +269,8 @@ put_body(struct http_sessions *sessions, const struct http_user *user,
 
 /* The target is kept, for cookies and for where a redirect leads. */
 static void
-put_target(const struct http_sessions *sessions, struct http_user *user,
-           const struct http_user_step *step, struct http_bytes *to)
+put_target(const struct load_sessions *sessions, struct load_user *user,
+           const struct load_user_step *step, struct load_bytes *to)
 {
     size_t begin = to->length, length;
 
@@ -286,12 +286,12 @@ put_target(const struct http_sessions *sessions, struct http_user *user,
         to->length++;
     }
     length = to->length - begin;
-    user->target_length = (uint16_t)(length < HTTP_TARGET_MAX ? length : HTTP_TARGET_MAX);
+    user->target_length = (uint16_t)(length < LOAD_TARGET_MAX ? length : LOAD_TARGET_MAX);
     memcpy(user->target, to->bytes + begin, user->target_length);
 }
 
 static void
-put_cookies(const struct http_user *user, struct http_bytes *to)
+put_cookies(const struct load_user *user, struct load_bytes *to)
 {
     static const char name[] = "Cookie: ";
     size_t length = sizeof(name) - 1;
@@ -300,7 +300,7 @@ put_cookies(const struct http_user *user, struct http_bytes *to)
     if (user->jar.has_times)
         clock_gettime(CLOCK_REALTIME_COARSE, &now);
     memcpy(to->bytes + to->length, name, length);
-    length = http_jar_write(&user->jar, (struct sxe_span){user->target, user->target_length},
+    length = load_jar_write(&user->jar, (struct sxe_span){user->target, user->target_length},
                             now.tv_sec, to->bytes + to->length + length);
     if (length == 0)
         return;
@@ -309,14 +309,14 @@ put_cookies(const struct http_user *user, struct http_bytes *to)
 }
 
 static void
-put_type(const struct http_sessions *sessions, const struct http_user *user,
-         const struct http_user_step *step, struct http_bytes *to)
+put_type(const struct load_sessions *sessions, const struct load_user *user,
+         const struct load_user_step *step, struct load_bytes *to)
 {
     if (step->has_own_type) {
         put_pieces(sessions, user, to, step->own_type);
-    } else if (step->content == HTTP_CONTENT_FORM) {
+    } else if (step->content == LOAD_CONTENT_FORM) {
         put_text(to, "Content-Type: application/x-www-form-urlencoded\r\n");
-    } else if (step->content == HTTP_CONTENT_PARTS) {
+    } else if (step->content == LOAD_CONTENT_PARTS) {
         put_text(to, "Content-Type: multipart/form-data; boundary=");
         put_text(to, sessions->boundary);
         put_text(to, "\r\n");
@@ -324,12 +324,12 @@ put_type(const struct http_sessions *sessions, const struct http_user *user,
 }
 
 static void
-put_content(const struct http_sessions *sessions, const struct http_user *user,
-            const struct http_user_step *step, struct http_bytes *to, struct sxe_span body)
+put_content(const struct load_sessions *sessions, const struct load_user *user,
+            const struct load_user_step *step, struct load_bytes *to, struct sxe_span body)
 {
     put_type(sessions, user, step, to);
     /* POST, PUT and PATCH say that they have none: RFC 9110, 8.6. */
-    if (step->content != HTTP_CONTENT_NONE || *step->method == 'P')
+    if (step->content != LOAD_CONTENT_NONE || *step->method == 'P')
         to->length += (size_t)snprintf(to->bytes + to->length, LENGTH_ROOM,
                                        "Content-Length: %zu\r\n", body.length);
     put_text(to, "\r\n");
@@ -337,13 +337,13 @@ put_content(const struct http_sessions *sessions, const struct http_user *user,
 }
 
 void
-http_session_compose(struct http_sessions *sessions, struct http_user *user,
-                     struct http_query *query)
+load_session_compose(struct load_sessions *sessions, struct load_user *user,
+                     struct load_query *query)
 {
-    const struct http_user_step *step = &sessions->steps[user->step];
+    const struct load_user_step *step = &sessions->steps[user->step];
     bool is_get = user->is_hop && user->is_get && !step->is_head;
-    struct http_bytes to = {sessions->request, 0};
-    struct http_bytes body = {sessions->request + sessions->request_room, 0};
+    struct load_bytes to = {sessions->request, 0};
+    struct load_bytes body = {sessions->request + sessions->request_room, 0};
 
     if (!is_get)
         put_body(sessions, user, step, &body);

@@ -8,7 +8,7 @@
 #include "session-private.h"
 
 const char *
-http_session_push_path(lua_State *L, const struct http_script *script, const char *name)
+load_session_push_path(lua_State *L, const struct load_script *script, const char *name)
 {
     const char *path = script->options.path;
     const char *slash = strrchr(path, '/');
@@ -21,36 +21,36 @@ http_session_push_path(lua_State *L, const struct http_script *script, const cha
     return lua_tostring(L, -1);
 }
 
-static enum http_order
+static enum load_order
 read_order(lua_State *L, int table)
 {
     static const char *const names[] = {"in turn", "once", "random"};
-    const char *order = http_table_text(L, table, "data", "order");
+    const char *order = load_table_text(L, table, "data", "order");
 
     for (unsigned i = 0; order != NULL && i < SXE_COUNT(names); i++)
         if (strcmp(order, names[i]) == 0)
-            return (enum http_order)i;
+            return (enum load_order)i;
     if (order != NULL)
         luaL_error(L, "data.order is '%s'; it must be \"in turn\", \"once\" or \"random\"", order);
-    return HTTP_IN_TURN;
+    return LOAD_IN_TURN;
 }
 
 static void
-add_columns(struct http_sessions *sessions)
+add_columns(struct load_sessions *sessions)
 {
-    const struct http_rows *rows = sessions->rows;
+    const struct load_rows *rows = sessions->rows;
 
     for (unsigned i = 0; i < rows->columns; i++)
-        sessions->names[sessions->names_number++] = (struct http_value_name){
+        sessions->names[sessions->names_number++] = (struct load_value_name){
             rows->text + rows->names[i].at, rows->names[i].length, (uint16_t)i};
 }
 
 void
-http_session_read_data(lua_State *L, struct http_script *script)
+load_session_read_data(lua_State *L, struct load_script *script)
 {
     static const char *const names[] = {"file", "order", NULL};
-    struct http_sessions *sessions = script->sessions;
-    char why[HTTP_ROWS_WHY];
+    struct load_sessions *sessions = script->sessions;
+    char why[LOAD_ROWS_WHY];
     int top = lua_gettop(L);
     const char *file;
 
@@ -59,19 +59,19 @@ http_session_read_data(lua_State *L, struct http_script *script)
         return;
     }
     if (lua_type(L, -1) == LUA_TSTRING) {
-        file = http_table_text(L, 2, "the scenario", "data");
+        file = load_table_text(L, 2, "the scenario", "data");
     } else {
         if (lua_type(L, -1) != LUA_TTABLE)
             luaL_error(L, "data has to be the name of a file, or {file = \"users.csv\", order = "
                           "\"once\"}");
-        http_table_refuse_others(L, top + 1, "data", names);
-        file = http_table_text(L, top + 1, "data", "file");
+        load_table_refuse_others(L, top + 1, "data", names);
+        file = load_table_text(L, top + 1, "data", "file");
         sessions->order = read_order(L, top + 1);
     }
     if (file == NULL)
         luaL_error(L, "data.file is missing: the name of a file of rows");
     sessions->data = file;
-    sessions->rows = http_rows_read(http_session_push_path(L, script, file), why);
+    sessions->rows = load_rows_read(load_session_push_path(L, script, file), why);
     if (sessions->rows == NULL)
         luaL_error(L, "data: %s", why);
     add_columns(sessions);

@@ -53,7 +53,7 @@ length_before(struct sxe_span text, const char *ends)
 /* Take "http://authority" off the front, whose path is "/" if there is none. NULL, or what is
  * wrong. */
 static const char *
-take_server(const struct http_sessions *sessions, struct sxe_span *location, struct http_bytes *to)
+take_server(const struct load_sessions *sessions, struct sxe_span *location, struct load_bytes *to)
 {
     struct sxe_span authority;
 
@@ -73,7 +73,7 @@ take_server(const struct http_sessions *sessions, struct sxe_span *location, str
 
 /* A path that is put together segment by segment, so that .. takes one away (RFC 3986, 5.2.4). */
 static void
-put_path(struct http_bytes *to, struct sxe_span path)
+put_path(struct load_bytes *to, struct sxe_span path)
 {
     while (path.length > 0) {
         struct sxe_span segment = path;
@@ -89,7 +89,7 @@ put_path(struct http_bytes *to, struct sxe_span path)
                 continue;
             segment.length = is_last;
         }
-        http_session_put(to, HTTP_ESCAPE_RAW, segment);
+        load_session_put(to, LOAD_ESCAPE_RAW, segment);
     }
 }
 
@@ -107,17 +107,17 @@ base_of(struct sxe_span target, struct sxe_span location)
 }
 
 const char *
-http_session_follow(const struct http_sessions *sessions, struct http_user *user,
+load_session_follow(const struct load_sessions *sessions, struct load_user *user,
                     struct sxe_span location)
 {
-    char joined[2 * HTTP_TARGET_MAX], made[3 * sizeof(joined)];
-    struct http_bytes to = {made, 0}, whole = {joined, 0};
+    char joined[2 * LOAD_TARGET_MAX], made[3 * sizeof(joined)];
+    struct load_bytes to = {made, 0}, whole = {joined, 0};
     struct sxe_span target = {user->target, user->target_length};
     struct sxe_span query;
     const char *wrong;
 
     location.length = length_before(location, "#");
-    if (location.length > HTTP_TARGET_MAX)
+    if (location.length > LOAD_TARGET_MAX)
         return "has more than 2048 bytes";
     wrong = take_server(sessions, &location, &whole);
     if (wrong != NULL)
@@ -125,12 +125,12 @@ http_session_follow(const struct http_sessions *sessions, struct http_user *user
     query = cut_off(location, length_before(location, "?"));
     location.length -= query.length;
     if (whole.length == 0 && (location.length == 0 || *location.base != '/'))
-        http_session_put(&whole, HTTP_ESCAPE_NONE,
+        load_session_put(&whole, LOAD_ESCAPE_NONE,
                          base_of(target, location.length > 0 ? location : query));
-    http_session_put(&whole, HTTP_ESCAPE_NONE, location);
+    load_session_put(&whole, LOAD_ESCAPE_NONE, location);
     put_path(&to, (struct sxe_span){whole.bytes, whole.length});
-    http_session_put(&to, HTTP_ESCAPE_RAW, query);
-    if (to.length > HTTP_TARGET_MAX)
+    load_session_put(&to, LOAD_ESCAPE_RAW, query);
+    if (to.length > LOAD_TARGET_MAX)
         return "has more than 2048 bytes";
     memcpy(user->target, to.bytes, to.length);
     user->target_length = (uint16_t)to.length;

@@ -26,11 +26,11 @@ keep(lua_State *L)
 
 /* ---- What to take ---- */
 
-static const struct http_json_path *
+static const struct load_json_path *
 compile_json(lua_State *L, const char *where, const char *text)
 {
-    struct http_json_path *path = lua_newuserdatauv(L, sizeof(*path), 0);
-    const char *wrong = http_json_path_compile(path, text, strlen(text));
+    struct load_json_path *path = lua_newuserdatauv(L, sizeof(*path), 0);
+    const char *wrong = load_json_path_compile(path, text, strlen(text));
 
     if (wrong != NULL)
         luaL_error(L, "%s.json is '%s': %s", where, text, wrong);
@@ -38,11 +38,11 @@ compile_json(lua_State *L, const char *where, const char *text)
     return path;
 }
 
-static const struct http_pattern *
+static const struct load_pattern *
 compile_pattern(lua_State *L, const char *where, const char *text)
 {
-    struct http_pattern *pattern = lua_newuserdatauv(L, sizeof(*pattern), 0);
-    const char *wrong = http_pattern_compile(pattern, text, strlen(text));
+    struct load_pattern *pattern = lua_newuserdatauv(L, sizeof(*pattern), 0);
+    const char *wrong = load_pattern_compile(pattern, text, strlen(text));
 
     if (wrong != NULL)
         luaL_error(L, "%s.pattern is '%s': %s", where, text, wrong);
@@ -52,38 +52,38 @@ compile_pattern(lua_State *L, const char *where, const char *text)
 
 /* The number of a name; a new one, if it is not there yet. */
 static uint16_t
-name_value(lua_State *L, struct http_sessions *sessions, const char *where, const char *name)
+name_value(lua_State *L, struct load_sessions *sessions, const char *where, const char *name)
 {
     size_t length = strlen(name);
 
-    if (!http_rows_is_name(name, length))
+    if (!load_rows_is_name(name, length))
         luaL_error(L, "%s: the name of a value has letters, digits and _, and at most %d of them",
-                   where, HTTP_COLUMN_NAME_MAX);
+                   where, LOAD_COLUMN_NAME_MAX);
     for (unsigned i = 0; i < sessions->names_number; i++) {
         if (sessions->names[i].length != length ||
             memcmp(sessions->names[i].name, name, length) != 0)
             continue;
-        if (sessions->names[i].column != HTTP_LITERAL)
+        if (sessions->names[i].column != LOAD_LITERAL)
             luaL_error(L, "%s: the data has a column of this name", where);
         return (uint16_t)i;
     }
-    if (sessions->names_number == HTTP_NAMES_MAX)
-        luaL_error(L, "%s: there may be %d values, columns included", where, HTTP_NAMES_MAX);
-    sessions->names[sessions->names_number] = (struct http_value_name){name, length, HTTP_LITERAL};
+    if (sessions->names_number == LOAD_NAMES_MAX)
+        luaL_error(L, "%s: there may be %d values, columns included", where, LOAD_NAMES_MAX);
+    sessions->names[sessions->names_number] = (struct load_value_name){name, length, LOAD_LITERAL};
     return (uint16_t)sessions->names_number++;
 }
 
 /* The pair at the top: {name, {json = "$.id"}}. */
 static void
-read_take(lua_State *L, struct http_sessions *sessions, struct http_user_step *step,
+read_take(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
           const char *where)
 {
     static const char *const names[] = {"json", "header", "pattern", NULL};
-    struct http_take *take = &step->takes[step->takes_number];
+    struct load_take *take = &step->takes[step->takes_number];
     const char *json, *pattern;
 
-    if (step->takes_number++ == HTTP_TAKES_MAX)
-        luaL_error(L, "%s has more than %d values", where, HTTP_TAKES_MAX);
+    if (step->takes_number++ == LOAD_TAKES_MAX)
+        luaL_error(L, "%s has more than %d values", where, LOAD_TAKES_MAX);
     lua_rawgeti(L, -1, 1);
     take->name = keep(L);
     where = lua_pushfstring(L, "%s.%s", where, take->name);
@@ -92,10 +92,10 @@ read_take(lua_State *L, struct http_sessions *sessions, struct http_user_step *s
                    "%s has to be a table: {json = \"$.id\"}, {header = \"ETag\"} or {pattern = "
                    "'id=(%%d+)'}",
                    where);
-    http_table_refuse_others(L, lua_gettop(L), where, names);
-    json = http_table_text(L, lua_gettop(L), where, "json");
-    pattern = http_table_text(L, lua_gettop(L), where, "pattern");
-    take->header = http_table_text(L, lua_gettop(L), where, "header");
+    load_table_refuse_others(L, lua_gettop(L), where, names);
+    json = load_table_text(L, lua_gettop(L), where, "json");
+    pattern = load_table_text(L, lua_gettop(L), where, "pattern");
+    take->header = load_table_text(L, lua_gettop(L), where, "header");
     if ((json != NULL) + (pattern != NULL) + (take->header != NULL) != 1)
         luaL_error(L, "%s has to have one of json, header and pattern", where);
     if (json != NULL)
@@ -117,15 +117,15 @@ read_take(lua_State *L, struct http_sessions *sessions, struct http_user_step *s
 
 /* In the order of their names, so that messages are the same in each run. */
 static void
-read_takes(lua_State *L, struct http_sessions *sessions, struct http_user_step *step, int table)
+read_takes(lua_State *L, struct load_sessions *sessions, struct load_user_step *step, int table)
 {
     int top = lua_gettop(L);
     const char *where;
 
-    if (http_table_field(L, table, step->where, "take", LUA_TTABLE)) {
+    if (load_table_field(L, table, step->where, "take", LUA_TTABLE)) {
         where = lua_pushfstring(L, "%s.take", step->where);
         lua_insert(L, -2);
-        http_session_push_pairs(L, where);
+        load_session_push_pairs(L, where);
         for (lua_Integer i = 1; lua_rawgeti(L, top + 2, i) != LUA_TNIL; i++) {
             read_take(L, sessions, step, where);
             lua_settop(L, top + 2);
@@ -157,7 +157,7 @@ is_token(const char *text)
 
 /* A name that this program has to write itself would be there twice. */
 static void
-check_field(lua_State *L, const struct http_sessions *sessions, const struct http_user_step *step,
+check_field(lua_State *L, const struct load_sessions *sessions, const struct load_user_step *step,
             struct sxe_span name)
 {
     if (!is_token(name.base))
@@ -168,25 +168,25 @@ check_field(lua_State *L, const struct http_sessions *sessions, const struct htt
     if (sessions->has_cookies && is_field(name, "Cookie"))
         luaL_error(L, "%s.headers.%s: with cookies = true the user's own are sent", step->where,
                    name.base);
-    if (step->content == HTTP_CONTENT_PARTS && is_field(name, "Content-Type"))
+    if (step->content == LOAD_CONTENT_PARTS && is_field(name, "Content-Type"))
         luaL_error(L, "%s.headers.%s: that of multipart has a boundary, and is written by sxe-http",
                    step->where, name.base);
 }
 
 static void
-add_line(lua_State *L, struct http_sessions *sessions, struct http_pieces *to, const char *where,
+add_line(lua_State *L, struct load_sessions *sessions, struct load_pieces *to, const char *where,
          struct sxe_span name, struct sxe_span value, bool has_places)
 {
     if (memchr(value.base, '\n', value.length) != NULL ||
         memchr(value.base, '\r', value.length) != NULL)
         luaL_error(L, "%s.headers.%s has a line end", where, name.base);
-    http_session_add_literal(L, sessions, to, name.base, name.length);
-    http_session_add_literal(L, sessions, to, ": ", 2);
+    load_session_add_literal(L, sessions, to, name.base, name.length);
+    load_session_add_literal(L, sessions, to, ": ", 2);
     if (has_places)
-        http_session_add_text(L, sessions, to, where, value, HTTP_ESCAPE_FIELD);
+        load_session_add_text(L, sessions, to, where, value, LOAD_ESCAPE_FIELD);
     else
-        http_session_add_literal(L, sessions, to, value.base, value.length);
-    http_session_add_literal(L, sessions, to, "\r\n", 2);
+        load_session_add_literal(L, sessions, to, value.base, value.length);
+    load_session_add_literal(L, sessions, to, "\r\n", 2);
 }
 
 /* What is added to a step's pieces: where a redirect made a GET of the query, a Content-Type is not
@@ -198,11 +198,11 @@ struct adding {
 
 /* The pair at the top. */
 static void
-add_field(lua_State *L, struct http_sessions *sessions, struct http_user_step *step,
+add_field(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
           struct adding adding)
 {
     struct sxe_span name, value;
-    struct http_pieces *to = adding.is_type ? &step->own_type : &step->fields;
+    struct load_pieces *to = adding.is_type ? &step->own_type : &step->fields;
 
     lua_rawgeti(L, -1, 1);
     name.base = lua_tolstring(L, -1, &name.length);
@@ -239,7 +239,7 @@ has_name(lua_State *L, int list, const char *text)
 
 /* Of -H, a name that came twice has a list of values. */
 static void
-add_common(lua_State *L, struct http_sessions *sessions, struct http_user_step *step,
+add_common(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
            struct adding adding)
 {
     lua_rawgeti(L, -1, 2);
@@ -261,18 +261,18 @@ add_common(lua_State *L, struct http_sessions *sessions, struct http_user_step *
 }
 
 static void
-add_host(lua_State *L, struct http_sessions *sessions, struct http_user_step *step)
+add_host(lua_State *L, struct load_sessions *sessions, struct load_user_step *step)
 {
     const char *authority = sessions->authority;
 
-    http_session_add_literal(L, sessions, &step->fields, "Host: ", 6);
-    http_session_add_literal(L, sessions, &step->fields, authority, strlen(authority));
-    http_session_add_literal(L, sessions, &step->fields, "\r\n", 2);
+    load_session_add_literal(L, sessions, &step->fields, "Host: ", 6);
+    load_session_add_literal(L, sessions, &step->fields, authority, strlen(authority));
+    load_session_add_literal(L, sessions, &step->fields, "\r\n", 2);
 }
 
 /* Those of the command line that the step does not have, and the step's. */
 static void
-add_fields(lua_State *L, struct http_sessions *sessions, struct http_user_step *step, int own,
+add_fields(lua_State *L, struct load_sessions *sessions, struct load_user_step *step, int own,
            bool is_type)
 {
     int common = own + 1;
@@ -294,20 +294,20 @@ add_fields(lua_State *L, struct http_sessions *sessions, struct http_user_step *
 }
 
 static void
-read_headers(lua_State *L, struct http_sessions *sessions, struct http_user_step *step, int table)
+read_headers(lua_State *L, struct load_sessions *sessions, struct load_user_step *step, int table)
 {
     int top = lua_gettop(L), own = top + 1, common = top + 2;
     const char *where = step->where;
 
-    if (!http_table_field(L, table, where, "headers", LUA_TTABLE)) {
+    if (!load_table_field(L, table, where, "headers", LUA_TTABLE)) {
         lua_pop(L, 1);
         lua_newtable(L);
     }
-    http_session_push_pairs(L, where);
-    http_wrk_push(L);
+    load_session_push_pairs(L, where);
+    load_wrk_push(L);
     lua_getfield(L, -1, "headers");
     lua_remove(L, -2);
-    http_session_push_pairs(L, where);
+    load_session_push_pairs(L, where);
     if (!has_name(L, own, "Host") && !has_name(L, common, "Host"))
         add_host(L, sessions, step);
     add_fields(L, sessions, step, own, false);
@@ -340,9 +340,9 @@ read_time(const char *text, uint64_t *ns)
 }
 
 static void
-read_pause(lua_State *L, struct http_user_step *step, int table)
+read_pause(lua_State *L, struct load_user_step *step, int table)
 {
-    const char *text = http_table_text(L, table, step->where, "pause");
+    const char *text = load_table_text(L, table, step->where, "pause");
     const char *behind;
 
     if (text == NULL)
@@ -360,44 +360,44 @@ read_pause(lua_State *L, struct http_user_step *step, int table)
 }
 
 static void
-read_expect(lua_State *L, struct http_user_step *step, int table)
+read_expect(lua_State *L, struct load_user_step *step, int table)
 {
-    const char *status = http_table_text(L, table, step->where, "expect_status");
-    const char *body = http_table_text(L, table, step->where, "expect_body");
+    const char *status = load_table_text(L, table, step->where, "expect_status");
+    const char *body = load_table_text(L, table, step->where, "expect_body");
     const char *wrong;
 
     step->has_expect = status != NULL || body != NULL;
     wrong =
-        http_expect_add_status(&step->expect, status == NULL ? HTTP_EXPECT_DEFAULT_STATUS : status);
+        load_expect_add_status(&step->expect, status == NULL ? LOAD_EXPECT_DEFAULT_STATUS : status);
     if (wrong != NULL)
         luaL_error(L, "%s.expect_status: %s", step->where, wrong);
-    wrong = body == NULL ? NULL : http_expect_set_body(&step->expect, body);
+    wrong = body == NULL ? NULL : load_expect_set_body(&step->expect, body);
     if (wrong != NULL)
         luaL_error(L, "%s.expect_body: %s", step->where, wrong);
 }
 
 static void
-read_follow(lua_State *L, struct http_user_step *step, int table)
+read_follow(lua_State *L, struct load_user_step *step, int table)
 {
-    if (http_table_field(L, table, step->where, "follow", LUA_TNUMBER))
+    if (load_table_field(L, table, step->where, "follow", LUA_TNUMBER))
         step->follow =
-            (unsigned)http_table_number(L, table, step->where, "follow", HTTP_FOLLOW_MAX);
+            (unsigned)load_table_number(L, table, step->where, "follow", LOAD_FOLLOW_MAX);
     lua_pop(L, 1);
     step->wants_head |= step->follow > 0;
 }
 
 static void
-read_body(lua_State *L, struct http_script *script, struct http_user_step *step, int table)
+read_body(lua_State *L, struct load_script *script, struct load_user_step *step, int table)
 {
-    struct http_sessions *sessions = script->sessions;
+    struct load_sessions *sessions = script->sessions;
     struct sxe_span body = {NULL, 0};
 
-    if (http_table_field(L, table, step->where, "body", LUA_TSTRING)) {
+    if (load_table_field(L, table, step->where, "body", LUA_TSTRING)) {
         body.base = lua_tolstring(L, -1, &body.length);
         luaL_ref(L, LUA_REGISTRYINDEX);
-        step->content = HTTP_CONTENT_BODY;
-        http_session_add_text(L, sessions, &step->body, lua_pushfstring(L, "%s.body", step->where),
-                              body, HTTP_ESCAPE_NONE);
+        step->content = LOAD_CONTENT_BODY;
+        load_session_add_text(L, sessions, &step->body, lua_pushfstring(L, "%s.body", step->where),
+                              body, LOAD_ESCAPE_NONE);
     }
     lua_pop(L, 1);
     if (lua_getfield(L, table, "form") != LUA_TNIL && body.base != NULL)
@@ -406,39 +406,39 @@ read_body(lua_State *L, struct http_script *script, struct http_user_step *step,
         luaL_error(L, "%s has a multipart and a %s; one of them is enough", step->where,
                    body.base != NULL ? "body" : "form");
     lua_pop(L, 2);
-    http_session_read_form(L, sessions, step, table);
-    http_session_read_parts(L, script, step, table);
+    load_session_read_form(L, sessions, step, table);
+    load_session_read_parts(L, script, step, table);
 }
 
 /* Several steps of one name have one row of the report. */
 static void
-name_kind(lua_State *L, struct http_script *script, struct http_user_step *step, const char *name)
+name_kind(lua_State *L, struct load_script *script, struct load_user_step *step, const char *name)
 {
     unsigned kind = 0;
 
     while (kind < script->requests.kinds && strcmp(script->names[kind], name) != 0)
         kind++;
-    if (kind == HTTP_KINDS_MAX)
+    if (kind == LOAD_KINDS_MAX)
         luaL_error(L,
                    "%s: there may be %d rows in the report, and '%s' is one more; give several "
                    "steps the same name",
-                   step->where, HTTP_KINDS_MAX, name);
+                   step->where, LOAD_KINDS_MAX, name);
     if (kind == script->requests.kinds)
-        http_script_add_kind(L, script, name);
+        load_script_add_kind(L, script, name);
     step->kind = (uint16_t)kind;
 }
 
 static void
-read_request(lua_State *L, struct http_script *script, struct http_user_step *step, int table)
+read_request(lua_State *L, struct load_script *script, struct load_user_step *step, int table)
 {
-    struct http_sessions *sessions = script->sessions;
-    const char *method = http_table_text(L, table, step->where, "method");
-    const char *path = http_table_text(L, table, step->where, "path");
-    const char *name = http_table_text(L, table, step->where, "name");
-    char short_name[HTTP_SCRIPT_NAME_MAX];
+    struct load_sessions *sessions = script->sessions;
+    const char *method = load_table_text(L, table, step->where, "method");
+    const char *path = load_table_text(L, table, step->where, "path");
+    const char *name = load_table_text(L, table, step->where, "name");
+    char short_name[LOAD_SCRIPT_NAME_MAX];
 
     read_body(L, script, step, table);
-    step->method = method != NULL ? method : step->content == HTTP_CONTENT_NONE ? "GET" : "POST";
+    step->method = method != NULL ? method : step->content == LOAD_CONTENT_NONE ? "GET" : "POST";
     step->is_head = strcmp(step->method, "HEAD") == 0;
     if (!is_token(step->method))
         luaL_error(L, "%s.method is '%s', which is no method", step->where, step->method);
@@ -448,8 +448,8 @@ read_request(lua_State *L, struct http_script *script, struct http_user_step *st
         if (*at <= ' ' || *at == '\177' || *at == '#')
             luaL_error(L, "%s.path is '%s'; blanks, # and bytes beyond ASCII are written as %%XX",
                        step->where, path);
-    http_session_add_text(L, sessions, &step->target, lua_pushfstring(L, "%s.path", step->where),
-                          (struct sxe_span){path, strlen(path)}, HTTP_ESCAPE_URL);
+    load_session_add_text(L, sessions, &step->target, lua_pushfstring(L, "%s.path", step->where),
+                          (struct sxe_span){path, strlen(path)}, LOAD_ESCAPE_URL);
     lua_pop(L, 1);
     snprintf(short_name, sizeof(short_name), "%s %s", step->method, path);
     name_kind(L, script, step, name != NULL ? name : short_name);
@@ -457,22 +457,22 @@ read_request(lua_State *L, struct http_script *script, struct http_user_step *st
 }
 
 static void
-read_step(lua_State *L, struct http_script *script, lua_Integer number)
+read_step(lua_State *L, struct load_script *script, lua_Integer number)
 {
     static const char *const names[] = {
         "name", "method",        "path",        "headers", "body",  "form", "multipart",
         "take", "expect_status", "expect_body", "follow",  "pause", NULL};
-    struct http_sessions *sessions = script->sessions;
-    struct http_user_step *step = &sessions->steps[sessions->number];
+    struct load_sessions *sessions = script->sessions;
+    struct load_user_step *step = &sessions->steps[sessions->number];
     int table = lua_gettop(L);
 
-    if (sessions->number == HTTP_STEPS_MAX)
-        luaL_error(L, "there may be %d steps", HTTP_STEPS_MAX);
+    if (sessions->number == LOAD_STEPS_MAX)
+        luaL_error(L, "there may be %d steps", LOAD_STEPS_MAX);
     lua_pushfstring(L, "steps[%I]", number);
     step->where = keep(L);
     if (lua_type(L, table) != LUA_TTABLE)
         luaL_error(L, "%s has to be a table", step->where);
-    http_table_refuse_others(L, table, step->where, names);
+    load_table_refuse_others(L, table, step->where, names);
     read_request(L, script, step, table);
     read_expect(L, step, table);
     read_follow(L, step, table);
@@ -486,29 +486,29 @@ read_step(lua_State *L, struct http_script *script, lua_Integer number)
 
 /* What is sent has to be a request, whatever the values are; here, with empty ones. */
 static void
-check_request(lua_State *L, struct http_sessions *sessions, unsigned number)
+check_request(lua_State *L, struct load_sessions *sessions, unsigned number)
 {
-    struct http_user *user = lua_newuserdatauv(L, sizeof(*user), 0);
+    struct load_user *user = lua_newuserdatauv(L, sizeof(*user), 0);
     const char *why = "it is not whole";
-    struct http_query query = {0};
+    struct load_query query = {0};
 
     memset(user, 0, sizeof(*user));
     user->step = (uint16_t)number;
     sessions->request = lua_newuserdatauv(L, 2 * sessions->request_room, 0);
-    http_session_compose(sessions, user, &query);
+    load_session_compose(sessions, user, &query);
     sessions->request = NULL;
-    if (http_script_query(query.bytes, query.length, &query.is_head, &why) != (ssize_t)query.length)
+    if (load_script_query(query.bytes, query.length, &query.is_head, &why) != (ssize_t)query.length)
         luaL_error(L, "%s makes no request: %s", sessions->steps[number].where, why);
     lua_pop(L, 2);
 }
 
 /* The boundary is changed until no part of any step has it. */
 static void
-check_requests(lua_State *L, struct http_sessions *sessions)
+check_requests(lua_State *L, struct load_sessions *sessions)
 {
     char boundary[sizeof(sessions->boundary)];
 
-    http_session_new_boundary(sessions);
+    load_session_new_boundary(sessions);
     do {
         memcpy(boundary, sessions->boundary, sizeof(boundary));
         for (unsigned i = 0; i < sessions->number; i++)
@@ -518,7 +518,7 @@ check_requests(lua_State *L, struct http_sessions *sessions)
 }
 
 static void
-set_host(struct http_sessions *sessions, const char *authority)
+set_host(struct load_sessions *sessions, const char *authority)
 {
     const char *end = strrchr(authority, ':');
 
@@ -532,25 +532,25 @@ set_host(struct http_sessions *sessions, const char *authority)
 }
 
 void
-http_sessions_read(lua_State *L, struct http_script *script)
+load_sessions_read(lua_State *L, struct load_script *script)
 {
     static const char *const names[] = {"cookies", "data", "steps", NULL};
-    struct http_sessions *sessions = script->sessions;
+    struct load_sessions *sessions = script->sessions;
 
     set_host(sessions, script->options.authority);
     sessions->version = script->options.request->is_http_1_0 ? "1.0" : "1.1";
-    http_table_refuse_others(L, 2, "a scenario with steps", names);
-    http_table_field(L, 2, "the scenario", "cookies", LUA_TBOOLEAN);
+    load_table_refuse_others(L, 2, "a scenario with steps", names);
+    load_table_field(L, 2, "the scenario", "cookies", LUA_TBOOLEAN);
     sessions->has_cookies = lua_toboolean(L, -1);
     lua_pop(L, 1);
-    http_session_read_data(L, script);
-    http_table_field(L, 2, "the scenario", "steps", LUA_TTABLE);
+    load_session_read_data(L, script);
+    load_table_field(L, 2, "the scenario", "steps", LUA_TTABLE);
     for (lua_Integer i = 1; lua_geti(L, 3, i) != LUA_TNIL; i++) {
         read_step(L, script, i);
         lua_settop(L, 3);
     }
     if (sessions->number == 0)
         luaL_error(L, "the scenario has no steps: steps = {{path = \"/\"}}");
-    http_session_measure(sessions);
+    load_session_measure(sessions);
     check_requests(L, sessions);
 }

@@ -13,7 +13,7 @@
 /* What is wrong with the reply; the first counts. */
 SXE_PRINTF(3, 4)
 static void
-fail(struct http_sessions *sessions, struct http_user *user, const char *format, ...)
+fail(struct load_sessions *sessions, struct load_user *user, const char *format, ...)
 {
     va_list arguments;
 
@@ -40,7 +40,7 @@ trim(struct sxe_span text)
 }
 
 bool
-http_session_find_field(struct sxe_span head, const char *name, size_t *at, struct sxe_span *value)
+load_session_find_field(struct sxe_span head, const char *name, size_t *at, struct sxe_span *value)
 {
     size_t length = strlen(name);
 
@@ -60,17 +60,17 @@ http_session_find_field(struct sxe_span head, const char *name, size_t *at, stru
 }
 
 static void
-take_cookies(const struct http_sessions *sessions, struct http_user *user, struct sxe_span head)
+take_cookies(const struct load_sessions *sessions, struct load_user *user, struct sxe_span head)
 {
-    struct http_jar_origin origin = {sessions->host, {user->target, user->target_length}};
+    struct load_jar_origin origin = {sessions->host, {user->target, user->target_length}};
     struct timespec now = {0, 0};
     struct sxe_span value;
     size_t at = 0;
 
-    while (http_session_find_field(head, "Set-Cookie", &at, &value)) {
+    while (load_session_find_field(head, "Set-Cookie", &at, &value)) {
         if (now.tv_sec == 0)
             clock_gettime(CLOCK_REALTIME_COARSE, &now);
-        http_jar_take(&user->jar, &origin, value.base, value.length, now.tv_sec);
+        load_jar_take(&user->jar, &origin, value.base, value.length, now.tv_sec);
     }
 }
 
@@ -78,7 +78,7 @@ take_cookies(const struct http_sessions *sessions, struct http_user *user, struc
 
 /* Take the bytes of an earlier value of this name out. */
 static void
-remove_value(struct http_sessions *sessions, struct http_user *user, unsigned value)
+remove_value(struct load_sessions *sessions, struct load_user *user, unsigned value)
 {
     unsigned at = user->values[value].at, length = user->values[value].length;
 
@@ -92,13 +92,13 @@ remove_value(struct http_sessions *sessions, struct http_user *user, unsigned va
 }
 
 static void
-keep_value(struct http_sessions *sessions, struct http_user *user, const struct http_take *take,
+keep_value(struct load_sessions *sessions, struct load_user *user, const struct load_take *take,
            struct sxe_span value)
 {
     remove_value(sessions, user, take->value);
-    if (user->used + value.length > HTTP_TAKEN_ROOM) {
+    if (user->used + value.length > LOAD_TAKEN_ROOM) {
         fail(sessions, user, "take.%s: the values of a session have more than %d bytes", take->name,
-             HTTP_TAKEN_ROOM);
+             LOAD_TAKEN_ROOM);
         return;
     }
     memcpy(user->text + user->used, value.base, value.length);
@@ -107,43 +107,43 @@ keep_value(struct http_sessions *sessions, struct http_user *user, const struct 
     user->used = (uint16_t)(user->used + value.length);
 }
 
-static enum http_json_found
-find_value(const struct http_take *take, struct sxe_span head, struct sxe_span body,
-           struct sxe_span *value, char room[HTTP_TAKEN_MAX])
+static enum load_json_found
+find_value(const struct load_take *take, struct sxe_span head, struct sxe_span body,
+           struct sxe_span *value, char room[LOAD_TAKEN_MAX])
 {
-    struct http_json_value text = {room, HTTP_TAKEN_MAX, 0};
-    enum http_json_found found = HTTP_JSON_FOUND;
+    struct load_json_value text = {room, LOAD_TAKEN_MAX, 0};
+    enum load_json_found found = LOAD_JSON_FOUND;
     size_t at = 0;
     bool is_found = true;
 
     if (take->json != NULL) {
-        found = http_json_find(take->json, body.base, body.length, &text);
+        found = load_json_find(take->json, body.base, body.length, &text);
         *value = (struct sxe_span){room, text.length};
     } else if (take->pattern != NULL) {
-        is_found = http_pattern_find(take->pattern, body.base, body.length, value);
+        is_found = load_pattern_find(take->pattern, body.base, body.length, value);
     } else {
-        is_found = http_session_find_field(head, take->header, &at, value);
+        is_found = load_session_find_field(head, take->header, &at, value);
     }
     if (!is_found)
-        return HTTP_JSON_MISSING;
-    return found == HTTP_JSON_FOUND && value->length > HTTP_TAKEN_MAX ? HTTP_JSON_TOO_LONG : found;
+        return LOAD_JSON_MISSING;
+    return found == LOAD_JSON_FOUND && value->length > LOAD_TAKEN_MAX ? LOAD_JSON_TOO_LONG : found;
 }
 
 static void
-take_value(struct http_sessions *sessions, struct http_user *user, const struct http_take *take,
+take_value(struct load_sessions *sessions, struct load_user *user, const struct load_take *take,
            struct sxe_span head, struct sxe_span body)
 {
     static const char *const texts[] = {
-        [HTTP_JSON_MISSING] = "is not in the reply",
-        [HTTP_JSON_NULL] = "is null",
-        [HTTP_JSON_BROKEN] = "cannot be found, for the body is no JSON",
-        [HTTP_JSON_TOO_LONG] = "has more than 4096 bytes",
+        [LOAD_JSON_MISSING] = "is not in the reply",
+        [LOAD_JSON_NULL] = "is null",
+        [LOAD_JSON_BROKEN] = "cannot be found, for the body is no JSON",
+        [LOAD_JSON_TOO_LONG] = "has more than 4096 bytes",
     };
-    char room[HTTP_TAKEN_MAX];
+    char room[LOAD_TAKEN_MAX];
     struct sxe_span value = {NULL, 0};
-    enum http_json_found found = find_value(take, head, body, &value, room);
+    enum load_json_found found = find_value(take, head, body, &value, room);
 
-    if (found == HTTP_JSON_FOUND)
+    if (found == LOAD_JSON_FOUND)
         keep_value(sessions, user, take, value);
     else
         fail(sessions, user, "take.%s: %s %s", take->name, take->what, texts[found]);
@@ -158,15 +158,15 @@ is_redirect(unsigned status)
 }
 
 static void
-follow(struct http_sessions *sessions, struct http_user *user, unsigned status,
+follow(struct load_sessions *sessions, struct load_user *user, unsigned status,
        struct sxe_span location)
 {
-    const struct http_user_step *step = &sessions->steps[user->step];
+    const struct load_user_step *step = &sessions->steps[user->step];
     const char *wrong = NULL;
 
     if (user->hops == step->follow)
         fail(sessions, user, "it is redirected more than %u times (follow)", step->follow);
-    else if ((wrong = http_session_follow(sessions, user, location)) != NULL)
+    else if ((wrong = load_session_follow(sessions, user, location)) != NULL)
         fail(sessions, user, "the Location '%.*s' %s",
              (int)(location.length < 80 ? location.length : 80), location.base, wrong);
     if (user->has_failed)
@@ -177,11 +177,11 @@ follow(struct http_sessions *sessions, struct http_user *user, unsigned status,
     user->hops++;
 }
 
-enum http_reading
-http_session_read_reply(struct http_sessions *sessions, struct http_user *user,
-                        const struct http_exchange *exchange)
+enum load_reading
+load_session_read_reply(struct load_sessions *sessions, struct load_user *user,
+                        const struct load_exchange *exchange)
 {
-    const struct http_user_step *step = &sessions->steps[user->step];
+    const struct load_user_step *step = &sessions->steps[user->step];
     struct sxe_span head = {exchange->head, exchange->head_length};
     struct sxe_span body = {exchange->body, exchange->body_length};
     struct sxe_span location;
@@ -190,12 +190,12 @@ http_session_read_reply(struct http_sessions *sessions, struct http_user *user,
     if (sessions->has_cookies)
         take_cookies(sessions, user, head);
     if (step->follow > 0 && is_redirect(exchange->status) &&
-        http_session_find_field(head, "Location", &at, &location)) {
+        load_session_find_field(head, "Location", &at, &location)) {
         follow(sessions, user, exchange->status, location);
-        return user->has_failed ? HTTP_READ_ASTRAY : HTTP_READ_FOLLOW;
+        return user->has_failed ? LOAD_READ_ASTRAY : LOAD_READ_FOLLOW;
     }
     user->is_hop = false;
     for (unsigned i = 0; i < step->takes_number; i++)
         take_value(sessions, user, &step->takes[i], head, body);
-    return user->has_failed ? HTTP_READ_FAILED : HTTP_READ_JUDGE;
+    return user->has_failed ? LOAD_READ_FAILED : LOAD_READ_JUDGE;
 }

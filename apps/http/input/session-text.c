@@ -9,12 +9,12 @@
 /* ---- Pieces ---- */
 
 static void
-add_piece(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
-          struct http_piece piece)
+add_piece(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
+          struct load_piece piece)
 {
-    if (sessions->pieces_number == HTTP_PIECES_MAX)
+    if (sessions->pieces_number == LOAD_PIECES_MAX)
         luaL_error(L, "the steps have too many places and headers; %d pieces are the most",
-                   HTTP_PIECES_MAX);
+                   LOAD_PIECES_MAX);
     if (to->number == 0)
         to->first = sessions->pieces_number;
     (void)SXE_ALWAYS(to->first + to->number == sessions->pieces_number);
@@ -23,19 +23,19 @@ add_piece(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
 }
 
 void
-http_session_add_literal(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
+load_session_add_literal(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
                          const char *text, size_t length)
 {
     if (length > 0)
         add_piece(L, sessions, to,
-                  (struct http_piece){text, (uint32_t)length, HTTP_LITERAL, HTTP_ESCAPE_NONE});
+                  (struct load_piece){text, (uint32_t)length, LOAD_LITERAL, LOAD_ESCAPE_NONE});
 }
 
 bool
-http_session_has_values(const struct http_sessions *sessions, struct http_pieces pieces)
+load_session_has_values(const struct load_sessions *sessions, struct load_pieces pieces)
 {
     for (uint32_t i = 0; i < pieces.number; i++)
-        if (sessions->pieces[pieces.first + i].value != HTTP_LITERAL)
+        if (sessions->pieces[pieces.first + i].value != LOAD_LITERAL)
             return true;
     return false;
 }
@@ -71,8 +71,8 @@ find_place(struct sxe_span text, size_t at, struct place *place)
             place->name.base = colon + 1;
         }
         place->name.length = (size_t)(end - place->name.base);
-        if (http_rows_is_name(place->name.base, place->name.length) &&
-            (colon == NULL || http_rows_is_name(place->form.base, place->form.length)))
+        if (load_rows_is_name(place->name.base, place->name.length) &&
+            (colon == NULL || load_rows_is_name(place->form.base, place->form.length)))
             return true;
     }
     return false;
@@ -86,29 +86,29 @@ is_form(const struct place *place, const char *form)
 }
 
 /* What a place asks for may not make another request of the one that it stands in. */
-static enum http_escape
-escape_of(lua_State *L, const char *where, const struct place *place, enum http_escape escape)
+static enum load_escape
+escape_of(lua_State *L, const char *where, const struct place *place, enum load_escape escape)
 {
-    bool is_path = escape == HTTP_ESCAPE_URL;
+    bool is_path = escape == LOAD_ESCAPE_URL;
 
     if (place->form.base == NULL)
         return escape;
-    if (escape == HTTP_ESCAPE_FORM)
+    if (escape == LOAD_ESCAPE_FORM)
         luaL_error(L, "%s: a form encodes its values itself; write {name}", where);
     if (is_form(place, "url"))
-        return HTTP_ESCAPE_URL;
+        return LOAD_ESCAPE_URL;
     if (is_form(place, "raw"))
-        return is_path ? HTTP_ESCAPE_RAW : escape;
+        return is_path ? LOAD_ESCAPE_RAW : escape;
     if (!is_form(place, "json") || is_path)
         luaL_error(L,
                    is_path ? "%s: of a path, a place is {name} or {raw:name}"
                            : "%s: a place is {name}, {json:name}, {url:name} or {raw:name}",
                    where);
-    return HTTP_ESCAPE_JSON;
+    return LOAD_ESCAPE_JSON;
 }
 
 static uint16_t
-find_value(lua_State *L, const struct http_sessions *sessions, const char *where,
+find_value(lua_State *L, const struct load_sessions *sessions, const char *where,
            struct sxe_span name)
 {
     for (unsigned i = 0; i < sessions->names_number; i++)
@@ -127,24 +127,24 @@ find_value(lua_State *L, const struct http_sessions *sessions, const char *where
 
 /* What stands between places; of a form it is encoded. */
 static void
-add_between(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
-            struct sxe_span text, enum http_escape escape)
+add_between(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
+            struct sxe_span text, enum load_escape escape)
 {
-    struct http_bytes encoded;
+    struct load_bytes encoded;
 
-    if (escape != HTTP_ESCAPE_FORM || text.length == 0) {
-        http_session_add_literal(L, sessions, to, text.base, text.length);
+    if (escape != LOAD_ESCAPE_FORM || text.length == 0) {
+        load_session_add_literal(L, sessions, to, text.base, text.length);
         return;
     }
-    encoded = (struct http_bytes){lua_newuserdatauv(L, 3 * text.length, 0), 0};
-    http_session_put(&encoded, escape, text);
-    http_session_add_literal(L, sessions, to, encoded.bytes, encoded.length);
+    encoded = (struct load_bytes){lua_newuserdatauv(L, 3 * text.length, 0), 0};
+    load_session_put(&encoded, escape, text);
+    load_session_add_literal(L, sessions, to, encoded.bytes, encoded.length);
     luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
 void
-http_session_add_text(lua_State *L, struct http_sessions *sessions, struct http_pieces *to,
-                      const char *where, struct sxe_span text, enum http_escape escape)
+load_session_add_text(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
+                      const char *where, struct sxe_span text, enum load_escape escape)
 {
     struct place place;
 
@@ -159,7 +159,7 @@ http_session_add_text(lua_State *L, struct http_sessions *sessions, struct http_
                         escape);
         else
             add_piece(L, sessions, to,
-                      (struct http_piece){
+                      (struct load_piece){
                           .value = find_value(L, sessions, where, place.name),
                           .escape = (uint8_t)escape_of(L, where, &place, escape),
                       });
@@ -211,7 +211,7 @@ check_pair(lua_State *L, const char *where)
 }
 
 void
-http_session_push_pairs(lua_State *L, const char *where)
+load_session_push_pairs(lua_State *L, const char *where)
 {
     int table = lua_gettop(L), list = table + 1;
 

@@ -15,11 +15,11 @@
 
 /* So many of this worker's share are left; for ever, unless each is had once. */
 static uint64_t
-rows_left(const struct http_sessions *sessions)
+rows_left(const struct load_sessions *sessions)
 {
     uint64_t number, share;
 
-    if (sessions->rows == NULL || sessions->order != HTTP_ONCE)
+    if (sessions->rows == NULL || sessions->order != LOAD_ONCE)
         return UINT64_MAX;
     number = sessions->rows->number;
     share = number / sessions->shards + (sessions->shard < number % sessions->shards);
@@ -28,25 +28,25 @@ rows_left(const struct http_sessions *sessions)
 
 /* Worker i of n has every nth, so all of them together have each as often as one would. */
 static uint64_t
-take_row(struct http_sessions *sessions)
+take_row(struct load_sessions *sessions)
 {
     uint64_t number = sessions->rows != NULL ? sessions->rows->number : 1;
     uint64_t row = (sessions->shard + sessions->given * sessions->shards) % number;
 
     sessions->given++;
-    return sessions->order == HTTP_RANDOM ? http_session_random(sessions) % number : row;
+    return sessions->order == LOAD_RANDOM ? load_session_random(sessions) % number : row;
 }
 
 /* Where nothing is known of a user but its row. False: there is no row for it. */
 static bool
-start_session(struct http_sessions *sessions, struct http_user *user)
+start_session(struct load_sessions *sessions, struct load_user *user)
 {
     user->step = 0;
     user->hops = 0;
     user->is_hop = user->is_get = false;
     user->used = 0;
     memset(user->values, 0, sizeof(user->values));
-    http_jar_clear(&user->jar);
+    load_jar_clear(&user->jar);
     if (rows_left(sessions) == 0)
         return false;
     user->row = take_row(sessions);
@@ -56,81 +56,81 @@ start_session(struct http_sessions *sessions, struct http_user *user)
 /* ---- In a worker ---- */
 
 static int
-next_query(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+next_query(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
-    struct http_script *script = (struct http_script *)requests;
-    struct http_sessions *sessions = script->sessions;
-    struct http_user *user = http_session_user(sessions, query->client);
-    const struct http_user_step *step = &sessions->steps[user->step];
+    struct load_script *script = (struct load_script *)requests;
+    struct load_sessions *sessions = script->sessions;
+    struct load_user *user = load_session_user(sessions, query->client);
+    const struct load_user_step *step = &sessions->steps[user->step];
     uint64_t span_ns = step->pause_max_ns - step->pause_min_ns;
 
     SXE_UNUSED_PARAMETER(sequence);
     user->has_failed = false;
-    http_session_compose(sessions, user, query);
+    load_session_compose(sessions, user, query);
     query->kind = step->kind;
     query->is_head = step->is_head;
     query->expect = step->has_expect ? &step->expect : NULL;
     query->skips_reply = !step->wants_head;
     query->skips_body = !step->wants_body;
     if (!user->is_hop && step->pause_max_ns > 0)
-        query->delay_ns = step->pause_min_ns + http_session_random(sessions) % (span_ns + 1);
+        query->delay_ns = step->pause_min_ns + load_session_random(sessions) % (span_ns + 1);
     return 0;
 }
 
-static enum http_reading
-read_reply(struct http_requests *requests, const struct http_exchange *exchange)
+static enum load_reading
+read_reply(struct load_requests *requests, const struct load_exchange *exchange)
 {
-    struct http_sessions *sessions = ((struct http_script *)requests)->sessions;
-    struct http_user *user = http_session_user(sessions, exchange->client);
+    struct load_sessions *sessions = ((struct load_script *)requests)->sessions;
+    struct load_user *user = load_session_user(sessions, exchange->client);
 
-    return http_session_read_reply(sessions, user, exchange);
+    return load_session_read_reply(sessions, user, exchange);
 }
 
 static void
-note_failure(struct http_script *script, const struct http_user *user, enum http_end end)
+note_failure(struct load_script *script, const struct load_user *user, enum load_end end)
 {
     static const char *const texts[] = {
 #define TEXT(enumerator, text, name) text,
-        HTTP_EACH_END(TEXT)
+        LOAD_EACH_END(TEXT)
 #undef TEXT
     };
-    struct http_script_slot *slot = &script->slots[script->shard];
-    const struct http_sessions *sessions = script->sessions;
-    const struct http_user_step *step = &sessions->steps[user->step];
+    struct load_script_slot *slot = &script->slots[script->shard];
+    const struct load_sessions *sessions = script->sessions;
+    const struct load_user_step *step = &sessions->steps[user->step];
 
     if (slot->failed_checks++ == 0)
         snprintf(slot->reason, sizeof(slot->reason), "%s (%s): %s", step->where,
                  script->names[step->kind],
-                 end == HTTP_END_FAILED_CHECK ? sessions->why : texts[end]);
+                 end == LOAD_END_FAILED_CHECK ? sessions->why : texts[end]);
 }
 
 static unsigned
-end_step(struct http_requests *requests, uint32_t client, unsigned end)
+end_step(struct load_requests *requests, uint32_t client, unsigned end)
 {
-    struct http_script *script = (struct http_script *)requests;
-    struct http_sessions *sessions = script->sessions;
-    struct http_user *user = http_session_user(sessions, client);
-    unsigned went = HTTP_SESSION_COMPLETED;
+    struct load_script *script = (struct load_script *)requests;
+    struct load_sessions *sessions = script->sessions;
+    struct load_user *user = load_session_user(sessions, client);
+    unsigned went = LOAD_SESSION_COMPLETED;
 
-    if (end == HTTP_END_OK && user->is_hop)
+    if (end == LOAD_END_OK && user->is_hop)
         return 0;
-    if (end == HTTP_END_OK && user->step + 1u < sessions->number) {
+    if (end == LOAD_END_OK && user->step + 1u < sessions->number) {
         user->step++;
         user->hops = 0;
         return 0;
     }
-    if (end != HTTP_END_OK) {
-        note_failure(script, user, (enum http_end)end);
-        went = HTTP_SESSION_FAILED;
+    if (end != LOAD_END_OK) {
+        note_failure(script, user, (enum load_end)end);
+        went = LOAD_SESSION_FAILED;
     }
-    return start_session(sessions, user) ? went : went | HTTP_SESSION_LAST;
+    return start_session(sessions, user) ? went : went | LOAD_SESSION_LAST;
 }
 
 /* Pages that no user touches take no memory. */
 static bool
-get_memory(struct http_sessions *sessions, uint32_t clients)
+get_memory(struct load_sessions *sessions, uint32_t clients)
 {
-    size_t size = clients * HTTP_USER_SIZE;
+    size_t size = clients * LOAD_USER_SIZE;
 
     sessions->users = mmap(NULL, size, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -141,22 +141,22 @@ get_memory(struct http_sessions *sessions, uint32_t clients)
 }
 
 static void
-give_memory_back(struct http_sessions *sessions)
+give_memory_back(struct load_sessions *sessions)
 {
     if (sessions->users != NULL)
-        munmap(sessions->users, sessions->users_number * HTTP_USER_SIZE);
+        munmap(sessions->users, sessions->users_number * LOAD_USER_SIZE);
     free(sessions->request);
     sessions->users = NULL;
     sessions->request = NULL;
 }
 
 static int
-begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
-    struct http_script *script = (struct http_script *)requests;
-    struct http_sessions *sessions = script->sessions;
+    struct load_script *script = (struct load_script *)requests;
+    struct load_sessions *sessions = script->sessions;
 
-    http_script_begin(script, shard, shards, script->parent);
+    load_script_begin(script, shard, shards, script->parent);
     sessions->shard = shard;
     sessions->shards = shards;
     sessions->given = 0;
@@ -167,27 +167,27 @@ begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t 
         give_memory_back(sessions);
         fprintf(script->err, "sxe-http: %s: no memory for %u users; give fewer connections (-c)\n",
                 script->options.path, (unsigned)sessions->users_number);
-        http_script_fail(script);
+        load_script_fail(script);
         return -ENOMEM;
     }
     if (rows_left(sessions) < requests->clients)
         requests->clients = (uint32_t)rows_left(sessions);
     for (uint32_t i = 0; i < requests->clients; i++)
-        (void)start_session(sessions, http_session_user(sessions, i));
+        (void)start_session(sessions, load_session_user(sessions, i));
     return 0;
 }
 
 static void
-end(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
+end(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
 {
-    give_memory_back(((struct http_script *)requests)->sessions);
-    http_script_end(requests, calls, ns);
+    give_memory_back(((struct load_script *)requests)->sessions);
+    load_script_end(requests, calls, ns);
 }
 
 /* ---- In the parent ---- */
 
 void
-http_sessions_load(lua_State *L, struct http_script *script)
+load_sessions_load(lua_State *L, struct load_script *script)
 {
     script->sessions = calloc(1, sizeof(*script->sessions));
     if (script->sessions == NULL)
@@ -199,18 +199,18 @@ http_sessions_load(lua_State *L, struct http_script *script)
     script->requests.ended = end_step;
     script->requests.end = end;
     script->requests.wants_replies = true;
-    http_sessions_read(L, script);
+    load_sessions_read(L, script);
 }
 
 void
-http_sessions_free(struct http_sessions *sessions)
+load_sessions_free(struct load_sessions *sessions)
 {
     if (sessions == NULL)
         return;
     give_memory_back(sessions);
-    for (unsigned i = 0; i < HTTP_STEPS_MAX; i++)
-        http_expect_clear_body(&sessions->steps[i].expect);
-    http_rows_free(sessions->rows);
+    for (unsigned i = 0; i < LOAD_STEPS_MAX; i++)
+        load_expect_clear_body(&sessions->steps[i].expect);
+    load_rows_free(sessions->rows);
     free(sessions->file);
     free(sessions);
 }

@@ -59,7 +59,7 @@ parse_network(const char *text, struct sxe_cidr *network)
     struct sxe_cidr_list list = {0};
 
     if (strchr(text, ',') != NULL || sxe_cidr_add(&list, text, NULL) < 0 || list.has_unix)
-        return http_wrong("'%s' is not an address, nor a network without bits behind its prefix "
+        return load_wrong("'%s' is not an address, nor a network without bits behind its prefix "
                           "(127.0.0.1, 127.0.0.1-127.0.0.8, 127.0.0.0/28, ::1)",
                           text);
     *network = list.networks[0];
@@ -83,11 +83,11 @@ parse_range(char *text, char *hyphen, unsigned char first[16], uint64_t *number)
     if (wrong != NULL)
         return wrong;
     if (from.bits != ADDRESS_BITS || to.bits != ADDRESS_BITS)
-        return http_wrong("'%s' is a range of networks; give the first and the last address", text);
+        return load_wrong("'%s' is a range of networks; give the first and the last address", text);
     if (family_of(from.address) != family_of(to.address))
-        return http_wrong("'%s' begins with IPv4 and ends with IPv6, or the reverse", text);
+        return load_wrong("'%s' begins with IPv4 and ends with IPv6, or the reverse", text);
     if (memcmp(from.address, to.address, sizeof(to.address)) > 0)
-        return http_wrong("'%s' is the wrong way round: the first address is behind the last",
+        return load_wrong("'%s' is the wrong way round: the first address is behind the last",
                           text);
     memcpy(first, from.address, sizeof(from.address));
     distance = half(to.address, 1) - half(from.address, 1);
@@ -113,7 +113,7 @@ take_network(const struct sxe_cidr *network, unsigned char first[16], uint64_t *
 
 /* One part of the list. */
 static const char *
-add_part(struct http_sources *sources, char *text)
+add_part(struct load_sources *sources, char *text)
 {
     char *hyphen = strchr(text, '-');
     unsigned char *first = sources->range[sources->ranges].first;
@@ -131,7 +131,7 @@ add_part(struct http_sources *sources, char *text)
     if (wrong != NULL)
         return wrong;
     if (sources->ranges > 0 && family_of(first) != sources->family)
-        return http_wrong("'%s' is not of the same family as those before it: one server is "
+        return load_wrong("'%s' is not of the same family as those before it: one server is "
                           "connected to from IPv4 or from IPv6",
                           text);
     sources->family = family_of(first);
@@ -141,9 +141,9 @@ add_part(struct http_sources *sources, char *text)
 }
 
 const char *
-http_sources_parse(struct http_sources *sources, const char *text)
+load_sources_parse(struct load_sources *sources, const char *text)
 {
-    *sources = (struct http_sources){0};
+    *sources = (struct load_sources){0};
     for (;;) {
         const char *base = text + strspn(text, BLANKS);
         size_t length = strcspn(base, ",");
@@ -154,12 +154,12 @@ http_sources_parse(struct http_sources *sources, const char *text)
         while (length > 0 && strchr(BLANKS, base[length - 1]) != NULL)
             length--;
         if (length >= sizeof(part))
-            return http_wrong("'%.40s...' is too long for an address", base);
+            return load_wrong("'%.40s...' is too long for an address", base);
         memcpy(part, base, length);
         part[length] = '\0';
-        if (sources->ranges == HTTP_SOURCES_MAX)
-            return http_wrong("'%s' is one too many: at most %d parts, but a part may be a range",
-                              part, HTTP_SOURCES_MAX);
+        if (sources->ranges == LOAD_SOURCES_MAX)
+            return load_wrong("'%s' is one too many: at most %d parts, but a part may be a range",
+                              part, LOAD_SOURCES_MAX);
         wrong = add_part(sources, part);
         if (wrong != NULL)
             return wrong;
@@ -170,7 +170,7 @@ http_sources_parse(struct http_sources *sources, const char *text)
 }
 
 void
-http_sources_text(const struct http_sources *sources, uint64_t nth, char *text, size_t size)
+load_sources_text(const struct load_sources *sources, uint64_t nth, char *text, size_t size)
 {
     unsigned char address[16];
     bool is_ipv4 = sources->family == AF_INET;
@@ -205,15 +205,15 @@ is_here(int family, const char *address)
 }
 
 const char *
-http_sources_try(const struct http_sources *sources, uint64_t number)
+load_sources_try(const struct load_sources *sources, uint64_t number)
 {
     number = number < sources->number ? number : sources->number;
     for (uint64_t i = 0; i < number && i < TRIES_MAX; i++) {
         char address[INET6_ADDRSTRLEN];
 
-        http_sources_text(sources, i, address, sizeof(address));
+        load_sources_text(sources, i, address, sizeof(address));
         if (!is_here(sources->family, address))
-            return http_wrong("'%s' is no address of this machine", address);
+            return load_wrong("'%s' is no address of this machine", address);
     }
     return NULL;
 }

@@ -6,34 +6,34 @@
  * Shape: 127.0.0.1, a list with commas, ranges 127.0.0.1-127.0.0.8, networks 127.0.0.0/28, ::1.
  * Networks leave out their first and last address if they have more than two.
  *
- * Limits: HTTP_SOURCES_MAX ranges; they are kept as ranges, so a /8 costs nothing.
+ * Limits: LOAD_SOURCES_MAX ranges; they are kept as ranges, so a /8 costs nothing.
  */
-#ifndef HTTP_SOURCE_H
-#define HTTP_SOURCE_H
+#ifndef LOAD_SOURCE_H
+#define LOAD_SOURCE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define HTTP_SOURCES_MAX 64
+#define LOAD_SOURCES_MAX 64
 
-struct http_sources {
+struct load_sources {
     unsigned ranges;
     uint64_t number; /* ro: of addresses */
     int family;      /* ro: AF_INET or AF_INET6 */
     struct {
         unsigned char first[16];
         uint64_t number;
-    } range[HTTP_SOURCES_MAX];
+    } range[LOAD_SOURCES_MAX];
 };
 
 /* NULL, or what is wrong, as a text of this thread that names the part. */
-const char *http_sources_parse(struct http_sources *sources, const char *text);
+const char *load_sources_parse(struct load_sources *sources, const char *text);
 
 /* The first so many, at most 1,000, are tried: NULL, or the one that is no address of this machine,
  * as a text of this thread. */
-const char *http_sources_try(const struct http_sources *sources, uint64_t number);
+const char *load_sources_try(const struct load_sources *sources, uint64_t number);
 
 /* The nth modulo number, as text; size is at least INET6_ADDRSTRLEN. */
-void http_sources_text(const struct http_sources *sources, uint64_t nth, char *text, size_t size);
+void load_sources_text(const struct load_sources *sources, uint64_t nth, char *text, size_t size);
 
 #endif

@@ -9,7 +9,7 @@
 /* ---- Paths ---- */
 
 struct path_reader {
-    struct http_json_path *path;
+    struct load_json_path *path;
     const char *at;
     const char *end;
 };
@@ -54,7 +54,7 @@ read_name(struct path_reader *reader, const char **name, size_t *length)
 static bool
 read_part(struct path_reader *reader)
 {
-    struct http_json_path *path = reader->path;
+    struct load_json_path *path = reader->path;
     const char **name = &path->parts[path->number].name;
     size_t *length = &path->parts[path->number].length;
     char first = *reader->at++;
@@ -70,7 +70,7 @@ read_part(struct path_reader *reader)
 }
 
 const char *
-http_json_path_compile(struct http_json_path *path, const char *text, size_t length)
+load_json_path_compile(struct load_json_path *path, const char *text, size_t length)
 {
     struct path_reader reader = {path, text + 1, text + length};
 
@@ -78,7 +78,7 @@ http_json_path_compile(struct http_json_path *path, const char *text, size_t len
     if (length == 0 || *text != '$')
         return NOT_A_PATH;
     for (; reader.at < reader.end; path->number++) {
-        if (path->number == HTTP_JSON_PARTS)
+        if (path->number == LOAD_JSON_PARTS)
             return "it has more than 16 parts";
         if (!read_part(&reader))
             return NOT_A_PATH;
@@ -212,7 +212,7 @@ plain_length(const struct json *json)
 }
 
 static void
-add_bytes(struct http_json_value *value, const char *bytes, size_t number)
+add_bytes(struct load_json_value *value, const char *bytes, size_t number)
 {
     if (number > 0 && value->length + number <= value->room)
         memcpy(value->text + value->length, bytes, number);
@@ -221,7 +221,7 @@ add_bytes(struct http_json_value *value, const char *bytes, size_t number)
 
 /* A string, behind its quote. The value has what there is room for, and the whole length. */
 static bool
-read_string(struct json *json, struct http_json_value *value)
+read_string(struct json *json, struct load_json_value *value)
 {
     bool is_broken = false;
     char bytes[4];
@@ -244,7 +244,7 @@ read_string(struct json *json, struct http_json_value *value)
 static bool
 skip_string(struct json *json)
 {
-    struct http_json_value nowhere = {NULL, 0, 0};
+    struct load_json_value nowhere = {NULL, 0, 0};
 
     json->at += plain_length(json);
     if (json->at < json->end && *json->at == '"') {
@@ -346,7 +346,7 @@ begin_value(struct json *json, struct nesting *nesting)
 
     if (!is_object && !take_byte(json, '['))
         return skip_scalar(json) ? ENDED : BROKEN;
-    if (nesting->depth == HTTP_JSON_DEPTH)
+    if (nesting->depth == LOAD_JSON_DEPTH)
         return BROKEN;
     if (take_byte(json, is_object ? '}' : ']'))
         return ENDED;
@@ -374,18 +374,18 @@ skip_value(struct json *json)
 
 /* ---- Finding ---- */
 
-static enum http_json_found
+static enum load_json_found
 enter_element(struct json *json, uint64_t index)
 {
     if (!take_byte(json, '[') || take_byte(json, ']'))
-        return HTTP_JSON_MISSING;
+        return LOAD_JSON_MISSING;
     for (; index > 0; index--) {
         if (!skip_value(json))
-            return HTTP_JSON_BROKEN;
+            return LOAD_JSON_BROKEN;
         if (!take_byte(json, ','))
-            return take_byte(json, ']') ? HTTP_JSON_MISSING : HTTP_JSON_BROKEN;
+            return take_byte(json, ']') ? LOAD_JSON_MISSING : LOAD_JSON_BROKEN;
     }
-    return HTTP_JSON_FOUND;
+    return LOAD_JSON_FOUND;
 }
 
 /* A member's name, behind its quote, and whether it is that one. */
@@ -412,63 +412,63 @@ read_member(struct json *json, const char *name, size_t length, bool *is_it)
     return !is_broken && take_byte(json, ':');
 }
 
-static enum http_json_found
+static enum load_json_found
 enter_member(struct json *json, const char *name, size_t length)
 {
     bool is_it;
 
     if (!take_byte(json, '{') || take_byte(json, '}'))
-        return HTTP_JSON_MISSING;
+        return LOAD_JSON_MISSING;
     for (;;) {
         if (!take_byte(json, '"') || !read_member(json, name, length, &is_it))
-            return HTTP_JSON_BROKEN;
+            return LOAD_JSON_BROKEN;
         if (is_it)
-            return HTTP_JSON_FOUND;
+            return LOAD_JSON_FOUND;
         if (!skip_value(json))
-            return HTTP_JSON_BROKEN;
+            return LOAD_JSON_BROKEN;
         if (!take_byte(json, ','))
-            return take_byte(json, '}') ? HTTP_JSON_MISSING : HTTP_JSON_BROKEN;
+            return take_byte(json, '}') ? LOAD_JSON_MISSING : LOAD_JSON_BROKEN;
     }
 }
 
-static enum http_json_found
-take_value(struct json *json, struct http_json_value *value)
+static enum load_json_found
+take_value(struct json *json, struct load_json_value *value)
 {
     const char *begin;
 
     if (take_byte(json, '"')) {
         if (!read_string(json, value))
-            return HTTP_JSON_BROKEN;
-        return value->length <= value->room ? HTTP_JSON_FOUND : HTTP_JSON_TOO_LONG;
+            return LOAD_JSON_BROKEN;
+        return value->length <= value->room ? LOAD_JSON_FOUND : LOAD_JSON_TOO_LONG;
     }
     begin = json->at;
     if (!skip_value(json))
-        return HTTP_JSON_BROKEN;
+        return LOAD_JSON_BROKEN;
     value->length = (size_t)(json->at - begin);
     if (*begin == 'n')
-        return HTTP_JSON_NULL;
+        return LOAD_JSON_NULL;
     if (value->length > value->room)
-        return HTTP_JSON_TOO_LONG;
+        return LOAD_JSON_TOO_LONG;
     memcpy(value->text, begin, value->length);
-    return HTTP_JSON_FOUND;
+    return LOAD_JSON_FOUND;
 }
 
-enum http_json_found
-http_json_find(const struct http_json_path *path, const char *json, size_t length,
-               struct http_json_value *value)
+enum load_json_found
+load_json_find(const struct load_json_path *path, const char *json, size_t length,
+               struct load_json_value *value)
 {
     struct json reader = {json, json + length};
 
     for (unsigned i = 0; i < path->number; i++) {
         struct json before = reader;
-        enum http_json_found found =
+        enum load_json_found found =
             path->parts[i].name != NULL
                 ? enter_member(&reader, path->parts[i].name, path->parts[i].length)
                 : enter_element(&reader, path->parts[i].index);
 
-        if (found == HTTP_JSON_MISSING)
-            return skip_value(&before) ? HTTP_JSON_MISSING : HTTP_JSON_BROKEN;
-        if (found != HTTP_JSON_FOUND)
+        if (found == LOAD_JSON_MISSING)
+            return skip_value(&before) ? LOAD_JSON_MISSING : LOAD_JSON_BROKEN;
+        if (found != LOAD_JSON_FOUND)
             return found;
     }
     return take_value(&reader, value);

@@ -12,54 +12,54 @@
  * at. Of equal names the first counts. A string gives its text, with escapes replaced; a number,
  * true, false, an object and an array give their bytes as they are. null is no value.
  *
- * Limits: HTTP_JSON_PARTS parts; HTTP_JSON_DEPTH arrays and objects inside each other.
+ * Limits: LOAD_JSON_PARTS parts; LOAD_JSON_DEPTH arrays and objects inside each other.
  *
  * Example:
- *     struct http_json_path path;
+ *     struct load_json_path path;
  *     char text[100];
- *     struct http_json_value value = {text, sizeof(text), 0};
- *     if (http_json_path_compile(&path, "$.id", 4) == NULL &&
- *         http_json_find(&path, body, length, &value) == HTTP_JSON_FOUND)
+ *     struct load_json_value value = {text, sizeof(text), 0};
+ *     if (load_json_path_compile(&path, "$.id", 4) == NULL &&
+ *         load_json_find(&path, body, length, &value) == LOAD_JSON_FOUND)
  *         printf("%.*s\n", (int)value.length, value.text);
  */
-#ifndef HTTP_TAKE_JSON_H
-#define HTTP_TAKE_JSON_H
+#ifndef LOAD_TAKE_JSON_H
+#define LOAD_TAKE_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define HTTP_JSON_PARTS 16
-#define HTTP_JSON_DEPTH 64
+#define LOAD_JSON_PARTS 16
+#define LOAD_JSON_DEPTH 64
 
-struct http_json_path {
+struct load_json_path {
     unsigned number;
     struct {
         const char *name; /* NULL: an index */
         size_t length;
         uint64_t index;
-    } parts[HTTP_JSON_PARTS];
+    } parts[LOAD_JSON_PARTS];
 };
 
 /* Where a value goes. */
-struct http_json_value {
+struct load_json_value {
     char *text;
     size_t room;
     size_t length; /* of what is found */
 };
 
-enum http_json_found {
-    HTTP_JSON_FOUND,
-    HTTP_JSON_MISSING,  /* nothing is there */
-    HTTP_JSON_NULL,     /* null is there */
-    HTTP_JSON_BROKEN,   /* the bytes up to there are no JSON */
-    HTTP_JSON_TOO_LONG, /* there is no room for it */
+enum load_json_found {
+    LOAD_JSON_FOUND,
+    LOAD_JSON_MISSING,  /* nothing is there */
+    LOAD_JSON_NULL,     /* null is there */
+    LOAD_JSON_BROKEN,   /* the bytes up to there are no JSON */
+    LOAD_JSON_TOO_LONG, /* there is no room for it */
 };
 
 /* NULL, or what is wrong, as a text that stays. The path borrows the text. */
-const char *http_json_path_compile(struct http_json_path *path, const char *text, size_t length);
+const char *load_json_path_compile(struct load_json_path *path, const char *text, size_t length);
 
-enum http_json_found http_json_find(const struct http_json_path *path, const char *json,
-                                    size_t length, struct http_json_value *value);
+enum load_json_found load_json_find(const struct load_json_path *path, const char *json,
+                                    size_t length, struct load_json_value *value);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define NONE (HTTP_PATTERN_ITEMS + 1)
+#define NONE (LOAD_PATTERN_ITEMS + 1)
 
 /* ---- Sets of bytes ---- */
 
@@ -68,7 +68,7 @@ add_class(uint64_t set[4], char letter)
 /* ---- Compiling ---- */
 
 struct reader {
-    struct http_pattern *pattern;
+    struct load_pattern *pattern;
     const char *at;
     const char *end;
 };
@@ -138,11 +138,11 @@ read_item_set(struct reader *reader, uint64_t set[4])
 }
 
 static const char *
-add_item(struct http_pattern *pattern, const uint64_t set[4], char repeat)
+add_item(struct load_pattern *pattern, const uint64_t set[4], char repeat)
 {
-    struct http_pattern_item *item = &pattern->items[pattern->number];
+    struct load_pattern_item *item = &pattern->items[pattern->number];
 
-    if (pattern->number == HTTP_PATTERN_ITEMS)
+    if (pattern->number == LOAD_PATTERN_ITEMS)
         return "it has more than 63 items";
     memcpy(item->set, set, sizeof(item->set));
     item->repeat = repeat;
@@ -172,7 +172,7 @@ read_item(struct reader *reader)
 static const char *
 read_parenthesis(struct reader *reader)
 {
-    struct http_pattern *pattern = reader->pattern;
+    struct load_pattern *pattern = reader->pattern;
     bool opens = *reader->at++ == '(';
 
     if (opens && pattern->open != NONE)
@@ -190,11 +190,11 @@ read_parenthesis(struct reader *reader)
 
 /* Bytes that each match begins with. */
 static void
-find_prefix(struct http_pattern *pattern)
+find_prefix(struct load_pattern *pattern)
 {
     while (pattern->prefix_length < pattern->number &&
-           pattern->prefix_length < HTTP_PATTERN_PREFIX) {
-        const struct http_pattern_item *item = &pattern->items[pattern->prefix_length];
+           pattern->prefix_length < LOAD_PATTERN_PREFIX) {
+        const struct load_pattern_item *item = &pattern->items[pattern->prefix_length];
         unsigned members = 0, byte = 0;
 
         for (unsigned i = 0; i < 256; i++)
@@ -209,12 +209,12 @@ find_prefix(struct http_pattern *pattern)
 }
 
 const char *
-http_pattern_compile(struct http_pattern *pattern, const char *text, size_t length)
+load_pattern_compile(struct load_pattern *pattern, const char *text, size_t length)
 {
     struct reader reader = {pattern, text, text + length};
     const char *wrong = NULL;
 
-    *pattern = (struct http_pattern){.open = NONE, .close = NONE};
+    *pattern = (struct load_pattern){.open = NONE, .close = NONE};
     if (length > 0 && *text == '^') {
         pattern->is_anchored = true;
         reader.at++;
@@ -248,11 +248,11 @@ struct way {
 struct ways {
     uint64_t has; /* a bit each item, so that none is there twice */
     unsigned number;
-    struct way all[HTTP_PATTERN_ITEMS + 1];
+    struct way all[LOAD_PATTERN_ITEMS + 1];
 };
 
 static void
-pass_parentheses(const struct http_pattern *pattern, struct way *way, const char *place)
+pass_parentheses(const struct load_pattern *pattern, struct way *way, const char *place)
 {
     if (way->item == pattern->open)
         way->from = place;
@@ -264,10 +264,10 @@ pass_parentheses(const struct http_pattern *pattern, struct way *way, const char
  * what is not. An item that is there already has brought all that follow it. A way that is at an
  * item again has passed the parentheses before it already. */
 static void
-add_ways(const struct http_pattern *pattern, struct ways *ways, struct way way, const char *place,
+add_ways(const struct load_pattern *pattern, struct ways *ways, struct way way, const char *place,
          bool is_again)
 {
-    struct way reluctant[HTTP_PATTERN_ITEMS];
+    struct way reluctant[LOAD_PATTERN_ITEMS];
     unsigned number = 0;
 
     for (;; way.item++, is_again = false) {
@@ -293,7 +293,7 @@ add_ways(const struct http_pattern *pattern, struct ways *ways, struct way way, 
 
 /* Move all on by the byte at place. True: one matches, and those behind it do not count. */
 static bool
-move_on(const struct http_pattern *pattern, const struct ways *now, struct ways *next,
+move_on(const struct load_pattern *pattern, const struct ways *now, struct ways *next,
         const char *place, const char *end, struct sxe_span *found)
 {
     next->has = 0;
@@ -320,7 +320,7 @@ move_on(const struct http_pattern *pattern, const struct ways *now, struct ways 
 
 /* Where a match may begin, from a place on; NULL: nowhere. */
 static const char *
-next_place(const struct http_pattern *pattern, const char *place, const char *end)
+next_place(const struct load_pattern *pattern, const char *place, const char *end)
 {
     if (pattern->prefix_length == 0 || pattern->is_anchored)
         return place;
@@ -328,7 +328,7 @@ next_place(const struct http_pattern *pattern, const char *place, const char *en
 }
 
 bool
-http_pattern_find(const struct http_pattern *pattern, const char *text, size_t length,
+load_pattern_find(const struct load_pattern *pattern, const char *text, size_t length,
                   struct sxe_span *found)
 {
     struct ways sides[2];

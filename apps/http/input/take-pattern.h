@@ -12,19 +12,19 @@
  * Of several ways to match it takes the one that Lua takes: places are kept in the order in which
  * Lua would try them. What begins with plain bytes is looked for with memmem(3).
  *
- * Limits: HTTP_PATTERN_ITEMS items, of which a + is two; one capture, which is the value, or none:
+ * Limits: LOAD_PATTERN_ITEMS items, of which a + is two; one capture, which is the value, or none:
  * the value is then all that matched; no %b, %f, %1 and (), which are refused. Time: at most bytes
  * times items.
  *
  * Example:
- *     struct http_pattern pattern;
+ *     struct load_pattern pattern;
  *     struct sxe_span found;
- *     if (http_pattern_compile(&pattern, "id=(%d+)", 8) == NULL &&
- *         http_pattern_find(&pattern, "a?id=17", 7, &found))
+ *     if (load_pattern_compile(&pattern, "id=(%d+)", 8) == NULL &&
+ *         load_pattern_find(&pattern, "a?id=17", 7, &found))
  *         printf("%.*s\n", (int)found.length, found.base);
  */
-#ifndef HTTP_TAKE_PATTERN_H
-#define HTTP_TAKE_PATTERN_H
+#ifndef LOAD_TAKE_PATTERN_H
+#define LOAD_TAKE_PATTERN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,31 +32,31 @@
 
 #include "sxe-util.h"
 
-#define HTTP_PATTERN_ITEMS  63
-#define HTTP_PATTERN_PREFIX 32
+#define LOAD_PATTERN_ITEMS  63
+#define LOAD_PATTERN_PREFIX 32
 
-struct http_pattern_item {
+struct load_pattern_item {
     uint64_t set[4]; /* a bit each byte that it matches */
     char repeat;     /* 0: once; '*' and '?' as often as it goes, '-' as seldom */
 };
 
 /* All private. */
-struct http_pattern {
+struct load_pattern {
     unsigned number;
     unsigned open;  /* the item before which the capture begins; above number: there is none */
     unsigned close; /* and ends */
     bool is_anchored;
     bool is_to_end;
     unsigned prefix_length;
-    char prefix[HTTP_PATTERN_PREFIX];
-    struct http_pattern_item items[HTTP_PATTERN_ITEMS];
+    char prefix[LOAD_PATTERN_PREFIX];
+    struct load_pattern_item items[LOAD_PATTERN_ITEMS];
 };
 
 /* NULL, or what is wrong with the text, as a text that stays. */
-const char *http_pattern_compile(struct http_pattern *pattern, const char *text, size_t length);
+const char *load_pattern_compile(struct load_pattern *pattern, const char *text, size_t length);
 
 /* The value of the first place that matches. */
-bool http_pattern_find(const struct http_pattern *pattern, const char *text, size_t length,
+bool load_pattern_find(const struct load_pattern *pattern, const char *text, size_t length,
                        struct sxe_span *found);
 
 #endif

@@ -18,18 +18,18 @@ enum { FIELDS_MAX = 254 /* and Host */, PARTS_MAX = FIELDS_MAX + 2 };
 enum part { TARGET, HOST, FIRST_FIELD };
 
 struct composition {
-    const struct http_template_options *options;
-    const struct http_template_parts *parts;
+    const struct load_template_options *options;
+    const struct load_template_parts *parts;
     struct sxe_span host;
     struct sxe_http_pair pairs[FIELDS_MAX];
     bool is_literal[FIELDS_MAX];
     unsigned number; /* of pairs */
-    struct http_draft draft;
+    struct load_draft draft;
     struct {
         size_t offset; /* in the draft */
         size_t length;
     } text[PARTS_MAX];
-    struct http_draft body;
+    struct load_draft body;
     struct sxe_http_request_head request;
 };
 
@@ -44,13 +44,13 @@ static const struct {
 enum { DEFAULTS = sizeof(defaults) / sizeof(defaults[0]) };
 
 bool
-http_template_is_name(struct sxe_span name, const char *text)
+load_template_is_name(struct sxe_span name, const char *text)
 {
     return name.length == strlen(text) && strncasecmp(name.base, text, name.length) == 0;
 }
 
 bool
-http_template_is_method(struct sxe_span method, const char *text)
+load_template_is_method(struct sxe_span method, const char *text)
 {
     return method.length == strlen(text) && memcmp(method.base, text, method.length) == 0;
 }
@@ -58,7 +58,7 @@ http_template_is_method(struct sxe_span method, const char *text)
 /* ---- Which fields ---- */
 
 static bool
-has_option(const struct http_template_options *options, struct sxe_span name)
+has_option(const struct load_template_options *options, struct sxe_span name)
 {
     for (unsigned i = 0; i < options->fields_number; i++) {
         const char *field = options->fields[i];
@@ -70,10 +70,10 @@ has_option(const struct http_template_options *options, struct sxe_span name)
 }
 
 static bool
-has_pair(const struct http_template_parts *parts, const char *name)
+has_pair(const struct load_template_parts *parts, const char *name)
 {
     for (unsigned i = 0; i < parts->pairs_number; i++) {
-        if (http_template_is_name(parts->pairs[i].name, name))
+        if (load_template_is_name(parts->pairs[i].name, name))
             return true;
     }
     return false;
@@ -83,7 +83,7 @@ static const char *
 add_pair(struct composition *c, struct sxe_span name, struct sxe_span value, bool is_literal)
 {
     if (c->number == FIELDS_MAX)
-        return http_wrong("there are more than %d headers", FIELDS_MAX);
+        return load_wrong("there are more than %d headers", FIELDS_MAX);
     c->is_literal[c->number] = is_literal;
     c->pairs[c->number++] = (struct sxe_http_pair){name, value};
     return NULL;
@@ -120,7 +120,7 @@ static bool
 is_default(struct sxe_span name)
 {
     for (unsigned i = 0; i < DEFAULTS; i++) {
-        if (http_template_is_name(name, defaults[i].name))
+        if (load_template_is_name(name, defaults[i].name))
             return true;
     }
     return false;
@@ -133,14 +133,14 @@ add_option(struct composition *c, const char *text)
     struct sxe_span value;
 
     if (text[name.length] == '\0')
-        return http_wrong("'%s' is no header: give 'Name: value', or 'Name:' to leave one of ours "
+        return load_wrong("'%s' is no header: give 'Name: value', or 'Name:' to leave one of ours "
                           "out",
                           text);
     value = sxe_http_without_blanks(sxe_http_span(text + name.length + 1));
-    if (http_template_is_name(name, "Content-Length") ||
-        http_template_is_name(name, "Transfer-Encoding"))
-        return http_wrong("leave %.*s out: it is made from the body", (int)name.length, text);
-    if (http_template_is_name(name, "Host")) {
+    if (load_template_is_name(name, "Content-Length") ||
+        load_template_is_name(name, "Transfer-Encoding"))
+        return load_wrong("leave %.*s out: it is made from the body", (int)name.length, text);
+    if (load_template_is_name(name, "Host")) {
         c->host = value;
         return NULL;
     }
@@ -169,9 +169,9 @@ expand_part(struct composition *c, unsigned part, struct sxe_span text, bool is_
 
     c->text[part].offset = c->draft.length;
     if (is_literal)
-        http_draft_add(&c->draft, text);
+        load_draft_add(&c->draft, text);
     else
-        wrong = http_draft_expand(&c->draft, text);
+        wrong = load_draft_expand(&c->draft, text);
     c->text[part].length = c->draft.length - c->text[part].offset;
     return wrong;
 }
@@ -179,7 +179,7 @@ expand_part(struct composition *c, unsigned part, struct sxe_span text, bool is_
 static const char *
 expand_all(struct composition *c)
 {
-    const struct http_template_parts *parts = c->parts;
+    const struct load_template_parts *parts = c->parts;
     const char *wrong = expand_part(c, TARGET, parts->target, parts->is_literal);
 
     if (wrong == NULL)
@@ -187,9 +187,9 @@ expand_all(struct composition *c)
     for (unsigned i = 0; i < c->number && wrong == NULL; i++)
         wrong = expand_part(c, FIRST_FIELD + i, c->pairs[i].value, c->is_literal[i]);
     if (parts->is_literal)
-        http_draft_add(&c->body, parts->body);
+        load_draft_add(&c->body, parts->body);
     else if (wrong == NULL)
-        wrong = http_draft_expand(&c->body, parts->body);
+        wrong = load_draft_expand(&c->body, parts->body);
     if (wrong == NULL && (c->draft.is_out_of_memory || c->body.is_out_of_memory))
         wrong = NO_MEMORY;
     return wrong;
@@ -218,20 +218,20 @@ explain(const struct composition *c)
     request.method = c->request.method;
     request.body_length = c->request.body_length;
     if (is_refused(&request))
-        return http_wrong("'%.*s' is no method for that, or has no body",
+        return load_wrong("'%.*s' is no method for that, or has no body",
                           (int)request.method.length, request.method.base);
     request.target = c->request.target;
     if (is_refused(&request))
-        return http_wrong("'%.*s' is no target of a request", (int)request.target.length,
+        return load_wrong("'%.*s' is no target of a request", (int)request.target.length,
                           request.target.base);
     request.host = c->request.host;
     if (is_refused(&request))
-        return http_wrong("'%.*s' is not a host for the Host header", (int)request.host.length,
+        return load_wrong("'%.*s' is not a host for the Host header", (int)request.host.length,
                           request.host.base);
     request.fields_number = 1;
     for (request.fields = c->pairs; request.fields < c->pairs + c->number; request.fields++) {
         if (is_refused(&request))
-            return http_wrong("'%.*s: %.*s' is no header that can be sent",
+            return load_wrong("'%.*s: %.*s' is no header that can be sent",
                               (int)request.fields->name.length, request.fields->name.base,
                               (int)request.fields->value.length, request.fields->value.base);
     }
@@ -240,23 +240,23 @@ explain(const struct composition *c)
 
 /* The places of one text, where the text is in the request. */
 static void
-move_places(const struct composition *c, unsigned part, size_t to, struct http_draft *request)
+move_places(const struct composition *c, unsigned part, size_t to, struct load_draft *request)
 {
     size_t from = c->text[part].offset;
 
     for (unsigned i = 0; i < c->draft.places_number; i++) {
-        struct http_place place = c->draft.places[i];
+        struct load_place place = c->draft.places[i];
 
         if (place.offset < from || place.offset >= from + c->text[part].length)
             continue;
         place.offset = (uint32_t)(place.offset - from + to);
-        http_draft_add_place(request, &place);
+        load_draft_add_place(request, &place);
     }
 }
 
 static void
 move_all_places(const struct composition *c, const struct sxe_http_parser *head,
-                struct http_draft *request)
+                struct load_draft *request)
 {
     move_places(c, TARGET, head->target.offset, request);
     move_places(c, HOST, head->fields[0].value, request);
@@ -266,7 +266,7 @@ move_all_places(const struct composition *c, const struct sxe_http_parser *head,
 
 /* The head is written and read again. */
 static const char *
-make_head(struct composition *c, struct http_draft *request)
+make_head(struct composition *c, struct load_draft *request)
 {
     static const struct sxe_http_limits widest = {UINT16_MAX, UINT16_MAX, FIELDS_MAX + 1};
     struct sxe_http_field fields[FIELDS_MAX + 1];
@@ -281,15 +281,15 @@ make_head(struct composition *c, struct http_draft *request)
         return "the request cannot be read";
     if (c->options->is_http_1_0)
         head[parser.target.offset + parser.target.length + strlen(" HTTP/1.")] = '0';
-    http_draft_add(request, (struct sxe_span){head, (size_t)length});
+    load_draft_add(request, (struct sxe_span){head, (size_t)length});
     move_all_places(c, &parser, request);
     return NULL;
 }
 
 static const char *
-make_request(struct composition *c, struct http_template *template)
+make_request(struct composition *c, struct load_template *template)
 {
-    struct http_draft request = {0};
+    struct load_draft request = {0};
     const char *wrong;
 
     c->request = (struct sxe_http_request_head){.method = c->parts->method,
@@ -302,45 +302,45 @@ make_request(struct composition *c, struct http_template *template)
         c->pairs[i].value = expanded(c, FIRST_FIELD + i);
     wrong = make_head(c, &request);
     if (wrong == NULL) {
-        http_draft_append(&request, &c->body);
-        wrong = http_template_take(template, &request);
+        load_draft_append(&request, &c->body);
+        wrong = load_template_take(template, &request);
     }
-    http_draft_free(&request);
+    load_draft_free(&request);
     return wrong;
 }
 
 const char *
-http_template_compose(struct http_template *template, const struct http_template_options *options,
-                      const struct http_template_parts *parts)
+load_template_compose(struct load_template *template, const struct load_template_options *options,
+                      const struct load_template_parts *parts)
 {
     struct composition c = {.options = options, .parts = parts};
     const char *wrong;
 
-    if (http_template_is_method(parts->method, "CONNECT"))
+    if (load_template_is_method(parts->method, "CONNECT"))
         return "CONNECT makes a tunnel: there are no requests through it";
-    if (parts->body.length > HTTP_TEMPLATE_BODY_MAX)
-        return http_wrong("the body is longer than %u bytes", HTTP_TEMPLATE_BODY_MAX);
+    if (parts->body.length > LOAD_TEMPLATE_BODY_MAX)
+        return load_wrong("the body is longer than %u bytes", LOAD_TEMPLATE_BODY_MAX);
     wrong = choose_fields(&c);
     if (wrong == NULL)
         wrong = expand_all(&c);
     if (wrong == NULL)
         wrong = make_request(&c, template);
-    template->is_head = http_template_is_method(parts->method, "HEAD");
-    http_draft_free(&c.draft);
-    http_draft_free(&c.body);
+    template->is_head = load_template_is_method(parts->method, "HEAD");
+    load_draft_free(&c.draft);
+    load_draft_free(&c.body);
     return wrong;
 }
 
 const char *
-http_template_take(struct http_template *template, const struct http_draft *draft)
+load_template_take(struct load_template *template, const struct load_draft *draft)
 {
     size_t places = draft->places_number * sizeof(*draft->places);
     char *block = draft->is_out_of_memory ? NULL : malloc(places + draft->length);
 
     if (block == NULL)
         return NO_MEMORY;
-    *template = (struct http_template){
-        .places = (struct http_place *)(void *)block,
+    *template = (struct load_template){
+        .places = (struct load_place *)(void *)block,
         .bytes = block + places,
         .length = (uint32_t)draft->length,
         .places_number = draft->places_number,
@@ -352,8 +352,8 @@ http_template_take(struct http_template *template, const struct http_draft *draf
 }
 
 void
-http_template_free(struct http_template *template)
+load_template_free(struct load_template *template)
 {
     free(template->places);
-    *template = (struct http_template){0};
+    *template = (struct load_template){0};
 }

@@ -72,7 +72,7 @@ is_field(struct sxe_span line, const char *name)
     size_t length = strlen(name);
 
     return line.length > length && line.base[length] == ':' &&
-           http_template_is_name((struct sxe_span){line.base, length}, name);
+           load_template_is_name((struct sxe_span){line.base, length}, name);
 }
 
 /* The value of a Content-Length into *length; false: it is no length, or not a usual one. */
@@ -93,7 +93,7 @@ read_length(struct sxe_span line, size_t *length)
         return false;
     memcpy(digits, value + blanks, number);
     *length = strtoul(digits, NULL, 10);
-    return strspn(digits, "0123456789") == number && *length <= HTTP_TEMPLATE_BODY_MAX;
+    return strspn(digits, "0123456789") == number && *length <= LOAD_TEMPLATE_BODY_MAX;
 }
 
 /* One request as it stands in the file. */
@@ -111,12 +111,12 @@ read_request(struct reading *reading, struct raw_request *raw)
         raw->head.length = (size_t)(reading->at - raw->head.base);
         raw->has_host |= is_field(line, "Host");
         if (is_field(line, "Content-Length") && !read_length(line, &length))
-            return http_wrong("'%.*s' is not a number of bytes that can be sent", (int)line.length,
+            return load_wrong("'%.*s' is not a number of bytes that can be sent", (int)line.length,
                               line.base);
     }
     raw->body = (struct sxe_span){reading->at, (size_t)(reading->end - reading->at)};
     if (length > raw->body.length)
-        return http_wrong("its body should have %zu bytes, and %zu follow", length,
+        return load_wrong("its body should have %zu bytes, and %zu follow", length,
                           raw->body.length);
     raw->body.length = length;
     reading->at += length;
@@ -127,7 +127,7 @@ read_request(struct reading *reading, struct raw_request *raw)
 
 /* Its head, lines ended as they must, and the length of the body as it became. */
 static const char *
-draft_head(struct http_draft *draft, const struct raw_request *raw, size_t body_length,
+draft_head(struct load_draft *draft, const struct raw_request *raw, size_t body_length,
            const char *authority)
 {
     struct reading head = {raw->head.base, raw->head.base + raw->head.length, 0};
@@ -141,34 +141,34 @@ draft_head(struct http_draft *draft, const struct raw_request *raw, size_t body_
             snprintf(text, sizeof(text), "Content-Length: %zu", body_length);
             line = sxe_http_span(text);
         }
-        wrong = http_draft_expand(draft, line);
-        http_draft_add(draft, sxe_http_span("\r\n"));
+        wrong = load_draft_expand(draft, line);
+        load_draft_add(draft, sxe_http_span("\r\n"));
         if (head.line == 1 && !raw->has_host) {
-            http_draft_add(draft, sxe_http_span("Host: "));
-            http_draft_add(draft, sxe_http_span(authority));
-            http_draft_add(draft, sxe_http_span("\r\n"));
+            load_draft_add(draft, sxe_http_span("Host: "));
+            load_draft_add(draft, sxe_http_span(authority));
+            load_draft_add(draft, sxe_http_span("\r\n"));
         }
     }
-    http_draft_add(draft, sxe_http_span("\r\n"));
+    load_draft_add(draft, sxe_http_span("\r\n"));
     return wrong;
 }
 
 static const char *
-draft_request(struct http_draft *draft, const struct raw_request *raw, const char *authority)
+draft_request(struct load_draft *draft, const struct raw_request *raw, const char *authority)
 {
-    struct http_draft body = {0};
-    const char *wrong = http_draft_expand(&body, raw->body);
+    struct load_draft body = {0};
+    const char *wrong = load_draft_expand(&body, raw->body);
 
     if (wrong == NULL)
         wrong = draft_head(draft, raw, body.length, authority);
-    http_draft_append(draft, &body);
-    http_draft_free(&body);
+    load_draft_append(draft, &body);
+    load_draft_free(&body);
     return wrong;
 }
 
 /* As a server reads it. */
 static const char *
-check_request(const struct http_draft *draft, bool *is_head)
+check_request(const struct load_draft *draft, bool *is_head)
 {
     static const struct sxe_http_limits widest = {UINT16_MAX, UINT16_MAX, FIELDS_MAX};
     struct sxe_http_field fields[FIELDS_MAX];
@@ -199,10 +199,10 @@ name_request(const struct raw_request *raw, char *name, size_t size)
 }
 
 static const char *
-add_request(struct http_requests *requests, const struct raw_request *raw, const char *authority)
+add_request(struct load_requests *requests, const struct raw_request *raw, const char *authority)
 {
-    struct http_template template = {0};
-    struct http_draft draft = {0};
+    struct load_template template = {0};
+    struct load_draft draft = {0};
     char name[NAME_MAX_BYTES];
     bool is_head = false;
     const char *wrong = draft_request(&draft, raw, authority);
@@ -212,13 +212,13 @@ add_request(struct http_requests *requests, const struct raw_request *raw, const
     if (wrong == NULL)
         wrong = check_request(&draft, &is_head);
     if (wrong == NULL)
-        wrong = http_template_take(&template, &draft);
+        wrong = load_template_take(&template, &draft);
     if (wrong == NULL) {
         template.is_head = is_head;
         name_request(raw, name, sizeof(name));
-        wrong = http_templates_take(requests, &template, name);
+        wrong = load_templates_take(requests, &template, name);
     }
-    http_draft_free(&draft);
+    load_draft_free(&draft);
     return wrong;
 }
 
@@ -226,23 +226,23 @@ add_request(struct http_requests *requests, const struct raw_request *raw, const
 static const char *
 in_line(const char *path, unsigned line, const char *wrong)
 {
-    char text[HTTP_WRONG_MAX];
+    char text[LOAD_WRONG_MAX];
 
     snprintf(text, sizeof(text), "%s", wrong);
-    return http_wrong("'%s', the request in line %u: %s", path, line, text);
+    return load_wrong("'%s', the request in line %u: %s", path, line, text);
 }
 
 const char *
-http_templates_add_file(struct http_requests *requests, const char *path, const char *authority)
+load_templates_add_file(struct load_requests *requests, const char *path, const char *authority)
 {
     size_t length = 0;
-    char *text = http_whole_file(path, &length);
+    char *text = load_whole_file(path, &length);
     struct reading reading = {text, text, 1};
     const char *wrong = NULL;
     bool is_empty = true;
 
     if (text == NULL)
-        return http_wrong("'%s': %s", path, strerror(errno));
+        return load_wrong("'%s': %s", path, strerror(errno));
     reading.end += length;
     while (wrong == NULL && find_request(&reading)) {
         struct raw_request raw = {0};
@@ -256,5 +256,5 @@ http_templates_add_file(struct http_requests *requests, const char *path, const 
             wrong = in_line(path, line, wrong);
     }
     free(text);
-    return is_empty ? http_wrong("'%s' has no requests", path) : wrong;
+    return is_empty ? load_wrong("'%s' has no requests", path) : wrong;
 }

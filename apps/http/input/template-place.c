@@ -26,7 +26,7 @@ read_number(struct sxe_span text, uint64_t *value)
 
 /* What follows SEQ: nothing, or ":width". */
 static bool
-read_seq(struct http_place *place, struct sxe_span text)
+read_seq(struct load_place *place, struct sxe_span text)
 {
     uint64_t width = SEQ_WIDTH;
 
@@ -36,13 +36,13 @@ read_seq(struct http_place *place, struct sxe_span text)
         if (read_number(number, &width) != number.length || width < 1 || width > DIGITS_MAX)
             return false;
     }
-    *place = (struct http_place){.type = HTTP_PLACE_SEQ, .width = (uint8_t)width};
+    *place = (struct load_place){.type = LOAD_PLACE_SEQ, .width = (uint8_t)width};
     return true;
 }
 
 /* What follows RAND: ":a:b". */
 static bool
-read_rand(struct http_place *place, struct sxe_span text)
+read_rand(struct load_place *place, struct sxe_span text)
 {
     struct sxe_span rest = {text.base + 1, text.length - (text.length > 0)};
     uint64_t last;
@@ -54,22 +54,22 @@ read_rand(struct http_place *place, struct sxe_span text)
     digits = read_number(rest, &last);
     if (digits != rest.length || last < place->first)
         return false;
-    place->type = HTTP_PLACE_RAND;
+    place->type = LOAD_PLACE_RAND;
     place->width = (uint8_t)digits;
     place->number = last - place->first + 1;
     return true;
 }
 
 static bool
-read_uuid(struct http_place *place, struct sxe_span text)
+read_uuid(struct load_place *place, struct sxe_span text)
 {
-    *place = (struct http_place){.type = HTTP_PLACE_UUID, .width = UUID_WIDTH};
+    *place = (struct load_place){.type = LOAD_PLACE_UUID, .width = UUID_WIDTH};
     return text.length == 0;
 }
 
 static const struct {
     const char *word;
-    bool (*read)(struct http_place *place, struct sxe_span text);
+    bool (*read)(struct load_place *place, struct sxe_span text);
 } kinds[] = {{"{SEQ", read_seq}, {"{RAND", read_rand}, {"{UUID", read_uuid}};
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
@@ -92,16 +92,16 @@ kind_of(struct sxe_span text)
 /* ---- Drafts ---- */
 
 void
-http_draft_free(struct http_draft *draft)
+load_draft_free(struct load_draft *draft)
 {
     free(draft->bytes);
     free(draft->places);
-    *draft = (struct http_draft){0};
+    *draft = (struct load_draft){0};
 }
 
 /* Room for so many bytes more. */
 static bool
-make_room(struct http_draft *draft, size_t length)
+make_room(struct load_draft *draft, size_t length)
 {
     size_t room = draft->room > 0 ? draft->room : FIRST_ROOM;
     char *bytes;
@@ -123,7 +123,7 @@ make_room(struct http_draft *draft, size_t length)
 }
 
 void
-http_draft_add(struct http_draft *draft, struct sxe_span text)
+load_draft_add(struct load_draft *draft, struct sxe_span text)
 {
     if (text.length == 0 || !make_room(draft, text.length))
         return;
@@ -132,11 +132,11 @@ http_draft_add(struct http_draft *draft, struct sxe_span text)
 }
 
 void
-http_draft_add_place(struct http_draft *draft, const struct http_place *place)
+load_draft_add_place(struct load_draft *draft, const struct load_place *place)
 {
     if (draft->places_number == draft->places_room) {
         unsigned room = draft->places_room > 0 ? 2 * draft->places_room : FIRST_PLACES;
-        struct http_place *places = realloc(draft->places, room * sizeof(*places));
+        struct load_place *places = realloc(draft->places, room * sizeof(*places));
 
         if (places == NULL) {
             draft->is_out_of_memory = true;
@@ -150,26 +150,26 @@ http_draft_add_place(struct http_draft *draft, const struct http_place *place)
 
 /* The first query's values stand in it from the beginning: it is a valid request at any time. */
 static void
-add_first_value(struct http_draft *draft, struct http_place *place)
+add_first_value(struct load_draft *draft, struct load_place *place)
 {
     uint64_t random[2];
 
-    http_random_init(random, 0);
+    load_random_init(random, 0);
     if (!make_room(draft, place->width))
         return;
     place->offset = (uint32_t)draft->length;
-    http_places_patch(draft->bytes, place, 1, 0, random);
+    load_places_patch(draft->bytes, place, 1, 0, random);
     draft->length += place->width;
-    http_draft_add_place(draft, place);
+    load_draft_add_place(draft, place);
 }
 
 /* The placeholder at the front of the text, which is of the kind. Its length; 0: it is wrong. */
 static size_t
-expand_place(struct http_draft *draft, struct sxe_span text, unsigned kind)
+expand_place(struct load_draft *draft, struct sxe_span text, unsigned kind)
 {
     const char *close = memchr(text.base, '}', text.length);
     size_t word = strlen(kinds[kind].word);
-    struct http_place place = {0};
+    struct load_place place = {0};
 
     if (close == NULL ||
         !kinds[kind].read(&place,
@@ -181,30 +181,30 @@ expand_place(struct http_draft *draft, struct sxe_span text, unsigned kind)
 
 /* What begins with a brace: a placeholder, or the brace alone. The same result. */
 static size_t
-expand_brace(struct http_draft *draft, struct sxe_span text)
+expand_brace(struct load_draft *draft, struct sxe_span text)
 {
     unsigned kind = kind_of(text);
     struct sxe_span behind = {text.base + 1, text.length - 1};
 
     if (kind < KINDS)
         return expand_place(draft, text, kind);
-    http_draft_add(draft, (struct sxe_span){text.base, 1});
+    load_draft_add(draft, (struct sxe_span){text.base, 1});
     /* Two braces before a placeholder's word are one, and the word is sent as it is. */
     return kind_of(behind) < KINDS ? 2 : 1;
 }
 
 const char *
-http_draft_expand(struct http_draft *draft, struct sxe_span text)
+load_draft_expand(struct load_draft *draft, struct sxe_span text)
 {
     while (text.length > 0) {
         const char *brace = memchr(text.base, '{', text.length);
         size_t taken = brace == NULL ? text.length : (size_t)(brace - text.base);
 
-        http_draft_add(draft, (struct sxe_span){text.base, taken});
+        load_draft_add(draft, (struct sxe_span){text.base, taken});
         text = (struct sxe_span){text.base + taken, text.length - taken};
         taken = text.length > 0 ? expand_brace(draft, text) : 0;
         if (taken == 0 && text.length > 0)
-            return http_wrong("'%.*s' is none of {SEQ}, {SEQ:digits}, {RAND:least:greatest} and "
+            return load_wrong("'%.*s' is none of {SEQ}, {SEQ:digits}, {RAND:least:greatest} and "
                               "{UUID} (at most %d digits)",
                               (int)(text.length < 40 ? text.length : 40), text.base, DIGITS_MAX);
         text = (struct sxe_span){text.base + taken, text.length - taken};
@@ -213,16 +213,16 @@ http_draft_expand(struct http_draft *draft, struct sxe_span text)
 }
 
 void
-http_draft_append(struct http_draft *draft, const struct http_draft *other)
+load_draft_append(struct load_draft *draft, const struct load_draft *other)
 {
     size_t offset = draft->length;
 
-    http_draft_add(draft, (struct sxe_span){other->bytes, other->length});
+    load_draft_add(draft, (struct sxe_span){other->bytes, other->length});
     for (unsigned i = 0; i < other->places_number; i++) {
-        struct http_place place = other->places[i];
+        struct load_place place = other->places[i];
 
         place.offset += (uint32_t)offset;
-        http_draft_add_place(draft, &place);
+        load_draft_add_place(draft, &place);
     }
     draft->is_out_of_memory |= other->is_out_of_memory;
 }
@@ -247,8 +247,8 @@ write_hex(char *to, unsigned width, uint64_t value)
 static void
 write_uuid(char *to, uint64_t random[2])
 {
-    uint64_t high = http_random_below(random, UINT64_C(1) << 60);
-    uint64_t low = http_random_below(random, UINT64_C(1) << 62) | UINT64_C(1) << 63;
+    uint64_t high = load_random_below(random, UINT64_C(1) << 60);
+    uint64_t low = load_random_below(random, UINT64_C(1) << 62) | UINT64_C(1) << 63;
 
     write_hex(to, 8, high >> 28);
     write_hex(to + 9, 4, high >> 12);
@@ -259,20 +259,20 @@ write_uuid(char *to, uint64_t random[2])
 }
 
 void
-http_places_patch(char *bytes, const struct http_place *places, unsigned number, uint64_t sequence,
+load_places_patch(char *bytes, const struct load_place *places, unsigned number, uint64_t sequence,
                   uint64_t random[2])
 {
-    for (const struct http_place *place = places; place < places + number; place++) {
+    for (const struct load_place *place = places; place < places + number; place++) {
         char *to = bytes + place->offset;
 
-        switch ((enum http_place_type)place->type) {
-        case HTTP_PLACE_SEQ: /* digits that are too many are not written */
+        switch ((enum load_place_type)place->type) {
+        case LOAD_PLACE_SEQ: /* digits that are too many are not written */
             write_digits(to, place->width, sequence);
             break;
-        case HTTP_PLACE_RAND:
-            write_digits(to, place->width, place->first + http_random_below(random, place->number));
+        case LOAD_PLACE_RAND:
+            write_digits(to, place->width, place->first + load_random_below(random, place->number));
             break;
-        case HTTP_PLACE_UUID:
+        case LOAD_PLACE_UUID:
             write_uuid(to, random);
             break;
         }

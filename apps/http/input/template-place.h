@@ -10,52 +10,52 @@
  *
  * Limits: after no memory a draft takes nothing more, and says so when asked.
  */
-#ifndef HTTP_TEMPLATE_PLACE_H
-#define HTTP_TEMPLATE_PLACE_H
+#ifndef LOAD_TEMPLATE_PLACE_H
+#define LOAD_TEMPLATE_PLACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "sxe-util.h"
 
-enum http_place_type { HTTP_PLACE_SEQ, HTTP_PLACE_RAND, HTTP_PLACE_UUID };
+enum load_place_type { LOAD_PLACE_SEQ, LOAD_PLACE_RAND, LOAD_PLACE_UUID };
 
-struct http_place {
+struct load_place {
     uint32_t offset;
-    uint8_t type;    /* enum http_place_type */
+    uint8_t type;    /* enum load_place_type */
     uint8_t width;   /* bytes */
     uint64_t first;  /* RAND: the least value */
     uint64_t number; /* RAND: of values */
 };
 
 /* All zero is empty. */
-struct http_draft {
+struct load_draft {
     char *bytes;
     size_t length;
     size_t room;
-    struct http_place *places;
+    struct load_place *places;
     unsigned places_number;
     unsigned places_room;
     bool is_out_of_memory;
 };
 
-void http_draft_free(struct http_draft *draft);
+void load_draft_free(struct load_draft *draft);
 
 /* Add bytes as they are. */
-void http_draft_add(struct http_draft *draft, struct sxe_span text);
+void load_draft_add(struct load_draft *draft, struct sxe_span text);
 
 /* Add a text, its placeholders replaced by their first values. NULL, or what is wrong with one. */
-const char *http_draft_expand(struct http_draft *draft, struct sxe_span text);
+const char *load_draft_expand(struct load_draft *draft, struct sxe_span text);
 
 /* Add a place; its bytes are added by others. */
-void http_draft_add_place(struct http_draft *draft, const struct http_place *place);
+void load_draft_add_place(struct load_draft *draft, const struct load_place *place);
 
 /* Add all of another, places too. */
-void http_draft_append(struct http_draft *draft, const struct http_draft *other);
+void load_draft_append(struct load_draft *draft, const struct load_draft *other);
 
-/* Overwrite the places with the values of the query of that number; random is of http_random_init.
+/* Overwrite the places with the values of the query of that number; random is of load_random_init.
  */
-void http_places_patch(char *bytes, const struct http_place *places, unsigned number,
+void load_places_patch(char *bytes, const struct load_place *places, unsigned number,
                        uint64_t sequence, uint64_t random[2]);
 
 #endif

@@ -8,19 +8,19 @@
  *     template-file.c      requests from a file
  *     replay.c             a list of requests with times, from replay-log.c or replay-har.c
  */
-#ifndef HTTP_TEMPLATE_PRIVATE_H
-#define HTTP_TEMPLATE_PRIVATE_H
+#ifndef LOAD_TEMPLATE_PRIVATE_H
+#define LOAD_TEMPLATE_PRIVATE_H
 
 #include "sxe-http-client.h"
 #include "template-place.h"
 #include "template.h"
 
 /* So that with all its places it is less than 4 GiB. */
-#define HTTP_TEMPLATE_BODY_MAX (512u << 20)
+#define LOAD_TEMPLATE_BODY_MAX (512u << 20)
 
 /* A request's bytes, ready but for its places. */
-struct http_template {
-    struct http_place *places; /* in one block with the bytes */
+struct load_template {
+    struct load_place *places; /* in one block with the bytes */
     char *bytes;
     uint32_t length;
     uint32_t places_number;
@@ -30,7 +30,7 @@ struct http_template {
 };
 
 /* What one request is made of, besides the options. */
-struct http_template_parts {
+struct load_template_parts {
     struct sxe_span method;
     struct sxe_span target;
     struct sxe_span body; /* base NULL: none */
@@ -40,25 +40,25 @@ struct http_template_parts {
     bool is_literal; /* the target, the pairs and the body have no placeholders */
 };
 
-/* NULL, or what is wrong, as a text of this thread. http_template_free for what was made. */
-const char *http_template_compose(struct http_template *template,
-                                  const struct http_template_options *options,
-                                  const struct http_template_parts *parts);
+/* NULL, or what is wrong, as a text of this thread. load_template_free for what was made. */
+const char *load_template_compose(struct load_template *template,
+                                  const struct load_template_options *options,
+                                  const struct load_template_parts *parts);
 
 /* Copy what the draft has. The same result. */
-const char *http_template_take(struct http_template *template, const struct http_draft *draft);
-void http_template_free(struct http_template *template);
+const char *load_template_take(struct load_template *template, const struct load_draft *draft);
+void load_template_free(struct load_template *template);
 
 /* The query that is sent with that sequence: the template's bytes, with its places patched. */
-void http_template_query(const struct http_template *template, uint64_t sequence,
-                         uint64_t random[2], struct http_query *query);
+void load_template_query(const struct load_template *template, uint64_t sequence,
+                         uint64_t random[2], struct load_query *query);
 
 /* Letters without their case; and with it. */
-bool http_template_is_name(struct sxe_span name, const char *text);
-bool http_template_is_method(struct sxe_span method, const char *text);
+bool load_template_is_name(struct sxe_span name, const char *text);
+bool load_template_is_method(struct sxe_span method, const char *text);
 
 /* Add a request to a set, which takes it over; name is its kind's. The same result. */
-const char *http_templates_take(struct http_requests *requests, struct http_template *template,
+const char *load_templates_take(struct load_requests *requests, struct load_template *template,
                                 const char *name);
 
 #endif

@@ -15,34 +15,34 @@
 
 enum { FIRST_ROOM = 16 };
 
-struct http_templates {
-    struct http_requests requests;
-    struct http_template_options options;
-    struct http_template *all;
+struct load_templates {
+    struct load_requests requests;
+    struct load_template_options options;
+    struct load_template *all;
     size_t number;
     size_t room;
     size_t here;     /* so many of them, the first, are for this worker's host */
     unsigned shards; /* of the worker */
     uint8_t host;    /* of those that are added */
     uint64_t random[2];
-    char *names[HTTP_KINDS_MAX]; /* of kinds */
+    char *names[LOAD_KINDS_MAX]; /* of kinds */
     bool is_one_kind;            /* there were too many */
 };
 
-static struct http_templates *
-set_of(struct http_requests *requests)
+static struct load_templates *
+set_of(struct load_requests *requests)
 {
-    return (struct http_templates *)requests;
+    return (struct load_templates *)requests;
 }
 
 /* ---- In the worker ---- */
 
 void
-http_template_query(const struct http_template *template, uint64_t sequence, uint64_t random[2],
-                    struct http_query *query)
+load_template_query(const struct load_template *template, uint64_t sequence, uint64_t random[2],
+                    struct load_query *query)
 {
-    http_places_patch(template->bytes, template->places, template->places_number, sequence, random);
-    *query = (struct http_query){.bytes = template->bytes,
+    load_places_patch(template->bytes, template->places, template->places_number, sequence, random);
+    *query = (struct load_query){.bytes = template->bytes,
                                  .length = template->length,
                                  .kind = template->kind,
                                  .is_head = template->is_head};
@@ -50,11 +50,11 @@ http_template_query(const struct http_template *template, uint64_t sequence, uin
 
 /* Those of this worker's host come first. */
 static void
-take_host(struct http_templates *set)
+take_host(struct load_templates *set)
 {
     set->here = 0;
     for (size_t i = 0; i < set->number; i++) {
-        struct http_template template = set->all[i];
+        struct load_template template = set->all[i];
 
         if (set->requests.turns > 0 && template.host != set->requests.host)
             continue;
@@ -65,7 +65,7 @@ take_host(struct http_templates *set)
 
 /* All workers of a host have its requests in turn, as all workers have them of one host alone. */
 static uint64_t
-turn_of(const struct http_templates *set, uint64_t sequence)
+turn_of(const struct load_templates *set, uint64_t sequence)
 {
     if (set->requests.turns == 0)
         return sequence;
@@ -73,7 +73,7 @@ turn_of(const struct http_templates *set, uint64_t sequence)
 }
 
 static int
-begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
     set_of(requests)->shards = shards;
     take_host(set_of(requests));
@@ -83,46 +83,46 @@ begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t 
         return -EINVAL;
     }
     /* Other numbers than those that the arrivals are made of. */
-    http_random_init(set_of(requests)->random, ~seed + shard);
+    load_random_init(set_of(requests)->random, ~seed + shard);
     return 0;
 }
 
 static int
-next(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+next(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
-    struct http_templates *set = set_of(requests);
+    struct load_templates *set = set_of(requests);
     uint64_t turn = set->here == 1 ? 0 : turn_of(set, sequence) % set->here;
 
-    http_template_query(&set->all[turn], sequence, set->random, query);
+    load_template_query(&set->all[turn], sequence, set->random, query);
     return 0;
 }
 
 /* ---- In the parent ---- */
 
-struct http_requests *
-http_templates_new(const struct http_template_options *options)
+struct load_requests *
+load_templates_new(const struct load_template_options *options)
 {
-    struct http_templates *set = calloc(1, sizeof(*set));
+    struct load_templates *set = calloc(1, sizeof(*set));
 
     if (set == NULL)
         return NULL;
     set->requests.kind_names = (const char *const *)set->names;
     set->requests.begin = begin;
     set->requests.next = next;
-    set->requests.free = http_templates_free;
+    set->requests.free = load_templates_free;
     set->options = *options;
     return &set->requests;
 }
 
 void
-http_templates_free(struct http_requests *requests)
+load_templates_free(struct load_requests *requests)
 {
-    struct http_templates *set = set_of(requests);
+    struct load_templates *set = set_of(requests);
 
     if (set == NULL)
         return;
     for (size_t i = 0; i < set->number; i++)
-        http_template_free(&set->all[i]);
+        load_template_free(&set->all[i]);
     for (unsigned i = 0; i < set->requests.kinds; i++)
         free(set->names[i]);
     free(set->all);
@@ -131,7 +131,7 @@ http_templates_free(struct http_requests *requests)
 
 /* From now on they all are of one kind. */
 static void
-join_kinds(struct http_templates *set)
+join_kinds(struct load_templates *set)
 {
     char *name = strdup("all requests");
 
@@ -148,13 +148,13 @@ join_kinds(struct http_templates *set)
 
 /* The kind of that name into *kind; false: no memory. */
 static bool
-find_kind(struct http_templates *set, const char *name, uint16_t *kind)
+find_kind(struct load_templates *set, const char *name, uint16_t *kind)
 {
     unsigned i = 0;
 
     while (i < set->requests.kinds && !set->is_one_kind && strcmp(set->names[i], name) != 0)
         i++;
-    if (i == HTTP_KINDS_MAX) {
+    if (i == LOAD_KINDS_MAX) {
         join_kinds(set);
         i = 0;
         if (!set->is_one_kind)
@@ -170,10 +170,10 @@ find_kind(struct http_templates *set, const char *name, uint16_t *kind)
 }
 
 static bool
-make_room(struct http_templates *set)
+make_room(struct load_templates *set)
 {
     size_t room = set->room > 0 ? 2 * set->room : FIRST_ROOM;
-    struct http_template *all;
+    struct load_template *all;
 
     if (set->number < set->room)
         return true;
@@ -186,19 +186,19 @@ make_room(struct http_templates *set)
 }
 
 const char *
-http_templates_take(struct http_requests *requests, struct http_template *template,
+load_templates_take(struct load_requests *requests, struct load_template *template,
                     const char *name)
 {
-    struct http_templates *set = set_of(requests);
+    struct load_templates *set = set_of(requests);
     const char *wrong = NULL;
 
-    if (set->number == HTTP_TEMPLATES_MAX)
-        wrong = http_wrong("there are more than %d requests", HTTP_TEMPLATES_MAX);
+    if (set->number == LOAD_TEMPLATES_MAX)
+        wrong = load_wrong("there are more than %d requests", LOAD_TEMPLATES_MAX);
     else if (!make_room(set) || !find_kind(set, name, &template->kind))
         wrong = NO_MEMORY;
     template->host = set->host;
     if (wrong != NULL) {
-        http_template_free(template);
+        load_template_free(template);
         return wrong;
     }
     set->all[set->number++] = *template;
@@ -207,23 +207,23 @@ http_templates_take(struct http_requests *requests, struct http_template *templa
 }
 
 void
-http_templates_set_host(struct http_requests *requests, unsigned host)
+load_templates_set_host(struct load_requests *requests, unsigned host)
 {
     set_of(requests)->host = (uint8_t)host;
 }
 
 const char *
-http_templates_add(struct http_requests *requests, const char *authority, const char *target,
+load_templates_add(struct load_requests *requests, const char *authority, const char *target,
                    const char *name)
 {
-    const struct http_template_options *options = &set_of(requests)->options;
-    const struct http_template_parts parts = {.method = sxe_http_span(options->method),
+    const struct load_template_options *options = &set_of(requests)->options;
+    const struct load_template_parts parts = {.method = sxe_http_span(options->method),
                                               .target = sxe_http_span(target),
                                               .body = {options->body, options->body_length},
                                               .authority = authority};
-    struct http_template template = {0};
+    struct load_template template = {0};
     const char *wrong;
 
-    wrong = http_template_compose(&template, options, &parts);
-    return wrong != NULL ? wrong : http_templates_take(requests, &template, name);
+    wrong = load_template_compose(&template, options, &parts);
+    return wrong != NULL ? wrong : load_templates_take(requests, &template, name);
 }

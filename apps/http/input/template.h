@@ -20,18 +20,18 @@
  * Fields: "Name: value" replaces one that is ours (Host, User-Agent, Accept), "Name:" leaves it
  * out, but for Host, which is then empty. Content-Length is counted here.
  *
- * Limits: HTTP_TEMPLATES_MAX requests; a head of 64 KiB; kinds go by name, and if there were more
- * than HTTP_KINDS_MAX of them, all requests are of one kind.
+ * Limits: LOAD_TEMPLATES_MAX requests; a head of 64 KiB; kinds go by name, and if there were more
+ * than LOAD_KINDS_MAX of them, all requests are of one kind.
  */
-#ifndef HTTP_TEMPLATE_H
-#define HTTP_TEMPLATE_H
+#ifndef LOAD_TEMPLATE_H
+#define LOAD_TEMPLATE_H
 
 #include "requests.h"
 
-#define HTTP_TEMPLATES_MAX 100000
+#define LOAD_TEMPLATES_MAX 100000
 
 /* Borrowed, texts too, as long as there are requests of them. */
-struct http_template_options {
+struct load_template_options {
     const char *method;        /* never NULL; not needed for requests of a file */
     const char *const *fields; /* "Name: value"; one with the name of ours replaces ours */
     unsigned fields_number;
@@ -40,20 +40,20 @@ struct http_template_options {
     bool is_http_1_0;
 };
 
-/* An empty set; NULL: no memory. The caller frees it with http_templates_free. */
-struct http_requests *http_templates_new(const struct http_template_options *options);
-void http_templates_free(struct http_requests *requests);
+/* An empty set; NULL: no memory. The caller frees it with load_templates_free. */
+struct load_requests *load_templates_new(const struct load_template_options *options);
+void load_templates_free(struct load_requests *requests);
 
 /* Those that are added from now on are for that host of several, and sent by its workers only. */
-void http_templates_set_host(struct http_requests *requests, unsigned host);
+void load_templates_set_host(struct load_requests *requests, unsigned host);
 
 /* A request to a target ("/a?b") of an authority; name is its kind's ("GET /a"). NULL, or what is
  * wrong, as a text of this thread. */
-const char *http_templates_add(struct http_requests *requests, const char *authority,
+const char *load_templates_add(struct load_requests *requests, const char *authority,
                                const char *target, const char *name);
 
 /* The requests of a file; authority is for those without Host. The same result. */
-const char *http_templates_add_file(struct http_requests *requests, const char *path,
+const char *load_templates_add_file(struct load_requests *requests, const char *path,
                                     const char *authority);
 
 #endif

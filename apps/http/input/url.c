@@ -13,7 +13,7 @@
 #include "wrong.h"
 
 #define HTTP      "http://"
-#define HTTP_UNIX "http+unix://"
+#define LOAD_UNIX "http+unix://"
 #define UNIX      "unix:"
 
 enum { DEFAULT_PORT = 80, PORT_MAX = 65535, HEAD_ROOM = 8192, PROBE_MS = 250 };
@@ -41,7 +41,7 @@ static bool
 is_writable(const char *authority, const char *target)
 {
     char head[HEAD_ROOM];
-    char plain[sizeof(((struct http_url *)NULL)->target_text)];
+    char plain[sizeof(((struct load_url *)NULL)->target_text)];
     struct sxe_http_request_head request = {.host = sxe_http_span(authority)};
 
     snprintf(plain, sizeof(plain), "%s", target);
@@ -53,7 +53,7 @@ is_writable(const char *authority, const char *target)
 
 /* Path, query and fragment. */
 static const char *
-set_target(struct http_url *url, const char *text)
+set_target(struct load_url *url, const char *text)
 {
     size_t length = strcspn(text, "#");
     char *room = url->target_text;
@@ -63,10 +63,10 @@ set_target(struct http_url *url, const char *text)
     if (*text == '/')
         text++, length--;
     if (!copy(room + 1, sizeof(url->target_text) - 1, text, length))
-        return http_wrong("the path is longer than %zu bytes: write it to a --request-file",
+        return load_wrong("the path is longer than %zu bytes: write it to a --request-file",
                           sizeof(url->target_text) - 2);
     if (!is_writable("", room))
-        return http_wrong("'%.100s' has a byte or an escape that cannot be sent: write %%20 for a "
+        return load_wrong("'%.100s' has a byte or an escape that cannot be sent: write %%20 for a "
                           "blank, %%25 for a percent sign",
                           room);
     return NULL;
@@ -74,7 +74,7 @@ set_target(struct http_url *url, const char *text)
 
 /* "" or ":8000". */
 static const char *
-set_port(struct http_url *url, const char *text, size_t length)
+set_port(struct load_url *url, const char *text, size_t length)
 {
     unsigned port = 0;
 
@@ -87,7 +87,7 @@ set_port(struct http_url *url, const char *text, size_t length)
         port = digit > 9 || port > PORT_MAX ? PORT_MAX + 1 : port * 10 + digit;
     }
     if (port == 0 || port > PORT_MAX)
-        return http_wrong("the port in '%.*s' is not a number from 1 to 65535", (int)length, text);
+        return load_wrong("the port in '%.*s' is not a number from 1 to 65535", (int)length, text);
     url->port = (uint16_t)port;
     return NULL;
 }
@@ -95,7 +95,7 @@ set_port(struct http_url *url, const char *text, size_t length)
 /* "[::1]", with a zone perhaps, whose percent sign may be escaped (RFC 6874). The Host field goes
  * without it. */
 static bool
-set_ipv6(struct http_url *url, const char *text, size_t length)
+set_ipv6(struct load_url *url, const char *text, size_t length)
 {
     const char *zone = memchr(text, '%', length);
     size_t address = zone == NULL ? length : (size_t)(zone - text);
@@ -111,7 +111,7 @@ set_ipv6(struct http_url *url, const char *text, size_t length)
 
 /* What is before the path: host, or host and port. */
 static const char *
-set_host(struct http_url *url, const char *text, size_t length)
+set_host(struct load_url *url, const char *text, size_t length)
 {
     const char *close = *text == '[' ? memchr(text, ']', length) : NULL;
     size_t host = strcspn(text, "/?#:");
@@ -128,17 +128,17 @@ set_host(struct http_url *url, const char *text, size_t length)
         snprintf(url->authority, sizeof(url->authority), "%s", url->host);
     }
     if (!fits || host == 0)
-        return http_wrong("a host of 1 to %zu bytes is needed: http://127.0.0.1:8000/",
+        return load_wrong("a host of 1 to %zu bytes is needed: http://127.0.0.1:8000/",
                           sizeof(url->host) - 1);
     if (close == NULL && length > host && memchr(text + host + 1, ':', length - host - 1) != NULL)
         return "an IPv6 address in a URL has brackets around it: http://[::1]:8000/";
     if (length > host && text[host] != ':')
-        return http_wrong("'%.*s' is not a host with a port", (int)length, text);
+        return load_wrong("'%.*s' is not a host with a port", (int)length, text);
     wrong = set_port(url, text + host, length - host);
     if (wrong != NULL)
         return wrong;
     if (!is_writable(url->authority, "/"))
-        return http_wrong("'%.*s' is not a host", (int)host, text);
+        return load_wrong("'%.*s' is not a host", (int)host, text);
     host = strlen(url->authority);
     if (url->port != DEFAULT_PORT)
         snprintf(url->authority + host, sizeof(url->authority) - host, ":%u", url->port);
@@ -147,7 +147,7 @@ set_host(struct http_url *url, const char *text, size_t length)
 
 /* path[:/target] */
 static const char *
-set_unix(struct http_url *url, const char *text)
+set_unix(struct load_url *url, const char *text)
 {
     const char *colon = strstr(text, ":/");
     size_t length = colon == NULL ? strlen(text) : (size_t)(colon - text);
@@ -155,13 +155,13 @@ set_unix(struct http_url *url, const char *text)
     if ((*text != '/' && *text != '@') || length < 2)
         return "a unix socket is unix:/path/of/socket:/target, or unix:@name:/target";
     if (!copy(url->path, sizeof(url->path), text, length))
-        return http_wrong("the path of a unix socket has at most %zu bytes", sizeof(url->path) - 1);
+        return load_wrong("the path of a unix socket has at most %zu bytes", sizeof(url->path) - 1);
     snprintf(url->authority, sizeof(url->authority), "localhost");
     return set_target(url, colon == NULL ? "/" : colon + 1);
 }
 
 const char *
-http_url_parse(struct http_url *url, const char *text)
+load_url_parse(struct load_url *url, const char *text)
 {
     const char *rest = text;
     size_t length;
@@ -171,15 +171,15 @@ http_url_parse(struct http_url *url, const char *text)
     url->port = 0;
     if (begins(text, "https://"))
         return "https is not there yet: use http, or put a proxy in front that ends TLS";
-    if (begins(text, HTTP_UNIX))
-        return set_unix(url, text + strlen(HTTP_UNIX));
+    if (begins(text, LOAD_UNIX))
+        return set_unix(url, text + strlen(LOAD_UNIX));
     if (begins(text, UNIX))
         return set_unix(url, text + strlen(UNIX));
     if (begins(text, HTTP))
         rest = text + strlen(HTTP);
     length = strcspn(rest, "/?#");
     if (rest == text && length > 0 && strncmp(rest + length - 1, "://", 3) == 0)
-        return http_wrong("'%.*s' is not a scheme of ours: http://host:port/path, host:port/path "
+        return load_wrong("'%.*s' is not a scheme of ours: http://host:port/path, host:port/path "
                           "or unix:/path/of/socket:/path",
                           (int)(length - 1), text);
     wrong = set_host(url, rest, length);
@@ -187,7 +187,7 @@ http_url_parse(struct http_url *url, const char *text)
 }
 
 bool
-http_url_accepts(const struct sockaddr *address, socklen_t length)
+load_url_accepts(const struct sockaddr *address, socklen_t length)
 {
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct pollfd writable = {.fd = fd, .events = POLLOUT};
@@ -212,13 +212,13 @@ choose(const struct addrinfo *found)
 
     if (found->ai_next == NULL)
         return found;
-    while (address != NULL && !http_url_accepts(address->ai_addr, address->ai_addrlen))
+    while (address != NULL && !load_url_accepts(address->ai_addr, address->ai_addrlen))
         address = address->ai_next;
     return address == NULL ? found : address;
 }
 
 const char *
-http_url_resolve(const char *host, uint16_t port, char *ip, size_t size)
+load_url_resolve(const char *host, uint16_t port, char *ip, size_t size)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     const struct addrinfo *address;

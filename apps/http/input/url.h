@@ -10,15 +10,15 @@
  *
  * A path or query may have the placeholders of template.h. Nothing is decoded or escaped.
  */
-#ifndef HTTP_URL_H
-#define HTTP_URL_H
+#ifndef LOAD_URL_H
+#define LOAD_URL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
-struct http_url {
+struct load_url {
     char host[256];      /* without brackets, perhaps with %zone; "" for a unix socket */
     uint16_t port;       /* 0 for a unix socket */
     char authority[272]; /* the Host field: port only if it is not 80, IPv6 in brackets */
@@ -28,14 +28,14 @@ struct http_url {
 };
 
 /* NULL, or what is wrong and what to do ("https is not there yet: ..."), a text of this thread. */
-const char *http_url_parse(struct http_url *url, const char *text);
+const char *load_url_parse(struct load_url *url, const char *text);
 
 /* An address of host as text, with its zone if it has one, into ip; NULL, or getaddrinfo's reason.
  * Of several, such as ::1 and 127.0.0.1 of localhost, it is the first that accepts a connection to
  * port, or else the first. */
-const char *http_url_resolve(const char *host, uint16_t port, char *ip, size_t size);
+const char *load_url_resolve(const char *host, uint16_t port, char *ip, size_t size);
 
 /* Whether somebody accepts a connection there, as far as a quarter of a second tells. */
-bool http_url_accepts(const struct sockaddr *address, socklen_t length);
+bool load_url_accepts(const struct sockaddr *address, socklen_t length);
 
 #endif

@@ -7,23 +7,23 @@
 #include "sxe-log.h"
 
 int
-http_heap_init(struct http_heap *heap, size_t room)
+load_heap_init(struct load_heap *heap, size_t room)
 {
-    *heap = (struct http_heap){.entries = calloc(room, sizeof(struct http_due)), .room = room};
+    *heap = (struct load_heap){.entries = calloc(room, sizeof(struct load_due)), .room = room};
     return heap->entries == NULL ? -ENOMEM : 0;
 }
 
 void
-http_heap_free(struct http_heap *heap)
+load_heap_free(struct load_heap *heap)
 {
     free(heap->entries);
-    *heap = (struct http_heap){0};
+    *heap = (struct load_heap){0};
 }
 
 void
-http_heap_push(struct http_heap *heap, struct http_due due)
+load_heap_push(struct load_heap *heap, struct load_due due)
 {
-    struct http_due *entries = heap->entries;
+    struct load_due *entries = heap->entries;
     size_t at = heap->used;
 
     SXE_ASSERT(heap->used < heap->room, "all %zu entries of the heap are in use", heap->room);
@@ -33,18 +33,18 @@ http_heap_push(struct http_heap *heap, struct http_due due)
     entries[at] = due;
 }
 
-const struct http_due *
-http_heap_top(const struct http_heap *heap)
+const struct load_due *
+load_heap_top(const struct load_heap *heap)
 {
     return heap->used == 0 ? NULL : heap->entries;
 }
 
-struct http_due
-http_heap_pop(struct http_heap *heap)
+struct load_due
+load_heap_pop(struct load_heap *heap)
 {
-    struct http_due *entries = heap->entries;
-    struct http_due top = entries[0];
-    struct http_due last;
+    struct load_due *entries = heap->entries;
+    struct load_due top = entries[0];
+    struct load_due last;
     size_t at = 0;
 
     SXE_ASSERT(heap->used > 0, "the heap of %zu is empty", heap->room);

@@ -11,36 +11,36 @@
  *             5      4         a parent is due no later than its two children
  *            9 7    8 6
  *
- * Limits: as many as http_heap_init was told; more is a programming error.
+ * Limits: as many as load_heap_init was told; more is a programming error.
  */
-#ifndef HTTP_HEAP_H
-#define HTTP_HEAP_H
+#ifndef LOAD_HEAP_H
+#define LOAD_HEAP_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct http_due {
+struct load_due {
     uint64_t ns;
     uint32_t id;
     uint32_t what;
 };
 
-struct http_heap {
-    struct http_due *entries; /* private */
+struct load_heap {
+    struct load_due *entries; /* private */
     size_t used;              /* ro */
     size_t room;              /* ro */
 };
 
 /* 0 or -ENOMEM. */
-int http_heap_init(struct http_heap *heap, size_t room);
-void http_heap_free(struct http_heap *heap);
+int load_heap_init(struct load_heap *heap, size_t room);
+void load_heap_free(struct load_heap *heap);
 
-void http_heap_push(struct http_heap *heap, struct http_due due);
+void load_heap_push(struct load_heap *heap, struct load_due due);
 
 /* The earliest, still in the heap; NULL: there is none. */
-const struct http_due *http_heap_top(const struct http_heap *heap);
+const struct load_due *load_heap_top(const struct load_heap *heap);
 
 /* Take it out. There must be one. */
-struct http_due http_heap_pop(struct http_heap *heap);
+struct load_due load_heap_pop(struct load_heap *heap);
 
 #endif

@@ -19,7 +19,7 @@ mixed(uint64_t *seed)
 }
 
 void
-http_random_init(uint64_t state[2], uint64_t seed)
+load_random_init(uint64_t state[2], uint64_t seed)
 {
     state[0] = mixed(&seed);
     state[1] = mixed(&seed);
@@ -46,36 +46,36 @@ random_number(uint64_t state[2])
 }
 
 double
-http_random_fraction(uint64_t state[2])
+load_random_fraction(uint64_t state[2])
 {
     return (double)(random_number(state) >> 11) * 0x1p-53;
 }
 
 uint64_t
-http_random_below(uint64_t state[2], uint64_t n)
+load_random_below(uint64_t state[2], uint64_t n)
 {
     return (uint64_t)(((uint128)random_number(state) * n) >> 64);
 }
 
 /* From an arrival to the next, as area under the rate. */
 static double
-step_of(struct http_pace *pace)
+step_of(struct load_pace *pace)
 {
-    return pace->arrivals == HTTP_FIXED ? pace->stride
-                                        : -log1p(-http_random_fraction(pace->random));
+    return pace->arrivals == LOAD_FIXED ? pace->stride
+                                        : -log1p(-load_random_fraction(pace->random));
 }
 
 /* Fixed arrivals of a shard are counted on the area of all shards together: so they are the very
  * same numbers as those of a single run. */
 static double
-own_rate(const struct http_pace *pace, double rate, unsigned shards)
+own_rate(const struct load_pace *pace, double rate, unsigned shards)
 {
-    return pace->arrivals == HTTP_FIXED ? rate : rate / shards;
+    return pace->arrivals == LOAD_FIXED ? rate : rate / shards;
 }
 
 /* Level, without an end. */
 static void
-begin_piece(struct http_pace *pace, uint64_t at_ns, double rate)
+begin_piece(struct load_pace *pace, uint64_t at_ns, double rate)
 {
     pace->start_ns = at_ns;
     pace->start_area = 0;
@@ -85,7 +85,7 @@ begin_piece(struct http_pace *pace, uint64_t at_ns, double rate)
 }
 
 static void
-begin_plan(struct http_pace *pace, const struct http_plan *plan)
+begin_plan(struct load_pace *pace, const struct load_plan *plan)
 {
     begin_piece(pace, 0, plan->rate);
     if (plan->stages_number > 0) {
@@ -94,26 +94,26 @@ begin_plan(struct http_pace *pace, const struct http_plan *plan)
         pace->rate = pace->rate_end = 0;
         pace->stages = plan->stages;
         pace->stages_left = plan->stages_number;
-    } else if (!http_plan_is_level(plan)) {
+    } else if (!load_plan_is_level(plan)) {
         pace->length_ns = plan->duration_ns;
         pace->rate_end = own_rate(pace, plan->rate_end, pace->shards);
     }
 }
 
 void
-http_pace_init(struct http_pace *pace, const struct http_plan *plan, unsigned shard,
+load_pace_init(struct load_pace *pace, const struct load_plan *plan, unsigned shard,
                unsigned shards)
 {
-    *pace = (struct http_pace){.arrivals = plan->arrivals, .shards = shards, .stride = shards};
+    *pace = (struct load_pace){.arrivals = plan->arrivals, .shards = shards, .stride = shards};
     begin_plan(pace, plan);
-    http_random_init(pace->random, plan->seed + ((uint64_t)shard << 40));
-    pace->area = pace->arrivals == HTTP_FIXED ? shard : step_of(pace);
+    load_random_init(pace->random, plan->seed + ((uint64_t)shard << 40));
+    pace->area = pace->arrivals == LOAD_FIXED ? shard : step_of(pace);
 }
 
 /* Of a piece with an end. What is whole comes out whole: 100/s for 0.29 s are 29, which they are
  * not if 0.29 is rounded first. */
 static double
-area_of(const struct http_pace *pace)
+area_of(const struct load_pace *pace)
 {
     return (double)(((long double)pace->rate + (long double)pace->rate_end) *
                     (long double)pace->length_ns / 2e9L);
@@ -121,7 +121,7 @@ area_of(const struct http_pace *pace)
 
 /* After the last one its rate is held. */
 static void
-next_piece(struct http_pace *pace)
+next_piece(struct load_pace *pace)
 {
     uint64_t end_ns = pace->start_ns + pace->length_ns;
 
@@ -141,7 +141,7 @@ next_piece(struct http_pace *pace)
 }
 
 static double
-slope_of(const struct http_pace *pace)
+slope_of(const struct load_pace *pace)
 {
     return (pace->rate_end - pace->rate) / ((double)pace->length_ns / NS_A_SECOND);
 }
@@ -150,7 +150,7 @@ slope_of(const struct http_pace *pace)
  * quadratic's solution that subtracts nothing of nearly the same size, so a slope of nearly 0 does
  * no harm. */
 static double
-seconds_of(const struct http_pace *pace, double area)
+seconds_of(const struct load_pace *pace, double area)
 {
     double squared;
 
@@ -164,7 +164,7 @@ seconds_of(const struct http_pace *pace, double area)
 
 /* Of a time in the present piece, or after the last. */
 static double
-area_in(const struct http_pace *pace, double seconds)
+area_in(const struct load_pace *pace, double seconds)
 {
     double slope = pace->length_ns == UINT64_MAX ? 0 : slope_of(pace);
 
@@ -172,9 +172,9 @@ area_in(const struct http_pace *pace, double seconds)
 }
 
 static double
-area_at(const struct http_pace *now, uint64_t ns)
+area_at(const struct load_pace *now, uint64_t ns)
 {
-    struct http_pace pace = *now;
+    struct load_pace pace = *now;
     double seconds;
 
     while (pace.length_ns != UINT64_MAX && ns >= pace.start_ns + pace.length_ns)
@@ -184,16 +184,16 @@ area_at(const struct http_pace *now, uint64_t ns)
 }
 
 double
-http_pace_expected(const struct http_plan *plan, uint64_t before_ns)
+load_pace_expected(const struct load_plan *plan, uint64_t before_ns)
 {
-    struct http_pace pace = {.arrivals = HTTP_FIXED, .shards = 1};
+    struct load_pace pace = {.arrivals = LOAD_FIXED, .shards = 1};
 
     begin_plan(&pace, plan);
     return area_at(&pace, before_ns);
 }
 
 uint64_t
-http_pace_next(struct http_pace *pace)
+load_pace_next(struct load_pace *pace)
 {
     double ns;
 
@@ -209,9 +209,9 @@ http_pace_next(struct http_pace *pace)
 }
 
 uint64_t
-http_pace_skip(struct http_pace *pace, uint64_t before_ns)
+load_pace_skip(struct load_pace *pace, uint64_t before_ns)
 {
-    double step = pace->arrivals == HTTP_FIXED ? pace->stride : 1;
+    double step = pace->arrivals == LOAD_FIXED ? pace->stride : 1;
     double number = ceil((area_at(pace, before_ns) - pace->area) / step);
 
     if (!(number > 0))
@@ -222,7 +222,7 @@ http_pace_skip(struct http_pace *pace, uint64_t before_ns)
 }
 
 void
-http_pace_set_rate(struct http_pace *pace, uint64_t at_ns, double rate, unsigned shards)
+load_pace_set_rate(struct load_pace *pace, uint64_t at_ns, double rate, unsigned shards)
 {
     uint64_t from_ns = at_ns > pace->last_ns ? at_ns : pace->last_ns;
 
@@ -232,13 +232,13 @@ http_pace_set_rate(struct http_pace *pace, uint64_t at_ns, double rate, unsigned
 }
 
 void
-http_pace_pause(struct http_pace *pace, uint64_t at_ns)
+load_pace_pause(struct load_pace *pace, uint64_t at_ns)
 {
     bool is_withdrawn = pace->last_ns > at_ns;
 
     pace->area -= area_at(pace, at_ns);
     if (is_withdrawn)
-        pace->area = pace->arrivals == HTTP_FIXED ? pace->area - pace->stride : step_of(pace);
+        pace->area = pace->arrivals == LOAD_FIXED ? pace->area - pace->stride : step_of(pace);
     pace->last_ns = at_ns;
     begin_piece(pace, at_ns, 0);
 }

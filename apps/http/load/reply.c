@@ -6,7 +6,7 @@
 enum { BAD = -1, FIELDS_MAX = 100 };
 
 static ssize_t
-refuse(struct http_reply *reply, unsigned refusal, uint64_t at)
+refuse(struct load_reply *reply, unsigned refusal, uint64_t at)
 {
     reply->refusal = (uint8_t)refusal;
     reply->left = at;
@@ -14,22 +14,22 @@ refuse(struct http_reply *reply, unsigned refusal, uint64_t at)
 }
 
 static void
-begin_body(struct http_reply *reply, const struct sxe_http_parser *head)
+begin_body(struct load_reply *reply, const struct sxe_http_parser *head)
 {
     switch ((enum sxe_http_body)head->body) {
     case SXE_HTTP_BODY_NONE:
-        reply->part = HTTP_REPLY_WHOLE;
+        reply->part = LOAD_REPLY_WHOLE;
         break;
     case SXE_HTTP_BODY_LENGTH:
         reply->left = head->length;
-        reply->part = reply->left > 0 ? HTTP_REPLY_COUNTED : HTTP_REPLY_WHOLE;
+        reply->part = reply->left > 0 ? LOAD_REPLY_COUNTED : LOAD_REPLY_WHOLE;
         break;
     case SXE_HTTP_BODY_CHUNKED:
         sxe_http_chunks_init(&reply->chunks, NULL, 0, NULL);
-        reply->part = HTTP_REPLY_CHUNKED;
+        reply->part = LOAD_REPLY_CHUNKED;
         break;
     case SXE_HTTP_BODY_UNTIL_CLOSE:
-        reply->part = HTTP_REPLY_UNTIL_CLOSE;
+        reply->part = LOAD_REPLY_UNTIL_CLOSE;
         break;
     }
     reply->keep_alive = head->keep_alive;
@@ -38,16 +38,16 @@ begin_body(struct http_reply *reply, const struct sxe_http_parser *head)
 
 /* What a reply to HEAD means is its own. */
 static bool
-is_known(const struct http_reply *reply, const char *data, size_t length,
-         const struct http_reply_memo *memo)
+is_known(const struct load_reply *reply, const char *data, size_t length,
+         const struct load_reply_memo *memo)
 {
-    return reply->part == HTTP_REPLY_HEAD && !reply->is_to_head && memo->length > 0 &&
+    return reply->part == LOAD_REPLY_HEAD && !reply->is_to_head && memo->length > 0 &&
            length >= memo->length && memcmp(data, memo->bytes, memo->length) == 0;
 }
 
 static void
-remember(const struct http_reply *reply, const struct sxe_http_parser *head, const char *data,
-         size_t length, struct http_reply_memo *memo)
+remember(const struct load_reply *reply, const struct sxe_http_parser *head, const char *data,
+         size_t length, struct load_reply_memo *memo)
 {
     if (reply->is_to_head || length > sizeof(memo->bytes))
         return;
@@ -60,8 +60,8 @@ remember(const struct http_reply *reply, const struct sxe_http_parser *head, con
 /* Few heads come in pieces; those are read from their beginning again, so that no connection needs
  * memory for fields. */
 static ssize_t
-take_head(struct http_reply *reply, const char *data, size_t length,
-          struct http_reply_viewer *viewer, struct http_reply_memo *memo)
+take_head(struct load_reply *reply, const char *data, size_t length,
+          struct load_reply_viewer *viewer, struct load_reply_memo *memo)
 {
     struct sxe_http_field fields[FIELDS_MAX];
     struct sxe_http_parser head;
@@ -88,19 +88,19 @@ take_head(struct http_reply *reply, const char *data, size_t length,
 }
 
 static ssize_t
-take_counted(struct http_reply *reply, const char *data, size_t length, struct sxe_span *body)
+take_counted(struct load_reply *reply, const char *data, size_t length, struct sxe_span *body)
 {
     size_t part = length < reply->left ? length : (size_t)reply->left;
 
     reply->left -= part;
     if (reply->left == 0)
-        reply->part = HTTP_REPLY_WHOLE;
+        reply->part = LOAD_REPLY_WHOLE;
     *body = (struct sxe_span){data, part};
     return (ssize_t)part;
 }
 
 static ssize_t
-take_chunked(struct http_reply *reply, const char *data, size_t length, struct sxe_span *body)
+take_chunked(struct load_reply *reply, const char *data, size_t length, struct sxe_span *body)
 {
     uint64_t before = reply->chunks.taken;
     ssize_t n = sxe_http_chunks_read(&reply->chunks, data, length, body);
@@ -108,31 +108,31 @@ take_chunked(struct http_reply *reply, const char *data, size_t length, struct s
     if (n < 0)
         return refuse(reply, reply->chunks.refusal, reply->chunks.taken - before);
     if (reply->chunks.done)
-        reply->part = HTTP_REPLY_WHOLE;
+        reply->part = LOAD_REPLY_WHOLE;
     return n;
 }
 
 static ssize_t
-take_part(struct http_reply *reply, const char *data, size_t length,
-          struct http_reply_viewer *viewer, struct http_reply_memo *memo)
+take_part(struct load_reply *reply, const char *data, size_t length,
+          struct load_reply_viewer *viewer, struct load_reply_memo *memo)
 {
     struct sxe_span body = {0};
     ssize_t n = 0;
 
-    switch ((enum http_reply_part)reply->part) {
-    case HTTP_REPLY_HEAD:
+    switch ((enum load_reply_part)reply->part) {
+    case LOAD_REPLY_HEAD:
         return take_head(reply, data, length, viewer, memo);
-    case HTTP_REPLY_COUNTED:
+    case LOAD_REPLY_COUNTED:
         n = take_counted(reply, data, length, &body);
         break;
-    case HTTP_REPLY_CHUNKED:
+    case LOAD_REPLY_CHUNKED:
         n = take_chunked(reply, data, length, &body);
         break;
-    case HTTP_REPLY_UNTIL_CLOSE:
+    case LOAD_REPLY_UNTIL_CLOSE:
         body = (struct sxe_span){data, length};
         n = (ssize_t)length;
         break;
-    case HTTP_REPLY_WHOLE:
+    case LOAD_REPLY_WHOLE:
         return 0;
     }
     if (viewer != NULL && n > 0 && body.length > 0)
@@ -141,8 +141,8 @@ take_part(struct http_reply *reply, const char *data, size_t length,
 }
 
 static ssize_t
-take_parts(struct http_reply *reply, const char *data, size_t length,
-           struct http_reply_viewer *viewer, struct http_reply_memo *memo)
+take_parts(struct load_reply *reply, const char *data, size_t length,
+           struct load_reply_viewer *viewer, struct load_reply_memo *memo)
 {
     size_t taken = 0;
 
@@ -161,15 +161,15 @@ take_parts(struct http_reply *reply, const char *data, size_t length,
 }
 
 ssize_t
-http_reply_view(struct http_reply *reply, const char *data, size_t length,
-                struct http_reply_viewer *viewer)
+load_reply_view(struct load_reply *reply, const char *data, size_t length,
+                struct load_reply_viewer *viewer)
 {
     return take_parts(reply, data, length, viewer, NULL);
 }
 
 ssize_t
-http_reply_scan(struct http_reply *reply, const char *data, size_t length,
-                struct http_reply_memo *memo, struct http_reply_viewer *viewer)
+load_reply_scan(struct load_reply *reply, const char *data, size_t length,
+                struct load_reply_memo *memo, struct load_reply_viewer *viewer)
 {
     size_t head_length = 0;
     ssize_t rest;

@@ -18,22 +18,22 @@
  *
  * Limits: SXE_HTTP_LIMITS; the caller keeps as many bytes together as a head may have.
  */
-#ifndef HTTP_REPLY_H
-#define HTTP_REPLY_H
+#ifndef LOAD_REPLY_H
+#define LOAD_REPLY_H
 
 #include "sxe-http-chunk.h"
 
-enum http_reply_part {
-    HTTP_REPLY_HEAD = 0,
-    HTTP_REPLY_COUNTED,
-    HTTP_REPLY_CHUNKED,
-    HTTP_REPLY_UNTIL_CLOSE,
-    HTTP_REPLY_WHOLE
+enum load_reply_part {
+    LOAD_REPLY_HEAD = 0,
+    LOAD_REPLY_COUNTED,
+    LOAD_REPLY_CHUNKED,
+    LOAD_REPLY_UNTIL_CLOSE,
+    LOAD_REPLY_WHOLE
 };
 
 /* Of which nothing came yet, if the part is HEAD. */
-struct http_reply {
-    uint8_t part;                  /* rw: enum http_reply_part: what comes next */
+struct load_reply {
+    uint8_t part;                  /* rw: enum load_reply_part: what comes next */
     bool is_to_head;               /* rw, before the head: a reply to HEAD has no body */
     bool keep_alive;               /* ro, after the head: the connection may be used again */
     uint8_t refusal;               /* ro, after -1: enum sxe_http_refusal; 0: another protocol */
@@ -42,33 +42,33 @@ struct http_reply {
     struct sxe_http_chunks chunks; /* private: of a CHUNKED one */
 };
 
-#define HTTP_REPLY_MEMO_MAX 1024
+#define LOAD_REPLY_MEMO_MAX 1024
 
 /* The last head that was read, of any connection. All zero: none yet. */
-struct http_reply_memo {
+struct load_reply_memo {
     struct sxe_http_parser head; /* private: what it meant */
     size_t length;               /* private: 0: there is none */
-    char bytes[HTTP_REPLY_MEMO_MAX];
+    char bytes[LOAD_REPLY_MEMO_MAX];
 };
 
 /* A caller that wants to see the reply: each head that is not of an interim response, whole, then
  * each piece of the body. data is where the head's offsets are from. */
-struct http_reply_viewer {
-    void (*on_head)(struct http_reply_viewer *, const struct sxe_http_parser *head,
+struct load_reply_viewer {
+    void (*on_head)(struct load_reply_viewer *, const struct sxe_http_parser *head,
                     const char *data, size_t length);
-    void (*on_body)(struct http_reply_viewer *, const char *data, size_t length);
+    void (*on_body)(struct load_reply_viewer *, const char *data, size_t length);
 };
 
 /* Take what belongs to the reply from the front of data: bytes taken; 0 when more is needed to go
  * on; -1: this is no reply, and left is the offset of what is wrong. What is not taken is offered
  * again, with more after it. Nothing is taken of what follows a reply that is WHOLE. The viewer may
  * be NULL. */
-ssize_t http_reply_view(struct http_reply *reply, const char *data, size_t length,
-                        struct http_reply_viewer *viewer);
+ssize_t load_reply_view(struct load_reply *reply, const char *data, size_t length,
+                        struct load_reply_viewer *viewer);
 
-/* Like http_reply_view, but quick about a head that equals the last one: the viewer, which may be
+/* Like load_reply_view, but quick about a head that equals the last one: the viewer, which may be
  * NULL, gets that with head->fields NULL. */
-ssize_t http_reply_scan(struct http_reply *reply, const char *data, size_t length,
-                        struct http_reply_memo *memo, struct http_reply_viewer *viewer);
+ssize_t load_reply_scan(struct load_reply *reply, const char *data, size_t length,
+                        struct load_reply_memo *memo, struct load_reply_viewer *viewer);
 
 #endif

@@ -13,30 +13,30 @@
 static void
 on_timer(struct sxe_timer *timer)
 {
-    struct http_ticker *ticker = timer->user;
+    struct load_ticker *ticker = timer->user;
     uint64_t asked_ns = ticker->asked_ns;
 
     ticker->set_ns = UNSET;
-    ticker->asked_ns = HTTP_NEVER;
+    ticker->asked_ns = LOAD_NEVER;
     ticker->on_tick(ticker, asked_ns);
 }
 
 static void
-start_timer(struct http_ticker *ticker)
+start_timer(struct load_ticker *ticker)
 {
     uint64_t now_ns = sxe_time_ns();
     uint64_t wait_ns = ticker->asked_ns > now_ns ? ticker->asked_ns - now_ns : 0;
 
     ticker->set_ns = ticker->asked_ns;
     sxe_timer_stop(&ticker->timer);
-    if (ticker->asked_ns == HTTP_NEVER)
+    if (ticker->asked_ns == LOAD_NEVER)
         return;
     sxe_timer_init(&ticker->timer, on_timer, (double)wait_ns / (double)SXE_NS_PER_SECOND, 0);
     sxe_timer_start(&ticker->timer);
 }
 
 static void
-start_spinning(struct http_ticker *ticker)
+start_spinning(struct load_ticker *ticker)
 {
     if (ticker->is_spinning)
         return;
@@ -46,7 +46,7 @@ start_spinning(struct http_ticker *ticker)
 }
 
 static void
-stop_spinning(struct http_ticker *ticker)
+stop_spinning(struct load_ticker *ticker)
 {
     if (!ticker->is_spinning)
         return;
@@ -57,7 +57,7 @@ stop_spinning(struct http_ticker *ticker)
 
 /* libev may have stopped the watcher itself, after an error. */
 static void
-give_up_timerfd(struct http_ticker *ticker)
+give_up_timerfd(struct load_ticker *ticker)
 {
     stop_spinning(ticker);
     ev_ref(sxe_loop());
@@ -69,7 +69,7 @@ give_up_timerfd(struct http_ticker *ticker)
 
 /* Setting it also takes back that it is readable. */
 static void
-set_timerfd(struct http_ticker *ticker)
+set_timerfd(struct load_ticker *ticker)
 {
     const struct itimerspec at = {
         .it_value = {.tv_sec = (time_t)(ticker->asked_ns / SXE_NS_PER_SECOND),
@@ -78,14 +78,14 @@ set_timerfd(struct http_ticker *ticker)
 
     ticker->set_ns = ticker->asked_ns;
     if (timerfd_settime(ticker->fd, TFD_TIMER_ABSTIME,
-                        ticker->asked_ns == HTTP_NEVER ? &never : &at, NULL) < 0)
+                        ticker->asked_ns == LOAD_NEVER ? &never : &at, NULL) < 0)
         give_up_timerfd(ticker);
 }
 
 static void
 on_spin(struct ev_loop *loop, ev_idle *spin, int events)
 {
-    struct http_ticker *ticker = spin->data;
+    struct load_ticker *ticker = spin->data;
 
     SXE_UNUSED_PARAMETER(events);
     if (ticker->asked_ns <= sxe_time_ns())
@@ -95,7 +95,7 @@ on_spin(struct ev_loop *loop, ev_idle *spin, int events)
 static void
 on_readable(struct ev_loop *loop, ev_io *readable, int events)
 {
-    struct http_ticker *ticker = readable->data;
+    struct load_ticker *ticker = readable->data;
     uint64_t expirations;
 
     if (events & EV_ERROR) {
@@ -110,11 +110,11 @@ on_readable(struct ev_loop *loop, ev_io *readable, int events)
 }
 
 void
-http_ticker_open(struct http_ticker *ticker,
-                 void (*on_tick)(struct http_ticker *, uint64_t asked_ns), void *user)
+load_ticker_open(struct load_ticker *ticker,
+                 void (*on_tick)(struct load_ticker *, uint64_t asked_ns), void *user)
 {
-    *ticker = (struct http_ticker){
-        .asked_ns = HTTP_NEVER, .set_ns = HTTP_NEVER, .on_tick = on_tick, .user = user};
+    *ticker = (struct load_ticker){
+        .asked_ns = LOAD_NEVER, .set_ns = LOAD_NEVER, .on_tick = on_tick, .user = user};
     ticker->timer.user = ticker;
     sxe_timer_init(&ticker->timer, on_timer, 0, 0);
     ev_idle_init(&ticker->spin, on_spin);
@@ -131,7 +131,7 @@ http_ticker_open(struct http_ticker *ticker,
 }
 
 void
-http_ticker_close(struct http_ticker *ticker)
+load_ticker_close(struct load_ticker *ticker)
 {
     sxe_timer_stop(&ticker->timer);
     if (ticker->fd >= 0)
@@ -139,24 +139,24 @@ http_ticker_close(struct http_ticker *ticker)
 }
 
 void
-http_ticker_at(struct http_ticker *ticker, uint64_t ns)
+load_ticker_at(struct load_ticker *ticker, uint64_t ns)
 {
     if (ns < ticker->asked_ns)
-        http_ticker_move(ticker, ns);
+        load_ticker_move(ticker, ns);
 }
 
 void
-http_ticker_move(struct http_ticker *ticker, uint64_t ns)
+load_ticker_move(struct load_ticker *ticker, uint64_t ns)
 {
     /* A timerfd set to 0 would never tick, and UNSET is none of the times. */
     ticker->asked_ns = ns > 0 ? ns : 1;
 }
 
 void
-http_ticker_arm(struct http_ticker *ticker, uint64_t now_ns)
+load_ticker_arm(struct load_ticker *ticker, uint64_t now_ns)
 {
     bool is_near =
-        ticker->asked_ns != HTTP_NEVER && ticker->asked_ns < now_ns + HTTP_TICKER_SPIN_NS;
+        ticker->asked_ns != LOAD_NEVER && ticker->asked_ns < now_ns + LOAD_TICKER_SPIN_NS;
 
     if (ticker->fd >= 0 && is_near) {
         /* The timerfd may keep another time: a turn too many does no harm. */

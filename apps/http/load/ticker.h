@@ -18,39 +18,39 @@
  *
  * Limits: where the system refuses the timerfd, libev's milliseconds have to do.
  */
-#ifndef HTTP_TICKER_H
-#define HTTP_TICKER_H
+#ifndef LOAD_TICKER_H
+#define LOAD_TICKER_H
 
 #include "sxe.h"
 
-#define HTTP_NEVER          UINT64_MAX
-#define HTTP_TICKER_SPIN_NS UINT64_C(50000) /* a wait shorter than this is spun */
+#define LOAD_NEVER          UINT64_MAX
+#define LOAD_TICKER_SPIN_NS UINT64_C(50000) /* a wait shorter than this is spun */
 
-struct http_ticker {
+struct load_ticker {
     struct sxe_timer timer; /* private; also what libev does instead */
     ev_io readable;         /* private */
     ev_idle spin;           /* private; active: the loop's turns do not wait */
     int fd;                 /* private; -1: libev does it */
-    uint64_t asked_ns;      /* ro: CLOCK_MONOTONIC; HTTP_NEVER */
+    uint64_t asked_ns;      /* ro: CLOCK_MONOTONIC; LOAD_NEVER */
     uint64_t set_ns;        /* private: what the timerfd is set to */
     bool is_spinning;       /* ro: turns do not wait */
-    void (*on_tick)(struct http_ticker *, uint64_t asked_ns); /* ro */
+    void (*on_tick)(struct load_ticker *, uint64_t asked_ns); /* ro */
     void *user;                                               /* rw */
 };
 
 /* On this thread's loop, after sxe_init and before sxe_fini. It does not keep the loop running. */
-void http_ticker_open(struct http_ticker *ticker,
-                      void (*on_tick)(struct http_ticker *, uint64_t asked_ns), void *user);
-void http_ticker_close(struct http_ticker *ticker);
+void load_ticker_open(struct load_ticker *ticker,
+                      void (*on_tick)(struct load_ticker *, uint64_t asked_ns), void *user);
+void load_ticker_close(struct load_ticker *ticker);
 
 /* Tick at that time, or earlier if that was asked for; at once if it is over. */
-void http_ticker_at(struct http_ticker *ticker, uint64_t ns);
+void load_ticker_at(struct load_ticker *ticker, uint64_t ns);
 
-/* Tick at that time, whatever was asked for; HTTP_NEVER: not at all. */
-void http_ticker_move(struct http_ticker *ticker, uint64_t ns);
+/* Tick at that time, whatever was asked for; LOAD_NEVER: not at all. */
+void load_ticker_move(struct load_ticker *ticker, uint64_t ns);
 
 /* Call it before the loop waits, after all else that the turn did: what was asked for takes effect
  * here, in one system call a turn at most. */
-void http_ticker_arm(struct http_ticker *ticker, uint64_t now_ns);
+void load_ticker_arm(struct load_ticker *ticker, uint64_t now_ns);
 
 #endif

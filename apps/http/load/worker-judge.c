@@ -4,19 +4,19 @@
  */
 #include "worker-private.h"
 
-static enum http_reading
-show_reply(struct http__socket *socket, const struct http__flight *flight, uint64_t now_ns)
+static enum load_reading
+show_reply(struct load__socket *socket, const struct load__flight *flight, uint64_t now_ns)
 {
-    const struct http__worker *worker = socket->worker;
-    struct http_requests *requests = worker->requests;
-    const struct http__exchange *kept;
-    struct http_exchange exchange;
+    const struct load__worker *worker = socket->worker;
+    struct load_requests *requests = worker->requests;
+    const struct load__exchange *kept;
+    struct load_exchange exchange;
 
     if (!flight->is_kept || (requests->replied == NULL && requests->read == NULL))
-        return HTTP_READ_JUDGE;
-    kept = &worker->exchanges[http__id(socket)];
-    exchange = (struct http_exchange){
-        .client = http__id(socket),
+        return LOAD_READ_JUDGE;
+    kept = &worker->exchanges[load__id(socket)];
+    exchange = (struct load_exchange){
+        .client = load__id(socket),
         .kind = flight->kind,
         .status = socket->reply.status,
         .head = kept->bytes.data,
@@ -27,44 +27,44 @@ show_reply(struct http__socket *socket, const struct http__flight *flight, uint6
     };
     if (requests->read != NULL)
         return requests->read(requests, &exchange);
-    return requests->replied(requests, &exchange) ? HTTP_READ_JUDGE : HTTP_READ_FAILED;
+    return requests->replied(requests, &exchange) ? LOAD_READ_JUDGE : LOAD_READ_FAILED;
 }
 
-enum http_end
-http__judge(struct http__socket *socket, const struct http__flight *flight, uint64_t now_ns)
+enum load_end
+load__judge(struct load__socket *socket, const struct load__flight *flight, uint64_t now_ns)
 {
-    const struct http_expect *expect = flight->expect;
-    enum http_reading reading = show_reply(socket, flight, now_ns);
+    const struct load_expect *expect = flight->expect;
+    enum load_reading reading = show_reply(socket, flight, now_ns);
 
-    if (reading == HTTP_READ_FOLLOW)
-        return HTTP_END_OK;
-    if (reading == HTTP_READ_ASTRAY)
-        return HTTP_END_FAILED_CHECK;
-    if (!http_expect_status(expect, socket->reply.status)) {
-        struct http_result *result = socket->worker->result;
+    if (reading == LOAD_READ_FOLLOW)
+        return LOAD_END_OK;
+    if (reading == LOAD_READ_ASTRAY)
+        return LOAD_END_FAILED_CHECK;
+    if (!load_expect_status(expect, socket->reply.status)) {
+        struct load_result *result = socket->worker->result;
 
         if (result->first_bad_status == 0)
             result->first_bad_status = socket->reply.status;
-        return HTTP_END_BAD_STATUS;
+        return LOAD_END_BAD_STATUS;
     }
-    if (socket->end != HTTP_END_OK)
-        return (enum http_end)socket->end;
-    if (!http_expect_body_end(expect, &socket->body))
-        return HTTP_END_BAD_BODY;
-    return reading == HTTP_READ_JUDGE ? HTTP_END_OK : HTTP_END_FAILED_CHECK;
+    if (socket->end != LOAD_END_OK)
+        return (enum load_end)socket->end;
+    if (!load_expect_body_end(expect, &socket->body))
+        return LOAD_END_BAD_BODY;
+    return reading == LOAD_READ_JUDGE ? LOAD_END_OK : LOAD_END_FAILED_CHECK;
 }
 
 void
-http__end_step(struct http__socket *socket, enum http_end end)
+load__end_step(struct load__socket *socket, enum load_end end)
 {
-    struct http__worker *worker = socket->worker;
-    unsigned went = worker->requests->ended(worker->requests, http__id(socket), end);
+    struct load__worker *worker = socket->worker;
+    unsigned went = worker->requests->ended(worker->requests, load__id(socket), end);
 
-    worker->result->sessions_completed += (went & HTTP_SESSION_COMPLETED) > 0;
-    worker->result->sessions_failed += (went & HTTP_SESSION_FAILED) > 0;
-    if (!(went & HTTP_SESSION_LAST))
+    worker->result->sessions_completed += (went & LOAD_SESSION_COMPLETED) > 0;
+    worker->result->sessions_failed += (went & LOAD_SESSION_FAILED) > 0;
+    if (!(went & LOAD_SESSION_LAST))
         return;
     socket->left = 0;
     if (--worker->users == 0)
-        http__stop(worker, sxe_time_ns());
+        load__stop(worker, sxe_time_ns());
 }

@@ -29,8 +29,8 @@
  * What each reply would write into two histograms or slices alike is written once, and copied when
  * somebody looks: in a closed loop service is response, and one kind is all.
  */
-#ifndef HTTP_WORKER_PRIVATE_H
-#define HTTP_WORKER_PRIVATE_H
+#ifndef LOAD_WORKER_PRIVATE_H
+#define LOAD_WORKER_PRIVATE_H
 
 #include "expect.h"
 #include "heap.h"
@@ -43,34 +43,34 @@
 #include "ticker.h"
 #include "worker.h"
 
-#define HTTP__BATCH      64u /* first queries in a turn of the loop */
-#define HTTP__LATE_NS    SXE_NS_PER_MS
-#define HTTP__REOPEN_NS  (100 * SXE_NS_PER_MS)
-#define HTTP__LOOK_NS    (100 * SXE_NS_PER_MS)
-#define HTTP__STILL_NS   (100 * SXE_NS_PER_MS) /* so late a tick says that the client stood still */
-#define HTTP__SPUN_MAX   (20 * SXE_NS_PER_US)  /* more is no CPU time: another process had it */
-#define HTTP__BODY_MAX   (16u << 20)           /* of a reply that the source wants to see */
-#define HTTP__UNBOUNDED  UINT64_MAX
-#define HTTP__OPEN_AGAIN SXE_NS_PER_MS /* a unix listener's backlog was full */
+#define LOAD__BATCH      64u /* first queries in a turn of the loop */
+#define LOAD__LATE_NS    SXE_NS_PER_MS
+#define LOAD__REOPEN_NS  (100 * SXE_NS_PER_MS)
+#define LOAD__LOOK_NS    (100 * SXE_NS_PER_MS)
+#define LOAD__STILL_NS   (100 * SXE_NS_PER_MS) /* so late a tick says that the client stood still */
+#define LOAD__SPUN_MAX   (20 * SXE_NS_PER_US)  /* more is no CPU time: another process had it */
+#define LOAD__BODY_MAX   (16u << 20)           /* of a reply that the source wants to see */
+#define LOAD__UNBOUNDED  UINT64_MAX
+#define LOAD__OPEN_AGAIN SXE_NS_PER_MS /* a unix listener's backlog was full */
 
-enum http__what {
-    HTTP__QUERY,
-    HTTP__HELD,
-    HTTP__REOPEN,
-    HTTP__TIMEOUT,
-    HTTP__RAMP,
-    HTTP__START,
-    HTTP__LOOK,
-    HTTP__END,
-    HTTP__DRAINED,
-    HTTP__PATIENCE
+enum load__what {
+    LOAD__QUERY,
+    LOAD__HELD,
+    LOAD__REOPEN,
+    LOAD__TIMEOUT,
+    LOAD__RAMP,
+    LOAD__START,
+    LOAD__LOOK,
+    LOAD__END,
+    LOAD__DRAINED,
+    LOAD__PATIENCE
 };
 
 /* A query in flight: an element of its socket's ring. */
-struct http__flight {
+struct load__flight {
     uint64_t intended_ns;
     uint64_t sent_ns;
-    const struct http_expect *expect;
+    const struct load_expect *expect;
     uint32_t entry; /* of a log that is replayed */
     uint16_t kind;
     bool is_head : 1;
@@ -80,45 +80,45 @@ struct http__flight {
     uint8_t stage; /* in which it arrived; 0 if there are none */
 };
 
-_Static_assert(sizeof(struct http__flight) == 32, "docs: what a request in flight takes");
+_Static_assert(sizeof(struct load__flight) == 32, "docs: what a request in flight takes");
 
 /* What is kept aside for a socket only if somebody asks for it. */
-struct http__bytes {
+struct load__bytes {
     char *data; /* grows by malloc(3); freed at the end */
     size_t used;
     size_t room;
 };
 
 /* The reply that the source wants to see. */
-struct http__exchange {
-    struct http__bytes bytes; /* head, then body */
+struct load__exchange {
+    struct load__bytes bytes; /* head, then body */
     size_t head_length;
 };
 
 /* A query that waits for its time: the source's own bytes do not stay. */
-struct http__held {
-    struct http__bytes bytes;
+struct load__held {
+    struct load__bytes bytes;
     uint64_t due_ns;
     uint64_t number;
-    struct http_query query;
+    struct load_query query;
 };
 
-struct http__socket {
-    struct http__worker *worker;
-    struct http__flight *ring; /* [depth] */
+struct load__socket {
+    struct load__worker *worker;
+    struct load__flight *ring; /* [depth] */
     SXE *sxe;                  /* NULL: it has none, and is UNOPENED, LOST or DONE */
     uint64_t connect_ns;       /* when the connect began */
     uint64_t left;             /* queries that it may still offer */
     uint64_t first_byte_ns;    /* when the first byte of the reply came that is read; 0: none did */
-    struct http_expect_body body;
+    struct load_expect_body body;
     uint16_t in_flight;
     uint16_t oldest;     /* in its ring */
     uint16_t again;      /* in its ring after those: not seen by the server, still to be asked */
     uint16_t ready;      /* closed loop: queries that are due when it is open */
     uint16_t thinking;   /* entries QUERY in the heap */
-    uint8_t state;       /* ro: enum http_socket_state, as the pool has it */
-    uint8_t end;         /* enum http_end, of the reply that is read, as far as it is */
-    uint8_t failure;     /* enum http_end: why we closed it; HTTP_ENDS: we did not */
+    uint8_t state;       /* ro: enum load_socket_state, as the pool has it */
+    uint8_t end;         /* enum load_end, of the reply that is read, as far as it is */
+    uint8_t failure;     /* enum load_end: why we closed it; LOAD_ENDS: we did not */
     uint8_t syn_retries; /* of this connection */
     bool was_opened;     /* once */
     bool is_connected;   /* now */
@@ -126,34 +126,34 @@ struct http__socket {
     bool is_timed;       /* has an entry TIMEOUT in the heap */
     bool is_held;        /* has an entry HELD in the heap, or is_held_due */
     bool is_held_due;    /* that one waits only for the socket */
-    struct http_reply reply;
+    struct load_reply reply;
 };
 
 /* Arrivals: of the pace, or of a log that is replayed. */
-struct http__arrivals {
-    struct http_pace pace;
+struct load__arrivals {
+    struct load_pace pace;
     uint64_t number;  /* so many came before the next */
-    uint64_t next_ns; /* HTTP_NEVER */
+    uint64_t next_ns; /* LOAD_NEVER */
 };
 
-struct http__worker {
-    const struct http_plan *plan;
-    struct http_requests *requests;
-    struct http_result *result;
-    struct http_result *mark;
+struct load__worker {
+    const struct load_plan *plan;
+    struct load_requests *requests;
+    struct load_result *result;
+    struct load_result *mark;
     unsigned shard;
     unsigned shards;
 
-    struct http__socket *sockets; /* a pool, states HTTP_SOCKET_... */
+    struct load__socket *sockets; /* a pool, states LOAD_SOCKET_... */
     uint32_t number;
     unsigned depth;
-    struct http__flight *rings; /* [number * depth] */
-    struct http_reply_memo memo;
-    struct http__held *held;          /* [number] */
-    struct http__exchange *exchanges; /* [number]; NULL: the source wants no replies */
+    struct load__flight *rings; /* [number * depth] */
+    struct load_reply_memo memo;
+    struct load__held *held;          /* [number] */
+    struct load__exchange *exchanges; /* [number]; NULL: the source wants no replies */
     struct ev_loop *loop;
-    struct http_heap heap;
-    struct http_ticker ticker;
+    struct load_heap heap;
+    struct load_ticker ticker;
     struct sxe_timer go_on; /* with the first queries */
 
     /* The ramp */
@@ -184,13 +184,13 @@ struct http__worker {
     uint64_t ended_ns;     /* when the last query ended, by whatever, or was given up */
 
     /* Arrivals */
-    struct http__arrivals arrivals; /* the next to be sent */
-    struct http__arrivals ahead;    /* the next to be counted, while some wait */
+    struct load__arrivals arrivals; /* the next to be sent */
+    struct load__arrivals ahead;    /* the next to be counted, while some wait */
     uint64_t waiting;               /* between the two */
-    uint64_t free_ns;               /* since then a socket is free; HTTP_NEVER: none is */
+    uint64_t free_ns;               /* since then a socket is free; LOAD_NEVER: none is */
 
     /* Where in the time line we are: times in [slice_ns, slice_ns + slice_width_ns) */
-    struct http_slice *slice;
+    struct load_slice *slice;
     uint64_t slice_ns;
     uint64_t slice_width_ns;
 
@@ -214,13 +214,13 @@ struct http__worker {
 };
 
 static inline uint32_t
-http__id(const struct http__socket *socket)
+load__id(const struct load__socket *socket)
 {
     return (uint32_t)(socket - socket->worker->sockets);
 }
 
-static inline struct http__flight *
-http__flight(const struct http__socket *socket, unsigned nth)
+static inline struct load__flight *
+load__flight(const struct load__socket *socket, unsigned nth)
 {
     unsigned depth = socket->worker->depth;
     unsigned at = socket->oldest + nth;
@@ -230,149 +230,149 @@ http__flight(const struct http__socket *socket, unsigned nth)
 
 /* ---- worker-self.c, for the next ---- */
 
-struct http_slice *http__find_slice(struct http__worker *worker, uint64_t ns);
+struct load_slice *load__find_slice(struct load__worker *worker, uint64_t ns);
 
-static inline enum http_skip
-http__why_unsent(const struct http__worker *worker)
+static inline enum load_skip
+load__why_unsent(const struct load__worker *worker)
 {
-    return worker->has_given_up ? HTTP_SKIP_GONE : HTTP_SKIP_UNSENT;
+    return worker->has_given_up ? LOAD_SKIP_GONE : LOAD_SKIP_UNSENT;
 }
 
 static inline uint64_t
-http__since_start(const struct http__worker *worker, uint64_t ns)
+load__since_start(const struct load__worker *worker, uint64_t ns)
 {
-    return http_later_part(ns, worker->start_ns);
+    return load_later_part(ns, worker->start_ns);
 }
 
 /* To count in. */
-static inline struct http_slice *
-http__slice(struct http__worker *worker, uint64_t ns)
+static inline struct load_slice *
+load__slice(struct load__worker *worker, uint64_t ns)
 {
     return SXE_LIKELY(ns - worker->slice_ns < worker->slice_width_ns)
                ? worker->slice
-               : http__find_slice(worker, ns);
+               : load__find_slice(worker, ns);
 }
 
 /* The stage of a query that arrived at that time; 0 if there are none. */
 static inline uint8_t
-http__stage_at(const struct http__worker *worker, uint64_t ns)
+load__stage_at(const struct load__worker *worker, uint64_t ns)
 {
-    return (uint8_t)http_plan_stage_at(worker->plan, http__since_start(worker, ns));
+    return (uint8_t)load_plan_stage_at(worker->plan, load__since_start(worker, ns));
 }
 
 /* ---- worker-socket.c ---- */
 
-/* Begin to open all sockets; http__ramp_over when that is done. */
-void http__ramp(struct http__worker *worker);
-void http__ramp_tick(struct http__worker *worker, uint64_t now_ns);
-void http__ramp_on(struct http__worker *worker, uint64_t now_ns);
+/* Begin to open all sockets; load__ramp_over when that is done. */
+void load__ramp(struct load__worker *worker);
+void load__ramp_tick(struct load__worker *worker, uint64_t now_ns);
+void load__ramp_on(struct load__worker *worker, uint64_t now_ns);
 
 /* Its state follows from what it holds. */
-void http__settle(struct http__socket *socket);
+void load__settle(struct load__socket *socket);
 
 /* A lost one connects again. */
-void http__reopen(struct http__socket *socket);
+void load__reopen(struct load__socket *socket);
 
 /* No more replies come on this connection, or none is wanted: we end it in order. */
-void http__close(struct http__socket *socket);
+void load__close(struct load__socket *socket);
 
 /* We reset the connection, and with it end what is in flight. */
-void http__fail(struct http__socket *socket, enum http_end end, int error);
+void load__fail(struct load__socket *socket, enum load_end end, int error);
 
 /* Prepare the end of all connections: those with a query in flight will be reset, and with --abort
  * all are. */
-void http__prepare_close(struct http__worker *worker);
+void load__prepare_close(struct load__worker *worker);
 
 /* ---- worker-query.c ---- */
 
-void http__on_read(SXE *sxe, int length);
+void load__on_read(SXE *sxe, int length);
 
 /* Of a closed loop: send those that are due. */
-void http__send_ready(struct http__socket *socket, uint64_t now_ns);
+void load__send_ready(struct load__socket *socket, uint64_t now_ns);
 
 /* Ask the source for this worker's nth query and send it, or hold it for as long as the source
  * wants. One that arrived is offered already. */
-void http__offer(struct http__socket *socket, uint64_t number, uint64_t intended_ns,
+void load__offer(struct load__socket *socket, uint64_t number, uint64_t intended_ns,
                  uint64_t now_ns);
-void http__count_offered(struct http__worker *worker, uint64_t intended_ns);
-void http__send_held(struct http__socket *socket);
-void http__send_again(struct http__socket *socket, uint64_t now_ns);
+void load__count_offered(struct load__worker *worker, uint64_t intended_ns);
+void load__send_held(struct load__socket *socket);
+void load__send_again(struct load__socket *socket, uint64_t now_ns);
 
 /* The oldest in flight has no whole reply. */
-void http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t now_ns);
+void load__end_without_reply(struct load__socket *socket, enum load_end end, uint64_t now_ns);
 
 /* The drain is over: all that is in flight failed. */
-void http__end_unanswered(struct http__worker *worker, uint64_t now_ns);
+void load__end_unanswered(struct load__worker *worker, uint64_t now_ns);
 
 /* It has one, or the close of the connection was the end of its body. */
-void http__end_with_reply(struct http__socket *socket, uint64_t now_ns);
+void load__end_with_reply(struct load__socket *socket, uint64_t now_ns);
 
 /* ---- worker-stage.c ---- */
 
 /* Of a load with stages: that many arrived then; one was sent (1) or not after all (-1); one was
  * answered well. */
-void http__stage_offered(struct http__worker *worker, uint64_t intended_ns, uint64_t number);
-void http__stage_sent(struct http__worker *worker, const struct http__flight *flight, int number);
-void http__stage_good(struct http__worker *worker, const struct http__flight *flight,
+void load__stage_offered(struct load__worker *worker, uint64_t intended_ns, uint64_t number);
+void load__stage_sent(struct load__worker *worker, const struct load__flight *flight, int number);
+void load__stage_good(struct load__worker *worker, const struct load__flight *flight,
                       uint64_t response_ns, uint64_t now_ns);
 
 /* One that failed waited so long and got no good reply: a lower bound of a time that nobody knows.
  * One that failed early would not have been answered well until the timeout, either. */
-void http__count_failed(struct http__worker *worker, const struct http__flight *flight,
+void load__count_failed(struct load__worker *worker, const struct load__flight *flight,
                         uint64_t waited_ns, uint64_t now_ns);
-uint64_t http__failed_wait_ns(const struct http__worker *worker, const struct http__flight *flight,
-                              enum http_end end, uint64_t now_ns);
+uint64_t load__failed_wait_ns(const struct load__worker *worker, const struct load__flight *flight,
+                              enum load_end end, uint64_t now_ns);
 
 /* ---- worker-judge.c ---- */
 
 /* The first thing that is wrong with a whole reply; the source sees each that it wants. */
-enum http_end http__judge(struct http__socket *socket, const struct http__flight *flight,
+enum load_end load__judge(struct load__socket *socket, const struct load__flight *flight,
                           uint64_t now_ns);
 
 /* A query of a session ended so. */
-void http__end_step(struct http__socket *socket, enum http_end end);
+void load__end_step(struct load__socket *socket, enum load_end end);
 
 /* ---- worker-pace.c ---- */
 
-void http__push(struct http__worker *worker, uint64_t ns, enum http__what what, uint32_t id);
-void http__on_tick(struct http_ticker *ticker, uint64_t asked_ns);
+void load__push(struct load__worker *worker, uint64_t ns, enum load__what what, uint32_t id);
+void load__on_tick(struct load_ticker *ticker, uint64_t asked_ns);
 
 /* GO: begin at start_ns. */
-void http__go(struct http__worker *worker, uint64_t start_ns);
+void load__go(struct load__worker *worker, uint64_t start_ns);
 
 /* A socket is free, or an arrival is due: send those that can be, and ask for the next tick. */
-void http__arrive(struct http__worker *worker, uint64_t now_ns);
+void load__arrive(struct load__worker *worker, uint64_t now_ns);
 
 /* Those that came by then, and wait, are offered. */
-void http__count_waiting(struct http__worker *worker, uint64_t now_ns);
-void http__drop_waiting(struct http__worker *worker, uint64_t now_ns);
-void http__set_rate(struct http__worker *worker, double rate);
+void load__count_waiting(struct load__worker *worker, uint64_t now_ns);
+void load__drop_waiting(struct load__worker *worker, uint64_t now_ns);
+void load__set_rate(struct load__worker *worker, double rate);
 
 /* Offer nothing more, wait for what is in flight for as long as the plan says. */
-void http__stop(struct http__worker *worker, uint64_t now_ns);
+void load__stop(struct load__worker *worker, uint64_t now_ns);
 
 /* Stop then. */
-void http__end_at(struct http__worker *worker, uint64_t end_ns);
+void load__end_at(struct load__worker *worker, uint64_t end_ns);
 
 /* Nothing more is waited for. */
-void http__end(struct http__worker *worker);
+void load__end(struct load__worker *worker);
 
 /* If nothing is left to do, end. */
-void http__end_when_done(struct http__worker *worker);
+void load__end_when_done(struct load__worker *worker);
 
 /* ---- worker-self.c ---- */
 
-void http__watch_turns(struct http__worker *worker);
-void http__unwatch_turns(struct http__worker *worker);
-void http__start_accounts(struct http__worker *worker);
+void load__watch_turns(struct load__worker *worker);
+void load__unwatch_turns(struct load__worker *worker);
+void load__start_accounts(struct load__worker *worker);
 
 /* What is known only when somebody looks: states, CPU, what waits. */
-void http__bring_up_to_date(struct http__worker *worker, uint64_t now_ns);
-void http__copy_result(struct http_result *to, const struct http_result *result);
+void load__bring_up_to_date(struct load__worker *worker, uint64_t now_ns);
+void load__copy_result(struct load_result *to, const struct load_result *result);
 
 /* ---- worker.c ---- */
 
-void http__ramp_over(struct http__worker *worker);
-void http__note_error(struct http__worker *worker, int error);
+void load__ramp_over(struct load__worker *worker);
+void load__note_error(struct load__worker *worker, int error);
 
 #endif

@@ -16,7 +16,7 @@
 
 /* 0 or -ENOMEM. */
 static int
-keep(struct http__bytes *bytes, const char *data, size_t length)
+keep(struct load__bytes *bytes, const char *data, size_t length)
 {
     size_t wanted = bytes->used + length;
 
@@ -38,40 +38,40 @@ keep(struct http__bytes *bytes, const char *data, size_t length)
 
 /* Where queries arrive; in a closed loop each is intended when it is written. */
 static void
-count_lag(struct http__worker *worker, const struct http__flight *flight)
+count_lag(struct load__worker *worker, const struct load__flight *flight)
 {
     uint64_t lag_ns = flight->sent_ns - flight->intended_ns;
 
     if (!worker->is_paced)
         return;
-    worker->result->late += lag_ns > HTTP__LATE_NS;
+    worker->result->late += lag_ns > LOAD__LATE_NS;
     if (worker->free_ns <= flight->intended_ns)
-        http_histogram_record(&worker->result->schedule_lag, lag_ns);
+        load_histogram_record(&worker->result->schedule_lag, lag_ns);
 }
 
 static void
-count_sent(struct http__worker *worker, const struct http__flight *flight, unsigned length)
+count_sent(struct load__worker *worker, const struct load__flight *flight, unsigned length)
 {
-    struct http_result *result = worker->result;
+    struct load_result *result = worker->result;
 
     result->sent++;
     result->in_flight++;
     if (SXE_UNLIKELY(result->stages > 0))
-        http__stage_sent(worker, flight, 1);
+        load__stage_sent(worker, flight, 1);
     result->bytes_sent += length;
-    http__slice(worker, flight->sent_ns)->sent++;
+    load__slice(worker, flight->sent_ns)->sent++;
     count_lag(worker, flight);
 }
 
 static void
-write_query(struct http__socket *socket, const struct http_query *query, uint64_t number,
+write_query(struct load__socket *socket, const struct load_query *query, uint64_t number,
             uint64_t intended_ns, uint64_t now_ns)
 {
-    struct http__worker *worker = socket->worker;
-    struct http__flight *flight = http__flight(socket, socket->in_flight);
-    const struct http_expect *expect = query->expect != NULL ? query->expect : worker->plan->expect;
+    struct load__worker *worker = socket->worker;
+    struct load__flight *flight = load__flight(socket, socket->in_flight);
+    const struct load_expect *expect = query->expect != NULL ? query->expect : worker->plan->expect;
 
-    *flight = (struct http__flight){
+    *flight = (struct load__flight){
         .intended_ns = worker->is_paced && intended_ns < now_ns ? intended_ns : now_ns,
         .sent_ns = now_ns,
         .expect = expect,
@@ -80,36 +80,36 @@ write_query(struct http__socket *socket, const struct http_query *query, uint64_
         .is_head = query->is_head,
         .is_kept = worker->exchanges != NULL && !query->skips_reply,
         .is_body_kept = !query->skips_body,
-        .stage = http__stage_at(worker, intended_ns - query->delay_ns),
+        .stage = load__stage_at(worker, intended_ns - query->delay_ns),
     };
     flight->is_seen = expect->fields > 0 || expect->body != NULL || flight->is_kept;
     socket->in_flight++;
     count_sent(worker, flight, query->length);
     if (!socket->is_timed) {
         socket->is_timed = true;
-        http__push(worker, now_ns + worker->plan->timeout_ns, HTTP__TIMEOUT, http__id(socket));
+        load__push(worker, now_ns + worker->plan->timeout_ns, LOAD__TIMEOUT, load__id(socket));
     }
     /* If it is not connected any more, its on_close is due, and that counts. */
     if (sxe_write(socket->sxe, query->bytes, query->length) == -ENOBUFS)
-        http__fail(socket, HTTP_END_OTHER, ENOBUFS);
+        load__fail(socket, LOAD_END_OTHER, ENOBUFS);
 }
 
 void
-http__count_offered(struct http__worker *worker, uint64_t intended_ns)
+load__count_offered(struct load__worker *worker, uint64_t intended_ns)
 {
     worker->result->offered++;
-    http__slice(worker, intended_ns)->offered++;
+    load__slice(worker, intended_ns)->offered++;
     if (SXE_UNLIKELY(worker->result->stages > 0))
-        http__stage_offered(worker, intended_ns, 1);
+        load__stage_offered(worker, intended_ns, 1);
 }
 
 /* A copy waits; in the accounts too, if it has arrived. False: there is no memory for that. */
 static bool
-hold(struct http__socket *socket, const struct http_query *query, uint64_t number,
+hold(struct load__socket *socket, const struct load_query *query, uint64_t number,
      uint64_t intended_ns)
 {
-    struct http__worker *worker = socket->worker;
-    struct http__held *held = &worker->held[http__id(socket)];
+    struct load__worker *worker = socket->worker;
+    struct load__held *held = &worker->held[load__id(socket)];
 
     held->bytes.used = 0;
     if (keep(&held->bytes, query->bytes, query->length) < 0)
@@ -121,15 +121,15 @@ hold(struct http__socket *socket, const struct http_query *query, uint64_t numbe
     socket->is_held = true;
     worker->held_number++;
     worker->result->waiting += worker->is_paced;
-    http__push(worker, held->due_ns, HTTP__HELD, http__id(socket));
+    load__push(worker, held->due_ns, LOAD__HELD, load__id(socket));
     return true;
 }
 
 void
-http__send_held(struct http__socket *socket)
+load__send_held(struct load__socket *socket)
 {
-    struct http__worker *worker = socket->worker;
-    const struct http__held *held = &worker->held[http__id(socket)];
+    struct load__worker *worker = socket->worker;
+    const struct load__held *held = &worker->held[load__id(socket)];
     uint64_t now_ns = sxe_time_ns();
 
     socket->is_held = socket->is_held_due = false;
@@ -137,15 +137,15 @@ http__send_held(struct http__socket *socket)
     if (worker->is_paced)
         worker->result->waiting--;
     else
-        http__count_offered(worker, now_ns);
+        load__count_offered(worker, now_ns);
     write_query(socket, &held->query, held->number, held->due_ns, now_ns);
-    http__settle(socket);
+    load__settle(socket);
 }
 
 /* What the source takes is none of the server's time. Most take next to none, and then the clock is
  * read for one query in SAMPLE only; otherwise for each, until one is quick again. */
 static int
-ask_source(struct http__worker *worker, uint64_t number, struct http_query *query, uint64_t *now_ns)
+ask_source(struct load__worker *worker, uint64_t number, struct load_query *query, uint64_t *now_ns)
 {
     uint64_t sequence = worker->shard + number * worker->shards;
     bool is_timed = worker->is_source_slow || worker->given % SAMPLE == 0;
@@ -161,14 +161,14 @@ ask_source(struct http__worker *worker, uint64_t number, struct http_query *quer
 }
 
 void
-http__offer(struct http__socket *socket, uint64_t number, uint64_t intended_ns, uint64_t now_ns)
+load__offer(struct load__socket *socket, uint64_t number, uint64_t intended_ns, uint64_t now_ns)
 {
-    struct http__worker *worker = socket->worker;
-    struct http_query query = {.client = http__id(socket)};
+    struct load__worker *worker = socket->worker;
+    struct load_query query = {.client = load__id(socket)};
 
     if (ask_source(worker, number, &query, &now_ns) < 0) {
-        worker->result->skipped[HTTP_SKIP_UNSENT] += worker->is_paced;
-        http__stop(worker, now_ns);
+        worker->result->skipped[LOAD_SKIP_UNSENT] += worker->is_paced;
+        load__stop(worker, now_ns);
         return;
     }
     worker->left -= !worker->is_paced;
@@ -177,22 +177,22 @@ http__offer(struct http__socket *socket, uint64_t number, uint64_t intended_ns, 
         return;
     query.delay_ns = 0;
     if (!worker->is_paced)
-        http__count_offered(worker, now_ns);
+        load__count_offered(worker, now_ns);
     write_query(socket, &query, number, intended_ns, now_ns);
 }
 
 /* In its place: the same entry of a log, otherwise what the source has next. It has waited for its
  * delay already. */
 static bool
-send_one_again(struct http__socket *socket, uint64_t now_ns)
+send_one_again(struct load__socket *socket, uint64_t now_ns)
 {
-    struct http__worker *worker = socket->worker;
-    const struct http__flight before = *http__flight(socket, socket->in_flight);
-    uint64_t number = worker->plan->stop == HTTP_STOP_REPLAY ? before.entry : worker->given;
-    struct http_query query = {.client = http__id(socket)};
+    struct load__worker *worker = socket->worker;
+    const struct load__flight before = *load__flight(socket, socket->in_flight);
+    uint64_t number = worker->plan->stop == LOAD_STOP_REPLAY ? before.entry : worker->given;
+    struct load_query query = {.client = load__id(socket)};
 
     if (ask_source(worker, number, &query, &now_ns) < 0) {
-        http__stop(worker, now_ns);
+        load__stop(worker, now_ns);
         return false;
     }
     query.delay_ns = 0;
@@ -204,54 +204,54 @@ send_one_again(struct http__socket *socket, uint64_t now_ns)
 }
 
 void
-http__send_again(struct http__socket *socket, uint64_t now_ns)
+load__send_again(struct load__socket *socket, uint64_t now_ns)
 {
-    const struct http__worker *worker = socket->worker;
+    const struct load__worker *worker = socket->worker;
 
-    while (socket->again > 0 && socket->failure == HTTP_ENDS && worker->is_offering &&
+    while (socket->again > 0 && socket->failure == LOAD_ENDS && worker->is_offering &&
            now_ns < worker->end_ns && send_one_again(socket, now_ns))
         continue;
 }
 
 static bool
-may_send(const struct http__socket *socket)
+may_send(const struct load__socket *socket)
 {
-    const struct http__worker *worker = socket->worker;
+    const struct load__worker *worker = socket->worker;
 
     return socket->ready > 0 && socket->left > 0 && !socket->is_held &&
-           socket->failure == HTTP_ENDS && worker->is_offering && worker->left > 0;
+           socket->failure == LOAD_ENDS && worker->is_offering && worker->left > 0;
 }
 
 void
-http__send_ready(struct http__socket *socket, uint64_t now_ns)
+load__send_ready(struct load__socket *socket, uint64_t now_ns)
 {
-    struct http__worker *worker = socket->worker;
+    struct load__worker *worker = socket->worker;
 
     while (may_send(socket) && now_ns < worker->end_ns) {
         socket->ready--;
-        http__offer(socket, worker->given, now_ns, now_ns);
+        load__offer(socket, worker->given, now_ns, now_ns);
     }
-    http__settle(socket);
+    load__settle(socket);
 }
 
 /* ---- Ends ---- */
 
 static void
-next_reply(struct http__socket *socket)
+next_reply(struct load__socket *socket)
 {
-    socket->reply.part = HTTP_REPLY_HEAD;
-    socket->end = HTTP_END_OK;
+    socket->reply.part = LOAD_REPLY_HEAD;
+    socket->end = LOAD_END_OK;
     socket->body.matched = 0;
     socket->first_byte_ns = 0;
     if (socket->worker->exchanges != NULL)
-        socket->worker->exchanges[http__id(socket)].bytes.used = 0;
+        socket->worker->exchanges[load__id(socket)].bytes.used = 0;
 }
 
 /* A closed loop's next query is due when the socket has thought, or at once. */
 static void
-go_on_with(struct http__socket *socket, bool thinks)
+go_on_with(struct load__socket *socket, bool thinks)
 {
-    struct http__worker *worker = socket->worker;
+    struct load__worker *worker = socket->worker;
 
     if (worker->is_paced)
         return;
@@ -260,28 +260,28 @@ go_on_with(struct http__socket *socket, bool thinks)
         return;
     }
     socket->thinking++;
-    http__push(worker, sxe_time_ns() + worker->plan->think_ns, HTTP__QUERY, http__id(socket));
+    load__push(worker, sxe_time_ns() + worker->plan->think_ns, LOAD__QUERY, load__id(socket));
 }
 
 /* The oldest in flight is over; it stays in the ring until the next is sent. */
-static const struct http__flight *
-take_oldest(struct http__socket *socket, enum http_end end, uint64_t now_ns)
+static const struct load__flight *
+take_oldest(struct load__socket *socket, enum load_end end, uint64_t now_ns)
 {
-    struct http__worker *worker = socket->worker;
-    struct http_result *result = worker->result;
-    const struct http__flight *flight = http__flight(socket, 0);
+    struct load__worker *worker = socket->worker;
+    struct load_result *result = worker->result;
+    const struct load__flight *flight = load__flight(socket, 0);
 
     socket->oldest = (uint16_t)(socket->oldest + 1u < worker->depth ? socket->oldest + 1 : 0);
     socket->in_flight--;
     result->in_flight--;
     worker->ended_ns = now_ns;
     result->ends[end]++;
-    if (end == HTTP_END_OK)
+    if (end == LOAD_END_OK)
         result->by_kind[flight->kind].ok++;
     else
         result->by_kind[flight->kind].errors++;
     if (worker->requests->ended != NULL)
-        http__end_step(socket, end);
+        load__end_step(socket, end);
     next_reply(socket);
     return flight;
 }
@@ -289,14 +289,14 @@ take_oldest(struct http__socket *socket, enum http_end end, uint64_t now_ns)
 /* ---- What its end is counted as ---- */
 
 static void
-record_client(struct http__socket *socket, unsigned kind, uint64_t ns)
+record_client(struct load__socket *socket, unsigned kind, uint64_t ns)
 {
-    struct http_result *result = socket->worker->result;
-    struct http_client_result *client;
+    struct load_result *result = socket->worker->result;
+    struct load_client_result *client;
 
     if (result->clients == 0)
         return;
-    client = &result->by_client[http__id(socket) * result->kinds + kind];
+    client = &result->by_client[load__id(socket) * result->kinds + kind];
     if (client->count == 0 || ns < client->min_ns)
         client->min_ns = ns;
     if (ns > client->max_ns)
@@ -305,68 +305,68 @@ record_client(struct http__socket *socket, unsigned kind, uint64_t ns)
     client->sum_ns += ns;
 }
 
-/* In a closed loop service is response: see http__bring_up_to_date. */
+/* In a closed loop service is response: see load__bring_up_to_date. */
 static void
-record_good(struct http__socket *socket, const struct http__flight *flight, uint64_t now_ns)
+record_good(struct load__socket *socket, const struct load__flight *flight, uint64_t now_ns)
 {
-    struct http__worker *worker = socket->worker;
-    struct http_result *result = worker->result;
+    struct load__worker *worker = socket->worker;
+    struct load_result *result = worker->result;
     uint64_t response_ns = now_ns - flight->intended_ns;
 
-    http_histogram_record(&result->response, response_ns);
+    load_histogram_record(&result->response, response_ns);
     if (worker->is_paced)
-        http_histogram_record(&result->service, now_ns - flight->sent_ns);
+        load_histogram_record(&result->service, now_ns - flight->sent_ns);
     if (result->kinds > 1)
-        http_histogram_record(&result->by_kind[flight->kind].response, response_ns);
-    http_slice_ended(http__slice(worker, now_ns), true, response_ns);
+        load_histogram_record(&result->by_kind[flight->kind].response, response_ns);
+    load_slice_ended(load__slice(worker, now_ns), true, response_ns);
     record_client(socket, flight->kind, response_ns);
     if (SXE_UNLIKELY(now_ns > worker->end_ns))
         result->drained++;
     if (SXE_UNLIKELY(result->stages > 0))
-        http__stage_good(worker, flight, response_ns, now_ns);
+        load__stage_good(worker, flight, response_ns, now_ns);
 }
 
 void
-http__end_without_reply(struct http__socket *socket, enum http_end end, uint64_t now_ns)
+load__end_without_reply(struct load__socket *socket, enum load_end end, uint64_t now_ns)
 {
-    struct http__worker *worker = socket->worker;
-    const struct http__flight *flight = take_oldest(socket, end, now_ns);
+    struct load__worker *worker = socket->worker;
+    const struct load__flight *flight = take_oldest(socket, end, now_ns);
 
-    http__count_failed(worker, flight, http__failed_wait_ns(worker, flight, end, now_ns), now_ns);
+    load__count_failed(worker, flight, load__failed_wait_ns(worker, flight, end, now_ns), now_ns);
     go_on_with(socket, false);
 }
 
 /* A connection that we end has its reason already. */
 void
-http__end_unanswered(struct http__worker *worker, uint64_t now_ns)
+load__end_unanswered(struct load__worker *worker, uint64_t now_ns)
 {
     for (uint32_t id = 0; id < worker->number; id++) {
-        struct http__socket *socket = &worker->sockets[id];
-        enum http_end end = (enum http_end)socket->failure;
+        struct load__socket *socket = &worker->sockets[id];
+        enum load_end end = (enum load_end)socket->failure;
 
-        end = end == HTTP_ENDS ? HTTP_END_UNANSWERED : end;
+        end = end == LOAD_ENDS ? LOAD_END_UNANSWERED : end;
         while (socket->in_flight > 0)
-            http__end_without_reply(socket, end, now_ns);
+            load__end_without_reply(socket, end, now_ns);
     }
 }
 
 void
-http__end_with_reply(struct http__socket *socket, uint64_t now_ns)
+load__end_with_reply(struct load__socket *socket, uint64_t now_ns)
 {
-    struct http__worker *worker = socket->worker;
-    enum http_end end = http__judge(socket, http__flight(socket, 0), now_ns);
+    struct load__worker *worker = socket->worker;
+    enum load_end end = load__judge(socket, load__flight(socket, 0), now_ns);
     uint64_t first_byte_ns = socket->first_byte_ns;
-    unsigned status_class = http_status_class(socket->reply.status);
-    const struct http__flight *flight = take_oldest(socket, end, now_ns);
+    unsigned status_class = load_status_class(socket->reply.status);
+    const struct load__flight *flight = take_oldest(socket, end, now_ns);
 
     worker->result->classes[status_class]++;
     socket->has_replied = true;
     worker->reply_ns = now_ns;
-    if (SXE_LIKELY(end == HTTP_END_OK)) {
-        http_histogram_record(&worker->result->first_byte, first_byte_ns - flight->sent_ns);
+    if (SXE_LIKELY(end == LOAD_END_OK)) {
+        load_histogram_record(&worker->result->first_byte, first_byte_ns - flight->sent_ns);
         record_good(socket, flight, now_ns);
     } else {
-        http__count_failed(worker, flight, http__failed_wait_ns(worker, flight, end, now_ns),
+        load__count_failed(worker, flight, load__failed_wait_ns(worker, flight, end, now_ns),
                            now_ns);
     }
     go_on_with(socket, true);
@@ -375,64 +375,64 @@ http__end_with_reply(struct http__socket *socket, uint64_t now_ns)
 /* ---- Replies ---- */
 
 struct viewer {
-    struct http_reply_viewer base;
-    struct http__socket *socket;
-    const struct http_expect *expect;
+    struct load_reply_viewer base;
+    struct load__socket *socket;
+    const struct load_expect *expect;
 };
 
 static void
-note(struct http__socket *socket, enum http_end end)
+note(struct load__socket *socket, enum load_end end)
 {
-    if (socket->end == HTTP_END_OK)
+    if (socket->end == LOAD_END_OK)
         socket->end = (uint8_t)end;
 }
 
 static void
-keep_reply(struct http__socket *socket, const char *data, size_t length)
+keep_reply(struct load__socket *socket, const char *data, size_t length)
 {
-    struct http__exchange *exchange;
+    struct load__exchange *exchange;
 
-    if (!http__flight(socket, 0)->is_kept)
+    if (!load__flight(socket, 0)->is_kept)
         return;
-    exchange = &socket->worker->exchanges[http__id(socket)];
-    if (exchange->bytes.used + length > HTTP__BODY_MAX) {
-        note(socket, HTTP_END_BAD_BODY);
+    exchange = &socket->worker->exchanges[load__id(socket)];
+    if (exchange->bytes.used + length > LOAD__BODY_MAX) {
+        note(socket, LOAD_END_BAD_BODY);
     } else if (keep(&exchange->bytes, data, length) < 0) {
-        http__note_error(socket->worker, ENOMEM);
-        note(socket, HTTP_END_OTHER);
+        load__note_error(socket->worker, ENOMEM);
+        note(socket, LOAD_END_OTHER);
     }
 }
 
 static void
-on_head(struct http_reply_viewer *base, const struct sxe_http_parser *head, const char *data,
+on_head(struct load_reply_viewer *base, const struct sxe_http_parser *head, const char *data,
         size_t length)
 {
     struct viewer *viewer = (struct viewer *)base;
-    struct http__socket *socket = viewer->socket;
+    struct load__socket *socket = viewer->socket;
 
-    if (!http_expect_fields(viewer->expect, head, data))
-        note(socket, HTTP_END_BAD_FIELD);
+    if (!load_expect_fields(viewer->expect, head, data))
+        note(socket, LOAD_END_BAD_FIELD);
     keep_reply(socket, data, length - 2);
     if (socket->worker->exchanges != NULL)
-        socket->worker->exchanges[http__id(socket)].head_length =
-            socket->worker->exchanges[http__id(socket)].bytes.used;
+        socket->worker->exchanges[load__id(socket)].head_length =
+            socket->worker->exchanges[load__id(socket)].bytes.used;
 }
 
 static void
-on_body(struct http_reply_viewer *base, const char *data, size_t length)
+on_body(struct load_reply_viewer *base, const char *data, size_t length)
 {
     struct viewer *viewer = (struct viewer *)base;
-    struct http__socket *socket = viewer->socket;
+    struct load__socket *socket = viewer->socket;
 
-    if (!http_expect_body_piece(viewer->expect, &socket->body, data, length))
-        note(socket, HTTP_END_BAD_BODY);
-    if (http__flight(socket, 0)->is_body_kept)
+    if (!load_expect_body_piece(viewer->expect, &socket->body, data, length))
+        note(socket, LOAD_END_BAD_BODY);
+    if (load__flight(socket, 0)->is_body_kept)
         keep_reply(socket, data, length);
 }
 
 /* Nobody looks at most replies, and then their bytes are only counted. */
 static ssize_t
-scan(struct http__socket *socket, const struct http__flight *flight)
+scan(struct load__socket *socket, const struct load__flight *flight)
 {
     const char *data = SXE_BUF(socket->sxe);
     size_t length = (size_t)SXE_BUF_USED(socket->sxe);
@@ -440,23 +440,23 @@ scan(struct http__socket *socket, const struct http__flight *flight)
 
     socket->reply.is_to_head = flight->is_head;
     if (SXE_LIKELY(!flight->is_seen))
-        return http_reply_scan(&socket->reply, data, length, &socket->worker->memo, NULL);
+        return load_reply_scan(&socket->reply, data, length, &socket->worker->memo, NULL);
     viewer = (struct viewer){{on_head, on_body}, socket, flight->expect};
     if (flight->expect->fields == 0)
-        return http_reply_scan(&socket->reply, data, length, &socket->worker->memo, &viewer.base);
-    return http_reply_view(&socket->reply, data, length, &viewer.base);
+        return load_reply_scan(&socket->reply, data, length, &socket->worker->memo, &viewer.base);
+    return load_reply_view(&socket->reply, data, length, &viewer.base);
 }
 
 /* The server said that it answers no more on this connection (RFC 9112, 9.6): what is in flight
  * after that was not seen by it, and on the next connection another is sent in its place. */
 static void
-put_back(struct http__socket *socket)
+put_back(struct load__socket *socket)
 {
-    struct http__worker *worker = socket->worker;
+    struct load__worker *worker = socket->worker;
     uint16_t number = socket->in_flight;
 
     for (unsigned i = 0; worker->result->stages > 0 && i < number; i++)
-        http__stage_sent(worker, http__flight(socket, i), -1);
+        load__stage_sent(worker, load__flight(socket, i), -1);
     socket->in_flight = 0;
     socket->again = (uint16_t)(socket->again + number);
     worker->again_number += number;
@@ -469,22 +469,22 @@ put_back(struct http__socket *socket)
 /* What is unread begins with a reply that is none; or whole replies ended before it, and nobody
  * asked for what follows them. */
 static void
-note_bad_reply(struct http__socket *socket, bool is_more)
+note_bad_reply(struct load__socket *socket, bool is_more)
 {
-    struct http_bad_reply *first = &socket->worker->result->first_bad_reply;
-    const struct http_reply *reply = &socket->reply;
-    unsigned why = reply->refusal == SXE_HTTP_NOT_REFUSED ? HTTP_BAD_UPGRADE : reply->refusal;
+    struct load_bad_reply *first = &socket->worker->result->first_bad_reply;
+    const struct load_reply *reply = &socket->reply;
+    unsigned why = reply->refusal == SXE_HTTP_NOT_REFUSED ? LOAD_BAD_UPGRADE : reply->refusal;
 
     if (first->why == 0)
-        http_bad_reply_note(first, is_more ? HTTP_BAD_MORE : why, SXE_BUF(socket->sxe),
+        load_bad_reply_note(first, is_more ? LOAD_BAD_MORE : why, SXE_BUF(socket->sxe),
                             (size_t)SXE_BUF_USED(socket->sxe), is_more ? 0 : reply->left);
 }
 
 /* The next reply's bytes, as far as they are there. True: it is whole, and there may be more. */
 static bool
-take_reply(struct http__socket *socket, uint64_t now_ns)
+take_reply(struct load__socket *socket, uint64_t now_ns)
 {
-    const struct http__flight *flight = http__flight(socket, 0);
+    const struct load__flight *flight = load__flight(socket, 0);
     SXE *sxe = socket->sxe;
     ssize_t taken = scan(socket, flight);
     bool keep_alive;
@@ -492,21 +492,21 @@ take_reply(struct http__socket *socket, uint64_t now_ns)
     if (taken > 0)
         sxe_consume(sxe, (unsigned)taken);
     /* Nobody asked for what follows the last reply. */
-    if (taken < 0 || (socket->reply.part == HTTP_REPLY_WHOLE && socket->in_flight == 1 &&
+    if (taken < 0 || (socket->reply.part == LOAD_REPLY_WHOLE && socket->in_flight == 1 &&
                       SXE_BUF_USED(sxe) > 0)) {
         note_bad_reply(socket, taken >= 0);
-        http__fail(socket, HTTP_END_BAD_REPLY, 0);
+        load__fail(socket, LOAD_END_BAD_REPLY, 0);
         return false;
     }
     if (socket->first_byte_ns == 0)
         socket->first_byte_ns = now_ns;
-    if (socket->reply.part != HTTP_REPLY_WHOLE)
+    if (socket->reply.part != LOAD_REPLY_WHOLE)
         return false;
     keep_alive = socket->reply.keep_alive;
-    http__end_with_reply(socket, now_ns);
+    load__end_with_reply(socket, now_ns);
     if (!keep_alive) {
         put_back(socket);
-        http__close(socket);
+        load__close(socket);
     }
     return keep_alive && socket->in_flight > 0 && SXE_BUF_USED(sxe) > 0;
 }
@@ -516,17 +516,17 @@ take_reply(struct http__socket *socket, uint64_t now_ns)
 static void
 on_due(SXE *sxe)
 {
-    struct http__socket *socket = SXE_USER_DATA(sxe);
+    struct load__socket *socket = SXE_USER_DATA(sxe);
 
-    http__send_ready(socket, sxe_time_ns());
-    http__end_when_done(socket->worker);
+    load__send_ready(socket, sxe_time_ns());
+    load__end_when_done(socket->worker);
 }
 
 void
-http__on_read(SXE *sxe, int length)
+load__on_read(SXE *sxe, int length)
 {
-    struct http__socket *socket = SXE_USER_DATA(sxe);
-    struct http__worker *worker = socket->worker;
+    struct load__socket *socket = SXE_USER_DATA(sxe);
+    struct load__worker *worker = socket->worker;
     uint64_t now_ns = sxe_time_ns();
 
     worker->result->bytes_received += (uint64_t)length;
@@ -534,18 +534,18 @@ http__on_read(SXE *sxe, int length)
     if (socket->in_flight == 0) {
         /* Like "408 Request Timeout": the server ends a connection that rests. */
         SXE_BUF_CLEAR(sxe);
-        http__close(socket);
+        load__close(socket);
         return;
     }
     while (take_reply(socket, now_ns))
         continue;
     if (worker->is_paced) {
-        http__settle(socket);
-        http__arrive(worker, now_ns);
+        load__settle(socket);
+        load__arrive(worker, now_ns);
     } else if (may_send(socket)) {
         (void)sxe_defer(sxe, on_due);
     } else {
-        http__settle(socket);
+        load__settle(socket);
     }
-    http__end_when_done(worker);
+    load__end_when_done(worker);
 }

@@ -37,7 +37,7 @@ read_run_queue_ns(void)
 }
 
 void
-http__start_accounts(struct http__worker *worker)
+load__start_accounts(struct load__worker *worker)
 {
     struct rusage usage = {0};
 
@@ -48,62 +48,62 @@ http__start_accounts(struct http__worker *worker)
 }
 
 static void
-look_at_cpu(struct http__worker *worker)
+look_at_cpu(struct load__worker *worker)
 {
     struct rusage usage = {0};
 
     getrusage(RUSAGE_THREAD, &usage);
-    worker->result->cpu_user_ns = http_later_part(ns_of(usage.ru_utime), worker->cpu_user_ns);
-    worker->result->cpu_system_ns = http_later_part(ns_of(usage.ru_stime), worker->cpu_system_ns);
-    worker->result->run_queue_ns = http_later_part(read_run_queue_ns(), worker->run_queue_ns);
+    worker->result->cpu_user_ns = load_later_part(ns_of(usage.ru_utime), worker->cpu_user_ns);
+    worker->result->cpu_system_ns = load_later_part(ns_of(usage.ru_stime), worker->cpu_system_ns);
+    worker->result->run_queue_ns = load_later_part(read_run_queue_ns(), worker->run_queue_ns);
 }
 
 /* ---- Now ---- */
 
 static void
-look_at_states(struct http__worker *worker)
+look_at_states(struct load__worker *worker)
 {
-    for (unsigned i = 0; i < HTTP_SOCKET_STATES; i++)
+    for (unsigned i = 0; i < LOAD_SOCKET_STATES; i++)
         worker->result->in_state[i] = sxe_pool_get_number_in_state(worker->sockets, i);
 }
 
 /* What is the same in every reply was recorded once. */
 static void
-look_at_times(struct http_result *result, bool is_paced)
+look_at_times(struct load_result *result, bool is_paced)
 {
     if (!is_paced)
-        http_histogram_update(&result->service, &result->response);
+        load_histogram_update(&result->service, &result->response);
     if (result->kinds == 1)
-        http_histogram_update(&result->by_kind[0].response, &result->response);
+        load_histogram_update(&result->by_kind[0].response, &result->response);
 }
 
 static void
-look(struct http__worker *worker, uint64_t now_ns)
+look(struct load__worker *worker, uint64_t now_ns)
 {
     look_at_states(worker);
     if (!worker->is_running)
         return;
     look_at_times(worker->result, worker->is_paced);
-    http__count_waiting(worker, now_ns);
+    load__count_waiting(worker, now_ns);
     worker->result->elapsed_ns =
-        http__since_start(worker, now_ns < worker->end_ns ? now_ns : worker->end_ns);
+        load__since_start(worker, now_ns < worker->end_ns ? now_ns : worker->end_ns);
 }
 
 void
-http__bring_up_to_date(struct http__worker *worker, uint64_t now_ns)
+load__bring_up_to_date(struct load__worker *worker, uint64_t now_ns)
 {
     look(worker, now_ns);
     if (worker->is_running)
         look_at_cpu(worker);
 }
 
-struct http_slice *
-http__find_slice(struct http__worker *worker, uint64_t ns)
+struct load_slice *
+load__find_slice(struct load__worker *worker, uint64_t ns)
 {
-    struct http_timeline *timeline = &worker->result->timeline;
-    uint64_t at_ns = http__since_start(worker, ns);
+    struct load_timeline *timeline = &worker->result->timeline;
+    uint64_t at_ns = load__since_start(worker, ns);
 
-    worker->slice = http_timeline_slice(timeline, at_ns);
+    worker->slice = load_timeline_slice(timeline, at_ns);
     worker->slice_width_ns = timeline->width_ns;
     worker->slice_ns = worker->start_ns + at_ns - at_ns % timeline->width_ns;
     return worker->slice;
@@ -114,7 +114,7 @@ http__find_slice(struct http__worker *worker, uint64_t ns)
 static void
 on_turn_begins(struct ev_loop *loop, ev_check *watcher, int events)
 {
-    struct http__worker *worker = watcher->data;
+    struct load__worker *worker = watcher->data;
 
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(events);
@@ -124,7 +124,7 @@ on_turn_begins(struct ev_loop *loop, ev_check *watcher, int events)
 /* No byte came, nothing was sent, and the loop did not wait, since a tick is near: such turns are
  * spare time, not load. */
 static bool
-was_spun(struct http__worker *worker)
+was_spun(struct load__worker *worker)
 {
     bool is_empty = worker->result->sent == worker->turn_sent &&
                     worker->progress_ns == worker->turn_progress_ns;
@@ -137,41 +137,41 @@ was_spun(struct http__worker *worker)
 /* A client that was stopped, or got no CPU, begins its turn late, whatever ended its wait: a stop
  * ends it with SIGCONT, before anything has happened. */
 static void
-count_wait(struct http__worker *worker)
+count_wait(struct load__worker *worker)
 {
     uint64_t due_ns = worker->turn_due_ns, end_ns = worker->turn_end_ns;
-    uint64_t still_ns = http_later_part(worker->turn_ns, due_ns > end_ns ? due_ns : end_ns);
+    uint64_t still_ns = load_later_part(worker->turn_ns, due_ns > end_ns ? due_ns : end_ns);
 
-    if (still_ns > HTTP__STILL_NS)
-        http_histogram_record(&worker->result->loop_lag, still_ns);
+    if (still_ns > LOAD__STILL_NS)
+        load_histogram_record(&worker->result->loop_lag, still_ns);
 }
 
 static void
-count_turn(struct http__worker *worker, uint64_t now_ns)
+count_turn(struct load__worker *worker, uint64_t now_ns)
 {
-    uint64_t lag_ns = http_later_part(now_ns, worker->turn_ns);
-    uint64_t spun_ns = http_later_part(now_ns, worker->turn_end_ns);
+    uint64_t lag_ns = load_later_part(now_ns, worker->turn_ns);
+    uint64_t spun_ns = load_later_part(now_ns, worker->turn_end_ns);
 
     count_wait(worker);
     /* The many spun turns would hide the slow ones. */
-    if (!was_spun(worker) || lag_ns > HTTP__STILL_NS)
-        http_histogram_record(&worker->result->loop_lag, lag_ns);
+    if (!was_spun(worker) || lag_ns > LOAD__STILL_NS)
+        load_histogram_record(&worker->result->loop_lag, lag_ns);
     else
-        worker->result->spun_ns += spun_ns < HTTP__SPUN_MAX ? spun_ns : HTTP__SPUN_MAX;
+        worker->result->spun_ns += spun_ns < LOAD__SPUN_MAX ? spun_ns : LOAD__SPUN_MAX;
     worker->turn_end_ns = now_ns;
 }
 
 static void
 on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
-    struct http__worker *worker = watcher->data;
+    struct load__worker *worker = watcher->data;
     uint64_t now_ns = sxe_time_ns();
 
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(events);
     if (worker->is_running)
         count_turn(worker, now_ns);
-    http_ticker_arm(&worker->ticker, now_ns);
+    load_ticker_arm(&worker->ticker, now_ns);
     worker->turn_due_ns = worker->ticker.asked_ns;
     if (!worker->is_running)
         return;
@@ -184,7 +184,7 @@ on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
 /* Before lib-sxe's own, so that of the same priority ours is called after it; and of the
  * beginnings, ours is the later one. */
 void
-http__watch_turns(struct http__worker *worker)
+load__watch_turns(struct load__worker *worker)
 {
     ev_prepare_init(&worker->turn_ends, on_turn_ends);
     ev_set_priority(&worker->turn_ends, EV_MINPRI);
@@ -197,7 +197,7 @@ http__watch_turns(struct http__worker *worker)
 }
 
 void
-http__unwatch_turns(struct http__worker *worker)
+load__unwatch_turns(struct load__worker *worker)
 {
     ev_check_stop(worker->loop, &worker->turn_begins);
     ev_prepare_stop(worker->loop, &worker->turn_ends);
@@ -206,7 +206,7 @@ http__unwatch_turns(struct http__worker *worker)
 /* ---- Copies of results ---- */
 
 static void
-copy_timeline(struct http_timeline *to, const struct http_timeline *timeline)
+copy_timeline(struct load_timeline *to, const struct load_timeline *timeline)
 {
     uint32_t used = to->used > timeline->used ? to->used : timeline->used;
 
@@ -216,14 +216,14 @@ copy_timeline(struct http_timeline *to, const struct http_timeline *timeline)
 }
 
 static void
-copy_kinds(struct http_result *to, const struct http_result *result)
+copy_kinds(struct load_result *to, const struct load_result *result)
 {
     to->kinds = result->kinds;
     to->clients = result->clients;
     for (unsigned i = 0; i < result->kinds; i++) {
         to->by_kind[i].ok = result->by_kind[i].ok;
         to->by_kind[i].errors = result->by_kind[i].errors;
-        http_histogram_update(&to->by_kind[i].response, &result->by_kind[i].response);
+        load_histogram_update(&to->by_kind[i].response, &result->by_kind[i].response);
     }
     memcpy(to->by_client, result->by_client,
            (size_t)result->clients * result->kinds * sizeof(to->by_client[0]));
@@ -231,18 +231,18 @@ copy_kinds(struct http_result *to, const struct http_result *result)
 
 /* The struct is numbers, four histograms, numbers, three histograms, and the rest. */
 void
-http__copy_result(struct http_result *to, const struct http_result *result)
+load__copy_result(struct load_result *to, const struct load_result *result)
 {
-    memcpy(to, result, offsetof(struct http_result, connect));
-    http_histogram_update(&to->connect, &result->connect);
-    http_histogram_update(&to->first_byte, &result->first_byte);
-    http_histogram_update(&to->service, &result->service);
-    http_histogram_update(&to->response, &result->response);
+    memcpy(to, result, offsetof(struct load_result, connect));
+    load_histogram_update(&to->connect, &result->connect);
+    load_histogram_update(&to->first_byte, &result->first_byte);
+    load_histogram_update(&to->service, &result->service);
+    load_histogram_update(&to->response, &result->response);
     memcpy(&to->cpu_user_ns, &result->cpu_user_ns,
-           offsetof(struct http_result, schedule_lag) - offsetof(struct http_result, cpu_user_ns));
-    http_histogram_update(&to->schedule_lag, &result->schedule_lag);
-    http_histogram_update(&to->timer_error, &result->timer_error);
-    http_histogram_update(&to->loop_lag, &result->loop_lag);
+           offsetof(struct load_result, schedule_lag) - offsetof(struct load_result, cpu_user_ns));
+    load_histogram_update(&to->schedule_lag, &result->schedule_lag);
+    load_histogram_update(&to->timer_error, &result->timer_error);
+    load_histogram_update(&to->loop_lag, &result->loop_lag);
     copy_timeline(&to->timeline, &result->timeline);
     copy_kinds(to, result);
 }

@@ -17,81 +17,81 @@ static void on_close(SXE *sxe);
 
 /* ---- States ---- */
 
-static enum http_socket_state
-state_of(const struct http__socket *socket)
+static enum load_socket_state
+state_of(const struct load__socket *socket)
 {
     if (socket->left == 0 && socket->in_flight + socket->again == 0 && !socket->is_held)
-        return socket->was_opened ? HTTP_SOCKET_DONE : HTTP_SOCKET_UNOPENED;
-    if (socket->failure != HTTP_ENDS)
-        return HTTP_SOCKET_LOST;
+        return socket->was_opened ? LOAD_SOCKET_DONE : LOAD_SOCKET_UNOPENED;
+    if (socket->failure != LOAD_ENDS)
+        return LOAD_SOCKET_LOST;
     if (socket->sxe == NULL)
-        return socket->was_opened ? HTTP_SOCKET_LOST : HTTP_SOCKET_UNOPENED;
+        return socket->was_opened ? LOAD_SOCKET_LOST : LOAD_SOCKET_UNOPENED;
     if (!socket->is_connected)
-        return HTTP_SOCKET_CONNECTING;
+        return LOAD_SOCKET_CONNECTING;
     if (socket->in_flight == 0)
-        return socket->is_held || socket->thinking > 0 ? HTTP_SOCKET_THINKING : HTTP_SOCKET_IDLE;
+        return socket->is_held || socket->thinking > 0 ? LOAD_SOCKET_THINKING : LOAD_SOCKET_IDLE;
     return socket->in_flight < socket->worker->depth && socket->left > 0 && !socket->is_held
-               ? HTTP_SOCKET_PARTLY
-               : HTTP_SOCKET_BUSY;
+               ? LOAD_SOCKET_PARTLY
+               : LOAD_SOCKET_BUSY;
 }
 
 void
-http__settle(struct http__socket *socket)
+load__settle(struct load__socket *socket)
 {
-    enum http_socket_state after = state_of(socket);
+    enum load_socket_state after = state_of(socket);
 
     /* The youngest is the last to be asked again, so that queries go round. */
-    if (after == socket->state && after != HTTP_SOCKET_PARTLY)
+    if (after == socket->state && after != LOAD_SOCKET_PARTLY)
         return;
-    sxe_pool_set_indexed_element_state(socket->worker->sockets, http__id(socket), socket->state,
+    sxe_pool_set_indexed_element_state(socket->worker->sockets, load__id(socket), socket->state,
                                        after);
     socket->state = (uint8_t)after;
 }
 
 /* ---- What the system says ---- */
 
-static enum http_unopened
+static enum load_unopened
 unopened_of(int error)
 {
     switch (error) {
     case ECONNREFUSED:
-        return HTTP_UNOPENED_REFUSED;
+        return LOAD_UNOPENED_REFUSED;
     case 0:
     case ECONNRESET:
     case EPIPE:
-        return HTTP_UNOPENED_RESET;
+        return LOAD_UNOPENED_RESET;
     case ETIMEDOUT:
-        return HTTP_UNOPENED_TIMED_OUT;
+        return LOAD_UNOPENED_TIMED_OUT;
     case EMFILE:
     case ENFILE:
-        return HTTP_UNOPENED_NO_DESCRIPTOR;
+        return LOAD_UNOPENED_NO_DESCRIPTOR;
     case EADDRNOTAVAIL:
-        return HTTP_UNOPENED_NO_PORT;
+        return LOAD_UNOPENED_NO_PORT;
     default:
-        return HTTP_UNOPENED_OTHER;
+        return LOAD_UNOPENED_OTHER;
     }
 }
 
-static enum http_end
-end_of(struct http__worker *worker, int error)
+static enum load_end
+end_of(struct load__worker *worker, int error)
 {
     switch (error) {
     case 0:
-        return HTTP_END_CLOSED_EARLY;
+        return LOAD_END_CLOSED_EARLY;
     case ECONNRESET:
     case EPIPE:
-        return HTTP_END_RESET;
+        return LOAD_END_RESET;
     case ETIMEDOUT:
-        return HTTP_END_TIMED_OUT;
+        return LOAD_END_TIMED_OUT;
     default:
-        http__note_error(worker, error);
-        return HTTP_END_OTHER;
+        load__note_error(worker, error);
+        return LOAD_END_OTHER;
     }
 }
 
 /* Segments that were sent again, so far; a SYN before the connection is there. */
 static unsigned
-segments_sent_again(const struct http__socket *socket)
+segments_sent_again(const struct load__socket *socket)
 {
     struct tcp_info info = {0};
     socklen_t length = sizeof(info);
@@ -103,7 +103,7 @@ segments_sent_again(const struct http__socket *socket)
 }
 
 static void
-count_retransmits(const struct http__socket *socket)
+count_retransmits(const struct load__socket *socket)
 {
     unsigned segments = segments_sent_again(socket);
 
@@ -114,33 +114,33 @@ count_retransmits(const struct http__socket *socket)
 /* ---- Connecting ---- */
 
 static SXE *
-new_sxe(const struct http__worker *worker, uint32_t id)
+new_sxe(const struct load__worker *worker, uint32_t id)
 {
-    const struct http_plan *plan = worker->plan;
+    const struct load_plan *plan = worker->plan;
     char source[64] = "";
 
     if (plan->unix_path != NULL)
-        return sxe_new_unix(NULL, plan->unix_path, on_connected, http__on_read, on_close);
+        return sxe_new_unix(NULL, plan->unix_path, on_connected, load__on_read, on_close);
     if (plan->sources != NULL)
-        http_sources_text(plan->sources, worker->shard + (uint64_t)id * worker->shards, source,
+        load_sources_text(plan->sources, worker->shard + (uint64_t)id * worker->shards, source,
                           sizeof(source));
-    return sxe_new_tcp(NULL, source, 0, on_connected, http__on_read, on_close);
+    return sxe_new_tcp(NULL, source, 0, on_connected, load__on_read, on_close);
 }
 
 /* Begin; 0 or the error. */
 static int
-begin_connect(struct http__socket *socket)
+begin_connect(struct load__socket *socket)
 {
-    const struct http_plan *plan = socket->worker->plan;
-    const struct http_requests *requests = socket->worker->requests;
-    SXE *sxe = new_sxe(socket->worker, http__id(socket));
+    const struct load_plan *plan = socket->worker->plan;
+    const struct load_requests *requests = socket->worker->requests;
+    SXE *sxe = new_sxe(socket->worker, load__id(socket));
     int error;
 
     if (sxe == NULL)
         return errno;
     SXE_USER_DATA(sxe) = socket;
     socket->is_connected = socket->has_replied = false;
-    socket->failure = HTTP_ENDS;
+    socket->failure = LOAD_ENDS;
     socket->connect_ns = sxe_time_ns();
     error = -(plan->unix_path != NULL ? sxe_connect_unix(sxe)
               : requests->ip != NULL  ? sxe_connect(sxe, requests->ip, requests->port)
@@ -154,7 +154,7 @@ begin_connect(struct http__socket *socket)
 
 /* What a proxy would say at the front: the client is this end of the connection. */
 static void
-write_proxy(struct http__socket *socket)
+write_proxy(struct load__socket *socket)
 {
     struct sxe_proxy proxy = {.version = socket->worker->plan->proxy, .command = SXE_PROXY_PROXY};
     socklen_t length = sizeof(proxy.source);
@@ -174,12 +174,12 @@ write_proxy(struct http__socket *socket)
 }
 
 static void
-count_connect(struct http__socket *socket, uint64_t now_ns)
+count_connect(struct load__socket *socket, uint64_t now_ns)
 {
-    struct http_result *result = socket->worker->result;
+    struct load_result *result = socket->worker->result;
     unsigned segments = segments_sent_again(socket);
 
-    http_histogram_record(&result->connect, now_ns - socket->connect_ns);
+    load_histogram_record(&result->connect, now_ns - socket->connect_ns);
     socket->syn_retries = segments < UINT8_MAX ? (uint8_t)segments : UINT8_MAX;
     result->syn_retries += segments > 0;
 }
@@ -187,8 +187,8 @@ count_connect(struct http__socket *socket, uint64_t now_ns)
 static void
 on_connected(SXE *sxe)
 {
-    struct http__socket *socket = SXE_USER_DATA(sxe);
-    struct http__worker *worker = socket->worker;
+    struct load__socket *socket = SXE_USER_DATA(sxe);
+    struct load__worker *worker = socket->worker;
     uint64_t now_ns = sxe_time_ns();
     bool is_first = !socket->was_opened;
 
@@ -196,69 +196,69 @@ on_connected(SXE *sxe)
     socket->is_connected = socket->was_opened = true;
     if (worker->plan->proxy != 0)
         write_proxy(socket);
-    http__settle(socket);
+    load__settle(socket);
     if (is_first) {
         worker->result->opened++;
         worker->progress_ns = now_ns;
         worker->connecting--;
-        http__ramp_on(worker, now_ns);
+        load__ramp_on(worker, now_ns);
         return;
     }
     worker->result->reopened++;
     worker->progress_ns = now_ns;
     if (!worker->is_running)
         return;
-    http__send_again(socket, now_ns);
+    load__send_again(socket, now_ns);
     if (socket->is_held_due)
-        http__send_held(socket);
-    http__send_ready(socket, now_ns);
-    http__arrive(worker, now_ns);
+        load__send_held(socket);
+    load__send_ready(socket, now_ns);
+    load__arrive(worker, now_ns);
 }
 
 /* ---- The ramp ---- */
 
 /* What is not tried yet never will be. */
 static void
-cut_ramp(struct http__worker *worker)
+cut_ramp(struct load__worker *worker)
 {
-    worker->result->unopened[HTTP_UNOPENED_UNTRIED] += worker->number - worker->next;
+    worker->result->unopened[LOAD_UNOPENED_UNTRIED] += worker->number - worker->next;
     worker->next = worker->number;
 }
 
 static void
-count_unopened(struct http__worker *worker, int error)
+count_unopened(struct load__worker *worker, int error)
 {
-    const struct http_sources *sources = worker->plan->sources;
-    enum http_unopened kind = unopened_of(error);
+    const struct load_sources *sources = worker->plan->sources;
+    enum load_unopened kind = unopened_of(error);
 
     worker->result->unopened[kind]++;
-    if (kind == HTTP_UNOPENED_OTHER)
-        http__note_error(worker, error);
+    if (kind == LOAD_UNOPENED_OTHER)
+        load__note_error(worker, error);
     /* The next one would not get a descriptor, or a port of the same address, either. */
-    if (kind == HTTP_UNOPENED_NO_DESCRIPTOR ||
-        (kind == HTTP_UNOPENED_NO_PORT && (sources == NULL || sources->number == 1)))
+    if (kind == LOAD_UNOPENED_NO_DESCRIPTOR ||
+        (kind == LOAD_UNOPENED_NO_PORT && (sources == NULL || sources->number == 1)))
         cut_ramp(worker);
 }
 
 /* False: not now. */
 static bool
-open_next(struct http__worker *worker, uint64_t now_ns)
+open_next(struct load__worker *worker, uint64_t now_ns)
 {
-    struct http__socket *socket = &worker->sockets[worker->next];
+    struct load__socket *socket = &worker->sockets[worker->next];
     int error = begin_connect(socket);
 
     /* Of a unix socket: the server has not accepted those before it yet. */
     if (error == EAGAIN && worker->plan->unix_path != NULL &&
         now_ns - worker->progress_ns < worker->plan->timeout_ns) {
         if (!worker->is_ramp_due)
-            http__push(worker, now_ns + HTTP__OPEN_AGAIN, HTTP__RAMP, 0);
+            load__push(worker, now_ns + LOAD__OPEN_AGAIN, LOAD__RAMP, 0);
         worker->is_ramp_due = true;
         return false;
     }
     worker->next++;
     if (error == 0) {
         worker->connecting++;
-        http__settle(socket);
+        load__settle(socket);
         return true;
     }
     count_unopened(worker, error);
@@ -266,14 +266,14 @@ open_next(struct http__worker *worker, uint64_t now_ns)
 }
 
 static uint64_t
-ramp_due_ns(const struct http__worker *worker)
+ramp_due_ns(const struct load__worker *worker)
 {
     return worker->ramp_ns +
            (uint64_t)((double)worker->next / worker->ramp_rate * (double)SXE_NS_PER_SECOND);
 }
 
 static void
-open_some(struct http__worker *worker, uint64_t now_ns)
+open_some(struct load__worker *worker, uint64_t now_ns)
 {
     while (worker->connecting < worker->ramp && worker->next < worker->number) {
         if (!open_next(worker, now_ns))
@@ -283,28 +283,28 @@ open_some(struct http__worker *worker, uint64_t now_ns)
 
 /* Only ticks call it: each pushes the next one. */
 static void
-open_at_rate(struct http__worker *worker, uint64_t now_ns)
+open_at_rate(struct load__worker *worker, uint64_t now_ns)
 {
     while (worker->next < worker->number && ramp_due_ns(worker) <= now_ns) {
         if (!open_next(worker, now_ns))
             return;
     }
     if (worker->next < worker->number)
-        http__push(worker, ramp_due_ns(worker), HTTP__RAMP, 0);
+        load__push(worker, ramp_due_ns(worker), LOAD__RAMP, 0);
     worker->is_ramp_due = worker->next < worker->number;
 }
 
 static void
-end_ramp(struct http__worker *worker)
+end_ramp(struct load__worker *worker)
 {
     worker->is_ramping = false;
     worker->next = 0;
     worker->result->connect_ns = sxe_time_ns() - worker->ramp_ns;
-    http__ramp_over(worker);
+    load__ramp_over(worker);
 }
 
 void
-http__ramp_on(struct http__worker *worker, uint64_t now_ns)
+load__ramp_on(struct load__worker *worker, uint64_t now_ns)
 {
     if (worker->ramp_rate <= 0)
         open_some(worker, now_ns);
@@ -313,61 +313,61 @@ http__ramp_on(struct http__worker *worker, uint64_t now_ns)
 }
 
 void
-http__ramp_tick(struct http__worker *worker, uint64_t now_ns)
+load__ramp_tick(struct load__worker *worker, uint64_t now_ns)
 {
     worker->is_ramp_due = false;
     if (worker->ramp_rate > 0)
         open_at_rate(worker, now_ns);
-    http__ramp_on(worker, now_ns);
+    load__ramp_on(worker, now_ns);
 }
 
 void
-http__ramp(struct http__worker *worker)
+load__ramp(struct load__worker *worker)
 {
     worker->is_ramping = worker->is_ramp_due = true;
     worker->ramp_ns = worker->progress_ns = sxe_time_ns();
-    http__push(worker, worker->ramp_ns, HTTP__RAMP, 0);
+    load__push(worker, worker->ramp_ns, LOAD__RAMP, 0);
 }
 
 /* ---- Ends ---- */
 
 static void
-ramp_failed(struct http__socket *socket, int error)
+ramp_failed(struct load__socket *socket, int error)
 {
-    struct http__worker *worker = socket->worker;
+    struct load__worker *worker = socket->worker;
     uint64_t now_ns = sxe_time_ns();
 
     worker->connecting--;
-    http__settle(socket);
+    load__settle(socket);
     count_unopened(worker, error);
     if (error != ETIMEDOUT)
         worker->progress_ns = now_ns;
     else if (now_ns - worker->progress_ns >= worker->plan->timeout_ns)
         cut_ramp(worker);
-    http__ramp_on(worker, now_ns);
+    load__ramp_on(worker, now_ns);
 }
 
 static bool
-may_reopen(const struct http__socket *socket)
+may_reopen(const struct load__socket *socket)
 {
-    const struct http__worker *worker = socket->worker;
+    const struct load__worker *worker = socket->worker;
 
-    return socket->state == HTTP_SOCKET_LOST && worker->is_offering &&
+    return socket->state == LOAD_SOCKET_LOST && worker->is_offering &&
            (worker->left + worker->waiting + socket->again > 0 || socket->is_held);
 }
 
 static void
-try_again_later(struct http__socket *socket)
+try_again_later(struct load__socket *socket)
 {
-    http__settle(socket);
+    load__settle(socket);
     if (may_reopen(socket))
-        http__push(socket->worker, sxe_time_ns() + HTTP__REOPEN_NS, HTTP__REOPEN, http__id(socket));
+        load__push(socket->worker, sxe_time_ns() + LOAD__REOPEN_NS, LOAD__REOPEN, load__id(socket));
 }
 
 static void
-skip_one(struct http__socket *socket)
+skip_one(struct load__socket *socket)
 {
-    struct http__worker *worker = socket->worker;
+    struct load__worker *worker = socket->worker;
 
     worker->ended_ns = sxe_time_ns();
     if (socket->again > 0) {
@@ -377,29 +377,29 @@ skip_one(struct http__socket *socket)
     } else {
         socket->left--;
         worker->left--;
-        http__count_offered(worker, worker->ended_ns);
+        load__count_offered(worker, worker->ended_ns);
     }
-    worker->result->skipped[HTTP_SKIP_NOT_OPENED]++;
+    worker->result->skipped[LOAD_SKIP_NOT_OPENED]++;
 }
 
 /* Of a socket with queries of its own it costs one; otherwise only time. */
 static void
-reopen_failed(struct http__socket *socket, int error)
+reopen_failed(struct load__socket *socket, int error)
 {
-    struct http__worker *worker = socket->worker;
+    struct load__worker *worker = socket->worker;
 
-    if (unopened_of(error) == HTTP_UNOPENED_OTHER)
-        http__note_error(worker, error);
+    if (unopened_of(error) == LOAD_UNOPENED_OTHER)
+        load__note_error(worker, error);
     worker->result->not_reopened++;
-    if (worker->is_running && worker->is_offering && worker->plan->stop == HTTP_STOP_PER_SOCKET &&
+    if (worker->is_running && worker->is_offering && worker->plan->stop == LOAD_STOP_PER_SOCKET &&
         socket->left + socket->again > 0 && !socket->is_held)
         skip_one(socket);
     try_again_later(socket);
-    http__end_when_done(worker);
+    load__end_when_done(worker);
 }
 
 void
-http__reopen(struct http__socket *socket)
+load__reopen(struct load__socket *socket)
 {
     int error;
 
@@ -407,60 +407,60 @@ http__reopen(struct http__socket *socket)
         return;
     error = begin_connect(socket);
     if (error == 0)
-        http__settle(socket);
+        load__settle(socket);
     else
         reopen_failed(socket, error);
 }
 
 /* Those after the oldest had no reply to be bad or short. */
-static enum http_end
-end_of_others(enum http_end end)
+static enum load_end
+end_of_others(enum load_end end)
 {
-    return end == HTTP_END_SHORT_BODY || end == HTTP_END_BAD_REPLY || end == HTTP_END_BAD_BODY
-               ? HTTP_END_CLOSED_EARLY
+    return end == LOAD_END_SHORT_BODY || end == LOAD_END_BAD_REPLY || end == LOAD_END_BAD_BODY
+               ? LOAD_END_CLOSED_EARLY
                : end;
 }
 
 static void
-end_all_in_flight(struct http__socket *socket, int error)
+end_all_in_flight(struct load__socket *socket, int error)
 {
-    struct http__worker *worker = socket->worker;
-    enum http_end end = (enum http_end)socket->failure;
+    struct load__worker *worker = socket->worker;
+    enum load_end end = (enum load_end)socket->failure;
     uint64_t now_ns = sxe_time_ns();
 
     if (socket->in_flight == 0)
         return;
-    if (end == HTTP_ENDS)
+    if (end == LOAD_ENDS)
         end = end_of(worker, error);
-    if (end == HTTP_END_CLOSED_EARLY && socket->reply.part == HTTP_REPLY_UNTIL_CLOSE) {
-        http__end_with_reply(socket, now_ns);
+    if (end == LOAD_END_CLOSED_EARLY && socket->reply.part == LOAD_REPLY_UNTIL_CLOSE) {
+        load__end_with_reply(socket, now_ns);
     } else {
-        if (end == HTTP_END_CLOSED_EARLY && socket->reply.part != HTTP_REPLY_HEAD)
-            end = HTTP_END_SHORT_BODY;
-        http__end_without_reply(socket, end, now_ns);
+        if (end == LOAD_END_CLOSED_EARLY && socket->reply.part != LOAD_REPLY_HEAD)
+            end = LOAD_END_SHORT_BODY;
+        load__end_without_reply(socket, end, now_ns);
     }
     while (socket->in_flight > 0)
-        http__end_without_reply(socket, end_of_others(end), now_ns);
+        load__end_without_reply(socket, end_of_others(end), now_ns);
 }
 
 static void
-lost(struct http__socket *socket, int error)
+lost(struct load__socket *socket, int error)
 {
     end_all_in_flight(socket, error);
     socket->sxe = NULL;
     socket->is_connected = false;
-    http__settle(socket);
+    load__settle(socket);
     if (socket->has_replied)
-        http__reopen(socket);
+        load__reopen(socket);
     else
         try_again_later(socket);
-    http__end_when_done(socket->worker);
+    load__end_when_done(socket->worker);
 }
 
 static void
 on_close(SXE *sxe)
 {
-    struct http__socket *socket = SXE_USER_DATA(sxe);
+    struct load__socket *socket = SXE_USER_DATA(sxe);
     int error = sxe_error(sxe);
 
     if (socket->is_connected) {
@@ -476,37 +476,37 @@ on_close(SXE *sxe)
 }
 
 void
-http__fail(struct http__socket *socket, enum http_end end, int error)
+load__fail(struct load__socket *socket, enum load_end end, int error)
 {
     socket->failure = (uint8_t)end;
-    if (end == HTTP_END_OTHER)
-        http__note_error(socket->worker, error);
-    http__settle(socket);
+    if (end == LOAD_END_OTHER)
+        load__note_error(socket->worker, error);
+    load__settle(socket);
     sxe_abort(socket->sxe);
 }
 
 /* A server that does not read would keep us until our output is sent. */
 void
-http__close(struct http__socket *socket)
+load__close(struct load__socket *socket)
 {
     if (socket->worker->plan->is_aborting || sxe_get_state(socket->sxe) == SXE_STATE_WRITING) {
-        http__fail(socket, HTTP_END_CLOSED_EARLY, 0);
+        load__fail(socket, LOAD_END_CLOSED_EARLY, 0);
         return;
     }
-    socket->failure = HTTP_END_CLOSED_EARLY;
-    http__settle(socket);
+    socket->failure = LOAD_END_CLOSED_EARLY;
+    load__settle(socket);
     (void)sxe_close(socket->sxe);
 }
 
 /* What rests is closed with FIN when the loop goes: all of its replies were read. A reset tells the
  * server that the others will not be waited for, and leaves no port in TIME_WAIT. */
 void
-http__prepare_close(struct http__worker *worker)
+load__prepare_close(struct load__worker *worker)
 {
     static const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
 
     for (uint32_t id = 0; id < worker->number; id++) {
-        const struct http__socket *socket = &worker->sockets[id];
+        const struct load__socket *socket = &worker->sockets[id];
 
         if (socket->sxe == NULL || !socket->is_connected)
             continue;

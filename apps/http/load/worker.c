@@ -16,74 +16,74 @@
 /* ---- The parent ---- */
 
 static void
-tell(const struct http__worker *worker, enum http_message_type type, int error)
+tell(const struct load__worker *worker, enum load_message_type type, int error)
 {
-    struct http_message message = {.type = type, .error = error};
+    struct load_message message = {.type = type, .error = error};
 
     /* If the parent is gone, the end of file says so. */
     (void)send(worker->control.fd, &message, sizeof(message), MSG_NOSIGNAL);
 }
 
 void
-http__note_error(struct http__worker *worker, int error)
+load__note_error(struct load__worker *worker, int error)
 {
     if (worker->result->first_error == 0)
         worker->result->first_error = error;
 }
 
 void
-http__ramp_over(struct http__worker *worker)
+load__ramp_over(struct load__worker *worker)
 {
-    http__bring_up_to_date(worker, sxe_time_ns());
-    tell(worker, HTTP_MESSAGE_READY, 0);
+    load__bring_up_to_date(worker, sxe_time_ns());
+    tell(worker, LOAD_MESSAGE_READY, 0);
 }
 
 static void
-mark(struct http__worker *worker)
+mark(struct load__worker *worker)
 {
-    http__bring_up_to_date(worker, sxe_time_ns());
-    http__copy_result(worker->mark, worker->result);
-    tell(worker, HTTP_MESSAGE_MARKED, 0);
+    load__bring_up_to_date(worker, sxe_time_ns());
+    load__copy_result(worker->mark, worker->result);
+    tell(worker, LOAD_MESSAGE_MARKED, 0);
 }
 
 /* One that stopped by itself need not wait for what is in flight any longer. */
 static void
-stop(struct http__worker *worker)
+stop(struct load__worker *worker)
 {
     uint64_t now_ns = sxe_time_ns();
 
     if (!worker->is_offering) {
-        http__end(worker);
+        load__end(worker);
         return;
     }
     /* A query that was due before the word came is not late by the server's fault. */
     if (worker->is_running)
-        http__arrive(worker, now_ns);
-    http__stop(worker, now_ns);
+        load__arrive(worker, now_ns);
+    load__stop(worker, now_ns);
 }
 
 static void
-obey(struct http__worker *worker, const struct http_message *message)
+obey(struct load__worker *worker, const struct load_message *message)
 {
-    switch ((enum http_message_type)message->type) {
-    case HTTP_MESSAGE_GO:
-        http__go(worker, message->u.start_ns);
+    switch ((enum load_message_type)message->type) {
+    case LOAD_MESSAGE_GO:
+        load__go(worker, message->u.start_ns);
         break;
-    case HTTP_MESSAGE_MARK:
+    case LOAD_MESSAGE_MARK:
         mark(worker);
         if (message->u.end_ns > 0)
-            http__end_at(worker, message->u.end_ns);
+            load__end_at(worker, message->u.end_ns);
         break;
-    case HTTP_MESSAGE_RATE:
-        http__set_rate(worker, message->u.rate);
+    case LOAD_MESSAGE_RATE:
+        load__set_rate(worker, message->u.rate);
         mark(worker);
         break;
-    case HTTP_MESSAGE_STOP:
+    case LOAD_MESSAGE_STOP:
         stop(worker);
         break;
-    case HTTP_MESSAGE_READY:
-    case HTTP_MESSAGE_MARKED:
-    case HTTP_MESSAGE_DONE:
+    case LOAD_MESSAGE_READY:
+    case LOAD_MESSAGE_MARKED:
+    case LOAD_MESSAGE_DONE:
         break;
     }
 }
@@ -91,8 +91,8 @@ obey(struct http__worker *worker, const struct http_message *message)
 static void
 on_control(struct ev_loop *loop, ev_io *control, int events)
 {
-    struct http__worker *worker = control->data;
-    struct http_message message;
+    struct load__worker *worker = control->data;
+    struct load_message message;
     ssize_t n = -1;
 
     SXE_UNUSED_PARAMETER(loop);
@@ -103,7 +103,7 @@ on_control(struct ev_loop *loop, ev_io *control, int events)
         obey(worker, &message);
     } else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
         worker->is_orphan = true;
-        http__end(worker);
+        load__end(worker);
     }
 }
 
@@ -111,31 +111,31 @@ on_control(struct ev_loop *loop, ev_io *control, int events)
 
 /* Shard i of n has every nth. */
 static uint64_t
-share(const struct http__worker *worker, uint64_t whole)
+share(const struct load__worker *worker, uint64_t whole)
 {
     return whole / worker->shards + (worker->shard < whole % worker->shards);
 }
 
 static uint64_t
-queries_of(const struct http__worker *worker)
+queries_of(const struct load__worker *worker)
 {
     switch (worker->plan->stop) {
-    case HTTP_STOP_PER_SOCKET:
+    case LOAD_STOP_PER_SOCKET:
         return worker->number * worker->plan->queries;
-    case HTTP_STOP_TOTAL:
+    case LOAD_STOP_TOTAL:
         return share(worker, worker->plan->requests_max);
-    case HTTP_STOP_REPLAY:
+    case LOAD_STOP_REPLAY:
         return share(worker, worker->requests->number);
-    case HTTP_STOP_TIME:
+    case LOAD_STOP_TIME:
         break;
     }
-    return HTTP__UNBOUNDED;
+    return LOAD__UNBOUNDED;
 }
 
 static void
-read_plan(struct http__worker *worker)
+read_plan(struct load__worker *worker)
 {
-    const struct http_plan *plan = worker->plan;
+    const struct load_plan *plan = worker->plan;
     uint64_t ramp = share(worker, plan->ramp);
 
     worker->number = (uint32_t)share(worker, plan->sockets);
@@ -144,42 +144,42 @@ read_plan(struct http__worker *worker)
     worker->ramp_rate = plan->ramp_rate / worker->shards;
     worker->left = queries_of(worker);
     worker->is_offering = true;
-    worker->is_paced = plan->model != HTTP_CLOSED || plan->stop == HTTP_STOP_REPLAY;
-    worker->end_ns = worker->free_ns = HTTP_NEVER;
+    worker->is_paced = plan->model != LOAD_CLOSED || plan->stop == LOAD_STOP_REPLAY;
+    worker->end_ns = worker->free_ns = LOAD_NEVER;
     worker->result->sockets_wanted = worker->number;
     worker->result->kinds = worker->requests->kinds;
     worker->result->stages = plan->stages_number;
-    if ((uint64_t)plan->sockets * worker->requests->kinds <= HTTP_CLIENTS_MAX)
+    if ((uint64_t)plan->sockets * worker->requests->kinds <= LOAD_CLIENTS_MAX)
         worker->result->clients = worker->number;
 }
 
 static int
-init_sockets(struct http__worker *worker)
+init_sockets(struct load__worker *worker)
 {
-    const struct http_plan *plan = worker->plan;
+    const struct load_plan *plan = worker->plan;
 
     /* A pool has one element at least. */
     worker->sockets =
         sxe_pool_new("clients", worker->number > 0 ? worker->number : 1,
-                     sizeof(struct http__socket), HTTP_SOCKET_STATES, SXE_POOL_OPTION_UNLOCKED);
+                     sizeof(struct load__socket), LOAD_SOCKET_STATES, SXE_POOL_OPTION_UNLOCKED);
     if (worker->sockets == NULL)
         return -errno;
     for (uint32_t id = 0; id < worker->number; id++) {
         worker->sockets[id].worker = worker;
         worker->sockets[id].left =
-            plan->stop == HTTP_STOP_PER_SOCKET ? plan->queries : HTTP__UNBOUNDED;
+            plan->stop == LOAD_STOP_PER_SOCKET ? plan->queries : LOAD__UNBOUNDED;
         if (worker->requests->ended != NULL && id >= worker->requests->clients)
             worker->sockets[id].left = 0;
         worker->sockets[id].ready = worker->is_paced ? 0 : (uint16_t)plan->depth;
-        worker->sockets[id].failure = HTTP_ENDS;
+        worker->sockets[id].failure = LOAD_ENDS;
     }
     return 0;
 }
 
 static int
-init_rings(struct http__worker *worker, size_t number)
+init_rings(struct load__worker *worker, size_t number)
 {
-    worker->rings = calloc(number * worker->depth, sizeof(struct http__flight));
+    worker->rings = calloc(number * worker->depth, sizeof(struct load__flight));
     if (worker->rings == NULL)
         return -ENOMEM;
     for (uint32_t id = 0; id < worker->number; id++)
@@ -188,7 +188,7 @@ init_rings(struct http__worker *worker, size_t number)
 }
 
 static int
-get_memory(struct http__worker *worker)
+get_memory(struct load__worker *worker)
 {
     size_t number = worker->number > 0 ? worker->number : 1;
     /* Of each socket REOPEN, TIMEOUT, HELD, and QUERY as often as it may think; six of the run,
@@ -197,19 +197,19 @@ get_memory(struct http__worker *worker)
     int error = init_sockets(worker);
 
     if (error == 0)
-        error = http_heap_init(&worker->heap, dues);
+        error = load_heap_init(&worker->heap, dues);
     if (error == 0)
         error = init_rings(worker, number);
-    worker->held = calloc(number, sizeof(struct http__held));
+    worker->held = calloc(number, sizeof(struct load__held));
     if (worker->requests->wants_replies)
-        worker->exchanges = calloc(number, sizeof(struct http__exchange));
+        worker->exchanges = calloc(number, sizeof(struct load__exchange));
     if (worker->held == NULL || (worker->requests->wants_replies && worker->exchanges == NULL))
         error = -ENOMEM;
     return error;
 }
 
 static int
-init_sxe(struct http__worker *worker)
+init_sxe(struct load__worker *worker)
 {
     static const struct sxe_http_limits limits = SXE_HTTP_LIMITS;
     struct sxe_config config = SXE_CONFIG_DEFAULT;
@@ -218,7 +218,7 @@ init_sxe(struct http__worker *worker)
     worker->loop = ev_loop_new(EVFLAG_AUTO);
     if (worker->loop == NULL)
         return -ENOMEM;
-    http__watch_turns(worker);
+    load__watch_turns(worker);
     config.loop = worker->loop;
     config.chunk_size = limits.head_max;
     config.chunks = worker->number / 4 + 4096;
@@ -233,7 +233,7 @@ init_sxe(struct http__worker *worker)
 }
 
 static int
-prepare(struct http__worker *worker)
+prepare(struct load__worker *worker)
 {
     int error;
 
@@ -250,19 +250,19 @@ prepare(struct http__worker *worker)
     if (error == 0)
         error = init_sxe(worker);
     if (error == 0)
-        http_ticker_open(&worker->ticker, http__on_tick, worker);
+        load_ticker_open(&worker->ticker, load__on_tick, worker);
     return error;
 }
 
 static void
-release(struct http__worker *worker)
+release(struct load__worker *worker)
 {
     if (sxe_loop() != NULL) {
-        http_ticker_close(&worker->ticker);
+        load_ticker_close(&worker->ticker);
         sxe_fini();
     }
     if (worker->loop != NULL) {
-        http__unwatch_turns(worker);
+        load__unwatch_turns(worker);
         ev_loop_destroy(worker->loop);
     }
     for (uint32_t id = 0; id < worker->number && worker->held != NULL; id++)
@@ -272,7 +272,7 @@ release(struct http__worker *worker)
     free(worker->held);
     free(worker->exchanges);
     free(worker->rings);
-    http_heap_free(&worker->heap);
+    load_heap_free(&worker->heap);
     sxe_pool_delete(worker->sockets);
 }
 
@@ -281,60 +281,60 @@ release(struct http__worker *worker)
 /* The time ends when nothing more is offered. In a run of so many queries it ends with the last of
  * them, whether that was answered or not: an outage at the end lowers the rate, too. */
 static void
-close_times(struct http__worker *worker)
+close_times(struct load__worker *worker)
 {
-    struct http_result *result = worker->result;
+    struct load_result *result = worker->result;
     uint64_t last_ns = worker->ended_ns;
 
-    if (worker->is_running && worker->end_ns != HTTP_NEVER) {
+    if (worker->is_running && worker->end_ns != LOAD_NEVER) {
         last_ns = worker->end_ns;
-        result->drain_ns = http_later_part(worker->reply_ns, last_ns);
+        result->drain_ns = load_later_part(worker->reply_ns, last_ns);
     }
-    result->elapsed_ns = http__since_start(worker, last_ns);
+    result->elapsed_ns = load__since_start(worker, last_ns);
 }
 
 /* What was never tried, and what was never sent. */
 static void
-close_accounts(struct http__worker *worker)
+close_accounts(struct load__worker *worker)
 {
-    struct http_result *result = worker->result;
+    struct load_result *result = worker->result;
     uint64_t unopened = worker->number - result->opened;
     uint64_t now_ns = sxe_time_ns();
 
-    http__bring_up_to_date(worker, now_ns);
-    for (unsigned i = 0; i < HTTP_UNOPENEDS; i++)
+    load__bring_up_to_date(worker, now_ns);
+    for (unsigned i = 0; i < LOAD_UNOPENEDS; i++)
         unopened -= result->unopened[i];
-    result->unopened[HTTP_UNOPENED_UNTRIED] += unopened;
+    result->unopened[LOAD_UNOPENED_UNTRIED] += unopened;
     if (worker->is_ramping)
         result->connect_ns = now_ns - worker->ramp_ns;
-    http__drop_waiting(worker, now_ns);
-    result->skipped[http__why_unsent(worker)] += result->waiting;
+    load__drop_waiting(worker, now_ns);
+    result->skipped[load__why_unsent(worker)] += result->waiting;
     result->waiting = 0;
-    if (worker->has_given_up && worker->left != HTTP__UNBOUNDED) {
+    if (worker->has_given_up && worker->left != LOAD__UNBOUNDED) {
         result->offered += worker->left;
-        result->skipped[HTTP_SKIP_GONE] += worker->left;
+        result->skipped[LOAD_SKIP_GONE] += worker->left;
     }
     close_times(worker);
 }
 
 static void
-run(struct http__worker *worker)
+run(struct load__worker *worker)
 {
     ev_io_init(&worker->control, on_control, worker->control.fd, EV_READ);
     worker->control.data = worker;
     ev_io_start(worker->loop, &worker->control);
-    http__ramp(worker);
+    load__ramp(worker);
     sxe_run();
     ev_io_stop(worker->loop, &worker->control);
-    http__prepare_close(worker);
-    http__end_unanswered(worker, sxe_time_ns());
+    load__prepare_close(worker);
+    load__end_unanswered(worker, sxe_time_ns());
     close_accounts(worker);
 }
 
 int
-http_worker_run(const struct http_worker *given)
+load_worker_run(const struct load_worker *given)
 {
-    struct http__worker worker = {
+    struct load__worker worker = {
         .plan = given->plan,
         .requests = given->plan->requests,
         .result = given->result,
@@ -353,14 +353,14 @@ http_worker_run(const struct http_worker *given)
     if (error == 0) {
         run(&worker);
     } else {
-        worker.result->unopened[HTTP_UNOPENED_UNTRIED] = worker.result->sockets_wanted;
-        tell(&worker, HTTP_MESSAGE_READY, -error);
+        worker.result->unopened[LOAD_UNOPENED_UNTRIED] = worker.result->sockets_wanted;
+        tell(&worker, LOAD_MESSAGE_READY, -error);
     }
     if (worker.has_begun && worker.requests->end != NULL)
         worker.requests->end(worker.requests, &worker.result->script_calls,
                              &worker.result->script_ns);
     if (error == 0 && !worker.is_orphan)
-        tell(&worker, HTTP_MESSAGE_DONE, 0);
+        tell(&worker, LOAD_MESSAGE_DONE, 0);
     release(&worker);
     close(given->control);
     return error;

@@ -33,25 +33,25 @@
  * Limits: HTTP/1.1; a reply's head of SXE_HTTP_LIMITS; 16 MiB of a reply that the source wants to
  * see; under 1 KB a socket, and 32 bytes for each query that it may have in flight, kernel aside.
  */
-#ifndef HTTP_WORKER_H
-#define HTTP_WORKER_H
+#ifndef LOAD_WORKER_H
+#define LOAD_WORKER_H
 
 #include "plan.h"
 #include "result.h"
 
-enum http_message_type {
-    HTTP_MESSAGE_GO = 1,
-    HTTP_MESSAGE_MARK,
-    HTTP_MESSAGE_RATE,
-    HTTP_MESSAGE_STOP,
-    HTTP_MESSAGE_READY,
-    HTTP_MESSAGE_MARKED,
-    HTTP_MESSAGE_DONE
+enum load_message_type {
+    LOAD_MESSAGE_GO = 1,
+    LOAD_MESSAGE_MARK,
+    LOAD_MESSAGE_RATE,
+    LOAD_MESSAGE_STOP,
+    LOAD_MESSAGE_READY,
+    LOAD_MESSAGE_MARKED,
+    LOAD_MESSAGE_DONE
 };
 
 /* One datagram of a SOCK_SEQPACKET socket pair. */
-struct http_message {
-    uint32_t type; /* enum http_message_type */
+struct load_message {
+    uint32_t type; /* enum load_message_type */
     int32_t error; /* of READY: 0, or errno: nothing could be started */
     union {
         uint64_t start_ns; /* GO: CLOCK_MONOTONIC */
@@ -60,18 +60,18 @@ struct http_message {
     } u;
 };
 
-struct http_worker {
-    const struct http_plan *plan;
+struct load_worker {
+    const struct load_plan *plan;
     unsigned shard;
     unsigned shards;
-    struct http_result *result; /* shared */
-    struct http_result *mark;   /* shared */
+    struct load_result *result; /* shared */
+    struct load_result *mark;   /* shared */
     int control;                /* the worker's end; it closes it */
     bool is_probe;
 };
 
 /* In the child: all of a worker's life. 0, or -errno when nothing could be started (and READY said
  * so). */
-int http_worker_run(const struct http_worker *worker);
+int load_worker_run(const struct load_worker *worker);
 
 #endif

@@ -19,24 +19,24 @@
 #include "script.h"
 #include "sxe-time.h"
 
-uint64_t http_agent_period_ns = 200 * SXE_NS_PER_MS;
-uint64_t http_agent_silent_ns = 10 * SXE_NS_PER_SECOND;
-uint64_t http_agent_stopped_ns = 10 * SXE_NS_PER_SECOND;
-int (*http_agent_worker)(const struct http_worker *worker) = http_worker_run;
+uint64_t load_agent_period_ns = 200 * SXE_NS_PER_MS;
+uint64_t load_agent_silent_ns = 10 * SXE_NS_PER_SECOND;
+uint64_t load_agent_stopped_ns = 10 * SXE_NS_PER_SECOND;
+int (*load_agent_worker)(const struct load_worker *worker) = load_worker_run;
 
 enum { RESULT, MARK, SCRIPT, DELTAS };
 
 /* One worker, from its START to its end. */
 struct load {
-    const struct http_agent *agent;
-    struct http_plan plan;
-    struct http_worker worker;
+    const struct load_agent *agent;
+    struct load_plan plan;
+    struct load_worker worker;
     pid_t pid;
     int control;
-    struct http_result *shared; /* [2] result and mark */
+    struct load_result *shared; /* [2] result and mark */
     char *sent;                 /* what rank 0 has of them, and of what a script leaves */
     size_t sent_size;
-    struct http_delta deltas[DELTAS];
+    struct load_delta deltas[DELTAS];
     uint64_t heard_ns;   /* rank 0, last */
     uint64_t send_ns;    /* the next RESULT */
     uint64_t stopped_ns; /* since when the worker is stopped; 0: it is not */
@@ -51,17 +51,17 @@ struct load {
 static void
 send_delta(struct load *load, unsigned which, size_t from, size_t to)
 {
-    static const enum http_frame_type types[DELTAS] = {
-        [RESULT] = HTTP_FRAME_RESULT, [MARK] = HTTP_FRAME_MARK, [SCRIPT] = HTTP_FRAME_SCRIPT};
-    static struct http_frame frame;
-    struct http_delta *delta = &load->deltas[which];
+    static const enum load_frame_type types[DELTAS] = {
+        [RESULT] = LOAD_FRAME_RESULT, [MARK] = LOAD_FRAME_MARK, [SCRIPT] = LOAD_FRAME_SCRIPT};
+    static struct load_frame frame;
+    struct load_delta *delta = &load->deltas[which];
     size_t bytes;
 
     frame.type = types[which];
-    delta->at = from - from % HTTP_DELTA_BLOCK;
+    delta->at = from - from % LOAD_DELTA_BLOCK;
     delta->end = to;
-    while ((bytes = http_delta_take(delta, frame.bytes, sizeof(frame.bytes))) > 0 &&
-           http_frame_send(load->agent->channel, &frame, bytes))
+    while ((bytes = load_delta_take(delta, frame.bytes, sizeof(frame.bytes))) > 0 &&
+           load_frame_send(load->agent->channel, &frame, bytes))
         ;
 }
 
@@ -76,21 +76,21 @@ send_whole(struct load *load, unsigned which)
 static void
 send_result(struct load *load)
 {
-    static struct http_frame frame = {.type = HTTP_FRAME_RESULT};
+    static struct load_frame frame = {.type = LOAD_FRAME_RESULT};
     unsigned kinds = load->shared[RESULT].kinds;
 
-    send_delta(load, RESULT, 0, offsetof(struct http_result, by_kind[kinds]));
+    send_delta(load, RESULT, 0, offsetof(struct load_result, by_kind[kinds]));
     /* An empty one says that we are there. */
-    http_frame_send(load->agent->channel, &frame, 0);
-    load->send_ns = sxe_time_ns() + http_agent_period_ns;
+    load_frame_send(load->agent->channel, &frame, 0);
+    load->send_ns = sxe_time_ns() + load_agent_period_ns;
 }
 
 static void
-say(const struct load *load, const struct http_message *message)
+say(const struct load *load, const struct load_message *message)
 {
-    struct http_frame frame = {.type = HTTP_FRAME_SAID, .u.message = *message};
+    struct load_frame frame = {.type = LOAD_FRAME_SAID, .u.message = *message};
 
-    http_frame_send(load->agent->channel, &frame, 0);
+    load_frame_send(load->agent->channel, &frame, 0);
 }
 
 /* ---- The worker ---- */
@@ -101,7 +101,7 @@ be_worker(const struct load *load)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(load->control);
     close(load->agent->channel);
-    exit(http_agent_worker(&load->worker) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+    exit(load_agent_worker(&load->worker) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 static int
@@ -126,13 +126,13 @@ set_deltas(struct load *load, void *left, size_t left_size)
 {
     const char *result = (const char *)load->shared;
     size_t size = sizeof(*load->shared);
-    size_t time_at = offsetof(struct http_result, started_ns);
+    size_t time_at = offsetof(struct load_result, started_ns);
 
     load->deltas[RESULT] =
-        (struct http_delta){.now = result, .sent = load->sent, .size = size, .time_at = time_at};
-    load->deltas[MARK] = (struct http_delta){
+        (struct load_delta){.now = result, .sent = load->sent, .size = size, .time_at = time_at};
+    load->deltas[MARK] = (struct load_delta){
         .now = result + size, .sent = load->sent + size, .size = size, .time_at = time_at};
-    load->deltas[SCRIPT] = (struct http_delta){
+    load->deltas[SCRIPT] = (struct load_delta){
         .now = left, .sent = load->sent + 2 * size, .size = left_size, .time_at = SIZE_MAX};
 }
 
@@ -140,14 +140,14 @@ set_deltas(struct load *load, void *left, size_t left_size)
 static int
 map(struct load *load)
 {
-    struct http_requests *script = load->agent->script;
+    struct load_requests *script = load->agent->script;
     size_t left_size = 0;
     void *left = NULL;
 
     if (script != NULL)
-        left = http_script_left(script, load->worker.shard, load->worker.shards, &left_size);
+        left = load_script_left(script, load->worker.shard, load->worker.shards, &left_size);
     load->sent_size = 2 * sizeof(*load->shared) + left_size;
-    load->shared = http_results_map(2, true);
+    load->shared = load_results_map(2, true);
     load->sent = calloc(1, load->sent_size);
     if (load->shared == NULL || load->sent == NULL)
         return -ENOMEM;
@@ -165,9 +165,9 @@ bury(struct load *load, const char *reason)
     send_whole(load, RESULT);
     send_delta(load, SCRIPT, 0, load->deltas[SCRIPT].size);
     if (reason == NULL)
-        say(load, &(struct http_message){.type = HTTP_MESSAGE_DONE});
+        say(load, &(struct load_message){.type = LOAD_MESSAGE_DONE});
     else
-        http_frame_send_text(load->agent->channel, HTTP_FRAME_GONE, reason);
+        load_frame_send_text(load->agent->channel, LOAD_FRAME_GONE, reason);
 }
 
 static void
@@ -176,7 +176,7 @@ bury_ended(struct load *load, int status)
     bool is_good = status == 0 && load->is_done;
 
     load->pid = 0;
-    bury(load, is_good ? NULL : http_wait_text(status));
+    bury(load, is_good ? NULL : load_wait_text(status));
 }
 
 static void
@@ -203,7 +203,7 @@ look(struct load *load)
             bury_ended(load, status);
     }
     if (!load->is_over && load->stopped_ns > 0 &&
-        now_ns - load->stopped_ns >= http_agent_stopped_ns) {
+        now_ns - load->stopped_ns >= load_agent_stopped_ns) {
         kill_worker(load);
         bury(load, "was stopped for too long, and is ended");
     }
@@ -214,17 +214,17 @@ look(struct load *load)
 static void
 hear_worker(struct load *load)
 {
-    struct http_message message;
+    struct load_message message;
     ssize_t got;
 
     while ((got = recv(load->control, &message, sizeof(message), MSG_DONTWAIT)) ==
            (ssize_t)sizeof(message)) {
         /* DONE is passed on when its process has ended: only then it has left all. */
-        load->is_done |= message.type == HTTP_MESSAGE_DONE;
-        if (message.type == HTTP_MESSAGE_DONE)
+        load->is_done |= message.type == LOAD_MESSAGE_DONE;
+        if (message.type == LOAD_MESSAGE_DONE)
             continue;
         /* What it says is about these. */
-        if (message.type == HTTP_MESSAGE_MARKED) {
+        if (message.type == LOAD_MESSAGE_MARKED) {
             send_whole(load, MARK);
             send_whole(load, RESULT);
         }
@@ -238,15 +238,15 @@ hear_worker(struct load *load)
 }
 
 static void
-tell_worker(struct load *load, const struct http_frame *frame)
+tell_worker(struct load *load, const struct load_frame *frame)
 {
-    struct http_message message = frame->u.message;
+    struct load_message message = frame->u.message;
     uint64_t ahead_ns = (uint64_t)frame->clock.ahead_ns;
 
     load->deltas[RESULT].ahead_ns = load->deltas[MARK].ahead_ns = frame->clock.ahead_ns;
-    if (message.type == HTTP_MESSAGE_GO)
+    if (message.type == LOAD_MESSAGE_GO)
         message.u.start_ns += ahead_ns;
-    else if (message.type == HTTP_MESSAGE_MARK && message.u.end_ns > 0)
+    else if (message.type == LOAD_MESSAGE_MARK && message.u.end_ns > 0)
         message.u.end_ns += ahead_ns;
     if (load->control >= 0)
         (void)!send(load->control, &message, sizeof(message), MSG_NOSIGNAL);
@@ -255,15 +255,15 @@ tell_worker(struct load *load, const struct http_frame *frame)
 static void
 hear_rank_0(struct load *load)
 {
-    static struct http_frame frame;
+    static struct load_frame frame;
     int bytes;
 
-    while ((bytes = http_frame_receive(load->agent->channel, &frame)) >= 0) {
+    while ((bytes = load_frame_receive(load->agent->channel, &frame)) >= 0) {
         load->heard_ns = sxe_time_ns();
-        if (frame.type == HTTP_FRAME_TELL)
+        if (frame.type == LOAD_FRAME_TELL)
             tell_worker(load, &frame);
     }
-    load->is_alone |= bytes == -2 || sxe_time_ns() >= load->heard_ns + http_agent_silent_ns;
+    load->is_alone |= bytes == -2 || sxe_time_ns() >= load->heard_ns + load_agent_silent_ns;
 }
 
 /* ---- All of it ---- */
@@ -271,7 +271,7 @@ hear_rank_0(struct load *load)
 static void
 turn(struct load *load)
 {
-    uint64_t wait_ns = http_later_part(load->send_ns, sxe_time_ns());
+    uint64_t wait_ns = load_later_part(load->send_ns, sxe_time_ns());
     struct pollfd fds[2] = {{load->agent->channel, POLLIN, 0}, {load->control, POLLIN, 0}};
 
     /* A worker that has closed its control ends at once. */
@@ -287,16 +287,16 @@ turn(struct load *load)
 }
 
 static void
-name_machine(const struct http_agent *agent)
+name_machine(const struct load_agent *agent)
 {
-    char host[HTTP_HOST_MAX + 1] = "";
+    char host[LOAD_HOST_MAX + 1] = "";
 
     gethostname(host, sizeof(host) - 1);
-    http_frame_send_text(agent->channel, HTTP_FRAME_NAME, host);
+    load_frame_send_text(agent->channel, LOAD_FRAME_NAME, host);
 }
 
 static void
-run_load(const struct http_agent *agent, const struct http_start *start)
+run_load(const struct load_agent *agent, const struct load_start *start)
 {
     static struct load load;
     int error;
@@ -307,39 +307,39 @@ run_load(const struct http_agent *agent, const struct http_start *start)
     load.plan.duration_ns = start->duration_ns;
     load.plan.seed = start->seed;
     load.worker =
-        (struct http_worker){.plan = &load.plan, .shard = start->shard, .shards = start->shards};
+        (struct load_worker){.plan = &load.plan, .shard = start->shard, .shards = start->shards};
     load.heard_ns = sxe_time_ns();
     error = map(&load);
     if (error == 0)
         error = fork_worker(&load);
     if (error < 0)
-        http_frame_send_text(agent->channel, HTTP_FRAME_GONE, "cannot start: it lacks memory");
+        load_frame_send_text(agent->channel, LOAD_FRAME_GONE, "cannot start: it lacks memory");
     while (error == 0 && !load.is_over && !load.is_alone)
         turn(&load);
     kill_worker(&load);
     if (load.control >= 0)
         close(load.control);
-    http_results_unmap(load.shared, 2);
+    load_results_unmap(load.shared, 2);
     free(load.sent);
 }
 
 void
-http_agent_run(const struct http_agent *agent)
+load_agent_run(const struct load_agent *agent)
 {
-    static struct http_frame frame;
+    static struct load_frame frame;
     struct pollfd fd = {agent->channel, POLLIN, 0};
     int bytes;
 
-    while ((bytes = http_frame_receive(agent->channel, &frame)) != -2) {
+    while ((bytes = load_frame_receive(agent->channel, &frame)) != -2) {
         if (bytes == -1) {
             poll(&fd, 1, -1);
             continue;
         }
-        if (frame.type != HTTP_FRAME_START)
+        if (frame.type != LOAD_FRAME_START)
             continue;
         name_machine(agent);
         if (agent->plan == NULL)
-            http_frame_send_text(agent->channel, HTTP_FRAME_GONE, agent->refusal);
+            load_frame_send_text(agent->channel, LOAD_FRAME_GONE, agent->refusal);
         else
             run_load(agent, &frame.u.start);
     }

@@ -11,27 +11,27 @@
  * is sent before that is said. If rank 0 says nothing for long, the worker is killed: nobody is
  * left to end the load.
  */
-#ifndef HTTP_AGENT_H
-#define HTTP_AGENT_H
+#ifndef LOAD_AGENT_H
+#define LOAD_AGENT_H
 
 #include "plan.h"
 #include "worker.h"
 
-struct http_agent {
+struct load_agent {
     int channel;
-    const struct http_plan *plan; /* of the command line; NULL: it was refused */
-    struct http_requests *script; /* the plan's, if they are a script's; or NULL */
+    const struct load_plan *plan; /* of the command line; NULL: it was refused */
+    struct load_requests *script; /* the plan's, if they are a script's; or NULL */
     const char *refusal;          /* why there is no plan */
 };
 
-extern uint64_t http_agent_period_ns;  /* between two RESULTs */
-extern uint64_t http_agent_silent_ns;  /* rank 0 may say nothing for so long */
-extern uint64_t http_agent_stopped_ns; /* a worker may be stopped for so long */
+extern uint64_t load_agent_period_ns;  /* between two RESULTs */
+extern uint64_t load_agent_silent_ns;  /* rank 0 may say nothing for so long */
+extern uint64_t load_agent_stopped_ns; /* a worker may be stopped for so long */
 
-/* What a worker process does: http_worker_run, but in tests. */
-extern int (*http_agent_worker)(const struct http_worker *worker);
+/* What a worker process does: load_worker_run, but in tests. */
+extern int (*load_agent_worker)(const struct load_worker *worker);
 
 /* Do what is said over the channel, until it is closed. */
-void http_agent_run(const struct http_agent *agent);
+void load_agent_run(const struct load_agent *agent);
 
 #endif

@@ -3,17 +3,17 @@
 
 #include <string.h>
 
-#define ENTRY_MAX (sizeof(uint32_t) + HTTP_DELTA_BLOCK)
+#define ENTRY_MAX (sizeof(uint32_t) + LOAD_DELTA_BLOCK)
 
 static size_t
 block_length(size_t size, size_t at)
 {
-    return size - at < HTTP_DELTA_BLOCK ? size - at : HTTP_DELTA_BLOCK;
+    return size - at < LOAD_DELTA_BLOCK ? size - at : LOAD_DELTA_BLOCK;
 }
 
 /* In a block that begins at that byte of the memory. */
 static void
-set_back(const struct http_delta *delta, char *block, size_t at, size_t length)
+set_back(const struct load_delta *delta, char *block, size_t at, size_t length)
 {
     size_t from = delta->time_at - at;
     uint64_t time_ns;
@@ -27,13 +27,13 @@ set_back(const struct http_delta *delta, char *block, size_t at, size_t length)
 }
 
 size_t
-http_delta_take(struct http_delta *delta, char *bytes, size_t room)
+load_delta_take(struct load_delta *delta, char *bytes, size_t room)
 {
     size_t used = 0;
 
-    for (; delta->at < delta->end; delta->at += HTTP_DELTA_BLOCK) {
+    for (; delta->at < delta->end; delta->at += LOAD_DELTA_BLOCK) {
         size_t length = block_length(delta->size, delta->at);
-        uint32_t number = (uint32_t)(delta->at / HTTP_DELTA_BLOCK);
+        uint32_t number = (uint32_t)(delta->at / LOAD_DELTA_BLOCK);
 
         if (memcmp(&delta->now[delta->at], &delta->sent[delta->at], length) == 0)
             continue;
@@ -50,7 +50,7 @@ http_delta_take(struct http_delta *delta, char *bytes, size_t room)
 }
 
 bool
-http_delta_apply(char *memory, size_t size, const char *bytes, size_t length)
+load_delta_apply(char *memory, size_t size, const char *bytes, size_t length)
 {
     size_t at = 0;
 
@@ -62,7 +62,7 @@ http_delta_apply(char *memory, size_t size, const char *bytes, size_t length)
             return false;
         memcpy(&number, &bytes[at], sizeof(number));
         at += sizeof(number);
-        to = (size_t)number * HTTP_DELTA_BLOCK;
+        to = (size_t)number * LOAD_DELTA_BLOCK;
         if (to >= size || length - at < block_length(size, to))
             return false;
         memcpy(&memory[to], &bytes[at], block_length(size, to));

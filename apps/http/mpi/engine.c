@@ -28,33 +28,33 @@
 static struct coordinator {
     int relay;
     unsigned number; /* of ranks */
-    struct http_ranks *ranks;
+    struct load_ranks *ranks;
     pid_t agent;
 } coordinator;
 
 bool
-http_engine_tell(int channel, unsigned rank, unsigned ranks)
+load_engine_tell(int channel, unsigned rank, unsigned ranks)
 {
-    struct http_frame frame = {.type = HTTP_FRAME_START,
+    struct load_frame frame = {.type = LOAD_FRAME_START,
                                .u.start = {.shard = rank, .shards = ranks}};
 
-    return http_frame_send(channel, &frame, 0);
+    return load_frame_send(channel, &frame, 0);
 }
 
 /* ---- Rank 0 ---- */
 
 static _Noreturn void
-be_agent(const struct http_command *command, int channel)
+be_agent(const struct load_command *command, int channel)
 {
     close(coordinator.relay);
-    http_agent_run(&(struct http_agent){
+    load_agent_run(&(struct load_agent){
         .channel = channel, .plan = &command->plan, .script = command->script});
     exit(EXIT_SUCCESS);
 }
 
 /* The other end goes to this machine's agent, or to the relay. */
 static bool
-open_channel(const struct http_command *command, unsigned rank)
+open_channel(const struct load_command *command, unsigned rank)
 {
     int ends[2];
     bool is_open = true;
@@ -63,7 +63,7 @@ open_channel(const struct http_command *command, unsigned rank)
         return false;
     coordinator.ranks->ranks[rank].channel = ends[0];
     if (rank > 0) {
-        is_open = http_frame_send_descriptor(coordinator.relay, ends[1]);
+        is_open = load_frame_send_descriptor(coordinator.relay, ends[1]);
     } else {
         fflush(NULL);
         coordinator.agent = fork();
@@ -78,29 +78,29 @@ open_channel(const struct http_command *command, unsigned rank)
 }
 
 static int
-prepare(struct http_command *command)
+prepare(struct load_command *command)
 {
     bool is_open = true;
 
-    if (command->what != HTTP_COMMAND_RUN)
+    if (command->what != LOAD_COMMAND_RUN)
         return COMMAND_LINE_GO_ON;
     if (command->plan.workers != coordinator.number)
-        return http_command_refuse("each rank is one worker, and there are %u: leave out -t, and "
+        return load_command_refuse("each rank is one worker, and there are %u: leave out -t, and "
                                    "say how many ranks there are to mpirun (-np)",
                                    coordinator.number);
-    coordinator.ranks = http_ranks_new(coordinator.number);
+    coordinator.ranks = load_ranks_new(coordinator.number);
     for (unsigned i = 0; i < coordinator.number && is_open; i++)
         is_open = coordinator.ranks != NULL && open_channel(command, i);
     if (!is_open) {
         fprintf(stderr, "sxe-http: cannot start %u ranks: see what is limited (ulimit -a)\n",
                 coordinator.number);
-        return HTTP_EXIT_ERRORS;
+        return LOAD_EXIT_ERRORS;
     }
     coordinator.ranks->script = command->script;
-    http_envoy_use(coordinator.ranks);
-    http_ranks_judge(coordinator.ranks);
-    http_trial_start_in_ns = START_IN_NS;
-    http_warmup_window_ns = WINDOW_NS;
+    load_envoy_use(coordinator.ranks);
+    load_ranks_judge(coordinator.ranks);
+    load_trial_start_in_ns = START_IN_NS;
+    load_warmup_window_ns = WINDOW_NS;
     return COMMAND_LINE_GO_ON;
 }
 
@@ -110,14 +110,14 @@ coordinate(int relay, unsigned number, int argc, char **argv)
     int status;
 
     coordinator = (struct coordinator){.relay = relay, .number = number};
-    http_command_workers = number;
+    load_command_workers = number;
     /* Its terminal is mpirun's pipe, which goes wherever that's goes. */
     setenv("NO_COLOR", "1", 0);
-    status = http_perform(argc, argv, prepare);
+    status = load_perform(argc, argv, prepare);
     if (coordinator.ranks != NULL) {
         for (unsigned i = 0; i < number; i++)
             close(coordinator.ranks->ranks[i].channel);
-        http_ranks_free(coordinator.ranks);
+        load_ranks_free(coordinator.ranks);
     }
     if (coordinator.agent > 0)
         waitpid(coordinator.agent, NULL, 0);
@@ -128,7 +128,7 @@ coordinate(int relay, unsigned number, int argc, char **argv)
 
 /* Only rank 0 says what is wrong with a command line; but a file may lack on this machine alone. */
 static int
-parse_quietly(struct http_command *command, int argc, char **argv, char *said, size_t size)
+parse_quietly(struct load_command *command, int argc, char **argv, char *said, size_t size)
 {
     int file = memfd_create("said", MFD_CLOEXEC);
     int out = dup(STDOUT_FILENO);
@@ -139,7 +139,7 @@ parse_quietly(struct http_command *command, int argc, char **argv, char *said, s
     fflush(NULL);
     dup2(file, STDOUT_FILENO);
     dup2(file, STDERR_FILENO);
-    status = http_command_parse(command, argc, argv);
+    status = load_command_parse(command, argc, argv);
     fflush(NULL);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
@@ -156,41 +156,41 @@ static int
 serve(int channel, unsigned number, int argc, char **argv)
 {
     static const char refuses[] = "refuses the command: ";
-    struct http_command command;
-    struct http_agent agent = {.channel = channel};
+    struct load_command command;
+    struct load_agent agent = {.channel = channel};
     char said[1024];
     size_t used = sizeof(refuses) - 1;
 
     /* Only rank 0's has something to write when its relay was killed. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    http_command_workers = number;
+    load_command_workers = number;
     memcpy(said, refuses, used);
     if (parse_quietly(&command, argc, argv, said + used, sizeof(said) - used) < 0) {
         agent.plan = &command.plan;
         agent.script = command.script;
     }
     agent.refusal = said;
-    http_agent_run(&agent);
-    http_command_free(&command);
+    load_agent_run(&agent);
+    load_command_free(&command);
     return EXIT_SUCCESS;
 }
 
 /* ---- All of it ---- */
 
 int
-http_engine_run(int channel, int argc, char **argv)
+load_engine_run(int channel, int argc, char **argv)
 {
     struct pollfd fd = {channel, POLLIN, 0};
-    static struct http_frame frame;
+    static struct load_frame frame;
     int bytes;
 
     if (getenv("SXE_LOG_LEVEL") == NULL)
         sxe_log_set_level(SXE_LOG_FATAL);
-    while ((bytes = http_frame_receive(channel, &frame)) == -1)
+    while ((bytes = load_frame_receive(channel, &frame)) == -1)
         poll(&fd, 1, -1);
     /* There was no MPI to begin with, which has said why. */
     if (bytes < 0)
-        return HTTP_EXIT_ERRORS;
+        return LOAD_EXIT_ERRORS;
     if (frame.u.start.shard > 0)
         return serve(channel, frame.u.start.shards, argc, argv);
     return coordinate(channel, frame.u.start.shards, argc, argv);

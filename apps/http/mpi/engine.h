@@ -13,15 +13,15 @@
  *            |-- rank 1  relay --- engine = agent --- worker 2 of 3
  *            '-- rank 2  relay --- engine = agent --- worker 3 of 3
  */
-#ifndef HTTP_ENGINE_H
-#define HTTP_ENGINE_H
+#ifndef LOAD_ENGINE_H
+#define LOAD_ENGINE_H
 
 #include <stdbool.h>
 
 /* Tell the engine at the other end of the channel which rank of how many it is of. */
-bool http_engine_tell(int channel, unsigned rank, unsigned ranks);
+bool load_engine_tell(int channel, unsigned rank, unsigned ranks);
 
 /* All of it; the exit status. */
-int http_engine_run(int channel, int argc, char **argv);
+int load_engine_run(int channel, int argc, char **argv);
 
 #endif

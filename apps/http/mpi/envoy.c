@@ -15,48 +15,48 @@
 
 #define ALIVE_NS SXE_NS_PER_SECOND
 
-uint64_t http_envoy_silent_ns = 10 * SXE_NS_PER_SECOND;
-uint64_t http_envoy_first_ns = 120 * SXE_NS_PER_SECOND;
+uint64_t load_envoy_silent_ns = 10 * SXE_NS_PER_SECOND;
+uint64_t load_envoy_first_ns = 120 * SXE_NS_PER_SECOND;
 
-static struct http_ranks *ranks;
+static struct load_ranks *ranks;
 
 struct envoy {
-    const struct http_worker *worker;
+    const struct load_worker *worker;
     unsigned rank;
     int channel;
-    struct http_clock clock;
-    struct http_message ready; /* held back until the clock was measured */
+    struct load_clock clock;
+    struct load_message ready; /* held back until the clock was measured */
     uint64_t lost_ns;          /* then */
     uint64_t alive_ns;         /* when to say that we are */
     int status;                /* 1: go on */
-    struct http_frame frame;
+    struct load_frame frame;
 };
 
 /* One write, because other envoys write, too. */
 static void
 fail(struct envoy *envoy, const char *what)
 {
-    fprintf(stderr, "sxe-http: %s %s\n", http_rank_name(ranks, envoy->rank), what);
+    fprintf(stderr, "sxe-http: %s %s\n", load_rank_name(ranks, envoy->rank), what);
     envoy->status = -ECONNABORTED;
 }
 
 static void
-pass_on(struct envoy *envoy, const struct http_message *message)
+pass_on(struct envoy *envoy, const struct load_message *message)
 {
     /* If the coordinator is gone, its end of control says so. */
     (void)!send(envoy->worker->control, message, sizeof(*message), MSG_NOSIGNAL);
-    if (message->type == HTTP_MESSAGE_DONE)
+    if (message->type == LOAD_MESSAGE_DONE)
         envoy->status = 0;
 }
 
 static void
-tell(struct envoy *envoy, enum http_frame_type type, const struct http_message *message)
+tell(struct envoy *envoy, enum load_frame_type type, const struct load_message *message)
 {
-    struct http_frame frame = {.type = type, .clock = envoy->clock};
+    struct load_frame frame = {.type = type, .clock = envoy->clock};
 
     if (message != NULL)
         frame.u.message = *message;
-    if (!http_frame_send(envoy->channel, &frame, 0))
+    if (!load_frame_send(envoy->channel, &frame, 0))
         fail(envoy, "cannot be reached any more");
 }
 
@@ -65,17 +65,17 @@ tell(struct envoy *envoy, enum http_frame_type type, const struct http_message *
 static void
 apply(struct envoy *envoy, void *memory, size_t size, int bytes)
 {
-    if (!http_delta_apply(memory, size, envoy->frame.bytes, (size_t)bytes))
+    if (!load_delta_apply(memory, size, envoy->frame.bytes, (size_t)bytes))
         fail(envoy, "sent what is no part of a result");
 }
 
 static void
 apply_script(struct envoy *envoy, int bytes)
 {
-    const struct http_worker *worker = envoy->worker;
+    const struct load_worker *worker = envoy->worker;
     size_t size = 0;
     void *left = ranks->script != NULL
-                     ? http_script_left(ranks->script, worker->shard, worker->shards, &size)
+                     ? load_script_left(ranks->script, worker->shard, worker->shards, &size)
                      : NULL;
 
     apply(envoy, left, size, bytes);
@@ -84,10 +84,10 @@ apply_script(struct envoy *envoy, int bytes)
 static void
 take_name(struct envoy *envoy, int bytes)
 {
-    struct http_rank *rank = &ranks->ranks[envoy->rank];
+    struct load_rank *rank = &ranks->ranks[envoy->rank];
 
-    snprintf(rank->host, sizeof(rank->host), "%s", http_frame_text(&envoy->frame, bytes));
-    if (envoy->frame.number != http_frame_build())
+    snprintf(rank->host, sizeof(rank->host), "%s", load_frame_text(&envoy->frame, bytes));
+    if (envoy->frame.number != load_frame_build())
         fail(envoy, "is of another version of sxe-http-mpi; install the same everywhere");
 }
 
@@ -95,15 +95,15 @@ take_name(struct envoy *envoy, int bytes)
 static void
 take_said(struct envoy *envoy)
 {
-    const struct http_message *message = &envoy->frame.u.message;
+    const struct load_message *message = &envoy->frame.u.message;
 
-    if (message->type != HTTP_MESSAGE_READY || message->error != 0) {
+    if (message->type != LOAD_MESSAGE_READY || message->error != 0) {
         pass_on(envoy, message);
         return;
     }
     envoy->ready = *message;
     if (envoy->rank > 0)
-        tell(envoy, HTTP_FRAME_CLOCK, NULL);
+        tell(envoy, LOAD_FRAME_CLOCK, NULL);
     else
         pass_on(envoy, message);
 }
@@ -119,29 +119,29 @@ take_clock(struct envoy *envoy)
 static void
 take_frame(struct envoy *envoy, int bytes)
 {
-    const struct http_worker *worker = envoy->worker;
+    const struct load_worker *worker = envoy->worker;
 
     switch (envoy->frame.type) {
-    case HTTP_FRAME_NAME:
+    case LOAD_FRAME_NAME:
         take_name(envoy, bytes);
         break;
-    case HTTP_FRAME_SAID:
+    case LOAD_FRAME_SAID:
         take_said(envoy);
         break;
-    case HTTP_FRAME_RESULT:
+    case LOAD_FRAME_RESULT:
         apply(envoy, worker->result, sizeof(*worker->result), bytes);
         break;
-    case HTTP_FRAME_MARK:
+    case LOAD_FRAME_MARK:
         apply(envoy, worker->mark, sizeof(*worker->mark), bytes);
         break;
-    case HTTP_FRAME_SCRIPT:
+    case LOAD_FRAME_SCRIPT:
         apply_script(envoy, bytes);
         break;
-    case HTTP_FRAME_CLOCK:
+    case LOAD_FRAME_CLOCK:
         take_clock(envoy);
         break;
     default: /* GONE */
-        fail(envoy, http_frame_text(&envoy->frame, bytes));
+        fail(envoy, load_frame_text(&envoy->frame, bytes));
     }
 }
 
@@ -150,8 +150,8 @@ hear(struct envoy *envoy)
 {
     int bytes;
 
-    while (envoy->status > 0 && (bytes = http_frame_receive(envoy->channel, &envoy->frame)) != -1) {
-        envoy->lost_ns = sxe_time_ns() + http_envoy_silent_ns;
+    while (envoy->status > 0 && (bytes = load_frame_receive(envoy->channel, &envoy->frame)) != -1) {
+        envoy->lost_ns = sxe_time_ns() + load_envoy_silent_ns;
         if (bytes < 0)
             fail(envoy, "has lost its connection");
         else
@@ -164,12 +164,12 @@ hear(struct envoy *envoy)
 static void
 obey(struct envoy *envoy)
 {
-    struct http_message message;
+    struct load_message message;
     ssize_t got;
 
     while ((got = recv(envoy->worker->control, &message, sizeof(message), MSG_DONTWAIT)) ==
            (ssize_t)sizeof(message))
-        tell(envoy, HTTP_FRAME_TELL, &message);
+        tell(envoy, LOAD_FRAME_TELL, &message);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
         envoy->status = -EPIPE;
 }
@@ -179,10 +179,10 @@ obey(struct envoy *envoy)
 static void
 start(struct envoy *envoy)
 {
-    const struct http_worker *worker = envoy->worker;
-    const struct http_plan *plan = worker->plan;
-    struct http_frame frame = {
-        .type = HTTP_FRAME_START,
+    const struct load_worker *worker = envoy->worker;
+    const struct load_plan *plan = worker->plan;
+    struct load_frame frame = {
+        .type = LOAD_FRAME_START,
         .u.start = {.rate = plan->rate,
                     .rate_end = plan->rate_end,
                     .duration_ns = plan->duration_ns,
@@ -191,9 +191,9 @@ start(struct envoy *envoy)
                     .shards = worker->shards},
     };
 
-    if (!http_frame_send(envoy->channel, &frame, 0))
+    if (!load_frame_send(envoy->channel, &frame, 0))
         fail(envoy, "cannot be reached");
-    envoy->lost_ns = sxe_time_ns() + http_envoy_first_ns;
+    envoy->lost_ns = sxe_time_ns() + load_envoy_first_ns;
 }
 
 static void
@@ -211,13 +211,13 @@ turn(struct envoy *envoy)
     if (envoy->status > 0 && now_ns >= envoy->lost_ns)
         fail(envoy, "has said nothing for too long: it is dead, stopped or cut off");
     if (envoy->status > 0 && now_ns >= envoy->alive_ns) {
-        tell(envoy, HTTP_FRAME_ALIVE, NULL);
+        tell(envoy, LOAD_FRAME_ALIVE, NULL);
         envoy->alive_ns = now_ns + ALIVE_NS;
     }
 }
 
 static int
-stand_for(const struct http_worker *worker, unsigned rank)
+stand_for(const struct load_worker *worker, unsigned rank)
 {
     static struct envoy envoy;
 
@@ -234,19 +234,19 @@ stand_for(const struct http_worker *worker, unsigned rank)
 
 /* The probe is no rank's: it is made here. Other clients make the shards between those of ranks. */
 int
-http_envoy_work(const struct http_worker *worker)
+load_envoy_work(const struct load_worker *worker)
 {
-    const struct http_plan *plan = worker->plan;
+    const struct load_plan *plan = worker->plan;
     unsigned parts = plan->shards > 0 ? plan->shards : 1;
 
     if (worker->is_probe)
-        return http_worker_run(worker);
+        return load_worker_run(worker);
     return stand_for(worker, worker->shard / parts);
 }
 
 void
-http_envoy_use(struct http_ranks *of)
+load_envoy_use(struct load_ranks *of)
 {
     ranks = of;
-    http_workers_work = http_envoy_work;
+    load_workers_work = load_envoy_work;
 }

@@ -8,10 +8,10 @@
 #include "sxe-util.h"
 
 uint32_t
-http_frame_build(void)
+load_frame_build(void)
 {
     static const char version[] = SXE_VERSION;
-    uint32_t build = (uint32_t)sizeof(struct http_result);
+    uint32_t build = (uint32_t)sizeof(struct load_result);
 
     for (unsigned i = 0; i < sizeof(version); i++)
         build = build * 31 + (unsigned char)version[i];
@@ -19,35 +19,35 @@ http_frame_build(void)
 }
 
 bool
-http_frame_send(int channel, const struct http_frame *frame, size_t bytes)
+load_frame_send(int channel, const struct load_frame *frame, size_t bytes)
 {
-    return send(channel, frame, HTTP_FRAME_HEAD + bytes, MSG_NOSIGNAL) > 0;
+    return send(channel, frame, LOAD_FRAME_HEAD + bytes, MSG_NOSIGNAL) > 0;
 }
 
 int
-http_frame_receive(int channel, struct http_frame *frame)
+load_frame_receive(int channel, struct load_frame *frame)
 {
     ssize_t got = recv(channel, frame, sizeof(*frame), MSG_DONTWAIT);
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return -1;
-    return got < (ssize_t)HTTP_FRAME_HEAD ? -2 : (int)got - (int)HTTP_FRAME_HEAD;
+    return got < (ssize_t)LOAD_FRAME_HEAD ? -2 : (int)got - (int)LOAD_FRAME_HEAD;
 }
 
 bool
-http_frame_send_text(int channel, enum http_frame_type type, const char *text)
+load_frame_send_text(int channel, enum load_frame_type type, const char *text)
 {
-    struct http_frame frame = {.type = type, .number = http_frame_build()};
-    size_t length = strnlen(text, HTTP_FRAME_BYTES - 1);
+    struct load_frame frame = {.type = type, .number = load_frame_build()};
+    size_t length = strnlen(text, LOAD_FRAME_BYTES - 1);
 
     memcpy(frame.bytes, text, length);
-    return http_frame_send(channel, &frame, length);
+    return load_frame_send(channel, &frame, length);
 }
 
 const char *
-http_frame_text(struct http_frame *frame, int bytes)
+load_frame_text(struct load_frame *frame, int bytes)
 {
-    frame->bytes[bytes < HTTP_FRAME_BYTES ? bytes : HTTP_FRAME_BYTES - 1] = '\0';
+    frame->bytes[bytes < LOAD_FRAME_BYTES ? bytes : LOAD_FRAME_BYTES - 1] = '\0';
     return frame->bytes;
 }
 
@@ -68,7 +68,7 @@ message_of(union control *control, struct iovec *byte)
 }
 
 bool
-http_frame_send_descriptor(int channel, int descriptor)
+load_frame_send_descriptor(int channel, int descriptor)
 {
     char byte = 0;
     union control control = {.room = {0}};
@@ -83,7 +83,7 @@ http_frame_send_descriptor(int channel, int descriptor)
 }
 
 int
-http_frame_receive_descriptor(int channel)
+load_frame_receive_descriptor(int channel)
 {
     char byte;
     union control control = {.room = {0}};

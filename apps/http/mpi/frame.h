@@ -24,35 +24,35 @@
  * Limits: both ends are the same program on the same kind of machine: structures are sent as they
  * are, and NAME says if they differ.
  */
-#ifndef HTTP_FRAME_H
-#define HTTP_FRAME_H
+#ifndef LOAD_FRAME_H
+#define LOAD_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "worker.h"
 
-enum http_frame_type {
-    HTTP_FRAME_START = 1,
-    HTTP_FRAME_TELL,
-    HTTP_FRAME_ALIVE,
-    HTTP_FRAME_NAME,
-    HTTP_FRAME_SAID,
-    HTTP_FRAME_RESULT,
-    HTTP_FRAME_MARK,
-    HTTP_FRAME_SCRIPT,
-    HTTP_FRAME_GONE,
-    HTTP_FRAME_CLOCK,
-    HTTP_FRAME_PING,
-    HTTP_FRAME_PONG,
-    HTTP_FRAME_END,
-    HTTP_FRAME_BYE
+enum load_frame_type {
+    LOAD_FRAME_START = 1,
+    LOAD_FRAME_TELL,
+    LOAD_FRAME_ALIVE,
+    LOAD_FRAME_NAME,
+    LOAD_FRAME_SAID,
+    LOAD_FRAME_RESULT,
+    LOAD_FRAME_MARK,
+    LOAD_FRAME_SCRIPT,
+    LOAD_FRAME_GONE,
+    LOAD_FRAME_CLOCK,
+    LOAD_FRAME_PING,
+    LOAD_FRAME_PONG,
+    LOAD_FRAME_END,
+    LOAD_FRAME_BYE
 };
 
-#define HTTP_FRAME_BYTES 16384
+#define LOAD_FRAME_BYTES 16384
 
 /* What of a trial's plan is not on the command line. */
-struct http_start {
+struct load_start {
     double rate;
     double rate_end;
     uint64_t duration_ns;
@@ -62,42 +62,42 @@ struct http_start {
 };
 
 /* How far the clock of a rank is ahead of that of rank 0; the error is at most that. */
-struct http_clock {
+struct load_clock {
     int64_t ahead_ns;
     uint64_t error_ns;
 };
 
-struct http_frame {
-    uint32_t type;           /* enum http_frame_type */
-    uint32_t number;         /* PING, PONG: which; NAME: of the build, http_frame_build() */
-    struct http_clock clock; /* TELL, CLOCK */
+struct load_frame {
+    uint32_t type;           /* enum load_frame_type */
+    uint32_t number;         /* PING, PONG: which; NAME: of the build, load_frame_build() */
+    struct load_clock clock; /* TELL, CLOCK */
     union {
-        struct http_start start;
-        struct http_message message; /* TELL, SAID */
+        struct load_start start;
+        struct load_message message; /* TELL, SAID */
         uint64_t time_ns;            /* PONG: its clock */
     } u;
-    char bytes[HTTP_FRAME_BYTES]; /* NAME, GONE: a text; RESULT, MARK, SCRIPT: delta.h */
+    char bytes[LOAD_FRAME_BYTES]; /* NAME, GONE: a text; RESULT, MARK, SCRIPT: delta.h */
 };
 
 /* A frame of that type, and nothing in it, is so long; with bytes so much more. */
-#define HTTP_FRAME_HEAD offsetof(struct http_frame, bytes)
+#define LOAD_FRAME_HEAD offsetof(struct load_frame, bytes)
 
 /* Differs where structures do. */
-uint32_t http_frame_build(void);
+uint32_t load_frame_build(void);
 
 /* Write the frame with so many of its bytes: true, or errno says why not. */
-bool http_frame_send(int channel, const struct http_frame *frame, size_t bytes);
+bool load_frame_send(int channel, const struct load_frame *frame, size_t bytes);
 
 /* Read one, without waiting: the number of its bytes. -1: there is none now; -2: there will be none
  * any more, or what came is no frame. */
-int http_frame_receive(int channel, struct http_frame *frame);
+int load_frame_receive(int channel, struct load_frame *frame);
 
-/* A text of at most HTTP_FRAME_BYTES - 1 bytes. */
-bool http_frame_send_text(int channel, enum http_frame_type type, const char *text);
-const char *http_frame_text(struct http_frame *frame, int bytes);
+/* A text of at most LOAD_FRAME_BYTES - 1 bytes. */
+bool load_frame_send_text(int channel, enum load_frame_type type, const char *text);
+const char *load_frame_text(struct load_frame *frame, int bytes);
 
 /* Send a descriptor of this process to another; and receive one: -1: there is none. */
-bool http_frame_send_descriptor(int channel, int descriptor);
-int http_frame_receive_descriptor(int channel);
+bool load_frame_send_descriptor(int channel, int descriptor);
+int load_frame_receive_descriptor(int channel);
 
 #endif

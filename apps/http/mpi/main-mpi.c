@@ -30,8 +30,8 @@
 struct mail {
     MPI_Request sending[SLOTS];
     MPI_Request receiving;
-    struct http_frame sent[SLOTS];
-    struct http_frame received;
+    struct load_frame sent[SLOTS];
+    struct load_frame received;
 };
 
 static struct mail *mails; /* [ranks] */
@@ -48,7 +48,7 @@ is_free(MPI_Request *request)
 }
 
 static bool
-send_message(struct http_link *link, unsigned to, const void *bytes, size_t length)
+send_message(struct load_link *link, unsigned to, const void *bytes, size_t length)
 {
     struct mail *mail = &mails[to];
 
@@ -72,7 +72,7 @@ await_message(unsigned from)
 }
 
 static size_t
-receive_message(struct http_link *link, unsigned from, void *bytes, size_t size)
+receive_message(struct load_link *link, unsigned from, void *bytes, size_t size)
 {
     struct mail *mail = &mails[from];
     MPI_Status status;
@@ -91,7 +91,7 @@ receive_message(struct http_link *link, unsigned from, void *bytes, size_t size)
 
 /* False: no memory. */
 static bool
-open_link(struct http_link *link)
+open_link(struct load_link *link)
 {
     int rank = 0;
     int ranks = 0;
@@ -99,7 +99,7 @@ open_link(struct http_link *link)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    *link = (struct http_link){.rank = (unsigned)rank,
+    *link = (struct load_link){.rank = (unsigned)rank,
                                .ranks = (unsigned)ranks,
                                .send = send_message,
                                .receive = receive_message};
@@ -109,11 +109,11 @@ open_link(struct http_link *link)
             mails[i].sending[k] = MPI_REQUEST_NULL;
         await_message(i);
     }
-    return mails != NULL && link->ranks <= HTTP_RANKS_MAX;
+    return mails != NULL && link->ranks <= LOAD_RANKS_MAX;
 }
 
 static void
-close_link(const struct http_link *link)
+close_link(const struct load_link *link)
 {
     for (unsigned i = 0; i < link->ranks; i++) {
         MPI_Cancel(&mails[i].receiving);
@@ -145,18 +145,18 @@ static int
 carry(int channel, pid_t engine)
 {
     int signals = signals_of_mpirun();
-    struct http_link link;
-    struct http_relay_end end;
+    struct load_link link;
+    struct load_relay_end end;
     int status;
 
     MPI_Init(NULL, NULL);
     if (!open_link(&link)) {
         fprintf(stderr, "sxe-http: there can be no more than %u ranks, or there is no memory\n",
-                HTTP_RANKS_MAX);
-        MPI_Abort(MPI_COMM_WORLD, HTTP_EXIT_USAGE);
+                LOAD_RANKS_MAX);
+        MPI_Abort(MPI_COMM_WORLD, LOAD_EXIT_USAGE);
     }
-    http_engine_tell(channel, link.rank, link.ranks);
-    end = http_relay_run(&link, channel, engine, signals);
+    load_engine_tell(channel, link.rank, link.ranks);
+    end = load_relay_run(&link, channel, engine, signals);
     status = WIFEXITED(end.status) ? WEXITSTATUS(end.status) : 128 + WTERMSIG(end.status);
     if (link.rank == 0 && !end.is_clean)
         MPI_Abort(MPI_COMM_WORLD, status);
@@ -173,12 +173,12 @@ main(int argc, char **argv)
     program_begin(NULL);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 || (engine = fork()) < 0) {
         perror("sxe-http: cannot start");
-        return HTTP_EXIT_ERRORS;
+        return LOAD_EXIT_ERRORS;
     }
     if (engine == 0) {
         close(ends[0]);
         setpgid(0, 0);
-        return http_engine_run(ends[1], argc, argv);
+        return load_engine_run(ends[1], argc, argv);
     }
     close(ends[1]);
     return carry(ends[0], engine);

@@ -6,40 +6,40 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static struct http_ranks *judged;
+static struct load_ranks *judged;
 
 /* Of each rank, over the trials: what its rate is made of. */
 static struct count {
     double in_time;
     double seconds;
-} counts[HTTP_RANKS_MAX];
+} counts[LOAD_RANKS_MAX];
 
-struct http_ranks *
-http_ranks_new(unsigned number)
+struct load_ranks *
+load_ranks_new(unsigned number)
 {
-    struct http_ranks *ranks =
+    struct load_ranks *ranks =
         mmap(NULL, sizeof(*ranks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (ranks == MAP_FAILED)
         return NULL;
     ranks->number = number;
-    for (unsigned i = 0; i < HTTP_RANKS_MAX; i++)
+    for (unsigned i = 0; i < LOAD_RANKS_MAX; i++)
         ranks->ranks[i].channel = -1;
     return ranks;
 }
 
 void
-http_ranks_free(struct http_ranks *ranks)
+load_ranks_free(struct load_ranks *ranks)
 {
     if (judged == ranks) {
         judged = NULL;
-        http_trial_parts = NULL;
+        load_trial_parts = NULL;
     }
     munmap(ranks, sizeof(*ranks));
 }
 
 const char *
-http_rank_name(const struct http_ranks *ranks, unsigned rank)
+load_rank_name(const struct load_ranks *ranks, unsigned rank)
 {
     static char name[80];
     const char *host = ranks->ranks[rank].host;
@@ -50,34 +50,34 @@ http_rank_name(const struct http_ranks *ranks, unsigned rank)
 
 /* As if it were the only one, of which its share of the load was asked. */
 static void
-judge_alone(struct http_verdict *verdict, const struct http_plan *plan, unsigned rank,
-            const struct http_result *worker)
+judge_alone(struct load_verdict *verdict, const struct load_plan *plan, unsigned rank,
+            const struct load_result *worker)
 {
-    struct http_plan share = *plan;
+    struct load_plan share = *plan;
 
     share.shard = rank;
     share.shards = judged->number;
-    http_verdict_judge(verdict, &share, worker, &worker, 1);
+    load_verdict_judge(verdict, &share, worker, &worker, 1);
     if (worker->opened == 0)
         verdict->number = 0;
 }
 
 static void
-add_part(struct http_part *part, struct count *count, const struct http_result *worker,
-         const struct http_verdict *verdict)
+add_part(struct load_part *part, struct count *count, const struct load_result *worker,
+         const struct load_verdict *verdict)
 {
-    count->in_time += (double)http_result_in_time(worker);
+    count->in_time += (double)load_result_in_time(worker);
     count->seconds += (double)worker->elapsed_ns / 1e9;
     part->rate = count->seconds > 0 ? count->in_time / count->seconds : 0;
-    part->ok += worker->ends[HTTP_END_OK];
-    part->errors += http_result_errors(worker);
+    part->ok += worker->ends[LOAD_END_OK];
+    part->errors += load_result_errors(worker);
     part->opened += worker->opened;
-    http_verdict_add(&part->verdict, verdict);
+    load_verdict_add(&part->verdict, verdict);
 }
 
 /* Those that the run has; of a search those of the step that is judged. NULL: no memory. */
-static struct http_part *
-parts_of(struct http_run *run)
+static struct load_part *
+parts_of(struct load_run *run)
 {
     size_t size = judged->number * sizeof(*run->parts);
 
@@ -94,28 +94,28 @@ parts_of(struct http_run *run)
 }
 
 static bool
-is_baseline(const struct http_run *run, const struct http_trial *trial)
+is_baseline(const struct load_run *run, const struct load_trial *trial)
 {
-    return trial >= run->baseline && trial < &run->baseline[HTTP_TRIALS_MAX];
+    return trial >= run->baseline && trial < &run->baseline[LOAD_TRIALS_MAX];
 }
 
 static void
-judge(struct http_parent *parent, struct http_trial *trial,
-      const struct http_result *const *workers)
+judge(struct load_parent *parent, struct load_trial *trial,
+      const struct load_result *const *workers)
 {
-    struct http_verdict whole = trial->verdict;
-    struct http_part *parts = is_baseline(parent->run, trial) ? NULL : parts_of(parent->run);
+    struct load_verdict whole = trial->verdict;
+    struct load_part *parts = is_baseline(parent->run, trial) ? NULL : parts_of(parent->run);
 
     trial->verdict.number = 0;
     for (unsigned i = 0; i < judged->number; i++) {
-        struct http_verdict verdict;
+        struct load_verdict verdict;
 
         judge_alone(&verdict, parent->plan, i, workers[i]);
-        http_verdict_add_part(&trial->verdict, &verdict, http_rank_name(judged, i));
+        load_verdict_add_part(&trial->verdict, &verdict, load_rank_name(judged, i));
         if (parts == NULL)
             continue;
         add_part(&parts[i], &counts[i], workers[i], &verdict);
-        snprintf(parts[i].name, sizeof(parts[i].name), "%s", http_rank_name(judged, i));
+        snprintf(parts[i].name, sizeof(parts[i].name), "%s", load_rank_name(judged, i));
         parts[i].clock_ns = judged->ranks[i].clock_ns;
     }
     /* What shows only in all of them together. */
@@ -124,8 +124,8 @@ judge(struct http_parent *parent, struct http_trial *trial,
 }
 
 void
-http_ranks_judge(struct http_ranks *ranks)
+load_ranks_judge(struct load_ranks *ranks)
 {
     judged = ranks;
-    http_trial_parts = judge;
+    load_trial_parts = judge;
 }

@@ -7,34 +7,34 @@
  * Shape: what speaks against a rank stands in the verdict with its name, "rank 2 on node2: waited
  * 12.0 % of the time for a CPU ..."; each is a part of the run (run.h), as a file of merge is.
  */
-#ifndef HTTP_RANKS_H
-#define HTTP_RANKS_H
+#ifndef LOAD_RANKS_H
+#define LOAD_RANKS_H
 
 #include "run-private.h"
 
-#define HTTP_RANKS_MAX HTTP_WORKERS_MAX
-#define HTTP_HOST_MAX  60
+#define LOAD_RANKS_MAX LOAD_WORKERS_MAX
+#define LOAD_HOST_MAX  60
 
-struct http_rank {
-    char host[HTTP_HOST_MAX + 1]; /* "" before it is known */
+struct load_rank {
+    char host[LOAD_HOST_MAX + 1]; /* "" before it is known */
     uint64_t clock_ns;            /* its clock is known so well */
     int channel; /* where its frames come from, in processes that were forked since; -1: nowhere */
 };
 
-struct http_ranks {
+struct load_ranks {
     unsigned number;
-    struct http_requests *script; /* the run's, if it is a script's; or NULL */
-    struct http_rank ranks[HTTP_RANKS_MAX];
+    struct load_requests *script; /* the run's, if it is a script's; or NULL */
+    struct load_rank ranks[LOAD_RANKS_MAX];
 };
 
 /* Shared by all processes that are forked from then on; NULL: no memory. */
-struct http_ranks *http_ranks_new(unsigned number);
-void http_ranks_free(struct http_ranks *ranks);
+struct load_ranks *load_ranks_new(unsigned number);
+void load_ranks_free(struct load_ranks *ranks);
 
 /* "rank 2 on node2"; a static text. */
-const char *http_rank_name(const struct http_ranks *ranks, unsigned rank);
+const char *load_rank_name(const struct load_ranks *ranks, unsigned rank);
 
 /* From now on each worker of a trial is judged as a rank of these. */
-void http_ranks_judge(struct http_ranks *ranks);
+void load_ranks_judge(struct load_ranks *ranks);
 
 #endif

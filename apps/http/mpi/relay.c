@@ -16,13 +16,13 @@
 #define SPIN_NS  (2 * SXE_NS_PER_MS)  /* and after a PING at once: others will follow */
 #define ROUNDS   20
 
-uint64_t http_relay_end_ns = 3 * SXE_NS_PER_SECOND;
-uint64_t http_relay_pong_ns = 200 * SXE_NS_PER_MS;
+uint64_t load_relay_end_ns = 3 * SXE_NS_PER_SECOND;
+uint64_t load_relay_pong_ns = 200 * SXE_NS_PER_MS;
 
 /* What goes in one direction and cannot go on yet. */
 struct held {
     size_t length; /* 0: nothing */
-    struct http_frame frame;
+    struct load_frame frame;
 };
 
 struct peer {
@@ -35,7 +35,7 @@ struct peer {
 };
 
 struct relay {
-    struct http_link *link;
+    struct load_link *link;
     int engine; /* the channel to it */
     bool is_over;
     bool has_moved; /* something, in this turn */
@@ -45,15 +45,15 @@ struct relay {
     uint32_t ponged; /* the number of the last PONG */
     uint64_t pong_ns;
     unsigned peers_number;
-    struct peer peers[HTTP_RANKS_MAX];
+    struct peer peers[LOAD_RANKS_MAX];
 };
 
 static bool
-send_head(struct relay *relay, unsigned to, enum http_frame_type type, uint32_t number)
+send_head(struct relay *relay, unsigned to, enum load_frame_type type, uint32_t number)
 {
-    struct http_frame frame = {.type = type, .number = number, .u.time_ns = sxe_time_ns()};
+    struct load_frame frame = {.type = type, .number = number, .u.time_ns = sxe_time_ns()};
 
-    return relay->link->send(relay->link, to, &frame, HTTP_FRAME_HEAD);
+    return relay->link->send(relay->link, to, &frame, LOAD_FRAME_HEAD);
 }
 
 /* ---- From another rank ---- */
@@ -75,24 +75,24 @@ flush_to_channel(struct relay *relay, struct peer *peer)
 static void
 take_message(struct relay *relay, struct peer *peer)
 {
-    const struct http_frame *frame = &peer->to_channel.frame;
+    const struct load_frame *frame = &peer->to_channel.frame;
     size_t length = peer->to_channel.length;
 
     relay->has_moved = true;
     peer->to_channel.length = 0;
     switch (frame->type) {
-    case HTTP_FRAME_PING:
-        send_head(relay, peer->rank, HTTP_FRAME_PONG, frame->number);
+    case LOAD_FRAME_PING:
+        send_head(relay, peer->rank, LOAD_FRAME_PONG, frame->number);
         relay->spin_ns = sxe_time_ns() + SPIN_NS;
         break;
-    case HTTP_FRAME_PONG:
+    case LOAD_FRAME_PONG:
         relay->ponged = frame->number;
         relay->pong_ns = frame->u.time_ns;
         break;
-    case HTTP_FRAME_END:
+    case LOAD_FRAME_END:
         relay->is_over = true;
         break;
-    case HTTP_FRAME_BYE:
+    case LOAD_FRAME_BYE:
         peer->has_ended = true;
         break;
     default:
@@ -118,14 +118,14 @@ receive(struct relay *relay, struct peer *peer)
 
 /* One round: false if there was no answer. */
 static bool
-ping(struct relay *relay, struct peer *peer, struct http_clock *clock)
+ping(struct relay *relay, struct peer *peer, struct load_clock *clock)
 {
     uint64_t sent_ns = sxe_time_ns();
     uint64_t got_ns = sent_ns;
     uint64_t half_ns;
 
-    if (send_head(relay, peer->rank, HTTP_FRAME_PING, ++relay->rounds))
-        while (relay->ponged != relay->rounds && got_ns < sent_ns + http_relay_pong_ns) {
+    if (send_head(relay, peer->rank, LOAD_FRAME_PING, ++relay->rounds))
+        while (relay->ponged != relay->rounds && got_ns < sent_ns + load_relay_pong_ns) {
             receive(relay, peer);
             got_ns = sxe_time_ns();
         }
@@ -133,21 +133,21 @@ ping(struct relay *relay, struct peer *peer, struct http_clock *clock)
     if (relay->ponged != relay->rounds)
         return false;
     if (half_ns < clock->error_ns)
-        *clock = (struct http_clock){(int64_t)(relay->pong_ns - sent_ns - half_ns), half_ns};
+        *clock = (struct load_clock){(int64_t)(relay->pong_ns - sent_ns - half_ns), half_ns};
     return true;
 }
 
 static void
 measure_clock(struct relay *relay, struct peer *peer)
 {
-    struct http_frame frame = {.type = HTTP_FRAME_CLOCK, .clock.error_ns = UINT64_MAX};
+    struct load_frame frame = {.type = LOAD_FRAME_CLOCK, .clock.error_ns = UINT64_MAX};
 
     for (unsigned i = 0; i < ROUNDS && ping(relay, peer, &frame.clock); i++)
         ;
     /* Without an answer it is tried again, until the envoy says that the rank is lost. */
     peer->needs_clock = frame.clock.error_ns == UINT64_MAX;
     if (!peer->needs_clock)
-        http_frame_send(peer->channel, &frame, 0);
+        load_frame_send(peer->channel, &frame, 0);
 }
 
 /* ---- From a channel ---- */
@@ -170,9 +170,9 @@ lose_agent(struct peer *peer)
 {
     static const char text[] = "has lost its agent, the process that watches its worker";
 
-    peer->to_rank.frame = (struct http_frame){.type = HTTP_FRAME_GONE};
+    peer->to_rank.frame = (struct load_frame){.type = LOAD_FRAME_GONE};
     memcpy(peer->to_rank.frame.bytes, text, sizeof(text));
-    peer->to_rank.length = HTTP_FRAME_HEAD + sizeof(text);
+    peer->to_rank.length = LOAD_FRAME_HEAD + sizeof(text);
     close(peer->channel);
     peer->channel = -1;
 }
@@ -186,16 +186,16 @@ read_channel(struct relay *relay, struct peer *peer)
     flush_to_rank(relay, peer);
     if (held->length > 0 || peer->channel < 0)
         return;
-    bytes = http_frame_receive(peer->channel, &held->frame);
+    bytes = load_frame_receive(peer->channel, &held->frame);
     if (bytes == -1)
         return;
     relay->has_moved = true;
     if (bytes < 0) {
         lose_agent(peer);
-    } else if (held->frame.type == HTTP_FRAME_CLOCK) {
+    } else if (held->frame.type == LOAD_FRAME_CLOCK) {
         peer->needs_clock = true;
     } else {
-        held->length = HTTP_FRAME_HEAD + (size_t)bytes;
+        held->length = LOAD_FRAME_HEAD + (size_t)bytes;
     }
     flush_to_rank(relay, peer);
 }
@@ -208,7 +208,7 @@ static void
 take_channel(struct relay *relay)
 {
     struct peer *peer = &relay->peers[relay->peers_number];
-    int channel = http_frame_receive_descriptor(relay->engine);
+    int channel = load_frame_receive_descriptor(relay->engine);
 
     if (channel < 0) {
         relay->is_over = true;
@@ -231,14 +231,14 @@ wait_ms(const struct relay *relay, uint64_t now_ns)
 {
     if (relay->has_moved || now_ns < relay->spin_ns)
         return 0;
-    return now_ns < relay->brisk_ns ? 1 : HTTP_RELAY_IDLE_MS;
+    return now_ns < relay->brisk_ns ? 1 : LOAD_RELAY_IDLE_MS;
 }
 
 static void
 turn(struct relay *relay, int signals, pid_t engine)
 {
     uint64_t now_ns = sxe_time_ns();
-    struct pollfd fds[2 + HTTP_RANKS_MAX] = {
+    struct pollfd fds[2 + LOAD_RANKS_MAX] = {
         {signals, POLLIN, 0}, {relay->link->rank == 0 ? relay->engine : -1, POLLIN, 0}};
 
     if (relay->has_moved)
@@ -264,7 +264,7 @@ turn(struct relay *relay, int signals, pid_t engine)
 
 /* Say it until the link takes it. */
 static void
-say_to(struct relay *relay, unsigned rank, enum http_frame_type type, uint64_t until_ns)
+say_to(struct relay *relay, unsigned rank, enum load_frame_type type, uint64_t until_ns)
 {
     while (!send_head(relay, rank, type, 0) && sxe_time_ns() < until_ns)
         poll(NULL, 0, 1);
@@ -274,11 +274,11 @@ say_to(struct relay *relay, unsigned rank, enum http_frame_type type, uint64_t u
 static bool
 end_others(struct relay *relay)
 {
-    uint64_t until_ns = sxe_time_ns() + http_relay_end_ns;
+    uint64_t until_ns = sxe_time_ns() + load_relay_end_ns;
     unsigned ended = 0;
 
     for (unsigned rank = 1; rank < relay->link->ranks; rank++)
-        say_to(relay, rank, HTTP_FRAME_END, until_ns);
+        say_to(relay, rank, LOAD_FRAME_END, until_ns);
     /* Channels that were never given have no peer yet. */
     while (relay->peers_number < relay->link->ranks - 1) {
         relay->peers[relay->peers_number] =
@@ -297,11 +297,11 @@ end_others(struct relay *relay)
     return ended == relay->peers_number;
 }
 
-struct http_relay_end
-http_relay_run(struct http_link *link, int channel, pid_t engine, int signals)
+struct load_relay_end
+load_relay_run(struct load_link *link, int channel, pid_t engine, int signals)
 {
     static struct relay relay;
-    struct http_relay_end end = {0};
+    struct load_relay_end end = {0};
 
     /* It is too large for a value on the stack. */
     memset(&relay, 0, sizeof(relay));
@@ -321,6 +321,6 @@ http_relay_run(struct http_link *link, int channel, pid_t engine, int signals)
     if (link->rank == 0)
         end.is_clean = end_others(&relay);
     else
-        say_to(&relay, 0, HTTP_FRAME_BYE, sxe_time_ns() + http_relay_end_ns);
+        say_to(&relay, 0, LOAD_FRAME_BYE, sxe_time_ns() + load_relay_end_ns);
     return end;
 }

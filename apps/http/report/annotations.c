@@ -19,11 +19,11 @@ write_escaped(FILE *out, const char *text)
 }
 
 static void
-annotate(void *user, const struct http_check *check)
+annotate(void *user, const struct load_check *check)
 {
     FILE *out = user;
 
-    if (check->outcome == HTTP_CHECK_PASSED || check->outcome == HTTP_CHECK_SKIPPED)
+    if (check->outcome == LOAD_CHECK_PASSED || check->outcome == LOAD_CHECK_SKIPPED)
         return;
     /* A title is one of ours, and has nothing that would end it. */
     fprintf(out, "::%s title=sxe-http%%3A %s::", check->is_doubt ? "warning" : "error",
@@ -37,8 +37,8 @@ annotate(void *user, const struct http_check *check)
 }
 
 int
-http_output_annotations(FILE *out, const struct http_run *run)
+load_output_annotations(FILE *out, const struct load_run *run)
 {
-    http_checks_each(run, annotate, out);
-    return http_output_finish(out);
+    load_checks_each(run, annotate, out);
+    return load_output_finish(out);
 }

@@ -12,22 +12,22 @@
  *     search      the condition of --find
  *     comparison  each figure of --baseline or --baseline-cmd        missed: slower
  */
-#ifndef HTTP_CHECKS_H
-#define HTTP_CHECKS_H
+#ifndef LOAD_CHECKS_H
+#define LOAD_CHECKS_H
 
 #include "run.h"
 
-enum http_check_outcome {
-    HTTP_CHECK_PASSED,
-    HTTP_CHECK_MISSED,
-    HTTP_CHECK_WRONG,   /* it is no result */
-    HTTP_CHECK_SKIPPED, /* it cannot be judged */
+enum load_check_outcome {
+    LOAD_CHECK_PASSED,
+    LOAD_CHECK_MISSED,
+    LOAD_CHECK_WRONG,   /* it is no result */
+    LOAD_CHECK_SKIPPED, /* it cannot be judged */
 };
 
-struct http_check {
+struct load_check {
     const char *group;
     const char *name; /* "p99<20ms" */
-    enum http_check_outcome outcome;
+    enum load_check_outcome outcome;
     bool is_asked;     /* the name is a condition or a figure, which the sentence is about */
     const char *title; /* of what is missed or wrong: "Threshold missed" */
     bool is_doubt;     /* what is missed says nothing of the server */
@@ -35,7 +35,7 @@ struct http_check {
 };
 
 /* Call each of them; the check is good until the function returns. */
-void http_checks_each(const struct http_run *run,
-                      void (*each)(void *user, const struct http_check *check), void *user);
+void load_checks_each(const struct load_run *run,
+                      void (*each)(void *user, const struct load_check *check), void *user);
 
 #endif

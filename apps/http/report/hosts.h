@@ -3,19 +3,19 @@
  * What: what the reports say of each host, where a run loads several. Place: summary.c,
  * output-json.c, output-json-plan.c.
  */
-#ifndef HTTP_HOSTS_H
-#define HTTP_HOSTS_H
+#ifndef LOAD_HOSTS_H
+#define LOAD_HOSTS_H
 
 #include "run.h"
 
-struct http_json;
-struct http_page;
+struct load_json;
+struct load_page;
 
-void http_summary_hosts(struct http_page *page, const struct http_run *run); /* a row each */
+void load_summary_hosts(struct load_page *page, const struct load_run *run); /* a row each */
 
 /* A member of the plan, and one of a result. */
-void http_output_json_plan_hosts(struct http_json *json, const struct http_plan *plan);
-void http_output_json_hosts(struct http_json *json, const struct http_plan *plan,
-                            const struct http_result *result);
+void load_output_json_plan_hosts(struct load_json *json, const struct load_plan *plan);
+void load_output_json_hosts(struct load_json *json, const struct load_plan *plan,
+                            const struct load_result *result);
 
 #endif

@@ -7,7 +7,7 @@
 #define COUNT_MAX 1.8e19 /* below 2^64 */
 
 void
-http_reader_refuse(struct http_reader *reader, const char *name, const char *problem)
+load_reader_refuse(struct load_reader *reader, const char *name, const char *problem)
 {
     if (*reader->problem == '\0')
         snprintf(reader->problem, sizeof(reader->problem), "'%s' %s", name, problem);
@@ -21,18 +21,18 @@ is_missing(const json_t *value)
 
 /* 0 after saying what is wrong. */
 static double
-number_of(struct http_reader *reader, const json_t *value, const char *name)
+number_of(struct load_reader *reader, const json_t *value, const char *name)
 {
     double number = json_number_value(value);
 
     if (is_missing(value) || (json_is_number(value) && number >= 0 && number <= COUNT_MAX))
         return number;
-    http_reader_refuse(reader, name, "is not a number from 0 on");
+    load_reader_refuse(reader, name, "is not a number from 0 on");
     return 0;
 }
 
 double
-http_reader_number(struct http_reader *reader, const json_t *object, const char *name)
+load_reader_number(struct load_reader *reader, const json_t *object, const char *name)
 {
     return number_of(reader, json_object_get(object, name), name);
 }
@@ -44,54 +44,54 @@ whole(double number, double unit)
 }
 
 uint64_t
-http_reader_count(struct http_reader *reader, const json_t *object, const char *name, double unit)
+load_reader_count(struct load_reader *reader, const json_t *object, const char *name, double unit)
 {
-    return whole(http_reader_number(reader, object, name), unit);
+    return whole(load_reader_number(reader, object, name), unit);
 }
 
 uint64_t
-http_reader_element(struct http_reader *reader, const json_t *array, size_t index, const char *name,
+load_reader_element(struct load_reader *reader, const json_t *array, size_t index, const char *name,
                     double unit)
 {
     return whole(number_of(reader, json_array_get(array, index), name), unit);
 }
 
 bool
-http_reader_bool(struct http_reader *reader, const json_t *object, const char *name)
+load_reader_bool(struct load_reader *reader, const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
 
     if (!is_missing(value) && !json_is_boolean(value))
-        http_reader_refuse(reader, name, "is neither true nor false");
+        load_reader_refuse(reader, name, "is neither true nor false");
     return json_is_true(value);
 }
 
 const char *
-http_reader_text(struct http_reader *reader, const json_t *object, const char *name)
+load_reader_text(struct load_reader *reader, const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
 
     if (!is_missing(value) && !json_is_string(value))
-        http_reader_refuse(reader, name, "is not a text");
+        load_reader_refuse(reader, name, "is not a text");
     return json_string_value(value);
 }
 
 const json_t *
-http_reader_object(struct http_reader *reader, const json_t *object, const char *name)
+load_reader_object(struct load_reader *reader, const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
 
     if (!is_missing(value) && !json_is_object(value))
-        http_reader_refuse(reader, name, "is not an object");
+        load_reader_refuse(reader, name, "is not an object");
     return json_is_object(value) ? value : NULL;
 }
 
 const json_t *
-http_reader_array(struct http_reader *reader, const json_t *object, const char *name)
+load_reader_array(struct load_reader *reader, const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
 
     if (!is_missing(value) && !json_is_array(value))
-        http_reader_refuse(reader, name, "is not an array");
+        load_reader_refuse(reader, name, "is not an array");
     return json_is_array(value) ? value : NULL;
 }

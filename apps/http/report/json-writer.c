@@ -30,18 +30,18 @@ write_quoted(FILE *out, const char *string)
 }
 
 static void
-break_line(const struct http_json *json)
+break_line(const struct load_json *json)
 {
     fprintf(json->out, "\n%*s", (int)json->depth * 2, "");
 }
 
 /* What stands in front of a value. */
 static void
-lead_in(struct http_json *json, const char *name)
+lead_in(struct load_json *json, const char *name)
 {
     if (json->has_values)
         putc(',', json->out);
-    if (json->depth > 0 && json->depth < HTTP_JSON_WIDE)
+    if (json->depth > 0 && json->depth < LOAD_JSON_WIDE)
         break_line(json);
     else if (json->has_values)
         putc(' ', json->out);
@@ -53,19 +53,19 @@ lead_in(struct http_json *json, const char *name)
 }
 
 void
-http_json_init(struct http_json *json, FILE *out)
+load_json_init(struct load_json *json, FILE *out)
 {
-    *json = (struct http_json){.out = out};
+    *json = (struct load_json){.out = out};
 }
 
 void
-http_json_init_line(struct http_json *json, FILE *out)
+load_json_init_line(struct load_json *json, FILE *out)
 {
-    *json = (struct http_json){.out = out, .depth = HTTP_JSON_WIDE};
+    *json = (struct load_json){.out = out, .depth = LOAD_JSON_WIDE};
 }
 
 void
-http_json_open(struct http_json *json, const char *name, char bracket)
+load_json_open(struct load_json *json, const char *name, char bracket)
 {
     lead_in(json, name);
     putc(bracket, json->out);
@@ -74,20 +74,20 @@ http_json_open(struct http_json *json, const char *name, char bracket)
 }
 
 void
-http_json_close(struct http_json *json, char bracket)
+load_json_close(struct load_json *json, char bracket)
 {
     json->depth--;
-    if (json->has_values && json->depth + 1 < HTTP_JSON_WIDE)
+    if (json->has_values && json->depth + 1 < LOAD_JSON_WIDE)
         break_line(json);
     putc(bracket, json->out);
     json->has_values = true;
 }
 
 void
-http_json_text(struct http_json *json, const char *name, const char *text)
+load_json_text(struct load_json *json, const char *name, const char *text)
 {
     if (text == NULL) {
-        http_json_null(json, name);
+        load_json_null(json, name);
         return;
     }
     lead_in(json, name);
@@ -95,17 +95,17 @@ http_json_text(struct http_json *json, const char *name, const char *text)
 }
 
 void
-http_json_count(struct http_json *json, const char *name, uint64_t value)
+load_json_count(struct load_json *json, const char *name, uint64_t value)
 {
     lead_in(json, name);
     fprintf(json->out, "%llu", (unsigned long long)value);
 }
 
 void
-http_json_number(struct http_json *json, const char *name, double value)
+load_json_number(struct load_json *json, const char *name, double value)
 {
     if (!isfinite(value)) {
-        http_json_null(json, name);
+        load_json_null(json, name);
         return;
     }
     lead_in(json, name);
@@ -113,14 +113,14 @@ http_json_number(struct http_json *json, const char *name, double value)
 }
 
 void
-http_json_bool(struct http_json *json, const char *name, bool value)
+load_json_bool(struct load_json *json, const char *name, bool value)
 {
     lead_in(json, name);
     fputs(value ? "true" : "false", json->out);
 }
 
 void
-http_json_null(struct http_json *json, const char *name)
+load_json_null(struct load_json *json, const char *name)
 {
     lead_in(json, name);
     fputs("null", json->out);

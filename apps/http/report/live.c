@@ -16,7 +16,7 @@
 #define WIDTH       80u /* of a terminal that does not say */
 #define WIDTH_MIN   20u
 #define WIDTH_MAX   200u
-#define LINE_SIZE   (WIDTH_MAX * HTTP_SPARK_BYTES + 1)
+#define LINE_SIZE   (WIDTH_MAX * LOAD_SPARK_BYTES + 1)
 #define LINES       4u
 #define NOISE_S     0.01 /* by which wake-ups are late or early */
 #define BAR_COLUMNS 20u
@@ -28,8 +28,8 @@ struct look {
     uint64_t errors;
 };
 
-struct http_live {
-    const struct http_plan *plan;
+struct load_live {
+    const struct load_plan *plan;
     FILE *err;
     bool is_terminal;
     bool is_colored;
@@ -40,15 +40,15 @@ struct http_live {
     double error_rate;
     unsigned seconds;             /* in rates */
     double rates[SECONDS_MAX];    /* a second each, the latest is the last */
-    struct http_histogram last;   /* response times in that second */
-    struct http_histogram before; /* at the last full second, since the beginning */
+    struct load_histogram last;   /* response times in that second */
+    struct load_histogram before; /* at the last full second, since the beginning */
 };
 
 /* Columns that may be filled: behind the last one a cursor may be in the next line. */
 static unsigned
 terminal_width(FILE *err)
 {
-    unsigned width = http_terminal_columns(err);
+    unsigned width = load_terminal_columns(err);
 
     if (width == 0)
         width = WIDTH;
@@ -56,22 +56,22 @@ terminal_width(FILE *err)
     return width < WIDTH_MAX ? width - 1 : WIDTH_MAX;
 }
 
-struct http_live *
-http_live_new(const struct http_plan *plan, FILE *err, bool is_terminal)
+struct load_live *
+load_live_new(const struct load_plan *plan, FILE *err, bool is_terminal)
 {
-    struct http_live *live = plan->quiet ? NULL : calloc(1, sizeof(*live));
+    struct load_live *live = plan->quiet ? NULL : calloc(1, sizeof(*live));
 
     if (live == NULL)
         return NULL;
     live->plan = plan;
     live->err = err;
-    live->is_terminal = is_terminal && http_can_move_cursor();
-    live->is_colored = live->is_terminal && http_wants_colour();
+    live->is_terminal = is_terminal && load_can_move_cursor();
+    live->is_colored = live->is_terminal && load_wants_colour();
     return live;
 }
 
 uint64_t
-http_live_period_ns(const struct http_live *live)
+load_live_period_ns(const struct load_live *live)
 {
     return live != NULL && live->is_terminal ? REDRAW_NS : NS;
 }
@@ -79,18 +79,18 @@ http_live_period_ns(const struct http_live *live)
 /* ---- What happened ---- */
 
 static void
-keep_second(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+keep_second(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
     live->second = (struct look){
         .at_ns = now_ns,
-        .ok = sum->ends[HTTP_END_OK],
-        .errors = http_result_errors(sum),
+        .ok = sum->ends[LOAD_END_OK],
+        .errors = load_result_errors(sum),
     };
     live->before = sum->response;
 }
 
 static void
-keep_rate(struct http_live *live)
+keep_rate(struct load_live *live)
 {
     if (live->seconds == SECONDS_MAX) {
         memmove(live->rates, live->rates + 1, (SECONDS_MAX - 1) * sizeof(live->rates[0]));
@@ -101,19 +101,19 @@ keep_rate(struct http_live *live)
 
 /* The figures of the time since the last full second. */
 static void
-look_back(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+look_back(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
     double seconds = (double)(now_ns - live->second.at_ns) / NS;
 
-    live->rate = http_per_second(sum->ends[HTTP_END_OK] - live->second.ok, seconds);
-    live->error_rate = http_per_second(http_result_errors(sum) - live->second.errors, seconds);
+    live->rate = load_per_second(sum->ends[LOAD_END_OK] - live->second.ok, seconds);
+    live->error_rate = load_per_second(load_result_errors(sum) - live->second.errors, seconds);
     live->last = sum->response;
-    http_histogram_subtract(&live->last, &live->before);
+    load_histogram_subtract(&live->last, &live->before);
 }
 
 /* Whether a second is full: then its figures are there. */
 static bool
-take_second(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+take_second(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
     if (live->second.at_ns == 0) {
         keep_second(live, sum, now_ns);
@@ -134,20 +134,20 @@ take_second(struct http_live *live, const struct http_result *sum, uint64_t now_
 
 /* How much of the run is done, 0 to 1; below 0: nobody knows, as in a search. */
 static double
-part_done(const struct http_plan *plan, const struct http_result *sum, uint64_t now_ns)
+part_done(const struct load_plan *plan, const struct load_result *sum, uint64_t now_ns)
 {
     double done = -1;
 
     if (sum->started_ns == 0 || sum->started_ns > now_ns)
         return done;
-    if (plan->stop == HTTP_STOP_TIME && plan->find == NULL)
+    if (plan->stop == LOAD_STOP_TIME && plan->find == NULL)
         done = (double)(now_ns - sum->started_ns) / (double)plan->duration_ns;
-    else if (plan->stop == HTTP_STOP_TOTAL)
-        done = (double)(sum->sent + http_result_skipped(sum)) /
-               (double)http_plan_share(plan, plan->requests_max);
-    else if (plan->stop == HTTP_STOP_PER_SOCKET)
-        done = (double)(sum->sent + http_result_skipped(sum)) /
-               ((double)plan->queries * (double)http_plan_share(plan, plan->sockets));
+    else if (plan->stop == LOAD_STOP_TOTAL)
+        done = (double)(sum->sent + load_result_skipped(sum)) /
+               (double)load_plan_share(plan, plan->requests_max);
+    else if (plan->stop == LOAD_STOP_PER_SOCKET)
+        done = (double)(sum->sent + load_result_skipped(sum)) /
+               ((double)plan->queries * (double)load_plan_share(plan, plan->sockets));
     return done > 1 ? 1 : done;
 }
 
@@ -167,7 +167,7 @@ add(char *line, const char *format, ...)
 }
 
 static void
-add_progress(char *line, const struct http_live *live, const struct http_result *sum,
+add_progress(char *line, const struct load_live *live, const struct load_result *sum,
              uint64_t now_ns)
 {
     double done = part_done(live->plan, sum, now_ns);
@@ -175,7 +175,7 @@ add_progress(char *line, const struct http_live *live, const struct http_result 
 
     if (sum->started_ns == 0) {
         add(line, "connecting: %llu of %llu connections", (unsigned long long)sum->opened,
-            (unsigned long long)http_plan_share(live->plan, live->plan->sockets));
+            (unsigned long long)load_plan_share(live->plan, live->plan->sockets));
         return;
     }
     add(line, "%.0f s", floor(elapsed_s + NOISE_S));
@@ -185,26 +185,26 @@ add_progress(char *line, const struct http_live *live, const struct http_result 
 }
 
 static void
-add_percentiles(char *line, const struct http_live *live)
+add_percentiles(char *line, const struct load_live *live)
 {
     if (live->last.count > 0)
-        add(line, "p50 %s  p95 %s  p99 %s  max %s", http_percentile_text(&live->last, 0.5),
-            http_percentile_text(&live->last, 0.95), http_percentile_text(&live->last, 0.99),
-            http_max_text(&live->last));
+        add(line, "p50 %s  p95 %s  p99 %s  max %s", load_percentile_text(&live->last, 0.5),
+            load_percentile_text(&live->last, 0.95), load_percentile_text(&live->last, 0.99),
+            load_max_text(&live->last));
     else
         add(line, "no reply");
 }
 
 static void
-add_states(char *line, const struct http_result *sum)
+add_states(char *line, const struct load_result *sum)
 {
     static const char *const names[] = {
 #define TEXT(enumerator, text) text,
-        HTTP_EACH_SOCKET_STATE(TEXT)
+        LOAD_EACH_SOCKET_STATE(TEXT)
 #undef TEXT
     };
 
-    for (unsigned state = 0; state < HTTP_SOCKET_STATES; state++)
+    for (unsigned state = 0; state < LOAD_SOCKET_STATES; state++)
         if (sum->in_state[state] > 0)
             add(line, "  %s %llu", names[state], (unsigned long long)sum->in_state[state]);
     if (sum->waiting > 0)
@@ -214,17 +214,17 @@ add_states(char *line, const struct http_result *sum)
 /* ---- One line a second ---- */
 
 static void
-print_second(const struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+print_second(const struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
     char line[LINE_SIZE] = "";
 
     add_progress(line, live, sum, now_ns);
     if (sum->started_ns != 0) {
-        add(line, ": %s/s  ", http_number_text(live->rate));
+        add(line, ": %s/s  ", load_number_text(live->rate));
         add_percentiles(line, live);
-        add(line, "  errors %llu", (unsigned long long)http_result_errors(sum));
-        if (http_result_skipped(sum) > 0)
-            add(line, "  skipped %llu", (unsigned long long)http_result_skipped(sum));
+        add(line, "  errors %llu", (unsigned long long)load_result_errors(sum));
+        if (load_result_skipped(sum) > 0)
+            add(line, "  skipped %llu", (unsigned long long)load_result_skipped(sum));
     }
     fprintf(live->err, "%s\n", line);
     fflush(live->err);
@@ -245,48 +245,48 @@ add_bar(char *line, double done)
 
 /* The latest seconds for which there is room behind the rate. */
 static void
-add_sparkline(char *line, const struct http_live *live)
+add_sparkline(char *line, const struct load_live *live)
 {
-    char spark[SECONDS_MAX * HTTP_SPARK_BYTES + 1];
-    unsigned taken = http_columns(line);
+    char spark[SECONDS_MAX * LOAD_SPARK_BYTES + 1];
+    unsigned taken = load_columns(line);
     unsigned room = live->width > taken ? live->width - taken : 0;
     unsigned number = live->seconds < room ? live->seconds : room;
 
-    http_sparkline(spark, sizeof(spark), live->rates + live->seconds - number, number);
+    load_sparkline(spark, sizeof(spark), live->rates + live->seconds - number, number);
     add(line, "%s", spark);
 }
 
 static void
-print_line(struct http_live *live, char *line, bool is_bad)
+print_line(struct load_live *live, char *line, bool is_bad)
 {
     bool is_red = is_bad && live->is_colored;
 
-    http_clip(line, live->width);
+    load_clip(line, live->width);
     fprintf(live->err, "%s%s%s\033[K\n", is_red ? "\033[31m" : "", line, is_red ? "\033[0m" : "");
     live->drawn++;
 }
 
 static void
-redraw(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+redraw(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
     char lines[LINES][LINE_SIZE] = {""};
-    uint64_t errors = http_result_errors(sum);
+    uint64_t errors = load_result_errors(sum);
 
     live->width = terminal_width(live->err);
     if (live->drawn > 0)
         fprintf(live->err, "\r\033[%uA", live->drawn);
     live->drawn = 0;
-    add(lines[0], "%s  ", http_model_text(live->plan->model));
+    add(lines[0], "%s  ", load_model_text(live->plan->model));
     add_progress(lines[0], live, sum, now_ns);
     add_bar(lines[0], part_done(live->plan, sum, now_ns));
-    add(lines[1], "rate     %s/s  ", http_number_text(live->rate));
+    add(lines[1], "rate     %s/s  ", load_number_text(live->rate));
     add_sparkline(lines[1], live);
     add(lines[2], "response ");
     add_percentiles(lines[2], live);
     add(lines[2], "  errors %llu", (unsigned long long)errors);
     if (live->error_rate > 0)
-        add(lines[2], " (%s/s)", http_number_text(live->error_rate));
-    add(lines[2], "  skipped %llu", (unsigned long long)http_result_skipped(sum));
+        add(lines[2], " (%s/s)", load_number_text(live->error_rate));
+    add(lines[2], "  skipped %llu", (unsigned long long)load_result_skipped(sum));
     add(lines[3], "connections");
     add_states(lines[3], sum);
     for (unsigned i = 0; i < LINES; i++)
@@ -295,7 +295,7 @@ redraw(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
 }
 
 void
-http_live_show(struct http_live *live, const struct http_result *sum, uint64_t now_ns)
+load_live_show(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
     bool is_full;
 
@@ -309,7 +309,7 @@ http_live_show(struct http_live *live, const struct http_result *sum, uint64_t n
 }
 
 void
-http_live_delete(struct http_live *live)
+load_live_delete(struct load_live *live)
 {
     if (live == NULL)
         return;

@@ -7,26 +7,26 @@
  * Shape: rate and percentiles are those of the last full second: the difference between two looks,
  * of which the earlier is kept. Colours unless NO_COLOR is set; never wider than the terminal.
  */
-#ifndef HTTP_LIVE_H
-#define HTTP_LIVE_H
+#ifndef LOAD_LIVE_H
+#define LOAD_LIVE_H
 
 #include <stdio.h>
 
 #include "plan.h"
 #include "result.h"
 
-struct http_live;
+struct load_live;
 
 /* NULL: no memory, or the plan is quiet; all other calls take NULL and do nothing. */
-struct http_live *http_live_new(const struct http_plan *plan, FILE *err, bool is_terminal);
+struct load_live *load_live_new(const struct load_plan *plan, FILE *err, bool is_terminal);
 
 /* How long to wait before the next look, ns. */
-uint64_t http_live_period_ns(const struct http_live *live);
+uint64_t load_live_period_ns(const struct load_live *live);
 
 /* sum: all workers at now_ns (CLOCK_MONOTONIC). */
-void http_live_show(struct http_live *live, const struct http_result *sum, uint64_t now_ns);
+void load_live_show(struct load_live *live, const struct load_result *sum, uint64_t now_ns);
 
 /* Leave the terminal as it was: what stays is the summary. */
-void http_live_delete(struct http_live *live);
+void load_live_delete(struct load_live *live);
 
 #endif

@@ -24,7 +24,7 @@ is_listed(const char *name, const char *const *names, size_t number)
 }
 
 static bool
-may_differ(const struct http_plan *plan, const char *name)
+may_differ(const struct load_plan *plan, const char *name)
 {
     if (is_listed(name, own, SXE_COUNT(own)))
         return true;
@@ -32,7 +32,7 @@ may_differ(const struct http_plan *plan, const char *name)
         return false;
     /* --requests is in both. */
     return is_listed(name, added, SXE_COUNT(added)) ||
-           (plan->stop == HTTP_STOP_TOTAL && strcmp(name, "queries") == 0);
+           (plan->stop == LOAD_STOP_TOTAL && strcmp(name, "queries") == 0);
 }
 
 static void
@@ -40,22 +40,22 @@ print_value(FILE *err, const json_t *value)
 {
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
-    http_result_file_print(err, text != NULL ? text : "nothing");
+    load_result_file_print(err, text != NULL ? text : "nothing");
     free(text);
 }
 
 static void
-refuse_pair(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+refuse_pair(const struct load_merge_file *a, const struct load_merge_file *b, FILE *err)
 {
     fputs("sxe-http: cannot merge ", err);
-    http_result_file_print(err, a->path);
+    load_result_file_print(err, a->path);
     fputs(" and ", err);
-    http_result_file_print(err, b->path);
+    load_result_file_print(err, b->path);
     fputs(": ", err);
 }
 
 static bool
-refuse_difference(const struct http_merge_file *a, const struct http_merge_file *b,
+refuse_difference(const struct load_merge_file *a, const struct load_merge_file *b,
                   const char *name, FILE *err)
 {
     refuse_pair(a, b, err);
@@ -68,7 +68,7 @@ refuse_difference(const struct http_merge_file *a, const struct http_merge_file 
 }
 
 static bool
-have_same_plan(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+have_same_plan(const struct load_merge_file *a, const struct load_merge_file *b, FILE *err)
 {
     const json_t *other = json_object_get(b->root, "plan");
     const char *name;
@@ -87,7 +87,7 @@ have_same_plan(const struct http_merge_file *a, const struct http_merge_file *b,
 
 /* Their names are those of the first trial's. */
 static const json_t *
-kind_of(const struct http_merge_file *file, size_t kind)
+kind_of(const struct load_merge_file *file, size_t kind)
 {
     const json_t *trial = json_array_get(json_object_get(file->root, "trials"), 0);
 
@@ -95,7 +95,7 @@ kind_of(const struct http_merge_file *file, size_t kind)
 }
 
 static bool
-have_same_kinds(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+have_same_kinds(const struct load_merge_file *a, const struct load_merge_file *b, FILE *err)
 {
     for (size_t i = 0; kind_of(a, i) != NULL || kind_of(b, i) != NULL; i++) {
         if (json_equal(kind_of(a, i), kind_of(b, i)))
@@ -112,7 +112,7 @@ have_same_kinds(const struct http_merge_file *a, const struct http_merge_file *b
 }
 
 static bool
-have_as_many_trials(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+have_as_many_trials(const struct load_merge_file *a, const struct load_merge_file *b, FILE *err)
 {
     size_t trials = json_array_size(json_object_get(a->root, "trials"));
     size_t others = json_array_size(json_object_get(b->root, "trials"));
@@ -127,7 +127,7 @@ have_as_many_trials(const struct http_merge_file *a, const struct http_merge_fil
 }
 
 static bool
-have_other_shards(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+have_other_shards(const struct load_merge_file *a, const struct load_merge_file *b, FILE *err)
 {
     for (unsigned i = 0; i < a->plan.shards; i++) {
         if (!a->plan.has_shard[i] || !b->plan.has_shard[i])
@@ -152,14 +152,14 @@ has_id(const json_t *ids, const json_t *id)
 /* Files of before there were names of runs: no two runs have counted and timed the same. Shards are
  * told apart by their numbers. */
 static bool
-are_copies(const struct http_merge_file *a, const struct http_merge_file *b)
+are_copies(const struct load_merge_file *a, const struct load_merge_file *b)
 {
     return a->plan.shards == 0 &&
            json_equal(json_object_get(a->root, "trials"), json_object_get(b->root, "trials"));
 }
 
 static bool
-have_other_runs(const struct http_merge_file *a, const struct http_merge_file *b, FILE *err)
+have_other_runs(const struct load_merge_file *a, const struct load_merge_file *b, FILE *err)
 {
     const json_t *ids_a = json_object_get(a->root, "runs");
     const json_t *ids_b = json_object_get(b->root, "runs");
@@ -178,7 +178,7 @@ have_other_runs(const struct http_merge_file *a, const struct http_merge_file *b
 
 /* What looks at its own replies alone cannot be added to others. */
 static bool
-is_no_part(const struct http_merge_file *file, FILE *err)
+is_no_part(const struct load_merge_file *file, FILE *err)
 {
     const char *problem = NULL;
 
@@ -187,14 +187,14 @@ is_no_part(const struct http_merge_file *file, FILE *err)
     else if (json_is_object(json_object_get(file->root, "baseline")))
         problem = "is a comparison (--baseline-cmd), and no part of a load";
     if (problem != NULL)
-        http_result_file_refuse(file->path, problem, err);
+        load_result_file_refuse(file->path, problem, err);
     return problem != NULL;
 }
 
 bool
-http_merge_check(const struct http_merge *merge, FILE *err)
+load_merge_check(const struct load_merge *merge, FILE *err)
 {
-    const struct http_merge_file *files = merge->files;
+    const struct load_merge_file *files = merge->files;
 
     for (unsigned i = 0; i < merge->number; i++) {
         if (is_no_part(&files[i], err))
@@ -214,34 +214,34 @@ http_merge_check(const struct http_merge *merge, FILE *err)
 /* ---- What is no reason to refuse ---- */
 
 /* Two files without --shard whose arrivals came at the same instants; NULL: there are none. */
-static const struct http_merge_file *
-twin_of(const struct http_merge *merge, unsigned nth)
+static const struct load_merge_file *
+twin_of(const struct load_merge *merge, unsigned nth)
 {
-    const struct http_plan *plan = &merge->files[nth].plan;
+    const struct load_plan *plan = &merge->files[nth].plan;
 
     for (unsigned i = 0; i < nth; i++)
-        if (plan->shards == 0 && plan->model != HTTP_CLOSED && plan->stop != HTTP_STOP_REPLAY &&
+        if (plan->shards == 0 && plan->model != LOAD_CLOSED && plan->stop != LOAD_STOP_REPLAY &&
             merge->files[i].plan.seed == plan->seed)
             return &merge->files[i];
     return NULL;
 }
 
 void
-http_merge_suspect(const struct http_merge *merge, struct http_verdict *verdict)
+load_merge_suspect(const struct load_merge *merge, struct load_verdict *verdict)
 {
     unsigned present = 0;
 
     for (unsigned i = 0; i < merge->plan.shards; i++)
         present += merge->plan.has_shard[i];
     if (present < merge->plan.shards)
-        http_verdict_say(verdict, "only %u of %u parts (--shard) are here: the load was smaller",
+        load_verdict_say(verdict, "only %u of %u parts (--shard) are here: the load was smaller",
                          present, merge->plan.shards);
     for (unsigned i = 1; i < merge->number; i++) {
-        const struct http_merge_file *twin = twin_of(merge, i);
+        const struct load_merge_file *twin = twin_of(merge, i);
 
         if (twin == NULL)
             continue;
-        http_verdict_say(verdict,
+        load_verdict_say(verdict,
                          "%.60s and %.60s have the same seed, so their requests came in pairs; use "
                          "--shard, or another --seed",
                          twin->path, merge->files[i].path);

@@ -18,32 +18,32 @@
 /* ---- Files ---- */
 
 static const json_t *
-trial_of(const struct http_merge_file *file, unsigned trial)
+trial_of(const struct load_merge_file *file, unsigned trial)
 {
     return json_array_get(json_object_get(file->root, "trials"), trial);
 }
 
 static bool
-read_file(struct http_merge_file *file, const char *path, FILE *err)
+read_file(struct load_merge_file *file, const char *path, FILE *err)
 {
-    struct http_reader reader = {""};
+    struct load_reader reader = {""};
     size_t trials;
 
     file->path = path;
-    file->root = http_result_file_load(path, err);
+    file->root = load_result_file_load(path, err);
     if (file->root == NULL)
         return false;
-    http_plan_read(&reader, http_reader_object(&reader, file->root, "plan"), &file->plan);
+    load_plan_read(&reader, load_reader_object(&reader, file->root, "plan"), &file->plan);
     trials = json_array_size(json_object_get(file->root, "trials"));
-    if (trials == 0 || trials > HTTP_TRIALS_MAX)
-        http_reader_refuse(&reader, "trials", "are none, or too many");
+    if (trials == 0 || trials > LOAD_TRIALS_MAX)
+        load_reader_refuse(&reader, "trials", "are none, or too many");
     if (*reader.problem != '\0')
-        http_result_file_refuse(path, reader.problem, err);
+        load_result_file_refuse(path, reader.problem, err);
     return *reader.problem == '\0';
 }
 
 static bool
-read_files(struct http_merge *merge, int number, char **paths, FILE *err)
+read_files(struct load_merge *merge, int number, char **paths, FILE *err)
 {
     merge->files = calloc((size_t)number, sizeof(*merge->files));
     if (merge->files == NULL) {
@@ -62,7 +62,7 @@ read_files(struct http_merge *merge, int number, char **paths, FILE *err)
 
 /* Of loads beside one another these are the sum. */
 static void
-add_plan(struct http_plan *to, const struct http_plan *plan)
+add_plan(struct load_plan *to, const struct load_plan *plan)
 {
     to->workers += plan->workers;
     to->probe_rate += plan->probe_rate;
@@ -78,13 +78,13 @@ add_plan(struct http_plan *to, const struct http_plan *plan)
         to->stages[i].rate += plan->stages[i].rate;
     to->ramp += plan->ramp;
     to->ramp_rate += plan->ramp_rate;
-    if (to->stop == HTTP_STOP_TOTAL)
+    if (to->stop == LOAD_STOP_TOTAL)
         to->queries = to->requests_max;
 }
 
 /* Parts that are all there are the whole. */
 static void
-close_shards(struct http_plan *plan)
+close_shards(struct load_plan *plan)
 {
     for (unsigned i = 0; i < plan->shards; i++)
         if (!plan->has_shard[i])
@@ -93,7 +93,7 @@ close_shards(struct http_plan *plan)
 }
 
 static void
-take_thresholds(struct http_plan *plan, const struct http_plan *asked, const json_t *root)
+take_thresholds(struct load_plan *plan, const struct load_plan *asked, const json_t *root)
 {
     const json_t *thresholds = json_object_get(root, "thresholds");
     unsigned number = 0;
@@ -101,18 +101,18 @@ take_thresholds(struct http_plan *plan, const struct http_plan *asked, const jso
     memcpy(plan->thresholds, asked->thresholds, sizeof(plan->thresholds));
     if (asked->thresholds[0] != NULL)
         return;
-    for (size_t i = 0; i < json_array_size(thresholds) && number < HTTP_THRESHOLDS_MAX; i++) {
+    for (size_t i = 0; i < json_array_size(thresholds) && number < LOAD_THRESHOLDS_MAX; i++) {
         const json_t *one = json_object_get(json_array_get(thresholds, i), "condition");
         const char *condition = json_is_string(one) ? json_string_value(one) : "";
-        struct http_threshold threshold;
+        struct load_threshold threshold;
 
-        if (http_threshold_parse(&threshold, condition) == NULL)
+        if (load_threshold_parse(&threshold, condition) == NULL)
             plan->thresholds[number++] = condition;
     }
 }
 
 static void
-take_outputs(struct http_plan *plan, const struct http_plan *asked)
+take_outputs(struct load_plan *plan, const struct load_plan *asked)
 {
     plan->json = asked->json;
     plan->csv = asked->csv;
@@ -128,7 +128,7 @@ take_outputs(struct http_plan *plan, const struct http_plan *asked)
 
 /* The words of the first file; --shard and --start-at are left to its reader. */
 static int
-take_words(struct http_merge *merge)
+take_words(struct load_merge *merge)
 {
     const json_t *command = json_object_get(merge->files[0].root, "command");
     size_t number = json_array_size(command);
@@ -147,23 +147,23 @@ take_words(struct http_merge *merge)
 }
 
 static void
-take_kinds(struct http_merge *merge)
+take_kinds(struct load_merge *merge)
 {
     const json_t *kinds = json_object_get(trial_of(&merge->files[0], 0), "kinds");
     unsigned number = 0;
 
-    while (number < HTTP_KINDS_MAX && number < json_array_size(kinds)) {
+    while (number < LOAD_KINDS_MAX && number < json_array_size(kinds)) {
         const char *name =
             json_string_value(json_object_get(json_array_get(kinds, number), "name"));
 
         merge->kind_names[number++] = name != NULL ? name : "request";
     }
-    merge->requests = (struct http_requests){.kinds = number, .kind_names = merge->kind_names};
+    merge->requests = (struct load_requests){.kinds = number, .kind_names = merge->kind_names};
     merge->plan.requests = &merge->requests;
 }
 
 static int
-make_plan(struct http_merge *merge, const struct http_plan *asked)
+make_plan(struct load_merge *merge, const struct load_plan *asked)
 {
     merge->plan = merge->files[0].plan;
     for (unsigned i = 1; i < merge->number; i++)
@@ -191,7 +191,7 @@ began_ns(const json_t *trial)
 }
 
 static struct span
-span_of(const struct http_merge *merge, unsigned trial)
+span_of(const struct load_merge *merge, unsigned trial)
 {
     struct span span = {.first_ns = UINT64_MAX, .first_end_ns = UINT64_MAX};
 
@@ -222,73 +222,73 @@ is_together(const struct span *span, unsigned trial, FILE *err)
 }
 
 static void
-judge_span(struct http_verdict *verdict, const struct span *span)
+judge_span(struct load_verdict *verdict, const struct span *span)
 {
     double apart = (double)(span->last_ns - span->first_ns);
     double part =
         span->end_ns > span->first_ns ? apart / (double)(span->end_ns - span->first_ns) : 0;
 
     if (part > APART_MOST)
-        http_verdict_say(verdict,
+        load_verdict_say(verdict,
                          "the parts began %.3f s apart, %.1f %% of the time (limit %.0f %%): start "
                          "them with --start-at",
                          apart / 1e9, part * 100, APART_MOST * 100);
 }
 
 struct sum {
-    struct http_reader reader;
-    struct http_result *part; /* the file's; cleared after use */
-    struct http_trial *trial;
+    struct load_reader reader;
+    struct load_result *part; /* the file's; cleared after use */
+    struct load_trial *trial;
     struct span span;
 };
 
 static void
 add_left_out(struct sum *sum, const json_t *json)
 {
-    const json_t *left_out = http_reader_object(&sum->reader, json, "left_out");
-    uint64_t ns = http_reader_count(&sum->reader, left_out, "seconds", 1e9);
-    struct http_left_out *to = &sum->trial->left_out;
+    const json_t *left_out = load_reader_object(&sum->reader, json, "left_out");
+    uint64_t ns = load_reader_count(&sum->reader, left_out, "seconds", 1e9);
+    struct load_left_out *to = &sum->trial->left_out;
 
     to->ns = ns > to->ns ? ns : to->ns;
-    to->queries += http_reader_count(&sum->reader, left_out, "queries", 1);
+    to->queries += load_reader_count(&sum->reader, left_out, "queries", 1);
     if (to->problem == NULL)
-        to->problem = http_reader_text(&sum->reader, left_out, "problem");
+        to->problem = load_reader_text(&sum->reader, left_out, "problem");
 }
 
 /* One result into the load's or the probe's, with its verdict. */
 static void
-add_result(struct sum *sum, const struct http_merge_file *file, const json_t *json,
-           struct http_result *to, struct http_verdict *verdict)
+add_result(struct sum *sum, const struct load_merge_file *file, const json_t *json,
+           struct load_result *to, struct load_verdict *verdict)
 {
-    struct http_verdict of_part = {0};
+    struct load_verdict of_part = {0};
 
-    http_results_clear(sum->part, 1);
-    http_result_read(&sum->reader, json, sum->part);
-    http_timeline_delay(&sum->part->timeline,
-                        http_later_part(sum->part->started_ns, sum->span.first_ns));
-    http_result_add(to, sum->part);
-    http_verdict_read(&sum->reader, http_reader_object(&sum->reader, json, "verdict"), &of_part);
-    http_verdict_add_part(verdict, &of_part, file->path);
+    load_results_clear(sum->part, 1);
+    load_result_read(&sum->reader, json, sum->part);
+    load_timeline_delay(&sum->part->timeline,
+                        load_later_part(sum->part->started_ns, sum->span.first_ns));
+    load_result_add(to, sum->part);
+    load_verdict_read(&sum->reader, load_reader_object(&sum->reader, json, "verdict"), &of_part);
+    load_verdict_add_part(verdict, &of_part, file->path);
 }
 
 static bool
-add_file(struct sum *sum, const struct http_merge_file *file, unsigned trial, FILE *err)
+add_file(struct sum *sum, const struct load_merge_file *file, unsigned trial, FILE *err)
 {
     const json_t *json = trial_of(file, trial);
-    const json_t *probe = http_reader_object(&sum->reader, json, "probe");
+    const json_t *probe = load_reader_object(&sum->reader, json, "probe");
 
     add_left_out(sum, json);
     add_result(sum, file, json, sum->trial->result, &sum->trial->verdict);
     if (probe != NULL && sum->trial->probe != NULL)
         add_result(sum, file, probe, sum->trial->probe, &sum->trial->probe_verdict);
     if (*sum->reader.problem != '\0')
-        http_result_file_refuse(file->path, sum->reader.problem, err);
+        load_result_file_refuse(file->path, sum->reader.problem, err);
     return *sum->reader.problem == '\0';
 }
 
 /* The run frees what is mapped here, also after an error. */
 static bool
-add_trial(struct http_merge *merge, struct http_run *run, struct sum *sum, FILE *err)
+add_trial(struct load_merge *merge, struct load_run *run, struct sum *sum, FILE *err)
 {
     unsigned number = run->trials_number;
 
@@ -296,7 +296,7 @@ add_trial(struct http_merge *merge, struct http_run *run, struct sum *sum, FILE 
     sum->span = span_of(merge, number);
     if (!is_together(&sum->span, number, err))
         return false;
-    sum->trial->result = http_results_map_run(&merge->plan, &sum->trial->probe);
+    sum->trial->result = load_results_map_run(&merge->plan, &sum->trial->probe);
     if (sum->trial->result == NULL)
         return false;
     run->trials_number++;
@@ -306,24 +306,24 @@ add_trial(struct http_merge *merge, struct http_run *run, struct sum *sum, FILE 
     /* Together they took from the first's beginning to the last's end. */
     sum->trial->result->elapsed_ns = sum->span.end_ns - sum->span.first_ns;
     judge_span(&sum->trial->verdict, &sum->span);
-    http_merge_suspect(merge, &sum->trial->verdict);
-    http_result_figures(sum->trial->result, sum->trial->figures);
-    sum->trial->at_least = http_figures_at_least(sum->trial->result, sum->trial->figures);
+    load_merge_suspect(merge, &sum->trial->verdict);
+    load_result_figures(sum->trial->result, sum->trial->figures);
+    sum->trial->at_least = load_figures_at_least(sum->trial->result, sum->trial->figures);
     return true;
 }
 
 /* ---- All of it ---- */
 
 static void
-add_fact(struct http_fingerprint *fingerprint, const char *name, const char *value)
+add_fact(struct load_fingerprint *fingerprint, const char *name, const char *value)
 {
-    struct http_fact *fact = fingerprint->facts;
-    struct http_fact *end = fact + fingerprint->number;
+    struct load_fact *fact = fingerprint->facts;
+    struct load_fact *end = fact + fingerprint->number;
     size_t used;
 
     while (fact < end && strcmp(fact->name, name) != 0)
         fact++;
-    if (fact == end && fingerprint->number == HTTP_FACTS_MAX)
+    if (fact == end && fingerprint->number == LOAD_FACTS_MAX)
         return;
     if (fact == end) {
         fingerprint->number++;
@@ -338,7 +338,7 @@ add_fact(struct http_fingerprint *fingerprint, const char *name, const char *val
 
 /* Where the machines differ, a fact has the values of all of them. */
 static void
-take_fingerprint(const struct http_merge *merge, struct http_run *run)
+take_fingerprint(const struct load_merge *merge, struct load_run *run)
 {
     for (unsigned i = 0; i < merge->number; i++) {
         const char *name;
@@ -351,7 +351,7 @@ take_fingerprint(const struct http_merge *merge, struct http_run *run)
 }
 
 static void
-take_beginning(struct http_run *run)
+take_beginning(struct load_run *run)
 {
     time_t began;
     struct tm utc;
@@ -364,53 +364,53 @@ take_beginning(struct http_run *run)
 }
 
 static void
-take_part(struct http_part *part, const struct http_merge_file *file)
+take_part(struct load_part *part, const struct load_merge_file *file)
 {
-    struct http_reader reader = {""};
-    const json_t *total = http_reader_object(&reader, file->root, "total");
+    struct load_reader reader = {""};
+    const json_t *total = load_reader_object(&reader, file->root, "total");
     const json_t *ends = json_object_get(json_object_get(total, "accounts"), "ends");
     const char *name;
     json_t *end;
 
     snprintf(part->name, sizeof(part->name), "%s", file->path);
-    part->rate = http_reader_number(&reader, total, "rate");
-    part->ok = http_reader_count(&reader, ends, "ok", 1);
+    part->rate = load_reader_number(&reader, total, "rate");
+    part->ok = load_reader_count(&reader, ends, "ok", 1);
     json_object_foreach((json_t *)(uintptr_t)ends, name, end) part->errors +=
         (uint64_t)fmax(json_number_value(end), 0);
     part->errors -= part->ok;
-    part->opened = http_reader_count(&reader, json_object_get(total, "sockets"), "opened", 1);
-    http_verdict_read(&reader, json_object_get(file->root, "verdict"), &part->verdict);
+    part->opened = load_reader_count(&reader, json_object_get(total, "sockets"), "opened", 1);
+    load_verdict_read(&reader, json_object_get(file->root, "verdict"), &part->verdict);
 }
 
 /* A part that did not end well, and what that says of the sum. */
 static void
-take_statuses(const struct http_merge *merge, bool *is_interrupted, bool *has_failed)
+take_statuses(const struct load_merge *merge, bool *is_interrupted, bool *has_failed)
 {
     for (unsigned i = 0; i < merge->number; i++) {
         const json_t *root = merge->files[i].root;
 
         *is_interrupted |= json_is_true(json_object_get(root, "is_interrupted"));
         *has_failed |=
-            json_number_value(json_object_get(root, "status")) == (double)HTTP_EXIT_ERRORS;
+            json_number_value(json_object_get(root, "status")) == (double)LOAD_EXIT_ERRORS;
     }
 }
 
 static bool
-add_trials(struct http_merge *merge, struct http_run *run, FILE *err)
+add_trials(struct load_merge *merge, struct load_run *run, FILE *err)
 {
     size_t trials = json_array_size(json_object_get(merge->files[0].root, "trials"));
-    struct sum sum = {.part = http_results_map(1, false)};
+    struct sum sum = {.part = load_results_map(1, false)};
     bool is_good = sum.part != NULL;
 
     for (size_t i = 0; i < trials && is_good; i++)
         is_good = add_trial(merge, run, &sum, err);
-    http_results_unmap(sum.part, 1);
+    load_results_unmap(sum.part, 1);
     return is_good;
 }
 
 /* The number of all runs that are in the files, and one more. */
 static size_t
-count_ids(const struct http_merge *merge)
+count_ids(const struct load_merge *merge)
 {
     size_t number = 1;
 
@@ -420,28 +420,28 @@ count_ids(const struct http_merge *merge)
 }
 
 static bool
-get_memory(struct http_merge *merge, struct http_run *run)
+get_memory(struct load_merge *merge, struct load_run *run)
 {
-    run->total = http_results_map_run(&merge->plan, &run->probe);
+    run->total = load_results_map_run(&merge->plan, &run->probe);
     run->parts = calloc(merge->number, sizeof(*run->parts));
     run->ids = calloc(count_ids(merge), sizeof(*run->ids));
     return run->total != NULL && run->parts != NULL && run->ids != NULL;
 }
 
 static void
-take_ids(const struct http_merge_file *file, struct http_run *run)
+take_ids(const struct load_merge_file *file, struct load_run *run)
 {
     const json_t *ids = json_object_get(file->root, "runs");
 
     for (size_t i = 0; i < json_array_size(ids); i++) {
         const char *id = json_string_value(json_array_get(ids, i));
 
-        snprintf(run->ids[run->ids_number++], HTTP_RUN_ID, "%s", id != NULL ? id : "unknown");
+        snprintf(run->ids[run->ids_number++], LOAD_RUN_ID, "%s", id != NULL ? id : "unknown");
     }
 }
 
 static void
-conclude(struct http_merge *merge, struct http_run *run, FILE *err)
+conclude(struct load_merge *merge, struct load_run *run, FILE *err)
 {
     bool is_interrupted = false, has_failed = false;
 
@@ -455,31 +455,31 @@ conclude(struct http_merge *merge, struct http_run *run, FILE *err)
     take_statuses(merge, &is_interrupted, &has_failed);
     /* Only now, so that every trial has said which parts are missing. */
     close_shards(&merge->plan);
-    http_run_conclude(run, is_interrupted, has_failed, err);
+    load_run_conclude(run, is_interrupted, has_failed, err);
 }
 
 int
-http_merge(struct http_merge *merge, struct http_run *run, const struct http_plan *asked,
+load_merge(struct load_merge *merge, struct load_run *run, const struct load_plan *asked,
            int number, char **paths, FILE *err)
 {
     memset(merge, 0, sizeof(*merge));
     memset(run, 0, sizeof(*run));
     run->plan = &merge->plan;
-    if (!read_files(merge, number, paths, err) || !http_merge_check(merge, err))
-        return HTTP_EXIT_USAGE;
+    if (!read_files(merge, number, paths, err) || !load_merge_check(merge, err))
+        return LOAD_EXIT_USAGE;
     if (make_plan(merge, asked) < 0 || !get_memory(merge, run)) {
         fprintf(err, "sxe-http: no memory for the sum of %d files; merge fewer at a time\n",
                 number);
-        return HTTP_EXIT_ERRORS;
+        return LOAD_EXIT_ERRORS;
     }
     if (!add_trials(merge, run, err))
-        return HTTP_EXIT_USAGE;
+        return LOAD_EXIT_USAGE;
     conclude(merge, run, err);
-    return HTTP_EXIT_OK;
+    return LOAD_EXIT_OK;
 }
 
 void
-http_merge_free(struct http_merge *merge)
+load_merge_free(struct load_merge *merge)
 {
     for (unsigned i = 0; i < merge->number; i++)
         json_decref(merge->files[i].root);

@@ -4,7 +4,7 @@
  * Place: `sxe-http merge A.json B.json ...`; what it leaves is a run like any other, so all outputs
  * print it.
  *
- * Shape: trial i of the sum is trial i of all files, added up by http_result_add, as the workers of
+ * Shape: trial i of the sum is trial i of all files, added up by load_result_add, as the workers of
  * one process are. Its time is from the first one's beginning to the last one's end, by their wall
  * clocks. Each file is a part (run.h) with its own verdict; its reasons stand in the sum with the
  * file's name.
@@ -15,49 +15,49 @@
  * Files with --shard are parts of one plan, and all of them together are the whole. Files without
  * are loads beside one another: their sockets, rates and --requests are added up.
  *
- * Limits: HTTP_MERGE_MAX files, all of them in memory.
+ * Limits: LOAD_MERGE_MAX files, all of them in memory.
  */
-#ifndef HTTP_MERGE_H
-#define HTTP_MERGE_H
+#ifndef LOAD_MERGE_H
+#define LOAD_MERGE_H
 
 #include <jansson.h>
 
 #include "requests.h"
 #include "run.h"
 
-#define HTTP_MERGE_MAX 256
+#define LOAD_MERGE_MAX 256
 
-struct http_merge_file {
+struct load_merge_file {
     const char *path;
     json_t *root; /* owns */
-    struct http_plan plan;
+    struct load_plan plan;
 };
 
 /* All of it private, and to be kept as long as the run. */
-struct http_merge {
+struct load_merge {
     unsigned number;
-    struct http_merge_file *files; /* [number] owns */
-    struct http_plan plan;
-    struct http_requests requests; /* the names of the kinds */
-    const char *kind_names[HTTP_KINDS_MAX];
+    struct load_merge_file *files; /* [number] owns */
+    struct load_plan plan;
+    struct load_requests requests; /* the names of the kinds */
+    const char *kind_names[LOAD_KINDS_MAX];
     char **words; /* owns: of the command line; the words are the first file's */
 };
 
 /* Fill *run with the sum of the files. Of asked, the outputs are taken, the fan-out and the
- * thresholds; without thresholds those of the first file. HTTP_EXIT_OK, or another exit status
+ * thresholds; without thresholds those of the first file. LOAD_EXIT_OK, or another exit status
  * after saying on err what is wrong with a file, or what differs. Free both either way. */
-int http_merge(struct http_merge *merge, struct http_run *run, const struct http_plan *asked,
+int load_merge(struct load_merge *merge, struct load_run *run, const struct load_plan *asked,
                int number, char **paths, FILE *err);
-void http_merge_free(struct http_merge *merge);
+void load_merge_free(struct load_merge *merge);
 
 /* ---- merge-check.c ---- */
 
 /* Whether they are parts of one load; false after saying on err why not. What may differ is said,
  * too. */
-bool http_merge_check(const struct http_merge *merge, FILE *err);
+bool load_merge_check(const struct load_merge *merge, FILE *err);
 
 /* Add what speaks against the sum as a whole: parts that are missing, or that began together with
  * the same seed. */
-void http_merge_suspect(const struct http_merge *merge, struct http_verdict *verdict);
+void load_merge_suspect(const struct load_merge *merge, struct load_verdict *verdict);
 
 #endif

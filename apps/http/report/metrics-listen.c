@@ -57,7 +57,7 @@ parse_ip(const char *ip, size_t size, in_port_t port, struct sockaddr_storage *a
 }
 
 const char *
-http_metrics_parse(const char *text, struct sockaddr_storage *address, socklen_t *length)
+load_metrics_parse(const char *text, struct sockaddr_storage *address, socklen_t *length)
 {
     const char *colon = strrchr(text, ':');
     const char *digits = colon != NULL ? colon + 1 : text;
@@ -104,7 +104,7 @@ bind_again(int fd, const struct sockaddr_storage *address, socklen_t length)
 }
 
 int
-http_metrics_listen(const struct sockaddr_storage *address, socklen_t length)
+load_metrics_listen(const struct sockaddr_storage *address, socklen_t length)
 {
     static const int one = 1;
     int fd = socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

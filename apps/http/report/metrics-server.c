@@ -14,20 +14,20 @@
 /* ---- Opening and closing ---- */
 
 int
-http_metrics_open(struct http_metrics *metrics, const struct http_plan *plan)
+load_metrics_open(struct load_metrics *metrics, const struct load_plan *plan)
 {
     struct sockaddr_storage address;
     socklen_t length = 0;
-    const char *problem = http_metrics_parse(plan->metrics, &address, &length);
+    const char *problem = load_metrics_parse(plan->metrics, &address, &length);
     const struct sockaddr_un *un = (const struct sockaddr_un *)&address;
 
     metrics->plan = plan;
     metrics->path[0] = '\0';
     metrics->length = 0;
-    metrics->events = HTTP_METRICS_EVENTS;
-    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++)
+    metrics->events = LOAD_METRICS_EVENTS;
+    for (unsigned i = 0; i < LOAD_METRICS_CONNECTIONS; i++)
         metrics->connections[i].fd = -1;
-    metrics->fd = SXE_NEVER(problem != NULL) ? -EINVAL : http_metrics_listen(&address, length);
+    metrics->fd = SXE_NEVER(problem != NULL) ? -EINVAL : load_metrics_listen(&address, length);
     if (metrics->fd < 0)
         return metrics->fd;
     if (address.ss_family == AF_UNIX)
@@ -36,16 +36,16 @@ http_metrics_open(struct http_metrics *metrics, const struct http_plan *plan)
 }
 
 static void
-close_connection(struct http_metrics_connection *connection)
+close_connection(struct load_metrics_connection *connection)
 {
     close(connection->fd);
     connection->fd = -1;
 }
 
 void
-http_metrics_forget(struct http_metrics *metrics)
+load_metrics_forget(struct load_metrics *metrics)
 {
-    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++)
+    for (unsigned i = 0; i < LOAD_METRICS_CONNECTIONS; i++)
         if (metrics->connections[i].fd >= 0)
             close_connection(&metrics->connections[i]);
     if (metrics->fd >= 0)
@@ -54,15 +54,15 @@ http_metrics_forget(struct http_metrics *metrics)
 }
 
 void
-http_metrics_close(struct http_metrics *metrics)
+load_metrics_close(struct load_metrics *metrics)
 {
     if (metrics->path[0] != '\0')
         unlink(metrics->path);
-    http_metrics_forget(metrics);
+    load_metrics_forget(metrics);
 }
 
 void
-http_metrics_name(const struct http_metrics *metrics, char *name, size_t size)
+load_metrics_name(const struct load_metrics *metrics, char *name, size_t size)
 {
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
     const struct sockaddr_in *in4 = (const struct sockaddr_in *)&address;
@@ -82,12 +82,12 @@ http_metrics_name(const struct http_metrics *metrics, char *name, size_t size)
 }
 
 void
-http_metrics_tick(struct http_metrics *metrics, uint64_t now_ns)
+load_metrics_tick(struct load_metrics *metrics, uint64_t now_ns)
 {
     metrics->length = 0;
-    metrics->events = HTTP_METRICS_EVENTS;
-    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++) {
-        struct http_metrics_connection *connection = &metrics->connections[i];
+    metrics->events = LOAD_METRICS_EVENTS;
+    for (unsigned i = 0; i < LOAD_METRICS_CONNECTIONS; i++) {
+        struct load_metrics_connection *connection = &metrics->connections[i];
 
         if (connection->fd >= 0 && now_ns >= connection->until_ns)
             close_connection(connection);
@@ -97,7 +97,7 @@ http_metrics_tick(struct http_metrics *metrics, uint64_t now_ns)
 /* ---- One connection ---- */
 
 static void
-reply_with(struct http_metrics_connection *connection, const char *status, const char *more,
+reply_with(struct load_metrics_connection *connection, const char *status, const char *more,
            const char *type, const char *body, bool is_head)
 {
     size_t size = sizeof(connection->reply);
@@ -111,17 +111,17 @@ reply_with(struct http_metrics_connection *connection, const char *status, const
 }
 
 static void
-refuse(struct http_metrics_connection *connection, const char *status, const char *more,
+refuse(struct load_metrics_connection *connection, const char *status, const char *more,
        const char *sentence)
 {
     reply_with(connection, status, more, "text/plain", sentence, false);
 }
 
 static const char *
-text_of(struct http_metrics *metrics, const struct http_metrics_figures *figures)
+text_of(struct load_metrics *metrics, const struct load_metrics_figures *figures)
 {
     if (metrics->length == 0)
-        metrics->length = http_metrics_text(metrics->text, metrics->plan, figures);
+        metrics->length = load_metrics_text(metrics->text, metrics->plan, figures);
     return metrics->text;
 }
 
@@ -137,8 +137,8 @@ is_for_metrics(const struct sxe_http_parser *parser, const char *head)
 }
 
 static void
-answer(struct http_metrics *metrics, struct http_metrics_connection *connection,
-       const struct sxe_http_parser *parser, const struct http_metrics_figures *figures)
+answer(struct load_metrics *metrics, struct load_metrics_connection *connection,
+       const struct sxe_http_parser *parser, const struct load_metrics_figures *figures)
 {
     if (!is_for_metrics(parser, connection->head))
         refuse(connection, "404 Not Found", "", "The figures are at /metrics.\n");
@@ -146,17 +146,17 @@ answer(struct http_metrics *metrics, struct http_metrics_connection *connection,
         refuse(connection, "405 Method Not Allowed", "Allow: GET, HEAD\r\n",
                "The figures can be read only.\n");
     else
-        reply_with(connection, "200 OK", "", HTTP_METRICS_TYPE, text_of(metrics, figures),
+        reply_with(connection, "200 OK", "", LOAD_METRICS_TYPE, text_of(metrics, figures),
                    parser->method == SXE_HTTP_HEAD);
 }
 
 /* Heads are short and come in one piece, so each time all that is there is parsed. */
 static void
-understand(struct http_metrics *metrics, struct http_metrics_connection *connection,
-           const struct http_metrics_figures *figures)
+understand(struct load_metrics *metrics, struct load_metrics_connection *connection,
+           const struct load_metrics_figures *figures)
 {
-    static const struct sxe_http_limits limits = {HTTP_METRICS_HEAD_MAX - 1,
-                                                  HTTP_METRICS_HEAD_MAX - 1, FIELDS_MAX};
+    static const struct sxe_http_limits limits = {LOAD_METRICS_HEAD_MAX - 1,
+                                                  LOAD_METRICS_HEAD_MAX - 1, FIELDS_MAX};
     struct sxe_http_field fields[FIELDS_MAX];
     struct sxe_http_parser parser;
     int result;
@@ -179,7 +179,7 @@ is_later(ssize_t result)
 }
 
 static void
-write_reply(struct http_metrics_connection *connection)
+write_reply(struct load_metrics_connection *connection)
 {
     ssize_t sent = send(connection->fd, connection->reply + connection->sent,
                         connection->length - connection->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -200,8 +200,8 @@ write_reply(struct http_metrics_connection *connection)
 
 /* What a connection that ends still sends is thrown away. */
 static void
-read_more(struct http_metrics *metrics, struct http_metrics_connection *connection,
-          const struct http_metrics_figures *figures)
+read_more(struct load_metrics *metrics, struct load_metrics_connection *connection,
+          const struct load_metrics_figures *figures)
 {
     size_t at = connection->is_ending ? 0 : connection->got;
     ssize_t got =
@@ -224,16 +224,16 @@ read_more(struct http_metrics *metrics, struct http_metrics_connection *connecti
 /* ---- All of them ---- */
 
 static bool
-is_writing(const struct http_metrics_connection *connection)
+is_writing(const struct load_metrics_connection *connection)
 {
     return connection->length > 0 && !connection->is_ending;
 }
 
 /* There is one, for otherwise nobody waits for the listener. */
-static struct http_metrics_connection *
-free_connection(struct http_metrics *metrics)
+static struct load_metrics_connection *
+free_connection(struct load_metrics *metrics)
 {
-    struct http_metrics_connection *connection = metrics->connections;
+    struct load_metrics_connection *connection = metrics->connections;
 
     while (connection->fd >= 0)
         connection++;
@@ -241,9 +241,9 @@ free_connection(struct http_metrics *metrics)
 }
 
 static void
-take_connection(struct http_metrics *metrics, uint64_t now_ns)
+take_connection(struct load_metrics *metrics, uint64_t now_ns)
 {
-    struct http_metrics_connection *connection = free_connection(metrics);
+    struct load_metrics_connection *connection = free_connection(metrics);
     int fd = accept4(metrics->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0)
@@ -251,17 +251,17 @@ take_connection(struct http_metrics *metrics, uint64_t now_ns)
     connection->fd = fd;
     connection->is_ending = false;
     connection->got = connection->length = connection->sent = 0;
-    connection->until_ns = now_ns + HTTP_METRICS_PATIENCE_NS;
+    connection->until_ns = now_ns + LOAD_METRICS_PATIENCE_NS;
 }
 
 /* With no events left, or no connection free, what comes waits. */
 void
-http_metrics_poll(const struct http_metrics *metrics, struct pollfd *fds)
+load_metrics_poll(const struct load_metrics *metrics, struct pollfd *fds)
 {
     bool has_free = false;
 
-    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++) {
-        const struct http_metrics_connection *connection = &metrics->connections[i];
+    for (unsigned i = 0; i < LOAD_METRICS_CONNECTIONS; i++) {
+        const struct load_metrics_connection *connection = &metrics->connections[i];
 
         has_free |= connection->fd < 0;
         fds[1 + i] = (struct pollfd){metrics->events > 0 ? connection->fd : -1,
@@ -271,11 +271,11 @@ http_metrics_poll(const struct http_metrics *metrics, struct pollfd *fds)
 }
 
 void
-http_metrics_serve(struct http_metrics *metrics, const struct pollfd *fds, uint64_t now_ns,
-                   const struct http_metrics_figures *figures)
+load_metrics_serve(struct load_metrics *metrics, const struct pollfd *fds, uint64_t now_ns,
+                   const struct load_metrics_figures *figures)
 {
-    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++) {
-        struct http_metrics_connection *connection = &metrics->connections[i];
+    for (unsigned i = 0; i < LOAD_METRICS_CONNECTIONS; i++) {
+        struct load_metrics_connection *connection = &metrics->connections[i];
 
         if (fds[1 + i].revents == 0)
             continue;

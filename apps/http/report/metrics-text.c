@@ -20,7 +20,7 @@ static void add(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
 static void
 add(struct text *text, const char *format, ...)
 {
-    size_t room = HTTP_METRICS_TEXT_MAX - text->used;
+    size_t room = LOAD_METRICS_TEXT_MAX - text->used;
     va_list arguments;
     int length;
 
@@ -30,7 +30,7 @@ add(struct text *text, const char *format, ...)
     text->used += SXE_NEVER(length < 0 || (size_t)length >= room) ? 0 : (size_t)length;
 }
 
-/* A label's value: at most HTTP_TEXT_MAX bytes of anybody's. */
+/* A label's value: at most LOAD_TEXT_MAX bytes of anybody's. */
 static void
 add_escaped(struct text *text, const char *string)
 {
@@ -87,51 +87,51 @@ add_gauge(struct text *text, const char *name, const char *help, double value)
 
 static void
 add_times(struct text *text, const char *name, const char *help,
-          const struct http_tally_times *times)
+          const struct load_tally_times *times)
 {
     uint64_t count = 0;
 
     begin(text, "histogram", name, "seconds", help);
-    for (unsigned i = 0; i < HTTP_TALLY_BOUNDS; i++) {
+    for (unsigned i = 0; i < LOAD_TALLY_BOUNDS; i++) {
         count += times->buckets[i];
         add(text, "sxe_http_%s_bucket{le=\"%.6f\"} %llu\n", name,
-            (double)http_tally_bound_us(i) / 1e6, (unsigned long long)count);
+            (double)load_tally_bound_us(i) / 1e6, (unsigned long long)count);
     }
-    count += times->buckets[HTTP_TALLY_BOUNDS];
+    count += times->buckets[LOAD_TALLY_BOUNDS];
     add(text, "sxe_http_%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)count);
     add(text, "sxe_http_%s_count %llu\n", name, (unsigned long long)count);
     add(text, "sxe_http_%s_sum %.9f\n", name, (double)times->sum_ns / 1e9);
 }
 
 #define NAME(enumerator, text, name) name,
-static const char *const skip_names[] = {HTTP_EACH_SKIP(NAME)};
-static const char *const end_names[] = {HTTP_EACH_END(NAME)};
-static const char *const unopened_names[] = {HTTP_EACH_UNOPENED(NAME)};
+static const char *const skip_names[] = {LOAD_EACH_SKIP(NAME)};
+static const char *const end_names[] = {LOAD_EACH_END(NAME)};
+static const char *const unopened_names[] = {LOAD_EACH_UNOPENED(NAME)};
 static const char *const class_names[] = {"1xx", "2xx", "3xx", "4xx", "5xx", "other"};
 
 static void
-add_requests(struct text *text, const struct http_tally *sum)
+add_requests(struct text *text, const struct load_tally *sum)
 {
     add_counter(text, "requests_offered", NULL, "Requests that were due.", sum->offered);
     add_counter(text, "requests_sent", NULL, "Requests that were sent.", sum->sent);
     begin(text, "counter", "requests_skipped", NULL, "Requests that were due and not sent.");
-    add_labelled(text, "requests_skipped", "reason", skip_names, sum->skipped, HTTP_SKIPS);
+    add_labelled(text, "requests_skipped", "reason", skip_names, sum->skipped, LOAD_SKIPS);
     begin(text, "counter", "requests_ended", NULL,
           "Requests that ended: ok, or by the kind of error.");
-    add_labelled(text, "requests_ended", "account", end_names, sum->ends, HTTP_ENDS);
+    add_labelled(text, "requests_ended", "account", end_names, sum->ends, LOAD_ENDS);
     begin(text, "counter", "replies", NULL, "Whole replies, good or not, by status.");
-    add_labelled(text, "replies", "class", class_names, sum->classes, HTTP_CLASSES);
+    add_labelled(text, "replies", "class", class_names, sum->classes, LOAD_CLASSES);
     add_counter(text, "sent_bytes", "bytes", "Bytes of requests.", sum->bytes_sent);
     add_counter(text, "received_bytes", "bytes", "Bytes of replies.", sum->bytes_received);
 }
 
 static void
-add_connections(struct text *text, const struct http_tally *sum)
+add_connections(struct text *text, const struct load_tally *sum)
 {
     add_counter(text, "connections_opened", NULL, "Connections that were opened.", sum->opened);
     begin(text, "counter", "connections_unopened", NULL, "Connections that could not be opened.");
     add_labelled(text, "connections_unopened", "reason", unopened_names, sum->unopened,
-                 HTTP_UNOPENEDS);
+                 LOAD_UNOPENEDS);
     add_counter(text, "connections_reopened", NULL,
                 "Connections that the server ended, and that were opened again.", sum->reopened);
     add_counter(text, "connections_not_reopened", NULL, "Tries of that which failed.",
@@ -139,15 +139,15 @@ add_connections(struct text *text, const struct http_tally *sum)
 }
 
 size_t
-http_metrics_text(char bytes[HTTP_METRICS_TEXT_MAX], const struct http_plan *plan,
-                  const struct http_metrics_figures *figures)
+load_metrics_text(char bytes[LOAD_METRICS_TEXT_MAX], const struct load_plan *plan,
+                  const struct load_metrics_figures *figures)
 {
-    const struct http_tally *sum = &figures->sum;
+    const struct load_tally *sum = &figures->sum;
     struct text text = {.bytes = bytes};
 
     begin(&text, "info", "run", NULL, "What is run.");
     add(&text, "sxe_http_run_info{version=\"%s\",model=\"%s\",what=\"", SXE_VERSION,
-        http_model_names[plan->model]);
+        load_model_names[plan->model]);
     add_escaped(&text, plan->what);
     add(&text, "\"} 1\n");
     add_requests(&text, sum);

@@ -10,8 +10,8 @@
 #include "run.h"
 #include "sxe-time.h"
 
-struct http_monitor {
-    const struct http_plan *plan;
+struct load_monitor {
+    const struct load_plan *plan;
     FILE *err;
     FILE *lines; /* NULL: there are none, or no more */
     int error;   /* of writing one: -errno */
@@ -21,38 +21,38 @@ struct http_monitor {
     uint64_t missing; /* lines, since the last one that was written */
     uint64_t due_ns;  /* of the next look */
     uint64_t looked_ns;
-    struct http_tally before;            /* the look before the last one, of this trial */
-    struct http_metrics_figures figures; /* sum: of the trials that are over, and this one */
-    struct http_tally over;              /* trials that are over */
-    struct http_tally now;               /* the last look, of this trial */
-    struct http_histogram response;      /* of this trial, at the last look */
-    struct http_histogram last;          /* of the last second */
-    struct http_metrics metrics;
+    struct load_tally before;            /* the look before the last one, of this trial */
+    struct load_metrics_figures figures; /* sum: of the trials that are over, and this one */
+    struct load_tally over;              /* trials that are over */
+    struct load_tally now;               /* the last look, of this trial */
+    struct load_histogram response;      /* of this trial, at the last look */
+    struct load_histogram last;          /* of the last second */
+    struct load_metrics metrics;
 };
 
 /* ---- Opening and closing ---- */
 
 static int
-open_metrics(struct http_monitor *monitor)
+open_metrics(struct load_monitor *monitor)
 {
-    const struct http_plan *plan = monitor->plan;
+    const struct load_plan *plan = monitor->plan;
     char name[128];
-    int error = http_metrics_open(&monitor->metrics, plan);
+    int error = load_metrics_open(&monitor->metrics, plan);
 
     monitor->has_metrics = true;
     if (error < 0) {
         fprintf(monitor->err, "sxe-http: --metrics cannot listen on %s: %s; nothing was run\n",
                 plan->metrics, strerror(-error));
-        return HTTP_EXIT_USAGE;
+        return LOAD_EXIT_USAGE;
     }
-    http_metrics_name(&monitor->metrics, name, sizeof(name));
+    load_metrics_name(&monitor->metrics, name, sizeof(name));
     if (!plan->quiet)
         fprintf(monitor->err, "metrics   %s\n", name);
     return 0;
 }
 
 static int
-open_lines(struct http_monitor *monitor)
+open_lines(struct load_monitor *monitor)
 {
     const char *path = monitor->plan->jsonl;
 
@@ -61,13 +61,13 @@ open_lines(struct http_monitor *monitor)
         return 0;
     fprintf(monitor->err, "sxe-http: --jsonl %s cannot be written: %s; nothing was run\n", path,
             strerror(errno));
-    return HTTP_EXIT_USAGE;
+    return LOAD_EXIT_USAGE;
 }
 
 int
-http_monitor_open(struct http_monitor **to, const struct http_plan *plan, FILE *err)
+load_monitor_open(struct load_monitor **to, const struct load_plan *plan, FILE *err)
 {
-    struct http_monitor *monitor;
+    struct load_monitor *monitor;
     int status = 0;
 
     *to = NULL;
@@ -76,11 +76,11 @@ http_monitor_open(struct http_monitor **to, const struct http_plan *plan, FILE *
     monitor = calloc(1, sizeof(*monitor));
     if (monitor == NULL) {
         fprintf(err, "sxe-http: no memory for --metrics and --jsonl; nothing was run\n");
-        return HTTP_EXIT_ERRORS;
+        return LOAD_EXIT_ERRORS;
     }
     monitor->plan = plan;
     monitor->err = err;
-    monitor->is_closed = plan->model == HTTP_CLOSED;
+    monitor->is_closed = plan->model == LOAD_CLOSED;
     monitor->due_ns = sxe_time_ns() + SXE_NS_PER_SECOND;
     if (plan->jsonl != NULL)
         status = open_lines(monitor);
@@ -89,12 +89,12 @@ http_monitor_open(struct http_monitor **to, const struct http_plan *plan, FILE *
     if (status == 0)
         *to = monitor;
     else
-        http_monitor_close(monitor);
+        load_monitor_close(monitor);
     return status;
 }
 
 static void
-close_lines(struct http_monitor *monitor)
+close_lines(struct load_monitor *monitor)
 {
     if (monitor->lines != NULL && monitor->lines != stdout)
         fclose(monitor->lines);
@@ -102,21 +102,21 @@ close_lines(struct http_monitor *monitor)
 }
 
 void
-http_monitor_close(struct http_monitor *monitor)
+load_monitor_close(struct load_monitor *monitor)
 {
     if (monitor == NULL)
         return;
     close_lines(monitor);
     if (monitor->has_metrics)
-        http_metrics_close(&monitor->metrics);
+        load_metrics_close(&monitor->metrics);
     free(monitor);
 }
 
 void
-http_monitor_forget(struct http_monitor *monitor)
+load_monitor_forget(struct load_monitor *monitor)
 {
     if (monitor != NULL && monitor->has_metrics)
-        http_metrics_forget(&monitor->metrics);
+        load_metrics_forget(&monitor->metrics);
 }
 
 /* ---- Lines ---- */
@@ -132,7 +132,7 @@ has_room(FILE *lines)
 
 /* What is lost is lost; the run goes on. */
 static void
-note_error(struct http_monitor *monitor, int error)
+note_error(struct load_monitor *monitor, int error)
 {
     if (error == 0)
         return;
@@ -152,10 +152,10 @@ wall_s(void)
 }
 
 static void
-write_second(struct http_monitor *monitor, double seconds, uint64_t now_ns)
+write_second(struct load_monitor *monitor, double seconds, uint64_t now_ns)
 {
     uint64_t started_ns = monitor->now.started_ns;
-    const struct http_second second = {
+    const struct load_second second = {
         .time_s = wall_s(),
         .seconds = seconds,
         .elapsed_s = started_ns == 0 || started_ns > now_ns
@@ -173,23 +173,23 @@ write_second(struct http_monitor *monitor, double seconds, uint64_t now_ns)
         return;
     }
     monitor->missing = 0;
-    note_error(monitor, http_output_second(monitor->lines, &second));
+    note_error(monitor, load_output_second(monitor->lines, &second));
 }
 
 int
-http_monitor_finish(struct http_monitor *monitor, const struct http_run *run)
+load_monitor_finish(struct load_monitor *monitor, const struct load_run *run)
 {
     if (monitor == NULL)
         return 0;
     if (monitor->lines != NULL)
-        note_error(monitor, http_output_result_line(monitor->lines, run, monitor->missing));
+        note_error(monitor, load_output_result_line(monitor->lines, run, monitor->missing));
     return monitor->error;
 }
 
 /* ---- Looks ---- */
 
 void
-http_monitor_begin(struct http_monitor *monitor, uint64_t now_ns)
+load_monitor_begin(struct load_monitor *monitor, uint64_t now_ns)
 {
     if (monitor == NULL)
         return;
@@ -202,49 +202,49 @@ http_monitor_begin(struct http_monitor *monitor, uint64_t now_ns)
 }
 
 void
-http_monitor_end(struct http_monitor *monitor)
+load_monitor_end(struct load_monitor *monitor)
 {
     if (monitor == NULL)
         return;
-    http_tally_add(&monitor->over, &monitor->now);
+    load_tally_add(&monitor->over, &monitor->now);
     monitor->is_running = false;
     monitor->figures.sum = monitor->over;
     monitor->figures.offered_rate = monitor->figures.ok_rate = 0;
 }
 
 uint64_t
-http_monitor_due_ns(const struct http_monitor *monitor)
+load_monitor_due_ns(const struct load_monitor *monitor)
 {
     return monitor != NULL ? monitor->due_ns : UINT64_MAX;
 }
 
 static void
-add_up(struct http_monitor *monitor, const struct http_result *const *workers, unsigned number)
+add_up(struct load_monitor *monitor, const struct load_result *const *workers, unsigned number)
 {
     monitor->before = monitor->now;
     memset(&monitor->now, 0, sizeof(monitor->now));
     memset(&monitor->last, 0, sizeof(monitor->last));
     for (unsigned i = 0; i < number; i++) {
-        http_tally_take(&monitor->now, workers[i], monitor->is_closed);
-        http_histogram_add(&monitor->last, &workers[i]->response);
+        load_tally_take(&monitor->now, workers[i], monitor->is_closed);
+        load_histogram_add(&monitor->last, &workers[i]->response);
     }
     monitor->figures.sum = monitor->now;
-    http_tally_add(&monitor->figures.sum, &monitor->over);
+    load_tally_add(&monitor->figures.sum, &monitor->over);
 }
 
 /* What came since the look before; that look is forgotten. */
 static void
-look_back(struct http_monitor *monitor)
+look_back(struct load_monitor *monitor)
 {
-    struct http_histogram *before = &monitor->response;
-    struct http_histogram *last = &monitor->last;
+    struct load_histogram *before = &monitor->response;
+    struct load_histogram *last = &monitor->last;
 
-    http_histogram_subtract(last, before);
-    http_histogram_add(before, last);
+    load_histogram_subtract(last, before);
+    load_histogram_add(before, last);
 }
 
 void
-http_monitor_look(struct http_monitor *monitor, const struct http_result *const *workers,
+load_monitor_look(struct load_monitor *monitor, const struct load_result *const *workers,
                   unsigned number, uint64_t now_ns)
 {
     double seconds;
@@ -253,37 +253,37 @@ http_monitor_look(struct http_monitor *monitor, const struct http_result *const 
         return;
     /* The next is at the same part of a second as the first; those that were slept over are not. */
     monitor->due_ns +=
-        ((http_later_part(now_ns, monitor->due_ns)) / SXE_NS_PER_SECOND + 1) * SXE_NS_PER_SECOND;
+        ((load_later_part(now_ns, monitor->due_ns)) / SXE_NS_PER_SECOND + 1) * SXE_NS_PER_SECOND;
     if (monitor->has_metrics)
-        http_metrics_tick(&monitor->metrics, now_ns);
+        load_metrics_tick(&monitor->metrics, now_ns);
     if (!monitor->is_running)
         return;
-    seconds = (double)http_later_part(now_ns, monitor->looked_ns) / SXE_NS_PER_SECOND;
+    seconds = (double)load_later_part(now_ns, monitor->looked_ns) / SXE_NS_PER_SECOND;
     monitor->looked_ns = now_ns;
     add_up(monitor, workers, number);
     look_back(monitor);
     monitor->figures.offered_rate =
-        http_per_second(monitor->now.offered - monitor->before.offered, seconds);
-    monitor->figures.ok_rate = http_per_second(
-        monitor->now.ends[HTTP_END_OK] - monitor->before.ends[HTTP_END_OK], seconds);
+        load_per_second(monitor->now.offered - monitor->before.offered, seconds);
+    monitor->figures.ok_rate = load_per_second(
+        monitor->now.ends[LOAD_END_OK] - monitor->before.ends[LOAD_END_OK], seconds);
     if (monitor->lines != NULL)
         write_second(monitor, seconds, now_ns);
 }
 
 void
-http_monitor_poll(const struct http_monitor *monitor, struct pollfd *fds)
+load_monitor_poll(const struct load_monitor *monitor, struct pollfd *fds)
 {
     if (monitor != NULL && monitor->has_metrics) {
-        http_metrics_poll(&monitor->metrics, fds);
+        load_metrics_poll(&monitor->metrics, fds);
         return;
     }
-    for (unsigned i = 0; i < HTTP_MONITOR_FDS; i++)
+    for (unsigned i = 0; i < LOAD_MONITOR_FDS; i++)
         fds[i] = (struct pollfd){.fd = -1};
 }
 
 void
-http_monitor_serve(struct http_monitor *monitor, const struct pollfd *fds, uint64_t now_ns)
+load_monitor_serve(struct load_monitor *monitor, const struct pollfd *fds, uint64_t now_ns)
 {
     if (monitor != NULL && monitor->has_metrics)
-        http_metrics_serve(&monitor->metrics, fds, now_ns, &monitor->figures);
+        load_metrics_serve(&monitor->metrics, fds, now_ns, &monitor->figures);
 }

@@ -14,8 +14,8 @@
  * status 1. A pipe that has no room for a line does not get it, and the next line says how many are
  * missing.
  */
-#ifndef HTTP_MONITOR_H
-#define HTTP_MONITOR_H
+#ifndef LOAD_MONITOR_H
+#define LOAD_MONITOR_H
 
 #include <poll.h>
 #include <stdio.h>
@@ -24,55 +24,55 @@
 #include "plan.h"
 #include "result.h"
 
-#define HTTP_MONITOR_FDS HTTP_METRICS_FDS
+#define LOAD_MONITOR_FDS LOAD_METRICS_FDS
 
-struct http_monitor;
-struct http_run;
+struct load_monitor;
+struct load_run;
 
 /* 0, with *monitor NULL if the plan asks for none, or an exit status after saying on err why there
  * is none. */
-int http_monitor_open(struct http_monitor **monitor, const struct http_plan *plan, FILE *err);
+int load_monitor_open(struct load_monitor **monitor, const struct load_plan *plan, FILE *err);
 
 /* All that follow take NULL, and do nothing. */
-void http_monitor_close(struct http_monitor *monitor);
+void load_monitor_close(struct load_monitor *monitor);
 
 /* In a worker that was forked: what is the coordinator's. */
-void http_monitor_forget(struct http_monitor *monitor);
+void load_monitor_forget(struct load_monitor *monitor);
 
 /* A trial begins; and ends, when the last look was taken. */
-void http_monitor_begin(struct http_monitor *monitor, uint64_t now_ns);
-void http_monitor_end(struct http_monitor *monitor);
+void load_monitor_begin(struct load_monitor *monitor, uint64_t now_ns);
+void load_monitor_end(struct load_monitor *monitor);
 
 /* When to look next; UINT64_MAX: never. */
-uint64_t http_monitor_due_ns(const struct http_monitor *monitor);
+uint64_t load_monitor_due_ns(const struct load_monitor *monitor);
 
 /* The workers now, or none between two trials. */
-void http_monitor_look(struct http_monitor *monitor, const struct http_result *const *workers,
+void load_monitor_look(struct load_monitor *monitor, const struct load_result *const *workers,
                        unsigned number, uint64_t now_ns);
 
-/* What to wait for, [HTTP_MONITOR_FDS]; and what came of it. */
-void http_monitor_poll(const struct http_monitor *monitor, struct pollfd *fds);
-void http_monitor_serve(struct http_monitor *monitor, const struct pollfd *fds, uint64_t now_ns);
+/* What to wait for, [LOAD_MONITOR_FDS]; and what came of it. */
+void load_monitor_poll(const struct load_monitor *monitor, struct pollfd *fds);
+void load_monitor_serve(struct load_monitor *monitor, const struct pollfd *fds, uint64_t now_ns);
 
 /* The last line. 0, or -errno: it, or one before it, could not be written. */
-int http_monitor_finish(struct http_monitor *monitor, const struct http_run *run);
+int load_monitor_finish(struct load_monitor *monitor, const struct load_run *run);
 
 /* ---- output-jsonl.c ---- */
 
 /* A second, or what there was of it. */
-struct http_second {
+struct load_second {
     double time_s;    /* since 1970 */
     double seconds;   /* how long it was */
     double elapsed_s; /* since the trial's requests began; below 0: they have not */
     unsigned trial;
-    const struct http_tally *before;
-    const struct http_tally *now;
-    const struct http_histogram *response; /* of that second alone */
+    const struct load_tally *before;
+    const struct load_tally *now;
+    const struct load_histogram *response; /* of that second alone */
     uint64_t missing;                      /* lines before it that were not written */
 };
 
 /* A line each; 0 or -errno. */
-int http_output_second(FILE *out, const struct http_second *second);
-int http_output_result_line(FILE *out, const struct http_run *run, uint64_t missing);
+int load_output_second(FILE *out, const struct load_second *second);
+int load_output_result_line(FILE *out, const struct load_run *run, uint64_t missing);
 
 #endif

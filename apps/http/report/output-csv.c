@@ -17,15 +17,15 @@ write_names(FILE *out)
     fputs("trial,seconds,rate,offered,sent,carried,skipped,waiting,in_flight,drained,late,errors",
           out);
 #define NAME(enumerator, text, name) "," name
-    fputs(HTTP_EACH_END(NAME), out);
+    fputs(LOAD_EACH_END(NAME), out);
 #undef NAME
     fputs(",sockets_wanted,sockets_opened,connect_seconds,syn_retries,bytes_sent,bytes_received",
           out);
     for (unsigned i = 0; i < SXE_COUNT(times); i++) {
         fprintf(out, ",%s_count,%s_censored,%s_censored_from_us,%s_mean_us", times[i], times[i],
                 times[i], times[i]);
-        for (unsigned k = 0; k < HTTP_PERCENTILES; k++)
-            fprintf(out, ",%s_%s_us", times[i], http_percentiles[k].name);
+        for (unsigned k = 0; k < LOAD_PERCENTILES; k++)
+            fprintf(out, ",%s_%s_us", times[i], load_percentiles[k].name);
         fprintf(out, ",%s_max_us", times[i]);
     }
     fputs(",cpu,run_queue,suspect\r\n", out);
@@ -39,7 +39,7 @@ write_count(FILE *out, uint64_t count)
 
 /* What cannot be told is an empty field. */
 static void
-write_times(FILE *out, const struct http_histogram *histogram)
+write_times(FILE *out, const struct load_histogram *histogram)
 {
     write_count(out, histogram->count);
     write_count(out, histogram->censored);
@@ -48,14 +48,14 @@ write_times(FILE *out, const struct http_histogram *histogram)
     else
         putc(',', out);
     if (histogram->count > 0)
-        fprintf(out, ",%.3f", http_histogram_mean_ns(histogram) / US);
+        fprintf(out, ",%.3f", load_histogram_mean_ns(histogram) / US);
     else
         putc(',', out);
-    for (unsigned i = 0; i < HTTP_PERCENTILES; i++) {
-        double fraction = http_percentiles[i].fraction;
+    for (unsigned i = 0; i < LOAD_PERCENTILES; i++) {
+        double fraction = load_percentiles[i].fraction;
 
-        if (http_histogram_can_tell(histogram, fraction))
-            fprintf(out, ",%.3f", (double)http_histogram_quantile(histogram, fraction) / US);
+        if (load_histogram_can_tell(histogram, fraction))
+            fprintf(out, ",%.3f", (double)load_histogram_quantile(histogram, fraction) / US);
         else
             putc(',', out);
     }
@@ -63,19 +63,19 @@ write_times(FILE *out, const struct http_histogram *histogram)
 }
 
 static void
-write_line(FILE *out, const struct http_result *result, const struct http_verdict *verdict)
+write_line(FILE *out, const struct load_result *result, const struct load_verdict *verdict)
 {
-    fprintf(out, ",%.6f,%.3f", (double)result->elapsed_ns / NS, http_result_rate(result));
+    fprintf(out, ",%.6f,%.3f", (double)result->elapsed_ns / NS, load_result_rate(result));
     write_count(out, result->offered);
     write_count(out, result->sent);
     write_count(out, result->carried);
-    write_count(out, http_result_skipped(result));
+    write_count(out, load_result_skipped(result));
     write_count(out, result->waiting);
     write_count(out, result->in_flight);
     write_count(out, result->drained);
     write_count(out, result->late);
-    write_count(out, http_result_errors(result));
-    for (unsigned i = 0; i < HTTP_ENDS; i++)
+    write_count(out, load_result_errors(result));
+    for (unsigned i = 0; i < LOAD_ENDS; i++)
         write_count(out, result->ends[i]);
     write_count(out, result->sockets_wanted);
     write_count(out, result->opened);
@@ -91,7 +91,7 @@ write_line(FILE *out, const struct http_result *result, const struct http_verdic
 }
 
 int
-http_output_csv(FILE *out, const struct http_run *run)
+load_output_csv(FILE *out, const struct load_run *run)
 {
     write_names(out);
     for (unsigned i = 0; i < run->trials_number; i++) {
@@ -100,7 +100,7 @@ http_output_csv(FILE *out, const struct http_run *run)
     }
     fputs("total", out);
     write_line(out, run->total, &run->verdict);
-    return http_output_finish(out);
+    return load_output_finish(out);
 }
 
 /* ---- The five columns of S8 ---- */
@@ -124,15 +124,15 @@ write_candle(FILE *out, const char *kind, const char *client, const double us[3]
 }
 
 static void
-write_kind(FILE *out, const char *name, const struct http_histogram *response)
+write_kind(FILE *out, const char *name, const struct load_histogram *response)
 {
     write_candle(out, name, "all",
-                 (double[]){(double)response->min_ns / US, http_histogram_mean_ns(response) / US,
+                 (double[]){(double)response->min_ns / US, load_histogram_mean_ns(response) / US,
                             (double)response->max_ns / US});
 }
 
 static void
-write_client(FILE *out, const char *name, unsigned client, const struct http_client_result *times)
+write_client(FILE *out, const char *name, unsigned client, const struct load_client_result *times)
 {
     char number[16];
 
@@ -144,23 +144,23 @@ write_client(FILE *out, const char *name, unsigned client, const struct http_cli
 }
 
 int
-http_output_candles(FILE *out, const struct http_run *run)
+load_output_candles(FILE *out, const struct load_run *run)
 {
-    const struct http_result *result = run->total;
+    const struct load_result *result = run->total;
 
     fputs("kind and client,min (us),mean (us),101 % of mean (us),max (us)\r\n", out);
     for (unsigned kind = 0; kind < result->kinds; kind++) {
-        const char *name = http_kind_name(run->plan, kind);
+        const char *name = load_kind_name(run->plan, kind);
 
         if (result->clients == 0 && result->by_kind[kind].response.count > 0)
             write_kind(out, name, &result->by_kind[kind].response);
         for (unsigned client = 0; client < result->clients; client++) {
-            const struct http_client_result *times =
+            const struct load_client_result *times =
                 &result->by_client[client * result->kinds + kind];
 
             if (times->count > 0)
                 write_client(out, name, client, times);
         }
     }
-    return http_output_finish(out);
+    return load_output_finish(out);
 }

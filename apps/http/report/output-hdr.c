@@ -35,7 +35,7 @@
 #define GOES_ON           0x80u
 
 /* 1,024 for each of the 21 powers of two from 2,048 us to 1 h, and 2,048 below. */
-_Static_assert(HTTP_HISTOGRAM_BUCKETS == 23 * 1024, "as many counts as HdrHistogram has");
+_Static_assert(LOAD_HISTOGRAM_BUCKETS == 23 * 1024, "as many counts as HdrHistogram has");
 
 /* ---- Encoding ---- */
 
@@ -61,12 +61,12 @@ put_bits(uint8_t *to, uint64_t bits)
 
 /* ZigZag: n is 2n, and -n is 2n - 1. */
 static uint8_t *
-put_counts(uint8_t *to, const struct http_histogram *histogram)
+put_counts(uint8_t *to, const struct load_histogram *histogram)
 {
-    struct http_bucket bucket;
+    struct load_bucket bucket;
     unsigned next = 0, before = 0;
 
-    while (http_histogram_next(histogram, &next, &bucket)) {
+    while (load_histogram_next(histogram, &next, &bucket)) {
         unsigned empty = next - 1 - before;
 
         if (empty > 0)
@@ -79,7 +79,7 @@ put_counts(uint8_t *to, const struct http_histogram *histogram)
 
 /* Returns how many bytes it has. */
 static size_t
-encode(uint8_t *bytes, const struct http_histogram *histogram)
+encode(uint8_t *bytes, const struct load_histogram *histogram)
 {
     uint8_t *end = put_counts(bytes + HEADER_SIZE, histogram);
     uint8_t *to = put_number(bytes, COOKIE_COUNTS, 4);
@@ -88,7 +88,7 @@ encode(uint8_t *bytes, const struct http_histogram *histogram)
     to = put_number(to, 0, 4);
     to = put_number(to, DIGITS, 4);
     to = put_number(to, LOWEST_US, 8);
-    to = put_number(to, HTTP_HISTOGRAM_MAX_NS / 1000, 8);
+    to = put_number(to, LOAD_HISTOGRAM_MAX_NS / 1000, 8);
     put_number(to, RATIO_BITS, 8);
     return (size_t)(end - bytes);
 }
@@ -135,9 +135,9 @@ pack(const uint8_t *bytes, size_t size, size_t *packed_size)
 
 /* NULL: out of memory. The caller frees it. */
 static uint8_t *
-pack_histogram(const struct http_histogram *histogram, size_t *size)
+pack_histogram(const struct load_histogram *histogram, size_t *size)
 {
-    uint8_t *bytes = malloc(HEADER_SIZE + HTTP_HISTOGRAM_BUCKETS * COUNT_SIZE);
+    uint8_t *bytes = malloc(HEADER_SIZE + LOAD_HISTOGRAM_BUCKETS * COUNT_SIZE);
     uint8_t *packed = NULL;
 
     if (bytes != NULL)
@@ -167,8 +167,8 @@ write_base64(FILE *out, const uint8_t *bytes, size_t size)
 }
 
 static int
-write_times(FILE *out, const char *tag, const struct http_run *run,
-            const struct http_result *result, const struct http_histogram *histogram)
+write_times(FILE *out, const char *tag, const struct load_run *run,
+            const struct load_result *result, const struct load_histogram *histogram)
 {
     uint8_t *packed;
     size_t size = 0;
@@ -179,7 +179,7 @@ write_times(FILE *out, const char *tag, const struct http_run *run,
     if (packed == NULL)
         return -ENOMEM;
     fprintf(out, "Tag=%s,%.3f,%.3f,%.3f,", tag,
-            (double)http_later_part(result->started_ns, run->started_ns) / NS,
+            (double)load_later_part(result->started_ns, run->started_ns) / NS,
             (double)result->elapsed_ns / NS, (double)histogram->max_ns / US);
     write_base64(out, packed, size);
     putc('\n', out);
@@ -188,11 +188,11 @@ write_times(FILE *out, const char *tag, const struct http_run *run,
 }
 
 static int
-write_trial(FILE *out, const struct http_run *run, const struct http_result *result)
+write_trial(FILE *out, const struct load_run *run, const struct load_result *result)
 {
     const struct {
         const char *tag;
-        const struct http_histogram *histogram;
+        const struct load_histogram *histogram;
     } times[] = {
         {"first_byte", &result->first_byte},
         {"service", &result->service},
@@ -207,7 +207,7 @@ write_trial(FILE *out, const struct http_run *run, const struct http_result *res
 
 /* A line of the head has less than 128 characters: readers in C have no room for more. */
 int
-http_output_hdr(FILE *out, const struct http_run *run)
+load_output_hdr(FILE *out, const struct load_run *run)
 {
     int error = 0;
 
@@ -222,5 +222,5 @@ http_output_hdr(FILE *out, const struct http_run *run)
                  "\"Interval_Compressed_Histogram\"\n");
     for (unsigned i = 0; i < run->trials_number && error == 0; i++)
         error = write_trial(out, run, run->trials[i].result);
-    return error < 0 ? error : http_output_finish(out);
+    return error < 0 ? error : load_output_finish(out);
 }

@@ -22,7 +22,7 @@ next_level(double level)
 }
 
 static void
-write_level(FILE *out, const struct http_bucket *bucket, double level, uint64_t seen)
+write_level(FILE *out, const struct load_bucket *bucket, double level, uint64_t seen)
 {
     fprintf(out, "%12.3f %2.12f %10llu", (double)bucket->to_ns / MS, level / 100,
             (unsigned long long)seen);
@@ -32,14 +32,14 @@ write_level(FILE *out, const struct http_bucket *bucket, double level, uint64_t 
 }
 
 static void
-write_levels(FILE *out, const struct http_histogram *histogram)
+write_levels(FILE *out, const struct load_histogram *histogram)
 {
-    struct http_bucket bucket;
+    struct load_bucket bucket;
     unsigned at = 0;
     uint64_t seen = 0;
     double level = 0;
 
-    while (http_histogram_next(histogram, &at, &bucket)) {
+    while (load_histogram_next(histogram, &at, &bucket)) {
         seen += bucket.count;
         if (seen == histogram->count) {
             write_level(out, &bucket, level, seen);
@@ -53,20 +53,20 @@ write_levels(FILE *out, const struct http_histogram *histogram)
 }
 
 int
-http_output_hgrm(FILE *out, const struct http_run *run)
+load_output_hgrm(FILE *out, const struct load_run *run)
 {
-    const struct http_histogram *histogram = &run->total->response;
+    const struct load_histogram *histogram = &run->total->response;
 
     fprintf(out, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount",
             "1/(1-Percentile)");
     write_levels(out, histogram);
     fprintf(out, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n",
-            http_histogram_mean_ns(histogram) / MS, http_histogram_deviation_ns(histogram) / MS);
+            load_histogram_mean_ns(histogram) / MS, load_histogram_deviation_ns(histogram) / MS);
     fprintf(out, "#[Max     = %12.3f, Total count    = %12llu]\n", (double)histogram->max_ns / MS,
             (unsigned long long)histogram->count);
     if (histogram->censored > 0)
         fprintf(out, "#[Failed  = %12llu, counted as   >= %12.3f]\n",
                 (unsigned long long)histogram->censored, (double)histogram->censored_from_ns / MS);
     fprintf(out, "#[Buckets = %12d, SubBuckets     = %12d]\n", HISTOGRAM_HALVES, SUB_BUCKETS);
-    return http_output_finish(out);
+    return load_output_finish(out);
 }

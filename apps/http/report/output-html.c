@@ -18,24 +18,24 @@
 
 /* The compiler runs in the root of the sources. */
 __asm__(".section .rodata\n"
-        ".global http_page, http_page_end, http_plot, http_plot_end\n"
-        "http_page:\n"
+        ".global load_page, load_page_end, load_plot, load_plot_end\n"
+        "load_page:\n"
         ".incbin \"apps/http/report/page.html\"\n"
-        "http_page_end:\n"
-        "http_plot:\n"
+        "load_page_end:\n"
+        "load_plot:\n"
         ".incbin \"apps/http/report/plot.js\"\n"
-        "http_plot_end:\n"
+        "load_plot_end:\n"
         ".previous\n");
-extern const char http_page[];
-extern const char http_page_end[];
-extern const char http_plot[];
-extern const char http_plot_end[];
+extern const char load_page[];
+extern const char load_page_end[];
+extern const char load_plot[];
+extern const char load_plot_end[];
 
 /* The page from `from` up to a mark: what is behind that. */
 static const char *
 write_up_to(FILE *out, const char *from, const char *mark)
 {
-    const char *at = memmem(from, (size_t)(http_page_end - from), mark, strlen(mark));
+    const char *at = memmem(from, (size_t)(load_page_end - from), mark, strlen(mark));
 
     fwrite(from, 1, (size_t)(at - from), out);
     return at + strlen(mark);
@@ -47,20 +47,20 @@ write_rest(FILE *out, const char *from)
 {
     const char *rest = write_up_to(out, from, PLOT);
 
-    fwrite(http_plot, 1, (size_t)(http_plot_end - http_plot), out);
-    fwrite(rest, 1, (size_t)(http_page_end - rest), out);
+    fwrite(load_plot, 1, (size_t)(load_plot_end - load_plot), out);
+    fwrite(rest, 1, (size_t)(load_page_end - rest), out);
 }
 
 int
-http_output_html(FILE *out, const struct http_run *run)
+load_output_html(FILE *out, const struct load_run *run)
 {
-    const char *rest = write_up_to(out, http_page, RUNS);
+    const char *rest = write_up_to(out, load_page, RUNS);
 
     putc('[', out);
-    http_output_json(out, run);
+    load_output_json(out, run);
     putc(']', out);
     write_rest(out, rest);
-    return http_output_finish(out);
+    return load_output_finish(out);
 }
 
 /* ---- Several runs ---- */
@@ -86,7 +86,7 @@ add_comparison(json_t *run, const char *a, const char *b)
     FILE *out = open_memstream(&text, &length);
 
     if (out != NULL) {
-        http_compare_files(a, b, MIN_EFFECT, out, out);
+        load_compare_files(a, b, MIN_EFFECT, out, out);
         fclose(out);
         json_object_set_new(run, "comparison", json_string(text));
         free(text);
@@ -104,7 +104,7 @@ has_all(const char *path, const json_t *run, FILE *err)
     for (unsigned i = 0; i < SXE_COUNT(names); i++)
         if (json_object_get(run, names[i]) == NULL) {
             snprintf(problem, sizeof(problem), "has no '%s'", names[i]);
-            http_result_file_refuse(path, problem, err);
+            load_result_file_refuse(path, problem, err);
             return false;
         }
     return true;
@@ -117,7 +117,7 @@ load_runs(int number, char **paths, FILE *err)
     json_t *runs = json_array();
 
     for (int i = 0; i < number; i++) {
-        json_t *run = http_result_file_load(paths[i], err);
+        json_t *run = load_result_file_load(paths[i], err);
 
         if (run == NULL || !has_all(paths[i], run, err)) {
             json_decref(run);
@@ -134,21 +134,21 @@ load_runs(int number, char **paths, FILE *err)
 }
 
 int
-http_output_overlay(int number, char **paths, FILE *out, FILE *err)
+load_output_overlay(int number, char **paths, FILE *out, FILE *err)
 {
     json_t *runs = load_runs(number, paths, err);
     const char *rest;
     int error;
 
     if (runs == NULL)
-        return HTTP_EXIT_USAGE;
-    rest = write_up_to(out, http_page, RUNS);
+        return LOAD_EXIT_USAGE;
+    rest = write_up_to(out, load_page, RUNS);
     json_dump_callback(runs, write_escaped, out, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(runs);
     write_rest(out, rest);
-    error = http_output_finish(out);
+    error = load_output_finish(out);
     if (error == 0)
-        return HTTP_EXIT_OK;
+        return LOAD_EXIT_OK;
     fprintf(err, "sxe-http: the page could not be written: %s\n", strerror(-error));
-    return HTTP_EXIT_ERRORS;
+    return LOAD_EXIT_ERRORS;
 }

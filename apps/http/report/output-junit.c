@@ -13,7 +13,7 @@
 struct junit {
     FILE *out;
     double seconds; /* of the run, which its first case has */
-    unsigned cases[HTTP_CHECK_SKIPPED + 1];
+    unsigned cases[LOAD_CHECK_SKIPPED + 1];
 };
 
 /* XML has no other control characters, nor U+FFFE and U+FFFF, however they are written. */
@@ -61,11 +61,11 @@ write_element(FILE *out, const char *name, const char *text)
 
 /* An element with the sentence as its message, and inside, where more than one line has room. */
 static void
-write_outcome(FILE *out, const char *element, const struct http_check *check)
+write_outcome(FILE *out, const char *element, const struct load_check *check)
 {
     fprintf(out, "<%s", element);
     write_attribute(out, "message", check->text);
-    if (check->outcome != HTTP_CHECK_SKIPPED)
+    if (check->outcome != LOAD_CHECK_SKIPPED)
         write_attribute(out, "type", check->group);
     putc('>', out);
     write_text(out, check->text);
@@ -73,12 +73,12 @@ write_outcome(FILE *out, const char *element, const struct http_check *check)
 }
 
 static void
-write_case(void *user, const struct http_check *check)
+write_case(void *user, const struct load_check *check)
 {
     static const char *const elements[] = {
-        [HTTP_CHECK_MISSED] = "failure",
-        [HTTP_CHECK_WRONG] = "error",
-        [HTTP_CHECK_SKIPPED] = "skipped",
+        [LOAD_CHECK_MISSED] = "failure",
+        [LOAD_CHECK_WRONG] = "error",
+        [LOAD_CHECK_SKIPPED] = "skipped",
     };
     struct junit *junit = user;
 
@@ -90,7 +90,7 @@ write_case(void *user, const struct http_check *check)
     write_text(junit->out, check->name);
     fprintf(junit->out, "\" time=\"%.3f\">", junit->seconds);
     junit->seconds = 0;
-    if (check->outcome == HTTP_CHECK_PASSED)
+    if (check->outcome == LOAD_CHECK_PASSED)
         write_element(junit->out, "system-out", check->text);
     else
         write_outcome(junit->out, elements[check->outcome], check);
@@ -98,7 +98,7 @@ write_case(void *user, const struct http_check *check)
 }
 
 static void
-count_case(void *user, const struct http_check *check)
+count_case(void *user, const struct load_check *check)
 {
     struct junit *junit = user;
 
@@ -111,14 +111,14 @@ write_counts(const struct junit *junit)
     const unsigned *cases = junit->cases;
 
     fprintf(junit->out, " tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\" time=\"%.3f\"",
-            cases[HTTP_CHECK_PASSED] + cases[HTTP_CHECK_MISSED] + cases[HTTP_CHECK_WRONG] +
-                cases[HTTP_CHECK_SKIPPED],
-            cases[HTTP_CHECK_MISSED], cases[HTTP_CHECK_WRONG], cases[HTTP_CHECK_SKIPPED],
+            cases[LOAD_CHECK_PASSED] + cases[LOAD_CHECK_MISSED] + cases[LOAD_CHECK_WRONG] +
+                cases[LOAD_CHECK_SKIPPED],
+            cases[LOAD_CHECK_MISSED], cases[LOAD_CHECK_WRONG], cases[LOAD_CHECK_SKIPPED],
             junit->seconds);
 }
 
 static void
-write_properties(const struct junit *junit, const struct http_run *run)
+write_properties(const struct junit *junit, const struct load_run *run)
 {
     fputs("    <properties>\n", junit->out);
     for (unsigned i = 0; i < run->fingerprint.number; i++) {
@@ -131,11 +131,11 @@ write_properties(const struct junit *junit, const struct http_run *run)
 }
 
 int
-http_output_junit(FILE *out, const struct http_run *run)
+load_output_junit(FILE *out, const struct load_run *run)
 {
     struct junit junit = {.out = out, .seconds = (double)run->total->elapsed_ns / 1e9};
 
-    http_checks_each(run, count_case, &junit);
+    load_checks_each(run, count_case, &junit);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"sxe-http\"", out);
     write_counts(&junit);
     fputs(">\n  <testsuite", out);
@@ -144,7 +144,7 @@ http_output_junit(FILE *out, const struct http_run *run)
     /* The schemas have a time without a zone: it is UTC. */
     fprintf(out, " timestamp=\"%.19s\">\n", run->started_at);
     write_properties(&junit, run);
-    http_checks_each(run, write_case, &junit);
+    load_checks_each(run, write_case, &junit);
     fputs("  </testsuite>\n</testsuites>\n", out);
-    return http_output_finish(out);
+    return load_output_finish(out);
 }

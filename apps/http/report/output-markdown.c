@@ -37,31 +37,31 @@ write_text(FILE *out, const char *string)
 }
 
 static void
-write_times(FILE *out, const char *name, const struct http_histogram *histogram)
+write_times(FILE *out, const char *name, const struct load_histogram *histogram)
 {
     if (histogram->count == 0)
         return;
     fprintf(out, "| %s |", name);
-    for (unsigned i = 0; i < HTTP_PERCENTILES; i++) {
+    for (unsigned i = 0; i < LOAD_PERCENTILES; i++) {
         putc(' ', out);
-        write_text(out, http_percentile_text(histogram, http_percentiles[i].fraction));
+        write_text(out, load_percentile_text(histogram, load_percentiles[i].fraction));
         fputs(" |", out);
     }
     putc(' ', out);
-    write_text(out, http_max_text(histogram));
+    write_text(out, load_max_text(histogram));
     fputs(" |\n", out);
 }
 
 static void
-write_all_times(FILE *out, const struct http_run *run)
+write_all_times(FILE *out, const struct load_run *run)
 {
-    const struct http_result *total = run->total;
+    const struct load_result *total = run->total;
 
     fputs("\n| time |", out);
-    for (unsigned i = 0; i < HTTP_PERCENTILES; i++)
-        fprintf(out, " %s |", http_percentiles[i].name);
+    for (unsigned i = 0; i < LOAD_PERCENTILES; i++)
+        fprintf(out, " %s |", load_percentiles[i].name);
     fputs(" max |\n|---|", out);
-    for (unsigned i = 0; i <= HTTP_PERCENTILES; i++)
+    for (unsigned i = 0; i <= LOAD_PERCENTILES; i++)
         fputs("---:|", out);
     putc('\n', out);
     write_times(out, "connect", &total->connect);
@@ -79,75 +79,75 @@ write_count(FILE *out, const char *name, uint64_t count)
 }
 
 static void
-write_figures(FILE *out, const struct http_run *run)
+write_figures(FILE *out, const struct load_run *run)
 {
-    const struct http_result *total = run->total;
+    const struct load_result *total = run->total;
 
     fputs("\n| figure | value |\n|---|---:|\n", out);
-    fprintf(out, "| rate | %s/s |\n", http_number_text(http_result_rate(total)));
+    fprintf(out, "| rate | %s/s |\n", load_number_text(load_result_rate(total)));
     write_count(out, "offered", total->offered);
-    write_count(out, "ok", total->ends[HTTP_END_OK]);
-    write_count(out, "errors", http_result_errors(total));
-    write_count(out, "skipped", http_result_skipped(total));
+    write_count(out, "ok", total->ends[LOAD_END_OK]);
+    write_count(out, "errors", load_result_errors(total));
+    write_count(out, "skipped", load_result_skipped(total));
     fprintf(out, "| connections open | %llu of %llu |\n", (unsigned long long)total->opened,
             (unsigned long long)total->sockets_wanted);
     fprintf(out, "| trials | %u of %s |\n", run->trials_number,
-            http_time_text(total->elapsed_ns / (run->trials_number > 0 ? run->trials_number : 1)));
+            load_time_text(total->elapsed_ns / (run->trials_number > 0 ? run->trials_number : 1)));
 }
 
 static void
-write_check(void *user, const struct http_check *check)
+write_check(void *user, const struct load_check *check)
 {
     static const char *const outcomes[] = {
-        [HTTP_CHECK_PASSED] = "good",
-        [HTTP_CHECK_MISSED] = "**missed**",
-        [HTTP_CHECK_WRONG] = "**wrong**",
-        [HTTP_CHECK_SKIPPED] = "not judged",
+        [LOAD_CHECK_PASSED] = "good",
+        [LOAD_CHECK_MISSED] = "**missed**",
+        [LOAD_CHECK_WRONG] = "**wrong**",
+        [LOAD_CHECK_SKIPPED] = "not judged",
     };
     FILE *out = user;
 
     fprintf(out, "| %s: ", check->group);
     write_text(out, check->name);
     fprintf(out, " | %s | ",
-            check->is_doubt && check->outcome == HTTP_CHECK_MISSED ? "**suspect**"
+            check->is_doubt && check->outcome == LOAD_CHECK_MISSED ? "**suspect**"
                                                                    : outcomes[check->outcome]);
     write_text(out, check->text);
     fputs(" |\n", out);
 }
 
 static const char *
-status_text(enum http_exit status)
+status_text(enum load_exit status)
 {
     switch (status) {
-    case HTTP_EXIT_OK:
+    case LOAD_EXIT_OK:
         return "all is well";
-    case HTTP_EXIT_ERRORS:
+    case LOAD_EXIT_ERRORS:
         return "errors";
-    case HTTP_EXIT_USAGE:
+    case LOAD_EXIT_USAGE:
         return "a file could not be read";
-    case HTTP_EXIT_THRESHOLD:
+    case LOAD_EXIT_THRESHOLD:
         return "a threshold was missed, no rate was found, or a regression shown";
-    case HTTP_EXIT_SUSPECT:
+    case LOAD_EXIT_SUSPECT:
         return "the result is suspect";
-    case HTTP_EXIT_UNTOLD:
+    case LOAD_EXIT_UNTOLD:
         return "it could not be told which rate holds";
-    case HTTP_EXIT_INTERRUPTED:
+    case LOAD_EXIT_INTERRUPTED:
         break;
     }
     return "interrupted";
 }
 
 int
-http_output_markdown(FILE *out, const struct http_run *run)
+load_output_markdown(FILE *out, const struct load_run *run)
 {
     fputs("## sxe-http: ", out);
     write_text(out, run->plan->what);
     fprintf(out, "\n\n**Exit status %d: %s.** %s, %s\n", (int)run->status, status_text(run->status),
-            http_model_text(run->plan->model), run->started_at);
+            load_model_text(run->plan->model), run->started_at);
     fputs("\n| what was judged | outcome | why |\n|---|---|---|\n", out);
-    http_checks_each(run, write_check, out);
+    load_checks_each(run, write_check, out);
     write_figures(out, run);
     write_all_times(out, run);
     putc('\n', out);
-    return http_output_finish(out);
+    return load_output_finish(out);
 }

@@ -9,22 +9,22 @@
 
 #include "requests.h"
 
-const struct http_percentile http_percentiles[HTTP_PERCENTILES] = {
+const struct load_percentile load_percentiles[LOAD_PERCENTILES] = {
     {"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
 };
 
-const struct http_figure_name http_figure_names[HTTP_FIGURES] = {
-    [HTTP_FIGURE_RATE] = {"rate a second", NULL, "rate", "rate"},
-    [HTTP_FIGURE_SERVICE_P50] = {"service p50", "service", "p50", "service.p50"},
-    [HTTP_FIGURE_SERVICE_P95] = {"service p95", "service", "p95", "service.p95"},
-    [HTTP_FIGURE_SERVICE_P99] = {"service p99", "service", "p99", "service.p99"},
-    [HTTP_FIGURE_RESPONSE_P50] = {"response p50", "response", "p50", "response.p50"},
-    [HTTP_FIGURE_RESPONSE_P95] = {"response p95", "response", "p95", "response.p95"},
-    [HTTP_FIGURE_RESPONSE_P99] = {"response p99", "response", "p99", "response.p99"},
+const struct load_figure_name load_figure_names[LOAD_FIGURES] = {
+    [LOAD_FIGURE_RATE] = {"rate a second", NULL, "rate", "rate"},
+    [LOAD_FIGURE_SERVICE_P50] = {"service p50", "service", "p50", "service.p50"},
+    [LOAD_FIGURE_SERVICE_P95] = {"service p95", "service", "p95", "service.p95"},
+    [LOAD_FIGURE_SERVICE_P99] = {"service p99", "service", "p99", "service.p99"},
+    [LOAD_FIGURE_RESPONSE_P50] = {"response p50", "response", "p50", "response.p50"},
+    [LOAD_FIGURE_RESPONSE_P95] = {"response p95", "response", "p95", "response.p95"},
+    [LOAD_FIGURE_RESPONSE_P99] = {"response p99", "response", "p99", "response.p99"},
 };
 
 int
-http_output_finish(FILE *out)
+load_output_finish(FILE *out)
 {
     if (fflush(out) == 0 && !ferror(out))
         return 0;
@@ -33,15 +33,15 @@ http_output_finish(FILE *out)
 }
 
 double
-http_per_second(uint64_t count, double seconds)
+load_per_second(uint64_t count, double seconds)
 {
     return seconds > 0 ? (double)count / seconds : 0;
 }
 
 const char *
-http_kind_name(const struct http_plan *plan, unsigned kind)
+load_kind_name(const struct load_plan *plan, unsigned kind)
 {
-    const struct http_requests *requests = plan->requests;
+    const struct load_requests *requests = plan->requests;
 
     return requests != NULL && kind < requests->kinds && requests->kind_names != NULL
                ? requests->kind_names[kind]
@@ -49,14 +49,14 @@ http_kind_name(const struct http_plan *plan, unsigned kind)
 }
 
 bool
-http_is_local(const struct http_plan *plan)
+load_is_local(const struct load_plan *plan)
 {
     return plan->unix_path != NULL || strncmp(plan->ip, "127.", 4) == 0 ||
            strcmp(plan->ip, "::1") == 0;
 }
 
 const char *
-http_model_text(enum http_model model)
+load_model_text(enum load_model model)
 {
     static const char *const names[] = {"closed loop", "partly open", "open"};
 
@@ -79,8 +79,8 @@ is_appended(const char *path)
 }
 
 static int
-write_file(const char *path, int (*write)(FILE *, const struct http_run *),
-           const struct http_run *run)
+write_file(const char *path, int (*write)(FILE *, const struct load_run *),
+           const struct load_run *run)
 {
     FILE *file = is_stdout(path) ? stdout : fopen(path, is_appended(path) ? "a" : "w");
     int error;
@@ -98,24 +98,24 @@ write_file(const char *path, int (*write)(FILE *, const struct http_run *),
 struct file {
     const char *option;
     const char *path;
-    int (*write)(FILE *, const struct http_run *);
+    int (*write)(FILE *, const struct load_run *);
 };
 
 static void
-list_files(struct file files[FILES], const struct http_plan *plan)
+list_files(struct file files[FILES], const struct load_plan *plan)
 {
-    files[0] = (struct file){"--json", plan->json, http_output_json};
-    files[1] = (struct file){"--csv", plan->csv, http_output_csv};
-    files[2] = (struct file){"--candles", plan->candles, http_output_candles};
-    files[3] = (struct file){"--hgrm", plan->hgrm, http_output_hgrm};
-    files[4] = (struct file){"--hdr", plan->hdr, http_output_hdr};
-    files[5] = (struct file){"--html", plan->html, http_output_html};
-    files[6] = (struct file){"--junit", plan->junit, http_output_junit};
-    files[7] = (struct file){"--markdown", plan->markdown, http_output_markdown};
+    files[0] = (struct file){"--json", plan->json, load_output_json};
+    files[1] = (struct file){"--csv", plan->csv, load_output_csv};
+    files[2] = (struct file){"--candles", plan->candles, load_output_candles};
+    files[3] = (struct file){"--hgrm", plan->hgrm, load_output_hgrm};
+    files[4] = (struct file){"--hdr", plan->hdr, load_output_hdr};
+    files[5] = (struct file){"--html", plan->html, load_output_html};
+    files[6] = (struct file){"--junit", plan->junit, load_output_junit};
+    files[7] = (struct file){"--markdown", plan->markdown, load_output_markdown};
 }
 
 bool
-http_output_uses_stdout(const struct http_plan *plan)
+load_output_uses_stdout(const struct load_plan *plan)
 {
     struct file files[FILES];
     bool uses = false;
@@ -143,7 +143,7 @@ check_file(const char *path)
 }
 
 int
-http_output_check(const struct http_plan *plan, FILE *err)
+load_output_check(const struct load_plan *plan, FILE *err)
 {
     struct file files[FILES];
 
@@ -157,17 +157,17 @@ http_output_check(const struct http_plan *plan, FILE *err)
         if (error < 0) {
             fprintf(err, "sxe-http: %s %s cannot be written: %s; nothing was run\n",
                     files[i].option, files[i].path, strerror(-error));
-            return HTTP_EXIT_USAGE;
+            return LOAD_EXIT_USAGE;
         }
     }
-    return HTTP_EXIT_OK;
+    return LOAD_EXIT_OK;
 }
 
 int
-http_output_all(const struct http_run *run, FILE *err)
+load_output_all(const struct load_run *run, FILE *err)
 {
     struct file files[FILES];
-    int status = HTTP_EXIT_OK;
+    int status = LOAD_EXIT_OK;
 
     list_files(files, run->plan);
     for (unsigned i = 0; i < FILES; i++) {
@@ -176,7 +176,7 @@ http_output_all(const struct http_run *run, FILE *err)
         if (error < 0) {
             fprintf(err, "sxe-http: %s %s could not be written: %s\n", files[i].option,
                     files[i].path, strerror(-error));
-            status = HTTP_EXIT_ERRORS;
+            status = LOAD_EXIT_ERRORS;
         }
     }
     return status;

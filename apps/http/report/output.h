@@ -19,83 +19,83 @@
  *
  * Each returns 0 or -errno of writing.
  */
-#ifndef HTTP_OUTPUT_H
-#define HTTP_OUTPUT_H
+#ifndef LOAD_OUTPUT_H
+#define LOAD_OUTPUT_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "run.h"
 
-#define HTTP_JSON_SCHEMA 1 /* its version */
+#define LOAD_JSON_SCHEMA 1 /* its version */
 
-int http_output_json(FILE *out, const struct http_run *run);
-struct http_json;
-void http_output_json_plan(struct http_json *json, const struct http_plan *plan); /* its member */
-void http_output_json_thresholds(struct http_json *json, const struct http_run *run); /* another */
-void http_output_json_times(struct http_json *json, const char *name,
-                            const struct http_histogram *histogram); /* the same */
-void http_output_json_sessions(struct http_json *json, const struct http_result *result);
-int http_output_csv(FILE *out, const struct http_run *run);
-int http_output_candles(FILE *out, const struct http_run *run);
-int http_output_hgrm(FILE *out, const struct http_run *run);
-int http_output_hdr(FILE *out, const struct http_run *run); /* or -ENOMEM */
-int http_output_html(FILE *out, const struct http_run *run);
-int http_output_junit(FILE *out, const struct http_run *run);
-int http_output_markdown(FILE *out, const struct http_run *run);
-int http_output_annotations(FILE *out, const struct http_run *run);
+int load_output_json(FILE *out, const struct load_run *run);
+struct load_json;
+void load_output_json_plan(struct load_json *json, const struct load_plan *plan); /* its member */
+void load_output_json_thresholds(struct load_json *json, const struct load_run *run); /* another */
+void load_output_json_times(struct load_json *json, const char *name,
+                            const struct load_histogram *histogram); /* the same */
+void load_output_json_sessions(struct load_json *json, const struct load_result *result);
+int load_output_csv(FILE *out, const struct load_run *run);
+int load_output_candles(FILE *out, const struct load_run *run);
+int load_output_hgrm(FILE *out, const struct load_run *run);
+int load_output_hdr(FILE *out, const struct load_run *run); /* or -ENOMEM */
+int load_output_html(FILE *out, const struct load_run *run);
+int load_output_junit(FILE *out, const struct load_run *run);
+int load_output_markdown(FILE *out, const struct load_run *run);
+int load_output_annotations(FILE *out, const struct load_run *run);
 
 /* Before a run: whether each file that the plan asks for can be written; what is in it stays. Says
- * on err which cannot: 0 or HTTP_EXIT_USAGE. */
-int http_output_check(const struct http_plan *plan, FILE *err);
+ * on err which cannot: 0 or LOAD_EXIT_USAGE. */
+int load_output_check(const struct load_plan *plan, FILE *err);
 
 /* Whether one of them is "-": then nothing for people goes to standard output. */
-bool http_output_uses_stdout(const struct http_plan *plan);
+bool load_output_uses_stdout(const struct load_plan *plan);
 
-/* All that the plan asks for; says on err what could not be written. 0 or HTTP_EXIT_ERRORS. */
-int http_output_all(const struct http_run *run, FILE *err);
+/* All that the plan asks for; says on err what could not be written. 0 or LOAD_EXIT_ERRORS. */
+int load_output_all(const struct load_run *run, FILE *err);
 
 /* http html a.json b.json > page.html: several runs laid over one another. An exit status. */
-int http_output_overlay(int number, char **paths, FILE *out, FILE *err);
+int load_output_overlay(int number, char **paths, FILE *out, FILE *err);
 
 /* ---- For those who print a run ---- */
 
 /* Write what is buffered; 0, or -errno if that, or anything before it, could not be written. */
-int http_output_finish(FILE *out);
+int load_output_finish(FILE *out);
 
 /* The percentiles that every output tells. */
-#define HTTP_PERCENTILES 6
-struct http_percentile {
+#define LOAD_PERCENTILES 6
+struct load_percentile {
     const char *name;
     double fraction;
 };
-extern const struct http_percentile http_percentiles[HTTP_PERCENTILES];
+extern const struct load_percentile load_percentiles[LOAD_PERCENTILES];
 
 /* How the figures of a trial are called: by people; and in JSON, inside of a group, or whole. */
-struct http_figure_name {
+struct load_figure_name {
     const char *text;
     const char *group; /* NULL: none */
     const char *name;
     const char *whole;
 };
-extern const struct http_figure_name http_figure_names[HTTP_FIGURES];
+extern const struct load_figure_name load_figure_names[LOAD_FIGURES];
 
 /* A second; 0 for no time. */
-double http_per_second(uint64_t count, double seconds);
+double load_per_second(uint64_t count, double seconds);
 
 /* What the plan's requests are called; "request" if it has no name. */
-const char *http_kind_name(const struct http_plan *plan, unsigned kind);
+const char *load_kind_name(const struct load_plan *plan, unsigned kind);
 
 /* Whether the server is reached without leaving this machine, as far as its address says. */
-bool http_is_local(const struct http_plan *plan);
+bool load_is_local(const struct load_plan *plan);
 
-/* How the JSON calls what a plan is: [enum http_model], [enum http_stop]. */
-#define HTTP_MODELS 3u
-#define HTTP_STOPS  4u
-extern const char *const http_model_names[HTTP_MODELS];
-extern const char *const http_stop_names[HTTP_STOPS];
+/* How the JSON calls what a plan is: [enum load_model], [enum load_stop]. */
+#define LOAD_MODELS 3u
+#define LOAD_STOPS  4u
+extern const char *const load_model_names[LOAD_MODELS];
+extern const char *const load_stop_names[LOAD_STOPS];
 
 /* "closed loop", "partly open" or "open". */
-const char *http_model_text(enum http_model model);
+const char *load_model_text(enum load_model model);
 
 #endif

@@ -3,13 +3,13 @@
  * What: a plan again, from the JSON that output-json-plan.c wrote of it. Place: merge.c, which
  * prints it and judges by it; nothing can be run with it.
  */
-#ifndef HTTP_PLAN_READ_H
-#define HTTP_PLAN_READ_H
+#ifndef LOAD_PLAN_READ_H
+#define LOAD_PLAN_READ_H
 
 #include "json-reader.h"
 #include "plan.h"
 
 /* Fill *plan; its texts are the JSON's. */
-void http_plan_read(struct http_reader *reader, const json_t *json, struct http_plan *plan);
+void load_plan_read(struct load_reader *reader, const json_t *json, struct load_plan *plan);
 
 #endif

@@ -8,14 +8,14 @@
  * Limits: what is missing is not looked at, since older files lack the newer members; whoever needs
  * one says so.
  */
-#ifndef HTTP_RESULT_CHECK_H
-#define HTTP_RESULT_CHECK_H
+#ifndef LOAD_RESULT_CHECK_H
+#define LOAD_RESULT_CHECK_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /* False after saying in the text what does not fit; also without memory. */
-bool http_result_check_file(const json_t *root, char *problem, size_t size);
+bool load_result_check_file(const json_t *root, char *problem, size_t size);
 
 #endif

@@ -8,19 +8,19 @@
 #include "result-check.h"
 
 void
-http_result_file_print(FILE *out, const char *text)
+load_result_file_print(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++)
         putc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, out);
 }
 
 void
-http_result_file_refuse(const char *path, const char *problem, FILE *err)
+load_result_file_refuse(const char *path, const char *problem, FILE *err)
 {
     fprintf(err, "sxe-http: ");
-    http_result_file_print(err, path);
+    load_result_file_print(err, path);
     fprintf(err, ": ");
-    http_result_file_print(err, problem);
+    load_result_file_print(err, problem);
     fprintf(err, "; give a file that sxe-http --json has written\n");
 }
 
@@ -30,7 +30,7 @@ refuse_json(const char *path, const json_error_t *error, FILE *err)
     char problem[JSON_ERROR_TEXT_LENGTH + 32];
 
     snprintf(problem, sizeof(problem), "line %d: %s", error->line, error->text);
-    http_result_file_refuse(path, problem, err);
+    load_result_file_refuse(path, problem, err);
 }
 
 static bool
@@ -40,12 +40,12 @@ has_our_schema(const char *path, const json_t *root, FILE *err)
     double version = json_number_value(schema);
     char problem[80] = "is no result of sxe-http";
 
-    if (json_is_number(schema) && version >= HTTP_JSON_SCHEMA && version <= HTTP_JSON_SCHEMA)
+    if (json_is_number(schema) && version >= LOAD_JSON_SCHEMA && version <= LOAD_JSON_SCHEMA)
         return true;
     if (json_is_number(schema))
         snprintf(problem, sizeof(problem), "has version %.9g of the schema, which is %d here",
-                 version, HTTP_JSON_SCHEMA);
-    http_result_file_refuse(path, problem, err);
+                 version, LOAD_JSON_SCHEMA);
+    load_result_file_refuse(path, problem, err);
     return false;
 }
 
@@ -54,9 +54,9 @@ fits_together(const char *path, const json_t *root, FILE *err)
 {
     char problem[200];
 
-    if (http_result_check_file(root, problem, sizeof(problem)))
+    if (load_result_check_file(root, problem, sizeof(problem)))
         return true;
-    http_result_file_refuse(path, problem, err);
+    load_result_file_refuse(path, problem, err);
     return false;
 }
 
@@ -65,10 +65,10 @@ static json_t *
 read_result(const char *path, FILE *file, FILE *err)
 {
     json_error_t error;
-    json_t *root = json_loadf(file, HTTP_RESULT_FILE_FLAGS, &error);
+    json_t *root = json_loadf(file, LOAD_RESULT_FILE_FLAGS, &error);
 
     if (ferror(file))
-        http_result_file_refuse(path, strerror(errno), err);
+        load_result_file_refuse(path, strerror(errno), err);
     else if (root == NULL)
         refuse_json(path, &error, err);
     else if (has_our_schema(path, root, err) && fits_together(path, root, err))
@@ -78,13 +78,13 @@ read_result(const char *path, FILE *file, FILE *err)
 }
 
 json_t *
-http_result_file_load(const char *path, FILE *err)
+load_result_file_load(const char *path, FILE *err)
 {
     FILE *file = fopen(path, "re");
     json_t *root;
 
     if (file == NULL) {
-        http_result_file_refuse(path, strerror(errno), err);
+        load_result_file_refuse(path, strerror(errno), err);
         return NULL;
     }
     root = read_result(path, file, err);

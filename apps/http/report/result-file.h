@@ -4,23 +4,23 @@
  * html. What a file says is not to be believed: the version of its schema is checked here, and
  * whether its counts fit together (result-check.h).
  */
-#ifndef HTTP_RESULT_FILE_H
-#define HTTP_RESULT_FILE_H
+#ifndef LOAD_RESULT_FILE_H
+#define LOAD_RESULT_FILE_H
 
 #include <jansson.h>
 #include <stdio.h>
 
 /* How jansson reads it: counts may be larger than its integers. */
-#define HTTP_RESULT_FILE_FLAGS (JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES)
+#define LOAD_RESULT_FILE_FLAGS (JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES)
 
 /* The caller's to json_decref; NULL after saying on err what is wrong with the file. */
-json_t *http_result_file_load(const char *path, FILE *err);
+json_t *load_result_file_load(const char *path, FILE *err);
 
 /* Say what is wrong with it. */
-void http_result_file_refuse(const char *path, const char *problem, FILE *err);
+void load_result_file_refuse(const char *path, const char *problem, FILE *err);
 
 /* What comes from a file must not be able to move the terminal's cursor: of control bytes '?' is
  * printed. */
-void http_result_file_print(FILE *out, const char *text);
+void load_result_file_print(FILE *out, const char *text);
 
 #endif

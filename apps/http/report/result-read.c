@@ -13,85 +13,85 @@
 #define ERRNO_MOST 134 /* the highest of Linux, and one more */
 
 #define NAME(enumerator, text, name) name,
-static const char *const skip_names[] = {HTTP_EACH_SKIP(NAME)};
-static const char *const end_names[] = {HTTP_EACH_END(NAME)};
-static const char *const unopened_names[] = {HTTP_EACH_UNOPENED(NAME)};
+static const char *const skip_names[] = {LOAD_EACH_SKIP(NAME)};
+static const char *const end_names[] = {LOAD_EACH_END(NAME)};
+static const char *const unopened_names[] = {LOAD_EACH_UNOPENED(NAME)};
 
 /* ---- Times ---- */
 
 static void
-read_buckets(struct http_reader *reader, const json_t *buckets, struct http_histogram *histogram)
+read_buckets(struct load_reader *reader, const json_t *buckets, struct load_histogram *histogram)
 {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < json_array_size(buckets); i++) {
         const json_t *bucket = json_array_get(buckets, i);
-        uint64_t from_ns = http_reader_element(reader, bucket, 0, "histogram", US);
-        uint64_t count = http_reader_element(reader, bucket, 2, "histogram", 1);
+        uint64_t from_ns = load_reader_element(reader, bucket, 0, "histogram", US);
+        uint64_t count = load_reader_element(reader, bucket, 2, "histogram", 1);
 
-        histogram->buckets[http__histogram_bucket(from_ns)] += count;
+        histogram->buckets[load__histogram_bucket(from_ns)] += count;
         sum += count;
     }
     if (sum != histogram->count)
-        http_reader_refuse(reader, "histogram", "has another number of samples than 'count' says");
+        load_reader_refuse(reader, "histogram", "has another number of samples than 'count' says");
 }
 
 static void
-read_histogram(struct http_reader *reader, const json_t *owner, const char *name,
-               struct http_histogram *histogram)
+read_histogram(struct load_reader *reader, const json_t *owner, const char *name,
+               struct load_histogram *histogram)
 {
-    const json_t *times = http_reader_object(reader, owner, name);
+    const json_t *times = load_reader_object(reader, owner, name);
     double sum_ns;
 
-    histogram->count = http_reader_count(reader, times, "count", 1);
-    histogram->min_ns = http_reader_count(reader, times, "min", US);
-    histogram->max_ns = http_reader_count(reader, times, "max", US);
-    sum_ns = http_reader_number(reader, times, "mean") * US * (double)histogram->count;
+    histogram->count = load_reader_count(reader, times, "count", 1);
+    histogram->min_ns = load_reader_count(reader, times, "min", US);
+    histogram->max_ns = load_reader_count(reader, times, "max", US);
+    sum_ns = load_reader_number(reader, times, "mean") * US * (double)histogram->count;
     histogram->sum_ns = sum_ns < 0x1p63 ? (uint64_t)llround(sum_ns) : UINT64_MAX;
-    histogram->censored = http_reader_count(reader, times, "censored", 1);
+    histogram->censored = load_reader_count(reader, times, "censored", 1);
     if (histogram->censored > 0)
-        histogram->censored_from_ns = http_reader_count(reader, times, "censored_from", US);
-    read_buckets(reader, http_reader_array(reader, times, "histogram"), histogram);
+        histogram->censored_from_ns = load_reader_count(reader, times, "censored_from", US);
+    read_buckets(reader, load_reader_array(reader, times, "histogram"), histogram);
 }
 
 /* Of a slice [offered, sent, ok, errors, p50, p99, max, buckets]. */
 static void
-read_slice(struct http_reader *reader, const json_t *json, struct http_slice *slice)
+read_slice(struct load_reader *reader, const json_t *json, struct load_slice *slice)
 {
     uint32_t *const counts[] = {&slice->offered, &slice->sent, &slice->ok, &slice->errors};
     const json_t *buckets = json_array_get(json, 7);
 
     for (unsigned i = 0; i < SXE_COUNT(counts); i++)
-        *counts[i] = (uint32_t)http_reader_element(reader, json, i, "slices", 1);
-    slice->max_us = (uint32_t)http_reader_element(reader, json, 6, "slices", 1);
+        *counts[i] = (uint32_t)load_reader_element(reader, json, i, "slices", 1);
+    slice->max_us = (uint32_t)load_reader_element(reader, json, 6, "slices", 1);
     for (size_t i = 0; i + 1 < json_array_size(buckets); i += 2) {
-        uint64_t bucket = http_reader_element(reader, buckets, i, "slices", 1);
+        uint64_t bucket = load_reader_element(reader, buckets, i, "slices", 1);
 
-        if (bucket < HTTP_SLICE_BUCKETS)
+        if (bucket < LOAD_SLICE_BUCKETS)
             slice->buckets[bucket] =
-                (uint32_t)http_reader_element(reader, buckets, i + 1, "slices", 1);
+                (uint32_t)load_reader_element(reader, buckets, i + 1, "slices", 1);
     }
 }
 
 static bool
 is_width(uint64_t width_ns)
 {
-    uint64_t times = width_ns / HTTP_SLICE_NS;
+    uint64_t times = width_ns / LOAD_SLICE_NS;
 
-    return times > 0 && width_ns % HTTP_SLICE_NS == 0 && (times & (times - 1)) == 0;
+    return times > 0 && width_ns % LOAD_SLICE_NS == 0 && (times & (times - 1)) == 0;
 }
 
 static void
-read_timeline(struct http_reader *reader, const json_t *owner, struct http_timeline *timeline)
+read_timeline(struct load_reader *reader, const json_t *owner, struct load_timeline *timeline)
 {
-    const json_t *json = http_reader_object(reader, owner, "timeline");
-    const json_t *slices = http_reader_array(reader, json, "slices");
+    const json_t *json = load_reader_object(reader, owner, "timeline");
+    const json_t *slices = load_reader_array(reader, json, "slices");
     size_t used = json_array_size(slices);
 
-    timeline->width_ns = http_reader_count(reader, json, "width_s", NS);
-    timeline->offset_ns = http_reader_count(reader, json, "offset_s", NS);
-    if (used > HTTP_SLICES || (timeline->width_ns > 0 && !is_width(timeline->width_ns))) {
-        http_reader_refuse(reader, "timeline", "has too many slices, or slices of a strange width");
+    timeline->width_ns = load_reader_count(reader, json, "width_s", NS);
+    timeline->offset_ns = load_reader_count(reader, json, "offset_s", NS);
+    if (used > LOAD_SLICES || (timeline->width_ns > 0 && !is_width(timeline->width_ns))) {
+        load_reader_refuse(reader, "timeline", "has too many slices, or slices of a strange width");
         return;
     }
     timeline->used = (uint32_t)used;
@@ -102,13 +102,13 @@ read_timeline(struct http_reader *reader, const json_t *owner, struct http_timel
 /* ---- Accounts ---- */
 
 static void
-read_counts(struct http_reader *reader, const json_t *owner, const char *name,
+read_counts(struct load_reader *reader, const json_t *owner, const char *name,
             const char *const *names, uint64_t *counts, unsigned number)
 {
-    const json_t *json = http_reader_object(reader, owner, name);
+    const json_t *json = load_reader_object(reader, owner, name);
 
     for (unsigned i = 0; i < number; i++)
-        counts[i] = http_reader_count(reader, json, names[i], 1);
+        counts[i] = load_reader_count(reader, json, names[i], 1);
 }
 
 /* The number of an error that has this text; 0: none has. */
@@ -123,12 +123,12 @@ errno_of(const char *text)
 }
 
 static void
-read_accounts(struct http_reader *reader, const json_t *owner, struct http_result *result)
+read_accounts(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
-    const json_t *json = http_reader_object(reader, owner, "accounts");
+    const json_t *json = load_reader_object(reader, owner, "accounts");
     const json_t *bad;
 
-#define TAKE(name) result->name = http_reader_count(reader, json, #name, 1);
+#define TAKE(name) result->name = load_reader_count(reader, json, #name, 1);
     TAKE(offered)
     TAKE(sent)
     TAKE(carried)
@@ -140,42 +140,42 @@ read_accounts(struct http_reader *reader, const json_t *owner, struct http_resul
     TAKE(bytes_sent)
     TAKE(bytes_received)
 #undef TAKE
-    read_counts(reader, json, "skipped", skip_names, result->skipped, HTTP_SKIPS);
-    read_counts(reader, json, "ends", end_names, result->ends, HTTP_ENDS);
-    result->first_bad_status = (uint32_t)http_reader_count(reader, json, "first_bad_status", 1);
-    result->first_error = errno_of(http_reader_text(reader, json, "first_error"));
-    bad = http_reader_object(reader, json, "first_bad_reply");
-    http_bad_reply_read(&result->first_bad_reply, http_reader_text(reader, bad, "why"),
-                        http_reader_text(reader, bad, "bytes"));
+    read_counts(reader, json, "skipped", skip_names, result->skipped, LOAD_SKIPS);
+    read_counts(reader, json, "ends", end_names, result->ends, LOAD_ENDS);
+    result->first_bad_status = (uint32_t)load_reader_count(reader, json, "first_bad_status", 1);
+    result->first_error = errno_of(load_reader_text(reader, json, "first_error"));
+    bad = load_reader_object(reader, json, "first_bad_reply");
+    load_bad_reply_read(&result->first_bad_reply, load_reader_text(reader, bad, "why"),
+                        load_reader_text(reader, bad, "bytes"));
 }
 
 static void
-read_sockets(struct http_reader *reader, const json_t *owner, struct http_result *result)
+read_sockets(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
-    const json_t *json = http_reader_object(reader, owner, "sockets");
+    const json_t *json = load_reader_object(reader, owner, "sockets");
 
-    result->sockets_wanted = http_reader_count(reader, json, "wanted", 1);
-    result->opened = http_reader_count(reader, json, "opened", 1);
-    read_counts(reader, json, "unopened", unopened_names, result->unopened, HTTP_UNOPENEDS);
-    result->connect_ns = http_reader_count(reader, json, "seconds", NS);
-    result->reopened = http_reader_count(reader, json, "reopened", 1);
-    result->not_reopened = http_reader_count(reader, json, "not_reopened", 1);
-    result->syn_retries = http_reader_count(reader, json, "syn_retries", 1);
-    result->retransmits = http_reader_count(reader, json, "retransmits", 1);
+    result->sockets_wanted = load_reader_count(reader, json, "wanted", 1);
+    result->opened = load_reader_count(reader, json, "opened", 1);
+    read_counts(reader, json, "unopened", unopened_names, result->unopened, LOAD_UNOPENEDS);
+    result->connect_ns = load_reader_count(reader, json, "seconds", NS);
+    result->reopened = load_reader_count(reader, json, "reopened", 1);
+    result->not_reopened = load_reader_count(reader, json, "not_reopened", 1);
+    result->syn_retries = load_reader_count(reader, json, "syn_retries", 1);
+    result->retransmits = load_reader_count(reader, json, "retransmits", 1);
 }
 
 static void
-read_client(struct http_reader *reader, const json_t *owner, struct http_result *result)
+read_client(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
-    const json_t *json = http_reader_object(reader, owner, "client");
+    const json_t *json = load_reader_object(reader, owner, "client");
 
-    result->cpu_user_ns = http_reader_count(reader, json, "cpu_user_s", NS);
-    result->cpu_system_ns = http_reader_count(reader, json, "cpu_system_s", NS);
-    result->spun_ns = http_reader_count(reader, json, "spun_s", NS);
-    result->run_queue_ns = http_reader_count(reader, json, "run_queue_s", NS);
-    result->spun_ns = http_reader_count(reader, json, "spun_s", NS);
-    result->script_ns = http_reader_count(reader, json, "script_s", NS);
-    result->script_calls = http_reader_count(reader, json, "script_calls", 1);
+    result->cpu_user_ns = load_reader_count(reader, json, "cpu_user_s", NS);
+    result->cpu_system_ns = load_reader_count(reader, json, "cpu_system_s", NS);
+    result->spun_ns = load_reader_count(reader, json, "spun_s", NS);
+    result->run_queue_ns = load_reader_count(reader, json, "run_queue_s", NS);
+    result->spun_ns = load_reader_count(reader, json, "spun_s", NS);
+    result->script_ns = load_reader_count(reader, json, "script_s", NS);
+    result->script_calls = load_reader_count(reader, json, "script_calls", 1);
     read_histogram(reader, json, "schedule_lag", &result->schedule_lag);
     read_histogram(reader, json, "timer_error", &result->timer_error);
     read_histogram(reader, json, "loop_lag", &result->loop_lag);
@@ -184,25 +184,25 @@ read_client(struct http_reader *reader, const json_t *owner, struct http_result 
 /* ---- Kinds of requests, and the clients that sent them ---- */
 
 static void
-read_one_client(struct http_reader *reader, const json_t *json, struct http_client_result *client)
+read_one_client(struct load_reader *reader, const json_t *json, struct load_client_result *client)
 {
     double mean_us = json_number_value(json_array_get(json, 2));
 
-    client->count = http_reader_element(reader, json, 0, "clients", 1);
-    client->min_ns = http_reader_element(reader, json, 1, "clients", US);
-    client->max_ns = http_reader_element(reader, json, 3, "clients", US);
+    client->count = load_reader_element(reader, json, 0, "clients", 1);
+    client->min_ns = load_reader_element(reader, json, 1, "clients", US);
+    client->max_ns = load_reader_element(reader, json, 3, "clients", US);
     client->sum_ns = (uint64_t)llround(fmin(fabs(mean_us) * US * (double)client->count, 0x1p62));
 }
 
 static void
-read_kind(struct http_reader *reader, const json_t *json, struct http_result *result, unsigned kind)
+read_kind(struct load_reader *reader, const json_t *json, struct load_result *result, unsigned kind)
 {
-    const json_t *clients = http_reader_array(reader, json, "clients");
+    const json_t *clients = load_reader_array(reader, json, "clients");
 
-    result->by_kind[kind].ok = http_reader_count(reader, json, "ok", 1);
-    result->by_kind[kind].errors = http_reader_count(reader, json, "errors", 1);
+    result->by_kind[kind].ok = load_reader_count(reader, json, "ok", 1);
+    result->by_kind[kind].errors = load_reader_count(reader, json, "errors", 1);
     read_histogram(reader, json, "response", &result->by_kind[kind].response);
-    if (json_array_size(clients) * result->kinds > HTTP_CLIENTS_MAX)
+    if (json_array_size(clients) * result->kinds > LOAD_CLIENTS_MAX)
         return;
     result->clients = (uint32_t)json_array_size(clients);
     for (unsigned i = 0; i < result->clients; i++)
@@ -211,12 +211,12 @@ read_kind(struct http_reader *reader, const json_t *json, struct http_result *re
 }
 
 static void
-read_kinds(struct http_reader *reader, const json_t *owner, struct http_result *result)
+read_kinds(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
-    const json_t *kinds = http_reader_array(reader, owner, "kinds");
+    const json_t *kinds = load_reader_array(reader, owner, "kinds");
 
-    if (json_array_size(kinds) > HTTP_KINDS_MAX) {
-        http_reader_refuse(reader, "kinds", "has too many kinds of requests");
+    if (json_array_size(kinds) > LOAD_KINDS_MAX) {
+        load_reader_refuse(reader, "kinds", "has too many kinds of requests");
         return;
     }
     result->kinds = (uint32_t)json_array_size(kinds);
@@ -227,24 +227,24 @@ read_kinds(struct http_reader *reader, const json_t *owner, struct http_result *
 /* ---- Stages ---- */
 
 static void
-read_stages(struct http_reader *reader, const json_t *owner, struct http_result *result)
+read_stages(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
-    const json_t *stages = http_reader_array(reader, owner, "stages");
+    const json_t *stages = load_reader_array(reader, owner, "stages");
 
-    if (json_array_size(stages) > HTTP_STAGES_MAX) {
-        http_reader_refuse(reader, "stages", "are too many");
+    if (json_array_size(stages) > LOAD_STAGES_MAX) {
+        load_reader_refuse(reader, "stages", "are too many");
         return;
     }
     result->stages = (uint32_t)json_array_size(stages);
     for (unsigned i = 0; i < result->stages; i++) {
         const json_t *json = json_array_get(stages, i);
-        struct http_stage_result *stage = &result->by_stage[i];
+        struct load_stage_result *stage = &result->by_stage[i];
 
-        stage->offered = http_reader_count(reader, json, "offered", 1);
-        stage->sent = http_reader_count(reader, json, "sent", 1);
-        stage->ok = http_reader_count(reader, json, "ok", 1);
-        stage->errors = http_reader_count(reader, json, "errors", 1);
-        stage->in_time = http_reader_count(reader, json, "in_time", 1);
+        stage->offered = load_reader_count(reader, json, "offered", 1);
+        stage->sent = load_reader_count(reader, json, "sent", 1);
+        stage->ok = load_reader_count(reader, json, "ok", 1);
+        stage->errors = load_reader_count(reader, json, "errors", 1);
+        stage->in_time = load_reader_count(reader, json, "in_time", 1);
         read_histogram(reader, json, "response", &stage->response);
     }
 }
@@ -252,20 +252,20 @@ read_stages(struct http_reader *reader, const json_t *owner, struct http_result 
 /* ---- Hosts ---- */
 
 static void
-read_hosts(struct http_reader *reader, const json_t *owner, struct http_result *result)
+read_hosts(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
-    const json_t *hosts = http_reader_array(reader, owner, "hosts");
+    const json_t *hosts = load_reader_array(reader, owner, "hosts");
 
-    if (json_array_size(hosts) > HTTP_HOSTS_MAX) {
-        http_reader_refuse(reader, "hosts", "are too many");
+    if (json_array_size(hosts) > LOAD_HOSTS_MAX) {
+        load_reader_refuse(reader, "hosts", "are too many");
         return;
     }
     result->hosts = (uint32_t)json_array_size(hosts);
     for (unsigned i = 0; i < result->hosts; i++) {
         const json_t *json = json_array_get(hosts, i);
-        struct http_host_result *host = &result->by_host[i];
+        struct load_host_result *host = &result->by_host[i];
 
-#define TAKE(name) host->name = http_reader_count(reader, json, #name, 1);
+#define TAKE(name) host->name = load_reader_count(reader, json, #name, 1);
         TAKE(sockets_wanted)
         TAKE(opened)
         TAKE(reopened)
@@ -285,22 +285,22 @@ read_hosts(struct http_reader *reader, const json_t *owner, struct http_result *
 
 /* Files of earlier versions have none. */
 static void
-read_sessions(struct http_reader *reader, const json_t *owner, struct http_result *result)
+read_sessions(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {
-    const json_t *json = http_reader_object(reader, owner, "sessions");
+    const json_t *json = load_reader_object(reader, owner, "sessions");
 
-    result->sessions_completed = http_reader_count(reader, json, "completed", 1);
-    result->sessions_failed = http_reader_count(reader, json, "failed", 1);
+    result->sessions_completed = load_reader_count(reader, json, "completed", 1);
+    result->sessions_failed = load_reader_count(reader, json, "failed", 1);
 }
 
 void
-http_result_read(struct http_reader *reader, const json_t *json, struct http_result *result)
+load_result_read(struct load_reader *reader, const json_t *json, struct load_result *result)
 {
     const char *open;
 
-    result->elapsed_ns = http_reader_count(reader, json, "seconds", NS);
-    result->drain_ns = http_reader_count(reader, json, "drain_seconds", NS);
-    result->started_ns = http_reader_count(reader, json, "began_s", NS);
+    result->elapsed_ns = load_reader_count(reader, json, "seconds", NS);
+    result->drain_ns = load_reader_count(reader, json, "drain_seconds", NS);
+    result->started_ns = load_reader_count(reader, json, "began_s", NS);
     read_accounts(reader, json, result);
     read_sessions(reader, json, result);
     read_sockets(reader, json, result);
@@ -313,26 +313,26 @@ http_result_read(struct http_reader *reader, const json_t *json, struct http_res
     read_kinds(reader, json, result);
     read_stages(reader, json, result);
     read_hosts(reader, json, result);
-    open = http_result_check(result);
+    open = load_result_check(result);
     if (open != NULL)
-        http_reader_refuse(reader, "accounts", open);
+        load_reader_refuse(reader, "accounts", open);
 }
 
 void
-http_verdict_read(struct http_reader *reader, const json_t *json, struct http_verdict *verdict)
+load_verdict_read(struct load_reader *reader, const json_t *json, struct load_verdict *verdict)
 {
-    const json_t *reasons = http_reader_array(reader, json, "reasons");
+    const json_t *reasons = load_reader_array(reader, json, "reasons");
 
-    verdict->cpu = http_reader_number(reader, json, "cpu");
-    verdict->spun = http_reader_number(reader, json, "spun");
-    verdict->spun = http_reader_number(reader, json, "spun");
-    verdict->run_queue = http_reader_number(reader, json, "run_queue");
+    verdict->cpu = load_reader_number(reader, json, "cpu");
+    verdict->spun = load_reader_number(reader, json, "spun");
+    verdict->spun = load_reader_number(reader, json, "spun");
+    verdict->run_queue = load_reader_number(reader, json, "run_queue");
     verdict->has_cpu_pressure = json_is_number(json_object_get(json, "cpu_pressure"));
-    verdict->cpu_pressure = http_reader_number(reader, json, "cpu_pressure");
-    for (size_t i = 0; i < json_array_size(reasons) && verdict->number < HTTP_REASONS_MAX; i++) {
+    verdict->cpu_pressure = load_reader_number(reader, json, "cpu_pressure");
+    for (size_t i = 0; i < json_array_size(reasons) && verdict->number < LOAD_REASONS_MAX; i++) {
         const char *reason = json_string_value(json_array_get(reasons, i));
 
-        snprintf(verdict->reasons[verdict->number++], HTTP_REASON_MAX, "%s",
+        snprintf(verdict->reasons[verdict->number++], LOAD_REASON_MAX, "%s",
                  reason != NULL ? reason : "no reason is given");
     }
 }

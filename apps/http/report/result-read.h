@@ -5,8 +5,8 @@
  * digits; times of other clocks than the wall's are not in the JSON, so started_ns is the wall
  * clock's.
  */
-#ifndef HTTP_RESULT_READ_H
-#define HTTP_RESULT_READ_H
+#ifndef LOAD_RESULT_READ_H
+#define LOAD_RESULT_READ_H
 
 #include "json-reader.h"
 #include "result.h"
@@ -14,10 +14,10 @@
 
 /* Fill *result, which is all zero. Something is wrong also where the accounts do not close and
  * where the counts of a histogram are not its sum. */
-void http_result_read(struct http_reader *reader, const json_t *json, struct http_result *result);
+void load_result_read(struct load_reader *reader, const json_t *json, struct load_result *result);
 
 /* The reasons, without the limits that they are about, and the figures. */
-void http_verdict_read(struct http_reader *reader, const json_t *json,
-                       struct http_verdict *verdict);
+void load_verdict_read(struct load_reader *reader, const json_t *json,
+                       struct load_verdict *verdict);
 
 #endif

@@ -7,18 +7,18 @@
 
 #define NS           1e9
 #define NAME_COLUMNS 10 /* of the line over time, before its first column */
-#define WIDE         HTTP_SUMMARY_COLUMNS
+#define WIDE         LOAD_SUMMARY_COLUMNS
 #define FEW          8 /* rows, which are worth more than those of the whole */
 
 /* Not a step. */
 static bool
-has_row(const struct http_plan *plan, unsigned stage)
+has_row(const struct load_plan *plan, unsigned stage)
 {
-    return plan->stages[stage].end_ns > http_plan_stage_ns(plan, stage);
+    return plan->stages[stage].end_ns > load_plan_stage_ns(plan, stage);
 }
 
 static double
-first_rate(const struct http_plan *plan, unsigned stage)
+first_rate(const struct load_plan *plan, unsigned stage)
 {
     if (!has_row(plan, stage))
         return plan->stages[stage].rate;
@@ -26,7 +26,7 @@ first_rate(const struct http_plan *plan, unsigned stage)
 }
 
 static double
-highest_rate(const struct http_plan *plan)
+highest_rate(const struct load_plan *plan)
 {
     double highest = 0;
 
@@ -39,16 +39,16 @@ highest_rate(const struct http_plan *plan)
 
 /* Of one trial, as far as it went. */
 static uint64_t
-measured_ns(const struct http_plan *plan, const struct http_result *result, unsigned stage)
+measured_ns(const struct load_plan *plan, const struct load_result *result, unsigned stage)
 {
     uint64_t end_ns = plan->stages[stage].end_ns;
 
-    return http_later_part(result->elapsed_ns < end_ns ? result->elapsed_ns : end_ns,
-                           http_plan_stage_ns(plan, stage));
+    return load_later_part(result->elapsed_ns < end_ns ? result->elapsed_ns : end_ns,
+                           load_plan_stage_ns(plan, stage));
 }
 
 double
-http_stage_seconds(const struct http_run *run, const struct http_result *result, unsigned stage)
+load_stage_seconds(const struct load_run *run, const struct load_result *result, unsigned stage)
 {
     uint64_t ns = 0;
 
@@ -62,72 +62,72 @@ http_stage_seconds(const struct http_run *run, const struct http_result *result,
 /* ---- The summary ---- */
 
 void
-http_summary_rate(struct http_page *page, const struct http_plan *plan)
+load_summary_rate(struct load_page *page, const struct load_plan *plan)
 {
     if (plan->stages_number > 0)
-        http_page_add(page, "%u stage%s up to %.10g/s ", plan->stages_number,
+        load_page_add(page, "%u stage%s up to %.10g/s ", plan->stages_number,
                       plan->stages_number == 1 ? "" : "s", highest_rate(plan));
-    else if (http_plan_is_level(plan))
-        http_page_add(page, "%.10g/s ", plan->rate);
+    else if (load_plan_is_level(plan))
+        load_page_add(page, "%.10g/s ", plan->rate);
     else
-        http_page_add(page, "%.10g/s to %.10g/s ", plan->rate, plan->rate_end);
+        load_page_add(page, "%.10g/s to %.10g/s ", plan->rate, plan->rate_end);
 }
 
 /* "1.00k to 5.00k/s" */
 static const char *
-rates_text(const struct http_plan *plan, unsigned stage, char *text, size_t size)
+rates_text(const struct load_plan *plan, unsigned stage, char *text, size_t size)
 {
     double from = first_rate(plan, stage), to = plan->stages[stage].rate;
 
     if (from < to || from > to)
-        snprintf(text, size, "%s to %s/s", http_number_text(from), http_number_text(to));
+        snprintf(text, size, "%s to %s/s", load_number_text(from), load_number_text(to));
     else
-        snprintf(text, size, "%s/s", http_number_text(to));
+        snprintf(text, size, "%s/s", load_number_text(to));
     return text;
 }
 
 static void
-add_stage(struct http_page *page, const struct http_run *run, enum http_weight weight, unsigned nth)
+add_stage(struct load_page *page, const struct load_run *run, enum load_weight weight, unsigned nth)
 {
-    const struct http_stage_result *stage = &run->total->by_stage[nth];
-    double seconds = http_stage_seconds(run, run->total, nth);
-    uint64_t from_ns = http_plan_stage_ns(run->plan, nth), ns;
+    const struct load_stage_result *stage = &run->total->by_stage[nth];
+    double seconds = load_stage_seconds(run, run->total, nth);
+    uint64_t from_ns = load_plan_stage_ns(run->plan, nth), ns;
     char rates[64], name[sizeof("stage ") + 10];
 
     ns = run->plan->stages[nth].end_ns - from_ns;
     snprintf(name, sizeof(name), "stage %u", nth + 1);
-    http_page_begin(page, weight, stage->errors > 0 ? HTTP_PAINT_BAD : HTTP_PAINT_NONE);
-    http_page_add(page, "%-9s%16s", name, rates_text(run->plan, nth, rates, sizeof(rates)));
+    load_page_begin(page, weight, stage->errors > 0 ? LOAD_PAINT_BAD : LOAD_PAINT_NONE);
+    load_page_add(page, "%-9s%16s", name, rates_text(run->plan, nth, rates, sizeof(rates)));
     if (page->columns >= WIDE)
-        http_page_add(page, "%9s", http_duration_text(ns));
-    http_page_add(page, "%9s", http_number_text((double)stage->offered));
+        load_page_add(page, "%9s", load_duration_text(ns));
+    load_page_add(page, "%9s", load_number_text((double)stage->offered));
     if (page->columns >= WIDE)
-        http_page_add(page, "%9s",
-                      seconds > 0 ? http_number_text((double)stage->in_time / seconds) : "n/a");
-    http_page_add(page, "%10s%10s%10s", http_percentile_text(&stage->response, 0.5),
-                  http_percentile_text(&stage->response, 0.95),
-                  http_percentile_text(&stage->response, 0.99));
+        load_page_add(page, "%9s",
+                      seconds > 0 ? load_number_text((double)stage->in_time / seconds) : "n/a");
+    load_page_add(page, "%10s%10s%10s", load_percentile_text(&stage->response, 0.5),
+                  load_percentile_text(&stage->response, 0.95),
+                  load_percentile_text(&stage->response, 0.99));
     if (page->columns >= WIDE)
-        http_page_add(page, "%10s",
-                      stage->response.count > 0 ? http_max_text(&stage->response) : "n/a");
-    http_page_add(page, "%8s", http_number_text((double)stage->errors));
+        load_page_add(page, "%10s",
+                      stage->response.count > 0 ? load_max_text(&stage->response) : "n/a");
+    load_page_add(page, "%8s", load_number_text((double)stage->errors));
 }
 
 void
-http_summary_stages(struct http_page *page, const struct http_run *run)
+load_summary_stages(struct load_page *page, const struct load_run *run)
 {
-    const struct http_plan *plan = run->plan;
+    const struct load_plan *plan = run->plan;
     bool is_wide = page->columns >= WIDE;
     unsigned rows = 0;
-    enum http_weight weight;
+    enum load_weight weight;
 
     for (unsigned i = 0; i < plan->stages_number; i++)
         rows += has_row(plan, i);
     if (rows == 0)
         return;
-    weight = rows <= FEW ? HTTP_WEIGHT_STAGES : HTTP_WEIGHT_KINDS;
-    http_page_begin(page, weight, HTTP_PAINT_FAINT);
-    http_page_add(page, "%-9s%16s%*s%9s%*s%10s%10s%10s%*s%8s", "", "rate", is_wide ? 9 : 0,
+    weight = rows <= FEW ? LOAD_WEIGHT_STAGES : LOAD_WEIGHT_KINDS;
+    load_page_begin(page, weight, LOAD_PAINT_FAINT);
+    load_page_add(page, "%-9s%16s%*s%9s%*s%10s%10s%10s%*s%8s", "", "rate", is_wide ? 9 : 0,
                   is_wide ? "for" : "", "offered", is_wide ? 9 : 0, is_wide ? "ok/s" : "", "p50",
                   "p95", "p99", is_wide ? 10 : 0, is_wide ? "max" : "", "errors");
     for (unsigned i = 0; i < plan->stages_number; i++)
@@ -136,22 +136,22 @@ http_summary_stages(struct http_page *page, const struct http_run *run)
 }
 
 void
-http_summary_stage_marks(struct http_page *page, const struct http_plan *plan, uint64_t column_ns,
+load_summary_stage_marks(struct load_page *page, const struct load_plan *plan, uint64_t column_ns,
                          unsigned columns)
 {
     unsigned used = NAME_COLUMNS;
 
     if (plan->stages_number == 0)
         return;
-    http_page_begin(page, HTTP_WEIGHT_OVER_TIME, HTTP_PAINT_FAINT);
-    http_page_add(page, "%-*s", NAME_COLUMNS, "stages");
+    load_page_begin(page, LOAD_WEIGHT_OVER_TIME, LOAD_PAINT_FAINT);
+    load_page_add(page, "%-*s", NAME_COLUMNS, "stages");
     for (unsigned i = 0; i < plan->stages_number; i++) {
-        uint64_t column = http_plan_stage_ns(plan, i) / column_ns;
+        uint64_t column = load_plan_stage_ns(plan, i) / column_ns;
         unsigned at = NAME_COLUMNS + (unsigned)column;
 
         if (!has_row(plan, i) || column >= columns || at < used)
             continue;
-        http_page_add(page, "%*s%u", (int)(at - used), "", i + 1);
+        load_page_add(page, "%*s%u", (int)(at - used), "", i + 1);
         used = at + (i < 9 ? 1 : 2);
     }
 }
@@ -159,36 +159,36 @@ http_summary_stage_marks(struct http_page *page, const struct http_plan *plan, u
 /* ---- The JSON ---- */
 
 static void
-write_stage(struct http_json *json, const struct http_run *run, const struct http_result *result,
+write_stage(struct load_json *json, const struct load_run *run, const struct load_result *result,
             unsigned nth)
 {
-    const struct http_stage_result *stage = &result->by_stage[nth];
-    double seconds = http_stage_seconds(run, result, nth);
+    const struct load_stage_result *stage = &result->by_stage[nth];
+    double seconds = load_stage_seconds(run, result, nth);
 
-    http_json_open(json, NULL, '{');
-    http_json_number(json, "from_s", (double)http_plan_stage_ns(run->plan, nth) / NS);
-    http_json_number(json, "seconds", seconds);
-    http_json_number(json, "rate_from", first_rate(run->plan, nth));
-    http_json_number(json, "rate_to", run->plan->stages[nth].rate);
-    http_json_count(json, "offered", stage->offered);
-    http_json_count(json, "sent", stage->sent);
-    http_json_count(json, "ok", stage->ok);
-    http_json_count(json, "errors", stage->errors);
-    http_json_count(json, "in_time", stage->in_time);
+    load_json_open(json, NULL, '{');
+    load_json_number(json, "from_s", (double)load_plan_stage_ns(run->plan, nth) / NS);
+    load_json_number(json, "seconds", seconds);
+    load_json_number(json, "rate_from", first_rate(run->plan, nth));
+    load_json_number(json, "rate_to", run->plan->stages[nth].rate);
+    load_json_count(json, "offered", stage->offered);
+    load_json_count(json, "sent", stage->sent);
+    load_json_count(json, "ok", stage->ok);
+    load_json_count(json, "errors", stage->errors);
+    load_json_count(json, "in_time", stage->in_time);
     if (seconds > 0)
-        http_json_number(json, "rate", (double)stage->in_time / seconds);
+        load_json_number(json, "rate", (double)stage->in_time / seconds);
     else
-        http_json_null(json, "rate");
-    http_output_json_times(json, "response", &stage->response);
-    http_json_close(json, '}');
+        load_json_null(json, "rate");
+    load_output_json_times(json, "response", &stage->response);
+    load_json_close(json, '}');
 }
 
 void
-http_output_json_stages(struct http_json *json, const struct http_run *run,
-                        const struct http_result *result)
+load_output_json_stages(struct load_json *json, const struct load_run *run,
+                        const struct load_result *result)
 {
-    http_json_open(json, "stages", '[');
+    load_json_open(json, "stages", '[');
     for (unsigned i = 0; i < result->stages; i++)
         write_stage(json, run, result, i);
-    http_json_close(json, ']');
+    load_json_close(json, ']');
 }

@@ -17,174 +17,174 @@
 
 /* A second, those that were completed within the time and its drain. */
 void
-http_summary_sessions(struct http_page *page, const struct http_run *run)
+load_summary_sessions(struct load_page *page, const struct load_run *run)
 {
-    const struct http_result *total = run->total;
+    const struct load_result *total = run->total;
     double seconds = (double)total->elapsed_ns / 1e9;
 
     if (total->sessions_completed + total->sessions_failed == 0)
         return;
-    http_page_begin(page, HTTP_WEIGHT_ERRORS,
-                    total->sessions_failed > 0 ? HTTP_PAINT_BAD : HTTP_PAINT_NONE);
-    http_page_add(page, "sessions  %llu completed  %llu failed  %.4g/s",
+    load_page_begin(page, LOAD_WEIGHT_ERRORS,
+                    total->sessions_failed > 0 ? LOAD_PAINT_BAD : LOAD_PAINT_NONE);
+    load_page_add(page, "sessions  %llu completed  %llu failed  %.4g/s",
                   (unsigned long long)total->sessions_completed,
                   (unsigned long long)total->sessions_failed,
-                  http_per_second(total->sessions_completed, seconds));
+                  load_per_second(total->sessions_completed, seconds));
 }
 
 /* ---- What would make it better ---- */
 
 /* The server may run where the client does, unless somebody kept them apart. */
 static void
-add_hint(struct http_page *page, const struct http_plan *plan)
+add_hint(struct load_page *page, const struct load_plan *plan)
 {
     cpu_set_t allowed;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
     CPU_ZERO(&allowed);
     sched_getaffinity(0, sizeof(allowed), &allowed);
-    if (!http_is_local(plan) || CPU_COUNT(&allowed) < online)
+    if (!load_is_local(plan) || CPU_COUNT(&allowed) < online)
         return;
-    http_page_begin(page, HTTP_WEIGHT_HINT, HTTP_PAINT_FAINT);
-    http_page_add(page, "hint     ");
-    http_page_words(page, "server and client may share CPUs; keep them apart: taskset -c 0 SERVER, "
+    load_page_begin(page, LOAD_WEIGHT_HINT, LOAD_PAINT_FAINT);
+    load_page_add(page, "hint     ");
+    load_page_words(page, "server and client may share CPUs; keep them apart: taskset -c 0 SERVER, "
                           "taskset -c 1 ...");
 }
 
 /* ---- Trials ---- */
 
-#define TIME_FIGURES (HTTP_FIGURE_RESPONSE_P50 - HTTP_FIGURE_SERVICE_P50)
+#define TIME_FIGURES (LOAD_FIGURE_RESPONSE_P50 - LOAD_FIGURE_SERVICE_P50)
 
 /* Response times, or service times where they are the same. */
-static enum http_figure
-first_time(const struct http_plan *plan)
+static enum load_figure
+first_time(const struct load_plan *plan)
 {
-    return plan->model == HTTP_CLOSED ? HTTP_FIGURE_SERVICE_P50 : HTTP_FIGURE_RESPONSE_P50;
+    return plan->model == LOAD_CLOSED ? LOAD_FIGURE_SERVICE_P50 : LOAD_FIGURE_RESPONSE_P50;
 }
 
 static const char *
-figure_text(const struct http_run *run, enum http_figure figure, double value)
+figure_text(const struct load_run *run, enum load_figure figure, double value)
 {
     double from = run->figures_from[figure];
 
-    return figure == HTTP_FIGURE_RATE ? http_number_text(value)
-                                      : http_bound_text((uint64_t)value, from > 0 && value >= from);
+    return figure == LOAD_FIGURE_RATE ? load_number_text(value)
+                                      : load_bound_text((uint64_t)value, from > 0 && value >= from);
 }
 
 static void
-add_figure(struct http_page *page, const struct http_run *run, const char *name,
-           enum http_figure figure)
+add_figure(struct load_page *page, const struct load_run *run, const char *name,
+           enum load_figure figure)
 {
-    const struct http_interval *interval = &run->figures[figure];
+    const struct load_interval *interval = &run->figures[figure];
 
     if (isnan(interval->middle))
-        http_page_item(page, "%s n/a", name);
+        load_page_item(page, "%s n/a", name);
     else
-        http_page_item(page, "%s %s [%s, %s]", name, figure_text(run, figure, interval->middle),
+        load_page_item(page, "%s %s [%s, %s]", name, figure_text(run, figure, interval->middle),
                        figure_text(run, figure, interval->low),
                        figure_text(run, figure, interval->high));
 }
 
 static void
-add_trials(struct http_page *page, const struct http_run *run)
+add_trials(struct load_page *page, const struct load_run *run)
 {
-    const struct http_interval *figures = run->figures;
+    const struct load_interval *figures = run->figures;
 
     if (run->trials_number < 2)
         return;
-    http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_NONE);
-    http_page_add(page, "trials    %u, medians [%s]:", run->trials_number,
-                  figures[HTTP_FIGURE_RATE].is_known ? "95 % interval"
+    load_page_begin(page, LOAD_WEIGHT_JUDGED, LOAD_PAINT_NONE);
+    load_page_add(page, "trials    %u, medians [%s]:", run->trials_number,
+                  figures[LOAD_FIGURE_RATE].is_known ? "95 % interval"
                                                      : "extremes; 6 trials make an interval");
-    if (http_figure_is_result(run->plan, HTTP_FIGURE_RATE))
-        add_figure(page, run, "rate/s", HTTP_FIGURE_RATE);
+    if (load_figure_is_result(run->plan, LOAD_FIGURE_RATE))
+        add_figure(page, run, "rate/s", LOAD_FIGURE_RATE);
     for (unsigned i = 0; i < TIME_FIGURES; i++) {
-        enum http_figure figure = first_time(run->plan) + i;
+        enum load_figure figure = first_time(run->plan) + i;
 
-        add_figure(page, run, http_figure_names[figure].text, figure);
+        add_figure(page, run, load_figure_names[figure].text, figure);
     }
 }
 
 /* What was asked for, and did not come about. */
 static void
-add_until_ci(struct http_page *page, const struct http_run *run)
+add_until_ci(struct load_page *page, const struct load_run *run)
 {
-    enum http_figure figure = (enum http_figure)run->plan->until_ci_figure;
-    const struct http_interval *interval = &run->figures[figure];
-    const char *name = http_figure_names[figure].whole;
+    enum load_figure figure = (enum load_figure)run->plan->until_ci_figure;
+    const struct load_interval *interval = &run->figures[figure];
+    const char *name = load_figure_names[figure].whole;
 
-    if (!(run->plan->until_ci > 0) || http_until_ci_is_reached(run))
+    if (!(run->plan->until_ci > 0) || load_until_ci_is_reached(run))
         return;
-    http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_BAD);
+    load_page_begin(page, LOAD_WEIGHT_JUDGED, LOAD_PAINT_BAD);
     if (isnan(interval->middle))
-        http_page_add(page, "until-ci  not reached: %s is n/a; it takes %u requests a trial", name,
-                      http_figure_needs(figure));
+        load_page_add(page, "until-ci  not reached: %s is n/a; it takes %u requests a trial", name,
+                      load_figure_needs(figure));
     else if (run->figures_from[figure] > 0)
-        http_page_add(page,
+        load_page_add(page,
                       "until-ci  not reached: so many requests failed that %s is known by a lower "
                       "bound only",
                       name);
     else if (interval->is_known)
-        http_page_add(page,
+        load_page_add(page,
                       "until-ci  not reached: after %u trials the interval of %s is %.1f %% wide, "
                       "not under %.3g %%",
-                      run->trials_number, name, 100 * http_stats_width(interval),
+                      run->trials_number, name, 100 * load_stats_width(interval),
                       100 * run->plan->until_ci);
     else
-        http_page_add(page, "until-ci  not reached: %u trials are too few for an interval",
+        load_page_add(page, "until-ci  not reached: %u trials are too few for an interval",
                       run->trials_number);
 }
 
 static void
-add_noise_of(struct http_page *page, const struct http_run *run, enum http_figure figure)
+add_noise_of(struct load_page *page, const struct load_run *run, enum load_figure figure)
 {
-    const struct http_interval *noise = &run->noise[figure];
+    const struct load_interval *noise = &run->noise[figure];
 
     if (isnan(noise->middle))
-        http_page_item(page, "%s n/a", http_figure_names[figure].whole);
-    else if (http_figure_is_result(run->plan, figure))
-        http_page_item(page, "%s %+.1f %% to %+.1f %%", http_figure_names[figure].whole,
+        load_page_item(page, "%s n/a", load_figure_names[figure].whole);
+    else if (load_figure_is_result(run->plan, figure))
+        load_page_item(page, "%s %+.1f %% to %+.1f %%", load_figure_names[figure].whole,
                        (noise->low - 1) * 100, (noise->high - 1) * 100);
 }
 
 static void
-add_noise(struct http_page *page, const struct http_run *run)
+add_noise(struct load_page *page, const struct load_run *run)
 {
     if (!run->plan->aa)
         return;
-    http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_NONE);
-    http_page_add(page, "noise     the same against itself:");
-    add_noise_of(page, run, HTTP_FIGURE_RATE);
+    load_page_begin(page, LOAD_WEIGHT_JUDGED, LOAD_PAINT_NONE);
+    load_page_add(page, "noise     the same against itself:");
+    add_noise_of(page, run, LOAD_FIGURE_RATE);
     for (unsigned i = 0; i < TIME_FIGURES; i++)
         add_noise_of(page, run, first_time(run->plan) + i);
-    if (run->trials_number < 2 * HTTP_TRIALS_MIN)
-        http_page_item(page, "(extremes of too few trials)");
+    if (run->trials_number < 2 * LOAD_TRIALS_MIN)
+        load_page_item(page, "(extremes of too few trials)");
 }
 
 /* ---- Thresholds ---- */
 
 static void
-add_thresholds(struct http_page *page, const struct http_run *run)
+add_thresholds(struct load_page *page, const struct load_run *run)
 {
     const char *const *conditions = run->plan->thresholds;
 
     if (conditions[0] == NULL)
         return;
-    http_page_begin(page, HTTP_WEIGHT_JUDGED,
-                    run->thresholds_missed > 0 ? HTTP_PAINT_BAD : HTTP_PAINT_GOOD);
-    http_page_add(page, "threshold");
+    load_page_begin(page, LOAD_WEIGHT_JUDGED,
+                    run->thresholds_missed > 0 ? LOAD_PAINT_BAD : LOAD_PAINT_GOOD);
+    load_page_add(page, "threshold");
     for (unsigned i = 0; conditions[i] != NULL; i++) {
-        const struct http_judged *judged = &run->judged[i];
+        const struct load_judged *judged = &run->judged[i];
 
         const char *why =
-            http_result_replies(run->total) > 0 ? "n/a: too few samples" : "n/a: no reply";
+            load_result_replies(run->total) > 0 ? "n/a: too few samples" : "n/a: no reply";
 
         if (judged->is_told)
-            http_page_item(page, "%s %s (%s%s)", conditions[i], judged->holds ? "held" : "MISSED",
+            load_page_item(page, "%s %s (%s%s)", conditions[i], judged->holds ? "held" : "MISSED",
                            judged->is_at_least ? "> " : "",
-                           http_threshold_text(&judged->threshold, judged->figure));
+                           load_threshold_text(&judged->threshold, judged->figure));
         else
-            http_page_item(page, "%s MISSED (%s)", conditions[i], why);
+            load_page_item(page, "%s MISSED (%s)", conditions[i], why);
     }
 }
 
@@ -192,28 +192,28 @@ add_thresholds(struct http_page *page, const struct http_run *run)
 
 /* The fraction of one query has as many digits as it takes to see two of what lies beyond it. */
 static void
-add_level(struct http_page *page, const struct http_fanout_level *level)
+add_level(struct load_page *page, const struct load_fanout_level *level)
 {
     double beyond = 100 * (1 - level->of_one);
 
-    http_page_item(page, "%s %s (one's p%.*f)", level->name,
-                   level->is_told ? http_bound_text(level->ns, level->is_at_least) : "n/a",
+    load_page_item(page, "%s %s (one's p%.*f)", level->name,
+                   level->is_told ? load_bound_text(level->ns, level->is_at_least) : "n/a",
                    (int)fmax(1 - floor(log10(beyond)), 0), 100 * level->of_one);
 }
 
 static void
-add_fanout(struct http_page *page, const struct http_run *run)
+add_fanout(struct load_page *page, const struct load_run *run)
 {
-    struct http_fanout fanout;
+    struct load_fanout fanout;
 
     if (run->plan->fanout == 0)
         return;
-    http_fanout_tell(&fanout, run);
-    http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_NONE);
-    http_page_add(page, "fan-out   %s of %u at once:", fanout.times, run->plan->fanout);
-    for (unsigned i = 0; i < HTTP_FANOUT_LEVELS; i++)
+    load_fanout_tell(&fanout, run);
+    load_page_begin(page, LOAD_WEIGHT_JUDGED, LOAD_PAINT_NONE);
+    load_page_add(page, "fan-out   %s of %u at once:", fanout.times, run->plan->fanout);
+    for (unsigned i = 0; i < LOAD_FANOUT_LEVELS; i++)
         add_level(page, &fanout.levels[i]);
-    http_page_item(page, "%.3g %% beyond one's p99", 100 * fanout.beyond_p99);
+    load_page_item(page, "%.3g %% beyond one's p99", 100 * fanout.beyond_p99);
 }
 
 /* ---- The search for a rate ---- */
@@ -225,7 +225,7 @@ struct plot {
 };
 
 static void
-find_bounds(struct plot *plot, const struct http_run *run)
+find_bounds(struct plot *plot, const struct load_run *run)
 {
     plot->low = HUGE_VAL;
     for (unsigned i = 0; i < run->steps_number; i++) {
@@ -246,12 +246,12 @@ height_of(const struct plot *plot, double figure)
 }
 
 static void
-draw(struct plot *plot, const struct http_run *run)
+draw(struct plot *plot, const struct load_run *run)
 {
     for (unsigned row = 0; row < PLOT_ROWS; row++)
         snprintf(plot->cells[row], sizeof(plot->cells[row]), "%*s", PLOT_COLUMNS, "");
     for (unsigned i = 0; i < run->steps_number; i++) {
-        const struct http_step *step = &run->steps[i];
+        const struct load_step *step = &run->steps[i];
         double x = plot->rate_max > 0 ? step->rate / plot->rate_max : 0;
         unsigned row =
             PLOT_ROWS - 1 - (unsigned)(height_of(plot, step->figure) * (PLOT_ROWS - 1) + 0.5);
@@ -263,56 +263,56 @@ draw(struct plot *plot, const struct http_run *run)
 }
 
 static void
-add_plot(struct http_page *page, const struct http_run *run)
+add_plot(struct load_page *page, const struct load_run *run)
 {
     struct plot plot = {0};
-    struct http_threshold condition;
+    struct load_threshold condition;
 
-    http_threshold_parse(&condition, run->plan->find);
+    load_threshold_parse(&condition, run->plan->find);
     find_bounds(&plot, run);
     draw(&plot, run);
     for (unsigned row = 0; row < PLOT_ROWS; row++) {
         const char *label = "";
 
         if (row == 0)
-            label = http_threshold_text(&condition, plot.high);
+            label = load_threshold_text(&condition, plot.high);
         else if (row == PLOT_ROWS - 1)
-            label = http_threshold_text(&condition, plot.low);
-        http_page_begin(page, HTTP_WEIGHT_PLOT, HTTP_PAINT_NONE);
-        http_page_add(page, "%*s |%s", LABEL_WIDTH, label, plot.cells[row]);
+            label = load_threshold_text(&condition, plot.low);
+        load_page_begin(page, LOAD_WEIGHT_PLOT, LOAD_PAINT_NONE);
+        load_page_add(page, "%*s |%s", LABEL_WIDTH, label, plot.cells[row]);
     }
-    http_page_begin(page, HTTP_WEIGHT_PLOT, HTTP_PAINT_NONE);
-    http_page_add(page, "%*s 0%*s/s   o holds  x does not", LABEL_WIDTH, "", PLOT_COLUMNS - 2,
-                  http_number_text(plot.rate_max));
+    load_page_begin(page, LOAD_WEIGHT_PLOT, LOAD_PAINT_NONE);
+    load_page_add(page, "%*s 0%*s/s   o holds  x does not", LABEL_WIDTH, "", PLOT_COLUMNS - 2,
+                  load_number_text(plot.rate_max));
 }
 
 static void
-add_find(struct http_page *page, const struct http_run *run)
+add_find(struct load_page *page, const struct load_run *run)
 {
     if (run->plan->find == NULL)
         return;
-    http_page_begin(page, HTTP_WEIGHT_JUDGED,
-                    run->found_rate > 0 ? HTTP_PAINT_GOOD : HTTP_PAINT_BAD);
+    load_page_begin(page, LOAD_WEIGHT_JUDGED,
+                    run->found_rate > 0 ? LOAD_PAINT_GOOD : LOAD_PAINT_BAD);
     if (run->found_rate > 0)
-        http_page_add(page, "found     %.*f/s is the highest rate that held %s, of %u tried",
+        load_page_add(page, "found     %.*f/s is the highest rate that held %s, of %u tried",
                       run->found_rate < 10, run->found_rate, run->plan->find, run->steps_number);
     else if (run->is_untold)
-        http_page_add(page,
+        load_page_add(page,
                       "found     could not tell which rate holds %s: too few replies at low rates; "
                       "use a longer -d",
                       run->plan->find);
     else
-        http_page_add(page, "found     no rate held %s, of %u tried", run->plan->find,
+        load_page_add(page, "found     no rate held %s, of %u tried", run->plan->find,
                       run->steps_number);
     if (!isinf(run->missed_rate) && run->missed_rate > 0 && (run->found_rate > 0 || run->is_untold))
-        http_page_item(page, "%.*f/s did not", run->missed_rate < 10, run->missed_rate);
+        load_page_item(page, "%.*f/s did not", run->missed_rate < 10, run->missed_rate);
     if (run->steps_number > 1)
         add_plot(page, run);
 }
 
 /* Several processes made the load; those that did not keep up are named in the banner. */
 static void
-add_parts(struct http_page *page, const struct http_run *run)
+add_parts(struct load_page *page, const struct load_run *run)
 {
     unsigned kept_up = 0;
     double lowest = HUGE_VAL, highest = 0;
@@ -321,42 +321,42 @@ add_parts(struct http_page *page, const struct http_run *run)
     if (run->parts == NULL)
         return;
     for (unsigned i = 0; i < run->parts_number; i++) {
-        const struct http_part *part = &run->parts[i];
+        const struct load_part *part = &run->parts[i];
 
         kept_up += part->verdict.number == 0;
         lowest = fmin(lowest, part->rate);
         highest = fmax(highest, part->rate);
         clock_ns = part->clock_ns > clock_ns ? part->clock_ns : clock_ns;
     }
-    http_page_begin(page, HTTP_WEIGHT_CLIENT, HTTP_PAINT_NONE);
-    http_page_add(page, "parts     %u of %u kept up", kept_up, run->parts_number);
-    http_page_item(page, "%s/s", http_number_text(lowest));
-    http_page_add(page, " to %s/s each", http_number_text(highest));
+    load_page_begin(page, LOAD_WEIGHT_CLIENT, LOAD_PAINT_NONE);
+    load_page_add(page, "parts     %u of %u kept up", kept_up, run->parts_number);
+    load_page_item(page, "%s/s", load_number_text(lowest));
+    load_page_add(page, " to %s/s each", load_number_text(highest));
     if (clock_ns > 0)
-        http_page_item(page, "clocks within %s", http_time_text(clock_ns));
+        load_page_item(page, "clocks within %s", load_time_text(clock_ns));
 }
 
 static void
-add_trend(struct http_page *page, const struct http_run *run)
+add_trend(struct load_page *page, const struct load_run *run)
 {
-    struct http_trend trend;
+    struct load_trend trend;
 
-    http_trend_tell(&trend, run->plan, run->total);
+    load_trend_tell(&trend, run->plan, run->total);
     if (trend.figure == NULL)
         return;
-    http_page_begin(page, HTTP_WEIGHT_JUDGED, HTTP_PAINT_BAD);
+    load_page_begin(page, LOAD_WEIGHT_JUDGED, LOAD_PAINT_BAD);
     if (strcmp(trend.figure, "rate") == 0)
-        http_page_add(
+        load_page_add(
             page, "trend     %s went from %.0f/s to %.0f/s while it was measured:", trend.figure,
             trend.first / run->trials_number, trend.last / run->trials_number);
     else
-        http_page_add(page, "trend     %s went from %s to %s while it was measured:", trend.figure,
-                      http_time_text((uint64_t)trend.first), http_time_text((uint64_t)trend.last));
-    http_page_words(page, "leave out a warm-up (--warmup auto), or see what grows");
+        load_page_add(page, "trend     %s went from %s to %s while it was measured:", trend.figure,
+                      load_time_text((uint64_t)trend.first), load_time_text((uint64_t)trend.last));
+    load_page_words(page, "leave out a warm-up (--warmup auto), or see what grows");
 }
 
 void
-http_summary_judge(struct http_page *page, const struct http_run *run)
+load_summary_judge(struct load_page *page, const struct load_run *run)
 {
     add_hint(page, run->plan);
     add_trend(page, run);

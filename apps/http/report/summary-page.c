@@ -9,40 +9,40 @@
 #define ITEM_SIZE 400
 
 void
-http_page_init(struct http_page *page, FILE *out)
+load_page_init(struct load_page *page, FILE *out)
 {
-    unsigned columns = http_terminal_columns(out);
+    unsigned columns = load_terminal_columns(out);
 
     memset(page, 0, sizeof(*page));
-    page->columns = HTTP_SUMMARY_COLUMNS;
-    if (columns > 0 && columns < HTTP_SUMMARY_COLUMNS)
-        page->columns = columns > HTTP_SUMMARY_COLUMNS_MIN ? columns : HTTP_SUMMARY_COLUMNS_MIN;
+    page->columns = LOAD_SUMMARY_COLUMNS;
+    if (columns > 0 && columns < LOAD_SUMMARY_COLUMNS)
+        page->columns = columns > LOAD_SUMMARY_COLUMNS_MIN ? columns : LOAD_SUMMARY_COLUMNS_MIN;
 }
 
-static struct http_page_line *
-last_line(struct http_page *page)
+static struct load_page_line *
+last_line(struct load_page *page)
 {
     return &page->lines[page->number - 1];
 }
 
-static struct http_page_line *
-next_line(struct http_page *page, enum http_weight weight, enum http_paint paint)
+static struct load_page_line *
+next_line(struct load_page *page, enum load_weight weight, enum load_paint paint)
 {
     /* The longest summary has less than three quarters of them. */
-    if (SXE_ALWAYS(page->number < HTTP_PAGE_LINES))
+    if (SXE_ALWAYS(page->number < LOAD_PAGE_LINES))
         page->number++;
-    *last_line(page) = (struct http_page_line){.weight = weight, .paint = paint};
+    *last_line(page) = (struct load_page_line){.weight = weight, .paint = paint};
     return last_line(page);
 }
 
 void
-http_page_begin(struct http_page *page, enum http_weight weight, enum http_paint paint)
+load_page_begin(struct load_page *page, enum load_weight weight, enum load_paint paint)
 {
     next_line(page, weight, paint);
 }
 
 static void
-append(struct http_page_line *line, const char *text)
+append(struct load_page_line *line, const char *text)
 {
     size_t used = strlen(line->text);
 
@@ -50,7 +50,7 @@ append(struct http_page_line *line, const char *text)
 }
 
 void
-http_page_add(struct http_page *page, const char *format, ...)
+load_page_add(struct load_page *page, const char *format, ...)
 {
     char text[ITEM_SIZE];
     va_list arguments;
@@ -63,14 +63,14 @@ http_page_add(struct http_page *page, const char *format, ...)
 
 /* Behind a gap; in a next line, indented, if there is no room in this one. */
 static void
-place(struct http_page *page, const char *gap, char *item)
+place(struct load_page *page, const char *gap, char *item)
 {
-    struct http_page_line *line = last_line(page);
+    struct load_page_line *line = last_line(page);
 
-    http_clip(item, page->columns - HTTP_PAGE_INDENT);
-    if (http_columns(line->text) + strlen(gap) + http_columns(item) > page->columns) {
+    load_clip(item, page->columns - LOAD_PAGE_INDENT);
+    if (load_columns(line->text) + strlen(gap) + load_columns(item) > page->columns) {
         line = next_line(page, line->weight, line->paint);
-        snprintf(line->text, sizeof(line->text), "%*s", HTTP_PAGE_INDENT, "");
+        snprintf(line->text, sizeof(line->text), "%*s", LOAD_PAGE_INDENT, "");
     } else {
         append(line, gap);
     }
@@ -78,7 +78,7 @@ place(struct http_page *page, const char *gap, char *item)
 }
 
 void
-http_page_item(struct http_page *page, const char *format, ...)
+load_page_item(struct load_page *page, const char *format, ...)
 {
     char item[ITEM_SIZE];
     va_list arguments;
@@ -90,7 +90,7 @@ http_page_item(struct http_page *page, const char *format, ...)
 }
 
 void
-http_page_words(struct http_page *page, const char *text)
+load_page_words(struct load_page *page, const char *text)
 {
     while (*text != '\0') {
         size_t length = strcspn(text, " ");
@@ -103,24 +103,24 @@ http_page_words(struct http_page *page, const char *text)
 }
 
 unsigned
-http_page_room(const struct http_page *page)
+load_page_room(const struct load_page *page)
 {
-    unsigned used = http_columns(page->lines[page->number - 1].text) + 2;
+    unsigned used = load_columns(page->lines[page->number - 1].text) + 2;
 
     return used < page->columns ? page->columns - used : 0;
 }
 
 /* False: all that is left is what always stays. */
 static bool
-leave_lightest_out(struct http_page *page)
+leave_lightest_out(struct load_page *page)
 {
-    enum http_weight lightest = HTTP_WEIGHT_2010;
+    enum load_weight lightest = LOAD_WEIGHT_2010;
     unsigned kept = 0;
 
     for (unsigned i = 0; i < page->number; i++)
         if (page->lines[i].weight < lightest)
             lightest = page->lines[i].weight;
-    if (lightest == HTTP_WEIGHT_2010)
+    if (lightest == LOAD_WEIGHT_2010)
         return false;
     for (unsigned i = 0; i < page->number; i++)
         if (page->lines[i].weight != lightest)
@@ -139,18 +139,18 @@ cut_blanks(char *text)
 }
 
 void
-http_page_print(struct http_page *page, FILE *out, unsigned lines, bool is_colored)
+load_page_print(struct load_page *page, FILE *out, unsigned lines, bool is_colored)
 {
     static const char *const paints[] = {"", "\033[1;31m", "\033[32m", "\033[2m"};
 
     while (page->number > lines && leave_lightest_out(page))
         continue;
     for (unsigned i = 0; i < page->number && i < lines; i++) {
-        struct http_page_line *line = &page->lines[i];
-        bool is_painted = is_colored && line->paint != HTTP_PAINT_NONE;
+        struct load_page_line *line = &page->lines[i];
+        bool is_painted = is_colored && line->paint != LOAD_PAINT_NONE;
 
         cut_blanks(line->text);
-        http_clip(line->text, page->columns);
+        load_clip(line->text, page->columns);
         fprintf(out, "%s%s%s\n", is_painted ? paints[line->paint] : "", line->text,
                 is_painted ? "\033[0m" : "");
     }

@@ -12,7 +12,7 @@
 #define DRAIN        "| then the drain"
 
 struct rates {
-    const struct http_timeline *timeline;
+    const struct load_timeline *timeline;
     double all_s;   /* of one trial, without its drain */
     double width_s; /* of a column */
     unsigned trials;
@@ -40,7 +40,7 @@ first_of_drain(const struct rates *rates)
 {
     double all_ns = rates->all_s * NS + (double)rates->timeline->offset_ns;
 
-    return (unsigned)fmin(ceil(all_ns / (double)rates->timeline->width_ns - 1e-9), HTTP_SLICES);
+    return (unsigned)fmin(ceil(all_ns / (double)rates->timeline->width_ns - 1e-9), LOAD_SLICES);
 }
 
 /* Ok a second of one trial. The first column and the last may be short; one that is too short to
@@ -57,12 +57,12 @@ take_rates(struct rates *rates)
         from_s += rates->width_s;
         if (seconds >= rates->width_s / 4)
             rates->values[rates->number++] =
-                http_per_second(ok_from(rates, i, drain), seconds) / rates->trials;
+                load_per_second(ok_from(rates, i, drain), seconds) / rates->trials;
     }
     rates->border = rates->number;
     for (unsigned i = drain; i < rates->timeline->used; i += rates->slices)
         rates->values[rates->number++] =
-            http_per_second(ok_from(rates, i, rates->timeline->used), rates->width_s) /
+            load_per_second(ok_from(rates, i, rates->timeline->used), rates->width_s) /
             rates->trials;
 }
 
@@ -79,35 +79,35 @@ byte_of(const char *text, unsigned column)
 }
 
 static void
-draw(struct http_page *page, const struct rates *rates, double highest)
+draw(struct load_page *page, const struct rates *rates, double highest)
 {
-    char spark[(COLUMNS_MAX + 2) * HTTP_SPARK_BYTES + 1];
+    char spark[(COLUMNS_MAX + 2) * LOAD_SPARK_BYTES + 1];
     bool has_drain = rates->border < rates->number;
     size_t border;
 
-    http_sparkline(spark, sizeof(spark), rates->values, rates->number);
+    load_sparkline(spark, sizeof(spark), rates->values, rates->number);
     border = byte_of(spark, rates->border);
-    http_page_begin(page, HTTP_WEIGHT_OVER_TIME, HTTP_PAINT_NONE);
-    http_page_add(page, "over time %.*s%s%s", (int)border, spark, has_drain ? "|" : "",
+    load_page_begin(page, LOAD_WEIGHT_OVER_TIME, LOAD_PAINT_NONE);
+    load_page_add(page, "over time %.*s%s%s", (int)border, spark, has_drain ? "|" : "",
                   spark + border);
-    http_page_item(page, "to %s/s, a column %s", http_number_text(highest),
-                   http_time_text((uint64_t)(rates->width_s * NS + 0.5)));
+    load_page_item(page, "to %s/s, a column %s", load_number_text(highest),
+                   load_time_text((uint64_t)(rates->width_s * NS + 0.5)));
     if (has_drain)
-        http_page_add(page, ", " DRAIN);
+        load_page_add(page, ", " DRAIN);
 }
 
 void
-http_summary_over_time(struct http_page *page, const struct http_run *run)
+load_summary_over_time(struct load_page *page, const struct load_run *run)
 {
-    const struct http_result *total = run->total;
-    const struct http_timeline *timeline = &total->timeline;
+    const struct load_result *total = run->total;
+    const struct load_timeline *timeline = &total->timeline;
     struct rates rates = {.timeline = timeline,
                           .trials = run->trials_number > 0 ? run->trials_number : 1};
     uint64_t trial_ns = total->elapsed_ns / rates.trials;
     unsigned columns = page->columns - BESIDE_RATES;
     double highest = 0;
 
-    rates.length = http_timeline_length(timeline, trial_ns);
+    rates.length = load_timeline_length(timeline, trial_ns);
     if (rates.length == 0)
         return;
     if (timeline->offset_ns + trial_ns < timeline->used * timeline->width_ns)
@@ -121,5 +121,5 @@ http_summary_over_time(struct http_page *page, const struct http_run *run)
     if (rates.number < 2 || !(highest > 0))
         return;
     draw(page, &rates, highest);
-    http_summary_stage_marks(page, run->plan, timeline->width_ns * rates.slices, rates.border);
+    load_summary_stage_marks(page, run->plan, timeline->width_ns * rates.slices, rates.border);
 }

@@ -16,7 +16,7 @@
 #define WHAT_COLUMNS  64 /* so that there is room for the workers after it */
 #define REASONS_MAX   3u
 #define NAME_COLUMNS  9
-#define TABLE_COLUMNS (10 * (HTTP_PERCENTILES + 2)) /* the name, percentiles and max */
+#define TABLE_COLUMNS (10 * (LOAD_PERCENTILES + 2)) /* the name, percentiles and max */
 #define NAME_SIZE     64 /* bytes; more characters than columns, whatever they are */
 
 static unsigned long long
@@ -28,48 +28,48 @@ ull(uint64_t count)
 /* ---- The plan ---- */
 
 static void
-add_how_much(struct http_page *page, const struct http_plan *plan)
+add_how_much(struct load_page *page, const struct load_plan *plan)
 {
     unsigned sockets = plan->sockets;
     const char *plural = sockets == 1 ? "" : "s";
 
     switch (plan->stop) {
-    case HTTP_STOP_PER_SOCKET:
-        http_page_add(page, "%u connection%s * %llu requests each = %llu requests", sockets, plural,
+    case LOAD_STOP_PER_SOCKET:
+        load_page_add(page, "%u connection%s * %llu requests each = %llu requests", sockets, plural,
                       ull(plan->queries), ull(plan->queries * sockets));
         break;
-    case HTTP_STOP_TOTAL:
-        http_page_add(page, "%llu requests over %u connection%s", ull(plan->requests_max), sockets,
+    case LOAD_STOP_TOTAL:
+        load_page_add(page, "%llu requests over %u connection%s", ull(plan->requests_max), sockets,
                       plural);
         break;
-    case HTTP_STOP_TIME:
-        http_page_add(page, "%u connection%s for %s", sockets, plural,
-                      http_duration_text(plan->duration_ns));
+    case LOAD_STOP_TIME:
+        load_page_add(page, "%u connection%s for %s", sockets, plural,
+                      load_duration_text(plan->duration_ns));
         break;
-    case HTTP_STOP_REPLAY:
-        http_page_add(page, "a log replayed at %g times its speed over %u connection%s",
+    case LOAD_STOP_REPLAY:
+        load_page_add(page, "a log replayed at %g times its speed over %u connection%s",
                       plan->replay_speed, sockets, plural);
         break;
     }
 }
 
 static void
-add_model(struct http_page *page, const struct http_plan *plan)
+add_model(struct load_page *page, const struct load_plan *plan)
 {
-    http_page_add(page, "%s: ", http_model_text(plan->model));
-    if (plan->model != HTTP_CLOSED && plan->stop != HTTP_STOP_REPLAY) {
+    load_page_add(page, "%s: ", load_model_text(plan->model));
+    if (plan->model != LOAD_CLOSED && plan->stop != LOAD_STOP_REPLAY) {
         if (plan->find != NULL)
-            http_page_add(page, "highest rate with %s, ", plan->find);
+            load_page_add(page, "highest rate with %s, ", plan->find);
         else
-            http_summary_rate(page, plan);
-        http_page_add(page, "%s, ", plan->arrivals == HTTP_FIXED ? "fixed" : "Poisson");
+            load_summary_rate(page, plan);
+        load_page_add(page, "%s, ", plan->arrivals == LOAD_FIXED ? "fixed" : "Poisson");
     }
     add_how_much(page, plan);
 }
 
 /* " 1 3", cut where there is no more room. */
 static const char *
-shards_text(const struct http_plan *plan)
+shards_text(const struct load_plan *plan)
 {
     static char text[48];
     size_t used = 0;
@@ -81,249 +81,249 @@ shards_text(const struct http_plan *plan)
 }
 
 static void
-lay_out_plan(struct http_page *page, const struct http_plan *plan)
+lay_out_plan(struct load_page *page, const struct load_plan *plan)
 {
-    char what[HTTP_TEXT_MAX];
+    char what[LOAD_TEXT_MAX];
 
     snprintf(what, sizeof(what), "%s", plan->what);
-    http_clip(what, WHAT_COLUMNS);
-    http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
+    load_clip(what, WHAT_COLUMNS);
+    load_page_begin(page, LOAD_WEIGHT_2010, LOAD_PAINT_NONE);
     add_model(page, plan);
-    http_page_item(page, "%s", what);
-    http_page_item(page, "%u worker%s", plan->workers, plan->workers == 1 ? "" : "s");
+    load_page_item(page, "%s", what);
+    load_page_item(page, "%u worker%s", plan->workers, plan->workers == 1 ? "" : "s");
     if (plan->shards > 0)
-        http_page_item(page, "of which this is shard%s of %u", shards_text(plan), plan->shards);
+        load_page_item(page, "of which this is shard%s of %u", shards_text(plan), plan->shards);
     if (plan->depth > 1)
-        http_page_item(page, "pipeline %u", plan->depth);
+        load_page_item(page, "pipeline %u", plan->depth);
     if (plan->think_ns > 0)
-        http_page_item(page, "think %s", http_duration_text(plan->think_ns));
+        load_page_item(page, "think %s", load_duration_text(plan->think_ns));
     if (plan->warmup_ns > 0)
-        http_page_item(page, "warm-up %s%s", plan->is_warmup_auto ? "auto, up to " : "",
-                       http_duration_text(plan->warmup_ns));
+        load_page_item(page, "warm-up %s%s", plan->is_warmup_auto ? "auto, up to " : "",
+                       load_duration_text(plan->warmup_ns));
     if (plan->probe_rate > 0)
-        http_page_item(page, "probe %.10g/s", plan->probe_rate);
+        load_page_item(page, "probe %.10g/s", plan->probe_rate);
 }
 
 void
-http_summary_plan(FILE *out, const struct http_plan *plan)
+load_summary_plan(FILE *out, const struct load_plan *plan)
 {
-    struct http_page page;
+    struct load_page page;
 
-    http_page_init(&page, out);
+    load_page_init(&page, out);
     lay_out_plan(&page, plan);
-    http_page_print(&page, out, HEAD_LINES, false);
+    load_page_print(&page, out, HEAD_LINES, false);
 }
 
 /* ---- The sockets ---- */
 
 static void
-add_unopened(struct http_page *page, const struct http_result *result)
+add_unopened(struct load_page *page, const struct load_result *result)
 {
     static const char *const texts[] = {
 #define TEXT(enumerator, text, name) text,
-        HTTP_EACH_UNOPENED(TEXT)
+        LOAD_EACH_UNOPENED(TEXT)
 #undef TEXT
     };
 
-    for (unsigned i = 0; i < HTTP_UNOPENEDS; i++)
+    for (unsigned i = 0; i < LOAD_UNOPENEDS; i++)
         if (result->unopened[i] > 0)
-            http_page_item(page, "%s %llu", texts[i], ull(result->unopened[i]));
-    if (result->unopened[HTTP_UNOPENED_OTHER] > 0)
-        http_page_item(page, "(first: %s)", strerror(result->first_error));
+            load_page_item(page, "%s %llu", texts[i], ull(result->unopened[i]));
+    if (result->unopened[LOAD_UNOPENED_OTHER] > 0)
+        load_page_item(page, "(first: %s)", strerror(result->first_error));
 }
 
 static void
-lay_out_sockets(struct http_page *page, const struct http_result *result)
+lay_out_sockets(struct load_page *page, const struct load_result *result)
 {
     double seconds = (double)result->connect_ns / NS;
 
-    http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
-    http_page_add(page, "opened    %llu/%llu connections in %.3f s  %.0f/s", ull(result->opened),
-                  ull(result->sockets_wanted), seconds, http_per_second(result->opened, seconds));
+    load_page_begin(page, LOAD_WEIGHT_2010, LOAD_PAINT_NONE);
+    load_page_add(page, "opened    %llu/%llu connections in %.3f s  %.0f/s", ull(result->opened),
+                  ull(result->sockets_wanted), seconds, load_per_second(result->opened, seconds));
     add_unopened(page, result);
     if (result->connect.count > 0)
-        http_page_item(page, "connect p50 %s p95 %s p99 %s max %s",
-                       http_percentile_text(&result->connect, 0.5),
-                       http_percentile_text(&result->connect, 0.95),
-                       http_percentile_text(&result->connect, 0.99),
-                       http_max_text(&result->connect));
+        load_page_item(page, "connect p50 %s p95 %s p99 %s max %s",
+                       load_percentile_text(&result->connect, 0.5),
+                       load_percentile_text(&result->connect, 0.95),
+                       load_percentile_text(&result->connect, 0.99),
+                       load_max_text(&result->connect));
     if (result->syn_retries > 0)
-        http_page_item(page, "SYN retries %llu", ull(result->syn_retries));
+        load_page_item(page, "SYN retries %llu", ull(result->syn_retries));
 }
 
 void
-http_summary_sockets(FILE *out, const struct http_result *result)
+load_summary_sockets(FILE *out, const struct load_result *result)
 {
-    struct http_page page;
+    struct load_page page;
 
-    http_page_init(&page, out);
+    load_page_init(&page, out);
     lay_out_sockets(&page, result);
-    http_page_print(&page, out, HEAD_LINES, false);
+    load_page_print(&page, out, HEAD_LINES, false);
 }
 
 /* ---- What must be known first ---- */
 
 /* A loaded client's clock measures its own queue; the probe may have none. */
 static void
-add_doubts_of_probe(struct http_page *page, const struct http_run *run)
+add_doubts_of_probe(struct load_page *page, const struct load_run *run)
 {
-    const struct http_verdict *verdict = &run->probe_verdict;
+    const struct load_verdict *verdict = &run->probe_verdict;
 
     if (verdict->number > 0) {
-        http_page_begin(page, HTTP_WEIGHT_PROBE, HTTP_PAINT_BAD);
-        http_page_add(page, "PROBE SUSPECT:");
-        http_page_words(page, verdict->reasons[0]);
+        load_page_begin(page, LOAD_WEIGHT_PROBE, LOAD_PAINT_BAD);
+        load_page_add(page, "PROBE SUSPECT:");
+        load_page_words(page, verdict->reasons[0]);
         if (verdict->number > 1)
-            http_page_item(page, "(and %u more, see --json)", verdict->number - 1);
+            load_page_item(page, "(and %u more, see --json)", verdict->number - 1);
     } else if (run->verdict.number > 0 && run->probe != NULL && run->probe->response.count > 0) {
-        http_page_begin(page, HTTP_WEIGHT_PROBE, HTTP_PAINT_GOOD);
-        http_page_add(page, "the probe kept up: only the load is suspect, not the probe's times");
+        load_page_begin(page, LOAD_WEIGHT_PROBE, LOAD_PAINT_GOOD);
+        load_page_add(page, "the probe kept up: only the load is suspect, not the probe's times");
     }
 }
 
 static void
-add_banner(struct http_page *page, const struct http_run *run)
+add_banner(struct load_page *page, const struct load_run *run)
 {
-    const struct http_verdict *verdict = &run->verdict;
+    const struct load_verdict *verdict = &run->verdict;
 
     for (unsigned i = 0; i < verdict->number && i < REASONS_MAX; i++) {
-        http_page_begin(page, HTTP_WEIGHT_BANNER, HTTP_PAINT_BAD);
-        http_page_add(page, "RESULT SUSPECT:");
-        http_page_words(page, verdict->reasons[i]);
+        load_page_begin(page, LOAD_WEIGHT_BANNER, LOAD_PAINT_BAD);
+        load_page_add(page, "RESULT SUSPECT:");
+        load_page_words(page, verdict->reasons[i]);
     }
     if (verdict->number > REASONS_MAX) {
-        http_page_begin(page, HTTP_WEIGHT_BANNER, HTTP_PAINT_BAD);
-        http_page_add(page, "RESULT SUSPECT: and %u more, see --json",
+        load_page_begin(page, LOAD_WEIGHT_BANNER, LOAD_PAINT_BAD);
+        load_page_add(page, "RESULT SUSPECT: and %u more, see --json",
                       verdict->number - REASONS_MAX);
     }
     add_doubts_of_probe(page, run);
     if (run->is_interrupted) {
-        http_page_begin(page, HTTP_WEIGHT_BANNER, HTTP_PAINT_BAD);
-        http_page_add(page, "interrupted: this is what was done so far");
+        load_page_begin(page, LOAD_WEIGHT_BANNER, LOAD_PAINT_BAD);
+        load_page_add(page, "interrupted: this is what was done so far");
     }
 }
 
 /* How long it took is not in the plan. */
 static void
-add_left_out(struct http_page *page, const struct http_run *run)
+add_left_out(struct load_page *page, const struct load_run *run)
 {
-    const struct http_left_out *left_out = &run->left_out;
+    const struct load_left_out *left_out = &run->left_out;
 
     if (!run->plan->is_warmup_auto || left_out->ns == 0)
         return;
-    http_page_begin(page, HTTP_WEIGHT_JUDGED,
-                    left_out->problem == NULL ? HTTP_PAINT_NONE : HTTP_PAINT_BAD);
-    http_page_add(page, "warm-up   left out: %s and %llu requests", http_time_text(left_out->ns),
+    load_page_begin(page, LOAD_WEIGHT_JUDGED,
+                    left_out->problem == NULL ? LOAD_PAINT_NONE : LOAD_PAINT_BAD);
+    load_page_add(page, "warm-up   left out: %s and %llu requests", load_time_text(left_out->ns),
                   ull(left_out->queries));
     if (run->trials_number > 1)
-        http_page_item(page, "of %u trials", run->trials_number);
+        load_page_item(page, "of %u trials", run->trials_number);
 }
 
 static void
-add_bad_reply(struct http_page *page, const struct http_bad_reply *bad)
+add_bad_reply(struct load_page *page, const struct load_bad_reply *bad)
 {
-    char text[HTTP_BAD_SHOWN + 1];
+    char text[LOAD_BAD_SHOWN + 1];
 
-    http_page_words(page, "(first:");
-    http_page_words(page, http_bad_reply_why(bad));
-    http_page_item(page, "%s)", http_bad_reply_quote(bad, text, sizeof(text)));
+    load_page_words(page, "(first:");
+    load_page_words(page, load_bad_reply_why(bad));
+    load_page_item(page, "%s)", load_bad_reply_quote(bad, text, sizeof(text)));
 }
 
 /* Each kind that occurred, with what is known about the first of it. */
 static void
-add_errors(struct http_page *page, const struct http_result *result)
+add_errors(struct load_page *page, const struct load_result *result)
 {
     static const char *const texts[] = {
 #define TEXT(enumerator, text, name) text,
-        HTTP_EACH_END(TEXT)
+        LOAD_EACH_END(TEXT)
 #undef TEXT
     };
 
-    if (http_result_errors(result) == 0)
+    if (load_result_errors(result) == 0)
         return;
-    http_page_begin(page, HTTP_WEIGHT_ERRORS, HTTP_PAINT_BAD);
-    http_page_add(page, "errors    %llu of %llu", ull(http_result_errors(result)),
+    load_page_begin(page, LOAD_WEIGHT_ERRORS, LOAD_PAINT_BAD);
+    load_page_add(page, "errors    %llu of %llu", ull(load_result_errors(result)),
                   ull(result->sent + result->carried));
-    for (unsigned i = HTTP_END_OK + 1; i < HTTP_ENDS; i++) {
+    for (unsigned i = LOAD_END_OK + 1; i < LOAD_ENDS; i++) {
         if (result->ends[i] == 0)
             continue;
-        if (i == HTTP_END_BAD_STATUS && result->first_bad_status != 0)
-            http_page_item(page, "%s %llu (first: %u)", texts[i], ull(result->ends[i]),
+        if (i == LOAD_END_BAD_STATUS && result->first_bad_status != 0)
+            load_page_item(page, "%s %llu (first: %u)", texts[i], ull(result->ends[i]),
                            result->first_bad_status);
-        else if (i == HTTP_END_OTHER && result->first_error != 0)
-            http_page_item(page, "%s %llu (first: %s)", texts[i], ull(result->ends[i]),
+        else if (i == LOAD_END_OTHER && result->first_error != 0)
+            load_page_item(page, "%s %llu (first: %s)", texts[i], ull(result->ends[i]),
                            strerror(result->first_error));
         else
-            http_page_item(page, "%s %llu", texts[i], ull(result->ends[i]));
-        if (i == HTTP_END_BAD_REPLY)
+            load_page_item(page, "%s %llu", texts[i], ull(result->ends[i]));
+        if (i == LOAD_END_BAD_REPLY)
             add_bad_reply(page, &result->first_bad_reply);
     }
     if (result->response.censored > 0)
-        http_page_item(page, "in the times as %s",
-                       http_bound_text(result->response.censored_from_ns, true));
+        load_page_item(page, "in the times as %s",
+                       load_bound_text(result->response.censored_from_ns, true));
 }
 
 static void
-add_queries(struct http_page *page, const struct http_run *run)
+add_queries(struct load_page *page, const struct load_run *run)
 {
-    const struct http_result *total = run->total;
+    const struct load_result *total = run->total;
     double seconds = (double)total->elapsed_ns / NS;
 
-    http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
-    http_page_add(page, "requests  %llu  ok %llu  errors %llu  in flight %llu", ull(total->offered),
-                  ull(total->ends[HTTP_END_OK]), ull(http_result_errors(total)),
+    load_page_begin(page, LOAD_WEIGHT_2010, LOAD_PAINT_NONE);
+    load_page_add(page, "requests  %llu  ok %llu  errors %llu  in flight %llu", ull(total->offered),
+                  ull(total->ends[LOAD_END_OK]), ull(load_result_errors(total)),
                   ull(total->in_flight));
     if (total->carried > 0)
-        http_page_item(page, "begun before %llu", ull(total->carried));
+        load_page_item(page, "begun before %llu", ull(total->carried));
     if (total->waiting > 0)
-        http_page_item(page, "waiting %llu", ull(total->waiting));
-    http_page_item(page, "in %.3f s", seconds);
-    http_page_item(page, "%.0f/s", http_result_rate(total));
+        load_page_item(page, "waiting %llu", ull(total->waiting));
+    load_page_item(page, "in %.3f s", seconds);
+    load_page_item(page, "%.0f/s", load_result_rate(total));
     if (total->drained > 0)
-        http_page_item(page, "%llu more in the drain of %s", ull(total->drained),
-                       http_time_text(total->drain_ns));
+        load_page_item(page, "%llu more in the drain of %s", ull(total->drained),
+                       load_time_text(total->drain_ns));
     if (total->reopened > 0)
-        http_page_item(page, "connections reopened %llu", ull(total->reopened));
+        load_page_item(page, "connections reopened %llu", ull(total->reopened));
     if (total->resent > 0)
-        http_page_item(page, "resent %llu (sent after a Connection: close)", ull(total->resent));
+        load_page_item(page, "resent %llu (sent after a Connection: close)", ull(total->resent));
     if (total->late > 0)
-        http_page_item(page, "late %llu (by more than 1 ms)", ull(total->late));
+        load_page_item(page, "late %llu (by more than 1 ms)", ull(total->late));
 }
 
 /* Those that waited for a socket, or would have; what a rate was too high for. */
 static uint64_t
-without_socket(const struct http_run *run)
+without_socket(const struct load_run *run)
 {
     const uint64_t *skipped = run->total->skipped;
 
-    if (run->plan->model == HTTP_CLOSED)
+    if (run->plan->model == LOAD_CLOSED)
         return 0;
-    return skipped[HTTP_SKIP_SHED] + skipped[HTTP_SKIP_NO_SOCKET] +
-           (run->is_interrupted ? 0 : skipped[HTTP_SKIP_UNSENT]);
+    return skipped[LOAD_SKIP_SHED] + skipped[LOAD_SKIP_NO_SOCKET] +
+           (run->is_interrupted ? 0 : skipped[LOAD_SKIP_UNSENT]);
 }
 
 static void
-add_skipped(struct http_page *page, const struct http_run *run)
+add_skipped(struct load_page *page, const struct load_run *run)
 {
     static const char *const texts[] = {
 #define TEXT(enumerator, text, name) text,
-        HTTP_EACH_SKIP(TEXT)
+        LOAD_EACH_SKIP(TEXT)
 #undef TEXT
     };
-    const struct http_result *total = run->total;
+    const struct load_result *total = run->total;
 
-    if (http_result_skipped(total) > 0) {
-        http_page_begin(page, HTTP_WEIGHT_SKIPPED, HTTP_PAINT_BAD);
-        http_page_add(page, "skipped   %llu of %llu", ull(http_result_skipped(total)),
+    if (load_result_skipped(total) > 0) {
+        load_page_begin(page, LOAD_WEIGHT_SKIPPED, LOAD_PAINT_BAD);
+        load_page_add(page, "skipped   %llu of %llu", ull(load_result_skipped(total)),
                       ull(total->offered));
-        for (unsigned i = 0; i < HTTP_SKIPS; i++)
+        for (unsigned i = 0; i < LOAD_SKIPS; i++)
             if (total->skipped[i] > 0)
-                http_page_item(page, "%s %llu", texts[i], ull(total->skipped[i]));
+                load_page_item(page, "%s %llu", texts[i], ull(total->skipped[i]));
     }
     if (without_socket(run) > 0 && total->not_reopened == 0) {
-        http_page_begin(page, HTTP_WEIGHT_SKIPPED, HTTP_PAINT_BAD);
-        http_page_add(page, "overload: %llu", ull(without_socket(run)));
-        http_page_words(page,
+        load_page_begin(page, LOAD_WEIGHT_SKIPPED, LOAD_PAINT_BAD);
+        load_page_add(page, "overload: %llu", ull(without_socket(run)));
+        load_page_words(page,
                         "of the requests found no free connection; give more (-c), or a lower rate "
                         "(-R)");
     }
@@ -333,91 +333,91 @@ add_skipped(struct http_page *page, const struct http_run *run)
 
 /* A narrow page has no room for the last one. */
 static unsigned
-percentiles_on(const struct http_page *page)
+percentiles_on(const struct load_page *page)
 {
-    return page->columns < TABLE_COLUMNS ? HTTP_PERCENTILES - 1 : HTTP_PERCENTILES;
+    return page->columns < TABLE_COLUMNS ? LOAD_PERCENTILES - 1 : LOAD_PERCENTILES;
 }
 
 static void
-add_times(struct http_page *page, enum http_weight weight, const char *name,
-          const struct http_histogram *histogram)
+add_times(struct load_page *page, enum load_weight weight, const char *name,
+          const struct load_histogram *histogram)
 {
     if (histogram->count == 0)
         return;
-    http_page_begin(page, weight, HTTP_PAINT_NONE);
-    http_page_add(page, "%-10s", name);
+    load_page_begin(page, weight, LOAD_PAINT_NONE);
+    load_page_add(page, "%-10s", name);
     for (unsigned i = 0; i < percentiles_on(page); i++)
-        http_page_add(page, "%10s", http_percentile_text(histogram, http_percentiles[i].fraction));
-    http_page_add(page, "%10s", http_max_text(histogram));
+        load_page_add(page, "%10s", load_percentile_text(histogram, load_percentiles[i].fraction));
+    load_page_add(page, "%10s", load_max_text(histogram));
 }
 
 /* What the columns have no room for: the name that was cut, and what failed. */
 static void
-add_rest_of_kind(struct http_page *page, const char *kind_name, uint64_t errors)
+add_rest_of_kind(struct load_page *page, const char *kind_name, uint64_t errors)
 {
     char name[NAME_SIZE], failed[NAME_SIZE];
 
     snprintf(failed, sizeof(failed), "errors %llu", ull(errors));
-    if (errors > 0 && http_page_room(page) >= strlen(failed))
-        http_page_item(page, "%s", failed);
+    if (errors > 0 && load_page_room(page) >= strlen(failed))
+        load_page_item(page, "%s", failed);
     snprintf(name, sizeof(name), "%s", kind_name);
-    if (http_columns(name) <= NAME_COLUMNS || http_page_room(page) <= NAME_COLUMNS)
+    if (load_columns(name) <= NAME_COLUMNS || load_page_room(page) <= NAME_COLUMNS)
         return;
-    http_clip(name, http_page_room(page));
-    http_page_item(page, "%s", name);
+    load_clip(name, load_page_room(page));
+    load_page_item(page, "%s", name);
 }
 
 /* Of each kind of request the response times, which it shares a column with. */
 static void
-add_kinds(struct http_page *page, const struct http_run *run)
+add_kinds(struct load_page *page, const struct load_run *run)
 {
-    const struct http_result *total = run->total;
+    const struct load_result *total = run->total;
 
     for (unsigned i = 0; total->kinds > 1 && i < total->kinds; i++) {
-        const struct http_kind_result *kind = &total->by_kind[i];
+        const struct load_kind_result *kind = &total->by_kind[i];
         char name[NAME_SIZE];
 
         if (kind->response.count == 0)
             continue;
-        snprintf(name, sizeof(name), "%s", http_kind_name(run->plan, i));
-        http_clip(name, NAME_COLUMNS);
-        add_times(page, HTTP_WEIGHT_KINDS, name, &kind->response);
-        add_rest_of_kind(page, http_kind_name(run->plan, i), kind->errors);
+        snprintf(name, sizeof(name), "%s", load_kind_name(run->plan, i));
+        load_clip(name, NAME_COLUMNS);
+        add_times(page, LOAD_WEIGHT_KINDS, name, &kind->response);
+        add_rest_of_kind(page, load_kind_name(run->plan, i), kind->errors);
     }
 }
 
 static void
-add_table(struct http_page *page, const struct http_run *run)
+add_table(struct load_page *page, const struct load_run *run)
 {
     static const char remark[] = "response = service";
-    const struct http_result *total = run->total;
-    bool is_closed = run->plan->model == HTTP_CLOSED;
+    const struct load_result *total = run->total;
+    bool is_closed = run->plan->model == LOAD_CLOSED;
 
     if (total->connect.count == 0 && total->first_byte.count == 0)
         return;
-    http_page_begin(page, HTTP_WEIGHT_TIMES, HTTP_PAINT_FAINT);
-    http_page_add(page, "%10s", "");
+    load_page_begin(page, LOAD_WEIGHT_TIMES, LOAD_PAINT_FAINT);
+    load_page_add(page, "%10s", "");
     for (unsigned i = 0; i < percentiles_on(page); i++)
-        http_page_add(page, "%10s", http_percentiles[i].name);
-    http_page_add(page, "%10s", "max");
-    if (is_closed && http_page_room(page) >= strlen(remark))
-        http_page_item(page, "%s", remark);
-    add_times(page, HTTP_WEIGHT_TIMES, "service", &total->service);
+        load_page_add(page, "%10s", load_percentiles[i].name);
+    load_page_add(page, "%10s", "max");
+    if (is_closed && load_page_room(page) >= strlen(remark))
+        load_page_item(page, "%s", remark);
+    add_times(page, LOAD_WEIGHT_TIMES, "service", &total->service);
     if (!is_closed)
-        add_times(page, HTTP_WEIGHT_TIMES, "response", &total->response);
+        add_times(page, LOAD_WEIGHT_TIMES, "response", &total->response);
     add_kinds(page, run);
-    add_times(page, HTTP_WEIGHT_FIRST_BYTE, "first byte", &total->first_byte);
-    add_times(page, HTTP_WEIGHT_CONNECT, "connect", &total->connect);
+    add_times(page, LOAD_WEIGHT_FIRST_BYTE, "first byte", &total->first_byte);
+    add_times(page, LOAD_WEIGHT_CONNECT, "connect", &total->connect);
 }
 
 /* ---- The client ---- */
 
 static void
-add_lags(struct http_page *page, const struct http_result *total)
+add_lags(struct load_page *page, const struct load_result *total)
 {
     const struct {
         const char *what;
-        const struct http_histogram *histogram;
+        const struct load_histogram *histogram;
     } lags[] = {
         {"loop lag", &total->loop_lag},
         {"timer", &total->timer_error},
@@ -427,64 +427,64 @@ add_lags(struct http_page *page, const struct http_result *total)
     size_t used = 0;
 
     for (unsigned i = 0; i < SXE_COUNT(lags); i++)
-        if (http_histogram_can_tell(lags[i].histogram, 0.99))
+        if (load_histogram_can_tell(lags[i].histogram, 0.99))
             used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s %s",
                                      used == 0 ? "p99 of" : ",", lags[i].what,
-                                     http_percentile_text(lags[i].histogram, 0.99));
+                                     load_percentile_text(lags[i].histogram, 0.99));
     if (used > 0)
-        http_page_item(page, "%s", text);
+        load_page_item(page, "%s", text);
 }
 
 /* It stands apart: nothing of it is in the lines above. */
 static void
-add_probe(struct http_page *page, const struct http_run *run)
+add_probe(struct load_page *page, const struct load_run *run)
 {
-    const struct http_result *probe = run->probe;
-    const struct http_verdict *verdict = &run->probe_verdict;
+    const struct load_result *probe = run->probe;
+    const struct load_verdict *verdict = &run->probe_verdict;
     bool is_bad;
 
     if (probe == NULL)
         return;
-    is_bad = http_result_errors(probe) > 0 || probe->opened < probe->sockets_wanted;
-    http_page_begin(page, HTTP_WEIGHT_TIMES, is_bad ? HTTP_PAINT_BAD : HTTP_PAINT_NONE);
-    http_page_add(page, "probe     %llu  ok %llu  errors %llu  in flight %llu", ull(probe->offered),
-                  ull(probe->ends[HTTP_END_OK]), ull(http_result_errors(probe)),
+    is_bad = load_result_errors(probe) > 0 || probe->opened < probe->sockets_wanted;
+    load_page_begin(page, LOAD_WEIGHT_TIMES, is_bad ? LOAD_PAINT_BAD : LOAD_PAINT_NONE);
+    load_page_add(page, "probe     %llu  ok %llu  errors %llu  in flight %llu", ull(probe->offered),
+                  ull(probe->ends[LOAD_END_OK]), ull(load_result_errors(probe)),
                   ull(probe->in_flight));
-    if (http_result_skipped(probe) > 0)
-        http_page_item(page, "not sent %llu", ull(http_result_skipped(probe)));
-    http_page_item(page, "on %llu/%llu connections", ull(probe->opened),
+    if (load_result_skipped(probe) > 0)
+        load_page_item(page, "not sent %llu", ull(load_result_skipped(probe)));
+    load_page_item(page, "on %llu/%llu connections", ull(probe->opened),
                    ull(probe->sockets_wanted));
     add_unopened(page, probe);
-    http_page_item(page, "%s: cpu %.0f %%", verdict->number == 0 ? "kept up" : "SUSPECT",
+    load_page_item(page, "%s: cpu %.0f %%", verdict->number == 0 ? "kept up" : "SUSPECT",
                    verdict->cpu * 100);
-    http_page_item(page, "waited %.1f %%", verdict->run_queue * 100);
+    load_page_item(page, "waited %.1f %%", verdict->run_queue * 100);
     add_lags(page, probe);
-    add_times(page, HTTP_WEIGHT_TIMES, "  service", &probe->service);
-    add_times(page, HTTP_WEIGHT_TIMES, "  response", &probe->response);
+    add_times(page, LOAD_WEIGHT_TIMES, "  service", &probe->service);
+    add_times(page, LOAD_WEIGHT_TIMES, "  response", &probe->response);
 }
 
 static void
-add_client(struct http_page *page, const struct http_run *run)
+add_client(struct load_page *page, const struct load_run *run)
 {
-    const struct http_result *total = run->total;
-    const struct http_verdict *verdict = &run->verdict;
-    double cpu_ns = (double)http_result_cpu_ns(total);
+    const struct load_result *total = run->total;
+    const struct load_verdict *verdict = &run->verdict;
+    double cpu_ns = (double)load_result_cpu_ns(total);
 
-    http_page_begin(page, HTTP_WEIGHT_CLIENT, HTTP_PAINT_NONE);
-    http_page_add(page, "client    %s", verdict->number == 0 ? "kept up:" : "SUSPECT:");
-    http_page_add(page, " cpu %.0f %%  waited %.1f %%", verdict->cpu * 100,
+    load_page_begin(page, LOAD_WEIGHT_CLIENT, LOAD_PAINT_NONE);
+    load_page_add(page, "client    %s", verdict->number == 0 ? "kept up:" : "SUSPECT:");
+    load_page_add(page, " cpu %.0f %%  waited %.1f %%", verdict->cpu * 100,
                   verdict->run_queue * 100);
     if (verdict->spun >= 0.005)
-        http_page_item(page, "spun %.0f %%", verdict->spun * 100);
+        load_page_item(page, "spun %.0f %%", verdict->spun * 100);
     if (total->script_calls > 0)
-        http_page_item(page, "script %.0f %%", 100 * http_per_second(total->script_ns, cpu_ns));
+        load_page_item(page, "script %.0f %%", 100 * load_per_second(total->script_ns, cpu_ns));
     add_lags(page, total);
 }
 
 /* ---- All of it ---- */
 
 static void
-add_2010(struct http_page *page, const struct http_run *run)
+add_2010(struct load_page *page, const struct load_run *run)
 {
     double connect_s = (double)run->total->connect_ns / NS;
     double query_s = (double)run->total->elapsed_ns / NS;
@@ -494,53 +494,53 @@ add_2010(struct http_page *page, const struct http_run *run)
         uint64_t count;
     } lines[] = {
         {"connections:", connect_s, run->total->opened},
-        {"queries    :", query_s, http_result_in_time(run->total)},
-        {"           :", connect_s + query_s, http_result_in_time(run->total)},
+        {"queries    :", query_s, load_result_in_time(run->total)},
+        {"           :", connect_s + query_s, load_result_in_time(run->total)},
     };
 
     for (unsigned i = 0; i < SXE_COUNT(lines); i++) {
-        http_page_begin(page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
-        http_page_add(page, "time for all %s %f seconds or %f per second", lines[i].what,
-                      lines[i].seconds, http_per_second(lines[i].count, lines[i].seconds));
+        load_page_begin(page, LOAD_WEIGHT_2010, LOAD_PAINT_NONE);
+        load_page_add(page, "time for all %s %f seconds or %f per second", lines[i].what,
+                      lines[i].seconds, load_per_second(lines[i].count, lines[i].seconds));
     }
 }
 
 /* Lines that the plan and the sockets have left. */
 static unsigned
-lines_after_head(const struct http_run *run, FILE *out)
+lines_after_head(const struct load_run *run, FILE *out)
 {
-    unsigned lines = HTTP_SUMMARY_LINES;
-    struct http_page plan, sockets;
+    unsigned lines = LOAD_SUMMARY_LINES;
+    struct load_page plan, sockets;
 
-    http_page_init(&plan, out);
-    http_page_init(&sockets, out);
+    load_page_init(&plan, out);
+    load_page_init(&sockets, out);
     lay_out_plan(&plan, run->plan);
     lay_out_sockets(&sockets, run->trials_number > 0 ? run->trials[0].result : run->total);
-    if (plan.columns < HTTP_SUMMARY_COLUMNS)
-        lines += HTTP_SUMMARY_LINES_MORE;
+    if (plan.columns < LOAD_SUMMARY_COLUMNS)
+        lines += LOAD_SUMMARY_LINES_MORE;
     lines -= plan.number < HEAD_LINES ? plan.number : HEAD_LINES;
     return lines - (sockets.number < HEAD_LINES ? sockets.number : HEAD_LINES);
 }
 
 void
-http_summary_print(FILE *out, const struct http_run *run, bool is_colored)
+load_summary_print(FILE *out, const struct load_run *run, bool is_colored)
 {
-    struct http_page page;
+    struct load_page page;
 
-    http_page_init(&page, out);
+    load_page_init(&page, out);
     add_banner(&page, run);
     add_left_out(&page, run);
     add_errors(&page, run->total);
     add_queries(&page, run);
-    http_summary_sessions(&page, run);
+    load_summary_sessions(&page, run);
     add_skipped(&page, run);
     add_table(&page, run);
-    http_summary_stages(&page, run);
-    http_summary_hosts(&page, run);
+    load_summary_stages(&page, run);
+    load_summary_hosts(&page, run);
     add_probe(&page, run);
-    http_summary_over_time(&page, run);
+    load_summary_over_time(&page, run);
     add_client(&page, run);
-    http_summary_judge(&page, run);
+    load_summary_judge(&page, run);
     add_2010(&page, run);
-    http_page_print(&page, out, lines_after_head(run, out), is_colored);
+    load_page_print(&page, out, lines_after_head(run, out), is_colored);
 }

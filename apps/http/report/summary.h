@@ -11,26 +11,26 @@
  *     summary-judge.c   what was concluded: trials, thresholds, pages, the search for a rate
  *     summary-page.c    lines, their weights and colours
  */
-#ifndef HTTP_SUMMARY_H
-#define HTTP_SUMMARY_H
+#ifndef LOAD_SUMMARY_H
+#define LOAD_SUMMARY_H
 
 #include <stdio.h>
 
 #include "run.h"
 #include "text.h"
 
-#define HTTP_SUMMARY_LINES       20
-#define HTTP_SUMMARY_LINES_MORE  3   /* where it is narrower: a screen of 24 less one */
-#define HTTP_SUMMARY_COLUMNS     100 /* or as many as a narrower terminal has, but not fewer than */
-#define HTTP_SUMMARY_COLUMNS_MIN 72  /* the table takes */
+#define LOAD_SUMMARY_LINES       20
+#define LOAD_SUMMARY_LINES_MORE  3   /* where it is narrower: a screen of 24 less one */
+#define LOAD_SUMMARY_COLUMNS     100 /* or as many as a narrower terminal has, but not fewer than */
+#define LOAD_SUMMARY_COLUMNS_MIN 72  /* the table takes */
 
 /* The first line, or up to three: model, product, request, workers. */
-void http_summary_plan(FILE *out, const struct http_plan *plan);
+void load_summary_plan(FILE *out, const struct load_plan *plan);
 
 /* When the ramp is over: a line, or up to three. */
-void http_summary_sockets(FILE *out, const struct http_result *result);
+void load_summary_sockets(FILE *out, const struct load_result *result);
 
 /* The rest, at the end; is_colored: ANSI colours. */
-void http_summary_print(FILE *out, const struct http_run *run, bool is_colored);
+void load_summary_print(FILE *out, const struct load_run *run, bool is_colored);
 
 #endif

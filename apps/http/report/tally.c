@@ -3,30 +3,30 @@
 
 /* The first bound is 2^6 - 1 us; two follow one another in each power of two. */
 uint64_t
-http_tally_bound_us(unsigned n)
+load_tally_bound_us(unsigned n)
 {
     return (n % 2 == 0 ? UINT64_C(64) << n / 2 : UINT64_C(96) << n / 2) - 1;
 }
 
 static void
-take_times(struct http_tally_times *times, const struct http_histogram *histogram)
+take_times(struct load_tally_times *times, const struct load_histogram *histogram)
 {
     unsigned bound = 0;
-    struct http_bucket bucket;
+    struct load_bucket bucket;
 
     times->sum_ns += histogram->sum_ns;
-    for (unsigned at = 0; http_histogram_next(histogram, &at, &bucket);) {
-        while (bound < HTTP_TALLY_BOUNDS && bucket.to_ns > http_tally_bound_us(bound) * 1000)
+    for (unsigned at = 0; load_histogram_next(histogram, &at, &bucket);) {
+        while (bound < LOAD_TALLY_BOUNDS && bucket.to_ns > load_tally_bound_us(bound) * 1000)
             bound++;
         times->buckets[bound] += bucket.count;
     }
 }
 
 static void
-add_times(struct http_tally_times *times, const struct http_tally_times *over)
+add_times(struct load_tally_times *times, const struct load_tally_times *over)
 {
     times->sum_ns += over->sum_ns;
-    for (unsigned i = 0; i <= HTTP_TALLY_BOUNDS; i++)
+    for (unsigned i = 0; i <= LOAD_TALLY_BOUNDS; i++)
         times->buckets[i] += over->buckets[i];
 }
 
@@ -38,23 +38,23 @@ add_all(uint64_t *to, const uint64_t *counts, unsigned number)
 }
 
 static uint64_t
-open_connections(const struct http_result *result)
+open_connections(const struct load_result *result)
 {
-    return result->in_state[HTTP_SOCKET_IDLE] + result->in_state[HTTP_SOCKET_PARTLY] +
-           result->in_state[HTTP_SOCKET_BUSY] + result->in_state[HTTP_SOCKET_THINKING] +
-           result->in_state[HTTP_SOCKET_DONE];
+    return result->in_state[LOAD_SOCKET_IDLE] + result->in_state[LOAD_SOCKET_PARTLY] +
+           result->in_state[LOAD_SOCKET_BUSY] + result->in_state[LOAD_SOCKET_THINKING] +
+           result->in_state[LOAD_SOCKET_DONE];
 }
 
 void
-http_tally_take(struct http_tally *tally, const struct http_result *result, bool is_closed)
+load_tally_take(struct load_tally *tally, const struct load_result *result, bool is_closed)
 {
     tally->offered += result->offered;
     tally->sent += result->sent;
-    add_all(tally->skipped, result->skipped, HTTP_SKIPS);
-    add_all(tally->ends, result->ends, HTTP_ENDS);
-    add_all(tally->classes, result->classes, HTTP_CLASSES);
+    add_all(tally->skipped, result->skipped, LOAD_SKIPS);
+    add_all(tally->ends, result->ends, LOAD_ENDS);
+    add_all(tally->classes, result->classes, LOAD_CLASSES);
     tally->opened += result->opened;
-    add_all(tally->unopened, result->unopened, HTTP_UNOPENEDS);
+    add_all(tally->unopened, result->unopened, LOAD_UNOPENEDS);
     tally->reopened += result->reopened;
     tally->not_reopened += result->not_reopened;
     tally->bytes_sent += result->bytes_sent;
@@ -71,15 +71,15 @@ http_tally_take(struct http_tally *tally, const struct http_result *result, bool
 }
 
 void
-http_tally_add(struct http_tally *tally, const struct http_tally *over)
+load_tally_add(struct load_tally *tally, const struct load_tally *over)
 {
     tally->offered += over->offered;
     tally->sent += over->sent;
-    add_all(tally->skipped, over->skipped, HTTP_SKIPS);
-    add_all(tally->ends, over->ends, HTTP_ENDS);
-    add_all(tally->classes, over->classes, HTTP_CLASSES);
+    add_all(tally->skipped, over->skipped, LOAD_SKIPS);
+    add_all(tally->ends, over->ends, LOAD_ENDS);
+    add_all(tally->classes, over->classes, LOAD_CLASSES);
     tally->opened += over->opened;
-    add_all(tally->unopened, over->unopened, HTTP_UNOPENEDS);
+    add_all(tally->unopened, over->unopened, LOAD_UNOPENEDS);
     tally->reopened += over->reopened;
     tally->not_reopened += over->not_reopened;
     tally->bytes_sent += over->bytes_sent;
@@ -89,22 +89,22 @@ http_tally_add(struct http_tally *tally, const struct http_tally *over)
 }
 
 uint64_t
-http_tally_errors(const struct http_tally *tally)
+load_tally_errors(const struct load_tally *tally)
 {
     uint64_t errors = 0;
 
-    for (unsigned i = HTTP_END_OK + 1; i < HTTP_ENDS; i++)
+    for (unsigned i = LOAD_END_OK + 1; i < LOAD_ENDS; i++)
         errors += tally->ends[i];
     return errors;
 }
 
 uint64_t
-http_tally_skipped(const struct http_tally *tally)
+load_tally_skipped(const struct load_tally *tally)
 {
     uint64_t skipped = 0;
 
     add_all(&skipped, tally->skipped, 1);
-    for (unsigned i = 1; i < HTTP_SKIPS; i++)
+    for (unsigned i = 1; i < LOAD_SKIPS; i++)
         skipped += tally->skipped[i];
     return skipped;
 }

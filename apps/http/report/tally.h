@@ -8,33 +8,33 @@
  *
  *     us   63   95   127   191   255 .. 4095   6143   8191 .. 50331647   67108863   more
  */
-#ifndef HTTP_TALLY_H
-#define HTTP_TALLY_H
+#ifndef LOAD_TALLY_H
+#define LOAD_TALLY_H
 
 #include "result.h"
 
-#define HTTP_TALLY_BOUNDS 41
+#define LOAD_TALLY_BOUNDS 41
 
-struct http_tally_times {
-    uint64_t buckets[HTTP_TALLY_BOUNDS + 1]; /* not cumulative; the last has all that is more */
+struct load_tally_times {
+    uint64_t buckets[LOAD_TALLY_BOUNDS + 1]; /* not cumulative; the last has all that is more */
     uint64_t sum_ns;
 };
 
-struct http_tally {
+struct load_tally {
     /* Counts, which only rise */
     uint64_t offered;
     uint64_t sent;
-    uint64_t skipped[HTTP_SKIPS];
-    uint64_t ends[HTTP_ENDS];
-    uint64_t classes[HTTP_CLASSES];
+    uint64_t skipped[LOAD_SKIPS];
+    uint64_t ends[LOAD_ENDS];
+    uint64_t classes[LOAD_CLASSES];
     uint64_t opened;
-    uint64_t unopened[HTTP_UNOPENEDS];
+    uint64_t unopened[LOAD_UNOPENEDS];
     uint64_t reopened;
     uint64_t not_reopened;
     uint64_t bytes_sent;
     uint64_t bytes_received;
-    struct http_tally_times response;
-    struct http_tally_times service;
+    struct load_tally_times response;
+    struct load_tally_times service;
 
     /* Now */
     uint64_t in_flight;
@@ -43,16 +43,16 @@ struct http_tally {
     uint64_t started_ns;  /* the earliest; 0: none has begun */
 };
 
-/* The nth bucket has times of up to so many us; n is below HTTP_TALLY_BOUNDS. */
-uint64_t http_tally_bound_us(unsigned n);
+/* The nth bucket has times of up to so many us; n is below LOAD_TALLY_BOUNDS. */
+uint64_t load_tally_bound_us(unsigned n);
 
 /* Add a worker's result; with is_closed its response times are its service times. */
-void http_tally_take(struct http_tally *tally, const struct http_result *result, bool is_closed);
+void load_tally_take(struct load_tally *tally, const struct load_result *result, bool is_closed);
 
 /* Add the counts of what is over. */
-void http_tally_add(struct http_tally *tally, const struct http_tally *over);
+void load_tally_add(struct load_tally *tally, const struct load_tally *over);
 
-uint64_t http_tally_errors(const struct http_tally *tally);
-uint64_t http_tally_skipped(const struct http_tally *tally);
+uint64_t load_tally_errors(const struct load_tally *tally);
+uint64_t load_tally_skipped(const struct load_tally *tally);
 
 #endif

@@ -53,13 +53,13 @@ static const struct {
 /* ---- Facts ---- */
 
 /* A fact is one line, and is printed: what could move a terminal's cursor becomes a blank. */
-static void add_fact(struct http_fingerprint *fingerprint, const char *name, const char *format,
+static void add_fact(struct load_fingerprint *fingerprint, const char *name, const char *format,
                      ...) SXE_PRINTF(3, 4);
 
 static void
-add_fact(struct http_fingerprint *fingerprint, const char *name, const char *format, ...)
+add_fact(struct load_fingerprint *fingerprint, const char *name, const char *format, ...)
 {
-    struct http_fact *fact = &fingerprint->facts[fingerprint->number++];
+    struct load_fact *fact = &fingerprint->facts[fingerprint->number++];
     va_list arguments;
     int length;
 
@@ -122,7 +122,7 @@ value_of(char *text, const char *name)
 }
 
 static void
-add_value(struct http_fingerprint *fingerprint, const char *name, const char *value)
+add_value(struct load_fingerprint *fingerprint, const char *name, const char *value)
 {
     add_fact(fingerprint, name, "%s", value != NULL ? value : UNKNOWN);
 }
@@ -130,7 +130,7 @@ add_value(struct http_fingerprint *fingerprint, const char *name, const char *va
 /* ---- The machine ---- */
 
 static void
-add_cpu_model(struct http_fingerprint *fingerprint, const char *root)
+add_cpu_model(struct load_fingerprint *fingerprint, const char *root)
 {
     char text[FILE_SIZE] = "";
     char flags[FILE_SIZE];
@@ -147,7 +147,7 @@ add_cpu_model(struct http_fingerprint *fingerprint, const char *root)
 }
 
 static void
-add_cpus_allowed(struct http_fingerprint *fingerprint, const char *root)
+add_cpus_allowed(struct load_fingerprint *fingerprint, const char *root)
 {
     char text[FILE_SIZE] = "";
 
@@ -157,7 +157,7 @@ add_cpus_allowed(struct http_fingerprint *fingerprint, const char *root)
 
 /* Intel's driver says when it is off, the others when it is on. */
 static void
-add_turbo(struct http_fingerprint *fingerprint, const char *root)
+add_turbo(struct load_fingerprint *fingerprint, const char *root)
 {
     char text[16];
     bool is_known = true;
@@ -171,7 +171,7 @@ add_turbo(struct http_fingerprint *fingerprint, const char *root)
 }
 
 static void
-add_memory(struct http_fingerprint *fingerprint, const char *root)
+add_memory(struct load_fingerprint *fingerprint, const char *root)
 {
     char text[FILE_SIZE] = "";
     const char *total;
@@ -186,7 +186,7 @@ add_memory(struct http_fingerprint *fingerprint, const char *root)
 
 /* What the hypervisor took for others, of all time since the system's start. */
 static void
-add_steal(struct http_fingerprint *fingerprint, const char *root)
+add_steal(struct load_fingerprint *fingerprint, const char *root)
 {
     char text[FILE_SIZE] = "";
     double fields[8] = {0};
@@ -220,11 +220,11 @@ add_name(char *list, size_t size, const char *name)
 
 /* Which of the CPU's faults the kernel works around, and which it leaves; not those it has not. */
 static void
-add_mitigations(struct http_fingerprint *fingerprint, const char *root)
+add_mitigations(struct load_fingerprint *fingerprint, const char *root)
 {
     static const char directory[] = CPU_DIRECTORY "/vulnerabilities";
-    char mitigated[HTTP_FACT_MAX] = "", vulnerable[HTTP_FACT_MAX] = "";
-    char path[PATH_SIZE], text[HTTP_FACT_MAX];
+    char mitigated[LOAD_FACT_MAX] = "", vulnerable[LOAD_FACT_MAX] = "";
+    char path[PATH_SIZE], text[LOAD_FACT_MAX];
     struct dirent **names;
     const char *state;
     int number;
@@ -250,7 +250,7 @@ add_mitigations(struct http_fingerprint *fingerprint, const char *root)
 }
 
 static void
-add_open_files(struct http_fingerprint *fingerprint)
+add_open_files(struct load_fingerprint *fingerprint)
 {
     struct rlimit limit;
 
@@ -286,9 +286,9 @@ add_word(char *text, size_t size, const char *word)
 }
 
 static void
-add_command(struct http_fingerprint *fingerprint, const struct http_plan *plan)
+add_command(struct load_fingerprint *fingerprint, const struct load_plan *plan)
 {
-    char text[HTTP_FACT_MAX + 1] = "";
+    char text[LOAD_FACT_MAX + 1] = "";
 
     for (int i = 0; i < plan->argc; i++)
         add_word(text, sizeof(text), plan->argv[i]);
@@ -297,9 +297,9 @@ add_command(struct http_fingerprint *fingerprint, const struct http_plan *plan)
 
 /* The command line of whoever listens where the plan connects to; NULL: that is not known. */
 static const char *
-read_server_command(const char *root, const struct http_plan *plan, char text[HTTP_FACT_MAX + 1])
+read_server_command(const char *root, const struct load_plan *plan, char text[LOAD_FACT_MAX + 1])
 {
-    char path[PATH_SIZE], words[HTTP_FACT_MAX + 1];
+    char path[PATH_SIZE], words[LOAD_FACT_MAX + 1];
     size_t length;
     long pid = 0;
     FILE *file;
@@ -308,7 +308,7 @@ read_server_command(const char *root, const struct http_plan *plan, char text[HT
     snprintf(path, sizeof(path), "%s/proc", root);
     if (plan->unix_path != NULL)
         pid = port_holder_pid_of_path(path, plan->unix_path);
-    else if (http_is_local(plan))
+    else if (load_is_local(plan))
         pid = port_holder_pid_of_port(path, plan->ip, plan->port);
     snprintf(path, sizeof(path), "%s/proc/%ld/cmdline", root, pid);
     file = pid > 0 ? fopen(path, "re") : NULL;
@@ -319,25 +319,25 @@ read_server_command(const char *root, const struct http_plan *plan, char text[HT
     fclose(file);
     for (const char *word = words; word < words + length; word += strlen(word) + 1)
         if (*word != '\0')
-            add_word(text, HTTP_FACT_MAX + 1, word);
+            add_word(text, LOAD_FACT_MAX + 1, word);
     return text;
 }
 
 static void
-add_server_command(struct http_fingerprint *fingerprint, const char *root,
-                   const struct http_plan *plan)
+add_server_command(struct load_fingerprint *fingerprint, const char *root,
+                   const struct load_plan *plan)
 {
-    char text[HTTP_FACT_MAX + 1];
+    char text[LOAD_FACT_MAX + 1];
 
     add_value(fingerprint, "server_command",
               plan->server_cmd != NULL ? plan->server_cmd : read_server_command(root, plan, text));
 }
 
 void
-http_fingerprint_take(struct http_fingerprint *fingerprint, const char *root,
-                      const struct http_plan *plan)
+load_fingerprint_take(struct load_fingerprint *fingerprint, const char *root,
+                      const struct load_plan *plan)
 {
-    char text[HTTP_FACT_MAX];
+    char text[LOAD_FACT_MAX];
 
     fingerprint->number = 0;
     add_command(fingerprint, plan);

@@ -11,26 +11,26 @@
  *
  * Limits: reads Linux's /proc and /sys; where they are is a parameter, for the tests.
  */
-#ifndef HTTP_FINGERPRINT_H
-#define HTTP_FINGERPRINT_H
+#ifndef LOAD_FINGERPRINT_H
+#define LOAD_FINGERPRINT_H
 
 #include "plan.h"
 
-#define HTTP_FACTS_MAX 48
-#define HTTP_FACT_MAX  1024
+#define LOAD_FACTS_MAX 48
+#define LOAD_FACT_MAX  1024
 
-struct http_fact {
+struct load_fact {
     char name[48];             /* "kernel", "net.core.somaxconn" */
-    char value[HTTP_FACT_MAX]; /* one line; what is longer is cut, and ends with "..." */
+    char value[LOAD_FACT_MAX]; /* one line; what is longer is cut, and ends with "..." */
 };
 
-struct http_fingerprint {
+struct load_fingerprint {
     unsigned number;
-    struct http_fact facts[HTTP_FACTS_MAX];
+    struct load_fact facts[LOAD_FACTS_MAX];
 };
 
 /* root is "" for this machine. */
-void http_fingerprint_take(struct http_fingerprint *fingerprint, const char *root,
-                           const struct http_plan *plan);
+void load_fingerprint_take(struct load_fingerprint *fingerprint, const char *root,
+                           const struct load_plan *plan);
 
 #endif

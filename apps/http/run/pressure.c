@@ -7,10 +7,10 @@
 
 #include "sxe-time.h"
 
-struct http_pressure
-http_pressure_read(const char *path)
+struct load_pressure
+load_pressure_read(const char *path)
 {
-    struct http_pressure pressure = {0};
+    struct load_pressure pressure = {0};
     FILE *file = fopen(path, "re");
 
     if (file == NULL)
@@ -23,8 +23,8 @@ http_pressure_read(const char *path)
 }
 
 bool
-http_pressure_between(double *part, const struct http_pressure *from,
-                      const struct http_pressure *to)
+load_pressure_between(double *part, const struct load_pressure *from,
+                      const struct load_pressure *to)
 {
     double stalled_us = (double)(to->stalled_us - from->stalled_us);
     bool is_known = from->at_ns > 0 && to->at_ns > from->at_ns;

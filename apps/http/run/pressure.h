@@ -10,23 +10,23 @@
  *
  * Limits: it is not known where the kernel has no PSI, or has it switched off.
  */
-#ifndef HTTP_PRESSURE_H
-#define HTTP_PRESSURE_H
+#ifndef LOAD_PRESSURE_H
+#define LOAD_PRESSURE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HTTP_PRESSURE_FILE "/proc/pressure/cpu"
+#define LOAD_PRESSURE_FILE "/proc/pressure/cpu"
 
-struct http_pressure {
+struct load_pressure {
     uint64_t at_ns;      /* CLOCK_MONOTONIC; 0: it is not known */
     uint64_t stalled_us; /* up to then some process waited so long */
 };
 
-struct http_pressure http_pressure_read(const char *path);
+struct load_pressure load_pressure_read(const char *path);
 
 /* *part becomes that of the time between the two, at most 1. False: it is not known, and 0. */
-bool http_pressure_between(double *part, const struct http_pressure *from,
-                           const struct http_pressure *to);
+bool load_pressure_between(double *part, const struct load_pressure *from,
+                           const struct load_pressure *to);
 
 #endif

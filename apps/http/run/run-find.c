@@ -15,31 +15,31 @@
 #define DRAIN_NS   (5 * SXE_NS_PER_MS)
 #define STEP_NS    SXE_NS_PER_SECOND /* so long at least, if -d is as long */
 
-double http_find_rate_max = 1e6;
-double http_find_speed = 1;
+double load_find_rate_max = 1e6;
+double load_find_speed = 1;
 
 struct find {
-    struct http_run *run;
-    struct http_parent *parent;
-    struct http_trial *trial;
-    struct http_threshold condition;
-    struct http_result *before; /* [workers]: their marks when the step's measuring began; and
+    struct load_run *run;
+    struct load_parent *parent;
+    struct load_trial *trial;
+    struct load_threshold condition;
+    struct load_result *before; /* [workers]: their marks when the step's measuring began; and
                                    after them the sum of these */
-    struct http_result *delta;  /* [workers]: what they counted in the step */
+    struct load_result *delta;  /* [workers]: what they counted in the step */
     uint64_t longest_ns;        /* that a step may take */
-    struct http_search search;
-    struct http_verdict missed; /* of the client, at the lowest rate that did not hold */
+    struct load_search search;
+    struct load_verdict missed; /* of the client, at the lowest rate that did not hold */
 };
 
 /* ---- Marks ---- */
 
 /* All copy what they have counted so far; false: they end instead. */
 static bool
-mark(struct find *find, struct http_message message)
+mark(struct find *find, struct load_message message)
 {
-    http_workers_tell(find->parent, message);
-    http_workers_await(find->parent, HTTP_MESSAGE_MARKED, HTTP_NEVER);
-    return !find->parent->is_stopping && !http_workers_await(find->parent, HTTP_MESSAGE_DONE, 0);
+    load_workers_tell(find->parent, message);
+    load_workers_await(find->parent, LOAD_MESSAGE_MARKED, LOAD_NEVER);
+    return !find->parent->is_stopping && !load_workers_await(find->parent, LOAD_MESSAGE_DONE, 0);
 }
 
 static void
@@ -47,38 +47,38 @@ keep_marks(struct find *find)
 {
     unsigned number = find->parent->number;
 
-    http_results_clear(find->before, number + 1);
+    load_results_clear(find->before, number + 1);
     for (unsigned i = 0; i < number; i++) {
-        http_result_add(&find->before[i], find->parent->processes[i].mark);
-        http_result_add(&find->before[number], find->parent->processes[i].mark);
+        load_result_add(&find->before[i], find->parent->processes[i].mark);
+        load_result_add(&find->before[number], find->parent->processes[i].mark);
     }
-    find->parent->pressure = http_pressure_read(HTTP_PRESSURE_FILE);
+    find->parent->pressure = load_pressure_read(LOAD_PRESSURE_FILE);
 }
 
 /* What the workers have counted since then, up to their next marks. */
 static void
 take_deltas(struct find *find)
 {
-    http_results_clear(find->delta, find->parent->number);
+    load_results_clear(find->delta, find->parent->number);
     for (unsigned i = 0; i < find->parent->number; i++) {
-        http_result_add(&find->delta[i], find->parent->processes[i].mark);
-        http_result_subtract(&find->delta[i], &find->before[i]);
+        load_result_add(&find->delta[i], find->parent->processes[i].mark);
+        load_result_subtract(&find->delta[i], &find->before[i]);
     }
 }
 
 /* ---- A step ---- */
 
 /* What all of them have counted since the step's measuring began. */
-static const struct http_result *
+static const struct load_result *
 count_up(struct find *find)
 {
-    struct http_result *sum = find->parent->sum;
+    struct load_result *sum = find->parent->sum;
     unsigned number = find->parent->number;
 
-    http_results_clear(sum, 1);
+    load_results_clear(sum, 1);
     for (unsigned i = 0; i < number; i++)
-        http_result_add(sum, find->parent->processes[i].result);
-    http_result_subtract(sum, &find->before[number]);
+        load_result_add(sum, find->parent->processes[i].result);
+    load_result_subtract(sum, &find->before[number]);
     return sum;
 }
 
@@ -87,16 +87,16 @@ count_up(struct find *find)
 static bool
 is_enough(struct find *find)
 {
-    const struct http_run *run = find->run;
-    const struct http_result *result = count_up(find);
-    struct http_evidence evidence;
+    const struct load_run *run = find->run;
+    const struct load_result *result = count_up(find);
+    struct load_evidence evidence;
 
-    http_threshold_evidence(&find->condition, result, &evidence);
+    load_threshold_evidence(&find->condition, result, &evidence);
     if (evidence.samples < evidence.needed &&
         run->steps[run->steps_number].rate < find->search.highest &&
-        isinf(http_search_missed(run->steps, run->steps_number)))
+        isinf(load_search_missed(run->steps, run->steps_number)))
         return true;
-    return http_step_is_enough(&find->condition, result);
+    return load_step_is_enough(&find->condition, result);
 }
 
 /* As long as it takes until the figure can be told, within bounds. */
@@ -107,7 +107,7 @@ await_figure(struct find *find)
     uint64_t end_ns = begin_ns + find->longest_ns;
     uint64_t look_ns = begin_ns + (STEP_NS < find->longest_ns ? STEP_NS : find->longest_ns);
 
-    while (!http_workers_await(find->parent, HTTP_MESSAGE_DONE, look_ns)) {
+    while (!load_workers_await(find->parent, LOAD_MESSAGE_DONE, look_ns)) {
         if (look_ns >= end_ns || is_enough(find))
             return;
         look_ns = look_ns + LOOK_NS < end_ns ? look_ns + LOOK_NS : end_ns;
@@ -132,10 +132,10 @@ drain(struct find *find)
 {
     if (find->run->steps_number == 0)
         return true;
-    if (!mark(find, (struct http_message){.type = HTTP_MESSAGE_RATE, .u.rate = 0}))
+    if (!mark(find, (struct load_message){.type = LOAD_MESSAGE_RATE, .u.rate = 0}))
         return false;
     while (in_flight(find) > 0 &&
-           !http_workers_await(find->parent, HTTP_MESSAGE_DONE, sxe_time_ns() + DRAIN_NS))
+           !load_workers_await(find->parent, LOAD_MESSAGE_DONE, sxe_time_ns() + DRAIN_NS))
         ;
     return true;
 }
@@ -150,8 +150,8 @@ settle(struct find *find)
     uint64_t look_ns = begin_ns + (most_ns < SETTLE_NS ? most_ns : SETTLE_NS);
 
     keep_marks(find);
-    while (!http_workers_await(find->parent, HTTP_MESSAGE_DONE, look_ns)) {
-        if (look_ns >= begin_ns + most_ns || count_up(find)->ends[HTTP_END_OK] >= in_flight(find))
+    while (!load_workers_await(find->parent, LOAD_MESSAGE_DONE, look_ns)) {
+        if (look_ns >= begin_ns + most_ns || count_up(find)->ends[LOAD_END_OK] >= in_flight(find))
             return;
         look_ns += LOOK_NS;
     }
@@ -161,10 +161,10 @@ settle(struct find *find)
 static bool
 measure_step(struct find *find, double rate)
 {
-    const struct http_message now = {.type = HTTP_MESSAGE_MARK};
+    const struct load_message now = {.type = LOAD_MESSAGE_MARK};
 
     if (!drain(find) ||
-        !mark(find, (struct http_message){.type = HTTP_MESSAGE_RATE, .u.rate = rate}))
+        !mark(find, (struct load_message){.type = LOAD_MESSAGE_RATE, .u.rate = rate}))
         return false;
     settle(find);
     if (!mark(find, now))
@@ -178,60 +178,60 @@ measure_step(struct find *find, double rate)
 }
 
 static void
-judge_step(struct find *find, struct http_step *step)
+judge_step(struct find *find, struct load_step *step)
 {
-    const struct http_result *workers[HTTP_WORKERS_MAX];
-    struct http_run *run = find->run;
+    const struct load_result *workers[LOAD_WORKERS_MAX];
+    struct load_run *run = find->run;
 
     for (unsigned i = 0; i < find->parent->number; i++)
         workers[i] = &find->delta[i];
-    http_trial_sum(find->parent, find->trial, workers);
-    http_step_judge(step, &find->condition, find->trial->result);
-    step->achieved = find->trial->figures[HTTP_FIGURE_RATE];
+    load_trial_sum(find->parent, find->trial, workers);
+    load_step_judge(step, &find->condition, find->trial->result);
+    step->achieved = find->trial->figures[LOAD_FIGURE_RATE];
     if (step->is_told && !step->holds &&
-        step->rate <= http_search_missed(run->steps, run->steps_number))
+        step->rate <= load_search_missed(run->steps, run->steps_number))
         find->missed = find->trial->verdict;
 }
 
 static void
-say_step(const struct find *find, const struct http_step *step)
+say_step(const struct find *find, const struct load_step *step)
 {
     const char *word = step->holds ? "holds" : !step->is_told ? "too few to tell" : "does not hold";
 
     if (find->parent->plan->quiet)
         return;
-    http_parent_show(find->parent, false);
+    load_parent_show(find->parent, false);
     fprintf(
         find->parent->err, "find      %.*f/s  ok %.*f/s  response p50 %s p95 %s p99 %s  %s: %s\n",
-        step->rate < 10, step->rate, step->rate < 10, step->achieved, http_time_text(step->p50_ns),
-        http_time_text(step->p95_ns), http_time_text(step->p99_ns), find->parent->plan->find, word);
+        step->rate < 10, step->rate, step->rate < 10, step->achieved, load_time_text(step->p50_ns),
+        load_time_text(step->p95_ns), load_time_text(step->p99_ns), find->parent->plan->find, word);
     fflush(find->parent->err);
-    http_parent_show(find->parent, true);
+    load_parent_show(find->parent, true);
 }
 
 /* ---- The search ---- */
 
 /* It is the client's limit then, and may not be the server's. */
 static void
-blame_client(const struct find *find, struct http_verdict *verdict)
+blame_client(const struct find *find, struct load_verdict *verdict)
 {
-    struct http_verdict blamed = {.number = find->missed.number};
+    struct load_verdict blamed = {.number = find->missed.number};
 
     for (unsigned i = 0; i < blamed.number; i++) {
-        int length = snprintf(blamed.reasons[i], HTTP_REASON_MAX,
+        int length = snprintf(blamed.reasons[i], LOAD_REASON_MAX,
                               "at %.0f/s, which ended the search: ", find->run->missed_rate);
 
-        snprintf(blamed.reasons[i] + length, HTTP_REASON_MAX - (size_t)length, "%s",
+        snprintf(blamed.reasons[i] + length, LOAD_REASON_MAX - (size_t)length, "%s",
                  find->missed.reasons[i]);
     }
-    http_verdict_add(verdict, &blamed);
+    load_verdict_add(verdict, &blamed);
 }
 
 /* What a worker cannot send says nothing about the server. */
 static void
 say_if_highest(const struct find *find)
 {
-    http_parent_show(find->parent, false);
+    load_parent_show(find->parent, false);
     if (find->run->found_rate >= find->search.highest)
         fprintf(find->parent->err,
                 "sxe-http: --find ends at %.0f/s, more than %u worker%s can be asked for; to see "
@@ -252,22 +252,22 @@ begin_lower(const struct find *find, double rate)
 static int
 by_rate(const void *a, const void *b)
 {
-    const struct http_step *left = a;
-    const struct http_step *right = b;
+    const struct load_step *left = a;
+    const struct load_step *right = b;
 
     return (left->rate > right->rate) - (left->rate < right->rate);
 }
 
 static bool
-search(struct http_parent *parent, uint64_t start_ns, void *user)
+search(struct load_parent *parent, uint64_t start_ns, void *user)
 {
     struct find *find = user;
-    struct http_run *run = find->run;
+    struct load_run *run = find->run;
     double rate;
 
-    http_workers_await(parent, HTTP_MESSAGE_DONE, start_ns);
-    while ((rate = http_search_next(&find->search, run->steps, run->steps_number)) > 0) {
-        struct http_step *step = &run->steps[run->steps_number];
+    load_workers_await(parent, LOAD_MESSAGE_DONE, start_ns);
+    while ((rate = load_search_next(&find->search, run->steps, run->steps_number)) > 0) {
+        struct load_step *step = &run->steps[run->steps_number];
 
         step->rate = rate;
         if (!measure_step(find, rate))
@@ -276,12 +276,12 @@ search(struct http_parent *parent, uint64_t start_ns, void *user)
         say_step(find, step);
         run->steps_number++;
     }
-    run->found_rate = http_search_found(run->steps, run->steps_number);
-    run->missed_rate = http_search_missed(run->steps, run->steps_number);
-    run->is_untold = http_search_is_untold(run->steps, run->steps_number);
+    run->found_rate = load_search_found(run->steps, run->steps_number);
+    run->missed_rate = load_search_missed(run->steps, run->steps_number);
+    run->is_untold = load_search_is_untold(run->steps, run->steps_number);
     say_if_highest(find);
     blame_client(find, &find->trial->verdict);
-    http_workers_doubt(parent, 0, parent->load, &find->trial->verdict);
+    load_workers_doubt(parent, 0, parent->load, &find->trial->verdict);
     qsort(run->steps, run->steps_number, sizeof(run->steps[0]), by_rate);
     return run->steps_number > 0;
 }
@@ -290,42 +290,42 @@ search(struct http_parent *parent, uint64_t start_ns, void *user)
 static void
 find_what_can_be_told(struct find *find)
 {
-    static const struct http_result nothing;
-    struct http_evidence evidence;
+    static const struct load_result nothing;
+    struct load_evidence evidence;
 
-    http_threshold_parse(&find->condition, find->parent->plan->find);
-    http_threshold_evidence(&find->condition, &nothing, &evidence);
+    load_threshold_parse(&find->condition, find->parent->plan->find);
+    load_threshold_evidence(&find->condition, &nothing, &evidence);
     find->search.told_from =
-        1.1 * evidence.needed / ((double)find->longest_ns / 1e9 * http_find_speed);
+        1.1 * evidence.needed / ((double)find->longest_ns / 1e9 * load_find_speed);
 }
 
 int
-http_find(struct http_parent *parent, struct http_run *run)
+load_find(struct load_parent *parent, struct load_run *run)
 {
-    const struct http_plan *plan = parent->plan;
-    struct http_plan endless = *plan;
+    const struct load_plan *plan = parent->plan;
+    struct load_plan endless = *plan;
     struct find find = {.run = run,
                         .parent = parent,
                         .trial = &run->trials[0],
-                        .search.highest = http_find_rate_max * plan->workers,
+                        .search.highest = load_find_rate_max * plan->workers,
                         .longest_ns = plan->duration_ns};
     int error = -1;
 
     find_what_can_be_told(&find);
     endless.rate = plan->rate > 0 ? plan->rate : START_RATE;
     endless.rate_end = endless.rate;
-    endless.duration_ns = HTTP_FOREVER_NS;
+    endless.duration_ns = LOAD_FOREVER_NS;
     find.search.start = endless.rate;
     parent->plan = &endless;
     begin_lower(&find, endless.rate);
-    find.before = http_results_map(plan->workers + 1, false);
-    find.delta = http_results_map(plan->workers, false);
+    find.before = load_results_map(plan->workers + 1, false);
+    find.delta = load_results_map(plan->workers, false);
     if (find.before != NULL && find.delta != NULL)
-        error = http_trial_run(parent, find.trial, true, search, &find);
+        error = load_trial_run(parent, find.trial, true, search, &find);
     else
-        http_parent_fail(parent, "no memory for the results of %u workers", plan->workers);
-    http_results_unmap(find.before, plan->workers + 1);
-    http_results_unmap(find.delta, plan->workers);
+        load_parent_fail(parent, "no memory for the results of %u workers", plan->workers);
+    load_results_unmap(find.before, plan->workers + 1);
+    load_results_unmap(find.delta, plan->workers);
     parent->plan = plan;
     run->trials_number = error == 0;
     return error;

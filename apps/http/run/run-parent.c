@@ -13,23 +13,23 @@
 #include "program.h"
 #include "sxe-time.h"
 
-uint64_t http_parent_grace_ns = SXE_NS_PER_SECOND;
+uint64_t load_parent_grace_ns = SXE_NS_PER_SECOND;
 
 /* A CPU that sleeps takes some 30 us to wake, which would be in every latency of a run with a rate.
  * While this is open none sleeps deeply (the kernel's PM QoS; cyclictest does the same). A user
  * that may not open it measures as exactly as the machine allows. */
 static int
-keep_awake(const struct http_plan *plan)
+keep_awake(const struct load_plan *plan)
 {
     static const int32_t none_us = 0;
-    int fd = plan->model == HTTP_CLOSED ? -1 : open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
+    int fd = plan->model == LOAD_CLOSED ? -1 : open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
 
     (void)!write(fd, &none_us, sizeof(none_us));
     return fd;
 }
 
 int
-http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE *out, FILE *err)
+load_parent_open(struct load_parent *parent, const struct load_plan *plan, FILE *out, FILE *err)
 {
     sigset_t mask;
     int error;
@@ -38,8 +38,8 @@ http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE 
     parent->plan = plan;
     parent->out = out;
     parent->err = err;
-    parent->look_ns = parent->kill_ns = HTTP_NEVER;
-    parent->sum = http_results_map(1, false);
+    parent->look_ns = parent->kill_ns = LOAD_NEVER;
+    parent->sum = load_results_map(1, false);
     if (parent->sum == NULL)
         return -errno;
     sigemptyset(&mask);
@@ -51,7 +51,7 @@ http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE 
     parent->signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (parent->signals < 0) {
         error = -errno;
-        http_results_unmap(parent->sum, 1);
+        load_results_unmap(parent->sum, 1);
         return error;
     }
     /* The process that started us may ignore it, and then no process could be waited for. */
@@ -62,88 +62,88 @@ http_parent_open(struct http_parent *parent, const struct http_plan *plan, FILE 
 }
 
 void
-http_parent_close(struct http_parent *parent)
+load_parent_close(struct load_parent *parent)
 {
     sigprocmask(SIG_SETMASK, &parent->mask_before, NULL);
     close(parent->signals);
     close(parent->awake);
-    http_results_unmap(parent->sum, 1);
+    load_results_unmap(parent->sum, 1);
 }
 
 void
-http_parent_show(struct http_parent *parent, bool is_shown)
+load_parent_show(struct load_parent *parent, bool is_shown)
 {
     bool is_terminal = isatty(fileno(parent->err)) == 1;
 
-    http_live_delete(parent->live);
+    load_live_delete(parent->live);
     parent->live = NULL;
     /* A search has a line a step; two kinds of lines are too many. */
     if (is_shown && (is_terminal || parent->plan->find == NULL))
-        parent->live = http_live_new(parent->plan, parent->err, is_terminal);
-    parent->look_ns = parent->live != NULL ? sxe_time_ns() : HTTP_NEVER;
+        parent->live = load_live_new(parent->plan, parent->err, is_terminal);
+    parent->look_ns = parent->live != NULL ? sxe_time_ns() : LOAD_NEVER;
 }
 
 static void
-look(struct http_parent *parent, uint64_t now_ns)
+look(struct load_parent *parent, uint64_t now_ns)
 {
-    http_results_clear(parent->sum, 1);
+    load_results_clear(parent->sum, 1);
     for (unsigned i = 0; i < parent->load; i++)
-        http_result_add(parent->sum, parent->processes[i].result);
-    http_live_show(parent->live, parent->sum, now_ns);
-    parent->look_ns = now_ns + http_live_period_ns(parent->live);
+        load_result_add(parent->sum, parent->processes[i].result);
+    load_live_show(parent->live, parent->sum, now_ns);
+    parent->look_ns = now_ns + load_live_period_ns(parent->live);
 }
 
 void
-http_parent_monitor(struct http_parent *parent)
+load_parent_monitor(struct load_parent *parent)
 {
-    const struct http_result *workers[HTTP_PROCESSES_MAX];
+    const struct load_result *workers[LOAD_PROCESSES_MAX];
 
     for (unsigned i = 0; i < parent->load; i++)
         workers[i] = parent->processes[i].result;
-    http_monitor_look(parent->monitor, workers, parent->load, sxe_time_ns());
+    load_monitor_look(parent->monitor, workers, parent->load, sxe_time_ns());
 }
 
 /* To wait for what is in flight may take as long as --drain says; a user that is not told that a
  * second interrupt cuts it short looks for another way to end us. */
 static void
-say_interrupted(struct http_parent *parent)
+say_interrupted(struct load_parent *parent)
 {
     bool is_shown = parent->live != NULL;
 
     if (parent->plan->quiet || parent->number == 0)
         return;
-    http_parent_show(parent, false);
+    load_parent_show(parent, false);
     fputs(parent->has_begun ? "sxe-http: interrupted: waits for replies still to come (--drain); "
                               "interrupt again to end at once\n"
                             : "sxe-http: interrupted before the load began\n",
           parent->err);
-    http_parent_show(parent, is_shown);
+    load_parent_show(parent, is_shown);
 }
 
 static void
-take_signals(struct http_parent *parent)
+take_signals(struct load_parent *parent)
 {
     struct signalfd_siginfo info;
 
     while (read(parent->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo == SIGCHLD) {
-            http_workers_reap(parent);
-            http_server_reap(parent);
+            load_workers_reap(parent);
+            load_server_reap(parent);
         } else if (++parent->interrupts == 1) {
             say_interrupted(parent);
-            http_workers_stop(parent);
+            load_workers_stop(parent);
         } else if (parent->interrupts == 2) {
             /* A worker that is told twice does not wait for replies; it closes its accounts. */
-            http_workers_tell(parent, (struct http_message){.type = HTTP_MESSAGE_STOP});
-            parent->kill_ns = sxe_time_ns() + http_parent_grace_ns;
+            load_workers_tell(parent, (struct load_message){.type = LOAD_MESSAGE_STOP});
+            parent->kill_ns = sxe_time_ns() + load_parent_grace_ns;
         } else {
-            http_workers_kill(parent);
+            load_workers_kill(parent);
         }
     }
     /* Whatever is wrong with it, those that have ended must not be waited for. */
     if (errno != EAGAIN) {
-        http_workers_reap(parent);
-        http_server_reap(parent);
+        load_workers_reap(parent);
+        load_server_reap(parent);
     }
 }
 
@@ -168,54 +168,54 @@ earlier(uint64_t a_ns, uint64_t b_ns)
 }
 
 void
-http_parent_turn(struct http_parent *parent, uint64_t until_ns)
+load_parent_turn(struct load_parent *parent, uint64_t until_ns)
 {
-    struct pollfd fds[1 + HTTP_MONITOR_FDS + HTTP_PROCESSES_MAX] = {{parent->signals, POLLIN, 0}};
-    struct pollfd *controls = &fds[1 + HTTP_MONITOR_FDS];
+    struct pollfd fds[1 + LOAD_MONITOR_FDS + LOAD_PROCESSES_MAX] = {{parent->signals, POLLIN, 0}};
+    struct pollfd *controls = &fds[1 + LOAD_MONITOR_FDS];
     uint64_t wake_ns =
-        earlier(earlier(parent->look_ns, until_ns), http_monitor_due_ns(parent->monitor));
+        earlier(earlier(parent->look_ns, until_ns), load_monitor_due_ns(parent->monitor));
 
     if (parent->kill_ns < wake_ns)
         wake_ns = parent->kill_ns;
     /* poll(2) passes over descriptors below 0. */
     for (unsigned i = 0; i < parent->number; i++)
         controls[i] = (struct pollfd){parent->processes[i].control, POLLIN, 0};
-    http_monitor_poll(parent->monitor, &fds[1]);
-    if (poll(fds, 1 + HTTP_MONITOR_FDS + parent->number, wait_ms(wake_ns)) > 0) {
+    load_monitor_poll(parent->monitor, &fds[1]);
+    if (poll(fds, 1 + LOAD_MONITOR_FDS + parent->number, wait_ms(wake_ns)) > 0) {
         for (unsigned i = 0; i < parent->number; i++) {
             if (controls[i].revents != 0)
-                http_workers_hear(parent, i);
+                load_workers_hear(parent, i);
         }
         take_signals(parent);
-        http_monitor_serve(parent->monitor, &fds[1], sxe_time_ns());
+        load_monitor_serve(parent->monitor, &fds[1], sxe_time_ns());
     }
     if (sxe_time_ns() >= parent->kill_ns) {
-        parent->kill_ns = HTTP_NEVER;
-        http_workers_kill(parent);
+        parent->kill_ns = LOAD_NEVER;
+        load_workers_kill(parent);
     }
-    if (sxe_time_ns() >= http_monitor_due_ns(parent->monitor))
-        http_parent_monitor(parent);
+    if (sxe_time_ns() >= load_monitor_due_ns(parent->monitor))
+        load_parent_monitor(parent);
     if (sxe_time_ns() >= parent->look_ns)
         look(parent, sxe_time_ns());
 }
 
 void
-http_parent_fail(struct http_parent *parent, const char *format, ...)
+load_parent_fail(struct load_parent *parent, const char *format, ...)
 {
     va_list arguments;
 
-    http_parent_show(parent, false);
+    load_parent_show(parent, false);
     va_start(arguments, format);
     fputs("sxe-http: ", parent->err);
     vfprintf(parent->err, format, arguments);
     fputc('\n', parent->err);
     va_end(arguments);
     parent->has_failed = true;
-    http_workers_stop(parent);
+    load_workers_stop(parent);
 }
 
 const char *
-http_wait_text(int status)
+load_wait_text(int status)
 {
     static char text[80];
 

@@ -19,20 +19,20 @@
 #define RATE_MIN     0.5
 
 static bool
-is_miss(const struct http_step *step)
+is_miss(const struct load_step *step)
 {
     return step->is_told && !step->holds;
 }
 
 static bool
-is_at(const struct http_step *step, double rate)
+is_at(const struct load_step *step, double rate)
 {
     return !(step->rate < rate) && !(step->rate > rate);
 }
 
 /* It was tried again, and then did not hold. */
 static bool
-is_missed(const struct http_step *steps, unsigned number, double rate)
+is_missed(const struct load_step *steps, unsigned number, double rate)
 {
     unsigned tries = 0;
     bool is_last_missed = false;
@@ -47,7 +47,7 @@ is_missed(const struct http_step *steps, unsigned number, double rate)
 }
 
 double
-http_search_missed(const struct http_step *steps, unsigned number)
+load_search_missed(const struct load_step *steps, unsigned number)
 {
     double rate = HUGE_VAL;
 
@@ -59,15 +59,15 @@ http_search_missed(const struct http_step *steps, unsigned number)
 }
 
 bool
-http_search_is_untold(const struct http_step *steps, unsigned number)
+load_search_is_untold(const struct load_step *steps, unsigned number)
 {
-    return http_search_found(steps, number) <= 0 && http_search_missed(steps, number) > RATE_MIN;
+    return load_search_found(steps, number) <= 0 && load_search_missed(steps, number) > RATE_MIN;
 }
 
 double
-http_search_found(const struct http_step *steps, unsigned number)
+load_search_found(const struct load_step *steps, unsigned number)
 {
-    double high = http_search_missed(steps, number);
+    double high = load_search_missed(steps, number);
     double low = 0;
 
     for (unsigned i = 0; i < number; i++) {
@@ -78,7 +78,7 @@ http_search_found(const struct http_step *steps, unsigned number)
 }
 
 static bool
-has_held_twice(const struct http_step *steps, unsigned number, double rate)
+has_held_twice(const struct load_step *steps, unsigned number, double rate)
 {
     unsigned times = 0;
 
@@ -89,9 +89,9 @@ has_held_twice(const struct http_step *steps, unsigned number, double rate)
 
 /* None was seen that does not hold. */
 static double
-up(const struct http_step *steps, unsigned number, double highest)
+up(const struct load_step *steps, unsigned number, double highest)
 {
-    const struct http_step *last = &steps[number - 1];
+    const struct load_step *last = &steps[number - 1];
 
     if (last->rate < highest)
         return fmin(last->rate * UP, highest);
@@ -100,7 +100,7 @@ up(const struct http_step *steps, unsigned number, double highest)
 
 /* The highest below high that had too few samples, when it was passed; 0: none. */
 static double
-passed_below(const struct http_step *steps, unsigned number, double high)
+passed_below(const struct load_step *steps, unsigned number, double high)
 {
     double rate = 0;
 
@@ -112,7 +112,7 @@ passed_below(const struct http_step *steps, unsigned number, double high)
 
 /* Nothing has held yet. */
 static double
-down(const struct http_search *search, const struct http_step *steps, unsigned number, double high)
+down(const struct load_search *search, const struct load_step *steps, unsigned number, double high)
 {
     double passed = passed_below(steps, number, high);
     double rate = passed > 0 ? passed : fmax(high / DOWN, RATE_MIN);
@@ -125,14 +125,14 @@ down(const struct http_search *search, const struct http_step *steps, unsigned n
 }
 
 double
-http_search_next(const struct http_search *search, const struct http_step *steps, unsigned number)
+load_search_next(const struct load_search *search, const struct load_step *steps, unsigned number)
 {
-    double low = http_search_found(steps, number);
-    double high = http_search_missed(steps, number);
+    double low = load_search_found(steps, number);
+    double high = load_search_missed(steps, number);
 
     if (number == 0)
         return fmin(search->start, search->highest);
-    if (number == HTTP_STEPS_MAX)
+    if (number == LOAD_STEPS_MAX)
         return 0;
     if (is_miss(&steps[number - 1]) && !is_missed(steps, number, steps[number - 1].rate))
         return steps[number - 1].rate;

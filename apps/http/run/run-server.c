@@ -19,8 +19,8 @@
 
 #define TRY_NS (10 * SXE_NS_PER_MS)
 
-uint64_t http_server_start_ns = 10 * SXE_NS_PER_SECOND;
-uint64_t http_server_stop_ns = 5 * SXE_NS_PER_SECOND;
+uint64_t load_server_start_ns = 10 * SXE_NS_PER_SECOND;
+uint64_t load_server_stop_ns = 5 * SXE_NS_PER_SECOND;
 
 /* ---- Whether somebody accepts there ---- */
 
@@ -41,7 +41,7 @@ unix_address(const char *path, struct sockaddr_storage *address)
 
 /* 0: it is no address. */
 static socklen_t
-plan_address(const struct http_plan *plan, struct sockaddr_storage *address)
+plan_address(const struct load_plan *plan, struct sockaddr_storage *address)
 {
     struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
                              .ai_socktype = SOCK_STREAM};
@@ -62,12 +62,12 @@ plan_address(const struct http_plan *plan, struct sockaddr_storage *address)
 }
 
 static bool
-does_accept(const struct http_plan *plan)
+does_accept(const struct load_plan *plan)
 {
     struct sockaddr_storage address;
     socklen_t length = plan_address(plan, &address);
 
-    return http_url_accepts((const struct sockaddr *)&address, length);
+    return load_url_accepts((const struct sockaddr *)&address, length);
 }
 
 /* ---- The process ---- */
@@ -76,7 +76,7 @@ does_accept(const struct http_plan *plan)
  * are the signals that http.c ignores. What it prints goes to stderr: stdout is for data. 0 or an
  * errno. */
 static int
-spawn(struct http_parent *parent)
+spawn(struct load_parent *parent)
 {
     char shell[] = "sh";
     char option[] = "-c";
@@ -107,7 +107,7 @@ spawn(struct http_parent *parent)
 }
 
 const char *
-http_server_where(const struct http_plan *plan)
+load_server_where(const struct load_plan *plan)
 {
     static char text[160];
     bool is_ipv6 = strchr(plan->ip, ':') != NULL;
@@ -120,9 +120,9 @@ http_server_where(const struct http_plan *plan)
 }
 
 static int
-fail_if_in_use(struct http_parent *parent)
+fail_if_in_use(struct load_parent *parent)
 {
-    const struct http_plan *plan = parent->plan;
+    const struct load_plan *plan = parent->plan;
     char holder[PORT_HOLDER_MAX];
 
     if (!does_accept(plan))
@@ -131,7 +131,7 @@ fail_if_in_use(struct http_parent *parent)
         port_holder_of_path("/proc", plan->unix_path, holder, sizeof(holder));
     else
         port_holder_of_port("/proc", plan->ip, plan->port, holder, sizeof(holder));
-    http_parent_fail(parent,
+    load_parent_fail(parent,
                      "--server-cmd would not be what is measured: %s; stop it, or choose another "
                      "port",
                      holder);
@@ -140,9 +140,9 @@ fail_if_in_use(struct http_parent *parent)
 
 /* 0 when it accepts; -1: it ended, or the user wants to, or it takes too long. */
 static int
-await_accept(struct http_parent *parent)
+await_accept(struct load_parent *parent)
 {
-    uint64_t end_ns = sxe_time_ns() + http_server_start_ns;
+    uint64_t end_ns = sxe_time_ns() + load_server_start_ns;
 
     while (parent->interrupts == 0 && parent->server > 0) {
         uint64_t now_ns = sxe_time_ns();
@@ -150,18 +150,18 @@ await_accept(struct http_parent *parent)
         if (does_accept(parent->plan))
             return 0;
         if (now_ns >= end_ns) {
-            http_parent_fail(parent,
+            load_parent_fail(parent,
                              "the server of --server-cmd does not accept at %s after %.3g s",
-                             http_server_where(parent->plan), (double)http_server_start_ns / 1e9);
+                             load_server_where(parent->plan), (double)load_server_start_ns / 1e9);
             return -1;
         }
-        http_parent_turn(parent, now_ns + TRY_NS);
+        load_parent_turn(parent, now_ns + TRY_NS);
     }
     return -1;
 }
 
 int
-http_server_start(struct http_parent *parent)
+load_server_start(struct load_parent *parent)
 {
     int error;
 
@@ -175,7 +175,7 @@ http_server_start(struct http_parent *parent)
     error = spawn(parent);
     if (error == 0)
         return await_accept(parent);
-    http_parent_fail(parent, "cannot start --server-cmd: %s", strerror(error));
+    load_parent_fail(parent, "cannot start --server-cmd: %s", strerror(error));
     return -1;
 }
 
@@ -195,7 +195,7 @@ bury_group(pid_t server, int options, int *status)
 }
 
 void
-http_server_reap(struct http_parent *parent)
+load_server_reap(struct load_parent *parent)
 {
     pid_t server = parent->server;
     siginfo_t info = {0};
@@ -208,14 +208,14 @@ http_server_reap(struct http_parent *parent)
     parent->server = 0;
     kill(-server, SIGKILL);
     bury_group(server, 0, &status);
-    http_parent_fail(parent, "the server of --server-cmd (process %d) %s", (int)server,
-                     http_wait_text(status));
+    load_parent_fail(parent, "the server of --server-cmd (process %d) %s", (int)server,
+                     load_wait_text(status));
 }
 
 void
-http_server_stop(struct http_parent *parent)
+load_server_stop(struct load_parent *parent)
 {
-    uint64_t end_ns = sxe_time_ns() + http_server_stop_ns;
+    uint64_t end_ns = sxe_time_ns() + load_server_stop_ns;
     pid_t server = parent->server;
     int status;
 
@@ -227,6 +227,6 @@ http_server_stop(struct http_parent *parent)
     while (!bury_group(server, WNOHANG, &status)) {
         if (sxe_time_ns() >= end_ns)
             kill(-server, SIGKILL);
-        http_parent_turn(parent, sxe_time_ns() + TRY_NS);
+        load_parent_turn(parent, sxe_time_ns() + TRY_NS);
     }
 }

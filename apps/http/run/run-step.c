@@ -21,7 +21,7 @@
 #define CHANCE     4.0
 
 static double
-excess_of(const struct http_evidence *evidence)
+excess_of(const struct load_evidence *evidence)
 {
     double expected = evidence->allowed * evidence->samples;
 
@@ -29,17 +29,17 @@ excess_of(const struct http_evidence *evidence)
 }
 
 static bool
-is_clear_miss(const struct http_evidence *evidence)
+is_clear_miss(const struct load_evidence *evidence)
 {
     return evidence->beyond >= MISSES_LEAST && excess_of(evidence) > CLEAR_MISS;
 }
 
 bool
-http_step_is_enough(const struct http_threshold *condition, const struct http_result *result)
+load_step_is_enough(const struct load_threshold *condition, const struct load_result *result)
 {
-    struct http_evidence evidence;
+    struct load_evidence evidence;
 
-    http_threshold_evidence(condition, result, &evidence);
+    load_threshold_evidence(condition, result, &evidence);
     if (is_clear_miss(&evidence))
         return true;
     if (evidence.samples < evidence.needed)
@@ -48,29 +48,29 @@ http_step_is_enough(const struct http_threshold *condition, const struct http_re
 }
 
 static bool
-is_answered(const struct http_result *result)
+is_answered(const struct load_result *result)
 {
     double least =
         ANSWERED * (double)result->offered - ON_THE_WAY - CHANCE * sqrt((double)result->carried);
 
-    return (double)result->ends[HTTP_END_OK] >= least;
+    return (double)result->ends[LOAD_END_OK] >= least;
 }
 
 void
-http_step_judge(struct http_step *step, const struct http_threshold *condition,
-                const struct http_result *result)
+load_step_judge(struct load_step *step, const struct load_threshold *condition,
+                const struct load_result *result)
 {
-    struct http_evidence evidence;
+    struct load_evidence evidence;
     bool holds;
 
-    http_threshold_evidence(condition, result, &evidence);
-    step->p50_ns = http_histogram_quantile(&result->response, 0.5);
-    step->p90_ns = http_histogram_quantile(&result->response, 0.9);
-    step->p95_ns = http_histogram_quantile(&result->response, 0.95);
-    step->p99_ns = http_histogram_quantile(&result->response, 0.99);
-    step->p999_ns = http_histogram_quantile(&result->response, 0.999);
-    step->figure = http_threshold_figure(condition, result);
-    holds = http_threshold_holds(condition, result, &step->is_told);
+    load_threshold_evidence(condition, result, &evidence);
+    step->p50_ns = load_histogram_quantile(&result->response, 0.5);
+    step->p90_ns = load_histogram_quantile(&result->response, 0.9);
+    step->p95_ns = load_histogram_quantile(&result->response, 0.95);
+    step->p99_ns = load_histogram_quantile(&result->response, 0.99);
+    step->p999_ns = load_histogram_quantile(&result->response, 0.999);
+    step->figure = load_threshold_figure(condition, result);
+    holds = load_threshold_holds(condition, result, &step->is_told);
     step->is_told = step->is_told && evidence.samples >= evidence.needed;
     step->holds = step->is_told && holds && is_answered(result);
     step->is_told = step->is_told || is_clear_miss(&evidence) || !is_answered(result);

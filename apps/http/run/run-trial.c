@@ -9,20 +9,20 @@
 #include "summary.h"
 #include "sxe-time.h"
 
-uint64_t http_trial_start_in_ns = 2 * SXE_NS_PER_MS;
-void (*http_trial_parts)(struct http_parent *parent, struct http_trial *trial,
-                         const struct http_result *const *workers);
+uint64_t load_trial_start_in_ns = 2 * SXE_NS_PER_MS;
+void (*load_trial_parts)(struct load_parent *parent, struct load_trial *trial,
+                         const struct load_result *const *workers);
 
 /* Before --start-at sockets are opened so early, and not held for hours; later than it is late. */
 #define OPEN_BEFORE_NS (60 * SXE_NS_PER_SECOND)
 #define LATE_NS        (100 * SXE_NS_PER_MS)
 
 static void
-hint_at_limit(FILE *err, const struct http_result *result)
+hint_at_limit(FILE *err, const struct load_result *result)
 {
     struct rlimit limit = {0};
 
-    if (result->unopened[HTTP_UNOPENED_NO_DESCRIPTOR] == 0)
+    if (result->unopened[LOAD_UNOPENED_NO_DESCRIPTOR] == 0)
         return;
     getrlimit(RLIMIT_NOFILE, &limit);
     fprintf(
@@ -35,35 +35,35 @@ hint_at_limit(FILE *err, const struct http_result *result)
 
 /* None of them opened, and not for lack of something of the client's. */
 static void
-hint_at_server(const struct http_parent *parent, const struct http_result *result)
+hint_at_server(const struct load_parent *parent, const struct load_result *result)
 {
-    const char *where = http_server_where(parent->plan);
+    const char *where = load_server_where(parent->plan);
 
     if (result->opened > 0 || parent->is_stopping)
         return;
-    if (result->unopened[HTTP_UNOPENED_REFUSED] > 0)
+    if (result->unopened[LOAD_UNOPENED_REFUSED] > 0)
         fprintf(parent->err,
                 "sxe-http: no connection could be opened (refused): does a server listen on %s?\n",
                 where);
-    else if (result->unopened[HTTP_UNOPENED_TIMED_OUT] > 0)
+    else if (result->unopened[LOAD_UNOPENED_TIMED_OUT] > 0)
         fprintf(
             parent->err,
             "sxe-http: no connection could be opened (timed out): is %s the right address, and may "
             "you connect there?\n",
             where);
-    else if (result->unopened[HTTP_UNOPENED_OTHER] > 0)
+    else if (result->unopened[LOAD_UNOPENED_OTHER] > 0)
         fprintf(parent->err, "sxe-http: no connection could be opened (%s): is %s right?\n",
                 strerror(result->first_error), where);
 }
 
 /* Some sockets opened, but none of that host's. */
 static void
-hint_at_hosts(const struct http_parent *parent, const struct http_result *result)
+hint_at_hosts(const struct load_parent *parent, const struct load_result *result)
 {
-    const struct http_plan *plan = parent->plan;
+    const struct load_plan *plan = parent->plan;
 
     for (unsigned i = 0; i < plan->hosts_number && result->opened > 0; i++) {
-        const struct http_host *host = &plan->hosts[i];
+        const struct load_host *host = &plan->hosts[i];
         uint64_t opened = 0;
 
         for (unsigned k = i; k < parent->load; k += plan->hosts_number)
@@ -76,17 +76,17 @@ hint_at_hosts(const struct http_parent *parent, const struct http_result *result
 }
 
 /* NULL: there is none. */
-static const struct http_process *
-probe_of(const struct http_parent *parent)
+static const struct load_process *
+probe_of(const struct load_parent *parent)
 {
     return parent->number > parent->load ? &parent->processes[parent->load] : NULL;
 }
 
 /* Where the load has no socket either, that is said already. */
 static void
-hint_at_probe(const struct http_parent *parent, const struct http_result *load)
+hint_at_probe(const struct load_parent *parent, const struct load_result *load)
 {
-    const struct http_process *probe = probe_of(parent);
+    const struct load_process *probe = probe_of(parent);
 
     if (probe != NULL && probe->result->opened == 0 && load->opened > 0 && !parent->is_stopping)
         fprintf(
@@ -97,13 +97,13 @@ hint_at_probe(const struct http_parent *parent, const struct http_result *load)
 }
 
 static void
-say_sockets(struct http_parent *parent)
+say_sockets(struct load_parent *parent)
 {
-    http_results_clear(parent->sum, 1);
+    load_results_clear(parent->sum, 1);
     for (unsigned i = 0; i < parent->load; i++)
-        http_result_add(parent->sum, parent->processes[i].result);
+        load_result_add(parent->sum, parent->processes[i].result);
     if (parent->out != NULL) {
-        http_summary_sockets(parent->out, parent->sum);
+        load_summary_sockets(parent->out, parent->sum);
         fflush(parent->out);
     }
     hint_at_limit(parent->err, parent->sum);
@@ -114,11 +114,11 @@ say_sockets(struct http_parent *parent)
 
 /* The workers have opened what they can; false: that is all that there will be. */
 static bool
-open_sockets(struct http_parent *parent, bool is_first)
+open_sockets(struct load_parent *parent, bool is_first)
 {
-    http_parent_show(parent, true);
-    http_workers_await(parent, HTTP_MESSAGE_READY, HTTP_NEVER);
-    http_parent_show(parent, false);
+    load_parent_show(parent, true);
+    load_workers_await(parent, LOAD_MESSAGE_READY, LOAD_NEVER);
+    load_parent_show(parent, false);
     if (parent->has_failed)
         return false;
     if (is_first)
@@ -137,69 +137,69 @@ wall_ns(void)
 
 /* Wait until so long before --start-at, if that is still to come; 0, or how late it is. */
 static uint64_t
-wait_for_start(struct http_parent *parent, uint64_t before_ns)
+wait_for_start(struct load_parent *parent, uint64_t before_ns)
 {
     uint64_t at_ns = parent->plan->start_at_ns - before_ns;
     uint64_t now_ns = wall_ns();
 
     while (now_ns < at_ns && !parent->is_stopping && parent->interrupts == 0) {
-        http_parent_turn(parent, sxe_time_ns() + at_ns - now_ns);
+        load_parent_turn(parent, sxe_time_ns() + at_ns - now_ns);
         now_ns = wall_ns();
     }
-    return http_later_part(now_ns, at_ns);
+    return load_later_part(now_ns, at_ns);
 }
 
 /* On the monotonic clock: soon, or when --start-at says. */
 static uint64_t
-start_of(struct http_parent *parent, bool is_first)
+start_of(struct load_parent *parent, bool is_first)
 {
     uint64_t late_ns = 0;
 
     parent->late_ns = 0;
     if (is_first && parent->plan->start_at_ns > 0) {
-        late_ns = wait_for_start(parent, http_trial_start_in_ns);
-        parent->late_ns = http_later_part(late_ns, http_trial_start_in_ns);
+        late_ns = wait_for_start(parent, load_trial_start_in_ns);
+        parent->late_ns = load_later_part(late_ns, load_trial_start_in_ns);
     }
-    return sxe_time_ns() + http_later_part(http_trial_start_in_ns, late_ns);
+    return sxe_time_ns() + load_later_part(load_trial_start_in_ns, late_ns);
 }
 
 static uint64_t
-go(struct http_parent *parent, bool is_first)
+go(struct load_parent *parent, bool is_first)
 {
-    const struct http_plan *plan = parent->plan;
+    const struct load_plan *plan = parent->plan;
     uint64_t start_ns = start_of(parent, is_first);
 
-    http_workers_tell(parent,
-                      (struct http_message){.type = HTTP_MESSAGE_GO, .u.start_ns = start_ns});
+    load_workers_tell(parent,
+                      (struct load_message){.type = LOAD_MESSAGE_GO, .u.start_ns = start_ns});
     parent->has_begun = true;
-    parent->pressure = http_pressure_read(HTTP_PRESSURE_FILE);
-    http_parent_show(parent, true);
+    parent->pressure = load_pressure_read(LOAD_PRESSURE_FILE);
+    load_parent_show(parent, true);
     parent->end_ns =
-        plan->stop == HTTP_STOP_TIME ? start_ns + plan->warmup_ns + plan->duration_ns : HTTP_NEVER;
+        plan->stop == LOAD_STOP_TIME ? start_ns + plan->warmup_ns + plan->duration_ns : LOAD_NEVER;
     return start_ns;
 }
 
 static void
-leave_out(struct http_process *process, struct http_left_out *left_out)
+leave_out(struct load_process *process, struct load_left_out *left_out)
 {
-    const struct http_result *mark = process->mark;
+    const struct load_result *mark = process->mark;
 
     if (mark->elapsed_ns > left_out->ns)
         left_out->ns = mark->elapsed_ns;
-    left_out->queries += mark->ends[HTTP_END_OK] + http_result_errors(mark);
-    http_result_subtract(process->result, mark);
+    left_out->queries += mark->ends[LOAD_END_OK] + load_result_errors(mark);
+    load_result_subtract(process->result, mark);
 }
 
 static void
-leave_out_warmup(struct http_parent *parent, struct http_left_out *left_out)
+leave_out_warmup(struct load_parent *parent, struct load_left_out *left_out)
 {
-    struct http_left_out of_probe = {0};
+    struct load_left_out of_probe = {0};
     bool is_reported = false;
 
     for (unsigned i = 0; i < parent->number; i++) {
-        struct http_process *process = &parent->processes[i];
+        struct load_process *process = &parent->processes[i];
 
-        if (process->said & 1u << HTTP_MESSAGE_MARKED)
+        if (process->said & 1u << LOAD_MESSAGE_MARKED)
             leave_out(process, i < parent->load ? left_out : &of_probe);
         else if (i < parent->load)
             is_reported = parent->plan->warmup_ns > 0 && process->result->started_ns > 0;
@@ -215,75 +215,75 @@ leave_out_warmup(struct http_parent *parent, struct http_left_out *left_out)
 /* What is added up and judged for itself: the load, or the probe. */
 struct part {
     const char *name; /* as it stands after "the accounts" */
-    const struct http_plan *plan;
-    const struct http_result *const *workers;
+    const struct load_plan *plan;
+    const struct load_result *const *workers;
     unsigned first; /* of its processes */
     unsigned number;
-    struct http_result *sum;
-    struct http_verdict *verdict;
+    struct load_result *sum;
+    struct load_verdict *verdict;
 };
 
 static void
-sum_part(struct http_parent *parent, const struct part *part)
+sum_part(struct load_parent *parent, const struct part *part)
 {
-    struct http_pressure now = http_pressure_read(HTTP_PRESSURE_FILE);
-    struct http_verdict limits;
+    struct load_pressure now = load_pressure_read(LOAD_PRESSURE_FILE);
+    struct load_verdict limits;
     const char *open;
 
-    http_results_clear(part->sum, 1);
+    load_results_clear(part->sum, 1);
     for (unsigned i = 0; i < part->number; i++) {
-        http_result_add(part->sum, part->workers[i]);
+        load_result_add(part->sum, part->workers[i]);
         if (part->plan->hosts_number > 0)
-            http_result_add_host(part->sum, part->workers[i], i % part->plan->hosts_number,
+            load_result_add_host(part->sum, part->workers[i], i % part->plan->hosts_number,
                                  part->plan->hosts_number);
     }
     part->sum->interrupted = parent->interrupts > 0;
-    http_verdict_judge(&limits, part->plan, part->sum, part->workers, part->number);
-    *part->verdict = (struct http_verdict){0};
-    http_workers_doubt(parent, part->first, part->number, part->verdict);
-    http_verdict_add(part->verdict, &limits);
+    load_verdict_judge(&limits, part->plan, part->sum, part->workers, part->number);
+    *part->verdict = (struct load_verdict){0};
+    load_workers_doubt(parent, part->first, part->number, part->verdict);
+    load_verdict_add(part->verdict, &limits);
     part->verdict->has_cpu_pressure =
-        http_pressure_between(&part->verdict->cpu_pressure, &parent->pressure, &now);
+        load_pressure_between(&part->verdict->cpu_pressure, &parent->pressure, &now);
     /* There is nothing to suspect: it is an error. */
     if (part->sum->opened == 0)
         part->verdict->number = 0;
-    open = http_result_check(part->sum);
+    open = load_result_check(part->sum);
     if (open != NULL)
-        http_parent_fail(parent,
+        load_parent_fail(parent,
                          "the accounts%s do not close, which is a fault of sxe-http: %s; please "
                          "report it with the command line",
                          part->name, open);
 }
 
 void
-http_trial_sum(struct http_parent *parent, struct http_trial *trial,
-               const struct http_result *const *workers)
+load_trial_sum(struct load_parent *parent, struct load_trial *trial,
+               const struct load_result *const *workers)
 {
     sum_part(parent, &(struct part){"", parent->plan, workers, 0, parent->load, trial->result,
                                     &trial->verdict});
-    if (http_trial_parts != NULL)
-        http_trial_parts(parent, trial, workers);
-    http_result_figures(trial->result, trial->figures);
-    trial->at_least = http_figures_at_least(trial->result, trial->figures);
+    if (load_trial_parts != NULL)
+        load_trial_parts(parent, trial, workers);
+    load_result_figures(trial->result, trial->figures);
+    trial->at_least = load_figures_at_least(trial->result, trial->figures);
 }
 
 static void
-sum_all(struct http_parent *parent, struct http_trial *trial)
+sum_all(struct load_parent *parent, struct load_trial *trial)
 {
-    const struct http_result *workers[HTTP_PROCESSES_MAX];
+    const struct load_result *workers[LOAD_PROCESSES_MAX];
 
     leave_out_warmup(parent, &trial->left_out);
     for (unsigned i = 0; i < parent->number; i++)
         workers[i] = parent->processes[i].result;
-    http_trial_sum(parent, trial, workers);
+    load_trial_sum(parent, trial, workers);
     if (probe_of(parent) != NULL) {
         sum_part(parent, &(struct part){" of the probe", &parent->probe, &workers[parent->load],
                                         parent->load, 1, trial->probe, &trial->probe_verdict});
-        http_verdict_judge_probe(&trial->probe_verdict, trial->probe);
+        load_verdict_judge_probe(&trial->probe_verdict, trial->probe);
     }
-    http_warmup_judge(parent->plan, trial);
+    load_warmup_judge(parent->plan, trial);
     if (parent->late_ns > LATE_NS)
-        http_verdict_say(&trial->verdict,
+        load_verdict_say(&trial->verdict,
                          "it began %.3f s after --start-at, when its connections were open; start "
                          "later, or raise --connect-ramp",
                          (double)parent->late_ns / 1e9);
@@ -292,29 +292,29 @@ sum_all(struct http_parent *parent, struct http_trial *trial)
 /* The probe lasts as long as the load. With a duration it ends by itself at the same time, and then
  * waits for its replies as the load's workers do. */
 static void
-end_probe(struct http_parent *parent)
+end_probe(struct load_parent *parent)
 {
     if (probe_of(parent) == NULL)
         return;
     if (sxe_time_ns() < parent->end_ns && !parent->is_stopping)
-        http_workers_tell(parent, (struct http_message){.type = HTTP_MESSAGE_STOP});
-    http_workers_await_end(parent);
+        load_workers_tell(parent, (struct load_message){.type = LOAD_MESSAGE_STOP});
+    load_workers_await_end(parent);
 }
 
 /* All that is between the workers' beginning and their end. */
 static int
-use_workers(struct http_parent *parent, struct http_trial *trial, bool is_first,
-            http_measure measure, void *user)
+use_workers(struct load_parent *parent, struct load_trial *trial, bool is_first,
+            load_measure measure, void *user)
 {
     bool is_open = open_sockets(parent, is_first);
     bool is_summed = is_open && measure(parent, go(parent, is_first), user);
 
     if (is_open)
         end_probe(parent);
-    http_workers_stop(parent);
-    http_workers_await_end(parent);
-    http_parent_show(parent, false);
-    http_parent_monitor(parent);
+    load_workers_stop(parent);
+    load_workers_await_end(parent);
+    load_parent_show(parent, false);
+    load_parent_monitor(parent);
     if (!is_open && parent->has_failed)
         return -1;
     if (!is_summed)
@@ -323,29 +323,29 @@ use_workers(struct http_parent *parent, struct http_trial *trial, bool is_first,
 }
 
 int
-http_trial_run(struct http_parent *parent, struct http_trial *trial, bool is_first,
-               http_measure measure, void *user)
+load_trial_run(struct load_parent *parent, struct load_trial *trial, bool is_first,
+               load_measure measure, void *user)
 {
     int error = -1;
 
-    trial->result = http_results_map_run(parent->plan, &trial->probe);
+    trial->result = load_results_map_run(parent->plan, &trial->probe);
     if (trial->result == NULL) {
-        http_parent_fail(parent, "no memory for a result; see what is limited (ulimit -a)");
+        load_parent_fail(parent, "no memory for a result; see what is limited (ulimit -a)");
         return -1;
     }
     if (is_first && parent->plan->start_at_ns > 0)
         wait_for_start(parent, OPEN_BEFORE_NS);
-    if (parent->interrupts == 0 && http_server_start(parent) == 0) {
-        http_monitor_begin(parent->monitor, sxe_time_ns());
-        if (http_workers_start(parent) == 0)
+    if (parent->interrupts == 0 && load_server_start(parent) == 0) {
+        load_monitor_begin(parent->monitor, sxe_time_ns());
+        if (load_workers_start(parent) == 0)
             error = use_workers(parent, trial, is_first, measure, user);
-        http_workers_await_end(parent);
-        http_monitor_end(parent->monitor);
-        http_workers_free(parent);
+        load_workers_await_end(parent);
+        load_monitor_end(parent->monitor);
+        load_workers_free(parent);
     }
-    http_server_stop(parent);
+    load_server_stop(parent);
     if (error < 0) {
-        http_results_unmap_run(trial->result, trial->probe);
+        load_results_unmap_run(trial->result, trial->probe);
         trial->result = trial->probe = NULL;
     }
     return error;

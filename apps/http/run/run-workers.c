@@ -12,22 +12,22 @@
 #include "requests.h"
 #include "sxe-time.h"
 
-int (*http_workers_work)(const struct http_worker *worker) = http_worker_run;
+int (*load_workers_work)(const struct load_worker *worker) = load_worker_run;
 
 static unsigned
-bit(enum http_message_type type)
+bit(enum load_message_type type)
 {
     return 1u << type;
 }
 
 /* In the worker process: its own plan is for the host that it serves. */
 static void
-take_host(struct http_plan *own, struct http_worker *worker, unsigned nth)
+take_host(struct load_plan *own, struct load_worker *worker, unsigned nth)
 {
-    const struct http_plan *plan = worker->plan;
-    struct http_requests *requests = plan->requests;
+    const struct load_plan *plan = worker->plan;
+    struct load_requests *requests = plan->requests;
     unsigned parts = plan->shards > 0 ? plan->shards : 1;
-    const struct http_host *host = &plan->hosts[nth % plan->hosts_number];
+    const struct load_host *host = &plan->hosts[nth % plan->hosts_number];
 
     *own = *plan;
     memcpy(own->ip, host->ip, sizeof(own->ip));
@@ -41,24 +41,24 @@ take_host(struct http_plan *own, struct http_worker *worker, unsigned nth)
 
 /* The life of a worker process. exit() and not _exit(), so that it leaves nothing unwritten. */
 static _Noreturn void
-be_worker(const struct http_parent *parent, const struct http_worker *worker)
+be_worker(const struct load_parent *parent, const struct load_worker *worker)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(parent->signals);
     for (unsigned i = 0; i < parent->number; i++)
         close(parent->processes[i].control);
-    http_monitor_forget(parent->monitor);
-    exit(http_workers_work(worker) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+    load_monitor_forget(parent->monitor);
+    exit(load_workers_work(worker) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 /* The next process, which has a shard of that plan. */
 static int
-fork_worker(struct http_parent *parent, const struct http_plan *plan, unsigned shard)
+fork_worker(struct load_parent *parent, const struct load_plan *plan, unsigned shard)
 {
-    struct http_process *process = &parent->processes[parent->number];
+    struct load_process *process = &parent->processes[parent->number];
     unsigned parts = plan->shards > 0 ? plan->shards : 1;
     /* Other processes make the shards between these. */
-    struct http_worker worker = {
+    struct load_worker worker = {
         .plan = plan,
         .shard = plan->shard + parts * shard,
         .shards = parts * plan->workers,
@@ -66,13 +66,13 @@ fork_worker(struct http_parent *parent, const struct http_plan *plan, unsigned s
         .mark = &parent->shared[2 * parent->number + 1],
         .is_probe = plan == &parent->probe,
     };
-    struct http_plan own;
+    struct load_plan own;
     int ends[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
     worker.control = ends[1];
-    *process = (struct http_process){
+    *process = (struct load_process){
         .control = ends[0],
         .result = worker.result,
         .mark = worker.mark,
@@ -93,20 +93,20 @@ fork_worker(struct http_parent *parent, const struct http_plan *plan, unsigned s
 
 /* That a plan needs. */
 static unsigned
-processes_of(const struct http_plan *plan)
+processes_of(const struct load_plan *plan)
 {
     return plan->workers + (plan->probe_rate > 0);
 }
 
 int
-http_workers_start(struct http_parent *parent)
+load_workers_start(struct load_parent *parent)
 {
-    const struct http_plan *plan = parent->plan;
+    const struct load_plan *plan = parent->plan;
     unsigned number = processes_of(plan);
     int error = 0;
 
     parent->is_stopping = parent->has_begun = false;
-    parent->shared = http_results_map(2 * number, true);
+    parent->shared = load_results_map(2 * number, true);
     if (parent->shared == NULL)
         error = -errno;
     fflush(NULL);
@@ -114,26 +114,26 @@ http_workers_start(struct http_parent *parent)
         error = fork_worker(parent, plan, i);
     parent->load = parent->number;
     if (error == 0 && plan->probe_rate > 0) {
-        http_probe_plan(&parent->probe, plan);
+        load_probe_plan(&parent->probe, plan);
         error = fork_worker(parent, &parent->probe, 0);
     }
     if (error < 0)
-        http_parent_fail(parent,
+        load_parent_fail(parent,
                          "cannot start %u worker process%s: %s; see what is limited (ulimit -a)",
                          number, number == 1 ? "" : "es", strerror(-error));
     return error < 0 ? -1 : 0;
 }
 
 void
-http_workers_tell(struct http_parent *parent, struct http_message message)
+load_workers_tell(struct load_parent *parent, struct load_message message)
 {
     for (unsigned i = 0; i < parent->number; i++) {
-        struct http_process *process = &parent->processes[i];
+        struct load_process *process = &parent->processes[i];
 
-        if (process->control < 0 || process->said & bit(HTTP_MESSAGE_DONE))
+        if (process->control < 0 || process->said & bit(LOAD_MESSAGE_DONE))
             continue;
-        if (message.type == HTTP_MESSAGE_MARK || message.type == HTTP_MESSAGE_RATE)
-            process->said &= ~bit(HTTP_MESSAGE_MARKED);
+        if (message.type == LOAD_MESSAGE_MARK || message.type == LOAD_MESSAGE_RATE)
+            process->said &= ~bit(LOAD_MESSAGE_MARKED);
         if (send(process->control, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
             errno != EPIPE && process->pid > 0)
             /* It will not do what it was not told, and would be waited for in vain. */
@@ -142,16 +142,16 @@ http_workers_tell(struct http_parent *parent, struct http_message message)
 }
 
 void
-http_workers_stop(struct http_parent *parent)
+load_workers_stop(struct load_parent *parent)
 {
     if (parent->is_stopping)
         return;
     parent->is_stopping = true;
-    http_workers_tell(parent, (struct http_message){.type = HTTP_MESSAGE_STOP});
+    load_workers_tell(parent, (struct load_message){.type = LOAD_MESSAGE_STOP});
 }
 
 void
-http_workers_kill(struct http_parent *parent)
+load_workers_kill(struct load_parent *parent)
 {
     for (unsigned i = 0; i < parent->number; i++) {
         if (parent->processes[i].pid > 0)
@@ -174,24 +174,24 @@ reason(int error)
 }
 
 static void
-hear_ready(struct http_parent *parent, const struct http_message *message)
+hear_ready(struct load_parent *parent, const struct load_message *message)
 {
     if (message->error != 0 && !parent->has_failed)
-        http_parent_fail(parent, "cannot start: %s%s", reason(message->error),
+        load_parent_fail(parent, "cannot start: %s%s", reason(message->error),
                          advice(message->error));
 }
 
 void
-http_workers_hear(struct http_parent *parent, unsigned i)
+load_workers_hear(struct load_parent *parent, unsigned i)
 {
-    struct http_process *process = &parent->processes[i];
-    struct http_message message;
+    struct load_process *process = &parent->processes[i];
+    struct load_message message;
     ssize_t got;
 
     while ((got = recv(process->control, &message, sizeof(message), MSG_DONTWAIT)) ==
            (ssize_t)sizeof(message)) {
         process->said |= bit(message.type);
-        if (message.type == HTTP_MESSAGE_READY)
+        if (message.type == LOAD_MESSAGE_READY)
             hear_ready(parent, &message);
     }
     if (got < 0 && errno == EAGAIN)
@@ -201,7 +201,7 @@ http_workers_hear(struct http_parent *parent, unsigned i)
 }
 
 static const char *
-name_of(const struct http_parent *parent, unsigned i)
+name_of(const struct load_parent *parent, unsigned i)
 {
     static char text[40];
 
@@ -212,17 +212,17 @@ name_of(const struct http_parent *parent, unsigned i)
 }
 
 static void
-bury(struct http_parent *parent, unsigned i, int status)
+bury(struct load_parent *parent, unsigned i, int status)
 {
-    struct http_process *process = &parent->processes[i];
+    struct load_process *process = &parent->processes[i];
     pid_t pid = process->pid;
 
     process->pid = 0;
     if (process->control >= 0)
-        http_workers_hear(parent, i);
-    if (status == 0 && process->said & bit(HTTP_MESSAGE_DONE))
+        load_workers_hear(parent, i);
+    if (status == 0 && process->said & bit(LOAD_MESSAGE_DONE))
         return;
-    http_result_force(process->result);
+    load_result_force(process->result);
     /* It did not end by our own second interrupt. */
     if (parent->interrupts > 1)
         return;
@@ -230,19 +230,19 @@ bury(struct http_parent *parent, unsigned i, int status)
     /* It said on READY what is wrong. */
     if (parent->has_failed)
         return;
-    http_parent_fail(parent, "%s (process %d) %s; what it had counted so far is reported",
-                     name_of(parent, i), (int)pid, http_wait_text(status));
+    load_parent_fail(parent, "%s (process %d) %s; what it had counted so far is reported",
+                     name_of(parent, i), (int)pid, load_wait_text(status));
 }
 
 void
-http_workers_doubt(const struct http_parent *parent, unsigned first, unsigned number,
-                   struct http_verdict *verdict)
+load_workers_doubt(const struct load_parent *parent, unsigned first, unsigned number,
+                   struct load_verdict *verdict)
 {
     for (unsigned i = first; i < first + number; i++) {
-        const struct http_process *process = &parent->processes[i];
+        const struct load_process *process = &parent->processes[i];
 
         if (process->has_died)
-            http_verdict_say(verdict,
+            load_verdict_say(verdict,
                              "%s died after %.3f s, and its part of the load with it; see the "
                              "error that was said, and measure again",
                              name_of(parent, i), (double)process->result->elapsed_ns / 1e9);
@@ -250,7 +250,7 @@ http_workers_doubt(const struct http_parent *parent, unsigned first, unsigned nu
 }
 
 void
-http_workers_reap(struct http_parent *parent)
+load_workers_reap(struct load_parent *parent)
 {
     for (unsigned i = 0; i < parent->number; i++) {
         int status = 0;
@@ -263,47 +263,47 @@ http_workers_reap(struct http_parent *parent)
 }
 
 static bool
-have_all_said(const struct http_parent *parent, enum http_message_type type)
+have_all_said(const struct load_parent *parent, enum load_message_type type)
 {
-    unsigned number = type == HTTP_MESSAGE_DONE ? parent->load : parent->number;
+    unsigned number = type == LOAD_MESSAGE_DONE ? parent->load : parent->number;
 
     for (unsigned i = 0; i < number; i++) {
-        const struct http_process *process = &parent->processes[i];
+        const struct load_process *process = &parent->processes[i];
 
-        if (process->pid > 0 && !(process->said & (bit(type) | bit(HTTP_MESSAGE_DONE))))
+        if (process->pid > 0 && !(process->said & (bit(type) | bit(LOAD_MESSAGE_DONE))))
             return false;
     }
     return true;
 }
 
 bool
-http_workers_await(struct http_parent *parent, enum http_message_type type, uint64_t until_ns)
+load_workers_await(struct load_parent *parent, enum load_message_type type, uint64_t until_ns)
 {
     while (!have_all_said(parent, type)) {
         if (sxe_time_ns() >= until_ns)
             return false;
-        http_parent_turn(parent, until_ns);
+        load_parent_turn(parent, until_ns);
     }
     return true;
 }
 
 void
-http_workers_await_end(struct http_parent *parent)
+load_workers_await_end(struct load_parent *parent)
 {
     for (unsigned i = 0; i < parent->number; i++) {
         while (parent->processes[i].pid > 0)
-            http_parent_turn(parent, HTTP_NEVER);
+            load_parent_turn(parent, LOAD_NEVER);
     }
 }
 
 void
-http_workers_free(struct http_parent *parent)
+load_workers_free(struct load_parent *parent)
 {
     for (unsigned i = 0; i < parent->number; i++) {
         if (parent->processes[i].control >= 0)
             close(parent->processes[i].control);
     }
     parent->number = parent->load = 0;
-    http_results_unmap(parent->shared, 2 * processes_of(parent->plan));
+    load_results_unmap(parent->shared, 2 * processes_of(parent->plan));
     parent->shared = NULL;
 }

@@ -18,16 +18,16 @@
 /* ---- One trial after the other ---- */
 
 static bool
-measure_whole(struct http_parent *parent, uint64_t start_ns, void *user)
+measure_whole(struct load_parent *parent, uint64_t start_ns, void *user)
 {
-    http_warmup_wait(parent, user, start_ns);
-    http_workers_await(parent, HTTP_MESSAGE_DONE, HTTP_NEVER);
+    load_warmup_wait(parent, user, start_ns);
+    load_workers_await(parent, LOAD_MESSAGE_DONE, LOAD_NEVER);
     return false;
 }
 
 /* The trials that went to their end: an interrupted one's figures are of another length. */
 static unsigned
-whole_trials(const struct http_run *run)
+whole_trials(const struct load_run *run)
 {
     unsigned number = run->trials_number;
 
@@ -35,24 +35,24 @@ whole_trials(const struct http_run *run)
 }
 
 static void
-figure_interval(const struct http_run *run, enum http_figure figure, struct http_interval *interval)
+figure_interval(const struct load_run *run, enum load_figure figure, struct load_interval *interval)
 {
-    double values[HTTP_TRIALS_MAX];
+    double values[LOAD_TRIALS_MAX];
     unsigned number = whole_trials(run);
 
     for (unsigned i = 0; i < number; i++)
         values[i] = run->trials[i].figures[figure];
-    http_stats_median_interval(interval, values, number);
+    load_stats_median_interval(interval, values, number);
 }
 
 /* The smallest of the trials' lower bounds; 0: all of them know the figure. */
 static double
-bound_of(const struct http_run *run, enum http_figure figure)
+bound_of(const struct load_run *run, enum load_figure figure)
 {
     double from = 0;
 
     for (unsigned i = 0; i < run->trials_number; i++) {
-        const struct http_trial *trial = &run->trials[i];
+        const struct load_trial *trial = &run->trials[i];
 
         if (trial->at_least & 1u << figure && (from <= 0 || trial->figures[figure] < from))
             from = trial->figures[figure];
@@ -62,70 +62,70 @@ bound_of(const struct http_run *run, enum http_figure figure)
 
 /* No trial that follows gives the figure an interval, if this one cannot tell it. */
 static bool
-is_hopeless(const struct http_run *run, FILE *err)
+is_hopeless(const struct load_run *run, FILE *err)
 {
-    const struct http_trial *trial = &run->trials[run->trials_number - 1];
-    enum http_figure figure = (enum http_figure)run->plan->until_ci_figure;
+    const struct load_trial *trial = &run->trials[run->trials_number - 1];
+    enum load_figure figure = (enum load_figure)run->plan->until_ci_figure;
 
     if (trial->result->interrupted || !isnan(trial->figures[figure]))
         return false;
     fprintf(err,
             "sxe-http: --until-ci cannot be reached: %s takes %u requests a trial, and trial %u "
             "had %llu; make the trials longer, as with a larger -d\n",
-            http_figure_names[figure].whole, http_figure_needs(figure), run->trials_number,
+            load_figure_names[figure].whole, load_figure_needs(figure), run->trials_number,
             (unsigned long long)trial->result->response.count);
     return true;
 }
 
 /* The interval is narrow enough, or will never be there. */
 static bool
-is_settled(struct http_run *run, FILE *err)
+is_settled(struct load_run *run, FILE *err)
 {
-    enum http_figure figure = (enum http_figure)run->plan->until_ci_figure;
+    enum load_figure figure = (enum load_figure)run->plan->until_ci_figure;
 
     if (!(run->plan->until_ci > 0) || run->trials_number == 0)
         return false;
     figure_interval(run, figure, &run->figures[figure]);
     run->figures_from[figure] = bound_of(run, figure);
-    return is_hopeless(run, err) || http_until_ci_is_reached(run);
+    return is_hopeless(run, err) || load_until_ci_is_reached(run);
 }
 
 /* The nth, from 0 on. */
 static void
-say_trial(const struct http_run *run, const struct http_trial *trial, unsigned nth, FILE *err)
+say_trial(const struct load_run *run, const struct load_trial *trial, unsigned nth, FILE *err)
 {
-    const struct http_verdict *verdict = &trial->verdict;
+    const struct load_verdict *verdict = &trial->verdict;
     char name[16] = "";
 
     if (run->plan->quiet || run->plan->trials == 1)
         return;
-    if (http_has_sides(run->plan))
-        snprintf(name, sizeof(name), " %c", http_trial_is_b(run->plan, nth) ? 'B' : 'A');
+    if (load_has_sides(run->plan))
+        snprintf(name, sizeof(name), " %c", load_trial_is_b(run->plan, nth) ? 'B' : 'A');
     fprintf(err, "trial     %u/%u%s  %.0f/s  response p50 %s p95 %s p99 %s  errors %llu%s%s\n",
-            nth + 1, run->plan->trials, name, trial->figures[HTTP_FIGURE_RATE],
-            http_percentile_text(&trial->result->response, 0.5),
-            http_percentile_text(&trial->result->response, 0.95),
-            http_percentile_text(&trial->result->response, 0.99),
-            (unsigned long long)http_result_errors(trial->result),
+            nth + 1, run->plan->trials, name, trial->figures[LOAD_FIGURE_RATE],
+            load_percentile_text(&trial->result->response, 0.5),
+            load_percentile_text(&trial->result->response, 0.95),
+            load_percentile_text(&trial->result->response, 0.99),
+            (unsigned long long)load_result_errors(trial->result),
             verdict->number > 0 ? "  SUSPECT: " : "",
             verdict->number > 0 ? verdict->reasons[0] : "");
     fflush(err);
 }
 
 static int
-run_trial(struct http_parent *parent, struct http_run *run, unsigned nth)
+run_trial(struct load_parent *parent, struct load_run *run, unsigned nth)
 {
-    struct http_plan of_trial = *run->plan;
-    bool is_baseline = of_trial.baseline_cmd != NULL && !http_trial_is_b(run->plan, nth);
+    struct load_plan of_trial = *run->plan;
+    bool is_baseline = of_trial.baseline_cmd != NULL && !load_trial_is_b(run->plan, nth);
     unsigned *number = is_baseline ? &run->baseline_number : &run->trials_number;
-    struct http_trial *trial = &(is_baseline ? run->baseline : run->trials)[*number];
+    struct load_trial *trial = &(is_baseline ? run->baseline : run->trials)[*number];
     int error;
 
-    of_trial.seed = http_trial_seed(run->plan, nth);
+    of_trial.seed = load_trial_seed(run->plan, nth);
     if (is_baseline)
         of_trial.server_cmd = of_trial.baseline_cmd;
     parent->plan = &of_trial;
-    error = http_trial_run(parent, trial, nth == 0, measure_whole, trial);
+    error = load_trial_run(parent, trial, nth == 0, measure_whole, trial);
     parent->plan = run->plan;
     if (error == 0) {
         ++*number;
@@ -135,7 +135,7 @@ run_trial(struct http_parent *parent, struct http_run *run, unsigned nth)
 }
 
 static int
-run_trials(struct http_parent *parent, struct http_run *run)
+run_trials(struct load_parent *parent, struct load_run *run)
 {
     for (unsigned i = 0; i < run->plan->trials && parent->interrupts == 0 && !parent->has_failed;
          i++)
@@ -149,41 +149,41 @@ run_trials(struct http_parent *parent, struct http_run *run)
 
 /* Trials come one after the other, so their times are added, unlike those of workers. */
 static void
-add_trial(struct http_result *total, const struct http_result *trial)
+add_trial(struct load_result *total, const struct load_result *trial)
 {
     uint64_t connect_ns = total->connect_ns + trial->connect_ns;
     uint64_t elapsed_ns = total->elapsed_ns + trial->elapsed_ns;
 
-    http_result_add(total, trial);
+    load_result_add(total, trial);
     total->connect_ns = connect_ns;
     total->elapsed_ns = elapsed_ns;
 }
 
 /* They are not reported, but a comparison with what is in doubt is in doubt. */
 static void
-add_baseline(struct http_run *run, struct http_parent *parent)
+add_baseline(struct load_run *run, struct load_parent *parent)
 {
     uint64_t errors = 0;
 
     for (unsigned i = 0; i < run->baseline_number; i++) {
-        errors += http_result_errors(run->baseline[i].result);
-        http_verdict_add(&run->verdict, &run->baseline[i].verdict);
+        errors += load_result_errors(run->baseline[i].result);
+        load_verdict_add(&run->verdict, &run->baseline[i].verdict);
     }
     if (errors > 0)
-        http_parent_fail(parent,
+        load_parent_fail(parent,
                          "%llu requests to the server of --baseline-cmd were not answered "
                          "well, so there is nothing to compare with",
                          (unsigned long long)errors);
 }
 
 static void
-add_trials(struct http_run *run)
+add_trials(struct load_run *run)
 {
     for (unsigned i = 0; i < run->trials_number; i++) {
-        const struct http_trial *trial = &run->trials[i];
+        const struct load_trial *trial = &run->trials[i];
 
         add_trial(run->total, trial->result);
-        http_verdict_add(&run->verdict, &trial->verdict);
+        load_verdict_add(&run->verdict, &trial->verdict);
         run->left_out.ns += trial->left_out.ns;
         run->left_out.queries += trial->left_out.queries;
         if (run->left_out.problem == NULL)
@@ -191,54 +191,54 @@ add_trials(struct http_run *run)
         if (run->probe == NULL)
             continue;
         add_trial(run->probe, trial->probe);
-        http_verdict_add(&run->probe_verdict, &trial->probe_verdict);
+        load_verdict_add(&run->probe_verdict, &trial->probe_verdict);
     }
 }
 
 static void
-measure_noise(struct http_run *run, enum http_figure figure)
+measure_noise(struct load_run *run, enum load_figure figure)
 {
-    double values[2][HTTP_TRIALS_MAX];
+    double values[2][LOAD_TRIALS_MAX];
     unsigned numbers[2] = {0, 0};
     unsigned whole = whole_trials(run);
 
     for (unsigned i = 0; i < whole; i++) {
-        bool is_b = http_trial_is_b(run->plan, i);
+        bool is_b = load_trial_is_b(run->plan, i);
 
         values[is_b][numbers[is_b]++] = run->trials[i].figures[figure];
     }
     if (numbers[0] > 0 && numbers[1] > 0)
-        http_stats_ratio_interval(&run->noise[figure], values[1], numbers[1], values[0],
+        load_stats_ratio_interval(&run->noise[figure], values[1], numbers[1], values[0],
                                   numbers[0]);
 }
 
 void
-http_run_conclude(struct http_run *run, bool is_interrupted, bool has_failed, FILE *err)
+load_run_conclude(struct load_run *run, bool is_interrupted, bool has_failed, FILE *err)
 {
     run->is_interrupted = is_interrupted;
     add_trials(run);
-    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
-        figure_interval(run, (enum http_figure)i, &run->figures[i]);
-        run->figures_from[i] = bound_of(run, (enum http_figure)i);
+    for (unsigned i = 0; i < LOAD_FIGURES; i++) {
+        figure_interval(run, (enum load_figure)i, &run->figures[i]);
+        run->figures_from[i] = bound_of(run, (enum load_figure)i);
         /* What two lower bounds differ by says nothing. */
         if (run->plan->aa && run->figures_from[i] <= 0)
-            measure_noise(run, (enum http_figure)i);
+            measure_noise(run, (enum load_figure)i);
     }
-    http_run_judge(run, has_failed, err);
+    load_run_judge(run, has_failed, err);
 }
 
 static int
-begin(struct http_run *run, struct http_parent *parent, FILE *out, FILE *err)
+begin(struct load_run *run, struct load_parent *parent, FILE *out, FILE *err)
 {
-    int error = http_parent_open(parent, run->plan, out, err);
+    int error = load_parent_open(parent, run->plan, out, err);
 
     if (error < 0)
         return error;
     parent->run = run;
-    run->total = http_results_map_run(run->plan, &run->probe);
+    run->total = load_results_map_run(run->plan, &run->probe);
     if (run->total == NULL) {
         error = -errno;
-        http_parent_close(parent);
+        load_parent_close(parent);
     }
     return error;
 }
@@ -246,13 +246,13 @@ begin(struct http_run *run, struct http_parent *parent, FILE *out, FILE *err)
 static uint64_t
 hash_with(uint64_t hash, const char *text)
 {
-    return hash * 31 + http_text_hash(text, strlen(text));
+    return hash * 31 + load_text_hash(text, strlen(text));
 }
 
 /* From what two runs never have in common: when they began, to the ns, as which process, of which
  * machine, asked for what. */
 static void
-name_run(struct http_run *run)
+name_run(struct load_run *run)
 {
     uint64_t hash = run->wall_ns * 31 + (uint64_t)getpid();
 
@@ -264,7 +264,7 @@ name_run(struct http_run *run)
 }
 
 static void
-describe(struct http_run *run, FILE *out)
+describe(struct load_run *run, FILE *out)
 {
     struct timespec now;
     struct tm utc;
@@ -273,56 +273,56 @@ describe(struct http_run *run, FILE *out)
     run->started_ns = sxe_time_ns();
     run->started_s = (uint64_t)now.tv_sec;
     run->wall_ns = (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
-    http_fingerprint_take(&run->fingerprint, "", run->plan);
+    load_fingerprint_take(&run->fingerprint, "", run->plan);
     name_run(run);
     strftime(run->started_at, sizeof(run->started_at), "%Y-%m-%dT%H:%M:%SZ",
              gmtime_r(&now.tv_sec, &utc));
     if (out != NULL) {
-        http_summary_plan(out, run->plan);
+        load_summary_plan(out, run->plan);
         fflush(out);
     }
 }
 
 int
-http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *err)
+load_run(struct load_run *run, const struct load_plan *plan, FILE *out, FILE *err)
 {
-    struct http_parent parent;
+    struct load_parent parent;
     int error;
 
     memset(run, 0, sizeof(*run));
     run->plan = plan;
-    error = http_monitor_open(&run->monitor, plan, err);
+    error = load_monitor_open(&run->monitor, plan, err);
     if (error > 0)
         return error;
     error = begin(run, &parent, out, err);
     if (error < 0) {
         fprintf(err, "sxe-http: cannot start: %s; see what is limited (ulimit -a)\n",
                 strerror(-error));
-        return HTTP_EXIT_ERRORS;
+        return LOAD_EXIT_ERRORS;
     }
     parent.monitor = run->monitor;
     describe(run, out);
-    error = plan->find != NULL ? http_find(&parent, run) : run_trials(&parent, run);
+    error = plan->find != NULL ? load_find(&parent, run) : run_trials(&parent, run);
     if (error == 0) {
         add_baseline(run, &parent);
-        http_run_conclude(run, parent.interrupts > 0, parent.has_failed, parent.err);
+        load_run_conclude(run, parent.interrupts > 0, parent.has_failed, parent.err);
     }
-    http_parent_close(&parent);
+    load_parent_close(&parent);
     if (error == 0)
         return 0;
     if (parent.interrupts > 0 && !parent.has_failed)
         fputs("sxe-http: interrupted before anything was measured\n", err);
-    http_run_free(run);
-    return parent.interrupts > 0 ? HTTP_EXIT_INTERRUPTED : HTTP_EXIT_ERRORS;
+    load_run_free(run);
+    return parent.interrupts > 0 ? LOAD_EXIT_INTERRUPTED : LOAD_EXIT_ERRORS;
 }
 
 void
-http_run_free(struct http_run *run)
+load_run_free(struct load_run *run)
 {
     for (unsigned i = 0; i < run->trials_number; i++)
-        http_results_unmap_run(run->trials[i].result, run->trials[i].probe);
+        load_results_unmap_run(run->trials[i].result, run->trials[i].probe);
     for (unsigned i = 0; i < run->baseline_number; i++)
-        http_results_unmap_run(run->baseline[i].result, run->baseline[i].probe);
+        load_results_unmap_run(run->baseline[i].result, run->baseline[i].probe);
     run->trials_number = run->baseline_number = 0;
     free(run->ids);
     run->ids = NULL;
@@ -330,8 +330,8 @@ http_run_free(struct http_run *run)
     free(run->parts);
     run->parts = NULL;
     run->parts_number = 0;
-    http_results_unmap_run(run->total, run->probe);
+    load_results_unmap_run(run->total, run->probe);
     run->total = run->probe = NULL;
-    http_monitor_close(run->monitor);
+    load_monitor_close(run->monitor);
     run->monitor = NULL;
 }

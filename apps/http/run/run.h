@@ -5,7 +5,7 @@
  * calls it; the outputs print what it leaves.
  *
  * Shape:
- *     http_run
+ *     load_run
  *       for each trial        --trials, --until-ci, --aa; --server-cmd is started again for each
  *         fork the workers    worker.h: READY, GO, MARK at the warm-up's end, DONE
  *         is it warm?         --warmup auto: warmup.h
@@ -21,16 +21,16 @@
  * nothing of it is in the load's accounts, rate or histograms.
  *
  *     plan --------------------> worker 0 .. N-1 -> trial->result, verdict
- *       '-- http_probe_plan ---> worker 0 of 1 ---> trial->probe, probe_verdict
+ *       '-- load_probe_plan ---> worker 0 of 1 ---> trial->probe, probe_verdict
  *
  * A worker that dies is an error that says how; what the others counted is reported. SIGINT,
  * SIGTERM and SIGHUP end the run, and what was done is reported as interrupted; a second one ends
  * it without waiting for replies, and kills a worker that is still there a second later.
  *
- * Limits: HTTP_TRIALS_MAX trials, HTTP_STEPS_MAX rates that a search tries.
+ * Limits: LOAD_TRIALS_MAX trials, LOAD_STEPS_MAX rates that a search tries.
  */
-#ifndef HTTP_RUN_H
-#define HTTP_RUN_H
+#ifndef LOAD_RUN_H
+#define LOAD_RUN_H
 
 #include <stdio.h>
 
@@ -44,20 +44,20 @@
 /* Where several are true: interrupted, errors, suspect, could not tell, threshold. A threshold that
  * a suspect client missed may be the client's fault. With a threshold on errors, that decides about
  * those of queries. */
-enum http_exit {
-    HTTP_EXIT_OK = 0,
-    HTTP_EXIT_ERRORS = 1, /* of any query or socket; no query was ok; a worker or the server died */
-    HTTP_EXIT_USAGE = 2,
-    HTTP_EXIT_THRESHOLD = 3, /* a threshold was missed, or a regression shown */
-    HTTP_EXIT_SUSPECT = 4,
-    HTTP_EXIT_UNTOLD = 5, /* --find could not tell; --until-ci was not reached */
-    HTTP_EXIT_INTERRUPTED = 130
+enum load_exit {
+    LOAD_EXIT_OK = 0,
+    LOAD_EXIT_ERRORS = 1, /* of any query or socket; no query was ok; a worker or the server died */
+    LOAD_EXIT_USAGE = 2,
+    LOAD_EXIT_THRESHOLD = 3, /* a threshold was missed, or a regression shown */
+    LOAD_EXIT_SUSPECT = 4,
+    LOAD_EXIT_UNTOLD = 5, /* --find could not tell; --until-ci was not reached */
+    LOAD_EXIT_INTERRUPTED = 130
 };
 
-#define HTTP_STEPS_MAX 64
+#define LOAD_STEPS_MAX 64
 
 /* A rate that --find tried. */
-struct http_step {
+struct load_step {
     double rate;     /* asked for, a second */
     double achieved; /* ok, a second */
     uint64_t p50_ns, p90_ns, p95_ns, p99_ns, p999_ns;
@@ -66,20 +66,20 @@ struct http_step {
     bool holds;    /* and nearly all of the rate was answered well */
 };
 
-enum http_figure {
-    HTTP_FIGURE_RATE,
-    HTTP_FIGURE_SERVICE_P50,
-    HTTP_FIGURE_SERVICE_P95,
-    HTTP_FIGURE_SERVICE_P99,
-    HTTP_FIGURE_RESPONSE_P50,
-    HTTP_FIGURE_RESPONSE_P95,
-    HTTP_FIGURE_RESPONSE_P99,
-    HTTP_FIGURES
+enum load_figure {
+    LOAD_FIGURE_RATE,
+    LOAD_FIGURE_SERVICE_P50,
+    LOAD_FIGURE_SERVICE_P95,
+    LOAD_FIGURE_SERVICE_P99,
+    LOAD_FIGURE_RESPONSE_P50,
+    LOAD_FIGURE_RESPONSE_P95,
+    LOAD_FIGURE_RESPONSE_P99,
+    LOAD_FIGURES
 };
 
 /* What the total says of a threshold. */
-struct http_judged {
-    struct http_threshold threshold;
+struct load_judged {
+    struct load_threshold threshold;
     double figure;    /* ns, a second, or a part of 1 */
     bool is_told;     /* there were replies, and enough samples */
     bool is_at_least; /* the figure is only a lower bound: queries failed */
@@ -87,97 +87,97 @@ struct http_judged {
 };
 
 /* What was before the mark, where the warm-up ended: no figure has it. */
-struct http_left_out {
+struct load_left_out {
     uint64_t ns; /* 0: there was no warm-up, or all ended within it */
     uint64_t queries;
     const char *problem; /* --warmup auto: why it was not seen to be over; NULL: it was */
 };
 
-struct http_trial {
-    struct http_result *result; /* all workers added up */
-    struct http_left_out left_out;
-    struct http_verdict verdict;
-    struct http_result *probe; /* NULL: there is none */
-    struct http_verdict probe_verdict;
-    double figures[HTTP_FIGURES]; /* a second, or ns; NAN: it cannot be told */
+struct load_trial {
+    struct load_result *result; /* all workers added up */
+    struct load_left_out left_out;
+    struct load_verdict verdict;
+    struct load_result *probe; /* NULL: there is none */
+    struct load_verdict probe_verdict;
+    double figures[LOAD_FIGURES]; /* a second, or ns; NAN: it cannot be told */
     unsigned at_least;            /* a bit each figure that is only a lower bound */
 };
 
 /* One of several processes that made the load together, and that merge or a transport added up. */
-struct http_part {
+struct load_part {
     char name[80]; /* "rank 3 on node2", or the file that it came from */
     double rate;   /* ok a second */
     uint64_t ok;
     uint64_t errors;
     uint64_t opened;             /* sockets */
     uint64_t clock_ns;           /* its clock is known so well; 0: not measured */
-    struct http_verdict verdict; /* of all trials */
+    struct load_verdict verdict; /* of all trials */
 };
 
-struct http_comparison; /* compare.h */
-struct http_monitor;    /* monitor.h */
+struct load_comparison; /* compare.h */
+struct load_monitor;    /* monitor.h */
 
-#define HTTP_RUN_ID 24 /* room for one */
+#define LOAD_RUN_ID 24 /* room for one */
 
-struct http_run {
-    const struct http_plan *plan;
-    char id[HTTP_RUN_ID];     /* tells it from all other runs; "": it has none */
+struct load_run {
+    const struct load_plan *plan;
+    char id[LOAD_RUN_ID];     /* tells it from all other runs; "": it has none */
     unsigned ids_number;      /* of a sum: of all runs that are in it */
-    char (*ids)[HTTP_RUN_ID]; /* [ids_number] */
-    struct http_fingerprint fingerprint;
+    char (*ids)[LOAD_RUN_ID]; /* [ids_number] */
+    struct load_fingerprint fingerprint;
     char started_at[32]; /* UTC, RFC 3339 */
     uint64_t started_s;  /* the same, since the epoch */
     uint64_t started_ns; /* and by CLOCK_MONOTONIC */
     uint64_t wall_ns;    /* that moment by CLOCK_REALTIME */
     unsigned parts_number;
-    struct http_part *parts; /* [parts_number]; NULL: all of it was one process's */
+    struct load_part *parts; /* [parts_number]; NULL: all of it was one process's */
     unsigned trials_number;
-    struct http_trial trials[HTTP_TRIALS_MAX];
+    struct load_trial trials[LOAD_TRIALS_MAX];
     unsigned baseline_number; /* of trials with --baseline-cmd: nothing else here is of them but
                                  what makes a run suspect, or ends it */
-    struct http_trial baseline[HTTP_TRIALS_MAX];
-    struct http_result
+    struct load_trial baseline[LOAD_TRIALS_MAX];
+    struct load_result
         *total; /* the trials added up; its elapsed_ns and connect_ns are theirs added
                                   up, too, so that counts are of that time */
-    struct http_left_out left_out; /* added up; problem is the first */
-    struct http_verdict verdict;
-    struct http_result *probe; /* as total; NULL: there is none */
-    struct http_verdict probe_verdict;
-    struct http_interval figures[HTTP_FIGURES]; /* over the trials; NAN: one of them has none */
-    struct http_interval noise[HTTP_FIGURES];   /* --aa: B/A; is_known false otherwise */
-    double figures_from[HTTP_FIGURES]; /* what is no less is only a lower bound; 0: nothing is */
+    struct load_left_out left_out; /* added up; problem is the first */
+    struct load_verdict verdict;
+    struct load_result *probe; /* as total; NULL: there is none */
+    struct load_verdict probe_verdict;
+    struct load_interval figures[LOAD_FIGURES]; /* over the trials; NAN: one of them has none */
+    struct load_interval noise[LOAD_FIGURES];   /* --aa: B/A; is_known false otherwise */
+    double figures_from[LOAD_FIGURES]; /* what is no less is only a lower bound; 0: nothing is */
     unsigned steps_number;             /* --find */
-    struct http_step
-        steps[HTTP_STEPS_MAX]; /* by rate; the only trial is the last one tried: the one
+    struct load_step
+        steps[LOAD_STEPS_MAX]; /* by rate; the only trial is the last one tried: the one
                                                that was found, once more */
     double found_rate;         /* the highest that held; 0: none did */
     double missed_rate; /* the lowest that did not; HUGE_VAL: all did, or could not be told */
     bool is_untold;     /* none held, and lower ones could not be told */
-    struct http_judged judged[HTTP_THRESHOLDS_MAX]; /* the plan's thresholds, in its order */
+    struct load_judged judged[LOAD_THRESHOLDS_MAX]; /* the plan's thresholds, in its order */
     unsigned thresholds_missed;
     bool is_interrupted;
-    enum http_exit status;
-    struct http_monitor *monitor;       /* owned; NULL */
-    struct http_comparison *comparison; /* not owned: to leave in what was found; NULL: nowhere */
+    enum load_exit status;
+    struct load_monitor *monitor;       /* owned; NULL */
+    struct load_comparison *comparison; /* not owned: to leave in what was found; NULL: nowhere */
 };
 
 /* Do all of it, printing progress on err and, for the first trial, the plan and the sockets line on
  * out (NULL: nowhere) as they are known. 0 with *run filled, or an exit status after saying why
  * nothing could be run; free it then too, or not. */
-int http_run(struct http_run *run, const struct http_plan *plan, FILE *out, FILE *err);
-void http_run_free(struct http_run *run);
+int load_run(struct load_run *run, const struct load_plan *plan, FILE *out, FILE *err);
+void load_run_free(struct load_run *run);
 
 /* Whether the interval that --until-ci asks for is there, and as narrow as it asks. */
-bool http_until_ci_is_reached(const struct http_run *run);
+bool load_until_ci_is_reached(const struct load_run *run);
 
 /* How many requests it takes to tell a figure of a trial: ten beyond a percentile. */
-unsigned http_figure_needs(enum http_figure figure);
+unsigned load_figure_needs(enum load_figure figure);
 
 /* Whether a figure says something of the server: a rate that the plan gives does not. */
-bool http_figure_is_result(const struct http_plan *plan, enum http_figure figure);
+bool load_figure_is_result(const struct load_plan *plan, enum load_figure figure);
 
 /* --selftest: prove on this machine that clocks, histogram, accounts and the stall case hold.
- * Prints a line each; 0, or HTTP_EXIT_ERRORS. */
-int http_selftest(FILE *out, FILE *err);
+ * Prints a line each; 0, or LOAD_EXIT_ERRORS. */
+int load_selftest(FILE *out, FILE *err);
 
 #endif

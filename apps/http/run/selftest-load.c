@@ -19,26 +19,26 @@
 
 /* What a check runs: a plan with what it borrows. */
 struct load {
-    struct http_selftest_server server;
-    struct http_plan plan;
-    struct http_expect expect;
-    struct http_template_options options;
+    struct load_selftest_server server;
+    struct load_plan plan;
+    struct load_expect expect;
+    struct load_template_options options;
     char authority[32];
-    struct http_run run;
+    struct load_run run;
 };
 
 /* A closed loop; each check changes what it wants. */
 static void
 make_plan(struct load *load)
 {
-    load->plan = (struct http_plan){
+    load->plan = (struct load_plan){
         .ip = "127.0.0.1",
         .port = load->server.port,
         .sockets = 8,
         .workers = 1,
-        .stop = HTTP_STOP_TOTAL,
+        .stop = LOAD_STOP_TOTAL,
         .drain_ns = SXE_NS_PER_SECOND,
-        .arrivals = HTTP_FIXED,
+        .arrivals = LOAD_FIXED,
         .depth = 1,
         .ramp = 16,
         .timeout_ns = 5 * SXE_NS_PER_SECOND,
@@ -58,27 +58,27 @@ end(struct load *load)
     if (load == NULL)
         return;
     if (load->server.counts != NULL)
-        http_selftest_stop(&load->server);
-    http_selftest_free(&load->server);
-    http_run_free(&load->run);
-    http_templates_free(load->plan.requests);
+        load_selftest_stop(&load->server);
+    load_selftest_free(&load->server);
+    load_run_free(&load->run);
+    load_templates_free(load->plan.requests);
     free(load);
 }
 
 /* A server and a plan; NULL after saying in text what there is none of. */
 static struct load *
-begin(enum http_selftest_kind kind, char *text, size_t size)
+begin(enum load_selftest_kind kind, char *text, size_t size)
 {
     struct load *load = calloc(1, sizeof(*load));
-    int error = load == NULL ? -ENOMEM : http_selftest_serve(&load->server, kind);
+    int error = load == NULL ? -ENOMEM : load_selftest_serve(&load->server, kind);
 
     if (error == 0) {
         snprintf(load->authority, sizeof(load->authority), "127.0.0.1:%u", load->server.port);
-        http_expect_add_status(&load->expect, HTTP_EXPECT_DEFAULT_STATUS);
+        load_expect_add_status(&load->expect, LOAD_EXPECT_DEFAULT_STATUS);
         load->options.method = "GET";
-        load->plan.requests = http_templates_new(&load->options);
+        load->plan.requests = load_templates_new(&load->options);
         if (load->plan.requests == NULL ||
-            http_templates_add(load->plan.requests, load->authority, "/", "GET /") != NULL)
+            load_templates_add(load->plan.requests, load->authority, "/", "GET /") != NULL)
             error = -ENOMEM;
     }
     if (error == 0) {
@@ -93,7 +93,7 @@ begin(enum http_selftest_kind kind, char *text, size_t size)
 static bool is_interrupted;
 
 bool
-http_selftest_is_interrupted(void)
+load_selftest_is_interrupted(void)
 {
     return is_interrupted;
 }
@@ -102,8 +102,8 @@ http_selftest_is_interrupted(void)
 static bool
 run(struct load *load, char *text, size_t size)
 {
-    int status = http_run(&load->run, &load->plan, NULL, stderr);
-    const char *wrong = status == 0 ? http_result_check(load->run.total) : NULL;
+    int status = load_run(&load->run, &load->plan, NULL, stderr);
+    const char *wrong = status == 0 ? load_result_check(load->run.total) : NULL;
 
     is_interrupted = load->run.is_interrupted;
     if (status != 0)
@@ -119,7 +119,7 @@ run(struct load *load, char *text, size_t size)
 static void
 add_suspicion(const struct load *load, char *text, size_t size)
 {
-    const struct http_verdict *verdict = &load->run.verdict;
+    const struct load_verdict *verdict = &load->run.verdict;
     size_t length = strlen(text);
 
     if (verdict->number > 0)
@@ -131,32 +131,32 @@ add_suspicion(const struct load *load, char *text, size_t size)
 #define ACCOUNTS 500
 
 bool
-http_selftest_accounts(char *text, size_t size)
+load_selftest_accounts(char *text, size_t size)
 {
-    struct load *load = begin(HTTP_SELFTEST_BADLY, text, size);
+    struct load *load = begin(LOAD_SELFTEST_BADLY, text, size);
     bool holds = false;
 
     if (load == NULL)
         return false;
     load->plan.requests_max = ACCOUNTS;
     if (run(load, text, size)) {
-        const struct http_selftest_counts *counts = load->server.counts;
-        const struct http_result *total = load->run.total;
+        const struct load_selftest_counts *counts = load->server.counts;
+        const struct load_result *total = load->run.total;
 
         holds = total->offered == ACCOUNTS && total->sent == ACCOUNTS &&
-                counts->requests == ACCOUNTS && total->ends[HTTP_END_OK] == counts->ok &&
-                total->ends[HTTP_END_BAD_STATUS] == counts->bad_status &&
-                total->ends[HTTP_END_RESET] == counts->resets &&
-                total->ends[HTTP_END_CLOSED_EARLY] == counts->closes &&
-                total->ends[HTTP_END_SHORT_BODY] == counts->short_bodies;
+                counts->requests == ACCOUNTS && total->ends[LOAD_END_OK] == counts->ok &&
+                total->ends[LOAD_END_BAD_STATUS] == counts->bad_status &&
+                total->ends[LOAD_END_RESET] == counts->resets &&
+                total->ends[LOAD_END_CLOSED_EARLY] == counts->closes &&
+                total->ends[LOAD_END_SHORT_BODY] == counts->short_bodies;
         snprintf(text, size,
                  "of %" PRIu64 " sent, counted/done by the server: ok %" PRIu64 "/%" PRIu64
                  " bad status %" PRIu64 "/%" PRIu64 " reset %" PRIu64 "/%" PRIu64 " closed %" PRIu64
                  "/%" PRIu64 " short %" PRIu64 "/%" PRIu64,
-                 total->sent, total->ends[HTTP_END_OK], counts->ok,
-                 total->ends[HTTP_END_BAD_STATUS], counts->bad_status, total->ends[HTTP_END_RESET],
-                 counts->resets, total->ends[HTTP_END_CLOSED_EARLY], counts->closes,
-                 total->ends[HTTP_END_SHORT_BODY], counts->short_bodies);
+                 total->sent, total->ends[LOAD_END_OK], counts->ok,
+                 total->ends[LOAD_END_BAD_STATUS], counts->bad_status, total->ends[LOAD_END_RESET],
+                 counts->resets, total->ends[LOAD_END_CLOSED_EARLY], counts->closes,
+                 total->ends[LOAD_END_SHORT_BODY], counts->short_bodies);
     }
     end(load);
     return holds;
@@ -167,9 +167,9 @@ http_selftest_accounts(char *text, size_t size)
 #define MERGED 2001 /* odd, so that the shares differ */
 
 bool
-http_selftest_merge(char *text, size_t size)
+load_selftest_merge(char *text, size_t size)
 {
-    struct load *load = begin(HTTP_SELFTEST_WELL, text, size);
+    struct load *load = begin(LOAD_SELFTEST_WELL, text, size);
     bool holds = false;
 
     if (load == NULL)
@@ -177,13 +177,13 @@ http_selftest_merge(char *text, size_t size)
     load->plan.requests_max = MERGED;
     load->plan.workers = 2;
     if (run(load, text, size)) {
-        const struct http_result *total = load->run.total;
+        const struct load_result *total = load->run.total;
 
-        holds = load->server.counts->requests == MERGED && total->ends[HTTP_END_OK] == MERGED &&
+        holds = load->server.counts->requests == MERGED && total->ends[LOAD_END_OK] == MERGED &&
                 total->service.count == MERGED && total->first_byte.count == MERGED;
         snprintf(text, size,
                  "two workers had %" PRIu64 " replies to %" PRIu64 " requests, and timed %" PRIu64,
-                 total->ends[HTTP_END_OK], load->server.counts->requests, total->service.count);
+                 total->ends[LOAD_END_OK], load->server.counts->requests, total->service.count);
     }
     end(load);
     return holds;
@@ -209,9 +209,9 @@ sleep_until(uint64_t then_ns)
 /* Stops the server for half of the run, and leaves how long that was: its times are not those that
  * were asked for on a busy machine. */
 static _Noreturn void
-be_stopper(const struct http_selftest_server *server)
+be_stopper(const struct load_selftest_server *server)
 {
-    struct http_selftest_counts *counts = server->counts;
+    struct load_selftest_counts *counts = server->counts;
     uint64_t begin_ns;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -249,24 +249,24 @@ run_stalled(struct load *load, char *text, size_t size)
 /* Of those that arrive in the stall each waits for its end; so a tenth of all waits longer than the
  * stall without a tenth of the run. */
 bool
-http_selftest_stall(char *text, size_t size)
+load_selftest_stall(char *text, size_t size)
 {
-    struct load *load = begin(HTTP_SELFTEST_WELL, text, size);
+    struct load *load = begin(LOAD_SELFTEST_WELL, text, size);
     bool holds = false;
 
     if (load == NULL)
         return false;
-    load->plan.model = HTTP_PARTLY_OPEN;
-    load->plan.stop = HTTP_STOP_TIME;
+    load->plan.model = LOAD_PARTLY_OPEN;
+    load->plan.stop = LOAD_STOP_TIME;
     load->plan.duration_ns = STALL_RUN_NS;
     load->plan.rate = STALL_RATE;
     load->plan.rate_end = STALL_RATE;
     if (run_stalled(load, text, size)) {
-        const struct http_result *total = load->run.total;
+        const struct load_result *total = load->run.total;
         double stall = (double)load->server.counts->stalled_ns;
         double expected = stall - 0.1 * (double)STALL_RUN_NS;
-        double response = (double)http_histogram_quantile(&total->response, 0.9);
-        double service = (double)http_histogram_quantile(&total->service, 0.9);
+        double response = (double)load_histogram_quantile(&total->response, 0.9);
+        double service = (double)load_histogram_quantile(&total->service, 0.9);
 
         holds = fabs(response - expected) <= STALL_TOLERANCE * stall && service < 0.1 * stall;
         snprintf(
@@ -292,17 +292,17 @@ http_selftest_stall(char *text, size_t size)
 static bool
 time_late_replies(struct load *load, char *text, size_t size)
 {
-    const struct http_histogram *held = &load->server.counts->held;
-    const struct http_histogram *service;
+    const struct load_histogram *held = &load->server.counts->held;
+    const struct load_histogram *service;
     double error;
 
     if (!run(load, text, size))
         return false;
     service = &load->run.total->service;
     error =
-        (double)http_histogram_quantile(service, 0.5) - (double)http_histogram_quantile(held, 0.5);
+        (double)load_histogram_quantile(service, 0.5) - (double)load_histogram_quantile(held, 0.5);
     snprintf(text, size, "replies held for 1 ms at %.0f/s are timed with an error of %.1f us",
-             load->run.figures[HTTP_FIGURE_RATE].middle, error / 1e3);
+             load->run.figures[LOAD_FIGURE_RATE].middle, error / 1e3);
     add_suspicion(load, text, size);
     return load->run.verdict.number == 0 && service->count > 0 && fabs(error) < DELAY_ERROR_NS;
 }
@@ -310,15 +310,15 @@ time_late_replies(struct load *load, char *text, size_t size)
 /* What else runs on the machine makes replies late, never early, and results suspect: the best of a
  * few tries counts. */
 bool
-http_selftest_delay(char *text, size_t size)
+load_selftest_delay(char *text, size_t size)
 {
-    struct load *load = begin(HTTP_SELFTEST_LATE, text, size);
+    struct load *load = begin(LOAD_SELFTEST_LATE, text, size);
     bool holds = false;
 
     if (load == NULL)
         return false;
-    load->plan.model = HTTP_PARTLY_OPEN;
-    load->plan.stop = HTTP_STOP_TIME;
+    load->plan.model = LOAD_PARTLY_OPEN;
+    load->plan.stop = LOAD_STOP_TIME;
     load->plan.duration_ns = DELAY_RUN_NS;
     load->plan.rate = DELAY_RATE;
     load->plan.rate_end = DELAY_RATE;
@@ -326,7 +326,7 @@ http_selftest_delay(char *text, size_t size)
     for (unsigned i = 0; i < DELAY_TRIES && !holds && !is_interrupted; i++) {
         memset(&load->server.counts->held, 0, sizeof(load->server.counts->held));
         holds = time_late_replies(load, text, size);
-        http_run_free(&load->run);
+        load_run_free(&load->run);
     }
     end(load);
     return holds;

@@ -39,7 +39,7 @@ read_clock(bool *is_monotonic)
 
 /* The quickest batch tells what a read takes: others waited for a CPU. */
 bool
-http_selftest_clocks(char *text, size_t size)
+load_selftest_clocks(char *text, size_t size)
 {
     struct timespec resolution = {0, 0};
     bool is_monotonic = true;
@@ -61,7 +61,7 @@ http_selftest_clocks(char *text, size_t size)
 
 /* One wake-up; false: it came early, or not at all. */
 static bool
-tick(int timer, uint64_t due_ns, struct http_histogram *errors)
+tick(int timer, uint64_t due_ns, struct load_histogram *errors)
 {
     struct itimerspec due = {.it_value = {.tv_sec = (time_t)(due_ns / SXE_NS_PER_SECOND),
                                           .tv_nsec = (long)(due_ns % SXE_NS_PER_SECOND)}};
@@ -72,14 +72,14 @@ tick(int timer, uint64_t due_ns, struct http_histogram *errors)
         read(timer, &number, sizeof(number)) < 0)
         return false;
     now_ns = sxe_time_ns();
-    http_histogram_record(errors, now_ns > due_ns ? now_ns - due_ns : 0);
+    load_histogram_record(errors, now_ns > due_ns ? now_ns - due_ns : 0);
     return now_ns >= due_ns;
 }
 
 bool
-http_selftest_timer(char *text, size_t size)
+load_selftest_timer(char *text, size_t size)
 {
-    struct http_histogram *errors = calloc(1, sizeof(*errors));
+    struct load_histogram *errors = calloc(1, sizeof(*errors));
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
     uint64_t due_ns = sxe_time_ns();
     bool can_try = errors != NULL && timer >= 0;
@@ -94,9 +94,9 @@ http_selftest_timer(char *text, size_t size)
     if (can_try)
         snprintf(text, size, "%s, later than asked p50 %s p99 %s max %s",
                  holds ? "never early" : "EARLY, OR NOT AT ALL",
-                 http_time_text(http_histogram_quantile(errors, 0.5)),
-                 http_time_text(http_histogram_quantile(errors, 0.99)),
-                 http_time_text(errors->max_ns));
+                 load_time_text(load_histogram_quantile(errors, 0.5)),
+                 load_time_text(load_histogram_quantile(errors, 0.99)),
+                 load_time_text(errors->max_ns));
     if (timer >= 0)
         close(timer);
     free(errors);
@@ -122,7 +122,7 @@ by_size(const void *a, const void *b)
 
 /* The greatest error of any quantile, as a part of what it has to be. */
 static double
-greatest_error(const struct http_histogram *histogram, const uint64_t *sorted)
+greatest_error(const struct load_histogram *histogram, const uint64_t *sorted)
 {
     static const double fractions[] = {0, 0.5, 0.9, 0.99, 0.999, 0.9999, 1};
     double greatest = 0;
@@ -130,7 +130,7 @@ greatest_error(const struct http_histogram *histogram, const uint64_t *sorted)
     for (unsigned i = 0; i < sizeof(fractions) / sizeof(fractions[0]); i++) {
         double rank = ceil(fractions[i] * SAMPLES);
         double exact = (double)sorted[rank > 0 ? (unsigned)rank - 1 : 0];
-        double found = (double)http_histogram_quantile(histogram, fractions[i]);
+        double found = (double)load_histogram_quantile(histogram, fractions[i]);
 
         greatest = fmax(greatest, (fabs(found - exact) - ROUNDING_NS) / exact);
     }
@@ -138,18 +138,18 @@ greatest_error(const struct http_histogram *histogram, const uint64_t *sorted)
 }
 
 bool
-http_selftest_histogram(char *text, size_t size)
+load_selftest_histogram(char *text, size_t size)
 {
-    struct http_histogram *histogram = calloc(1, sizeof(*histogram));
+    struct load_histogram *histogram = calloc(1, sizeof(*histogram));
     uint64_t *samples = calloc(SAMPLES, sizeof(*samples));
     uint64_t random[2];
     double error = 1;
 
     if (histogram != NULL && samples != NULL) {
-        http_random_init(random, 1);
+        load_random_init(random, 1);
         for (unsigned i = 0; i < SAMPLES; i++) {
-            samples[i] = (uint64_t)(SMALLEST_NS * pow(10, DECADES * http_random_fraction(random)));
-            http_histogram_record(histogram, samples[i]);
+            samples[i] = (uint64_t)(SMALLEST_NS * pow(10, DECADES * load_random_fraction(random)));
+            load_histogram_record(histogram, samples[i]);
         }
         qsort(samples, SAMPLES, sizeof(*samples), by_size);
         error = greatest_error(histogram, samples);

@@ -9,12 +9,12 @@
  *     WELL      answers each request at once
  *     BADLY     of ten requests in a row six are answered well, one has status 404, at one the
  *               connection is reset, at one it is closed, at one it is closed in the body
- *     LATE      answers each request HTTP_SELFTEST_DELAY_NS after it came, watching the clock
+ *     LATE      answers each request LOAD_SELFTEST_DELAY_NS after it came, watching the clock
  *
  * Limits: requests without a body, 1,024 connections.
  */
-#ifndef HTTP_SELFTEST_PRIVATE_H
-#define HTTP_SELFTEST_PRIVATE_H
+#ifndef LOAD_SELFTEST_PRIVATE_H
+#define LOAD_SELFTEST_PRIVATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,12 +22,12 @@
 
 #include "histogram.h"
 
-#define HTTP_SELFTEST_DELAY_NS UINT64_C(1000000)
+#define LOAD_SELFTEST_DELAY_NS UINT64_C(1000000)
 
-enum http_selftest_kind { HTTP_SELFTEST_WELL, HTTP_SELFTEST_BADLY, HTTP_SELFTEST_LATE };
+enum load_selftest_kind { LOAD_SELFTEST_WELL, LOAD_SELFTEST_BADLY, LOAD_SELFTEST_LATE };
 
 /* Of all zeros, shared with the server. */
-struct http_selftest_counts {
+struct load_selftest_counts {
     volatile uint64_t first_ns;   /* when the first request came; 0: not yet */
     volatile uint64_t stalled_ns; /* how long it stood still */
     uint64_t requests;
@@ -36,39 +36,39 @@ struct http_selftest_counts {
     uint64_t resets;
     uint64_t closes;
     uint64_t short_bodies;
-    struct http_histogram held; /* from a request's last byte to its reply's write */
+    struct load_histogram held; /* from a request's last byte to its reply's write */
 };
 
-struct http_selftest_server {
+struct load_selftest_server {
     uint16_t port;
     pid_t pid;
     int control; /* the server ends when this is closed */
-    struct http_selftest_counts *counts;
+    struct load_selftest_counts *counts;
 };
 
 /* 0 or -errno. */
-int http_selftest_serve(struct http_selftest_server *server, enum http_selftest_kind kind);
+int load_selftest_serve(struct load_selftest_server *server, enum load_selftest_kind kind);
 
 /* Counts stay until free. */
-void http_selftest_stop(struct http_selftest_server *server);
-void http_selftest_free(struct http_selftest_server *server);
+void load_selftest_stop(struct load_selftest_server *server);
+void load_selftest_free(struct load_selftest_server *server);
 
 /* ---- selftest.c's checks: true if it holds; text says with which figures ---- */
 
-typedef bool (*http_selftest_check)(char *text, size_t size);
+typedef bool (*load_selftest_check)(char *text, size_t size);
 
 /* selftest-local.c: without a server */
-bool http_selftest_clocks(char *text, size_t size);
-bool http_selftest_timer(char *text, size_t size);
-bool http_selftest_histogram(char *text, size_t size);
+bool load_selftest_clocks(char *text, size_t size);
+bool load_selftest_timer(char *text, size_t size);
+bool load_selftest_histogram(char *text, size_t size);
 
 /* selftest-load.c: a load on one of the servers */
-bool http_selftest_accounts(char *text, size_t size);
-bool http_selftest_merge(char *text, size_t size);
-bool http_selftest_stall(char *text, size_t size);
-bool http_selftest_delay(char *text, size_t size);
+bool load_selftest_accounts(char *text, size_t size);
+bool load_selftest_merge(char *text, size_t size);
+bool load_selftest_stall(char *text, size_t size);
+bool load_selftest_delay(char *text, size_t size);
 
 /* Whether a signal ended the last load: it shows nothing, and the user wants no other. */
-bool http_selftest_is_interrupted(void);
+bool load_selftest_is_interrupted(void);
 
 #endif

@@ -27,11 +27,11 @@ static const char reply_bad[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n
 static const char reply_short[] = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello";
 
 struct loop {
-    enum http_selftest_kind kind;
+    enum load_selftest_kind kind;
     int epoll;
     int listener;
     int control;
-    struct http_selftest_counts *counts;
+    struct load_selftest_counts *counts;
     unsigned matched[PEERS]; /* bytes of the blank line that ends a connection's next request */
     struct {
         int fd;
@@ -68,7 +68,7 @@ hang_up(int fd, bool is_reset)
 
 /* False: the connection is gone. */
 static bool
-answer_badly(struct http_selftest_counts *counts, int fd)
+answer_badly(struct load_selftest_counts *counts, int fd)
 {
     switch (counts->requests % 10) {
     case 2:
@@ -98,14 +98,14 @@ answer_badly(struct http_selftest_counts *counts, int fd)
 static bool
 answer(struct loop *loop, int fd)
 {
-    struct http_selftest_counts *counts = loop->counts;
+    struct load_selftest_counts *counts = loop->counts;
 
     if (counts->requests++ == 0)
         counts->first_ns = sxe_time_ns();
-    if (loop->kind == HTTP_SELFTEST_BADLY)
+    if (loop->kind == LOAD_SELFTEST_BADLY)
         return answer_badly(counts, fd);
     counts->ok++;
-    if (loop->kind == HTTP_SELFTEST_WELL) {
+    if (loop->kind == LOAD_SELFTEST_WELL) {
         say(fd, reply_ok);
         return true;
     }
@@ -121,10 +121,10 @@ answer_late(struct loop *loop)
         uint64_t came_ns = loop->later[loop->head].came_ns;
         uint64_t now_ns = sxe_time_ns();
 
-        if (now_ns - came_ns < HTTP_SELFTEST_DELAY_NS)
+        if (now_ns - came_ns < LOAD_SELFTEST_DELAY_NS)
             return;
         say(loop->later[loop->head].fd, reply_ok);
-        http_histogram_record(&loop->counts->held, now_ns - came_ns);
+        load_histogram_record(&loop->counts->held, now_ns - came_ns);
         loop->head = (loop->head + 1) % LATER;
         loop->held--;
     }
@@ -188,8 +188,8 @@ serve(struct loop *loop)
 }
 
 static _Noreturn void
-be_server(enum http_selftest_kind kind, int listener, int control,
-          struct http_selftest_counts *counts)
+be_server(enum load_selftest_kind kind, int listener, int control,
+          struct load_selftest_counts *counts)
 {
     static struct loop loop;
 
@@ -224,7 +224,7 @@ listen_anywhere(uint16_t *port)
 }
 
 static int
-fork_server(struct http_selftest_server *server, enum http_selftest_kind kind, int listener)
+fork_server(struct load_selftest_server *server, enum load_selftest_kind kind, int listener)
 {
     int ends[2];
 
@@ -244,7 +244,7 @@ fork_server(struct http_selftest_server *server, enum http_selftest_kind kind, i
 }
 
 int
-http_selftest_serve(struct http_selftest_server *server, enum http_selftest_kind kind)
+load_selftest_serve(struct load_selftest_server *server, enum load_selftest_kind kind)
 {
     int listener;
     int error;
@@ -261,19 +261,19 @@ http_selftest_serve(struct http_selftest_server *server, enum http_selftest_kind
     if (listener >= 0)
         close(listener);
     if (error < 0)
-        http_selftest_free(server);
+        load_selftest_free(server);
     return error;
 }
 
 void
-http_selftest_stop(struct http_selftest_server *server)
+load_selftest_stop(struct load_selftest_server *server)
 {
     close(server->control);
     waitpid(server->pid, NULL, 0);
 }
 
 void
-http_selftest_free(struct http_selftest_server *server)
+load_selftest_free(struct load_selftest_server *server)
 {
     if (server->counts != NULL)
         munmap(server->counts, sizeof(*server->counts));

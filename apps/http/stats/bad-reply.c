@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BEFORE (HTTP_BAD_BYTES / 2) /* bytes of the line that may be shown before the wrong one */
+#define BEFORE (LOAD_BAD_BYTES / 2) /* bytes of the line that may be shown before the wrong one */
 
 void
-http_bad_reply_note(struct http_bad_reply *bad, unsigned why, const char *data, size_t length,
+load_bad_reply_note(struct load_bad_reply *bad, unsigned why, const char *data, size_t length,
                     size_t at)
 {
     size_t from = at < length ? at : length;
@@ -17,16 +17,16 @@ http_bad_reply_note(struct http_bad_reply *bad, unsigned why, const char *data, 
         from--;
     length -= from;
     bad->why = (uint8_t)why;
-    bad->length = (uint8_t)(length < HTTP_BAD_BYTES ? length : HTTP_BAD_BYTES);
+    bad->length = (uint8_t)(length < LOAD_BAD_BYTES ? length : LOAD_BAD_BYTES);
     memcpy(bad->bytes, data + from, bad->length);
 }
 
 const char *
-http_bad_reply_why(const struct http_bad_reply *bad)
+load_bad_reply_why(const struct load_bad_reply *bad)
 {
-    if (bad->why == HTTP_BAD_UPGRADE)
+    if (bad->why == LOAD_BAD_UPGRADE)
         return "it begins another protocol";
-    if (bad->why == HTTP_BAD_MORE)
+    if (bad->why == LOAD_BAD_MORE)
         return "there is more than was asked for";
     return sxe_http_refusal_text((enum sxe_http_refusal)bad->why);
 }
@@ -67,7 +67,7 @@ show(char byte, char *to, size_t size)
 }
 
 const char *
-http_bad_reply_quote(const struct http_bad_reply *bad, char *text, size_t size)
+load_bad_reply_quote(const struct load_bad_reply *bad, char *text, size_t size)
 {
     size_t used = 0;
 
@@ -100,15 +100,15 @@ read_shown(const char **text)
 }
 
 void
-http_bad_reply_read(struct http_bad_reply *bad, const char *why, const char *quoted)
+load_bad_reply_read(struct load_bad_reply *bad, const char *why, const char *quoted)
 {
-    struct http_bad_reply read = {.why = HTTP_BAD_MORE};
+    struct load_bad_reply read = {.why = LOAD_BAD_MORE};
 
     if (why == NULL || quoted == NULL || *quoted != '"')
         return;
-    while (read.why > 0 && strcmp(http_bad_reply_why(&read), why) != 0)
+    while (read.why > 0 && strcmp(load_bad_reply_why(&read), why) != 0)
         read.why--;
-    for (quoted++; *quoted != '\0' && *quoted != '"' && read.length < HTTP_BAD_BYTES;)
+    for (quoted++; *quoted != '\0' && *quoted != '"' && read.length < LOAD_BAD_BYTES;)
         read.bytes[read.length++] = read_shown(&quoted);
     if (read.why > 0)
         *bad = read;

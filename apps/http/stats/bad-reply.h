@@ -4,39 +4,39 @@
  * worker notes it in its result, which is shared memory: no pointers, all zero is none. The summary
  * and the JSON say it.
  */
-#ifndef HTTP_BAD_REPLY_H
-#define HTTP_BAD_REPLY_H
+#ifndef LOAD_BAD_REPLY_H
+#define LOAD_BAD_REPLY_H
 
 #include "sxe-http-parse.h"
 
-#define HTTP_BAD_BYTES 40
-#define HTTP_BAD_TEXT  (4 * HTTP_BAD_BYTES + 3) /* each as \x00, the quotes, the zero byte */
-#define HTTP_BAD_SHOWN 60                       /* columns in the summary */
+#define LOAD_BAD_BYTES 40
+#define LOAD_BAD_TEXT  (4 * LOAD_BAD_BYTES + 3) /* each as \x00, the quotes, the zero byte */
+#define LOAD_BAD_SHOWN 60                       /* columns in the summary */
 
 /* Beyond enum sxe_http_refusal. */
 enum {
-    HTTP_BAD_UPGRADE = SXE_HTTP_REFUSALS_END, /* 101, for which nobody asked */
-    HTTP_BAD_MORE                             /* there is more than was asked for */
+    LOAD_BAD_UPGRADE = SXE_HTTP_REFUSALS_END, /* 101, for which nobody asked */
+    LOAD_BAD_MORE                             /* there is more than was asked for */
 };
 
-struct http_bad_reply {
+struct load_bad_reply {
     uint8_t why; /* enum sxe_http_refusal, or one of these; 0: there was none */
     uint8_t length;
-    char bytes[HTTP_BAD_BYTES];
+    char bytes[LOAD_BAD_BYTES];
 };
 
 /* Keep the line of data in which at is, from its beginning if that is near. */
-void http_bad_reply_note(struct http_bad_reply *bad, unsigned why, const char *data, size_t length,
+void load_bad_reply_note(struct load_bad_reply *bad, unsigned why, const char *data, size_t length,
                          size_t at);
 
 /* A sentence. */
-const char *http_bad_reply_why(const struct http_bad_reply *bad);
+const char *load_bad_reply_why(const struct load_bad_reply *bad);
 
 /* Those of the bytes that have room, in quotes; what does not print as \r, \n, \t, or \x and two
- * hexadecimal digits. size is 7 or more: HTTP_BAD_TEXT for all. Returns text. */
-const char *http_bad_reply_quote(const struct http_bad_reply *bad, char *text, size_t size);
+ * hexadecimal digits. size is 7 or more: LOAD_BAD_TEXT for all. Returns text. */
+const char *load_bad_reply_quote(const struct load_bad_reply *bad, char *text, size_t size);
 
 /* The inverse of both: *bad stays as it is if no reason has that text, or a text is NULL. */
-void http_bad_reply_read(struct http_bad_reply *bad, const char *why, const char *quoted);
+void load_bad_reply_read(struct load_bad_reply *bad, const char *why, const char *quoted);
 
 #endif

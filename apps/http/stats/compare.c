@@ -24,7 +24,7 @@ static const char *const saying_options[] = {
 struct side {
     const char *name;
     json_t *root; /* owns */
-    struct http_contrast_side figures;
+    struct load_contrast_side figures;
 };
 
 /* ---- Reading ---- */
@@ -43,11 +43,11 @@ has_word(const json_t *words, const char *word)
 
 /* false if there is something else than a number from 0 on, or none, where one may be. */
 static bool
-take_figure(struct side *side, const json_t *trial, enum http_figure figure)
+take_figure(struct side *side, const json_t *trial, enum load_figure figure)
 {
-    const char *group = http_figure_names[figure].group;
+    const char *group = load_figure_names[figure].group;
     const json_t *owner = group != NULL ? json_object_get(trial, group) : trial;
-    const json_t *value = json_object_get(owner, http_figure_names[figure].name);
+    const json_t *value = json_object_get(owner, load_figure_names[figure].name);
 
     if (!json_is_object(owner))
         return false;
@@ -55,7 +55,7 @@ take_figure(struct side *side, const json_t *trial, enum http_figure figure)
         return true;
     if (!json_is_number(value) || json_number_value(value) < 0)
         return false;
-    if (has_word(json_object_get(owner, "at_least"), http_figure_names[figure].name))
+    if (has_word(json_object_get(owner, "at_least"), load_figure_names[figure].name))
         side->figures.is_bound[figure] = true;
     side->figures.values[figure][side->figures.numbers[figure]++] = json_number_value(value);
     return true;
@@ -81,7 +81,7 @@ sum_of(const json_t *owner, const char *name)
 }
 
 static void
-add_count(struct side *side, enum http_contrast_count count, double part, double whole)
+add_count(struct side *side, enum load_contrast_count count, double part, double whole)
 {
     side->figures.counts[count].part += part;
     side->figures.counts[count].whole += whole;
@@ -95,10 +95,10 @@ take_counts(struct side *side, const json_t *trial)
     double ok = count_of(json_object_get(accounts, "ends"), "ok");
     double begun = sum_of(accounts, "ends") + count_of(accounts, "in_flight");
 
-    add_count(side, HTTP_CONTRAST_FAILED, begun - ok, begun);
-    add_count(side, HTTP_CONTRAST_UNSENT, sum_of(accounts, "skipped"),
+    add_count(side, LOAD_CONTRAST_FAILED, begun - ok, begun);
+    add_count(side, LOAD_CONTRAST_UNSENT, sum_of(accounts, "skipped"),
               count_of(accounts, "offered"));
-    add_count(side, HTTP_CONTRAST_UNOPENED, sum_of(sockets, "unopened"),
+    add_count(side, LOAD_CONTRAST_UNOPENED, sum_of(sockets, "unopened"),
               count_of(sockets, "wanted"));
     if (json_is_object(accounts) && ok <= 0)
         side->figures.dead++;
@@ -110,15 +110,15 @@ take_trials(struct side *side, const json_t *owner, char *problem, size_t size)
 {
     const json_t *trials = json_object_get(owner, "trials");
 
-    if (json_array_size(trials) == 0 || json_array_size(trials) > HTTP_TRIALS_MAX)
+    if (json_array_size(trials) == 0 || json_array_size(trials) > LOAD_TRIALS_MAX)
         return false;
     side->figures.trials = (unsigned)json_array_size(trials);
     for (unsigned i = 0; i < side->figures.trials; i++) {
         take_counts(side, json_array_get(trials, i));
-        for (unsigned figure = 0; figure < HTTP_FIGURES; figure++)
-            if (!take_figure(side, json_array_get(trials, i), (enum http_figure)figure)) {
+        for (unsigned figure = 0; figure < LOAD_FIGURES; figure++)
+            if (!take_figure(side, json_array_get(trials, i), (enum load_figure)figure)) {
                 snprintf(problem, size, "trial %u has no %s that is a number", i + 1,
-                         http_figure_names[figure].text);
+                         load_figure_names[figure].text);
                 return false;
             }
     }
@@ -143,9 +143,9 @@ take_noise(struct side *side)
     const json_t *noise = json_object_get(side->root, "noise");
     const json_t *figures = json_object_get(noise, "figures");
 
-    for (unsigned i = 0; i < HTTP_FIGURES; i++)
+    for (unsigned i = 0; i < LOAD_FIGURES; i++)
         side->figures.noise[i] = noise_of(
-            figures != NULL ? json_object_get(figures, http_figure_names[i].whole) : noise);
+            figures != NULL ? json_object_get(figures, load_figure_names[i].whole) : noise);
 }
 
 static void
@@ -167,20 +167,20 @@ take_side(struct side *side, const json_t *owner, FILE *err)
     take_model(side);
     if (take_trials(side, owner, problem, sizeof(problem)))
         return 0;
-    http_result_file_refuse(side->name, problem, err);
+    load_result_file_refuse(side->name, problem, err);
     return -1;
 }
 
 static int
 read_side(struct side *side, const char *path, FILE *err)
 {
-    *side = (struct side){.name = path, .root = http_result_file_load(path, err)};
+    *side = (struct side){.name = path, .root = load_result_file_load(path, err)};
     return side->root != NULL ? take_side(side, side->root, err) : -1;
 }
 
 /* Through the JSON that it will be written as, so that there is one way to read a result. */
 static int
-take_run(struct side *side, const struct http_run *run, FILE *err)
+take_run(struct side *side, const struct load_run *run, FILE *err)
 {
     char *text = NULL;
     size_t length = 0;
@@ -188,9 +188,9 @@ take_run(struct side *side, const struct http_run *run, FILE *err)
 
     *side = (struct side){.name = "this run"};
     if (stream != NULL) {
-        http_output_json(stream, run);
+        load_output_json(stream, run);
         fclose(stream);
-        side->root = json_loadb(text, length, HTTP_RESULT_FILE_FLAGS, NULL);
+        side->root = json_loadb(text, length, LOAD_RESULT_FILE_FLAGS, NULL);
     }
     free(text);
     return take_side(side, side->root, err);
@@ -222,11 +222,11 @@ warn_difference(FILE *out, const char *name, const char *a, const char *b)
     if (strcmp(a, b) == 0)
         return;
     fprintf(out, "differs   ");
-    http_result_file_print(out, name);
+    load_result_file_print(out, name);
     fprintf(out, ": ");
-    http_result_file_print(out, a);
+    load_result_file_print(out, a);
     fprintf(out, " | ");
-    http_result_file_print(out, b);
+    load_result_file_print(out, b);
     fprintf(out, "\n");
 }
 
@@ -283,7 +283,7 @@ print_words(FILE *out, const json_t *words)
 {
     for (size_t i = 0; i < json_array_size(words); i++) {
         putc(' ', out);
-        http_result_file_print(out, json_string_value(json_array_get(words, i)));
+        load_result_file_print(out, json_string_value(json_array_get(words, i)));
     }
 }
 
@@ -312,10 +312,10 @@ warn_doubts(FILE *out, const struct side *side)
         const char *reason = json_string_value(json_array_get(reasons, i));
 
         fprintf(out, "suspect   %s: ", side->name);
-        http_result_file_print(out, reason != NULL ? reason : "no reason is given");
+        load_result_file_print(out, reason != NULL ? reason : "no reason is given");
         fprintf(out, "\n");
     }
-    if (json_number_value(json_object_get(side->root, "status")) == HTTP_EXIT_ERRORS)
+    if (json_number_value(json_object_get(side->root, "status")) == LOAD_EXIT_ERRORS)
         fprintf(out, "warning   %s had errors\n", side->name);
     if (json_is_true(json_object_get(side->root, "is_interrupted")))
         fprintf(out, "warning   %s was interrupted\n", side->name);
@@ -324,43 +324,43 @@ warn_doubts(FILE *out, const struct side *side)
 /* ---- Comparing ---- */
 
 static const char *
-value_text(enum http_figure figure, const struct side *side)
+value_text(enum load_figure figure, const struct side *side)
 {
-    const struct http_contrast_side *figures = &side->figures;
-    double median = http_stats_median(figures->values[figure], figures->numbers[figure]);
+    const struct load_contrast_side *figures = &side->figures;
+    double median = load_stats_median(figures->values[figure], figures->numbers[figure]);
 
     if (figures->numbers[figure] < figures->trials)
         return "n/a";
-    return figure == HTTP_FIGURE_RATE
-               ? http_number_text(median)
-               : http_bound_text((uint64_t)(fmin(median, 1e15) * 1e3), figures->is_bound[figure]);
+    return figure == LOAD_FIGURE_RATE
+               ? load_number_text(median)
+               : load_bound_text((uint64_t)(fmin(median, 1e15) * 1e3), figures->is_bound[figure]);
 }
 
 const char *
-http_comparison_text(enum http_contrast_word word, double min_effect)
+load_comparison_text(enum load_contrast_word word, double min_effect)
 {
     static _Thread_local char text[48];
     static const char *const texts[] = {
-        [HTTP_CONTRAST_NONE] = "no difference shown",
-        [HTTP_CONTRAST_SMALL] = "no difference shown beyond",
-        [HTTP_CONTRAST_NOISE] = "no difference shown: inside the noise",
-        [HTTP_CONTRAST_SLOWER] = "slower",
-        [HTTP_CONTRAST_FASTER] = "faster",
+        [LOAD_CONTRAST_NONE] = "no difference shown",
+        [LOAD_CONTRAST_SMALL] = "no difference shown beyond",
+        [LOAD_CONTRAST_NOISE] = "no difference shown: inside the noise",
+        [LOAD_CONTRAST_SLOWER] = "slower",
+        [LOAD_CONTRAST_FASTER] = "faster",
     };
 
-    if (word != HTTP_CONTRAST_SMALL)
+    if (word != LOAD_CONTRAST_SMALL)
         return texts[word];
     snprintf(text, sizeof(text), "%s %.3g %%", texts[word], min_effect * 100);
     return text;
 }
 
 static void
-print_ratio(FILE *out, const struct http_contrast *contrast, unsigned figure, double min_effect)
+print_ratio(FILE *out, const struct load_contrast *contrast, unsigned figure, double min_effect)
 {
-    const struct http_interval *ratio = &contrast->ratios[figure];
+    const struct load_interval *ratio = &contrast->ratios[figure];
 
     fprintf(out, "%.3f  %.3f to %.3f  %s", ratio->middle, ratio->low, ratio->high,
-            http_comparison_text(contrast->words[figure], min_effect));
+            load_comparison_text(contrast->words[figure], min_effect));
     if (contrast->noise[figure] > 0)
         fprintf(out, " (noise of --aa: %.1f %%)", expm1(contrast->noise[figure]) * 100);
     putc('\n', out);
@@ -368,70 +368,70 @@ print_ratio(FILE *out, const struct http_contrast *contrast, unsigned figure, do
 
 /* Trials that cannot tell it. */
 static unsigned
-untold(const struct side *side, enum http_figure figure)
+untold(const struct side *side, enum load_figure figure)
 {
     return side->figures.trials - side->figures.numbers[figure];
 }
 
 static void
-print_figure(FILE *out, enum http_figure figure, const struct http_contrast *contrast,
+print_figure(FILE *out, enum load_figure figure, const struct load_contrast *contrast,
              const struct side *a, const struct side *b, double min_effect)
 {
-    enum http_contrast_word word = contrast->words[figure];
+    enum load_contrast_word word = contrast->words[figure];
 
-    if (word == HTTP_CONTRAST_REPEATED)
+    if (word == LOAD_CONTRAST_REPEATED)
         return;
-    fprintf(out, "%-13s %-9s %-9s ", http_figure_names[figure].text, value_text(figure, a),
+    fprintf(out, "%-13s %-9s %-9s ", load_figure_names[figure].text, value_text(figure, a),
             value_text(figure, b));
-    if (word == HTTP_CONTRAST_GIVEN)
+    if (word == LOAD_CONTRAST_GIVEN)
         fprintf(out, "given (-R, --replay), so no result\n");
-    else if (word == HTTP_CONTRAST_UNTOLD)
+    else if (word == LOAD_CONTRAST_UNTOLD)
         fprintf(out, "cannot tell: n/a in %u of %u trials\n", untold(a, figure) + untold(b, figure),
                 a->figures.trials + b->figures.trials);
-    else if (word == HTTP_CONTRAST_UNKNOWN)
-        fprintf(out, "cannot tell: fewer than %d trials that have it\n", HTTP_TRIALS_MIN);
-    else if (word == HTTP_CONTRAST_BOUND)
+    else if (word == LOAD_CONTRAST_UNKNOWN)
+        fprintf(out, "cannot tell: fewer than %d trials that have it\n", LOAD_TRIALS_MIN);
+    else if (word == LOAD_CONTRAST_BOUND)
         fprintf(out, "cannot tell: failed requests leave only a lower bound\n");
     else
         print_ratio(out, contrast, figure, min_effect);
 }
 
 static void
-print_share(FILE *out, const struct http_share *share)
+print_share(FILE *out, const struct load_share *share)
 {
     char text[16] = "n/a";
 
     if (share->whole > 0)
-        snprintf(text, sizeof(text), "%.3g %%", 100 * http_share_of(share));
+        snprintf(text, sizeof(text), "%.3g %%", 100 * load_share_of(share));
     fprintf(out, "%-9s ", text);
 }
 
 /* What failed is always told, the rest if there is any. */
 static void
-print_count(FILE *out, enum http_contrast_count count, const struct http_contrast *contrast,
+print_count(FILE *out, enum load_contrast_count count, const struct load_contrast *contrast,
             const struct side *a, const struct side *b)
 {
     static const char *const names[] = {
-        [HTTP_CONTRAST_FAILED] = "failed",
-        [HTTP_CONTRAST_UNSENT] = "not sent",
-        [HTTP_CONTRAST_UNOPENED] = "not opened",
+        [LOAD_CONTRAST_FAILED] = "failed",
+        [LOAD_CONTRAST_UNSENT] = "not sent",
+        [LOAD_CONTRAST_UNOPENED] = "not opened",
     };
-    const struct http_share *share_a = &a->figures.counts[count];
-    const struct http_share *share_b = &b->figures.counts[count];
-    enum http_contrast_word word = contrast->counts[count];
+    const struct load_share *share_a = &a->figures.counts[count];
+    const struct load_share *share_b = &b->figures.counts[count];
+    enum load_contrast_word word = contrast->counts[count];
 
-    if (count != HTTP_CONTRAST_FAILED && !(share_a->part + share_b->part > 0))
+    if (count != LOAD_CONTRAST_FAILED && !(share_a->part + share_b->part > 0))
         return;
     fprintf(out, "%-13s ", names[count]);
     print_share(out, share_a);
     print_share(out, share_b);
-    if (count == HTTP_CONTRAST_FAILED && contrast->is_dead)
+    if (count == LOAD_CONTRAST_FAILED && contrast->is_dead)
         fprintf(out, "no good reply in %u of %u trials of b: a regression\n", b->figures.dead,
                 b->figures.trials);
     else
         fprintf(out, "%s\n",
-                word == HTTP_CONTRAST_MORE                 ? "more: a regression"
-                : word == HTTP_CONTRAST_FEWER              ? "fewer"
+                word == LOAD_CONTRAST_MORE                 ? "more: a regression"
+                : word == LOAD_CONTRAST_FEWER              ? "fewer"
                 : share_a->whole > 0 && share_b->whole > 0 ? "no difference shown"
                                                            : "cannot tell");
 }
@@ -444,13 +444,13 @@ is_suspect(const struct side *side)
 
 /* A client that did not keep up puts times and rates in doubt; that requests failed it has seen. */
 static int
-status_of(const struct http_contrast *contrast, const struct side *a, const struct side *b)
+status_of(const struct load_contrast *contrast, const struct side *a, const struct side *b)
 {
     if (contrast->is_failing)
-        return HTTP_EXIT_THRESHOLD;
+        return LOAD_EXIT_THRESHOLD;
     if (is_suspect(a) || is_suspect(b))
-        return HTTP_EXIT_SUSPECT;
-    return contrast->is_slower ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK;
+        return LOAD_EXIT_SUSPECT;
+    return contrast->is_slower ? LOAD_EXIT_THRESHOLD : LOAD_EXIT_OK;
 }
 
 static void
@@ -469,29 +469,29 @@ print_head(FILE *out, const struct side *a, const struct side *b)
 }
 
 static int
-compare(const struct side *a, const struct side *b, double min_effect, struct http_comparison *kept,
+compare(const struct side *a, const struct side *b, double min_effect, struct load_comparison *kept,
         FILE *out)
 {
-    struct http_contrast contrast;
+    struct load_contrast contrast;
 
     print_head(out, a, b);
-    http_contrast(&contrast, &a->figures, &b->figures, min_effect);
+    load_contrast(&contrast, &a->figures, &b->figures, min_effect);
     fprintf(out, "              a         b         b/a    interval: 95 %% for all %u together\n",
             contrast.judged);
-    for (unsigned i = 0; i < HTTP_CONTRAST_COUNTS; i++)
-        print_count(out, (enum http_contrast_count)i, &contrast, a, b);
-    for (unsigned i = 0; i < HTTP_FIGURES; i++)
-        print_figure(out, (enum http_figure)i, &contrast, a, b, min_effect);
+    for (unsigned i = 0; i < LOAD_CONTRAST_COUNTS; i++)
+        print_count(out, (enum load_contrast_count)i, &contrast, a, b);
+    for (unsigned i = 0; i < LOAD_FIGURES; i++)
+        print_figure(out, (enum load_figure)i, &contrast, a, b, min_effect);
     if (kept != NULL)
-        *kept = (struct http_comparison){true, a->name, min_effect, contrast};
+        *kept = (struct load_comparison){true, a->name, min_effect, contrast};
     return status_of(&contrast, a, b);
 }
 
 int
-http_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err)
+load_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err)
 {
     struct side side_a, side_b = {0};
-    int status = HTTP_EXIT_USAGE;
+    int status = LOAD_EXIT_USAGE;
 
     if (read_side(&side_a, a, err) == 0 && read_side(&side_b, b, err) == 0)
         status = compare(&side_a, &side_b, min_effect, NULL, out);
@@ -501,10 +501,10 @@ http_compare_files(const char *a, const char *b, double min_effect, FILE *out, F
 }
 
 int
-http_compare_check(const char *a, FILE *err)
+load_compare_check(const char *a, FILE *err)
 {
     struct side side;
-    int status = read_side(&side, a, err) == 0 ? HTTP_EXIT_OK : HTTP_EXIT_USAGE;
+    int status = read_side(&side, a, err) == 0 ? LOAD_EXIT_OK : LOAD_EXIT_USAGE;
 
     json_decref(side.root);
     return status;
@@ -519,10 +519,10 @@ take_baseline(struct side *side, const struct side *of, FILE *err)
 }
 
 int
-http_compare_baseline(const char *a, const struct http_run *b, FILE *out, FILE *err)
+load_compare_baseline(const char *a, const struct load_run *b, FILE *out, FILE *err)
 {
     struct side side_a = {0}, side_b;
-    int status = HTTP_EXIT_USAGE;
+    int status = LOAD_EXIT_USAGE;
 
     if (take_run(&side_b, b, err) == 0 &&
         (a != NULL ? read_side(&side_a, a, err) : take_baseline(&side_a, &side_b, err)) == 0)

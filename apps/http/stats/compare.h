@@ -16,8 +16,8 @@
  *     rate a second 48.2k     50.7k     1.052  1.031 to 1.077  faster
  *     service p50   1.32 ms   1.31 ms   0.993  0.981 to 1.008  no difference shown
  */
-#ifndef HTTP_COMPARE_H
-#define HTTP_COMPARE_H
+#ifndef LOAD_COMPARE_H
+#define LOAD_COMPARE_H
 
 #include <stdio.h>
 
@@ -25,25 +25,25 @@
 #include "run.h"
 
 /* What a comparison found, for those who print it again. */
-struct http_comparison {
+struct load_comparison {
     bool is_made;     /* all that follows is there */
     const char *with; /* what it was compared with: a file, or "--baseline-cmd" */
     double min_effect;
-    struct http_contrast contrast;
+    struct load_contrast contrast;
 };
 
 /* "slower", "no difference shown beyond 2 %": of a figure that was judged; of this thread, good
  * until the next call. */
-const char *http_comparison_text(enum http_contrast_word word, double min_effect);
+const char *load_comparison_text(enum load_contrast_word word, double min_effect);
 
-/* 0; HTTP_EXIT_THRESHOLD on a regression that is shown; HTTP_EXIT_SUSPECT if a side is, unless more
- * of b failed, which is shown all the same; HTTP_EXIT_USAGE for a file that cannot be read or is
+/* 0; LOAD_EXIT_THRESHOLD on a regression that is shown; LOAD_EXIT_SUSPECT if a side is, unless more
+ * of b failed, which is shown all the same; LOAD_EXIT_USAGE for a file that cannot be read or is
  * none of ours, after saying which, where and why. */
-int http_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err);
-/* Before a run: 0, or HTTP_EXIT_USAGE after saying why a is none to compare with. */
-int http_compare_check(const char *a, FILE *err);
+int load_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err);
+/* Before a run: 0, or LOAD_EXIT_USAGE after saying why a is none to compare with. */
+int load_compare_check(const char *a, FILE *err);
 /* The run against that file, or, if it is NULL, against its own trials of --baseline-cmd. What is
  * found is left in the run's comparison, if it has one. */
-int http_compare_baseline(const char *a, const struct http_run *b, FILE *out, FILE *err);
+int load_compare_baseline(const char *a, const struct load_run *b, FILE *out, FILE *err);
 
 #endif

@@ -6,61 +6,61 @@
 
 /* In a closed loop response time is service time; once is enough. */
 static bool
-is_repeated(enum http_figure figure, const struct http_contrast_side *side)
+is_repeated(enum load_figure figure, const struct load_contrast_side *side)
 {
-    unsigned other = figure - HTTP_FIGURE_RESPONSE_P50 + HTTP_FIGURE_SERVICE_P50;
+    unsigned other = figure - LOAD_FIGURE_RESPONSE_P50 + LOAD_FIGURE_SERVICE_P50;
 
-    return figure >= HTTP_FIGURE_RESPONSE_P50 && side->numbers[figure] == side->numbers[other] &&
+    return figure >= LOAD_FIGURE_RESPONSE_P50 && side->numbers[figure] == side->numbers[other] &&
            memcmp(side->values[figure], side->values[other], sizeof(side->values[other])) == 0;
 }
 
 /* NONE: it is to be judged. */
-static enum http_contrast_word
-word_before(const struct http_contrast *contrast, enum http_figure figure,
-            const struct http_contrast_side *a, const struct http_contrast_side *b)
+static enum load_contrast_word
+word_before(const struct load_contrast *contrast, enum load_figure figure,
+            const struct load_contrast_side *a, const struct load_contrast_side *b)
 {
     if (is_repeated(figure, a) && is_repeated(figure, b))
-        return HTTP_CONTRAST_REPEATED;
-    if (figure == HTTP_FIGURE_RATE && (a->is_rate_given || b->is_rate_given))
-        return HTTP_CONTRAST_GIVEN;
+        return LOAD_CONTRAST_REPEATED;
+    if (figure == LOAD_FIGURE_RATE && (a->is_rate_given || b->is_rate_given))
+        return LOAD_CONTRAST_GIVEN;
     if (a->numbers[figure] < a->trials || b->numbers[figure] < b->trials)
-        return HTTP_CONTRAST_UNTOLD;
+        return LOAD_CONTRAST_UNTOLD;
     if (a->is_bound[figure] && b->is_bound[figure])
-        return HTTP_CONTRAST_BOUND;
-    return contrast->ratios[figure].is_known ? HTTP_CONTRAST_NONE : HTTP_CONTRAST_UNKNOWN;
+        return LOAD_CONTRAST_BOUND;
+    return contrast->ratios[figure].is_known ? LOAD_CONTRAST_NONE : LOAD_CONTRAST_UNKNOWN;
 }
 
-static enum http_contrast_word
-word_of(enum http_figure figure, const struct http_interval *ratio, double noise, double min_effect)
+static enum load_contrast_word
+word_of(enum load_figure figure, const struct load_interval *ratio, double noise, double min_effect)
 {
     bool is_more = ratio->low > 1;
 
     if (!is_more && ratio->high >= 1)
-        return HTTP_CONTRAST_NONE;
+        return LOAD_CONTRAST_NONE;
     if (fabs(log(ratio->middle)) <= noise)
-        return HTTP_CONTRAST_NOISE;
+        return LOAD_CONTRAST_NOISE;
     if (ratio->low <= 1 + min_effect && ratio->high >= 1 - min_effect)
-        return HTTP_CONTRAST_SMALL;
-    return is_more == (figure == HTTP_FIGURE_RATE) ? HTTP_CONTRAST_FASTER : HTTP_CONTRAST_SLOWER;
+        return LOAD_CONTRAST_SMALL;
+    return is_more == (figure == LOAD_FIGURE_RATE) ? LOAD_CONTRAST_FASTER : LOAD_CONTRAST_SLOWER;
 }
 
 /* A side's times that are lower bounds may be longer, and then the ratio is still further away:
  * only what is said of the longer side stands. */
-static enum http_contrast_word
-word_with_bounds(enum http_contrast_word word, enum http_figure figure,
-                 const struct http_contrast_side *a, const struct http_contrast_side *b)
+static enum load_contrast_word
+word_with_bounds(enum load_contrast_word word, enum load_figure figure,
+                 const struct load_contrast_side *a, const struct load_contrast_side *b)
 {
-    if ((a->is_bound[figure] && word != HTTP_CONTRAST_FASTER) ||
-        (b->is_bound[figure] && word != HTTP_CONTRAST_SLOWER))
-        return HTTP_CONTRAST_BOUND;
+    if ((a->is_bound[figure] && word != LOAD_CONTRAST_FASTER) ||
+        (b->is_bound[figure] && word != LOAD_CONTRAST_SLOWER))
+        return LOAD_CONTRAST_BOUND;
     return word;
 }
 
 static void
-take_ratio(struct http_contrast *contrast, unsigned figure, const struct http_contrast_side *a,
-           const struct http_contrast_side *b)
+take_ratio(struct load_contrast *contrast, unsigned figure, const struct load_contrast_side *a,
+           const struct load_contrast_side *b)
 {
-    http_stats_family_interval(&contrast->ratios[figure], b->values[figure], b->numbers[figure],
+    load_stats_family_interval(&contrast->ratios[figure], b->values[figure], b->numbers[figure],
                                a->values[figure], a->numbers[figure],
                                contrast->judged > 0 ? contrast->judged : 1);
 }
@@ -68,55 +68,55 @@ take_ratio(struct http_contrast *contrast, unsigned figure, const struct http_co
 /* What was not sent varies with the server's capacity by much more than chance says, so its minimum
  * effect is of all that was offered. */
 static bool
-is_more(enum http_contrast_count count, const struct http_contrast_side *than,
-        const struct http_contrast_side *side, double min_effect)
+is_more(enum load_contrast_count count, const struct load_contrast_side *than,
+        const struct load_contrast_side *side, double min_effect)
 {
-    const struct http_share *a = &than->counts[count], *b = &side->counts[count];
+    const struct load_share *a = &than->counts[count], *b = &side->counts[count];
 
-    if (count != HTTP_CONTRAST_UNSENT)
-        return http_share_is_more(a, b, min_effect);
-    return http_share_of(b) - http_share_of(a) > min_effect && http_share_is_more(a, b, 0);
+    if (count != LOAD_CONTRAST_UNSENT)
+        return load_share_is_more(a, b, min_effect);
+    return load_share_of(b) - load_share_of(a) > min_effect && load_share_is_more(a, b, 0);
 }
 
 static void
-contrast_counts(struct http_contrast *contrast, const struct http_contrast_side *a,
-                const struct http_contrast_side *b, double min_effect)
+contrast_counts(struct load_contrast *contrast, const struct load_contrast_side *a,
+                const struct load_contrast_side *b, double min_effect)
 {
     contrast->is_dead = b->dead > 0 && (b->dead == b->trials || a->dead == 0);
     contrast->is_failing = contrast->is_dead;
-    for (unsigned i = 0; i < HTTP_CONTRAST_COUNTS; i++) {
-        contrast->counts[i] = HTTP_CONTRAST_NONE;
-        if (is_more((enum http_contrast_count)i, a, b, min_effect)) {
-            contrast->counts[i] = HTTP_CONTRAST_MORE;
+    for (unsigned i = 0; i < LOAD_CONTRAST_COUNTS; i++) {
+        contrast->counts[i] = LOAD_CONTRAST_NONE;
+        if (is_more((enum load_contrast_count)i, a, b, min_effect)) {
+            contrast->counts[i] = LOAD_CONTRAST_MORE;
             contrast->is_failing = true;
-        } else if (is_more((enum http_contrast_count)i, b, a, min_effect)) {
-            contrast->counts[i] = HTTP_CONTRAST_FEWER;
+        } else if (is_more((enum load_contrast_count)i, b, a, min_effect)) {
+            contrast->counts[i] = LOAD_CONTRAST_FEWER;
         }
     }
 }
 
 void
-http_contrast(struct http_contrast *contrast, const struct http_contrast_side *a,
-              const struct http_contrast_side *b, double min_effect)
+load_contrast(struct load_contrast *contrast, const struct load_contrast_side *a,
+              const struct load_contrast_side *b, double min_effect)
 {
     unsigned judged = 0;
 
-    *contrast = (struct http_contrast){0};
+    *contrast = (struct load_contrast){0};
     contrast_counts(contrast, a, b, min_effect);
-    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
+    for (unsigned i = 0; i < LOAD_FIGURES; i++) {
         contrast->noise[i] = fmax(a->noise[i], b->noise[i]);
         take_ratio(contrast, i, a, b);
-        contrast->words[i] = word_before(contrast, (enum http_figure)i, a, b);
-        judged += contrast->words[i] == HTTP_CONTRAST_NONE;
+        contrast->words[i] = word_before(contrast, (enum load_figure)i, a, b);
+        judged += contrast->words[i] == LOAD_CONTRAST_NONE;
     }
     contrast->judged = judged;
-    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
-        if (contrast->words[i] != HTTP_CONTRAST_NONE)
+    for (unsigned i = 0; i < LOAD_FIGURES; i++) {
+        if (contrast->words[i] != LOAD_CONTRAST_NONE)
             continue;
         take_ratio(contrast, i, a, b);
         contrast->words[i] = word_with_bounds(
-            word_of((enum http_figure)i, &contrast->ratios[i], contrast->noise[i], min_effect),
-            (enum http_figure)i, a, b);
-        contrast->is_slower |= contrast->words[i] == HTTP_CONTRAST_SLOWER;
+            word_of((enum load_figure)i, &contrast->ratios[i], contrast->noise[i], min_effect),
+            (enum load_figure)i, a, b);
+        contrast->is_slower |= contrast->words[i] == LOAD_CONTRAST_SLOWER;
     }
 }

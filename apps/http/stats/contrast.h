@@ -21,59 +21,59 @@
  * failed is compared for itself, with each request counted (share.h), and a b without a good reply
  * has failed whatever else is said.
  */
-#ifndef HTTP_CONTRAST_H
-#define HTTP_CONTRAST_H
+#ifndef LOAD_CONTRAST_H
+#define LOAD_CONTRAST_H
 
 #include "run.h"
 #include "share.h"
 
-enum http_contrast_count {
-    HTTP_CONTRAST_FAILED,   /* of the requests that were sent */
-    HTTP_CONTRAST_UNSENT,   /* of those that were offered */
-    HTTP_CONTRAST_UNOPENED, /* of the sockets */
-    HTTP_CONTRAST_COUNTS
+enum load_contrast_count {
+    LOAD_CONTRAST_FAILED,   /* of the requests that were sent */
+    LOAD_CONTRAST_UNSENT,   /* of those that were offered */
+    LOAD_CONTRAST_UNOPENED, /* of the sockets */
+    LOAD_CONTRAST_COUNTS
 };
 
 /* One side: a figure's values, one of each trial that tells it. */
-struct http_contrast_side {
+struct load_contrast_side {
     unsigned trials;
     unsigned dead;                                  /* of these: without a good reply */
-    struct http_share counts[HTTP_CONTRAST_COUNTS]; /* of all trials together */
+    struct load_share counts[LOAD_CONTRAST_COUNTS]; /* of all trials together */
     bool is_rate_given;                             /* and so no result */
-    double noise[HTTP_FIGURES]; /* logarithms of the ratios that are no difference; 0: not known */
-    unsigned numbers[HTTP_FIGURES];
-    bool is_bound[HTTP_FIGURES]; /* one of its values at least is only a lower bound */
-    double values[HTTP_FIGURES][HTTP_TRIALS_MAX];
+    double noise[LOAD_FIGURES]; /* logarithms of the ratios that are no difference; 0: not known */
+    unsigned numbers[LOAD_FIGURES];
+    bool is_bound[LOAD_FIGURES]; /* one of its values at least is only a lower bound */
+    double values[LOAD_FIGURES][LOAD_TRIALS_MAX];
 };
 
-enum http_contrast_word {
-    HTTP_CONTRAST_REPEATED, /* response time is service time: it is judged there */
-    HTTP_CONTRAST_GIVEN,
-    HTTP_CONTRAST_UNTOLD,  /* n/a in a trial, so which trials tell it is no chance */
-    HTTP_CONTRAST_UNKNOWN, /* too few trials */
-    HTTP_CONTRAST_BOUND,   /* queries failed: a time is only a lower bound, and may be any longer */
-    HTTP_CONTRAST_NONE,
-    HTTP_CONTRAST_SMALL, /* a difference, but not shown to be beyond the minimum */
-    HTTP_CONTRAST_NOISE,
-    HTTP_CONTRAST_SLOWER,
-    HTTP_CONTRAST_FASTER,
-    HTTP_CONTRAST_MORE, /* of counts */
-    HTTP_CONTRAST_FEWER
+enum load_contrast_word {
+    LOAD_CONTRAST_REPEATED, /* response time is service time: it is judged there */
+    LOAD_CONTRAST_GIVEN,
+    LOAD_CONTRAST_UNTOLD,  /* n/a in a trial, so which trials tell it is no chance */
+    LOAD_CONTRAST_UNKNOWN, /* too few trials */
+    LOAD_CONTRAST_BOUND,   /* queries failed: a time is only a lower bound, and may be any longer */
+    LOAD_CONTRAST_NONE,
+    LOAD_CONTRAST_SMALL, /* a difference, but not shown to be beyond the minimum */
+    LOAD_CONTRAST_NOISE,
+    LOAD_CONTRAST_SLOWER,
+    LOAD_CONTRAST_FASTER,
+    LOAD_CONTRAST_MORE, /* of counts */
+    LOAD_CONTRAST_FEWER
 };
 
-struct http_contrast {
+struct load_contrast {
     unsigned judged; /* figures of the family */
     bool is_slower;  /* at least one is */
     bool is_dead;    /* b has no good reply, or has trials without one, and a has not */
     bool is_failing; /* that, or more of b's requests failed, were not sent, or had no socket */
-    enum http_contrast_word counts[HTTP_CONTRAST_COUNTS];
-    enum http_contrast_word words[HTTP_FIGURES];
-    double noise[HTTP_FIGURES]; /* the larger one of both sides */
-    struct http_interval ratios[HTTP_FIGURES];
+    enum load_contrast_word counts[LOAD_CONTRAST_COUNTS];
+    enum load_contrast_word words[LOAD_FIGURES];
+    double noise[LOAD_FIGURES]; /* the larger one of both sides */
+    struct load_interval ratios[LOAD_FIGURES];
 };
 
 /* The minimum effect is a part of 1. */
-void http_contrast(struct http_contrast *contrast, const struct http_contrast_side *a,
-                   const struct http_contrast_side *b, double min_effect);
+void load_contrast(struct load_contrast *contrast, const struct load_contrast_side *a,
+                   const struct load_contrast_side *b, double min_effect);
 
 #endif

@@ -11,15 +11,15 @@
  * Limits: the further out a quantile, the more samples it takes: where fewer than ten lie beyond it
  * it is not told.
  */
-#ifndef HTTP_FANOUT_H
-#define HTTP_FANOUT_H
+#ifndef LOAD_FANOUT_H
+#define LOAD_FANOUT_H
 
 #include "run.h"
 
-#define HTTP_FANOUT_MAX    1000000
-#define HTTP_FANOUT_LEVELS 5 /* the first of http_percentiles */
+#define LOAD_FANOUT_MAX    1000000
+#define LOAD_FANOUT_LEVELS 5 /* the first of load_percentiles */
 
-struct http_fanout_level {
+struct load_fanout_level {
     const char *name; /* of the page: "p50" */
     double of_one;    /* the fraction of single queries that it is */
     uint64_t ns;
@@ -27,13 +27,13 @@ struct http_fanout_level {
     bool is_at_least; /* ns is only a lower bound: queries failed */
 };
 
-struct http_fanout {
+struct load_fanout {
     const char *times; /* "response" or "service" */
     double beyond_p99; /* the part of all pages that wait longer than the p99 of one query */
-    struct http_fanout_level levels[HTTP_FANOUT_LEVELS];
+    struct load_fanout_level levels[LOAD_FANOUT_LEVELS];
 };
 
 /* Of all trials together, for the plan's fanout, which is not 0. */
-void http_fanout_tell(struct http_fanout *fanout, const struct http_run *run);
+void load_fanout_tell(struct load_fanout *fanout, const struct load_run *run);
 
 #endif

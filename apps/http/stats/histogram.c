@@ -26,13 +26,13 @@ first_ns(unsigned bucket)
 static uint64_t
 last_ns(unsigned bucket)
 {
-    return bucket < http__histogram_bucket(HTTP_HISTOGRAM_MAX_NS) ? first_ns(bucket + 1) - 1
+    return bucket < load__histogram_bucket(LOAD_HISTOGRAM_MAX_NS) ? first_ns(bucket + 1) - 1
                                                                   : UINT64_MAX;
 }
 
 /* That many more are lower bounds, from_ns being the smallest of them. */
 static void
-add_censored(struct http_histogram *histogram, uint64_t number, uint64_t from_ns)
+add_censored(struct load_histogram *histogram, uint64_t number, uint64_t from_ns)
 {
     if (number == 0)
         return;
@@ -42,30 +42,30 @@ add_censored(struct http_histogram *histogram, uint64_t number, uint64_t from_ns
 }
 
 void
-http_histogram_record_at_least(struct http_histogram *histogram, uint64_t ns)
+load_histogram_record_at_least(struct load_histogram *histogram, uint64_t ns)
 {
     add_censored(histogram, 1, ns);
-    http_histogram_record(histogram, ns);
+    load_histogram_record(histogram, ns);
 }
 
-/* The first bucket from there on that is not empty; HTTP_HISTOGRAM_BUCKETS: there is none. */
+/* The first bucket from there on that is not empty; LOAD_HISTOGRAM_BUCKETS: there is none. */
 static unsigned
-used_from(const struct http_histogram *histogram, unsigned bucket)
+used_from(const struct load_histogram *histogram, unsigned bucket)
 {
-    while (bucket < HTTP_HISTOGRAM_BUCKETS && histogram->buckets[bucket] == 0)
+    while (bucket < LOAD_HISTOGRAM_BUCKETS && histogram->buckets[bucket] == 0)
         bucket++;
     return bucket;
 }
 
 /* All that was ever recorded is between its extremes. */
 void
-http_histogram_update(struct http_histogram *copy, const struct http_histogram *histogram)
+load_histogram_update(struct load_histogram *copy, const struct load_histogram *histogram)
 {
-    unsigned last = http__histogram_bucket(histogram->max_ns);
+    unsigned last = load__histogram_bucket(histogram->max_ns);
 
     if (copy->count == histogram->count)
         return;
-    for (unsigned i = http__histogram_bucket(histogram->min_ns); i <= last; i++) {
+    for (unsigned i = load__histogram_bucket(histogram->min_ns); i <= last; i++) {
         if (copy->buckets[i] != histogram->buckets[i])
             copy->buckets[i] = histogram->buckets[i];
     }
@@ -78,7 +78,7 @@ http_histogram_update(struct http_histogram *copy, const struct http_histogram *
 }
 
 void
-http_histogram_add(struct http_histogram *to, const struct http_histogram *histogram)
+load_histogram_add(struct load_histogram *to, const struct load_histogram *histogram)
 {
     if (histogram->count == 0)
         return;
@@ -89,21 +89,21 @@ http_histogram_add(struct http_histogram *to, const struct http_histogram *histo
     add_censored(to, histogram->censored, histogram->censored_from_ns);
     to->count += histogram->count;
     to->sum_ns = saturated_sum(to->sum_ns, histogram->sum_ns);
-    for (unsigned i = used_from(histogram, 0); i < HTTP_HISTOGRAM_BUCKETS;
+    for (unsigned i = used_from(histogram, 0); i < LOAD_HISTOGRAM_BUCKETS;
          i = used_from(histogram, i + 1))
         to->buckets[i] += histogram->buckets[i];
 }
 
 /* After a subtraction only the buckets know; the former extremes still bound them. */
 static void
-find_extremes(struct http_histogram *histogram)
+find_extremes(struct load_histogram *histogram)
 {
-    struct http_bucket found = {0};
+    struct load_bucket found = {0};
     uint64_t max_ns = 0;
     unsigned bucket = 0;
     bool is_first = true;
 
-    while (http_histogram_next(histogram, &bucket, &found)) {
+    while (load_histogram_next(histogram, &bucket, &found)) {
         if (is_first && found.from_ns > histogram->min_ns)
             histogram->min_ns = found.from_ns;
         is_first = false;
@@ -115,7 +115,7 @@ find_extremes(struct http_histogram *histogram)
 }
 
 void
-http_histogram_subtract(struct http_histogram *histogram, const struct http_histogram *earlier)
+load_histogram_subtract(struct load_histogram *histogram, const struct load_histogram *earlier)
 {
     if (earlier->count == 0)
         return;
@@ -125,61 +125,61 @@ http_histogram_subtract(struct http_histogram *histogram, const struct http_hist
         histogram->censored_from_ns = 0;
     if (histogram->sum_ns != UINT64_MAX)
         histogram->sum_ns -= earlier->sum_ns;
-    for (unsigned i = used_from(earlier, 0); i < HTTP_HISTOGRAM_BUCKETS;
+    for (unsigned i = used_from(earlier, 0); i < LOAD_HISTOGRAM_BUCKETS;
          i = used_from(earlier, i + 1))
         histogram->buckets[i] -= earlier->buckets[i];
     find_extremes(histogram);
 }
 
 uint64_t
-http_histogram_quantile(const struct http_histogram *histogram, double fraction)
+load_histogram_quantile(const struct load_histogram *histogram, double fraction)
 {
-    uint64_t rank = http_rank(histogram->count, fraction);
+    uint64_t rank = load_rank(histogram->count, fraction);
     uint64_t seen = 0;
     unsigned bucket = 0;
-    struct http_bucket found = {0};
+    struct load_bucket found = {0};
 
-    while (seen < rank && http_histogram_next(histogram, &bucket, &found))
+    while (seen < rank && load_histogram_next(histogram, &bucket, &found))
         seen += found.count;
-    if (!http_histogram_is_at_least(histogram, found.to_ns))
+    if (!load_histogram_is_at_least(histogram, found.to_ns))
         return found.to_ns;
     return found.from_ns > histogram->censored_from_ns ? found.from_ns
                                                        : histogram->censored_from_ns;
 }
 
 bool
-http_can_tell(uint64_t count, double fraction)
+load_can_tell(uint64_t count, double fraction)
 {
-    return count - http_rank(count, fraction) >= RARE;
+    return count - load_rank(count, fraction) >= RARE;
 }
 
 bool
-http_histogram_can_tell(const struct http_histogram *histogram, double fraction)
+load_histogram_can_tell(const struct load_histogram *histogram, double fraction)
 {
-    return http_can_tell(histogram->count, fraction);
+    return load_can_tell(histogram->count, fraction);
 }
 
 static double
-middle_ns(const struct http_bucket *bucket)
+middle_ns(const struct load_bucket *bucket)
 {
-    return ((double)bucket->from_ns + fmin((double)bucket->to_ns, (double)HTTP_HISTOGRAM_MAX_NS)) /
+    return ((double)bucket->from_ns + fmin((double)bucket->to_ns, (double)LOAD_HISTOGRAM_MAX_NS)) /
            2;
 }
 
 static double
-mean_of_middles(const struct http_histogram *histogram)
+mean_of_middles(const struct load_histogram *histogram)
 {
-    struct http_bucket found;
+    struct load_bucket found;
     unsigned bucket = 0;
     double sum = 0;
 
-    while (http_histogram_next(histogram, &bucket, &found))
+    while (load_histogram_next(histogram, &bucket, &found))
         sum += middle_ns(&found) * (double)found.count;
     return sum / (double)histogram->count;
 }
 
 double
-http_histogram_mean_ns(const struct http_histogram *histogram)
+load_histogram_mean_ns(const struct load_histogram *histogram)
 {
     if (histogram->count == 0)
         return 0;
@@ -189,26 +189,26 @@ http_histogram_mean_ns(const struct http_histogram *histogram)
 
 /* From the mean of the middles, not the exact one: what both are off by is no deviation. */
 double
-http_histogram_deviation_ns(const struct http_histogram *histogram)
+load_histogram_deviation_ns(const struct load_histogram *histogram)
 {
     double mean = mean_of_middles(histogram);
-    struct http_bucket found;
+    struct load_bucket found;
     unsigned bucket = 0;
     double squares = 0;
 
-    while (http_histogram_next(histogram, &bucket, &found))
+    while (load_histogram_next(histogram, &bucket, &found))
         squares += (middle_ns(&found) - mean) * (middle_ns(&found) - mean) * (double)found.count;
     return histogram->count > 0 ? sqrt(squares / (double)histogram->count) : 0;
 }
 
 bool
-http_histogram_next(const struct http_histogram *histogram, unsigned *bucket,
-                    struct http_bucket *found)
+load_histogram_next(const struct load_histogram *histogram, unsigned *bucket,
+                    struct load_bucket *found)
 {
     unsigned used = used_from(histogram, *bucket);
 
     *bucket = used + 1;
-    if (used == HTTP_HISTOGRAM_BUCKETS) {
+    if (used == LOAD_HISTOGRAM_BUCKETS) {
         *bucket = used;
         return false;
     }

@@ -19,50 +19,50 @@
  * Limits: 189 KB. What took longer than 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact,
  * the sum up to 584 years, where it stays.
  */
-#ifndef HTTP_HISTOGRAM_H
-#define HTTP_HISTOGRAM_H
+#ifndef LOAD_HISTOGRAM_H
+#define LOAD_HISTOGRAM_H
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HTTP_HISTOGRAM_BUCKETS (2048 + 21 * 1024)
-#define HTTP_HISTOGRAM_MAX_NS  (UINT64_C(3600) * 1000000000)
+#define LOAD_HISTOGRAM_BUCKETS (2048 + 21 * 1024)
+#define LOAD_HISTOGRAM_MAX_NS  (UINT64_C(3600) * 1000000000)
 
 /* All zero is empty. */
-struct http_histogram {
+struct load_histogram {
     uint64_t count;                           /* ro */
     uint64_t sum_ns;                          /* ro */
     uint64_t min_ns;                          /* ro: 0 when there is none */
     uint64_t max_ns;                          /* ro */
     uint64_t censored;                        /* ro: how many of count are lower bounds */
     uint64_t censored_from_ns;                /* ro: the smallest of these; 0 when there is none */
-    uint64_t buckets[HTTP_HISTOGRAM_BUCKETS]; /* private */
+    uint64_t buckets[LOAD_HISTOGRAM_BUCKETS]; /* private */
 };
 
-_Static_assert(sizeof(struct http_histogram) < 200 * 1024, "issue: under 200 KB");
+_Static_assert(sizeof(struct load_histogram) < 200 * 1024, "issue: under 200 KB");
 
 /* Bits of a time in us that its bucket does not tell apart. */
 static inline unsigned
-http__histogram_shift(uint64_t us)
+load__histogram_shift(uint64_t us)
 {
     return us < 2048 ? 0 : 53u - (unsigned)__builtin_clzll(us);
 }
 
 static inline unsigned
-http__histogram_bucket(uint64_t ns)
+load__histogram_bucket(uint64_t ns)
 {
-    uint64_t us = (ns < HTTP_HISTOGRAM_MAX_NS ? ns + 999 : HTTP_HISTOGRAM_MAX_NS) / 1000;
-    unsigned shift = http__histogram_shift(us);
+    uint64_t us = (ns < LOAD_HISTOGRAM_MAX_NS ? ns + 999 : LOAD_HISTOGRAM_MAX_NS) / 1000;
+    unsigned shift = load__histogram_shift(us);
 
     return shift * 1024 + (unsigned)(us >> shift);
 }
 
 /* In the header because it is called for each reply. */
 static inline void
-http_histogram_record(struct http_histogram *histogram, uint64_t ns)
+load_histogram_record(struct load_histogram *histogram, uint64_t ns)
 {
-    histogram->buckets[http__histogram_bucket(ns)]++;
+    histogram->buckets[load__histogram_bucket(ns)]++;
     if (__builtin_add_overflow(histogram->sum_ns, ns, &histogram->sum_ns))
         histogram->sum_ns = UINT64_MAX;
     if (ns > histogram->max_ns)
@@ -73,12 +73,12 @@ http_histogram_record(struct http_histogram *histogram, uint64_t ns)
 }
 
 /* The duration is at least ns; how long it is nobody knows. */
-void http_histogram_record_at_least(struct http_histogram *histogram, uint64_t ns);
+void load_histogram_record_at_least(struct load_histogram *histogram, uint64_t ns);
 
 /* How many of a count are not beyond that fraction of it, one at least: 7 of 100 for 0.07, though
  * in binary 0.07 * 100 is more than 7. */
 static inline uint64_t
-http_rank(uint64_t count, double fraction)
+load_rank(uint64_t count, double fraction)
 {
     double rank = ceil(fraction * (double)count * (1 - 1e-15));
 
@@ -89,46 +89,46 @@ http_rank(uint64_t count, double fraction)
 
 /* Make the first, an earlier copy of the second, a copy of it as it is now: quick if little was
  * recorded since, and memory that neither used stays untouched. */
-void http_histogram_update(struct http_histogram *copy, const struct http_histogram *histogram);
+void load_histogram_update(struct load_histogram *copy, const struct load_histogram *histogram);
 
-void http_histogram_add(struct http_histogram *to, const struct http_histogram *histogram);
+void load_histogram_add(struct load_histogram *to, const struct load_histogram *histogram);
 
 /* What was recorded since earlier, a copy of *histogram. Its min_ns and max_ns are those of the
  * buckets, unless earlier is empty. */
-void http_histogram_subtract(struct http_histogram *histogram,
-                             const struct http_histogram *earlier);
+void load_histogram_subtract(struct load_histogram *histogram,
+                             const struct load_histogram *earlier);
 
 /* The duration that a fraction (0 to 1) of all did not exceed: the longest that its bucket holds,
  * but no longer than max_ns; 0 when there is none. If it is a lower bound: the shortest that its
  * bucket holds, but no shorter than censored_from_ns. */
-uint64_t http_histogram_quantile(const struct http_histogram *histogram, double fraction);
+uint64_t load_histogram_quantile(const struct load_histogram *histogram, double fraction);
 
 /* Whether ten or more of a count lie beyond that fraction: what fewer say is chance. */
-bool http_can_tell(uint64_t count, double fraction);
+bool load_can_tell(uint64_t count, double fraction);
 
 /* Whether a figure of the histogram, a percentile, min_ns or max_ns, is only a lower bound. */
 static inline bool
-http_histogram_is_at_least(const struct http_histogram *histogram, uint64_t ns)
+load_histogram_is_at_least(const struct load_histogram *histogram, uint64_t ns)
 {
     return histogram->censored > 0 && ns >= histogram->censored_from_ns;
 }
 
 /* Whether ten or more durations lie beyond that fraction: what fewer say is chance. */
-bool http_histogram_can_tell(const struct http_histogram *histogram, double fraction);
+bool load_histogram_can_tell(const struct load_histogram *histogram, double fraction);
 
 /* 0 when there is none. Where some are censored, the mean is a lower bound. */
-double http_histogram_mean_ns(const struct http_histogram *histogram);
-double http_histogram_deviation_ns(const struct http_histogram *histogram);
+double load_histogram_mean_ns(const struct load_histogram *histogram);
+double load_histogram_deviation_ns(const struct load_histogram *histogram);
 
 /* Walk the buckets that are not empty, in order: begin with *bucket 0, which is then the number of
  * the one behind that which was found; false at the end. The durations in one are from from_ns to
  * to_ns, both inclusive. */
-struct http_bucket {
+struct load_bucket {
     uint64_t from_ns;
     uint64_t to_ns;
     uint64_t count;
 };
-bool http_histogram_next(const struct http_histogram *histogram, unsigned *bucket,
-                         struct http_bucket *found);
+bool load_histogram_next(const struct load_histogram *histogram, unsigned *bucket,
+                         struct load_bucket *found);
 
 #endif

@@ -65,19 +65,19 @@ keep_longest(uint64_t *to, uint64_t ns)
 }
 
 static void
-add_sockets(struct http_result *to, const struct http_result *result)
+add_sockets(struct load_result *to, const struct load_result *result)
 {
     to->sockets_wanted += result->sockets_wanted;
     to->opened += result->opened;
     to->syn_retries += result->syn_retries;
-    add_counts(to->unopened, result->unopened, HTTP_UNOPENEDS);
-    add_counts(to->in_state, result->in_state, HTTP_SOCKET_STATES);
+    add_counts(to->unopened, result->unopened, LOAD_UNOPENEDS);
+    add_counts(to->in_state, result->in_state, LOAD_SOCKET_STATES);
     keep_longest(&to->connect_ns, result->connect_ns);
-    http_histogram_add(&to->connect, &result->connect);
+    load_histogram_add(&to->connect, &result->connect);
 }
 
 static void
-add_clients(struct http_result *to, const struct http_result *result)
+add_clients(struct load_result *to, const struct load_result *result)
 {
     bool is_first = to->kinds == 0;
     bool are_known = result->clients > 0 && (is_first || to->clients > 0);
@@ -87,7 +87,7 @@ add_clients(struct http_result *to, const struct http_result *result)
     if (result->kinds == 0)
         return;
     to->kinds = result->kinds;
-    if (!are_known || used + more > HTTP_CLIENTS_MAX) {
+    if (!are_known || used + more > LOAD_CLIENTS_MAX) {
         to->clients = 0;
         return;
     }
@@ -96,30 +96,30 @@ add_clients(struct http_result *to, const struct http_result *result)
 }
 
 static void
-add_kinds(struct http_result *to, const struct http_result *result)
+add_kinds(struct load_result *to, const struct load_result *result)
 {
     for (unsigned i = 0; i < result->kinds; i++) {
         to->by_kind[i].ok += result->by_kind[i].ok;
         to->by_kind[i].errors += result->by_kind[i].errors;
-        http_histogram_add(&to->by_kind[i].response, &result->by_kind[i].response);
+        load_histogram_add(&to->by_kind[i].response, &result->by_kind[i].response);
     }
 }
 
 static void
-add_stages(struct http_result *to, const struct http_result *result)
+add_stages(struct load_result *to, const struct load_result *result)
 {
     if (result->stages > to->stages)
         to->stages = result->stages;
     for (unsigned i = 0; i < result->stages; i++) {
-        struct http_stage_result *sum = &to->by_stage[i];
-        const struct http_stage_result *stage = &result->by_stage[i];
+        struct load_stage_result *sum = &to->by_stage[i];
+        const struct load_stage_result *stage = &result->by_stage[i];
 
         sum->offered += stage->offered;
         sum->sent += stage->sent;
         sum->ok += stage->ok;
         sum->errors += stage->errors;
         sum->in_time += stage->in_time;
-        http_histogram_add(&sum->response, &stage->response);
+        load_histogram_add(&sum->response, &stage->response);
     }
 }
 
@@ -132,13 +132,13 @@ add_stages(struct http_result *to, const struct http_result *result)
     X(sent)
 
 static void
-add_hosts(struct http_result *to, const struct http_result *result)
+add_hosts(struct load_result *to, const struct load_result *result)
 {
     if (result->hosts > to->hosts)
         to->hosts = result->hosts;
     for (unsigned i = 0; i < result->hosts; i++) {
-        struct http_host_result *sum = &to->by_host[i];
-        const struct http_host_result *host = &result->by_host[i];
+        struct load_host_result *sum = &to->by_host[i];
+        const struct load_host_result *host = &result->by_host[i];
 
 #define ADD(name) sum->name += host->name;
         EACH_HOST_COUNT(ADD)
@@ -146,41 +146,41 @@ add_hosts(struct http_result *to, const struct http_result *result)
         ADD(ok)
         ADD(errors)
 #undef ADD
-        http_histogram_add(&sum->connect, &host->connect);
-        http_histogram_add(&sum->response, &host->response);
+        load_histogram_add(&sum->connect, &host->connect);
+        load_histogram_add(&sum->response, &host->response);
     }
 }
 
 void
-http_result_add_host(struct http_result *sum, const struct http_result *result, unsigned host,
+load_result_add_host(struct load_result *sum, const struct load_result *result, unsigned host,
                      unsigned hosts)
 {
-    struct http_host_result *to = &sum->by_host[host];
+    struct load_host_result *to = &sum->by_host[host];
 
     sum->hosts = hosts;
 #define ADD(name) to->name += result->name;
     EACH_HOST_COUNT(ADD)
 #undef ADD
-    to->skipped += http_result_skipped(result);
-    to->ok += result->ends[HTTP_END_OK];
-    to->errors += http_result_errors(result);
-    http_histogram_add(&to->connect, &result->connect);
-    http_histogram_add(&to->response, &result->response);
+    to->skipped += load_result_skipped(result);
+    to->ok += result->ends[LOAD_END_OK];
+    to->errors += load_result_errors(result);
+    load_histogram_add(&to->connect, &result->connect);
+    load_histogram_add(&to->response, &result->response);
 }
 
 void
-http_result_add(struct http_result *to, const struct http_result *result)
+load_result_add(struct load_result *to, const struct load_result *result)
 {
 #define ADD(name) to->name += result->name;
     EACH_COUNT(ADD)
 #undef ADD
-#define ADD(name) http_histogram_add(&to->name, &result->name);
+#define ADD(name) load_histogram_add(&to->name, &result->name);
     EACH_HISTOGRAM(ADD)
 #undef ADD
     add_sockets(to, result);
-    add_counts(to->skipped, result->skipped, HTTP_SKIPS);
-    add_counts(to->ends, result->ends, HTTP_ENDS);
-    add_counts(to->classes, result->classes, HTTP_CLASSES);
+    add_counts(to->skipped, result->skipped, LOAD_SKIPS);
+    add_counts(to->ends, result->ends, LOAD_ENDS);
+    add_counts(to->classes, result->classes, LOAD_CLASSES);
     to->waiting += result->waiting;
     to->in_flight += result->in_flight;
     if (to->started_ns == 0 || (result->started_ns > 0 && result->started_ns < to->started_ns))
@@ -194,7 +194,7 @@ http_result_add(struct http_result *to, const struct http_result *result)
     if (to->first_error == 0)
         to->first_error = result->first_error;
     to->interrupted |= result->interrupted;
-    http_timeline_add(&to->timeline, &result->timeline);
+    load_timeline_add(&to->timeline, &result->timeline);
     add_clients(to, result);
     add_kinds(to, result);
     add_stages(to, result);
@@ -202,12 +202,12 @@ http_result_add(struct http_result *to, const struct http_result *result)
 }
 
 static void
-subtract_kinds(struct http_result *result, const struct http_result *earlier)
+subtract_kinds(struct load_result *result, const struct load_result *earlier)
 {
     for (unsigned i = 0; i < earlier->kinds; i++) {
         result->by_kind[i].ok -= earlier->by_kind[i].ok;
         result->by_kind[i].errors -= earlier->by_kind[i].errors;
-        http_histogram_subtract(&result->by_kind[i].response, &earlier->by_kind[i].response);
+        load_histogram_subtract(&result->by_kind[i].response, &earlier->by_kind[i].response);
     }
     for (unsigned i = 0; i < earlier->clients * earlier->kinds; i++) {
         result->by_client[i].count -= earlier->by_client[i].count;
@@ -216,80 +216,80 @@ subtract_kinds(struct http_result *result, const struct http_result *earlier)
 }
 
 void
-http_result_subtract(struct http_result *result, const struct http_result *earlier)
+load_result_subtract(struct load_result *result, const struct load_result *earlier)
 {
 #define SUBTRACT(name) result->name -= earlier->name;
     EACH_COUNT(SUBTRACT)
 #undef SUBTRACT
-#define SUBTRACT(name) http_histogram_subtract(&result->name, &earlier->name);
+#define SUBTRACT(name) load_histogram_subtract(&result->name, &earlier->name);
     EACH_HISTOGRAM(SUBTRACT)
 #undef SUBTRACT
-    subtract_counts(result->skipped, earlier->skipped, HTTP_SKIPS);
-    subtract_counts(result->ends, earlier->ends, HTTP_ENDS);
-    subtract_counts(result->classes, earlier->classes, HTTP_CLASSES);
+    subtract_counts(result->skipped, earlier->skipped, LOAD_SKIPS);
+    subtract_counts(result->ends, earlier->ends, LOAD_ENDS);
+    subtract_counts(result->classes, earlier->classes, LOAD_CLASSES);
     result->offered += earlier->waiting;
     result->carried += earlier->in_flight;
     result->started_ns += earlier->elapsed_ns;
     /* The last reply may have been read before the mark. */
-    result->elapsed_ns = http_later_part(result->elapsed_ns, earlier->elapsed_ns);
-    if (result->ends[HTTP_END_BAD_STATUS] == 0)
+    result->elapsed_ns = load_later_part(result->elapsed_ns, earlier->elapsed_ns);
+    if (result->ends[LOAD_END_BAD_STATUS] == 0)
         result->first_bad_status = 0;
-    if (result->ends[HTTP_END_BAD_REPLY] == 0)
+    if (result->ends[LOAD_END_BAD_REPLY] == 0)
         result->first_bad_reply.why = 0;
-    if (result->ends[HTTP_END_OTHER] == 0 && result->unopened[HTTP_UNOPENED_OTHER] == 0)
+    if (result->ends[LOAD_END_OTHER] == 0 && result->unopened[LOAD_UNOPENED_OTHER] == 0)
         result->first_error = 0;
-    http_timeline_subtract(&result->timeline, &earlier->timeline, earlier->elapsed_ns);
+    load_timeline_subtract(&result->timeline, &earlier->timeline, earlier->elapsed_ns);
     subtract_kinds(result, earlier);
 }
 
 uint64_t
-http_result_skipped(const struct http_result *result)
+load_result_skipped(const struct load_result *result)
 {
-    return sum_of(result->skipped, HTTP_SKIPS);
+    return sum_of(result->skipped, LOAD_SKIPS);
 }
 
 uint64_t
-http_result_errors(const struct http_result *result)
+load_result_errors(const struct load_result *result)
 {
-    return sum_of(result->ends, HTTP_ENDS) - result->ends[HTTP_END_OK];
+    return sum_of(result->ends, LOAD_ENDS) - result->ends[LOAD_END_OK];
 }
 
 uint64_t
-http_result_cpu_ns(const struct http_result *result)
+load_result_cpu_ns(const struct load_result *result)
 {
-    return http_later_part(result->cpu_user_ns + result->cpu_system_ns, result->spun_ns);
+    return load_later_part(result->cpu_user_ns + result->cpu_system_ns, result->spun_ns);
 }
 
 uint64_t
-http_result_replies(const struct http_result *result)
+load_result_replies(const struct load_result *result)
 {
     const uint64_t *ends = result->ends;
 
-    return ends[HTTP_END_OK] + ends[HTTP_END_BAD_STATUS] + ends[HTTP_END_BAD_FIELD] +
-           ends[HTTP_END_BAD_BODY] + ends[HTTP_END_FAILED_CHECK];
+    return ends[LOAD_END_OK] + ends[LOAD_END_BAD_STATUS] + ends[LOAD_END_BAD_FIELD] +
+           ends[LOAD_END_BAD_BODY] + ends[LOAD_END_FAILED_CHECK];
 }
 
 uint64_t
-http_result_in_time(const struct http_result *result)
+load_result_in_time(const struct load_result *result)
 {
-    return http_later_part(result->ends[HTTP_END_OK], result->drained);
+    return load_later_part(result->ends[LOAD_END_OK], result->drained);
 }
 
 double
-http_result_rate(const struct http_result *result)
+load_result_rate(const struct load_result *result)
 {
     return result->elapsed_ns > 0
-               ? (double)http_result_in_time(result) * 1e9 / (double)result->elapsed_ns
+               ? (double)load_result_in_time(result) * 1e9 / (double)result->elapsed_ns
                : 0;
 }
 
 const char *
-http_result_check(const struct http_result *result)
+load_result_check(const struct load_result *result)
 {
     static _Thread_local char text[160];
-    unsigned long long skipped = http_result_skipped(result);
-    unsigned long long ended = sum_of(result->ends, HTTP_ENDS);
-    unsigned long long unopened = sum_of(result->unopened, HTTP_UNOPENEDS);
+    unsigned long long skipped = load_result_skipped(result);
+    unsigned long long ended = sum_of(result->ends, LOAD_ENDS);
+    unsigned long long unopened = sum_of(result->unopened, LOAD_UNOPENEDS);
     unsigned long long offered = result->offered, sent = result->sent, waiting = result->waiting,
                        carried = result->carried, in_flight = result->in_flight,
                        wanted = result->sockets_wanted, opened = result->opened;

@@ -31,22 +31,22 @@
  * replies that come after that, in the drain, are good; they are counted as drained, and the rate
  * does not have them.
  */
-#ifndef HTTP_RESULT_H
-#define HTTP_RESULT_H
+#ifndef LOAD_RESULT_H
+#define LOAD_RESULT_H
 
 #include "bad-reply.h"
 #include "histogram.h"
 #include "plan.h"
 
 /* X(ENUMERATOR, text, json name) */
-#define HTTP_EACH_SKIP(X)                                \
+#define LOAD_EACH_SKIP(X)                                \
     X(SHED, "shed past the deadline", "shed")            \
     X(NO_SOCKET, "no free connection", "no_socket")      \
     X(NOT_OPENED, "connection not opened", "not_opened") \
     X(UNSENT, "not sent by the end", "unsent")           \
     X(GONE, "server gone", "server_gone")
 
-#define HTTP_EACH_END(X)                            \
+#define LOAD_EACH_END(X)                            \
     X(OK, "ok", "ok")                               \
     X(BAD_STATUS, "bad status", "bad_status")       \
     X(BAD_FIELD, "bad header", "bad_header")        \
@@ -60,7 +60,7 @@
     X(UNANSWERED, "unanswered", "unanswered")       \
     X(OTHER, "other", "other")
 
-#define HTTP_EACH_UNOPENED(X)                          \
+#define LOAD_EACH_UNOPENED(X)                          \
     X(REFUSED, "refused", "refused")                   \
     X(RESET, "reset", "reset")                         \
     X(TIMED_OUT, "timed out", "timed_out")             \
@@ -70,7 +70,7 @@
     X(UNTRIED, "not tried", "untried")
 
 /* States of a socket: of the worker's pool, and of the live view. */
-#define HTTP_EACH_SOCKET_STATE(X)                                   \
+#define LOAD_EACH_SOCKET_STATE(X)                                   \
     X(UNOPENED, "unopened") /* not tried yet, or given up */        \
     X(CONNECTING, "connecting")                                     \
     X(IDLE, "idle")     /* open, nothing in flight */               \
@@ -80,30 +80,30 @@
     X(LOST, "lost") /* waits before it connects again */            \
     X(DONE, "done") /* had all its queries */
 
-#define HTTP_SKIP_ENUM(name, ...)     HTTP_SKIP_##name,
-#define HTTP_END_ENUM(name, ...)      HTTP_END_##name,
-#define HTTP_UNOPENED_ENUM(name, ...) HTTP_UNOPENED_##name,
-#define HTTP_SOCKET_ENUM(name, ...)   HTTP_SOCKET_##name,
-enum http_skip { HTTP_EACH_SKIP(HTTP_SKIP_ENUM) HTTP_SKIPS };
-enum http_end { HTTP_EACH_END(HTTP_END_ENUM) HTTP_ENDS };
-enum http_unopened { HTTP_EACH_UNOPENED(HTTP_UNOPENED_ENUM) HTTP_UNOPENEDS };
-enum http_socket_state { HTTP_EACH_SOCKET_STATE(HTTP_SOCKET_ENUM) HTTP_SOCKET_STATES };
+#define LOAD_SKIP_ENUM(name, ...)     LOAD_SKIP_##name,
+#define LOAD_END_ENUM(name, ...)      LOAD_END_##name,
+#define LOAD_UNOPENED_ENUM(name, ...) LOAD_UNOPENED_##name,
+#define LOAD_SOCKET_ENUM(name, ...)   LOAD_SOCKET_##name,
+enum load_skip { LOAD_EACH_SKIP(LOAD_SKIP_ENUM) LOAD_SKIPS };
+enum load_end { LOAD_EACH_END(LOAD_END_ENUM) LOAD_ENDS };
+enum load_unopened { LOAD_EACH_UNOPENED(LOAD_UNOPENED_ENUM) LOAD_UNOPENEDS };
+enum load_socket_state { LOAD_EACH_SOCKET_STATE(LOAD_SOCKET_ENUM) LOAD_SOCKET_STATES };
 
 /* Of a status: 1xx to 5xx, and what is none of these. */
-#define HTTP_CLASSES 6
+#define LOAD_CLASSES 6
 
-#define HTTP_KINDS_MAX   16
-#define HTTP_CLIENTS_MAX 256 /* sockets times kinds whose own times are kept, for S8 */
+#define LOAD_KINDS_MAX   16
+#define LOAD_CLIENTS_MAX 256 /* sockets times kinds whose own times are kept, for S8 */
 
 /* A kind of request: an entry of a scenario, or one of several URLs. */
-struct http_kind_result {
+struct load_kind_result {
     uint64_t ok;
     uint64_t errors;
-    struct http_histogram response;
+    struct load_histogram response;
 };
 
 /* One client's (socket's) times of one kind. */
-struct http_client_result {
+struct load_client_result {
     uint64_t count;
     uint64_t sum_ns;
     uint64_t min_ns;
@@ -112,17 +112,17 @@ struct http_client_result {
 
 /* A stage of a staged load. Queries are of the stage in which they arrived, whenever they were sent
  * and answered. */
-struct http_stage_result {
+struct load_stage_result {
     uint64_t offered;
     uint64_t sent;
     uint64_t ok;
     uint64_t errors;
     uint64_t in_time; /* good replies, to whichever query, that came while it lasted */
-    struct http_histogram response;
+    struct load_histogram response;
 };
 
 /* What a host of several got. */
-struct http_host_result {
+struct load_host_result {
     uint64_t sockets_wanted;
     uint64_t opened;
     uint64_t reopened;
@@ -132,38 +132,38 @@ struct http_host_result {
     uint64_t skipped;
     uint64_t ok;
     uint64_t errors;
-    struct http_histogram connect;
-    struct http_histogram response;
+    struct load_histogram connect;
+    struct load_histogram response;
 };
 
 /* How the run went over time: slices of equal width. When they are all used, each two neighbours
  * become one and the width doubles, so a day takes as much memory as a second. Latencies are those
  * of response, in coarse buckets: eight a power of two from 1 us. */
-#define HTTP_SLICES        240
-#define HTTP_SLICE_BUCKETS 256
-#define HTTP_SLICE_NS      UINT64_C(10000000) /* at first; doubles */
+#define LOAD_SLICES        240
+#define LOAD_SLICE_BUCKETS 256
+#define LOAD_SLICE_NS      UINT64_C(10000000) /* at first; doubles */
 
-struct http_slice {
+struct load_slice {
     uint32_t offered;
     uint32_t sent;
     uint32_t ok;
     uint32_t errors;
     uint32_t max_us;
-    uint32_t buckets[HTTP_SLICE_BUCKETS];
+    uint32_t buckets[LOAD_SLICE_BUCKETS];
 };
 
-struct http_timeline {
+struct load_timeline {
     uint64_t width_ns;  /* 0: nothing yet */
     uint64_t offset_ns; /* so much of the first slice was before the mark, and is not in it */
     uint32_t used;      /* slices up to the last that has something */
-    struct http_slice slices[HTTP_SLICES];
+    struct load_slice slices[LOAD_SLICES];
 };
 
-struct http_result {
+struct load_result {
     /* Sockets */
     uint64_t sockets_wanted;
     uint64_t opened;
-    uint64_t unopened[HTTP_UNOPENEDS];
+    uint64_t unopened[LOAD_UNOPENEDS];
     uint64_t reopened;     /* connections made anew because the server ended one */
     uint64_t not_reopened; /* tries of that which failed */
     uint64_t resent;       /* their connection ended behind an earlier reply, as that had said it
@@ -171,15 +171,15 @@ struct http_result {
     uint64_t syn_retries;  /* connects whose first SYN was not answered: TCP_INFO */
     uint64_t retransmits;  /* segments, over all connections that were closed: TCP_INFO */
     uint64_t connect_ns;   /* from the first connect until every socket is open or given up */
-    uint64_t in_state[HTTP_SOCKET_STATES]; /* now */
+    uint64_t in_state[LOAD_SOCKET_STATES]; /* now */
 
     /* Queries */
     uint64_t offered;
     uint64_t sent;
     uint64_t carried;
-    uint64_t skipped[HTTP_SKIPS];
-    uint64_t ends[HTTP_ENDS];
-    uint64_t classes[HTTP_CLASSES]; /* whole replies, good or not: http_status_class */
+    uint64_t skipped[LOAD_SKIPS];
+    uint64_t ends[LOAD_ENDS];
+    uint64_t classes[LOAD_CLASSES]; /* whole replies, good or not: load_status_class */
     uint64_t in_flight;             /* now */
     uint64_t waiting;               /* now: offered, and no socket was free for it yet */
     uint64_t drained;    /* of the ends that are ok: came after elapsed_ns, in the drain */
@@ -194,15 +194,15 @@ struct http_result {
     uint64_t sessions_completed; /* of a scenario with steps: all of them were good */
     uint64_t sessions_failed;    /* one was not */
     uint32_t first_bad_status;
-    struct http_bad_reply first_bad_reply;
+    struct load_bad_reply first_bad_reply;
     int32_t first_error; /* errno behind OTHER */
     uint8_t interrupted;
 
     /* Times */
-    struct http_histogram connect;
-    struct http_histogram first_byte;
-    struct http_histogram service;
-    struct http_histogram response;
+    struct load_histogram connect;
+    struct load_histogram first_byte;
+    struct load_histogram service;
+    struct load_histogram response;
 
     /* The client itself */
     uint64_t cpu_user_ns; /* of the worker, while it measured */
@@ -211,71 +211,71 @@ struct http_result {
     uint64_t spun_ns;      /* of that CPU time: nothing to do, and a tick too near to sleep for */
     uint64_t script_ns;    /* in the script's functions */
     uint64_t script_calls;
-    struct http_histogram schedule_lag; /* actual - intended send, where a socket was free */
-    struct http_histogram timer_error;  /* the wake-up - the time asked of the timer */
-    struct http_histogram loop_lag;     /* a turn of the loop, from epoll_wait's return to its end;
+    struct load_histogram schedule_lag; /* actual - intended send, where a socket was free */
+    struct load_histogram timer_error;  /* the wake-up - the time asked of the timer */
+    struct load_histogram loop_lag;     /* a turn of the loop, from epoll_wait's return to its end;
                                            and what came late because the client stood still */
 
-    struct http_timeline timeline;
+    struct load_timeline timeline;
     uint32_t kinds;   /* used */
     uint32_t stages;  /* used */
     uint32_t hosts;   /* used; 0: there is one */
     uint32_t clients; /* used: sockets whose times are in by_client; 0: too many */
-    struct http_kind_result by_kind[HTTP_KINDS_MAX];
-    struct http_client_result by_client[HTTP_CLIENTS_MAX]; /* client * kinds + kind */
-    struct http_stage_result by_stage[HTTP_STAGES_MAX];
-    struct http_host_result by_host[HTTP_HOSTS_MAX];
+    struct load_kind_result by_kind[LOAD_KINDS_MAX];
+    struct load_client_result by_client[LOAD_CLIENTS_MAX]; /* client * kinds + kind */
+    struct load_stage_result by_stage[LOAD_STAGES_MAX];
+    struct load_host_result by_host[LOAD_HOSTS_MAX];
 };
 
 /* Add the second to the first: counts and histograms are summed; started_ns is the earliest,
  * connect_ns, elapsed_ns and drain_ns the longest, first_... that of the first result that has one.
  * Clients follow one another. */
-void http_result_add(struct http_result *to, const struct http_result *result);
+void load_result_add(struct load_result *to, const struct load_result *result);
 
 /* Count a worker's whole result, which served that one of so many hosts, in the sum's by_host. */
-void http_result_add_host(struct http_result *sum, const struct http_result *result, unsigned host,
+void load_result_add_host(struct load_result *sum, const struct load_result *result, unsigned host,
                           unsigned hosts);
 
 /* Leave what came since earlier, a copy of *result; of a load without stages, which begin with the
  * run. What was in flight then is carried, and what
  * was waiting is offered. What is said of the opening of sockets stays that of the whole run, and
  * so do the extremes in by_client. */
-void http_result_subtract(struct http_result *result, const struct http_result *earlier);
+void load_result_subtract(struct load_result *result, const struct load_result *earlier);
 
 static inline unsigned
-http_status_class(unsigned status)
+load_status_class(unsigned status)
 {
-    return status >= 100 && status < 600 ? status / 100 - 1 : HTTP_CLASSES - 1;
+    return status >= 100 && status < 600 ? status / 100 - 1 : LOAD_CLASSES - 1;
 }
 
 /* What of ns came behind before_ns; 0: nothing. */
 static inline uint64_t
-http_later_part(uint64_t ns, uint64_t before_ns)
+load_later_part(uint64_t ns, uint64_t before_ns)
 {
     return ns > before_ns ? ns - before_ns : 0;
 }
 
-uint64_t http_result_skipped(const struct http_result *result); /* all kinds together */
-uint64_t http_result_cpu_ns(const struct http_result *result);  /* user and system, not spun */
-uint64_t http_result_errors(const struct http_result *result);  /* all ends but OK */
-uint64_t http_result_replies(const struct http_result *result); /* whole ones, good or not */
+uint64_t load_result_skipped(const struct load_result *result); /* all kinds together */
+uint64_t load_result_cpu_ns(const struct load_result *result);  /* user and system, not spun */
+uint64_t load_result_errors(const struct load_result *result);  /* all ends but OK */
+uint64_t load_result_replies(const struct load_result *result); /* whole ones, good or not */
 
 /* Good replies within the time that was measured, and of those a second; 0 for no time. */
-uint64_t http_result_in_time(const struct http_result *result);
-double http_result_rate(const struct http_result *result);
+uint64_t load_result_in_time(const struct load_result *result);
+double load_result_rate(const struct load_result *result);
 
 /* NULL, or which account does not close, in a text of this thread. */
-const char *http_result_check(const struct http_result *result);
+const char *load_result_check(const struct load_result *result);
 
 /* ---- Time line ---- */
 
 /* The slice of at_ns after the start, to count in. It covers [from, from + width_ns), from being
  * at_ns rounded down to width_ns; good until this is called again. */
-struct http_slice *http_timeline_slice(struct http_timeline *timeline, uint64_t at_ns);
+struct load_slice *load_timeline_slice(struct load_timeline *timeline, uint64_t at_ns);
 
 /* A query ended in that slice. In the header because it is called for each. */
 static inline void
-http_slice_ended(struct http_slice *slice, bool is_ok, uint64_t response_ns)
+load_slice_ended(struct load_slice *slice, bool is_ok, uint64_t response_ns)
 {
     /* Rounded up, so that a bucket's last us is no less than any time in it. */
     uint64_t whole_us = response_ns / 1000 + (response_ns % 1000 > 0);
@@ -289,21 +289,21 @@ http_slice_ended(struct http_slice *slice, bool is_ok, uint64_t response_ns)
         slice->max_us = us;
 }
 
-void http_timeline_add(struct http_timeline *to, const struct http_timeline *timeline);
+void load_timeline_add(struct load_timeline *to, const struct load_timeline *timeline);
 
 /* Leave what came since earlier, a copy of *timeline that was earlier_ns old; whole slices before
  * that time are taken out. */
-void http_timeline_subtract(struct http_timeline *timeline, const struct http_timeline *earlier,
+void load_timeline_subtract(struct load_timeline *timeline, const struct load_timeline *earlier,
                             uint64_t earlier_ns);
 
 /* Move what happened to a time that is by_ns later, to the next border of slices. */
-void http_timeline_delay(struct http_timeline *timeline, uint64_t by_ns);
+void load_timeline_delay(struct load_timeline *timeline, uint64_t by_ns);
 
 /* Slices of a run that took so long: used, and those behind them in which nothing happened. */
-unsigned http_timeline_length(const struct http_timeline *timeline, uint64_t elapsed_ns);
+unsigned load_timeline_length(const struct load_timeline *timeline, uint64_t elapsed_ns);
 
 /* The response time that a fraction of the slice's replies did not exceed, at most 1/8 and 1 us too
  * long; 0 if there were none. */
-uint64_t http_slice_quantile_ns(const struct http_slice *slice, double fraction);
+uint64_t load_slice_quantile_ns(const struct load_slice *slice, double fraction);
 
 #endif

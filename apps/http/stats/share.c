@@ -23,13 +23,13 @@ tail_of(double n, double k, double q)
 }
 
 double
-http_share_of(const struct http_share *share)
+load_share_of(const struct load_share *share)
 {
     return share->whole > 0 ? share->part / share->whole : 0;
 }
 
 bool
-http_share_is_more(const struct http_share *than, const struct http_share *share, double effect)
+load_share_is_more(const struct load_share *than, const struct load_share *share, double effect)
 {
     double whole = share->whole * (1 + effect);
     double all = than->part + share->part;

@@ -12,20 +12,20 @@
  *
  * Limits: each one counts by itself, so a burst of failures on one side is more.
  */
-#ifndef HTTP_SHARE_H
-#define HTTP_SHARE_H
+#ifndef LOAD_SHARE_H
+#define LOAD_SHARE_H
 
 #include <stdbool.h>
 
-struct http_share {
+struct load_share {
     double part;
     double whole; /* 0: nothing is known */
 };
 
-double http_share_of(const struct http_share *share); /* 0 to 1 */
+double load_share_of(const struct load_share *share); /* 0 to 1 */
 
 /* More, by more than that part of it. */
-bool http_share_is_more(const struct http_share *than, const struct http_share *share,
+bool load_share_is_more(const struct load_share *than, const struct load_share *share,
                         double effect);
 
 #endif

@@ -29,7 +29,7 @@ sort(double *values, unsigned number)
 static unsigned
 sorted_copy(double *sorted, const double *values, unsigned number)
 {
-    unsigned used = number < HTTP_TRIALS_MAX ? number : HTTP_TRIALS_MAX;
+    unsigned used = number < LOAD_TRIALS_MAX ? number : LOAD_TRIALS_MAX;
 
     memcpy(sorted, values, used * sizeof(values[0]));
     sort(sorted, used);
@@ -52,9 +52,9 @@ are_told(const double *values, unsigned number)
 }
 
 double
-http_stats_median(const double *values, unsigned number)
+load_stats_median(const double *values, unsigned number)
 {
-    double sorted[HTTP_TRIALS_MAX];
+    double sorted[LOAD_TRIALS_MAX];
     unsigned used = sorted_copy(sorted, values, number);
 
     return middle_of(sorted, used);
@@ -78,18 +78,18 @@ outside_median(unsigned number)
 }
 
 void
-http_stats_median_interval(struct http_interval *interval, const double *values, unsigned number)
+load_stats_median_interval(struct load_interval *interval, const double *values, unsigned number)
 {
-    double sorted[HTTP_TRIALS_MAX];
+    double sorted[LOAD_TRIALS_MAX];
     unsigned used = sorted_copy(sorted, values, number);
     int outside = outside_median(used);
     unsigned first = outside > 0 ? (unsigned)outside : 0;
 
     if (!are_told(values, used)) {
-        *interval = (struct http_interval){(double)NAN, (double)NAN, (double)NAN, false};
+        *interval = (struct load_interval){(double)NAN, (double)NAN, (double)NAN, false};
         return;
     }
-    *interval = (struct http_interval){.is_known = outside >= 0};
+    *interval = (struct load_interval){.is_known = outside >= 0};
     if (used == 0)
         return;
     interval->low = sorted[first];
@@ -163,34 +163,34 @@ are_enough(const double *values, unsigned number)
     for (unsigned i = 0; i < number; i++)
         if (!(values[i] > 0))
             return false;
-    return number >= HTTP_TRIALS_MIN;
+    return number >= LOAD_TRIALS_MIN;
 }
 
 void
-http_stats_ratio_interval(struct http_interval *interval, const double *a, unsigned a_number,
+load_stats_ratio_interval(struct load_interval *interval, const double *a, unsigned a_number,
                           const double *b, unsigned b_number)
 {
-    http_stats_family_interval(interval, a, a_number, b, b_number, 1);
+    load_stats_family_interval(interval, a, a_number, b, b_number, 1);
 }
 
 void
-http_stats_family_interval(struct http_interval *interval, const double *a, unsigned a_number,
+load_stats_family_interval(struct load_interval *interval, const double *a, unsigned a_number,
                            const double *b, unsigned b_number, unsigned family)
 {
-    static double ratios[HTTP_TRIALS_MAX * HTTP_TRIALS_MAX];
-    unsigned a_used = a_number < HTTP_TRIALS_MAX ? a_number : HTTP_TRIALS_MAX;
-    unsigned b_used = b_number < HTTP_TRIALS_MAX ? b_number : HTTP_TRIALS_MAX;
+    static double ratios[LOAD_TRIALS_MAX * LOAD_TRIALS_MAX];
+    unsigned a_used = a_number < LOAD_TRIALS_MAX ? a_number : LOAD_TRIALS_MAX;
+    unsigned b_used = b_number < LOAD_TRIALS_MAX ? b_number : LOAD_TRIALS_MAX;
     unsigned pairs = 0, first;
     int outside;
 
     for (unsigned i = 0; i < a_used; i++)
         for (unsigned j = 0; j < b_used; j++)
             ratios[pairs++] = ratio_of(a[i], b[j]);
-    *interval = (struct http_interval){.is_known = are_enough(a, a_used) && are_enough(b, b_used)};
+    *interval = (struct load_interval){.is_known = are_enough(a, a_used) && are_enough(b, b_used)};
     if (pairs == 0)
         return;
     if (!are_told(a, a_used) || !are_told(b, b_used)) {
-        *interval = (struct http_interval){(double)NAN, (double)NAN, (double)NAN, false};
+        *interval = (struct load_interval){(double)NAN, (double)NAN, (double)NAN, false};
         return;
     }
     sort(ratios, pairs);
@@ -204,7 +204,7 @@ http_stats_family_interval(struct http_interval *interval, const double *a, unsi
 }
 
 double
-http_stats_width(const struct http_interval *interval)
+load_stats_width(const struct load_interval *interval)
 {
     return interval->is_known && interval->middle > 0
                ? (interval->high - interval->low) / interval->middle

@@ -83,22 +83,22 @@ take_unit(const char *text, const struct unit *units, size_t number, double *val
 
 /* "stage2.", if it begins so. */
 static const char *
-take_stage(struct http_threshold *threshold, const char **text)
+take_stage(struct load_threshold *threshold, const char **text)
 {
     unsigned number = 0;
 
     if (strncmp(*text, "stage", 5) != 0)
         return NULL;
-    for (*text += 5; **text >= '0' && **text <= '9' && number <= HTTP_STAGES_MAX; ++*text)
+    for (*text += 5; **text >= '0' && **text <= '9' && number <= LOAD_STAGES_MAX; ++*text)
         number = number * 10 + (unsigned)(**text - '0');
-    if (number < 1 || number > HTTP_STAGES_MAX || *(*text)++ != '.')
+    if (number < 1 || number > LOAD_STAGES_MAX || *(*text)++ != '.')
         return "a stage is one of stage1 to stage32: write stage2.p99<20ms";
     threshold->stage = (unsigned char)number;
     return NULL;
 }
 
 static const char *
-take_figure(struct http_threshold *threshold, const char **text)
+take_figure(struct load_threshold *threshold, const char **text)
 {
     const char *wrong = take_stage(threshold, text);
     bool has_what = take_word(text, whats, SXE_COUNT(whats), &threshold->what);
@@ -133,13 +133,13 @@ take_time(const char *text, double *value)
     if (!take_unit(text, time_units, SXE_COUNT(time_units), value))
         return "the unit is none of us, ms, s, m and h: write 20ms or 20us";
     *value = rint(*value);
-    if (*value > HTTP_HISTOGRAM_MAX_NS)
+    if (*value > LOAD_HISTOGRAM_MAX_NS)
         return "more than 1h is not measured: write a shorter time";
     return NULL;
 }
 
 static const char *
-take_value(struct http_threshold *threshold, const char *text)
+take_value(struct load_threshold *threshold, const char *text)
 {
     double *value = &threshold->value;
 
@@ -159,11 +159,11 @@ take_value(struct http_threshold *threshold, const char *text)
 }
 
 const char *
-http_threshold_parse(struct http_threshold *threshold, const char *text)
+load_threshold_parse(struct load_threshold *threshold, const char *text)
 {
     const char *wrong;
 
-    *threshold = (struct http_threshold){0};
+    *threshold = (struct load_threshold){0};
     skip_blanks(&text);
     wrong = take_figure(threshold, &text);
     if (wrong != NULL)
@@ -187,19 +187,19 @@ struct scope {
 };
 
 static struct scope
-scope_of(const struct http_threshold *threshold, const struct http_result *result)
+scope_of(const struct load_threshold *threshold, const struct load_result *result)
 {
-    const struct http_stage_result *stage =
+    const struct load_stage_result *stage =
         &result->by_stage[threshold->stage > 0 ? threshold->stage - 1 : 0];
 
     if (threshold->stage == 0)
         return (struct scope){.offered = result->offered,
                               .begun = result->sent + result->carried,
                               .sent = result->sent,
-                              .ok = result->ends[HTTP_END_OK],
-                              .errors = http_result_errors(result),
-                              .skipped = http_result_skipped(result),
-                              .replies = http_result_replies(result)};
+                              .ok = result->ends[LOAD_END_OK],
+                              .errors = load_result_errors(result),
+                              .skipped = load_result_skipped(result),
+                              .replies = load_result_replies(result)};
     if (threshold->stage > result->stages)
         return (struct scope){0};
     return (struct scope){.offered = stage->offered,
@@ -207,14 +207,14 @@ scope_of(const struct http_threshold *threshold, const struct http_result *resul
                           .sent = stage->sent,
                           .ok = stage->ok,
                           .errors = stage->errors,
-                          .skipped = http_later_part(stage->offered, stage->sent),
+                          .skipped = load_later_part(stage->offered, stage->sent),
                           .replies = stage->ok};
 }
 
-static const struct http_histogram *
-histogram_of(const struct http_threshold *threshold, const struct http_result *result)
+static const struct load_histogram *
+histogram_of(const struct load_threshold *threshold, const struct load_result *result)
 {
-    const struct http_histogram *histograms[] = {
+    const struct load_histogram *histograms[] = {
         [RESPONSE] = &result->response,
         [SERVICE] = &result->service,
         [FIRST_BYTE] = &result->first_byte,
@@ -228,7 +228,7 @@ histogram_of(const struct http_threshold *threshold, const struct http_result *r
 
 /* What a figure is divided by: without any of it there is no figure. */
 static double
-base_of(const struct http_threshold *threshold, const struct http_result *result)
+base_of(const struct load_threshold *threshold, const struct load_result *result)
 {
     struct scope scope = scope_of(threshold, result);
 
@@ -250,7 +250,7 @@ base_of(const struct http_threshold *threshold, const struct http_result *result
 }
 
 bool
-http_threshold_can_be_sought(const struct http_threshold *threshold)
+load_threshold_can_be_sought(const struct load_threshold *threshold)
 {
     bool is_upper = threshold->operator_ == LESS || threshold->operator_ == LESS_EQUAL;
     bool is_of_rate = threshold->figure == RATE || threshold->figure == ACHIEVED;
@@ -259,27 +259,27 @@ http_threshold_can_be_sought(const struct http_threshold *threshold)
 }
 
 bool
-http_threshold_is_of_errors(const struct http_threshold *threshold)
+load_threshold_is_of_errors(const struct load_threshold *threshold)
 {
     return threshold->figure == ERRORS && threshold->stage == 0;
 }
 
 bool
-http_threshold_is_of_delivery(const struct http_threshold *threshold)
+load_threshold_is_of_delivery(const struct load_threshold *threshold)
 {
     return (threshold->figure == SKIPPED || threshold->figure == ACHIEVED) && threshold->stage == 0;
 }
 
 unsigned
-http_threshold_stage(const struct http_threshold *threshold)
+load_threshold_stage(const struct load_threshold *threshold)
 {
     return threshold->stage;
 }
 
 double
-http_threshold_figure(const struct http_threshold *threshold, const struct http_result *result)
+load_threshold_figure(const struct load_threshold *threshold, const struct load_result *result)
 {
-    const struct http_histogram *histogram = histogram_of(threshold, result);
+    const struct load_histogram *histogram = histogram_of(threshold, result);
     struct scope scope = scope_of(threshold, result);
     double base = base_of(threshold, result);
 
@@ -287,7 +287,7 @@ http_threshold_figure(const struct http_threshold *threshold, const struct http_
         return 0;
     switch ((enum figure)threshold->figure) {
     case RATE:
-        return http_result_rate(result);
+        return load_result_rate(result);
     case ERRORS:
         return (double)scope.errors / base;
     case SKIPPED:
@@ -295,7 +295,7 @@ http_threshold_figure(const struct http_threshold *threshold, const struct http_
     case ACHIEVED:
         return (double)scope.sent / base;
     case MEAN:
-        return http_histogram_mean_ns(histogram);
+        return load_histogram_mean_ns(histogram);
     case MIN:
         return (double)histogram->min_ns;
     case MAX:
@@ -303,32 +303,32 @@ http_threshold_figure(const struct http_threshold *threshold, const struct http_
     case PERCENTILE:
         break;
     }
-    return (double)http_histogram_quantile(histogram, threshold->fraction);
+    return (double)load_histogram_quantile(histogram, threshold->fraction);
 }
 
 bool
-http_threshold_is_at_least(const struct http_threshold *threshold, const struct http_result *result)
+load_threshold_is_at_least(const struct load_threshold *threshold, const struct load_result *result)
 {
-    const struct http_histogram *histogram = histogram_of(threshold, result);
+    const struct load_histogram *histogram = histogram_of(threshold, result);
 
     if (threshold->figure >= RATE)
         return false;
     if (threshold->figure == MEAN || threshold->figure == MAX)
         return histogram->censored > 0;
-    return http_histogram_is_at_least(histogram,
-                                      (uint64_t)http_threshold_figure(threshold, result));
+    return load_histogram_is_at_least(histogram,
+                                      (uint64_t)load_threshold_figure(threshold, result));
 }
 
 bool
-http_threshold_holds(const struct http_threshold *threshold, const struct http_result *result,
+load_threshold_holds(const struct load_threshold *threshold, const struct load_result *result,
                      bool *is_told)
 {
-    double figure = http_threshold_figure(threshold, result);
-    bool is_at_least = http_threshold_is_at_least(threshold, result);
+    double figure = load_threshold_figure(threshold, result);
+    bool is_at_least = load_threshold_is_at_least(threshold, result);
 
     *is_told = base_of(threshold, result) > 0 && scope_of(threshold, result).replies > 0;
     if (threshold->figure == PERCENTILE)
-        *is_told &= http_histogram_can_tell(histogram_of(threshold, result), threshold->fraction);
+        *is_told &= load_histogram_can_tell(histogram_of(threshold, result), threshold->fraction);
     if (!*is_told)
         return false;
     switch ((enum operator_)threshold->operator_) {
@@ -346,13 +346,13 @@ http_threshold_holds(const struct http_threshold *threshold, const struct http_r
 
 /* Of times: those that are not below the value, or not up to it, as the operator says. */
 static double
-beyond_of(const struct http_threshold *threshold, const struct http_histogram *histogram)
+beyond_of(const struct load_threshold *threshold, const struct load_histogram *histogram)
 {
-    struct http_bucket bucket;
+    struct load_bucket bucket;
     unsigned next = 0;
     double beyond = 0;
 
-    while (http_histogram_next(histogram, &next, &bucket)) {
+    while (load_histogram_next(histogram, &next, &bucket)) {
         double ns = (double)(bucket.to_ns < histogram->max_ns ? bucket.to_ns : histogram->max_ns);
 
         if (threshold->operator_ == LESS ? ns >= threshold->value : ns > threshold->value)
@@ -367,13 +367,13 @@ beyond_of(const struct http_threshold *threshold, const struct http_histogram *h
 #define SAMPLES_MEAN 1000.0 /* of what is no part */
 
 void
-http_threshold_evidence(const struct http_threshold *threshold, const struct http_result *result,
-                        struct http_evidence *evidence)
+load_threshold_evidence(const struct load_threshold *threshold, const struct load_result *result,
+                        struct load_evidence *evidence)
 {
     struct scope scope = scope_of(threshold, result);
 
     *evidence =
-        (struct http_evidence){.needed = SAMPLES_MEAN, .samples = base_of(threshold, result)};
+        (struct load_evidence){.needed = SAMPLES_MEAN, .samples = base_of(threshold, result)};
     switch ((enum figure)threshold->figure) {
     case PERCENTILE:
         evidence->beyond = beyond_of(threshold, histogram_of(threshold, result));
@@ -404,14 +404,14 @@ http_threshold_evidence(const struct http_threshold *threshold, const struct htt
 }
 
 const char *
-http_threshold_text(const struct http_threshold *threshold, double figure)
+load_threshold_text(const struct load_threshold *threshold, double figure)
 {
     static _Thread_local char text[32];
 
     if (threshold->figure < RATE)
-        return http_time_text((uint64_t)figure);
+        return load_time_text((uint64_t)figure);
     if (threshold->figure == RATE)
-        snprintf(text, sizeof(text), "%s/s", http_number_text(figure));
+        snprintf(text, sizeof(text), "%s/s", load_number_text(figure));
     else
         snprintf(text, sizeof(text), "%.3g %%", figure * 100);
     return text;

@@ -11,13 +11,13 @@
  * sent), skipped (part of those offered), achieved (sent/offered), which stand alone. Operators <
  * <= > >=. Values have a unit: us ms s m h, k M, %.
  */
-#ifndef HTTP_THRESHOLD_H
-#define HTTP_THRESHOLD_H
+#ifndef LOAD_THRESHOLD_H
+#define LOAD_THRESHOLD_H
 
 #include "result.h"
 
 /* All of it private. */
-struct http_threshold {
+struct load_threshold {
     unsigned char what;
     unsigned char figure;
     unsigned char operator_; /* C++ has the other word */
@@ -27,50 +27,50 @@ struct http_threshold {
 };
 
 /* NULL, or what is wrong, as a static text ("the unit is missing: write 20ms or 20us"). */
-const char *http_threshold_parse(struct http_threshold *threshold, const char *text);
+const char *load_threshold_parse(struct load_threshold *threshold, const char *text);
 
 /* Whether it holds at low rates and no more at high ones, so that there is a highest that holds it:
  * an upper limit of a time, errors or skipped, a lower one of rate or achieved. */
-bool http_threshold_can_be_sought(const struct http_threshold *threshold);
+bool load_threshold_can_be_sought(const struct load_threshold *threshold);
 
 /* The stage that it is about, from 1 on; 0: all of a result. */
-unsigned http_threshold_stage(const struct http_threshold *threshold);
+unsigned load_threshold_stage(const struct load_threshold *threshold);
 
 /* Whether it is about errors, and of no stage: then it says how many of them are good enough. */
-bool http_threshold_is_of_errors(const struct http_threshold *threshold);
+bool load_threshold_is_of_errors(const struct load_threshold *threshold);
 
 /* Whether it is about what was skipped or achieved, and of no stage: then it says how much must be
  * sent. */
-bool http_threshold_is_of_delivery(const struct http_threshold *threshold);
+bool load_threshold_is_of_delivery(const struct load_threshold *threshold);
 
 /* The figure that it is about; ns, a second, or a part of 1. */
-double http_threshold_figure(const struct http_threshold *threshold,
-                             const struct http_result *result);
+double load_threshold_figure(const struct load_threshold *threshold,
+                             const struct load_result *result);
 
 /* Whether that figure is only a lower bound, since queries failed (histogram.h). */
-bool http_threshold_is_at_least(const struct http_threshold *threshold,
-                                const struct http_result *result);
+bool load_threshold_is_at_least(const struct load_threshold *threshold,
+                                const struct load_result *result);
 
 /* False also for a percentile with fewer than ten samples beyond it, and for all if there was no
  * reply at all: what cannot be told does not hold; *is_told says which. An upper limit of a time
  * does not hold if the time is only a lower bound, however low that is: the queries failed. */
-bool http_threshold_holds(const struct http_threshold *threshold, const struct http_result *result,
+bool load_threshold_holds(const struct load_threshold *threshold, const struct load_result *result,
                           bool *is_told);
 
 /* What a result says of it as counts. It takes that many samples to tell it at all; of those that
  * there are, so many lie beyond its value, and so large a part of them may. Where what is told is
  * no part of something, as a mean, allowed is 0. */
-struct http_evidence {
+struct load_evidence {
     double needed;
     double samples;
     double beyond;
     double allowed;
 };
-void http_threshold_evidence(const struct http_threshold *threshold,
-                             const struct http_result *result, struct http_evidence *evidence);
+void load_threshold_evidence(const struct load_threshold *threshold,
+                             const struct load_result *result, struct load_evidence *evidence);
 
 /* A figure that it is about as people read it: "3.10 ms", "50.1k/s", "0.1 %"; of this thread, good
  * until the next call. */
-const char *http_threshold_text(const struct http_threshold *threshold, double figure);
+const char *load_threshold_text(const struct load_threshold *threshold, double figure);
 
 #endif

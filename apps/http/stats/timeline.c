@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The time line of result.h. Widths are HTTP_SLICE_NS times a power of two, so that finding a slice
+ * The time line of result.h. Widths are LOAD_SLICE_NS times a power of two, so that finding a slice
  * is a multiplication and a shift, and any two time lines have slices that fit.
  */
 #include <string.h>
@@ -11,19 +11,19 @@
 
 /* How often the width has doubled. */
 static unsigned
-doublings(const struct http_timeline *timeline)
+doublings(const struct load_timeline *timeline)
 {
-    return (unsigned)(__builtin_ctzll(timeline->width_ns) - __builtin_ctzll(HTTP_SLICE_NS));
+    return (unsigned)(__builtin_ctzll(timeline->width_ns) - __builtin_ctzll(LOAD_SLICE_NS));
 }
 
 static bool
-is_empty(const struct http_slice *slice)
+is_empty(const struct load_slice *slice)
 {
     return (slice->offered | slice->sent | slice->ok | slice->errors) == 0;
 }
 
 static void
-add_slice(struct http_slice *to, const struct http_slice *slice)
+add_slice(struct load_slice *to, const struct load_slice *slice)
 {
     to->offered += slice->offered;
     to->sent += slice->sent;
@@ -31,12 +31,12 @@ add_slice(struct http_slice *to, const struct http_slice *slice)
     to->errors += slice->errors;
     if (slice->max_us > to->max_us)
         to->max_us = slice->max_us;
-    for (unsigned i = 0; i < HTTP_SLICE_BUCKETS; i++)
+    for (unsigned i = 0; i < LOAD_SLICE_BUCKETS; i++)
         to->buckets[i] += slice->buckets[i];
 }
 
 static void
-double_width(struct http_timeline *timeline)
+double_width(struct load_timeline *timeline)
 {
     for (unsigned i = 1; i < timeline->used; i++)
         if (!is_empty(&timeline->slices[i])) {
@@ -47,15 +47,15 @@ double_width(struct http_timeline *timeline)
     timeline->width_ns *= 2;
 }
 
-struct http_slice *
-http_timeline_slice(struct http_timeline *timeline, uint64_t at_ns)
+struct load_slice *
+load_timeline_slice(struct load_timeline *timeline, uint64_t at_ns)
 {
-    uint64_t narrow = at_ns / HTTP_SLICE_NS;
+    uint64_t narrow = at_ns / LOAD_SLICE_NS;
     uint64_t index;
 
     if (timeline->width_ns == 0)
-        timeline->width_ns = HTTP_SLICE_NS;
-    while ((index = narrow >> doublings(timeline)) >= HTTP_SLICES)
+        timeline->width_ns = LOAD_SLICE_NS;
+    while ((index = narrow >> doublings(timeline)) >= LOAD_SLICES)
         double_width(timeline);
     if (index >= timeline->used)
         timeline->used = (uint32_t)index + 1;
@@ -71,7 +71,7 @@ last_us(unsigned bucket)
 }
 
 void
-http_timeline_add(struct http_timeline *to, const struct http_timeline *timeline)
+load_timeline_add(struct load_timeline *to, const struct load_timeline *timeline)
 {
     if (timeline->width_ns == 0)
         return;
@@ -93,15 +93,15 @@ http_timeline_add(struct http_timeline *to, const struct http_timeline *timeline
 }
 
 void
-http_timeline_delay(struct http_timeline *timeline, uint64_t by_ns)
+load_timeline_delay(struct load_timeline *timeline, uint64_t by_ns)
 {
-    struct http_slice *slices = timeline->slices;
+    struct load_slice *slices = timeline->slices;
     uint64_t shift;
 
     if (timeline->used == 0)
         return;
     while ((shift = (by_ns + timeline->width_ns / 2) / timeline->width_ns) + timeline->used >
-           HTTP_SLICES)
+           LOAD_SLICES)
         double_width(timeline);
     memmove(slices + shift, slices, timeline->used * sizeof(slices[0]));
     memset(slices, 0, shift * sizeof(slices[0]));
@@ -109,21 +109,21 @@ http_timeline_delay(struct http_timeline *timeline, uint64_t by_ns)
 }
 
 static void
-subtract_slice(struct http_slice *from, const struct http_slice *slice)
+subtract_slice(struct load_slice *from, const struct load_slice *slice)
 {
     from->offered -= slice->offered;
     from->sent -= slice->sent;
     from->ok -= slice->ok;
     from->errors -= slice->errors;
-    for (unsigned i = 0; i < HTTP_SLICE_BUCKETS; i++)
+    for (unsigned i = 0; i < LOAD_SLICE_BUCKETS; i++)
         from->buckets[i] -= slice->buckets[i];
 }
 
 /* Take out the first so many slices; the others move up. */
 static void
-drop_slices(struct http_timeline *timeline, uint32_t number)
+drop_slices(struct load_timeline *timeline, uint32_t number)
 {
-    struct http_slice *slices = timeline->slices;
+    struct load_slice *slices = timeline->slices;
     uint32_t left = timeline->used - number;
 
     if (number == 0)
@@ -134,7 +134,7 @@ drop_slices(struct http_timeline *timeline, uint32_t number)
 }
 
 void
-http_timeline_subtract(struct http_timeline *timeline, const struct http_timeline *earlier,
+load_timeline_subtract(struct load_timeline *timeline, const struct load_timeline *earlier,
                        uint64_t earlier_ns)
 {
     uint64_t passed;
@@ -152,26 +152,26 @@ http_timeline_subtract(struct http_timeline *timeline, const struct http_timelin
 }
 
 unsigned
-http_timeline_length(const struct http_timeline *timeline, uint64_t elapsed_ns)
+load_timeline_length(const struct load_timeline *timeline, uint64_t elapsed_ns)
 {
     uint64_t all_ns = timeline->offset_ns + elapsed_ns;
     uint64_t number =
         timeline->width_ns > 0 ? (all_ns + timeline->width_ns - 1) / timeline->width_ns : 0;
 
-    number = number < HTTP_SLICES ? number : HTTP_SLICES;
+    number = number < LOAD_SLICES ? number : LOAD_SLICES;
     return number > timeline->used ? (unsigned)number : timeline->used;
 }
 
 uint64_t
-http_slice_quantile_ns(const struct http_slice *slice, double fraction)
+load_slice_quantile_ns(const struct load_slice *slice, double fraction)
 {
-    uint64_t rank = http_rank((uint64_t)slice->ok + slice->errors, fraction);
+    uint64_t rank = load_rank((uint64_t)slice->ok + slice->errors, fraction);
     uint64_t seen = 0;
     unsigned bucket = 0;
 
     if (rank == 0)
         return 0;
-    while (bucket < HTTP_SLICE_BUCKETS - 1 && seen + slice->buckets[bucket] < rank)
+    while (bucket < LOAD_SLICE_BUCKETS - 1 && seen + slice->buckets[bucket] < rank)
         seen += slice->buckets[bucket++];
     return (last_us(bucket) < slice->max_us ? last_us(bucket) : slice->max_us) * 1000;
 }

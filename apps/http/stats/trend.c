@@ -12,7 +12,7 @@
 #define REPLIES_P99 1000u
 
 struct windows {
-    struct http_slice slices[WINDOWS];
+    struct load_slice slices[WINDOWS];
     double figures[WINDOWS];
     double seconds; /* of each */
     uint64_t replies_min;
@@ -27,37 +27,37 @@ middle_ns(unsigned bucket)
 }
 
 static uint64_t
-replies_of(const struct http_slice *slice)
+replies_of(const struct load_slice *slice)
 {
     return (uint64_t)slice->ok + slice->errors;
 }
 
 static double
-mean_ns(const struct http_slice *slice)
+mean_ns(const struct load_slice *slice)
 {
     double sum = 0;
 
-    for (unsigned i = 0; i < HTTP_SLICE_BUCKETS; i++)
+    for (unsigned i = 0; i < LOAD_SLICE_BUCKETS; i++)
         sum += slice->buckets[i] * middle_ns(i);
     return sum / (double)replies_of(slice);
 }
 
 static void
-add(struct http_slice *to, const struct http_slice *slice)
+add(struct load_slice *to, const struct load_slice *slice)
 {
     to->ok += slice->ok;
     to->errors += slice->errors;
     if (slice->max_us > to->max_us)
         to->max_us = slice->max_us;
-    for (unsigned i = 0; i < HTTP_SLICE_BUCKETS; i++)
+    for (unsigned i = 0; i < LOAD_SLICE_BUCKETS; i++)
         to->buckets[i] += slice->buckets[i];
 }
 
 /* False: they are too few. Slices that are only partly in the time do not count. */
 static bool
-fill(struct windows *windows, const struct http_plan *plan, const struct http_result *result)
+fill(struct windows *windows, const struct load_plan *plan, const struct load_result *result)
 {
-    const struct http_timeline *timeline = &result->timeline;
+    const struct load_timeline *timeline = &result->timeline;
     uint64_t ns = result->elapsed_ns < plan->duration_ns ? result->elapsed_ns : plan->duration_ns;
     unsigned first = timeline->offset_ns > 0;
     unsigned number = 0;
@@ -119,7 +119,7 @@ is_shown(const double *figures)
 }
 
 static bool
-judge(struct http_trend *trend, const char *name, const double *figures)
+judge(struct load_trend *trend, const char *name, const double *figures)
 {
     double first = mean_of(figures, WINDOWS / 2);
     double second = mean_of(figures + WINDOWS / 2, WINDOWS / 2);
@@ -135,25 +135,25 @@ judge(struct http_trend *trend, const char *name, const double *figures)
 static double
 figure_of(const struct windows *windows, unsigned which, unsigned i)
 {
-    const struct http_slice *slice = &windows->slices[i];
+    const struct load_slice *slice = &windows->slices[i];
 
     if (which == 0)
         return slice->ok / windows->seconds;
-    return which == 1 ? mean_ns(slice) : (double)http_slice_quantile_ns(slice, 0.99);
+    return which == 1 ? mean_ns(slice) : (double)load_slice_quantile_ns(slice, 0.99);
 }
 
 void
-http_trend_tell(struct http_trend *trend, const struct http_plan *plan,
-                const struct http_result *result)
+load_trend_tell(struct load_trend *trend, const struct load_plan *plan,
+                const struct load_result *result)
 {
     static const char *const names[] = {"rate", "response.mean", "response.p99"};
     struct windows windows = {0};
 
-    *trend = (struct http_trend){0};
-    if (plan->stop != HTTP_STOP_TIME || !http_plan_is_level(plan) || plan->find != NULL ||
+    *trend = (struct load_trend){0};
+    if (plan->stop != LOAD_STOP_TIME || !load_plan_is_level(plan) || plan->find != NULL ||
         !fill(&windows, plan, result))
         return;
-    for (unsigned which = plan->model == HTTP_CLOSED ? 0 : 1; which < 3; which++) {
+    for (unsigned which = plan->model == LOAD_CLOSED ? 0 : 1; which < 3; which++) {
         if (which == 2 && windows.replies_min < REPLIES_P99)
             return;
         for (unsigned i = 0; i < WINDOWS; i++)

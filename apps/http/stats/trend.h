@@ -17,19 +17,19 @@
  * Limits: runs of a fixed time and rate only. What has fewer than 40 slices of the time line, or
  * windows with fewer than 100 replies (1,000 for p99), is not judged.
  */
-#ifndef HTTP_TREND_H
-#define HTTP_TREND_H
+#ifndef LOAD_TREND_H
+#define LOAD_TREND_H
 
 #include "plan.h"
 #include "result.h"
 
-struct http_trend {
+struct load_trend {
     const char *figure; /* "rate", "response.mean", "response.p99"; NULL: no trend was shown */
     double first;       /* the mean of the first four windows: a second (of all trials), or ns */
     double last;        /* of the last four */
 };
 
-void http_trend_tell(struct http_trend *trend, const struct http_plan *plan,
-                     const struct http_result *result);
+void load_trend_tell(struct load_trend *trend, const struct load_plan *plan,
+                     const struct load_result *result);
 
 #endif

@@ -6,23 +6,23 @@
 #include "verdict.h"
 
 void
-http_verdict_say(struct http_verdict *verdict, const char *format, ...)
+load_verdict_say(struct load_verdict *verdict, const char *format, ...)
 {
     va_list arguments;
 
-    if (verdict->number == HTTP_REASONS_MAX)
+    if (verdict->number == LOAD_REASONS_MAX)
         return;
     va_start(arguments, format);
-    vsnprintf(verdict->reasons[verdict->number], HTTP_REASON_MAX, format, arguments);
+    vsnprintf(verdict->reasons[verdict->number], LOAD_REASON_MAX, format, arguments);
     va_end(arguments);
     verdict->limits[verdict->number++] = 0;
 }
 
 void
-http_verdict_add_part(struct http_verdict *to, const struct http_verdict *part, const char *name)
+load_verdict_add_part(struct load_verdict *to, const struct load_verdict *part, const char *name)
 {
     for (unsigned i = 0; i < part->number; i++)
-        http_verdict_say(to, "%.60s: %s", name, part->reasons[i]);
+        load_verdict_say(to, "%.60s: %s", name, part->reasons[i]);
     to->cpu = fmax(to->cpu, part->cpu);
     to->spun = fmax(to->spun, part->spun);
     to->run_queue = fmax(to->run_queue, part->run_queue);

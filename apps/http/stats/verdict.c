@@ -31,7 +31,7 @@ enum limit_name {
     LIMITS
 };
 
-_Static_assert(LIMITS - 1 <= HTTP_REASONS_MAX, "each limit can be a reason");
+_Static_assert(LIMITS - 1 <= LOAD_REASONS_MAX, "each limit can be a reason");
 
 static const struct unit {
     const char *text;
@@ -79,7 +79,7 @@ static const struct limit {
 };
 
 static void
-check_limit(struct http_verdict *verdict, enum limit_name name, double measured)
+check_limit(struct load_verdict *verdict, enum limit_name name, double measured)
 {
     const struct limit *limit = &limits[name];
     const char *unit = limit->unit->text;
@@ -87,7 +87,7 @@ check_limit(struct http_verdict *verdict, enum limit_name name, double measured)
 
     if (!(measured > limit->limit))
         return;
-    snprintf(verdict->reasons[verdict->number], HTTP_REASON_MAX, "%s %.*f%s%s (limit %.0f%s): %s",
+    snprintf(verdict->reasons[verdict->number], LOAD_REASON_MAX, "%s %.*f%s%s (limit %.0f%s): %s",
              limit->what, limit->unit == &none ? 0 : 1, measured * factor, unit, limit->of,
              limit->limit * factor, unit, limit->todo);
     verdict->limits[verdict->number++] = (unsigned char)name;
@@ -100,30 +100,30 @@ part_of(uint64_t part, uint64_t whole)
 }
 
 static bool
-is_paced(const struct http_plan *plan)
+is_paced(const struct load_plan *plan)
 {
-    return plan->model != HTTP_CLOSED || plan->stop == HTTP_STOP_REPLAY;
+    return plan->model != LOAD_CLOSED || plan->stop == LOAD_STOP_REPLAY;
 }
 
 /* The p99 of what can be told. */
 static double
-p99_of(const struct http_histogram *histogram)
+p99_of(const struct load_histogram *histogram)
 {
-    return http_histogram_can_tell(histogram, 0.99)
-               ? (double)http_histogram_quantile(histogram, 0.99)
+    return load_histogram_can_tell(histogram, 0.99)
+               ? (double)load_histogram_quantile(histogram, 0.99)
                : 0;
 }
 
 /* The part of the time in which the client stood still; stops that are no longer than what may
  * happen to any process do not count. */
 static double
-standstill(const struct http_result *worker)
+standstill(const struct load_result *worker)
 {
-    struct http_bucket lag;
+    struct load_bucket lag;
     uint64_t still_ns = 0;
     unsigned bucket = 0;
 
-    while (http_histogram_next(&worker->loop_lag, &bucket, &lag))
+    while (load_histogram_next(&worker->loop_lag, &bucket, &lag))
         if (lag.from_ns > STANDSTILL_NS)
             still_ns += lag.count * (lag.from_ns / 2 + lag.to_ns / 2);
     return part_of(still_ns, worker->elapsed_ns);
@@ -131,14 +131,14 @@ standstill(const struct http_result *worker)
 
 /* The busiest, the unluckiest, the slowest: an average of several workers would hide it. */
 static void
-judge_workers(struct http_verdict *verdict, const struct http_plan *plan,
-              const struct http_result *const *workers, unsigned number)
+judge_workers(struct load_verdict *verdict, const struct load_plan *plan,
+              const struct load_result *const *workers, unsigned number)
 {
     double lags[LIMITS] = {0};
 
     for (unsigned i = 0; i < number; i++) {
-        const struct http_result *worker = workers[i];
-        uint64_t cpu_ns = http_result_cpu_ns(worker);
+        const struct load_result *worker = workers[i];
+        uint64_t cpu_ns = load_result_cpu_ns(worker);
 
         if (worker->elapsed_ns < TOO_SHORT_NS)
             continue;
@@ -163,14 +163,14 @@ judge_workers(struct http_verdict *verdict, const struct http_plan *plan,
 
 /* Arrivals that there must have been, chance aside; 0: that is not known. */
 static double
-expected_arrivals(const struct http_plan *plan, const struct http_result *sum)
+expected_arrivals(const struct load_plan *plan, const struct load_result *sum)
 {
     double ns = (double)(sum->elapsed_ns < plan->duration_ns ? sum->elapsed_ns : plan->duration_ns);
     double shards = plan->shards > 0 ? plan->shards : 1;
-    double expected = http_pace_expected(plan, (uint64_t)ns) / shards;
+    double expected = load_pace_expected(plan, (uint64_t)ns) / shards;
 
-    if (plan->stop != HTTP_STOP_TIME || plan->find != NULL ||
-        (plan->stages_number == 0 && !http_plan_is_level(plan)))
+    if (plan->stop != LOAD_STOP_TIME || plan->find != NULL ||
+        (plan->stages_number == 0 && !load_plan_is_level(plan)))
         return 0;
     return expected - CHANCE * sqrt(expected);
 }
@@ -178,24 +178,24 @@ expected_arrivals(const struct http_plan *plan, const struct http_result *sum)
 /* Queries shed, or without a free socket, or waiting for one, are those of a server that does not
  * keep up. Only in the open model does nothing wait. */
 static double
-unsent_part(const struct http_plan *plan, const struct http_result *sum)
+unsent_part(const struct load_plan *plan, const struct load_result *sum)
 {
-    bool is_own = plan->model == HTTP_OPEN && !sum->interrupted;
-    double handled = (double)(sum->offered - (is_own ? sum->skipped[HTTP_SKIP_UNSENT] : 0));
+    bool is_own = plan->model == LOAD_OPEN && !sum->interrupted;
+    double handled = (double)(sum->offered - (is_own ? sum->skipped[LOAD_SKIP_UNSENT] : 0));
     double due = fmax((double)sum->offered, expected_arrivals(plan, sum));
 
-    if (plan->model == HTTP_CLOSED || due <= 0 || sum->elapsed_ns < TOO_SHORT_NS)
+    if (plan->model == LOAD_CLOSED || due <= 0 || sum->elapsed_ns < TOO_SHORT_NS)
         return 0;
     return 1 - handled / due;
 }
 
 static void
-judge_sockets(struct http_verdict *verdict, const struct http_result *sum)
+judge_sockets(struct load_verdict *verdict, const struct load_result *sum)
 {
-    uint64_t ports = sum->unopened[HTTP_UNOPENED_NO_PORT];
-    uint64_t descriptors = sum->unopened[HTTP_UNOPENED_NO_DESCRIPTOR];
-    uint64_t refused = sum->unopened[HTTP_UNOPENED_REFUSED];
-    uint64_t untried = sum->unopened[HTTP_UNOPENED_UNTRIED];
+    uint64_t ports = sum->unopened[LOAD_UNOPENED_NO_PORT];
+    uint64_t descriptors = sum->unopened[LOAD_UNOPENED_NO_DESCRIPTOR];
+    uint64_t refused = sum->unopened[LOAD_UNOPENED_REFUSED];
+    uint64_t untried = sum->unopened[LOAD_UNOPENED_UNTRIED];
     uint64_t known;
 
     /* The first without a descriptor, or without a port, ends the ramp. */
@@ -213,20 +213,20 @@ judge_sockets(struct http_verdict *verdict, const struct http_result *sum)
 }
 
 void
-http_verdict_judge(struct http_verdict *verdict, const struct http_plan *plan,
-                   const struct http_result *sum, const struct http_result *const *workers,
+load_verdict_judge(struct load_verdict *verdict, const struct load_plan *plan,
+                   const struct load_result *sum, const struct load_result *const *workers,
                    unsigned number)
 {
-    *verdict = (struct http_verdict){0};
+    *verdict = (struct load_verdict){0};
     judge_workers(verdict, plan, workers, number);
     check_limit(verdict, UNSENT, unsent_part(plan, sum));
     judge_sockets(verdict, sum);
     if (sum->elapsed_ns >= TOO_SHORT_NS)
-        check_limit(verdict, SCRIPT, part_of(sum->script_ns, http_result_cpu_ns(sum)));
+        check_limit(verdict, SCRIPT, part_of(sum->script_ns, load_result_cpu_ns(sum)));
 }
 
 void
-http_verdict_judge_probe(struct http_verdict *verdict, const struct http_result *probe)
+load_verdict_judge_probe(struct load_verdict *verdict, const struct load_result *probe)
 {
     if (probe->elapsed_ns >= TOO_SHORT_NS)
         check_limit(verdict, PROBE_WAITED, part_of(probe->run_queue_ns, probe->response.sum_ns));
@@ -234,7 +234,7 @@ http_verdict_judge_probe(struct http_verdict *verdict, const struct http_result 
 
 /* The same limit, or the same text if it is none of the limits. */
 static bool
-has_reason(const struct http_verdict *verdict, const struct http_verdict *other, unsigned reason)
+has_reason(const struct load_verdict *verdict, const struct load_verdict *other, unsigned reason)
 {
     for (unsigned i = 0; i < verdict->number; i++)
         if (other->limits[reason] != 0 ? verdict->limits[i] == other->limits[reason]
@@ -244,12 +244,12 @@ has_reason(const struct http_verdict *verdict, const struct http_verdict *other,
 }
 
 void
-http_verdict_add(struct http_verdict *to, const struct http_verdict *verdict)
+load_verdict_add(struct load_verdict *to, const struct load_verdict *verdict)
 {
-    for (unsigned i = 0; i < verdict->number && to->number < HTTP_REASONS_MAX; i++) {
+    for (unsigned i = 0; i < verdict->number && to->number < LOAD_REASONS_MAX; i++) {
         if (has_reason(to, verdict, i))
             continue;
-        memcpy(to->reasons[to->number], verdict->reasons[i], HTTP_REASON_MAX);
+        memcpy(to->reasons[to->number], verdict->reasons[i], LOAD_REASON_MAX);
         to->limits[to->number++] = verdict->limits[i];
     }
     to->cpu = fmax(to->cpu, verdict->cpu);

@@ -13,20 +13,20 @@
  * Limits: what cannot be judged is not: a worker that measured for less than 10 ms, a p99 of fewer
  * than 1,000. A server that does not keep up is no reason; the summary's queries line shows it.
  */
-#ifndef HTTP_VERDICT_H
-#define HTTP_VERDICT_H
+#ifndef LOAD_VERDICT_H
+#define LOAD_VERDICT_H
 
 #include "plan.h"
 #include "result.h"
 #include "sxe-util.h"
 
-#define HTTP_REASONS_MAX 16
-#define HTTP_REASON_MAX  200
+#define LOAD_REASONS_MAX 16
+#define LOAD_REASON_MAX  200
 
-struct http_verdict {
+struct load_verdict {
     unsigned number; /* of reasons; 0: nothing speaks against the result */
-    char reasons[HTTP_REASONS_MAX][HTTP_REASON_MAX];
-    unsigned char limits[HTTP_REASONS_MAX]; /* private: which was passed; 0: none of them */
+    char reasons[LOAD_REASONS_MAX][LOAD_REASON_MAX];
+    unsigned char limits[LOAD_REASONS_MAX]; /* private: which was passed; 0: none of them */
     double cpu;       /* of the busiest worker, 1 is a core; without what it spun */
     double spun;      /* part of the time, besides that CPU time */
     double run_queue; /* part of the time the unluckiest worker waited for a CPU */
@@ -37,22 +37,22 @@ struct http_verdict {
 };
 
 /* workers: each worker's result, all added up in sum. */
-void http_verdict_judge(struct http_verdict *verdict, const struct http_plan *plan,
-                        const struct http_result *sum, const struct http_result *const *workers,
+void load_verdict_judge(struct load_verdict *verdict, const struct load_plan *plan,
+                        const struct load_result *sum, const struct load_result *const *workers,
                         unsigned number);
 
 /* Add what speaks against a probe besides. It mostly sleeps, so a small part of its time is a large
  * one of its queries': each that it waits for a CPU is in the response time of one. */
-void http_verdict_judge_probe(struct http_verdict *verdict, const struct http_result *probe);
+void load_verdict_judge_probe(struct load_verdict *verdict, const struct load_result *probe);
 
 /* Add a reason that is none of the limits, if there is room. */
-void http_verdict_say(struct http_verdict *verdict, const char *format, ...) SXE_PRINTF(2, 3);
+void load_verdict_say(struct load_verdict *verdict, const char *format, ...) SXE_PRINTF(2, 3);
 
 /* Add those of one of several processes, each with its name in front. */
-void http_verdict_add_part(struct http_verdict *to, const struct http_verdict *part,
+void load_verdict_add_part(struct load_verdict *to, const struct load_verdict *part,
                            const char *name);
 
 /* Add the reasons of another trial whose limits are not there yet. */
-void http_verdict_add(struct http_verdict *to, const struct http_verdict *verdict);
+void load_verdict_add(struct load_verdict *to, const struct load_verdict *verdict);
 
 #endif

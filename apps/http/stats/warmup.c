@@ -8,23 +8,23 @@
 #define WEIGHT 0.02 /* of the mean */
 
 bool
-http_warmup_add(struct http_warmup *warmup, uint64_t ns, uint64_t ok,
-                const struct http_histogram *response)
+load_warmup_add(struct load_warmup *warmup, uint64_t ns, uint64_t ok,
+                const struct load_histogram *response)
 {
-    const double figures[HTTP_WARMUP_FIGURES] = {
-        [HTTP_WARMUP_RATE] = (double)ok / (double)ns,
-        [HTTP_WARMUP_MEAN] = http_histogram_mean_ns(response),
-        [HTTP_WARMUP_P99] = (double)http_histogram_quantile(response, 0.99),
+    const double figures[LOAD_WARMUP_FIGURES] = {
+        [LOAD_WARMUP_RATE] = (double)ok / (double)ns,
+        [LOAD_WARMUP_MEAN] = load_histogram_mean_ns(response),
+        [LOAD_WARMUP_P99] = (double)load_histogram_quantile(response, 0.99),
     };
-    bool is_full = warmup->number == HTTP_WARMUP_WINDOWS;
+    bool is_full = warmup->number == LOAD_WARMUP_WINDOWS;
 
-    if (ok < HTTP_WARMUP_REPLIES)
+    if (ok < LOAD_WARMUP_REPLIES)
         return false;
-    for (unsigned i = 0; i < HTTP_WARMUP_FIGURES; i++) {
+    for (unsigned i = 0; i < LOAD_WARMUP_FIGURES; i++) {
         double *windows = warmup->figures[i];
 
         if (is_full)
-            memmove(windows, windows + 1, (HTTP_WARMUP_WINDOWS - 1) * sizeof(windows[0]));
+            memmove(windows, windows + 1, (LOAD_WARMUP_WINDOWS - 1) * sizeof(windows[0]));
         windows[warmup->number - is_full] = figures[i];
     }
     warmup->number += !is_full;
@@ -37,7 +37,7 @@ rises_less_falls(const double *windows)
 {
     int difference = 0;
 
-    for (unsigned i = 0; i < HTTP_WARMUP_WINDOWS; i++)
+    for (unsigned i = 0; i < LOAD_WARMUP_WINDOWS; i++)
         for (unsigned k = 0; k < i; k++)
             difference += (windows[i] > windows[k]) - (windows[i] < windows[k]);
     return difference;
@@ -48,23 +48,23 @@ has_weight(const double *windows)
 {
     double halves[2] = {0};
 
-    for (unsigned i = 0; i < HTTP_WARMUP_WINDOWS; i++)
-        halves[i >= HTTP_WARMUP_WINDOWS / 2] += windows[i];
+    for (unsigned i = 0; i < LOAD_WARMUP_WINDOWS; i++)
+        halves[i >= LOAD_WARMUP_WINDOWS / 2] += windows[i];
     return fabs(halves[1] - halves[0]) > WEIGHT * (halves[0] + halves[1]) / 2;
 }
 
 const char *
-http_warmup_problem(const struct http_warmup *warmup)
+load_warmup_problem(const struct load_warmup *warmup)
 {
-    static const char *const trends[HTTP_WARMUP_FIGURES] = {
-        [HTTP_WARMUP_RATE] = "the rate has a trend",
-        [HTTP_WARMUP_MEAN] = "the mean of response times has a trend",
-        [HTTP_WARMUP_P99] = "the p99 of response times has a trend",
+    static const char *const trends[LOAD_WARMUP_FIGURES] = {
+        [LOAD_WARMUP_RATE] = "the rate has a trend",
+        [LOAD_WARMUP_MEAN] = "the mean of response times has a trend",
+        [LOAD_WARMUP_P99] = "the p99 of response times has a trend",
     };
 
-    if (warmup->number < HTTP_WARMUP_WINDOWS)
+    if (warmup->number < LOAD_WARMUP_WINDOWS)
         return "too few good replies to tell";
-    for (unsigned i = 0; i < HTTP_WARMUP_FIGURES; i++) {
+    for (unsigned i = 0; i < LOAD_WARMUP_FIGURES; i++) {
         const double *windows = warmup->figures[i];
 
         if (abs(rises_less_falls(windows)) >= SHOWN && has_weight(windows))

@@ -24,33 +24,33 @@
  * Limits: what is smaller than the noise of ten windows is not seen, and neither is what comes
  * behind ten windows in which nothing changed.
  */
-#ifndef HTTP_WARMUP_H
-#define HTTP_WARMUP_H
+#ifndef LOAD_WARMUP_H
+#define LOAD_WARMUP_H
 
 #include "histogram.h"
 
-#define HTTP_WARMUP_WINDOWS 10
-#define HTTP_WARMUP_REPLIES 100 /* good ones, that a window needs: one may be beyond its p99 */
+#define LOAD_WARMUP_WINDOWS 10
+#define LOAD_WARMUP_REPLIES 100 /* good ones, that a window needs: one may be beyond its p99 */
 
-enum http_warmup_figure {
-    HTTP_WARMUP_RATE,
-    HTTP_WARMUP_MEAN,
-    HTTP_WARMUP_P99,
-    HTTP_WARMUP_FIGURES
+enum load_warmup_figure {
+    LOAD_WARMUP_RATE,
+    LOAD_WARMUP_MEAN,
+    LOAD_WARMUP_P99,
+    LOAD_WARMUP_FIGURES
 };
 
 /* All zero is the beginning. */
-struct http_warmup {
+struct load_warmup {
     unsigned number;                                          /* of windows that are kept */
-    double figures[HTTP_WARMUP_FIGURES][HTTP_WARMUP_WINDOWS]; /* the latest is the last */
+    double figures[LOAD_WARMUP_FIGURES][LOAD_WARMUP_WINDOWS]; /* the latest is the last */
 };
 
 /* A window took ns, and had so many good replies and these response times. False: they are too few,
  * and the window goes on. */
-bool http_warmup_add(struct http_warmup *warmup, uint64_t ns, uint64_t ok,
-                     const struct http_histogram *response);
+bool load_warmup_add(struct load_warmup *warmup, uint64_t ns, uint64_t ok,
+                     const struct load_histogram *response);
 
 /* NULL: what the windows say is stationary. Otherwise what speaks against it; a static text. */
-const char *http_warmup_problem(const struct http_warmup *warmup);
+const char *load_warmup_problem(const struct load_warmup *warmup);
 
 #endif

@@ -35,27 +35,27 @@ static struct {
 } job;
 
 static inline bool
-job_send(struct http_link *link, unsigned to, const void *bytes, size_t length)
+job_send(struct load_link *link, unsigned to, const void *bytes, size_t length)
 {
     uint32_t type;
 
     memcpy(&type, bytes, sizeof(type));
-    if (type == HTTP_FRAME_PING && job.lost > 0) {
+    if (type == LOAD_FRAME_PING && job.lost > 0) {
         job.lost--;
         return false;
     }
-    if ((type == HTTP_FRAME_END || type == HTTP_FRAME_BYE) && job.busy > 0) {
+    if ((type == LOAD_FRAME_END || type == LOAD_FRAME_BYE) && job.busy > 0) {
         job.busy--;
         return false;
     }
-    if (type == HTTP_FRAME_BYE && link->rank == job.silent)
+    if (type == LOAD_FRAME_BYE && link->rank == job.silent)
         return true;
     return write(job.ends[link->rank == 0 ? to : link->rank][link->rank > 0], bytes, length) > 0 ||
            errno != EAGAIN;
 }
 
 static inline size_t
-job_receive(struct http_link *link, unsigned from, void *bytes, size_t size)
+job_receive(struct load_link *link, unsigned from, void *bytes, size_t size)
 {
     ssize_t got = recv(job.ends[link->rank == 0 ? from : link->rank][link->rank > 0], bytes, size,
                        MSG_DONTWAIT);
@@ -76,7 +76,7 @@ job_keep_ends(unsigned rank)
 static inline int
 job_engine(int argc, char **argv)
 {
-    return http_engine_run(job.channel, argc, argv);
+    return load_engine_run(job.channel, argc, argv);
 }
 
 /* The command line of that rank. */
@@ -96,8 +96,8 @@ job_words(const char **argv, unsigned rank, int channel)
 static inline _Noreturn void
 job_rank(unsigned rank, const char **argv, int clean)
 {
-    struct http_link link = {rank, job.ranks, job_send, job_receive};
-    struct http_relay_end end;
+    struct load_link link = {rank, job.ranks, job_send, job_receive};
+    struct load_relay_end end;
     sigset_t mask;
     int ends[2];
     pid_t engine;
@@ -120,10 +120,10 @@ job_rank(unsigned rank, const char **argv, int clean)
     sigprocmask(SIG_BLOCK, &mask, NULL);
     /* A rank may be gone when something is written for it. */
     signal(SIGPIPE, SIG_IGN);
-    http_engine_tell(ends[0], rank, job.ranks);
+    load_engine_tell(ends[0], rank, job.ranks);
     if (rank == 0 && job.full > 0)
         fake_os_fail(FAKE_SEND, 1, job.full, EAGAIN);
-    end = http_relay_run(&link, ends[0], engine, signalfd(-1, &mask, SFD_NONBLOCK));
+    end = load_relay_run(&link, ends[0], engine, signalfd(-1, &mask, SFD_NONBLOCK));
     if (rank == 0)
         (void)!write(clean, &end.is_clean, sizeof(end.is_clean));
     exit(rank > 0 ? 0 : WEXITSTATUS(end.status));

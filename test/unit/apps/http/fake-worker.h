@@ -2,7 +2,7 @@
  *
  * What: a worker process without sockets, for tests of the coordinator: it speaks worker.h's
  * protocol, and counts queries that nobody sent. Place: run-plan.h; what it shall do is set in
- * fake_worker before http_run, since it is inherited over fork.
+ * fake_worker before load_run, since it is inherited over fork.
  *
  * Shape: its clock is faster than the real one, so that a second of load takes a millisecond. While
  * it runs it makes up queries at its rate, each as slow as the server of the test's choice says; or
@@ -31,16 +31,16 @@ static struct {
     int ready_error;    /* of READY: it ends with that */
     uint64_t queries;   /* then DONE; 0: until STOP */
     unsigned bad_shard; /* 1 is the first: only that one does what follows; 0: none */
-    void (*do_before_ready)(const struct http_worker *worker);
-    void (*do_before_done)(const struct http_worker *worker);
-    void (*do_at_stop)(const struct http_worker *worker);
-    void (*do_at_mark)(const struct http_worker *worker);
+    void (*do_before_ready)(const struct load_worker *worker);
+    void (*do_before_done)(const struct load_worker *worker);
+    void (*do_at_stop)(const struct load_worker *worker);
+    void (*do_at_mark)(const struct load_worker *worker);
     uint64_t (*latency_ns)(double rate, uint64_t nth); /* NULL: 1 ms */
     double capacity; /* of all workers, a second, one after the other; 0: no queue */
 } fake_worker;
 
 struct fake_worker_state {
-    const struct http_worker *worker;
+    const struct load_worker *worker;
     double rate;
     uint64_t now_ns; /* real */
     double due;      /* queries, not yet made up */
@@ -61,14 +61,14 @@ struct fake_worker_state {
 static inline double
 fake_worker_gap(struct fake_worker_state *state, double rate)
 {
-    return rate > 0 ? -log1p(-http_random_fraction(state->random)) / rate : HUGE_VAL;
+    return rate > 0 ? -log1p(-load_random_fraction(state->random)) / rate : HUGE_VAL;
 }
 
 /* Those that are done by now, one after the other; it is free since the last. */
 static inline void
 fake_worker_answer(struct fake_worker_state *state, double service_s)
 {
-    struct http_result *result = state->worker->result;
+    struct load_result *result = state->worker->result;
 
     while (state->first != state->last) {
         double came_s = state->queue[state->first % FAKE_QUEUE];
@@ -79,16 +79,16 @@ fake_worker_answer(struct fake_worker_state *state, double service_s)
         state->free_s = done_s;
         state->first++;
         result->in_flight--;
-        result->ends[HTTP_END_OK]++;
-        http_histogram_record(&result->service, (uint64_t)(service_s * 1e9));
-        http_histogram_record(&result->response, (uint64_t)((done_s - came_s) * 1e9));
+        result->ends[LOAD_END_OK]++;
+        load_histogram_record(&result->service, (uint64_t)(service_s * 1e9));
+        load_histogram_record(&result->response, (uint64_t)((done_s - came_s) * 1e9));
     }
 }
 
 static inline void
 fake_worker_serve(struct fake_worker_state *state, uint64_t passed_ns)
 {
-    struct http_result *result = state->worker->result;
+    struct load_result *result = state->worker->result;
     double shards = state->worker->shards;
 
     state->at_s += (double)passed_ns / 1e9;
@@ -114,9 +114,9 @@ fake_worker_set_rate(struct fake_worker_state *state, double rate)
 }
 
 static inline void
-fake_worker_say(const struct http_worker *worker, enum http_message_type type, int error)
+fake_worker_say(const struct load_worker *worker, enum load_message_type type, int error)
 {
-    struct http_message message = {.type = type, .error = error};
+    struct load_message message = {.type = type, .error = error};
 
     if (send(worker->control, &message, sizeof(message), MSG_NOSIGNAL) < 0)
         _exit(1);
@@ -125,7 +125,7 @@ fake_worker_say(const struct http_worker *worker, enum http_message_type type, i
 static inline void
 fake_worker_query(struct fake_worker_state *state)
 {
-    struct http_result *result = state->worker->result;
+    struct load_result *result = state->worker->result;
     uint64_t latency = 1000000;
 
     if (fake_worker.latency_ns != NULL)
@@ -133,9 +133,9 @@ fake_worker_query(struct fake_worker_state *state)
     state->queries++;
     result->offered++;
     result->sent++;
-    result->ends[HTTP_END_OK]++;
-    http_histogram_record(&result->service, latency);
-    http_histogram_record(&result->response, latency);
+    result->ends[LOAD_END_OK]++;
+    load_histogram_record(&result->service, latency);
+    load_histogram_record(&result->response, latency);
 }
 
 /* Make up what happened since the last time. */
@@ -159,7 +159,7 @@ fake_worker_go_on(struct fake_worker_state *state)
 }
 
 static inline void
-fake_worker_do(void (*what)(const struct http_worker *), const struct http_worker *worker)
+fake_worker_do(void (*what)(const struct load_worker *), const struct load_worker *worker)
 {
     if (what != NULL && fake_worker.bad_shard == worker->shard + 1)
         what(worker);
@@ -168,17 +168,17 @@ fake_worker_do(void (*what)(const struct http_worker *), const struct http_worke
 static inline void
 fake_worker_begin(struct fake_worker_state *state)
 {
-    const struct http_worker *worker = state->worker;
-    struct http_message message;
+    const struct load_worker *worker = state->worker;
+    struct load_message message;
 
     worker->result->sockets_wanted = worker->plan->sockets / worker->shards;
     worker->result->opened = worker->result->sockets_wanted;
     fake_worker_do(fake_worker.do_before_ready, worker);
-    fake_worker_say(worker, HTTP_MESSAGE_READY, 0);
+    fake_worker_say(worker, LOAD_MESSAGE_READY, 0);
     if (recv(worker->control, &message, sizeof(message), 0) <= 0)
         _exit(1);
-    if (message.type != HTTP_MESSAGE_GO) {
-        ck_assert_uint_eq(message.type, HTTP_MESSAGE_STOP);
+    if (message.type != LOAD_MESSAGE_GO) {
+        ck_assert_uint_eq(message.type, LOAD_MESSAGE_STOP);
         fake_worker_do(fake_worker.do_at_stop, worker);
         return;
     }
@@ -186,7 +186,7 @@ fake_worker_begin(struct fake_worker_state *state)
         usleep(10);
     worker->result->started_ns = message.u.start_ns;
     state->now_ns = message.u.start_ns;
-    http_random_init(state->random, worker->shard + 1);
+    load_random_init(state->random, worker->shard + 1);
     fake_worker_set_rate(state, worker->plan->rate);
 }
 
@@ -194,33 +194,33 @@ fake_worker_begin(struct fake_worker_state *state)
 static inline bool
 fake_worker_obey(struct fake_worker_state *state)
 {
-    const struct http_worker *worker = state->worker;
-    struct http_message message;
+    const struct load_worker *worker = state->worker;
+    struct load_message message;
 
     if (recv(worker->control, &message, sizeof(message), MSG_DONTWAIT) <= 0)
         return true;
-    if (message.type == HTTP_MESSAGE_STOP) {
+    if (message.type == LOAD_MESSAGE_STOP) {
         fake_worker_do(fake_worker.do_at_stop, worker);
         return false;
     }
     fake_worker_do(fake_worker.do_at_mark, worker);
-    if (message.type == HTTP_MESSAGE_MARK)
+    if (message.type == LOAD_MESSAGE_MARK)
         state->end_ns = message.u.end_ns;
     memcpy(worker->mark, worker->result, sizeof(*worker->mark));
-    if (message.type == HTTP_MESSAGE_RATE)
+    if (message.type == LOAD_MESSAGE_RATE)
         fake_worker_set_rate(state, message.u.rate);
-    fake_worker_say(worker, HTTP_MESSAGE_MARKED, 0);
+    fake_worker_say(worker, LOAD_MESSAGE_MARKED, 0);
     return true;
 }
 
 static inline int
-fake_worker_run(const struct http_worker *worker)
+fake_worker_run(const struct load_worker *worker)
 {
     struct fake_worker_state state = {.worker = worker};
     struct pollfd control = {worker->control, POLLIN, 0};
 
     if (fake_worker.ready_error != 0) {
-        fake_worker_say(worker, HTTP_MESSAGE_READY, fake_worker.ready_error);
+        fake_worker_say(worker, LOAD_MESSAGE_READY, fake_worker.ready_error);
         return -fake_worker.ready_error;
     }
     state.queue = calloc(FAKE_QUEUE, sizeof(double));
@@ -233,7 +233,7 @@ fake_worker_run(const struct http_worker *worker)
             break;
     }
     fake_worker_do(fake_worker.do_before_done, worker);
-    fake_worker_say(worker, HTTP_MESSAGE_DONE, 0);
+    fake_worker_say(worker, LOAD_MESSAGE_DONE, 0);
     close(worker->control);
     free(state.queue);
     return 0;

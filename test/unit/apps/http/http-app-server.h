@@ -180,7 +180,7 @@ stop_server(void)
 static inline bool
 is_status(int status)
 {
-    return ran.status == status || (status == HTTP_EXIT_OK && ran.status == HTTP_EXIT_SUSPECT &&
+    return ran.status == status || (status == LOAD_EXIT_OK && ran.status == LOAD_EXIT_SUSPECT &&
                                     strstr(ran.output, "RESULT SUSPECT: ") != NULL);
 }
 

@@ -4,7 +4,7 @@
  *
  *     struct made made;
  *     make_run(&made, 2);                 two trials of 20,000 queries each, all ok
- *     made.plan.model = HTTP_PARTLY_OPEN;
+ *     made.plan.model = LOAD_PARTLY_OPEN;
  *     ... made.run ...
  *     free_run(&made);
  */
@@ -28,9 +28,9 @@ static char *made_argv[] = {made_words[0], made_words[1], made_words[2], made_wo
 static const char *const made_kinds[] = {"GET /", "POST, \"all\"</script>"};
 
 struct made {
-    struct http_plan plan;
-    struct http_requests requests;
-    struct http_run run;
+    struct load_plan plan;
+    struct load_requests requests;
+    struct load_run run;
 };
 
 /* Between 0 and 1, the same in each program. */
@@ -51,7 +51,7 @@ made_ns(uint64_t *state)
 }
 
 static inline void
-made_query(struct http_result *result, uint64_t *state, unsigned i)
+made_query(struct load_result *result, uint64_t *state, unsigned i)
 {
     uint64_t at_ns = MADE_NS / MADE_QUERIES * i;
     uint64_t service_ns = made_ns(state);
@@ -59,11 +59,11 @@ made_query(struct http_result *result, uint64_t *state, unsigned i)
     uint64_t response_ns = service_ns + (at_ns / 1000000000 == 1 ? 2000000 : 3000);
     unsigned client = i / 2 % 4 * result->kinds + i % 2;
 
-    http_histogram_record(&result->service, service_ns);
-    http_histogram_record(&result->response, response_ns);
-    http_histogram_record(&result->first_byte, service_ns - 20000);
-    http_histogram_record(&result->by_kind[i % 2].response, response_ns);
-    http_histogram_record(&result->loop_lag, 20000 + i % 7 * 1000);
+    load_histogram_record(&result->service, service_ns);
+    load_histogram_record(&result->response, response_ns);
+    load_histogram_record(&result->first_byte, service_ns - 20000);
+    load_histogram_record(&result->by_kind[i % 2].response, response_ns);
+    load_histogram_record(&result->loop_lag, 20000 + i % 7 * 1000);
     result->by_kind[i % 2].ok++;
     result->by_client[client].count++;
     result->by_client[client].sum_ns += response_ns;
@@ -71,19 +71,19 @@ made_query(struct http_result *result, uint64_t *state, unsigned i)
         result->by_client[client].min_ns = response_ns;
     if (response_ns > result->by_client[client].max_ns)
         result->by_client[client].max_ns = response_ns;
-    http_timeline_slice(&result->timeline, at_ns)->offered++;
-    http_timeline_slice(&result->timeline, at_ns)->sent++;
-    http_slice_ended(http_timeline_slice(&result->timeline, at_ns), true, response_ns);
+    load_timeline_slice(&result->timeline, at_ns)->offered++;
+    load_timeline_slice(&result->timeline, at_ns)->sent++;
+    load_slice_ended(load_timeline_slice(&result->timeline, at_ns), true, response_ns);
 }
 
 static inline void
-make_result(struct http_result *result, uint64_t seed)
+make_result(struct load_result *result, uint64_t seed)
 {
     uint64_t state = seed;
 
     result->sockets_wanted = result->opened = 64;
     result->connect_ns = 8000000;
-    result->offered = result->sent = result->ends[HTTP_END_OK] = MADE_QUERIES;
+    result->offered = result->sent = result->ends[LOAD_END_OK] = MADE_QUERIES;
     result->started_ns = 1000000000;
     result->elapsed_ns = MADE_NS;
     result->bytes_sent = MADE_QUERIES * 100;
@@ -94,22 +94,22 @@ make_result(struct http_result *result, uint64_t seed)
     result->kinds = 2;
     result->clients = 4;
     for (unsigned i = 0; i < 64; i++)
-        http_histogram_record(&result->connect, 100000 + i * 1000);
+        load_histogram_record(&result->connect, 100000 + i * 1000);
     for (unsigned i = 0; i < MADE_QUERIES; i++)
         made_query(result, &state, i);
 }
 
 static inline void
-make_plan(struct http_plan *plan)
+make_plan(struct load_plan *plan)
 {
-    *plan = (struct http_plan){
+    *plan = (struct load_plan){
         .ip = "192.0.2.1",
         .port = 8000,
         .what = "GET http://192.0.2.1:8000/",
         .authority = "192.0.2.1:8000",
         .sockets = 64,
         .workers = 1,
-        .stop = HTTP_STOP_TIME,
+        .stop = LOAD_STOP_TIME,
         .duration_ns = MADE_NS,
         .rate = 5000,
         .rate_end = 5000,
@@ -126,37 +126,37 @@ make_plan(struct http_plan *plan)
 static inline void
 make_run(struct made *made, unsigned trials)
 {
-    struct http_run *run = &made->run;
+    struct load_run *run = &made->run;
 
     memset(made, 0, sizeof(*made));
     make_plan(&made->plan);
-    made->requests = (struct http_requests){.kinds = 2, .kind_names = made_kinds};
+    made->requests = (struct load_requests){.kinds = 2, .kind_names = made_kinds};
     made->plan.requests = &made->requests;
     made->plan.trials = trials;
     run->plan = &made->plan;
     run->fingerprint.number = 2;
-    run->fingerprint.facts[0] = (struct http_fact){"kernel", "6.1.0"};
-    run->fingerprint.facts[1] = (struct http_fact){"cpu model", "a \"fast\" one"};
+    run->fingerprint.facts[0] = (struct load_fact){"kernel", "6.1.0"};
+    run->fingerprint.facts[1] = (struct load_fact){"cpu model", "a \"fast\" one"};
     snprintf(run->started_at, sizeof(run->started_at), "2026-11-21T10:00:00Z");
     run->total = calloc(1, sizeof(*run->total));
     ck_assert_ptr_nonnull(run->total);
     run->trials_number = trials;
     for (unsigned i = 0; i < trials; i++) {
-        run->trials[i].result = calloc(1, sizeof(struct http_result));
+        run->trials[i].result = calloc(1, sizeof(struct load_result));
         ck_assert_ptr_nonnull(run->trials[i].result);
         make_result(run->trials[i].result, i + 1);
         run->trials[i].verdict.cpu = 0.5;
-        http_result_add(run->total, run->trials[i].result);
+        load_result_add(run->total, run->trials[i].result);
     }
     run->total->elapsed_ns *= trials;
     run->total->connect_ns *= trials;
     run->verdict.cpu = 0.5;
     run->verdict.run_queue = 0.01;
-    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
-        double middle = i == HTTP_FIGURE_RATE ? 5000 : 250000 * ((i - 1) % 3 + 1);
+    for (unsigned i = 0; i < LOAD_FIGURES; i++) {
+        double middle = i == LOAD_FIGURE_RATE ? 5000 : 250000 * ((i - 1) % 3 + 1);
 
         run->figures[i] =
-            (struct http_interval){middle * 0.95, middle, middle * 1.04, trials >= HTTP_TRIALS_MIN};
+            (struct load_interval){middle * 0.95, middle, middle * 1.04, trials >= LOAD_TRIALS_MIN};
     }
 }
 
@@ -177,25 +177,25 @@ free_run(struct made *made)
 static inline void
 make_probe(struct made *made)
 {
-    struct http_run *run = &made->run;
+    struct load_run *run = &made->run;
 
     made->plan.probe_rate = 100;
     run->probe = calloc(1, sizeof(*run->probe));
     ck_assert_ptr_nonnull(run->probe);
     for (unsigned i = 0; i < run->trials_number; i++) {
-        struct http_result *probe = calloc(1, sizeof(*probe));
+        struct load_result *probe = calloc(1, sizeof(*probe));
 
         ck_assert_ptr_nonnull(probe);
-        probe->sockets_wanted = probe->opened = HTTP_PROBE_SOCKETS;
-        probe->offered = probe->sent = probe->ends[HTTP_END_OK] = MADE_PROBED;
+        probe->sockets_wanted = probe->opened = LOAD_PROBE_SOCKETS;
+        probe->offered = probe->sent = probe->ends[LOAD_END_OK] = MADE_PROBED;
         probe->elapsed_ns = MADE_NS;
         for (unsigned k = 0; k < MADE_PROBED; k++) {
-            http_histogram_record(&probe->first_byte, 900000);
-            http_histogram_record(&probe->service, 1000000);
-            http_histogram_record(&probe->response, 1500000);
+            load_histogram_record(&probe->first_byte, 900000);
+            load_histogram_record(&probe->service, 1000000);
+            load_histogram_record(&probe->response, 1500000);
         }
         run->trials[i].probe = probe;
-        http_result_add(run->probe, probe);
+        load_result_add(run->probe, probe);
     }
     run->probe_verdict.cpu = 0.02;
 }
@@ -204,14 +204,14 @@ make_probe(struct made *made)
 static inline void
 make_find(struct made *made)
 {
-    struct http_run *run = &made->run;
+    struct load_run *run = &made->run;
 
     made->plan.find = "p99<10ms";
     for (unsigned i = 0; i < 8; i++) {
         double rate = 1000 + i * 1500;
         double ms = 0.4 + 0.3 / fmax(1 - rate / 9000, 0.002);
 
-        run->steps[run->steps_number++] = (struct http_step){
+        run->steps[run->steps_number++] = (struct load_step){
             .rate = rate,
             .achieved = fmin(rate, 9000),
             .p50_ns = (uint64_t)(ms * 3e5),

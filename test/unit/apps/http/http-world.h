@@ -9,7 +9,7 @@
  *
  *     world.serve = slow;
  *     run_world();
- *     ck_assert_uint_eq(world.result->ends[HTTP_END_OK], 12);
+ *     ck_assert_uint_eq(world.result->ends[LOAD_END_OK], 12);
  *
  * The server listens at a unix socket, where bytes arrive at once; at 127.0.0.1 if a test says so.
  */
@@ -68,7 +68,7 @@ struct act {
     unsigned client;
     const char *text;
     size_t length;
-    struct http_message message;
+    struct load_message message;
     void (*call)(void);
 };
 
@@ -80,18 +80,18 @@ struct client {
 };
 
 static struct world {
-    struct http_plan plan;
-    struct http_requests requests;
-    struct http_expect expect;
-    struct http_result *result;
-    struct http_result *mark;
+    struct load_plan plan;
+    struct load_requests requests;
+    struct load_expect expect;
+    struct load_result *result;
+    struct load_result *mark;
     unsigned shard;
     unsigned shards;
-    int error; /* what http_worker_run returned */
+    int error; /* what load_worker_run returned */
 
     /* The source */
     const char *request; /* what it gives out, if there is no... */
-    int (*next)(struct http_requests *, uint64_t sequence, struct http_query *query);
+    int (*next)(struct load_requests *, uint64_t sequence, struct load_query *query);
     uint64_t sequences[ACTS_MAX]; /* as they were asked for */
     unsigned asked;
 
@@ -176,7 +176,7 @@ reset_in(unsigned client, uint64_t ns)
 
 /* After GO's time. */
 static inline void
-tell_at(uint64_t ns, enum http_message_type type)
+tell_at(uint64_t ns, enum load_message_type type)
 {
     act_at((struct act){.at_ns = world.started_ns + ns, .what = TELL, .message = {.type = type}});
 }
@@ -280,7 +280,7 @@ perform_due(uint64_t *next_ns)
 static inline void
 go(void)
 {
-    struct http_message message = {.type = HTTP_MESSAGE_GO};
+    struct load_message message = {.type = LOAD_MESSAGE_GO};
 
     world.started_ns = message.u.start_ns = now_ns() + world.go_ns;
     (void)__real_send(world.control, &message, sizeof(message), MSG_NOSIGNAL);
@@ -291,14 +291,14 @@ static void (*on_go)(void);
 static bool
 hear(void)
 {
-    struct http_message message;
+    struct load_message message;
 
     if (world.control < 0 ||
         __real_recv(world.control, &message, sizeof(message), MSG_DONTWAIT) <= 0)
         return false;
-    world.marked += message.type == HTTP_MESSAGE_MARKED;
-    world.done += message.type == HTTP_MESSAGE_DONE;
-    if (message.type == HTTP_MESSAGE_READY) {
+    world.marked += message.type == LOAD_MESSAGE_MARKED;
+    world.done += message.type == LOAD_MESSAGE_DONE;
+    if (message.type == LOAD_MESSAGE_READY) {
         world.ready++;
         world.ready_error = message.error;
         if (!world.holds_go && message.error == 0)
@@ -493,7 +493,7 @@ listen_unix(int backlog)
 }
 
 static int
-begin_nothing(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin_nothing(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
     (void)requests;
     (void)shard;
@@ -503,7 +503,7 @@ begin_nothing(struct http_requests *requests, unsigned shard, unsigned shards, u
 }
 
 static int
-give_request(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+give_request(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     if (world.asked < ACTS_MAX)
@@ -515,7 +515,7 @@ give_request(struct http_requests *requests, uint64_t sequence, struct http_quer
 
 /* For world.next. */
 static inline int
-three_only(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+three_only(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     (void)query;
@@ -523,7 +523,7 @@ three_only(struct http_requests *requests, uint64_t sequence, struct http_query 
 }
 
 static inline int
-second_in_100_ms(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+second_in_100_ms(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     query->delay_ns = sequence == 1 ? MS(100) : 0;
@@ -531,7 +531,7 @@ second_in_100_ms(struct http_requests *requests, uint64_t sequence, struct http_
 }
 
 static void
-end_nothing(struct http_requests *requests, uint64_t *calls, uint64_t *ns)
+end_nothing(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
 {
     (void)requests;
     world.ended++;
@@ -546,26 +546,26 @@ static void
 make_world(void)
 {
     static const char *const names[] = {"GET /", "POST /"};
-    size_t size = 2 * sizeof(struct http_result);
+    size_t size = 2 * sizeof(struct load_result);
 
     fds_before = fake_os_open_fds();
     fake_time_start(SECONDS(1000), SECONDS(1000000));
     fake_time_idle = turn_world;
     on_go = NULL;
     memset(&world, 0, sizeof(world));
-    world.plan = (struct http_plan){.ip = "127.0.0.1",
+    world.plan = (struct load_plan){.ip = "127.0.0.1",
                                     .sockets = 1,
                                     .workers = 1,
-                                    .stop = HTTP_STOP_PER_SOCKET,
+                                    .stop = LOAD_STOP_PER_SOCKET,
                                     .queries = 1,
                                     .drain_ns = SECONDS(1),
-                                    .arrivals = HTTP_FIXED,
+                                    .arrivals = LOAD_FIXED,
                                     .depth = 1,
                                     .ramp = 16,
                                     .timeout_ns = SECONDS(5),
                                     .requests = &world.requests,
                                     .expect = &world.expect};
-    world.requests = (struct http_requests){.kinds = 2,
+    world.requests = (struct load_requests){.kinds = 2,
                                             .kind_names = names,
                                             .begin = begin_nothing,
                                             .next = give_request,
@@ -574,7 +574,7 @@ make_world(void)
     world.request = REQUEST;
     world.go_ns = MS(1);
     world.serve = ok_at_once;
-    ck_assert_ptr_null(http_expect_add_status(&world.expect, "2xx"));
+    ck_assert_ptr_null(load_expect_add_status(&world.expect, "2xx"));
     world.result = __real_mmap(NULL, size, PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     world.mark = world.result + 1;
@@ -582,14 +582,14 @@ make_world(void)
     sxe_log_set_level(SXE_LOG_FATAL);
 }
 
-static inline struct http_worker
+static inline struct load_worker
 world_worker(void)
 {
     int ends[2];
 
     ck_assert_int_eq(__real_socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     world.control = ends[0];
-    return (struct http_worker){.plan = &world.plan,
+    return (struct load_worker){.plan = &world.plan,
                                 .shard = world.shard,
                                 .shards = world.shards,
                                 .result = world.result,
@@ -615,31 +615,31 @@ end_world(void)
 static void
 run_world(void)
 {
-    struct http_worker worker = world_worker();
+    struct load_worker worker = world_worker();
 
-    world.error = http_worker_run(&worker);
+    world.error = load_worker_run(&worker);
     while (hear())
         continue;
     ck_assert_ptr_null(sxe_loop());
-    ck_assert_msg(http_result_check(world.result) == NULL, "%s",
-                  http_result_check(world.result) == NULL ? "" : http_result_check(world.result));
+    ck_assert_msg(load_result_check(world.result) == NULL, "%s",
+                  load_result_check(world.result) == NULL ? "" : load_result_check(world.result));
     end_world();
 }
 
 /* So many queries ended well, and so many as that. */
 static inline void
-expect_ends(uint64_t ok, enum http_end end, uint64_t number)
+expect_ends(uint64_t ok, enum load_end end, uint64_t number)
 {
-    ck_assert_uint_eq(world.result->ends[HTTP_END_OK], ok);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_OK], ok);
     ck_assert_uint_eq(world.result->ends[end], number);
-    ck_assert_uint_eq(http_result_errors(world.result), number);
+    ck_assert_uint_eq(load_result_errors(world.result), number);
 }
 
 static inline void
 expect_all_ok(uint64_t number)
 {
-    ck_assert_uint_eq(world.result->ends[HTTP_END_OK], number);
-    ck_assert_uint_eq(http_result_errors(world.result), 0);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_OK], number);
+    ck_assert_uint_eq(load_result_errors(world.result), 0);
 }
 
 #endif

@@ -42,9 +42,9 @@ serve_law(const char *law)
 
 /* A paced run of one worker over so many sockets. */
 static inline void
-load_world(enum http_model model, double rate, uint64_t duration_ns, unsigned sockets)
+load_world(enum load_model model, double rate, uint64_t duration_ns, unsigned sockets)
 {
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.model = model;
     world.plan.rate = world.plan.rate_end = rate;
     world.plan.duration_ns = duration_ns;

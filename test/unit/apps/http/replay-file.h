@@ -15,7 +15,7 @@
 
 #define REPLAY_AGENT "User-Agent: sxe-http/" SXE_VERSION "\r\nAccept: */*\r\n"
 
-static struct http_requests *replay;
+static struct load_requests *replay;
 static char replay_said[4096];
 
 static const char *
@@ -29,7 +29,7 @@ replay_path(void)
 
 /* Into replay, and replay_said; false: it was refused. */
 static bool
-replay_bytes(const char *bytes, size_t length, const struct http_template_options *options,
+replay_bytes(const char *bytes, size_t length, const struct load_template_options *options,
              double speed, size_t entries_max)
 {
     FILE *file = fopen(replay_path(), "wb");
@@ -38,7 +38,7 @@ replay_bytes(const char *bytes, size_t length, const struct http_template_option
     ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
     fclose(file);
     replay_said[0] = '\0';
-    replay = http_replay_load(replay_path(), speed, "h:1", options, err, entries_max);
+    replay = load_replay_load(replay_path(), speed, "h:1", options, err, entries_max);
     fclose(err);
     unlink(replay_path());
     return replay != NULL;
@@ -48,15 +48,15 @@ replay_bytes(const char *bytes, size_t length, const struct http_template_option
 static inline bool
 replay_text(const char *text)
 {
-    static const struct http_template_options options = {0};
+    static const struct load_template_options options = {0};
 
-    return replay_bytes(text, strlen(text), &options, 1, HTTP_REPLAY_MAX);
+    return replay_bytes(text, strlen(text), &options, 1, LOAD_REPLAY_MAX);
 }
 
 static inline void
 check_replayed(uint64_t nth, const char *wanted)
 {
-    struct http_query query;
+    struct load_query query;
 
     ck_assert_int_eq(replay->next(replay, nth, &query), 0);
     if (query.length != strlen(wanted) || memcmp(query.bytes, wanted, query.length) != 0)

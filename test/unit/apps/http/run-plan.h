@@ -13,8 +13,8 @@
 #include "has.h"
 #include "leaks.h"
 
-static struct http_plan plan;
-static struct http_run run;
+static struct load_plan plan;
+static struct load_run run;
 static char output[16384];
 static char errors[16384];
 
@@ -23,7 +23,7 @@ run_plan(void)
 {
     FILE *out = tmpfile();
     FILE *err = tmpfile();
-    int status = http_run(&run, &plan, out, err);
+    int status = load_run(&run, &plan, out, err);
 
     fake_os_reset();
     read_back(out, output, sizeof(output));
@@ -36,14 +36,14 @@ static inline void
 set_up_run(void)
 {
     note_what_is_open();
-    plan = (struct http_plan){.ip = "127.0.0.1",
+    plan = (struct load_plan){.ip = "127.0.0.1",
                               .port = 8000,
                               .what = "GET http://127.0.0.1:8000/",
                               .sockets = 4,
                               .workers = 2,
-                              .stop = HTTP_STOP_TOTAL,
+                              .stop = LOAD_STOP_TOTAL,
                               .requests_max = 200,
-                              .model = HTTP_PARTLY_OPEN,
+                              .model = LOAD_PARTLY_OPEN,
                               .rate = 1000,
                               .rate_end = 1000,
                               .depth = 1,
@@ -51,13 +51,13 @@ set_up_run(void)
                               .quiet = true};
     memset(&fake_worker, 0, sizeof(fake_worker));
     fake_worker.queries = 100;
-    http_workers_work = fake_worker_run;
+    load_workers_work = fake_worker_run;
 }
 
 static inline void
 tear_down_run(void)
 {
-    http_run_free(&run);
+    load_run_free(&run);
     check_that_nothing_is_left();
 }
 

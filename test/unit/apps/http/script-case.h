@@ -18,8 +18,8 @@
 #include "has.h"
 #include "test-main.h"
 
-static struct http_template_options request_options = {.method = "GET"};
-static struct http_script_options options = {
+static struct load_template_options request_options = {.method = "GET"};
+static struct load_script_options options = {
     .host = "127.0.0.1",
     .port = 8000,
     .target = "/",
@@ -27,8 +27,8 @@ static struct http_script_options options = {
     .request = &request_options,
     .workers = 2,
 };
-static struct http_requests *requests;
-static struct http_query query;
+static struct load_requests *requests;
+static struct load_query query;
 
 static FILE *err;
 static char *err_text;
@@ -48,7 +48,7 @@ said(void)
 }
 
 /* Of a script, or of a scenario if options say so; NULL: it was refused. */
-static inline struct http_requests *
+static inline struct load_requests *
 load(const char *text)
 {
     static char path[64];
@@ -63,7 +63,7 @@ load(const char *text)
     ck_assert_int_eq(write(fd, text, length), (ssize_t)length);
     close(fd);
     options.path = path;
-    requests = http_script_new(&options, err);
+    requests = load_script_new(&options, err);
     unlink(path);
     return requests;
 }
@@ -109,7 +109,7 @@ reply_of_kind(unsigned kind, unsigned status, const char *fields, const char *bo
 {
     char head[4096];
     int length = snprintf(head, sizeof(head), "HTTP/1.1 %u X\r\n%s", status, fields);
-    struct http_exchange exchange = {.kind = (uint16_t)kind,
+    struct load_exchange exchange = {.kind = (uint16_t)kind,
                                      .status = (uint16_t)status,
                                      .head = head,
                                      .head_length = (size_t)length,
@@ -135,13 +135,13 @@ end_calls(void)
 }
 
 /* What a run of one trial left, all zero at first. */
-static struct http_result total;
-static struct http_run run = {.trials_number = 1, .total = &total, .trials = {{.result = &total}}};
+static struct load_result total;
+static struct load_run run = {.trials_number = 1, .total = &total, .trials = {{.result = &total}}};
 
 static inline int
 done(void)
 {
-    return http_script_done(requests, &run);
+    return load_script_done(requests, &run);
 }
 
 /* stdout goes to a file from here to printed(). */
@@ -165,7 +165,7 @@ printed(void)
 static inline void
 free_script(void)
 {
-    http_script_free(requests);
+    load_script_free(requests);
     requests = NULL;
     if (err != NULL)
         fclose(err);

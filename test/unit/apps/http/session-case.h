@@ -19,7 +19,7 @@ a_session(void)
 {
     options.is_scenario = true;
     options.workers = 1;
-    request_options = (struct http_template_options){.method = "GET"};
+    request_options = (struct load_template_options){.method = "GET"};
     snprintf(folder, sizeof(folder), "/tmp/sxe-http-session-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
 }
@@ -61,7 +61,7 @@ end_session(void)
 }
 
 /* The steps of a scenario in the folder. */
-static inline struct http_requests *
+static inline struct load_requests *
 load_steps(const char *text)
 {
     static char path[128];
@@ -71,7 +71,7 @@ load_steps(const char *text)
     put_text_file("s.lua", text);
     snprintf(path, sizeof(path), "%s", in_folder("s.lua"));
     options.path = path;
-    requests = http_script_new(&options, err);
+    requests = load_script_new(&options, err);
     return requests;
 }
 
@@ -99,16 +99,16 @@ must_begin_steps(const char *text)
 static inline const char *
 ask(uint32_t client)
 {
-    query = (struct http_query){.client = client};
+    query = (struct load_query){.client = client};
     return next_text();
 }
 
-static inline enum http_reading
+static inline enum load_reading
 reads(uint32_t client, unsigned status, const char *fields, const char *body)
 {
     char head[4096];
     int length = snprintf(head, sizeof(head), "HTTP/1.1 %u X\r\n%s", status, fields);
-    struct http_exchange exchange = {.client = client,
+    struct load_exchange exchange = {.client = client,
                                      .status = (uint16_t)status,
                                      .head = head,
                                      .head_length = (size_t)length,
@@ -123,8 +123,8 @@ static inline unsigned
 goes(uint32_t client, const char *fields, const char *body)
 {
     ask(client);
-    ck_assert_int_eq(reads(client, 200, fields, body), HTTP_READ_JUDGE);
-    return requests->ended(requests, client, HTTP_END_OK);
+    ck_assert_int_eq(reads(client, 200, fields, body), LOAD_READ_JUDGE);
+    return requests->ended(requests, client, LOAD_END_OK);
 }
 
 #endif

@@ -447,7 +447,7 @@ END_TEST
 START_TEST(a_query_may_need_many_writes)
 {
     start_server(hello);
-    fake_os_limit(FAKE_SEND, sizeof(struct http_message));
+    fake_os_limit(FAKE_SEND, sizeof(struct load_message));
     RUN(3, 2);
     CHECK(0, "3/3 connections", "requests  6  ok 6  errors 0");
 }

@@ -11,8 +11,8 @@
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
-static struct http_bad_reply bad;
-static char text[HTTP_BAD_TEXT];
+static struct load_bad_reply bad;
+static char text[LOAD_BAD_TEXT];
 
 static const struct {
     const char *data;
@@ -37,10 +37,10 @@ START_TEST(the_line_is_shown_from_its_beginning_if_that_is_near)
 {
     size_t length = strlen(lines[_i].data);
 
-    http_bad_reply_note(&bad, SXE_HTTP_REFUSED_BAD_NAME, page_edge_bytes(lines[_i].data, length),
+    load_bad_reply_note(&bad, SXE_HTTP_REFUSED_BAD_NAME, page_edge_bytes(lines[_i].data, length),
                         length, lines[_i].at);
-    ck_assert_str_eq(http_bad_reply_quote(&bad, text, sizeof(text)), lines[_i].shown);
-    ck_assert_str_eq(http_bad_reply_why(&bad), sxe_http_refusal_text(SXE_HTTP_REFUSED_BAD_NAME));
+    ck_assert_str_eq(load_bad_reply_quote(&bad, text, sizeof(text)), lines[_i].shown);
+    ck_assert_str_eq(load_bad_reply_why(&bad), sxe_http_refusal_text(SXE_HTTP_REFUSED_BAD_NAME));
 }
 END_TEST
 
@@ -48,15 +48,15 @@ START_TEST(the_longest_text_has_room)
 {
     char zeros[100] = {0};
 
-    http_bad_reply_note(&bad, HTTP_BAD_MORE, zeros, sizeof(zeros), 0);
-    ck_assert_uint_eq(strlen(http_bad_reply_quote(&bad, text, sizeof(text))), HTTP_BAD_TEXT - 1);
-    ck_assert_str_eq(http_bad_reply_why(&bad), "there is more than was asked for");
-    ck_assert_str_eq(http_bad_reply_quote(&bad, text, 7), "\"\\x00\"");
-    ck_assert_str_eq(http_bad_reply_quote(&bad, text, 10), "\"\\x00\"");
-    ck_assert_str_eq(http_bad_reply_quote(&bad, text, 11), "\"\\x00\\x00\"");
-    http_bad_reply_note(&bad, HTTP_BAD_UPGRADE, zeros, 1, 0);
-    ck_assert_str_eq(http_bad_reply_quote(&bad, text, sizeof(text)), "\"\\x00\"");
-    ck_assert_str_eq(http_bad_reply_why(&bad), "it begins another protocol");
+    load_bad_reply_note(&bad, LOAD_BAD_MORE, zeros, sizeof(zeros), 0);
+    ck_assert_uint_eq(strlen(load_bad_reply_quote(&bad, text, sizeof(text))), LOAD_BAD_TEXT - 1);
+    ck_assert_str_eq(load_bad_reply_why(&bad), "there is more than was asked for");
+    ck_assert_str_eq(load_bad_reply_quote(&bad, text, 7), "\"\\x00\"");
+    ck_assert_str_eq(load_bad_reply_quote(&bad, text, 10), "\"\\x00\"");
+    ck_assert_str_eq(load_bad_reply_quote(&bad, text, 11), "\"\\x00\\x00\"");
+    load_bad_reply_note(&bad, LOAD_BAD_UPGRADE, zeros, 1, 0);
+    ck_assert_str_eq(load_bad_reply_quote(&bad, text, sizeof(text)), "\"\\x00\"");
+    ck_assert_str_eq(load_bad_reply_why(&bad), "it begins another protocol");
 }
 END_TEST
 

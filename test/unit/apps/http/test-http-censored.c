@@ -19,16 +19,16 @@ static struct made made;
 static char *text;
 
 static void
-fail_some(struct http_result *result, unsigned number)
+fail_some(struct load_result *result, unsigned number)
 {
     for (unsigned i = 0; i < number; i++) {
-        http_histogram_record_at_least(&result->first_byte, TIMEOUT_NS);
-        http_histogram_record_at_least(&result->service, TIMEOUT_NS);
-        http_histogram_record_at_least(&result->response, TIMEOUT_NS);
+        load_histogram_record_at_least(&result->first_byte, TIMEOUT_NS);
+        load_histogram_record_at_least(&result->service, TIMEOUT_NS);
+        load_histogram_record_at_least(&result->response, TIMEOUT_NS);
     }
     result->offered += number;
     result->sent += number;
-    result->ends[HTTP_END_TIMED_OUT] += number;
+    result->ends[LOAD_END_TIMED_OUT] += number;
 }
 
 /* Of each trial 2 % failed: p99 is a lower bound, p95 is not. */
@@ -37,20 +37,20 @@ make_failed_run(void)
 {
     make_run(&made, 6);
     for (unsigned i = 0; i < 6; i++) {
-        struct http_trial *trial = &made.run.trials[i];
+        struct load_trial *trial = &made.run.trials[i];
 
         fail_some(trial->result, MADE_QUERIES / 50);
-        http_result_figures(trial->result, trial->figures);
-        trial->at_least = http_figures_at_least(trial->result, trial->figures);
+        load_result_figures(trial->result, trial->figures);
+        trial->at_least = load_figures_at_least(trial->result, trial->figures);
     }
     fail_some(made.run.total, 6 * MADE_QUERIES / 50);
-    made.run.figures_from[HTTP_FIGURE_SERVICE_P99] = TIMEOUT_NS;
-    made.run.figures[HTTP_FIGURE_SERVICE_P99] =
-        (struct http_interval){TIMEOUT_NS / 2, TIMEOUT_NS, TIMEOUT_NS, true};
+    made.run.figures_from[LOAD_FIGURE_SERVICE_P99] = TIMEOUT_NS;
+    made.run.figures[LOAD_FIGURE_SERVICE_P99] =
+        (struct load_interval){TIMEOUT_NS / 2, TIMEOUT_NS, TIMEOUT_NS, true};
 }
 
 static void
-write_text(int (*write)(FILE *, const struct http_run *))
+write_text(int (*write)(FILE *, const struct load_run *))
 {
     size_t length;
     FILE *file = open_memstream(&text, &length);
@@ -60,12 +60,12 @@ write_text(int (*write)(FILE *, const struct http_run *))
 }
 
 static void
-write_summary(const struct http_run *of)
+write_summary(const struct load_run *of)
 {
     size_t length;
     FILE *file = open_memstream(&text, &length);
 
-    http_summary_print(file, of, false);
+    load_summary_print(file, of, false);
     fclose(file);
 }
 
@@ -73,7 +73,7 @@ START_TEST(figures_that_are_lower_bounds_are_known)
 {
     make_failed_run();
     ck_assert_uint_eq(made.run.trials[0].at_least,
-                      1u << HTTP_FIGURE_SERVICE_P99 | 1u << HTTP_FIGURE_RESPONSE_P99);
+                      1u << LOAD_FIGURE_SERVICE_P99 | 1u << LOAD_FIGURE_RESPONSE_P99);
     free_run(&made);
 }
 END_TEST
@@ -94,17 +94,17 @@ END_TEST
 
 START_TEST(json_has_what_it_takes_to_read_them_again)
 {
-    struct http_reader reader = {""};
-    struct http_result *read = calloc(1, sizeof(*read));
+    struct load_reader reader = {""};
+    struct load_result *read = calloc(1, sizeof(*read));
     const json_t *at_least, *figure;
     json_t *json;
 
     make_failed_run();
     made.run.total->drained = 7;
-    write_text(http_output_json);
+    write_text(load_output_json);
     json = json_loads(text, 0, NULL);
     ck_assert_ptr_nonnull(json);
-    http_result_read(&reader, json_object_get(json, "total"), read);
+    load_result_read(&reader, json_object_get(json, "total"), read);
     ck_assert_str_eq(reader.problem, "");
     ck_assert_uint_eq(read->response.censored, 2400);
     ck_assert_uint_eq(read->response.censored_from_ns, TIMEOUT_NS);
@@ -126,14 +126,14 @@ END_TEST
 START_TEST(other_files_have_them_too)
 {
     make_failed_run();
-    write_text(http_output_csv);
+    write_text(load_output_csv);
     check_has(text, ",service_count,service_censored,service_censored_from_us,service_mean_us,");
     check_has(text, ",20400,400,10000000.000,");
     free(text);
-    write_text(http_output_hgrm);
+    write_text(load_output_hgrm);
     check_has(text, "#[Failed  =         2400, counted as   >=    10000.000]\n");
     free(text);
-    write_text(http_output_hdr);
+    write_text(load_output_hdr);
     check_has(text, "#[Failed: 2400 requests, counted as what they waited at least]\n");
     free(text);
     free_run(&made);
@@ -148,10 +148,10 @@ START_TEST(two_lower_bounds_are_not_compared)
     size_t length;
 
     make_failed_run();
-    ck_assert_int_eq(http_output_json(file, &made.run), 0);
+    ck_assert_int_eq(load_output_json(file, &made.run), 0);
     fclose(file);
     file = open_memstream(&text, &length);
-    ck_assert_int_eq(http_compare_files(path, path, 0.02, file, stderr), HTTP_EXIT_OK);
+    ck_assert_int_eq(load_compare_files(path, path, 0.02, file, stderr), LOAD_EXIT_OK);
     fclose(file);
     unlink(path);
     check_has(text,
@@ -167,11 +167,11 @@ END_TEST
 static bool
 holds(const char *condition)
 {
-    struct http_threshold threshold;
+    struct load_threshold threshold;
     bool is_told;
 
-    ck_assert_ptr_null(http_threshold_parse(&threshold, condition));
-    return http_threshold_holds(&threshold, made.run.total, &is_told) && is_told;
+    ck_assert_ptr_null(load_threshold_parse(&threshold, condition));
+    return load_threshold_holds(&threshold, made.run.total, &is_told) && is_told;
 }
 
 START_TEST(an_upper_limit_of_a_lower_bound_does_not_hold)
@@ -195,13 +195,13 @@ START_TEST(a_load_that_was_not_sent_is_an_error)
         const char *condition;
         const char *find;
         uint64_t skipped;
-        enum http_exit status;
-    } rows[] = {{NULL, NULL, 201, HTTP_EXIT_OK},
-                {NULL, NULL, 203, HTTP_EXIT_ERRORS},
-                {"skipped<50%", NULL, 1000, HTTP_EXIT_OK},
-                {"achieved>99%", NULL, 1000, HTTP_EXIT_THRESHOLD},
-                {"errors<1%", NULL, 1000, HTTP_EXIT_ERRORS},
-                {NULL, "p99<1s", 1000, HTTP_EXIT_OK}};
+        enum load_exit status;
+    } rows[] = {{NULL, NULL, 201, LOAD_EXIT_OK},
+                {NULL, NULL, 203, LOAD_EXIT_ERRORS},
+                {"skipped<50%", NULL, 1000, LOAD_EXIT_OK},
+                {"achieved>99%", NULL, 1000, LOAD_EXIT_THRESHOLD},
+                {"errors<1%", NULL, 1000, LOAD_EXIT_ERRORS},
+                {NULL, "p99<1s", 1000, LOAD_EXIT_OK}};
     FILE *err = tmpfile();
 
     make_run(&made, 1);
@@ -209,8 +209,8 @@ START_TEST(a_load_that_was_not_sent_is_an_error)
     made.plan.find = rows[_i].find;
     made.run.found_rate = 1;
     made.run.total->offered += rows[_i].skipped;
-    made.run.total->skipped[HTTP_SKIP_NO_SOCKET] = rows[_i].skipped;
-    http_run_judge(&made.run, false, err);
+    made.run.total->skipped[LOAD_SKIP_NO_SOCKET] = rows[_i].skipped;
+    load_run_judge(&made.run, false, err);
     ck_assert_int_eq(made.run.status, rows[_i].status);
     fclose(err);
     free_run(&made);
@@ -220,7 +220,7 @@ END_TEST
 /* ---- Trials ---- */
 
 static void
-fail_many(const struct http_worker *worker)
+fail_many(const struct load_worker *worker)
 {
     fail_some(worker->result, 400);
 }
@@ -230,12 +230,12 @@ START_TEST(an_interval_of_lower_bounds_is_never_narrow)
     set_up_run();
     plan.trials = 8;
     plan.until_ci = 0.9;
-    plan.until_ci_figure = HTTP_FIGURE_RESPONSE_P50;
+    plan.until_ci_figure = LOAD_FIGURE_RESPONSE_P50;
     fake_worker.bad_shard = 1;
     fake_worker.do_before_done = fail_many;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.trials_number, 8);
-    ck_assert(run.figures_from[HTTP_FIGURE_RESPONSE_P50] >= (double)TIMEOUT_NS);
+    ck_assert(run.figures_from[LOAD_FIGURE_RESPONSE_P50] >= (double)TIMEOUT_NS);
     write_summary(&run);
     check_has(text,
               "until-ci  not reached: so many requests failed that response.p50 is known by a "

@@ -13,7 +13,7 @@
 #include "test-main.h"
 
 static struct made made;
-static struct http_comparison comparison;
+static struct load_comparison comparison;
 
 static void
 set_up(void)
@@ -21,7 +21,7 @@ set_up(void)
     make_run(&made, 1);
     made.run.fingerprint.number = 1;
     made.run.comparison = &comparison;
-    comparison = (struct http_comparison){0};
+    comparison = (struct load_comparison){0};
 }
 
 static void
@@ -31,7 +31,7 @@ tear_down(void)
 }
 
 static char *
-written_by(int (*write)(FILE *, const struct http_run *))
+written_by(int (*write)(FILE *, const struct load_run *))
 {
     FILE *out = tmpfile();
 
@@ -41,7 +41,7 @@ written_by(int (*write)(FILE *, const struct http_run *))
 }
 
 static void
-is_written(int (*write)(FILE *, const struct http_run *), const char *expected)
+is_written(int (*write)(FILE *, const struct load_run *), const char *expected)
 {
     char *text = written_by(write);
 
@@ -50,7 +50,7 @@ is_written(int (*write)(FILE *, const struct http_run *), const char *expected)
 }
 
 static void
-has_written(int (*write)(FILE *, const struct http_run *), const char *expected)
+has_written(int (*write)(FILE *, const struct load_run *), const char *expected)
 {
     char *text = written_by(write);
 
@@ -61,10 +61,10 @@ has_written(int (*write)(FILE *, const struct http_run *), const char *expected)
 static void
 judge(unsigned i, const char *condition, double figure, bool is_told, bool holds)
 {
-    struct http_judged *judged = &made.run.judged[i];
+    struct load_judged *judged = &made.run.judged[i];
 
     made.plan.thresholds[i] = condition;
-    ck_assert_ptr_null(http_threshold_parse(&judged->threshold, condition));
+    ck_assert_ptr_null(load_threshold_parse(&judged->threshold, condition));
     judged->figure = figure;
     judged->is_told = is_told;
     judged->holds = holds;
@@ -75,7 +75,7 @@ judge(unsigned i, const char *condition, double figure, bool is_told, bool holds
 static char told[8192];
 
 static void
-tell(void *user, const struct http_check *check)
+tell(void *user, const struct load_check *check)
 {
     static const char *const outcomes[] = {"passed", "MISSED", "WRONG", "skipped"};
     size_t used = strlen(told);
@@ -89,7 +89,7 @@ static const char *
 all_checks(void)
 {
     told[0] = '\0';
-    http_checks_each(&made.run, tell, NULL);
+    load_checks_each(&made.run, tell, NULL);
     return told;
 }
 
@@ -107,15 +107,15 @@ END_TEST
 static void
 fail_some(void)
 {
-    made.run.total->ends[HTTP_END_OK] -= 9;
-    made.run.total->ends[HTTP_END_RESET] = 7;
-    made.run.total->ends[HTTP_END_BAD_STATUS] = 2;
+    made.run.total->ends[LOAD_END_OK] -= 9;
+    made.run.total->ends[LOAD_END_RESET] = 7;
+    made.run.total->ends[LOAD_END_BAD_STATUS] = 2;
 }
 
 static void
 fail_all(void)
 {
-    made.run.total->ends[HTTP_END_OK] = 0;
+    made.run.total->ends[LOAD_END_OK] = 0;
 }
 
 static void
@@ -127,27 +127,27 @@ open_few(void)
 static void
 skip_many(void)
 {
-    made.run.total->skipped[HTTP_SKIP_SHED] = 5000;
+    made.run.total->skipped[LOAD_SKIP_SHED] = 5000;
 }
 
 static void
 fail_probe(void)
 {
     make_probe(&made);
-    made.run.probe->ends[HTTP_END_RESET] = 3;
+    made.run.probe->ends[LOAD_END_RESET] = 3;
 }
 
 static void
 interrupt(void)
 {
     made.run.is_interrupted = true;
-    made.run.status = HTTP_EXIT_INTERRUPTED;
+    made.run.status = LOAD_EXIT_INTERRUPTED;
 }
 
 static void
 lose_baseline(void)
 {
-    made.run.status = HTTP_EXIT_USAGE;
+    made.run.status = LOAD_EXIT_USAGE;
 }
 
 static const struct {
@@ -165,7 +165,7 @@ static const struct {
 
 START_TEST(a_run_that_is_no_result_says_why)
 {
-    made.run.status = HTTP_EXIT_ERRORS;
+    made.run.status = LOAD_EXIT_ERRORS;
     wrongs[_i].change();
     check_has(all_checks(), "WRONG, run: ");
     check_has(all_checks(), wrongs[_i].expected);
@@ -175,11 +175,11 @@ END_TEST
 START_TEST(doubts_are_those_of_the_client_and_of_the_probe)
 {
     make_probe(&made);
-    http_verdict_say(&made.run.verdict, "it slept");
-    http_verdict_say(&made.run.verdict, "it ate");
+    load_verdict_say(&made.run.verdict, "it slept");
+    load_verdict_say(&made.run.verdict, "it ate");
     check_has(all_checks(), "MISSED?, client: the client kept up: it slept\nit ate\n");
     check_has(all_checks(), "passed?, probe: the probe kept up: nothing speaks against it\n");
-    http_verdict_say(&made.run.probe_verdict, "it read");
+    load_verdict_say(&made.run.probe_verdict, "it read");
     check_has(all_checks(), "MISSED?, probe: the probe kept up: it read\n");
 }
 END_TEST
@@ -221,15 +221,15 @@ make_comparison(void)
     comparison.with = "a.json";
     comparison.min_effect = 0.02;
     comparison.contrast.judged = 3;
-    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
-        comparison.contrast.words[i] = HTTP_CONTRAST_REPEATED;
-        comparison.contrast.ratios[i] = (struct http_interval){1.031, 1.052, 1.077, true};
+    for (unsigned i = 0; i < LOAD_FIGURES; i++) {
+        comparison.contrast.words[i] = LOAD_CONTRAST_REPEATED;
+        comparison.contrast.ratios[i] = (struct load_interval){1.031, 1.052, 1.077, true};
     }
-    comparison.contrast.words[HTTP_FIGURE_RATE] = HTTP_CONTRAST_SLOWER;
-    comparison.contrast.words[HTTP_FIGURE_SERVICE_P50] = HTTP_CONTRAST_SMALL;
-    comparison.contrast.words[HTTP_FIGURE_SERVICE_P95] = HTTP_CONTRAST_GIVEN;
-    comparison.contrast.words[HTTP_FIGURE_SERVICE_P99] = HTTP_CONTRAST_UNKNOWN;
-    comparison.contrast.words[HTTP_FIGURE_RESPONSE_P50] = HTTP_CONTRAST_BOUND;
+    comparison.contrast.words[LOAD_FIGURE_RATE] = LOAD_CONTRAST_SLOWER;
+    comparison.contrast.words[LOAD_FIGURE_SERVICE_P50] = LOAD_CONTRAST_SMALL;
+    comparison.contrast.words[LOAD_FIGURE_SERVICE_P95] = LOAD_CONTRAST_GIVEN;
+    comparison.contrast.words[LOAD_FIGURE_SERVICE_P99] = LOAD_CONTRAST_UNKNOWN;
+    comparison.contrast.words[LOAD_FIGURE_RESPONSE_P50] = LOAD_CONTRAST_BOUND;
 }
 
 START_TEST(each_figure_of_a_comparison_is_checked)
@@ -251,8 +251,8 @@ START_TEST(what_failed_more_than_on_the_other_side_is_a_check)
 {
     make_comparison();
     ck_assert_ptr_null(strstr(all_checks(), "failed:"));
-    comparison.contrast.counts[HTTP_CONTRAST_UNSENT] = HTTP_CONTRAST_MORE;
-    comparison.contrast.words[HTTP_FIGURE_RATE] = HTTP_CONTRAST_UNTOLD;
+    comparison.contrast.counts[LOAD_CONTRAST_UNSENT] = LOAD_CONTRAST_MORE;
+    comparison.contrast.words[LOAD_FIGURE_RATE] = LOAD_CONTRAST_UNTOLD;
     check_has(all_checks(),
               "MISSED, comparison: not sent: more than that of a.json\n"
               "skipped, comparison: rate a second: a trial has too few requests to tell it\n");
@@ -266,9 +266,9 @@ END_TEST
 START_TEST(a_width_that_was_asked_for_is_checked)
 {
     made.plan.until_ci = 0.02;
-    made.run.figures[HTTP_FIGURE_RATE] = (struct http_interval){1000, 1000, 1010, true};
+    made.run.figures[LOAD_FIGURE_RATE] = (struct load_interval){1000, 1000, 1010, true};
     check_has(all_checks(), "passed, interval: rate: it is under 2 % wide\n");
-    made.run.figures[HTTP_FIGURE_RATE].high = 1030;
+    made.run.figures[LOAD_FIGURE_RATE].high = 1030;
     check_has(all_checks(), "MISSED?, interval: rate: after 1 trials it is not under 2 % wide; a "
                             "trial takes 1 requests\n");
 }
@@ -281,12 +281,12 @@ START_TEST(junit_has_a_case_for_each_check)
     judge(0, "p99<20ms", 23e6, true, false);
     make_comparison();
     fail_some();
-    made.run.status = HTTP_EXIT_ERRORS;
-    comparison.contrast.words[HTTP_FIGURE_SERVICE_P50] = HTTP_CONTRAST_REPEATED;
-    comparison.contrast.words[HTTP_FIGURE_SERVICE_P99] = HTTP_CONTRAST_REPEATED;
-    comparison.contrast.words[HTTP_FIGURE_RESPONSE_P50] = HTTP_CONTRAST_REPEATED;
+    made.run.status = LOAD_EXIT_ERRORS;
+    comparison.contrast.words[LOAD_FIGURE_SERVICE_P50] = LOAD_CONTRAST_REPEATED;
+    comparison.contrast.words[LOAD_FIGURE_SERVICE_P99] = LOAD_CONTRAST_REPEATED;
+    comparison.contrast.words[LOAD_FIGURE_RESPONSE_P50] = LOAD_CONTRAST_REPEATED;
     is_written(
-        http_output_junit,
+        load_output_junit,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
         "<testsuites name=\"sxe-http\" tests=\"5\" failures=\"2\" errors=\"1\" skipped=\"1\" "
         "time=\"4.000\">\n"
@@ -320,7 +320,7 @@ START_TEST(junit_is_xml_whatever_is_in_a_text)
 {
     snprintf(made.plan.what, sizeof(made.plan.what),
              "<\"&'>\n\t\x01\x7f\xc3\xa9\xff\xef\xbf\xbe]]>");
-    has_written(http_output_junit, "<testsuite name=\"&#60;&#34;&#38;&#39;&#62;&#10;&#9;&#xfffd;"
+    has_written(load_output_junit, "<testsuite name=\"&#60;&#34;&#38;&#39;&#62;&#10;&#9;&#xfffd;"
                                    "\x7f\xc3\xa9&#xfffd;&#xfffd;]]&#62;\" ");
 }
 END_TEST
@@ -332,10 +332,10 @@ START_TEST(markdown_has_tables_of_what_was_judged_and_measured)
     char *text;
 
     judge(0, "p99<20ms", 23e6, true, false);
-    http_verdict_say(&made.run.verdict, "it slept");
-    http_verdict_say(&made.run.verdict, "it ate");
-    made.run.status = HTTP_EXIT_SUSPECT;
-    text = written_by(http_output_markdown);
+    load_verdict_say(&made.run.verdict, "it slept");
+    load_verdict_say(&made.run.verdict, "it ate");
+    made.run.status = LOAD_EXIT_SUSPECT;
+    text = written_by(load_output_markdown);
     check_has(text, "## sxe-http: GET http://192.0.2.1:8000/\n\n"
                     "**Exit status 4: the result is suspect.** closed loop, "
                     "2026-11-21T10:00:00Z\n\n"
@@ -361,7 +361,7 @@ START_TEST(markdown_has_the_probe_and_leaves_out_what_there_is_not)
 
     make_probe(&made);
     memset(&made.run.total->connect, 0, sizeof(made.run.total->connect));
-    text = written_by(http_output_markdown);
+    text = written_by(load_output_markdown);
     check_has(text, "| response of the probe | 1.50 ms |");
     ck_assert_ptr_null(strstr(text, "| connect |"));
     free(text);
@@ -372,28 +372,28 @@ START_TEST(markdown_is_a_table_whatever_is_in_a_text)
 {
     snprintf(made.plan.what, sizeof(made.plan.what), "a|b\\`*_[x]~$<i>&\r\x7f\xff\xc3\xa9");
     has_written(
-        http_output_markdown,
+        load_output_markdown,
         "## sxe-http: a\\|b\\\\\\`\\*\\_\\[x\\]\\~\\$&#60;i&#62;&#38;  \xef\xbf\xbd\xc3\xa9\n");
 }
 END_TEST
 
 static const struct {
-    enum http_exit status;
+    enum load_exit status;
     const char *expected;
 } statuses[] = {
-    {HTTP_EXIT_OK, "**Exit status 0: all is well.**"},
-    {HTTP_EXIT_ERRORS, "**Exit status 1: errors.**"},
-    {HTTP_EXIT_USAGE, "**Exit status 2: a file could not be read.**"},
-    {HTTP_EXIT_THRESHOLD, "**Exit status 3: a threshold was missed, no rate was found, or a "},
-    {HTTP_EXIT_SUSPECT, "**Exit status 4: the result is suspect.**"},
-    {HTTP_EXIT_UNTOLD, "**Exit status 5: it could not be told which rate holds.**"},
-    {HTTP_EXIT_INTERRUPTED, "**Exit status 130: interrupted.**"},
+    {LOAD_EXIT_OK, "**Exit status 0: all is well.**"},
+    {LOAD_EXIT_ERRORS, "**Exit status 1: errors.**"},
+    {LOAD_EXIT_USAGE, "**Exit status 2: a file could not be read.**"},
+    {LOAD_EXIT_THRESHOLD, "**Exit status 3: a threshold was missed, no rate was found, or a "},
+    {LOAD_EXIT_SUSPECT, "**Exit status 4: the result is suspect.**"},
+    {LOAD_EXIT_UNTOLD, "**Exit status 5: it could not be told which rate holds.**"},
+    {LOAD_EXIT_INTERRUPTED, "**Exit status 130: interrupted.**"},
 };
 
 START_TEST(markdown_says_what_the_status_means)
 {
     made.run.status = statuses[_i].status;
-    has_written(http_output_markdown, statuses[_i].expected);
+    has_written(load_output_markdown, statuses[_i].expected);
 }
 END_TEST
 
@@ -402,8 +402,8 @@ END_TEST
 START_TEST(nothing_is_annotated_where_all_is_well)
 {
     make_comparison();
-    comparison.contrast.words[HTTP_FIGURE_RATE] = HTTP_CONTRAST_FASTER;
-    is_written(http_output_annotations, "");
+    comparison.contrast.words[LOAD_FIGURE_RATE] = LOAD_CONTRAST_FASTER;
+    is_written(load_output_annotations, "");
 }
 END_TEST
 
@@ -411,12 +411,12 @@ START_TEST(what_is_not_well_is_a_line_each)
 {
     judge(0, "p99<20ms", 23e6, true, false);
     judge(1, "errors<1%", 0.02, true, false);
-    http_verdict_say(&made.run.verdict, "cpu 99 %% of a core");
-    http_verdict_say(&made.run.verdict, "it ate\r");
+    load_verdict_say(&made.run.verdict, "cpu 99 %% of a core");
+    load_verdict_say(&made.run.verdict, "it ate\r");
     make_comparison();
     fail_some();
-    made.run.status = HTTP_EXIT_ERRORS;
-    is_written(http_output_annotations,
+    made.run.status = LOAD_EXIT_ERRORS;
+    is_written(load_output_annotations,
                "::error title=sxe-http%3A Run failed::9 of 20000 requests failed: bad status 2, "
                "reset 7.\n"
                "::warning title=sxe-http%3A Result suspect::cpu 99 %25 of a core%0Ait ate%0D\n"
@@ -431,22 +431,22 @@ START_TEST(what_a_search_could_not_tell_is_a_warning)
 {
     make_find(&made);
     made.run.found_rate = 0;
-    has_written(http_output_annotations, "::error title=sxe-http%3A No rate holds::p99<10ms: no ");
+    has_written(load_output_annotations, "::error title=sxe-http%3A No rate holds::p99<10ms: no ");
     made.run.is_untold = true;
-    has_written(http_output_annotations, "::warning title=sxe-http%3A Could not tell::p99<10ms: ");
+    has_written(load_output_annotations, "::warning title=sxe-http%3A Could not tell::p99<10ms: ");
 }
 END_TEST
 
 /* ---- All of them ---- */
 
-static int (*const writers[])(FILE *, const struct http_run *) = {
-    http_output_junit, http_output_markdown, http_output_annotations};
+static int (*const writers[])(FILE *, const struct load_run *) = {
+    load_output_junit, load_output_markdown, load_output_annotations};
 
 START_TEST(a_full_disk_is_an_error)
 {
     FILE *full = fopen("/dev/full", "w");
 
-    made.run.status = HTTP_EXIT_ERRORS;
+    made.run.status = LOAD_EXIT_ERRORS;
     ck_assert_int_eq(writers[_i](full, &made.run), -ENOSPC);
     fclose(full);
 }

@@ -12,8 +12,8 @@
 #include "sxe-time.h"
 #include "test-main.h"
 
-static struct http_command command;
-static const struct http_plan *const plan = &command.plan;
+static struct load_command command;
+static const struct load_plan *const plan = &command.plan;
 static char errors[4000];
 static char *words[16];
 
@@ -28,8 +28,8 @@ parse(const char *const *argv)
         free(words[argc]);
         words[argc] = strdup(argv[argc]);
     }
-    http_command_free(&command);
-    result = http_command_parse(&command, argc, words);
+    load_command_free(&command);
+    result = load_command_parse(&command, argc, words);
     captured_text(&err, errors, sizeof(errors));
     return result;
 }
@@ -39,8 +39,8 @@ parse(const char *const *argv)
 static void
 teardown(void)
 {
-    http_command_free(&command);
-    command = (struct http_command){0};
+    load_command_free(&command);
+    command = (struct load_command){0};
     for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         free(words[i]);
         words[i] = NULL;
@@ -63,11 +63,11 @@ START_TEST(each_stage_has_a_time_and_the_rate_at_its_end)
     expect_stage(2, 190000, 5000);
     expect_stage(3, 220000, 0);
     ck_assert_uint_eq(plan->duration_ns, 220 * SXE_NS_PER_SECOND);
-    ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
-    ck_assert_int_eq(plan->model, HTTP_PARTLY_OPEN);
+    ck_assert_int_eq(plan->stop, LOAD_STOP_TIME);
+    ck_assert_int_eq(plan->model, LOAD_PARTLY_OPEN);
     ck_assert_double_eq(plan->rate, 0);
     ck_assert_double_eq(plan->rate_end, 0);
-    ck_assert(!http_plan_is_level(plan));
+    ck_assert(!load_plan_is_level(plan));
 }
 END_TEST
 
@@ -82,7 +82,7 @@ START_TEST(times_have_all_units_and_may_be_0)
     expect_stage(4, 5851, 1e9);
     expect_stage(5, 5852, 4);
     expect_stage(6, 14492, 5);
-    ck_assert_int_eq(plan->model, HTTP_OPEN);
+    ck_assert_int_eq(plan->model, LOAD_OPEN);
 }
 END_TEST
 
@@ -156,7 +156,7 @@ END_TEST
 START_TEST(there_may_be_32_of_them)
 {
     GOOD("--stages", THIRTY_TWO);
-    ck_assert_uint_eq(plan->stages_number, HTTP_STAGES_MAX);
+    ck_assert_uint_eq(plan->stages_number, LOAD_STAGES_MAX);
 }
 END_TEST
 

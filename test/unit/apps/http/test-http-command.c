@@ -25,8 +25,8 @@
 
 /* ---- Running it ---- */
 
-static struct http_command command;
-static const struct http_plan *const plan = &command.plan;
+static struct load_command command;
+static const struct load_plan *const plan = &command.plan;
 static char output[16000];
 static char errors[4000];
 
@@ -52,10 +52,10 @@ parse(const char *const *argv)
     }
     free(words[argc]);
     words[argc] = NULL;
-    http_command_free(&command);
+    load_command_free(&command);
     if (failing > 0)
         fake_os_sweep(allocations, 4, failing, false, ENOMEM);
-    result = http_command_parse(&command, argc, words);
+    result = load_command_parse(&command, argc, words);
     injected = fake_os_injected();
     fake_os_reset();
     captured_text(&out, output, sizeof(output));
@@ -68,8 +68,8 @@ parse(const char *const *argv)
 static void
 teardown(void)
 {
-    http_command_free(&command);
-    command = (struct http_command){0};
+    load_command_free(&command);
+    command = (struct load_command){0};
     for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         free(words[i]);
         words[i] = NULL;
@@ -81,7 +81,7 @@ static const char *
 next_query(void)
 {
     static char text[4000];
-    struct http_query query = {0};
+    struct load_query query = {0};
 
     ck_assert_int_eq(plan->requests->begin(plan->requests, 0, 1, 1), 0);
     ck_assert_int_eq(plan->requests->next(plan->requests, 0, &query), 0);
@@ -93,7 +93,7 @@ next_query(void)
 
 START_TEST(without_arguments_it_prints_its_help)
 {
-    ck_assert_int_eq(parse((const char *const[]){"sxe-http", NULL}), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(parse((const char *const[]){"sxe-http", NULL}), LOAD_EXIT_USAGE);
     ck_assert_ptr_eq(strstr(output, "usage: sxe-http"), output);
     ck_assert_str_eq(errors, "");
 }
@@ -102,13 +102,13 @@ END_TEST
 START_TEST(with_an_address_alone_it_is_what_it_was_in_2010)
 {
     GOOD("-i", "127.0.0.1");
-    ck_assert_int_eq(command.what, HTTP_COMMAND_RUN);
+    ck_assert_int_eq(command.what, LOAD_COMMAND_RUN);
     ck_assert_str_eq(plan->ip, "127.0.0.1");
     ck_assert_uint_eq(plan->port, 8000);
     ck_assert_uint_eq(plan->sockets, 1000);
-    ck_assert_int_eq(plan->stop, HTTP_STOP_PER_SOCKET);
+    ck_assert_int_eq(plan->stop, LOAD_STOP_PER_SOCKET);
     ck_assert_uint_eq(plan->queries, 1);
-    ck_assert_int_eq(plan->model, HTTP_CLOSED);
+    ck_assert_int_eq(plan->model, LOAD_CLOSED);
     ck_assert_uint_eq(plan->workers, 1);
     ck_assert_uint_eq(plan->depth, 1);
     ck_assert_uint_eq(plan->ramp, 16);
@@ -116,8 +116,8 @@ START_TEST(with_an_address_alone_it_is_what_it_was_in_2010)
     ck_assert_uint_eq(plan->drain_ns, plan->timeout_ns);
     ck_assert_uint_eq(plan->trials, 1);
     ck_assert_str_eq(plan->what, "GET http://127.0.0.1:8000/");
-    ck_assert(http_expect_status(plan->expect, 204));
-    ck_assert(!http_expect_status(plan->expect, 304));
+    ck_assert(load_expect_status(plan->expect, 204));
+    ck_assert(!load_expect_status(plan->expect, 304));
     ck_assert_ptr_ne(strstr(next_query(), "GET / HTTP/1.1\r\n"), NULL);
     ck_assert_ptr_ne(strstr(next_query(), "\r\nHost: 127.0.0.1:8000\r\n"), NULL);
 }
@@ -156,7 +156,7 @@ START_TEST(a_url_alone_gives_a_result_in_five_seconds)
     GOOD("http://127.0.0.1:81/a?b=c#d");
     ck_assert_str_eq(plan->ip, "127.0.0.1");
     ck_assert_uint_eq(plan->port, 81);
-    ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
+    ck_assert_int_eq(plan->stop, LOAD_STOP_TIME);
     ck_assert_uint_eq(plan->duration_ns, 4 * SXE_NS_PER_SECOND);
     ck_assert_uint_eq(plan->sockets, 64);
     ck_assert_str_eq(plan->what, "GET http://127.0.0.1:81/a?b=c");
@@ -254,13 +254,13 @@ END_TEST
 START_TEST(each_stop_rule_is_taken)
 {
     GOOD("-n", "10k");
-    ck_assert_int_eq(plan->stop, HTTP_STOP_PER_SOCKET);
+    ck_assert_int_eq(plan->stop, LOAD_STOP_PER_SOCKET);
     ck_assert_uint_eq(plan->queries, 10000);
     GOOD("--requests", "1.5M");
-    ck_assert_int_eq(plan->stop, HTTP_STOP_TOTAL);
+    ck_assert_int_eq(plan->stop, LOAD_STOP_TOTAL);
     ck_assert_uint_eq(plan->requests_max, 1500000);
     GOOD("-d", "250ms", "-d", "2m");
-    ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
+    ck_assert_int_eq(plan->stop, LOAD_STOP_TIME);
     ck_assert_uint_eq(plan->duration_ns, 120 * SXE_NS_PER_SECOND);
 }
 END_TEST
@@ -268,18 +268,18 @@ END_TEST
 START_TEST(each_model_is_taken)
 {
     GOOD("-R", "500");
-    ck_assert_int_eq(plan->model, HTTP_PARTLY_OPEN);
+    ck_assert_int_eq(plan->model, LOAD_PARTLY_OPEN);
     ck_assert_double_eq(plan->rate, 500);
     ck_assert_double_eq(plan->rate_end, 500);
-    ck_assert_int_eq(plan->arrivals, HTTP_POISSON);
-    ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
+    ck_assert_int_eq(plan->arrivals, LOAD_POISSON);
+    ck_assert_int_eq(plan->stop, LOAD_STOP_TIME);
     GOOD("-R", "1G");
     ck_assert_double_eq(plan->rate, 1e9);
     GOOD("-R", "1k:0.05M", "-d", "10", "--open", "--arrivals", "fixed");
-    ck_assert_int_eq(plan->model, HTTP_OPEN);
+    ck_assert_int_eq(plan->model, LOAD_OPEN);
     ck_assert_double_eq(plan->rate, 1000);
     ck_assert_double_eq(plan->rate_end, 50000);
-    ck_assert_int_eq(plan->arrivals, HTTP_FIXED);
+    ck_assert_int_eq(plan->arrivals, LOAD_FIXED);
     GOOD("-R", "0.5", "--arrivals", "poisson", "--deadline", "20us");
     ck_assert_double_eq(plan->rate, 0.5);
     ck_assert_uint_eq(plan->deadline_ns, 20000);
@@ -333,7 +333,7 @@ START_TEST(a_probe_has_a_rate)
     ck_assert_double_eq(plan->probe_rate, 0);
     GOOD("--probe", "1.5k", "http://127.0.0.1/");
     ck_assert_double_eq(plan->probe_rate, 1500);
-    ck_assert_int_eq(plan->model, HTTP_CLOSED);
+    ck_assert_int_eq(plan->model, LOAD_CLOSED);
     GOOD("--probe", "0.5", "-R", "10k", "--trials", "3", "--aa", "--unix", "/a",
          "http://127.0.0.1/");
     ck_assert_double_eq(plan->probe_rate, 0.5);
@@ -386,7 +386,7 @@ START_TEST(a_body_comes_from_a_file_byte_by_byte)
 {
     char at[80];
     const char *path = file_with("a\0b", 3);
-    struct http_query query = {0};
+    struct load_query query = {0};
 
     snprintf(at, sizeof(at), "@%s", path);
     GOOD("-b", at);
@@ -412,8 +412,8 @@ START_TEST(request_files_scripts_and_logs_are_sources)
     snprintf(name, sizeof(name), "%s", file_with(log, sizeof(log) - 1));
     GOOD("--replay", name, "--speed", "2.5");
     unlink(name);
-    ck_assert_int_eq(plan->stop, HTTP_STOP_REPLAY);
-    ck_assert_int_eq(plan->model, HTTP_PARTLY_OPEN);
+    ck_assert_int_eq(plan->stop, LOAD_STOP_REPLAY);
+    ck_assert_int_eq(plan->model, LOAD_PARTLY_OPEN);
     ck_assert_double_eq(plan->replay_speed, 2.5);
     ck_assert_ptr_ne(strstr(next_query(), "GET /l HTTP/1.1\r\n"), NULL);
     snprintf(name, sizeof(name), "%s", file_with(script, sizeof(script) - 1));
@@ -451,9 +451,9 @@ START_TEST(expectations_replace_the_default)
 {
     GOOD("--expect-status", "404", "--expect-status", "5xx", "--expect-header", "X-A: b",
          "--expect-body", "hello");
-    ck_assert(http_expect_status(plan->expect, 404));
-    ck_assert(http_expect_status(plan->expect, 503));
-    ck_assert(!http_expect_status(plan->expect, 200));
+    ck_assert(load_expect_status(plan->expect, 404));
+    ck_assert(load_expect_status(plan->expect, 503));
+    ck_assert(!load_expect_status(plan->expect, 200));
     ck_assert_uint_eq(plan->expect->fields, 1);
     ck_assert_uint_eq(plan->expect->body_length, 5);
     ck_assert_str_eq(plan->argv[6], "X-A: b");
@@ -473,16 +473,16 @@ START_TEST(judgements_are_taken)
     GOOD("--until-ci", "2%");
     ck_assert_double_eq_tol(plan->until_ci, 0.02, 1e-9);
     ck_assert_uint_eq(plan->trials, 50);
-    ck_assert_uint_eq(plan->until_ci_figure, HTTP_FIGURE_RATE);
+    ck_assert_uint_eq(plan->until_ci_figure, LOAD_FIGURE_RATE);
     GOOD("-R", "5k", "--until-ci", "p99:5%");
-    ck_assert_uint_eq(plan->until_ci_figure, HTTP_FIGURE_RESPONSE_P99);
+    ck_assert_uint_eq(plan->until_ci_figure, LOAD_FIGURE_RESPONSE_P99);
     ck_assert_double_eq_tol(plan->until_ci, 0.05, 1e-9);
     GOOD("--until-ci", "service.p50:5%");
-    ck_assert_uint_eq(plan->until_ci_figure, HTTP_FIGURE_SERVICE_P50);
+    ck_assert_uint_eq(plan->until_ci_figure, LOAD_FIGURE_SERVICE_P50);
     GOOD("--until-ci", "2", "--trials", "100");
     ck_assert_uint_eq(plan->trials, 100);
     GOOD("--aa");
-    ck_assert_uint_eq(plan->trials, 2 * HTTP_TRIALS_MIN);
+    ck_assert_uint_eq(plan->trials, 2 * LOAD_TRIALS_MIN);
     ck_assert_double_eq_tol(plan->min_effect, 0.02, 1e-9);
     GOOD("--baseline", "a.json", "--min-effect", "0");
     ck_assert_double_eq_tol(plan->min_effect, 0, 1e-9);
@@ -491,18 +491,18 @@ START_TEST(judgements_are_taken)
     ck_assert_uint_eq(plan->trials, 20);
     ck_assert_double_eq_tol(plan->min_effect, 0.05, 1e-9);
     GOOD("--server-cmd", "./new", "--baseline-cmd", "./old", "--trials", "2");
-    ck_assert_uint_eq(plan->trials, 2 * HTTP_TRIALS_MIN);
+    ck_assert_uint_eq(plan->trials, 2 * LOAD_TRIALS_MIN);
     GOOD("--server-cmd", "./new", "--baseline-cmd", "./old", "--trials", "12");
     ck_assert_uint_eq(plan->trials, 24);
     GOOD("--aa", "--trials", "200");
-    ck_assert_uint_eq(plan->trials, HTTP_TRIALS_MAX);
+    ck_assert_uint_eq(plan->trials, LOAD_TRIALS_MAX);
     GOOD("--find", "p99<10ms");
     ck_assert_str_eq(plan->find, "p99<10ms");
     ck_assert_uint_eq(plan->duration_ns, 60 * SXE_NS_PER_SECOND);
     GOOD("--find", "p99<10ms", "-d", "4");
     ck_assert_uint_eq(plan->duration_ns, 4 * SXE_NS_PER_SECOND);
-    ck_assert_int_eq(plan->model, HTTP_PARTLY_OPEN);
-    ck_assert_int_eq(plan->stop, HTTP_STOP_TIME);
+    ck_assert_int_eq(plan->model, LOAD_PARTLY_OPEN);
+    ck_assert_int_eq(plan->stop, LOAD_STOP_TIME);
 }
 END_TEST
 
@@ -532,18 +532,18 @@ END_TEST
 START_TEST(other_commands_are_known)
 {
     GOOD("compare", "a.json", "b.json");
-    ck_assert_int_eq(command.what, HTTP_COMMAND_COMPARE);
+    ck_assert_int_eq(command.what, LOAD_COMMAND_COMPARE);
     ck_assert_int_eq(command.argc, 2);
     ck_assert_str_eq(command.argv[1], "b.json");
     GOOD("compare", "--min-effect", "3%", "a.json", "--min-effect=4%", "b.json");
-    ck_assert_int_eq(command.what, HTTP_COMMAND_COMPARE);
+    ck_assert_int_eq(command.what, LOAD_COMMAND_COMPARE);
     ck_assert_str_eq(command.argv[0], "a.json");
     ck_assert_str_eq(command.argv[1], "b.json");
     ck_assert_double_eq_tol(plan->min_effect, 0.04, 1e-9);
     GOOD("html", "a.json");
-    ck_assert_int_eq(command.what, HTTP_COMMAND_OVERLAY);
+    ck_assert_int_eq(command.what, LOAD_COMMAND_OVERLAY);
     GOOD("--selftest");
-    ck_assert_int_eq(command.what, HTTP_COMMAND_SELFTEST);
+    ck_assert_int_eq(command.what, LOAD_COMMAND_SELFTEST);
 }
 END_TEST
 

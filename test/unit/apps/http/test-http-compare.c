@@ -105,7 +105,7 @@ put_result(unsigned side, const struct recipe *recipe)
 static int
 compare(void)
 {
-    int status = http_compare_files(paths[0], paths[1], 0.02, out, err);
+    int status = load_compare_files(paths[0], paths[1], 0.02, out, err);
 
     fflush(out);
     fflush(err);
@@ -148,84 +148,84 @@ static const struct {
     {"the same",
      {1, 1, 1, 6, ""},
      {1, 1, 1, 6, ""},
-     HTTP_EXIT_OK,
+     LOAD_EXIT_OK,
      "no difference shown",
      "no difference shown",
      "no difference shown"},
     {"a higher rate",
      {1, 1, 1, 6, ""},
      {1.1, 1, 1, 6, ""},
-     HTTP_EXIT_OK,
+     LOAD_EXIT_OK,
      "faster",
      "no difference shown",
      "no difference shown"},
     {"a lower rate",
      {1, 1, 1, 6, ""},
      {0.9, 1, 1, 6, ""},
-     HTTP_EXIT_THRESHOLD,
+     LOAD_EXIT_THRESHOLD,
      "slower",
      "no difference shown",
      "no difference shown"},
     {"longer times",
      {1, 1, 1, 6, ""},
      {1, 1.2, 1.1, 6, ""},
-     HTTP_EXIT_THRESHOLD,
+     LOAD_EXIT_THRESHOLD,
      "no difference shown",
      "slower",
      "slower"},
     {"shorter times",
      {1, 1, 1, 6, ""},
      {1, 0.8, 0.9, 6, ""},
-     HTTP_EXIT_OK,
+     LOAD_EXIT_OK,
      "no difference shown",
      "faster",
      "faster"},
     {"better and worse",
      {1, 1, 1, 6, ""},
      {1.2, 0.8, 1.1, 9, ""},
-     HTTP_EXIT_THRESHOLD,
+     LOAD_EXIT_THRESHOLD,
      "faster",
      "faster",
      "slower"},
     {"too little to see",
      {1, 1, 1, 6, ""},
      {0.999, 1.001, 1.001, 6, ""},
-     HTTP_EXIT_OK,
+     LOAD_EXIT_OK,
      "no difference shown",
      "no difference shown",
      "no difference shown"},
     {"too few trials",
      {1, 1, 1, 5, ""},
      {0.5, 2, 2, 6, ""},
-     HTTP_EXIT_OK,
+     LOAD_EXIT_OK,
      "cannot tell",
      "cannot tell",
      "cannot tell"},
     {"one trial each",
      {1, 1, 1, 1, ""},
      {0.5, 2, 2, 1, ""},
-     HTTP_EXIT_OK,
+     LOAD_EXIT_OK,
      "cannot tell",
      "cannot tell",
      "cannot tell"},
     {"no p99",
      {1, 1, 0, 6, ""},
      {1, 2, 0, 6, ""},
-     HTTP_EXIT_THRESHOLD,
+     LOAD_EXIT_THRESHOLD,
      "no difference shown",
      "slower",
      "n/a       n/a       cannot tell"},
     {"a p99 of one",
      {1, 1, 0, 6, ""},
      {1, 1, 1, 6, ""},
-     HTTP_EXIT_OK,
+     LOAD_EXIT_OK,
      "no difference shown",
      "no difference shown",
      "cannot tell"},
     {"nothing was answered",
      {1, 1, 1, 6, ""},
      {0, 0, 0, 6, ""},
-     HTTP_EXIT_OK,
+     LOAD_EXIT_OK,
      "cannot tell",
      "cannot tell",
      "cannot tell"},
@@ -265,8 +265,8 @@ START_TEST(a_difference_must_be_beyond_the_minimum)
 
     put_result(0, &a);
     put_result(1, &b);
-    ck_assert_int_eq(http_compare_files(paths[0], paths[1], effects[_i].min_effect, out, err),
-                     is_slower ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK);
+    ck_assert_int_eq(load_compare_files(paths[0], paths[1], effects[_i].min_effect, out, err),
+                     is_slower ? LOAD_EXIT_THRESHOLD : LOAD_EXIT_OK);
     fflush(out);
     is_said("b/a    interval: 95 % for all 3 together\n");
     is_said(effects[_i].word);
@@ -277,7 +277,7 @@ START_TEST(both_medians_and_the_interval_are_shown)
 {
     put_result(0, &usual);
     put_result(1, &(struct recipe){2, 1, 1, 6, ""});
-    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    ck_assert_int_eq(compare(), LOAD_EXIT_OK);
     is_said("6 trials; b: ");
     is_said("rate a second 999       2.00k     2.0");
     is_said("service p50   2.00 ms   2.00 ms   1.00");
@@ -290,7 +290,7 @@ START_TEST(response_times_of_their_own_are_compared_too)
     put_result(0, &usual);
     put(1, "{\"sxe_http\": 1, \"trials\": [{\"rate\": 5, \"service\": {\"p50\": 3, \"p99\": null},"
            " \"response\": {\"p50\": 4, \"p99\": 5}}]}");
-    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    ck_assert_int_eq(compare(), LOAD_EXIT_OK);
     line_says("response p50", "4.00 us");
     line_says("response p99", "5.00 us");
 }
@@ -301,7 +301,7 @@ START_TEST(times_as_long_as_a_number_can_be_do_no_harm)
     put(0, "{\"sxe_http\": 1, \"trials\": [{\"rate\": 1e308, \"service\": {\"p50\": 1e308},"
            " \"response\": {}}]}");
     put_result(1, &usual);
-    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    ck_assert_int_eq(compare(), LOAD_EXIT_OK);
     line_says("rate", "cannot tell");
 }
 END_TEST
@@ -339,7 +339,7 @@ START_TEST(a_difference_inside_the_noise_is_none)
     put_result(0, &a);
     put_result(1, &b);
     ck_assert_int_eq(compare(),
-                     strcmp(noises[_i].word, "slower") == 0 ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK);
+                     strcmp(noises[_i].word, "slower") == 0 ? LOAD_EXIT_THRESHOLD : LOAD_EXIT_OK);
     line_says("rate", noises[_i].word);
 }
 END_TEST
@@ -362,7 +362,7 @@ START_TEST(each_figure_has_a_noise_of_its_own)
                                    "\"figures\": {\"service.p99\": {\"low\": 0.8, \"high\": 1.3, "
                                    "\"is_known\": true}}}, "});
     put_result(1, &(struct recipe){0.9, 1, 1.2, 6, ""});
-    ck_assert_int_eq(compare(), HTTP_EXIT_THRESHOLD);
+    ck_assert_int_eq(compare(), LOAD_EXIT_THRESHOLD);
     line_says("rate", "  slower");
     line_says("service p99", "  no difference shown: inside the noise (noise of --aa: 30.0 %)");
 }
@@ -382,7 +382,7 @@ START_TEST(a_rate_that_is_given_is_no_result)
 {
     put_result(0, &(struct recipe){1, 1, 1, 6, models[_i].a});
     put_result(1, &(struct recipe){0.5, 1, 1, 6, models[_i].b});
-    ck_assert_int_eq(compare(), models[_i].is_given ? HTTP_EXIT_OK : HTTP_EXIT_THRESHOLD);
+    ck_assert_int_eq(compare(), models[_i].is_given ? LOAD_EXIT_OK : LOAD_EXIT_THRESHOLD);
     line_says("rate", models[_i].is_given ? "given (-R, --replay), so no result" : "slower");
     line_says("service p50", "no difference shown");
 }
@@ -433,7 +433,7 @@ START_TEST(what_differs_is_said_first)
 {
     put_result(0, &(struct recipe){1, 1, 1, 6, differences[_i].a});
     put_result(1, &(struct recipe){1, 1, 1, 6, differences[_i].b});
-    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    ck_assert_int_eq(compare(), LOAD_EXIT_OK);
     if (differences[_i].said == NULL) {
         is_not_said("differs");
         return;
@@ -457,7 +457,7 @@ START_TEST(a_command_of_any_length_is_compared_to_its_end)
         fclose(text);
         put_result(i, &(struct recipe){1, 1, 1, 6, command[i]});
     }
-    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    ck_assert_int_eq(compare(), LOAD_EXIT_OK);
     line_says("differs   command: abcdefghij abcdefghij ", " abcdefghij 0 | abcdefghij ");
     line_says("differs   command:", " abcdefghij 1");
 }
@@ -470,7 +470,7 @@ START_TEST(a_result_in_doubt_is_said_to_be)
                                 "\"status\": 1, \"is_interrupted\": true,"
                                 "\"verdict\": {\"reasons\": [\"client cpu\\u0007 99 %\", 7]}, "});
     put_result(1, &usual);
-    ck_assert_int_eq(compare(), HTTP_EXIT_SUSPECT);
+    ck_assert_int_eq(compare(), LOAD_EXIT_SUSPECT);
     is_said(": client cpu? 99 %");
     is_said(": no reason is given\n");
     is_said(" had errors\n");
@@ -518,7 +518,7 @@ static const struct {
      {0, 0},
      {0, 0},
      {0, 0},
-     HTTP_EXIT_OK,
+     LOAD_EXIT_OK,
      "failed",
      "        0 %       0 %       no difference shown"},
     {"",
@@ -526,7 +526,7 @@ static const struct {
      {0, 500},
      {0, 0},
      {0, 0},
-     HTTP_EXIT_THRESHOLD,
+     LOAD_EXIT_THRESHOLD,
      "failed",
      "        0 %       50 %      more: a regression"},
     {"",
@@ -534,16 +534,16 @@ static const struct {
      {0, 500},
      {0, 0},
      {0, 0},
-     HTTP_EXIT_THRESHOLD,
+     LOAD_EXIT_THRESHOLD,
      "failed",
      "        0 %       50 %      more: a regression"},
-    {"", 6, {500, 0}, {0, 0}, {0, 0}, HTTP_EXIT_OK, "failed", "        50 %      0 %       fewer"},
+    {"", 6, {500, 0}, {0, 0}, {0, 0}, LOAD_EXIT_OK, "failed", "        50 %      0 %       fewer"},
     {"",
      1,
      {0, 1000},
      {0, 0},
      {0, 0},
-     HTTP_EXIT_THRESHOLD,
+     LOAD_EXIT_THRESHOLD,
      "failed",
      "100 %     no good reply in 1 of 1 trials of b: a regression"},
     {"",
@@ -551,16 +551,16 @@ static const struct {
      {1000, 1000},
      {0, 0},
      {0, 0},
-     HTTP_EXIT_THRESHOLD,
+     LOAD_EXIT_THRESHOLD,
      "failed",
      "        100 %     100 %     no good reply in 6 of 6 trials of b: a regression"},
-    {SUSPECT, 6, {0, 1000}, {0, 0}, {0, 0}, HTTP_EXIT_THRESHOLD, "failed", "no good reply"},
+    {SUSPECT, 6, {0, 1000}, {0, 0}, {0, 0}, LOAD_EXIT_THRESHOLD, "failed", "no good reply"},
     {SUSPECT,
      6,
      {1, 0},
      {0, 0},
      {0, 0},
-     HTTP_EXIT_SUSPECT,
+     LOAD_EXIT_SUSPECT,
      "failed",
      "0.1 %     0 %       no difference shown"},
     {"",
@@ -568,16 +568,16 @@ static const struct {
      {0, 0},
      {0, 9000},
      {0, 0},
-     HTTP_EXIT_THRESHOLD,
+     LOAD_EXIT_THRESHOLD,
      "not sent",
      "      0 %       90 %      more: a regression"},
-    {"", 1, {0, 0}, {9000, 9000}, {0, 0}, HTTP_EXIT_OK, "not sent", "no difference shown"},
+    {"", 1, {0, 0}, {9000, 9000}, {0, 0}, LOAD_EXIT_OK, "not sent", "no difference shown"},
     {"",
      6,
      {0, 0},
      {0, 0},
      {0, 4},
-     HTTP_EXIT_THRESHOLD,
+     LOAD_EXIT_THRESHOLD,
      "not opened",
      "    0 %       100 %     more: a regression"},
 };
@@ -601,7 +601,7 @@ START_TEST(of_what_a_file_does_not_say_nothing_is_known)
 {
     put_result(0, &usual);
     put_failing(1, "", 6, 500, 0, 0);
-    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    ck_assert_int_eq(compare(), LOAD_EXIT_OK);
     line_says("failed", "        n/a       50 %      cannot tell");
 }
 END_TEST
@@ -655,7 +655,7 @@ START_TEST(a_file_that_is_no_result_is_refused_with_its_name)
 
         put_result(1 - side, &usual);
         put(side, "%s", refused[_i].text);
-        ck_assert_int_eq(compare(), HTTP_EXIT_USAGE);
+        ck_assert_int_eq(compare(), LOAD_EXIT_USAGE);
         answer = complained + (side == 0 ? 0 : strcspn(complained, "\n"));
         ck_assert_msg(strstr(answer, refused[_i].problem) != NULL, "%s", answer);
         ck_assert_ptr_nonnull(strstr(answer, paths[side]));
@@ -669,8 +669,8 @@ END_TEST
 START_TEST(a_baseline_is_looked_at_before_the_run)
 {
     put_result(0, &usual);
-    ck_assert_int_eq(http_compare_check(paths[0], err), HTTP_EXIT_OK);
-    ck_assert_int_eq(http_compare_check("/nowhere/a.json", err), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(load_compare_check(paths[0], err), LOAD_EXIT_OK);
+    ck_assert_int_eq(load_compare_check("/nowhere/a.json", err), LOAD_EXIT_USAGE);
     fflush(err);
     ck_assert_str_eq(complained,
                      "sxe-http: /nowhere/a.json: No such "
@@ -680,8 +680,8 @@ END_TEST
 
 START_TEST(a_file_that_is_not_there_is_refused)
 {
-    ck_assert_int_eq(http_compare_files("/nowhere/a.json", paths[1], 0.02, out, err),
-                     HTTP_EXIT_USAGE);
+    ck_assert_int_eq(load_compare_files("/nowhere/a.json", paths[1], 0.02, out, err),
+                     LOAD_EXIT_USAGE);
     fflush(err);
     ck_assert_str_eq(complained, "sxe-http: /nowhere/a.json: No such file or directory; give a "
                                  "file that sxe-http --json has written\n");
@@ -690,7 +690,7 @@ END_TEST
 
 START_TEST(a_directory_is_refused_as_one)
 {
-    ck_assert_int_eq(http_compare_files("/tmp", paths[1], 0.02, out, err), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(load_compare_files("/tmp", paths[1], 0.02, out, err), LOAD_EXIT_USAGE);
     fflush(err);
     ck_assert_str_eq(complained, "sxe-http: /tmp: Is a directory; give a file that sxe-http --json "
                                  "has written\n");
@@ -701,7 +701,7 @@ START_TEST(one_trial_is_one)
 {
     put_result(0, &(struct recipe){1, 1, 1, 1, ""});
     put_result(1, &usual);
-    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    ck_assert_int_eq(compare(), LOAD_EXIT_OK);
     is_said(", 1 trial; b: ");
     is_said(", 6 trials\n");
 }
@@ -709,11 +709,11 @@ END_TEST
 
 START_TEST(more_trials_than_there_can_be_are_refused)
 {
-    put_result(0, &(struct recipe){1, 1, 1, HTTP_TRIALS_MAX + 1, ""});
+    put_result(0, &(struct recipe){1, 1, 1, LOAD_TRIALS_MAX + 1, ""});
     put_result(1, &usual);
-    ck_assert_int_eq(compare(), HTTP_EXIT_USAGE);
-    put_result(0, &(struct recipe){1, 1, 1, HTTP_TRIALS_MAX, ""});
-    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    ck_assert_int_eq(compare(), LOAD_EXIT_USAGE);
+    put_result(0, &(struct recipe){1, 1, 1, LOAD_TRIALS_MAX, ""});
+    ck_assert_int_eq(compare(), LOAD_EXIT_OK);
 }
 END_TEST
 
@@ -731,48 +731,48 @@ START_TEST(a_file_that_was_cut_off_is_refused)
     fclose(file);
     for (size_t cut = 0; cut < length; cut++) {
         put(0, "%.*s", (int)cut, text);
-        ck_assert_int_eq(compare(), HTTP_EXIT_USAGE);
+        ck_assert_int_eq(compare(), LOAD_EXIT_USAGE);
     }
     put(0, "%.*s", (int)length, text);
-    ck_assert_int_eq(compare(), HTTP_EXIT_OK);
+    ck_assert_int_eq(compare(), LOAD_EXIT_OK);
 }
 END_TEST
 
 /* ---- Baseline ---- */
 
-static struct http_run run;
-static struct http_result results[7];
+static struct load_run run;
+static struct load_result results[7];
 
 /* Six trials of four seconds, the usual rate times that, each reply as long as that. */
 static void
 make_run(double rate, uint64_t service_ns)
 {
-    static const struct http_plan plan = {.min_effect = 0.02};
+    static const struct load_plan plan = {.min_effect = 0.02};
 
-    run = (struct http_run){.plan = &plan, .total = &results[6], .trials_number = 6};
+    run = (struct load_run){.plan = &plan, .total = &results[6], .trials_number = 6};
     for (unsigned i = 0; i < 6; i++) {
         run.trials[i].result = &results[i];
         results[i].elapsed_ns = UINT64_C(4000000000);
-        results[i].ends[HTTP_END_OK] = (uint64_t)(rate * 4000 * around(i));
-        results[i].offered = results[i].sent = results[i].ends[HTTP_END_OK];
+        results[i].ends[LOAD_END_OK] = (uint64_t)(rate * 4000 * around(i));
+        results[i].offered = results[i].sent = results[i].ends[LOAD_END_OK];
         for (unsigned j = 0; j < results[i].sent; j++) {
-            http_histogram_record(&results[i].first_byte, service_ns + 1000 * i);
-            http_histogram_record(&results[i].service, service_ns + 1000 * i);
-            http_histogram_record(&results[i].response, service_ns + 1000 * i);
+            load_histogram_record(&results[i].first_byte, service_ns + 1000 * i);
+            load_histogram_record(&results[i].service, service_ns + 1000 * i);
+            load_histogram_record(&results[i].response, service_ns + 1000 * i);
         }
-        http_result_add(run.total, &results[i]);
+        load_result_add(run.total, &results[i]);
     }
 }
 
-static struct http_comparison comparison;
+static struct load_comparison comparison;
 
 START_TEST(a_run_is_compared_with_its_baseline)
 {
     put_result(0, &usual);
     make_run(_i ? 0.5 : 2, 1800000);
     run.comparison = &comparison;
-    ck_assert_int_eq(http_compare_baseline(paths[0], &run, out, err),
-                     _i ? HTTP_EXIT_THRESHOLD : HTTP_EXIT_OK);
+    ck_assert_int_eq(load_compare_baseline(paths[0], &run, out, err),
+                     _i ? LOAD_EXIT_THRESHOLD : LOAD_EXIT_OK);
     fflush(out);
     is_said("b: this run, 6 trials\n");
     line_says("rate", _i ? "slower" : "faster");
@@ -781,8 +781,8 @@ START_TEST(a_run_is_compared_with_its_baseline)
     is_not_said("response");
     ck_assert(comparison.is_made);
     ck_assert_str_eq(comparison.with, paths[0]);
-    ck_assert_int_eq(comparison.contrast.words[HTTP_FIGURE_RATE],
-                     _i ? HTTP_CONTRAST_SLOWER : HTTP_CONTRAST_FASTER);
+    ck_assert_int_eq(comparison.contrast.words[LOAD_FIGURE_RATE],
+                     _i ? LOAD_CONTRAST_SLOWER : LOAD_CONTRAST_FASTER);
 }
 END_TEST
 
@@ -791,9 +791,9 @@ START_TEST(a_run_is_the_same_as_what_is_written_of_it)
     FILE *file = fopen(paths[0], "w");
 
     make_run(1, 3000000);
-    ck_assert_int_eq(http_output_json(file, &run), 0);
+    ck_assert_int_eq(load_output_json(file, &run), 0);
     fclose(file);
-    ck_assert_int_eq(http_compare_baseline(paths[0], &run, out, err), HTTP_EXIT_OK);
+    ck_assert_int_eq(load_compare_baseline(paths[0], &run, out, err), LOAD_EXIT_OK);
     fflush(out);
     line_says("rate", "1.000  ");
     line_says("service p50", "1.000  ");
@@ -804,17 +804,17 @@ END_TEST
 /* Its times are longer, and not compared. */
 START_TEST(a_probe_on_one_side_changes_no_figure)
 {
-    static struct http_result probe;
+    static struct load_result probe;
     FILE *file = fopen(paths[0], "w");
 
     make_run(1, 3000000);
-    ck_assert_int_eq(http_output_json(file, &run), 0);
+    ck_assert_int_eq(load_output_json(file, &run), 0);
     fclose(file);
-    http_histogram_record(&probe.response, 9000000);
+    load_histogram_record(&probe.response, 9000000);
     run.probe = &probe;
     for (unsigned i = 0; i < 6; i++)
         run.trials[i].probe = &probe;
-    ck_assert_int_eq(http_compare_baseline(paths[0], &run, out, err), HTTP_EXIT_OK);
+    ck_assert_int_eq(load_compare_baseline(paths[0], &run, out, err), LOAD_EXIT_OK);
     fflush(out);
     fflush(err);
     line_says("rate", "1.000  ");
@@ -826,25 +826,25 @@ END_TEST
 /* The trials of --baseline-cmd are in the run itself. */
 START_TEST(a_run_is_compared_with_the_server_in_turn)
 {
-    static const struct http_plan with_baseline = {.baseline_cmd = "./old", .min_effect = 0.02};
-    static struct http_result others[6];
+    static const struct load_plan with_baseline = {.baseline_cmd = "./old", .min_effect = 0.02};
+    static struct load_result others[6];
 
     make_run(0.5, 1800000);
     run.plan = &with_baseline;
     run.baseline_number = 6;
     for (unsigned i = 0; i < 6; i++) {
         others[i] = results[i];
-        others[i].ends[HTTP_END_OK] *= 2;
+        others[i].ends[LOAD_END_OK] *= 2;
         run.baseline[i].result = &others[i];
     }
-    ck_assert_int_eq(http_compare_baseline(NULL, &run, out, err), HTTP_EXIT_THRESHOLD);
+    ck_assert_int_eq(load_compare_baseline(NULL, &run, out, err), LOAD_EXIT_THRESHOLD);
     fflush(out);
     is_said("compare   a: --baseline-cmd, 6 trials; b: this run, 6 trials\n");
     line_says("rate", "slower");
     line_says("service p50", "no difference shown");
     is_not_said("differs");
     run.baseline_number = 0;
-    ck_assert_int_eq(http_compare_baseline(NULL, &run, out, err), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(load_compare_baseline(NULL, &run, out, err), LOAD_EXIT_USAGE);
 }
 END_TEST
 
@@ -852,10 +852,10 @@ START_TEST(a_baseline_that_is_no_result_is_refused)
 {
     put(0, "{}");
     make_run(1, 3000000);
-    ck_assert_int_eq(http_compare_baseline(paths[0], &run, out, err), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(load_compare_baseline(paths[0], &run, out, err), LOAD_EXIT_USAGE);
     run.trials_number = 0;
     put_result(0, &usual);
-    ck_assert_int_eq(http_compare_baseline(paths[0], &run, out, err), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(load_compare_baseline(paths[0], &run, out, err), LOAD_EXIT_USAGE);
     fflush(err);
     ck_assert_ptr_nonnull(strstr(complained, "this run: has no trials"));
 }

@@ -13,14 +13,14 @@
 
 #define NOW 1000000000
 
-static struct http_jar jar;
+static struct load_jar jar;
 static const char *host;
 static const char *at; /* the target of the request */
 
 static void
 begin(void)
 {
-    http_jar_clear(&jar);
+    load_jar_clear(&jar);
     host = "www.example.com";
     at = "/a/b?c=/d";
 }
@@ -28,20 +28,20 @@ begin(void)
 static void
 take(const char *field)
 {
-    struct http_jar_origin origin = {{host, strlen(host)}, {at, strlen(at)}};
+    struct load_jar_origin origin = {{host, strlen(host)}, {at, strlen(at)}};
     char *copy = malloc(strlen(field) + 1);
 
     memcpy(copy, field, strlen(field));
-    http_jar_take(&jar, &origin, copy, strlen(field), NOW);
+    load_jar_take(&jar, &origin, copy, strlen(field), NOW);
     free(copy);
 }
 
 static const char *
 sent_at(const char *target, int64_t now_s)
 {
-    static char text[HTTP_JAR_TEXT_MAX + 1];
+    static char text[LOAD_JAR_TEXT_MAX + 1];
 
-    text[http_jar_write(&jar, (struct sxe_span){target, strlen(target)}, now_s, text)] = '\0';
+    text[load_jar_write(&jar, (struct sxe_span){target, strlen(target)}, now_s, text)] = '\0';
     return text;
 }
 
@@ -62,7 +62,7 @@ START_TEST(a_cookie_is_sent_until_it_is_set_again)
     take("a=new; Path=/");
     ck_assert_str_eq(sent("/x?y"), "a=new; b=2");
     ck_assert_uint_eq(jar.number, 2);
-    http_jar_clear(&jar);
+    load_jar_clear(&jar);
     ck_assert_str_eq(sent("/"), "");
 }
 END_TEST
@@ -194,11 +194,11 @@ START_TEST(of_too_many_the_oldest_goes)
 {
     char field[40];
 
-    for (unsigned i = 0; i < HTTP_JAR_COOKIES + 2; i++) {
+    for (unsigned i = 0; i < LOAD_JAR_COOKIES + 2; i++) {
         snprintf(field, sizeof(field), "c%u=%u; Path=/", i, i);
         take(field);
     }
-    ck_assert_uint_eq(jar.number, HTTP_JAR_COOKIES);
+    ck_assert_uint_eq(jar.number, LOAD_JAR_COOKIES);
     ck_assert_ptr_eq(strstr(sent("/"), "c2=2; c3=3; "), sent("/"));
 }
 END_TEST
@@ -206,20 +206,20 @@ END_TEST
 /* What has expired goes before what is old. */
 START_TEST(too_many_bytes_are_as_too_many_cookies)
 {
-    struct http_jar_origin origin = {{host, strlen(host)}, {"/", 1}};
-    char field[HTTP_COOKIE_MAX + 3];
+    struct load_jar_origin origin = {{host, strlen(host)}, {"/", 1}};
+    char field[LOAD_COOKIE_MAX + 3];
 
     memset(field, 'x', sizeof(field));
     field[1] = '=';
-    http_jar_take(&jar, &origin, field, HTTP_COOKIE_MAX + 2, NOW);
+    load_jar_take(&jar, &origin, field, LOAD_COOKIE_MAX + 2, NOW);
     ck_assert_uint_eq(jar.number, 0);
     take("old=1; Path=/");
     take("gone=1; Path=/; Max-Age=5");
     field[0] = 'a';
-    http_jar_take(&jar, &origin, field, HTTP_COOKIE_MAX + 1, NOW + 6);
+    load_jar_take(&jar, &origin, field, LOAD_COOKIE_MAX + 1, NOW + 6);
     ck_assert_uint_eq(jar.number, 2);
     field[0] = 'b';
-    http_jar_take(&jar, &origin, field, HTTP_COOKIE_MAX + 1, NOW + 6);
+    load_jar_take(&jar, &origin, field, LOAD_COOKIE_MAX + 1, NOW + 6);
     ck_assert_uint_eq(jar.number, 1);
     ck_assert_int_eq(*sent_at("/", NOW + 6), 'b');
 }
@@ -233,7 +233,7 @@ START_TEST(a_path_that_is_too_long_is_not_kept)
     memset(path + strlen(path), 'p', 1024);
     take(path);
     ck_assert_str_eq(sent("/a/b"), "a=1");
-    http_jar_clear(&jar);
+    load_jar_clear(&jar);
     memset(path, 'p', 1090);
     path[0] = path[1090] = '/';
     at = path;
@@ -281,7 +281,7 @@ START_TEST(a_date_is_told_in_many_forms)
 {
     int64_t seconds = -1;
     bool is_date =
-        http_cookie_date((struct sxe_span){dates[_i].text, strlen(dates[_i].text)}, &seconds);
+        load_cookie_date((struct sxe_span){dates[_i].text, strlen(dates[_i].text)}, &seconds);
 
     ck_assert_int_eq(seconds, dates[_i].seconds);
     ck_assert_int_eq(is_date, dates[_i].seconds >= 0);

@@ -34,16 +34,16 @@ static const struct {
 
 START_TEST(statuses_are_those_of_the_list)
 {
-    struct http_expect expect = {0};
+    struct load_expect expect = {0};
     const char *text = statuses[_i].text;
-    const char *wrong = http_expect_add_status(&expect, page_edge_bytes(text, strlen(text) + 1));
+    const char *wrong = load_expect_add_status(&expect, page_edge_bytes(text, strlen(text) + 1));
 
     ck_assert_msg(wrong == NULL, "%s", wrong);
     for (unsigned i = 0; i < 4 && statuses[_i].good[i] != 0; i++)
-        ck_assert_msg(http_expect_status(&expect, statuses[_i].good[i]), "%u",
+        ck_assert_msg(load_expect_status(&expect, statuses[_i].good[i]), "%u",
                       statuses[_i].good[i]);
     for (unsigned i = 0; i < 4; i++)
-        ck_assert_msg(!http_expect_status(&expect, statuses[_i].bad[i]), "%u", statuses[_i].bad[i]);
+        ck_assert_msg(!load_expect_status(&expect, statuses[_i].bad[i]), "%u", statuses[_i].bad[i]);
 }
 END_TEST
 
@@ -55,9 +55,9 @@ static const char *const bad_statuses[] = {
 
 START_TEST(other_texts_are_no_statuses)
 {
-    struct http_expect expect = {0};
+    struct load_expect expect = {0};
     const char *text = bad_statuses[_i];
-    const char *wrong = http_expect_add_status(&expect, page_edge_bytes(text, strlen(text) + 1));
+    const char *wrong = load_expect_add_status(&expect, page_edge_bytes(text, strlen(text) + 1));
 
     ck_assert_msg(wrong != NULL, "'%s' is accepted", text);
     ck_assert_ptr_nonnull(strstr(wrong, "is not a list of statuses"));
@@ -66,11 +66,11 @@ END_TEST
 
 START_TEST(statuses_of_several_options_are_added)
 {
-    struct http_expect expect = {0};
+    struct load_expect expect = {0};
 
-    ck_assert_ptr_null(http_expect_add_status(&expect, HTTP_EXPECT_DEFAULT_STATUS));
-    ck_assert_ptr_null(http_expect_add_status(&expect, "404"));
-    ck_assert(http_expect_status(&expect, 204) && http_expect_status(&expect, 404));
+    ck_assert_ptr_null(load_expect_add_status(&expect, LOAD_EXPECT_DEFAULT_STATUS));
+    ck_assert_ptr_null(load_expect_add_status(&expect, "404"));
+    ck_assert(load_expect_status(&expect, 204) && load_expect_status(&expect, 404));
 }
 END_TEST
 
@@ -113,37 +113,37 @@ static const struct {
 START_TEST(each_expected_field_must_be_there)
 {
     char *head = page_edge_bytes(HEAD, strlen(HEAD));
-    struct http_expect expect = {0};
+    struct load_expect expect = {0};
     struct sxe_http_field fields[10];
     struct sxe_http_parser parser;
 
     for (unsigned i = 0; i < 3 && expected[_i].fields[i] != NULL; i++)
-        ck_assert_ptr_null(http_expect_add_field(&expect, expected[_i].fields[i]));
+        ck_assert_ptr_null(load_expect_add_field(&expect, expected[_i].fields[i]));
     sxe_http_parser_init(&parser, SXE_HTTP_RESPONSE, fields, 10, NULL);
     ck_assert_int_eq(sxe_http_parse(&parser, head, strlen(HEAD)), strlen(HEAD));
-    ck_assert(http_expect_fields(&expect, &parser, head) == expected[_i].is_good);
+    ck_assert(load_expect_fields(&expect, &parser, head) == expected[_i].is_good);
 }
 END_TEST
 
 START_TEST(what_is_no_field_is_refused)
 {
     static const char *const bad[] = {"", ":", ": a", "a b", "a b: c", "a\r\n", "\xc3\xa9: a"};
-    struct http_expect expect = {0};
+    struct load_expect expect = {0};
 
     ck_assert_ptr_nonnull(
-        strstr(http_expect_add_field(&expect, bad[_i]), "not the name of a header"));
+        strstr(load_expect_add_field(&expect, bad[_i]), "not the name of a header"));
     ck_assert_uint_eq(expect.fields, 0);
 }
 END_TEST
 
 START_TEST(the_last_field_that_fits_is_taken)
 {
-    struct http_expect expect = {0};
-    char texts[HTTP_EXPECT_FIELDS + 1][8];
+    struct load_expect expect = {0};
+    char texts[LOAD_EXPECT_FIELDS + 1][8];
 
-    for (unsigned i = 0; i < HTTP_EXPECT_FIELDS + 1; i++) {
+    for (unsigned i = 0; i < LOAD_EXPECT_FIELDS + 1; i++) {
         snprintf(texts[i], sizeof(texts[i]), "X-%u", i);
-        ck_assert((http_expect_add_field(&expect, texts[i]) == NULL) == (i < HTTP_EXPECT_FIELDS));
+        ck_assert((load_expect_add_field(&expect, texts[i]) == NULL) == (i < LOAD_EXPECT_FIELDS));
     }
 }
 END_TEST
@@ -152,22 +152,22 @@ END_TEST
 
 /* Whether the body is ok, cut in three at those places. */
 static bool
-feed(const struct http_expect *expect, const char *body, size_t cut, size_t other)
+feed(const struct load_expect *expect, const char *body, size_t cut, size_t other)
 {
-    struct http_expect_body state = {0};
+    struct load_expect_body state = {0};
     struct sxe_span text = page_edge(body);
     bool is_possible = true;
 
-    is_possible &= http_expect_body_piece(expect, &state, text.base, cut);
-    is_possible &= http_expect_body_piece(expect, &state, text.base + cut, other - cut);
-    is_possible &= http_expect_body_piece(expect, &state, text.base + other, text.length - other);
-    ck_assert(is_possible || !http_expect_body_end(expect, &state));
-    return http_expect_body_end(expect, &state);
+    is_possible &= load_expect_body_piece(expect, &state, text.base, cut);
+    is_possible &= load_expect_body_piece(expect, &state, text.base + cut, other - cut);
+    is_possible &= load_expect_body_piece(expect, &state, text.base + other, text.length - other);
+    ck_assert(is_possible || !load_expect_body_end(expect, &state));
+    return load_expect_body_end(expect, &state);
 }
 
 /* The same with every pair of cuts. */
 static void
-check_body(const struct http_expect *expect, const char *body, bool is_good)
+check_body(const struct load_expect *expect, const char *body, bool is_good)
 {
     size_t length = strlen(body);
 
@@ -202,11 +202,11 @@ static const struct {
 
 START_TEST(a_text_is_found_across_pieces)
 {
-    struct http_expect expect = {0};
+    struct load_expect expect = {0};
 
-    ck_assert_ptr_null(http_expect_set_body(&expect, searches[_i].text));
+    ck_assert_ptr_null(load_expect_set_body(&expect, searches[_i].text));
     check_body(&expect, searches[_i].body, strstr(searches[_i].body, searches[_i].text) != NULL);
-    http_expect_clear_body(&expect);
+    load_expect_clear_body(&expect);
 }
 END_TEST
 
@@ -215,26 +215,26 @@ START_TEST(all_short_texts_are_found_as_strstr_does)
 {
     char text[6] = "";
     char body[11] = "";
-    struct http_expect_body state;
+    struct load_expect_body state;
 
     for (unsigned t = 2; t < 64; t++) {
-        struct http_expect expect = {0};
+        struct load_expect expect = {0};
         unsigned length = 31 - (unsigned)__builtin_clz(t);
 
         for (unsigned i = 0; i < length; i++)
             text[i] = (char)('a' + (t >> i & 1));
         text[length] = '\0';
-        ck_assert_ptr_null(http_expect_set_body(&expect, text));
+        ck_assert_ptr_null(load_expect_set_body(&expect, text));
         for (unsigned b = 0; b < 1024; b++) {
             for (unsigned i = 0; i < 10; i++)
                 body[i] = (char)('a' + (b >> i & 1));
-            state = (struct http_expect_body){0};
+            state = (struct load_expect_body){0};
             for (unsigned i = 0; i < 10; i++)
-                http_expect_body_piece(&expect, &state, &body[i], 1);
-            if (http_expect_body_end(&expect, &state) != (strstr(body, text) != NULL))
+                load_expect_body_piece(&expect, &state, &body[i], 1);
+            if (load_expect_body_end(&expect, &state) != (strstr(body, text) != NULL))
                 ck_abort_msg("'%s' in '%s'", text, body);
         }
-        http_expect_clear_body(&expect);
+        load_expect_clear_body(&expect);
     }
 }
 END_TEST
@@ -254,19 +254,19 @@ write_file(const char *bytes, size_t length)
 
 /* Expect the whole of that body. */
 static void
-expect_whole(struct http_expect *expect, const char *bytes, size_t length)
+expect_whole(struct load_expect *expect, const char *bytes, size_t length)
 {
     const char *path = write_file(bytes, length);
     char text[80];
 
     snprintf(text, sizeof(text), "@%s", path);
-    ck_assert_ptr_null(http_expect_set_body(expect, text));
+    ck_assert_ptr_null(load_expect_set_body(expect, text));
     unlink(path);
 }
 
 START_TEST(a_whole_body_is_equal_to_the_file)
 {
-    struct http_expect expect = {0};
+    struct load_expect expect = {0};
 
     expect_whole(&expect, "hello", 5);
     check_body(&expect, "hello", true);
@@ -277,7 +277,7 @@ START_TEST(a_whole_body_is_equal_to_the_file)
     expect_whole(&expect, "", 0);
     check_body(&expect, "", true);
     check_body(&expect, "a", false);
-    http_expect_clear_body(&expect);
+    load_expect_clear_body(&expect);
 }
 END_TEST
 
@@ -285,24 +285,24 @@ START_TEST(a_file_may_be_large_and_have_any_byte)
 {
     enum { LARGE = 100000, PIECE = 7777 };
     static char bytes[LARGE];
-    struct http_expect expect = {0};
-    struct http_expect_body state = {0};
+    struct load_expect expect = {0};
+    struct load_expect_body state = {0};
 
     for (unsigned i = 0; i < LARGE; i++)
         bytes[i] = (char)(i * 31);
     expect_whole(&expect, bytes, LARGE);
     ck_assert_uint_eq(expect.body_length, LARGE);
     for (unsigned i = 0; i < LARGE; i += PIECE)
-        ck_assert(http_expect_body_piece(&expect, &state, bytes + i,
+        ck_assert(load_expect_body_piece(&expect, &state, bytes + i,
                                          LARGE - i < PIECE ? LARGE - i : PIECE));
-    ck_assert(http_expect_body_end(&expect, &state));
-    http_expect_clear_body(&expect);
+    ck_assert(load_expect_body_end(&expect, &state));
+    load_expect_clear_body(&expect);
 }
 END_TEST
 
 START_TEST(any_body_is_good_if_nothing_is_expected)
 {
-    struct http_expect expect = {0};
+    struct load_expect expect = {0};
 
     check_body(&expect, "anything", true);
 }
@@ -310,27 +310,27 @@ END_TEST
 
 START_TEST(the_longest_text_is_taken_and_no_longer_one)
 {
-    static char text[HTTP_EXPECT_TEXT_MAX + 2];
-    struct http_expect expect = {0};
+    static char text[LOAD_EXPECT_TEXT_MAX + 2];
+    struct load_expect expect = {0};
 
     memset(text, 'a', sizeof(text) - 1);
-    ck_assert_ptr_nonnull(strstr(http_expect_set_body(&expect, text), "longer than 65535 bytes"));
-    text[HTTP_EXPECT_TEXT_MAX] = '\0';
-    ck_assert_ptr_null(http_expect_set_body(&expect, text));
+    ck_assert_ptr_nonnull(strstr(load_expect_set_body(&expect, text), "longer than 65535 bytes"));
+    text[LOAD_EXPECT_TEXT_MAX] = '\0';
+    ck_assert_ptr_null(load_expect_set_body(&expect, text));
     ck_assert(feed(&expect, text, 1, 60000));
     text[0] = 'b';
     ck_assert(!feed(&expect, text + 1, 1, 60000));
-    http_expect_clear_body(&expect);
+    load_expect_clear_body(&expect);
 }
 END_TEST
 
 START_TEST(a_file_that_cannot_be_read_says_why)
 {
-    struct http_expect expect = {0};
+    struct load_expect expect = {0};
 
-    ck_assert_str_eq(http_expect_set_body(&expect, "@/none/there"),
+    ck_assert_str_eq(load_expect_set_body(&expect, "@/none/there"),
                      "'/none/there': No such file or directory");
-    ck_assert_str_eq(http_expect_set_body(&expect, "@/"), "'/': Is a directory");
+    ck_assert_str_eq(load_expect_set_body(&expect, "@/"), "'/': Is a directory");
     ck_assert(expect.body == NULL);
 }
 END_TEST
@@ -338,16 +338,16 @@ END_TEST
 START_TEST(without_memory_nothing_is_expected)
 {
     char text[80];
-    struct http_expect expect = {0};
+    struct load_expect expect = {0};
     static char bytes[40000];
 
     fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
-    ck_assert_str_eq(http_expect_set_body(&expect, "hello"), "there is no memory");
+    ck_assert_str_eq(load_expect_set_body(&expect, "hello"), "there is no memory");
     snprintf(text, sizeof(text), "@%s", write_file(bytes, sizeof(bytes)));
     fake_os_fail(FAKE_MALLOC, 1, 1, ENOMEM);
-    ck_assert_ptr_nonnull(strstr(http_expect_set_body(&expect, text), "Cannot allocate memory"));
+    ck_assert_ptr_nonnull(strstr(load_expect_set_body(&expect, text), "Cannot allocate memory"));
     fake_os_fail(FAKE_REALLOC, 1, 1, ENOMEM);
-    ck_assert_ptr_nonnull(strstr(http_expect_set_body(&expect, text), "Cannot allocate memory"));
+    ck_assert_ptr_nonnull(strstr(load_expect_set_body(&expect, text), "Cannot allocate memory"));
     ck_assert(expect.body == NULL);
     unlink(text + 1);
 }

@@ -15,21 +15,21 @@
 #define US    UINT64_C(1000)
 
 static struct made made;
-static struct http_fanout fanout;
+static struct load_fanout fanout;
 
 /* One query of each time from 1 us on. */
 static void
-record_each(struct http_histogram *histogram, unsigned times)
+record_each(struct load_histogram *histogram, unsigned times)
 {
     for (uint64_t us = 1; us <= times; us++)
-        http_histogram_record(histogram, us * US);
+        load_histogram_record(histogram, us * US);
 }
 
 static void
 tell(unsigned queries)
 {
     made.plan.fanout = queries;
-    http_fanout_tell(&fanout, &made.run);
+    load_fanout_tell(&fanout, &made.run);
 }
 
 /* The first m of which a page is no slower with that probability, in us. */
@@ -52,12 +52,12 @@ START_TEST(a_page_is_as_slow_as_the_slowest_of_its_queries)
     make_run(&made, 0);
     record_each(&made.run.total->service, TIMES);
     tell(sizes[_i]);
-    for (unsigned i = 0; i < HTTP_FANOUT_LEVELS; i++) {
-        const struct http_fanout_level *level = &fanout.levels[i];
-        uint64_t us = expected_us(http_percentiles[i].fraction, sizes[_i]);
+    for (unsigned i = 0; i < LOAD_FANOUT_LEVELS; i++) {
+        const struct load_fanout_level *level = &fanout.levels[i];
+        uint64_t us = expected_us(load_percentiles[i].fraction, sizes[_i]);
 
-        ck_assert_str_eq(level->name, http_percentiles[i].name);
-        ck_assert_double_eq_tol(pow(level->of_one, sizes[_i]), http_percentiles[i].fraction, 1e-12);
+        ck_assert_str_eq(level->name, load_percentiles[i].name);
+        ck_assert_double_eq_tol(pow(level->of_one, sizes[_i]), load_percentiles[i].fraction, 1e-12);
         ck_assert_int_eq(level->is_told, TIMES - us >= 10);
         if (!level->is_told)
             continue;
@@ -72,12 +72,12 @@ END_TEST
 
 START_TEST(what_few_samples_lie_beyond_is_not_told)
 {
-    static const bool is_told[HTTP_FANOUT_LEVELS] = {true, true, false, false};
+    static const bool is_told[LOAD_FANOUT_LEVELS] = {true, true, false, false};
 
     make_run(&made, 0);
     record_each(&made.run.total->service, 10000);
     tell(100);
-    for (unsigned i = 0; i < HTTP_FANOUT_LEVELS; i++) {
+    for (unsigned i = 0; i < LOAD_FANOUT_LEVELS; i++) {
         ck_assert_int_eq(fanout.levels[i].is_told, is_told[i]);
         ck_assert_int_eq(fanout.levels[i].ns > 0, is_told[i]);
     }
@@ -89,7 +89,7 @@ START_TEST(of_no_query_nothing_is_told)
 {
     make_run(&made, 0);
     tell(2);
-    for (unsigned i = 0; i < HTTP_FANOUT_LEVELS; i++)
+    for (unsigned i = 0; i < LOAD_FANOUT_LEVELS; i++)
         ck_assert(!fanout.levels[i].is_told);
     free_run(&made);
 }
@@ -111,13 +111,13 @@ START_TEST(times_are_those_of_response_unless_the_loop_is_closed)
 {
     make_run(&made, 0);
     for (unsigned i = 0; i < 100; i++) {
-        http_histogram_record(&made.run.total->service, 1000 * US);
-        http_histogram_record(&made.run.total->response, 2000 * US);
+        load_histogram_record(&made.run.total->service, 1000 * US);
+        load_histogram_record(&made.run.total->response, 2000 * US);
     }
     tell(2);
     ck_assert_str_eq(fanout.times, "service");
     ck_assert_uint_eq(fanout.levels[0].ns, 1000 * US);
-    made.plan.model = HTTP_OPEN;
+    made.plan.model = LOAD_OPEN;
     tell(2);
     ck_assert_str_eq(fanout.times, "response");
     ck_assert_uint_eq(fanout.levels[0].ns, 2000 * US);

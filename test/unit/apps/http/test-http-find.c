@@ -22,10 +22,10 @@ set_up(void)
     set_up_run();
     fake_worker.queries = 0;
     fake_worker.latency_ns = busy_latency_ns;
-    plan.stop = HTTP_STOP_TIME;
+    plan.stop = LOAD_STOP_TIME;
     plan.duration_ns = 10 * SXE_NS_PER_MS;
     plan.find = "p99<20ms"; /* 1 ms * 10 / (1 - rate / 50000) */
-    http_find_speed = FAKE_FASTER;
+    load_find_speed = FAKE_FASTER;
 }
 
 static void
@@ -39,7 +39,7 @@ START_TEST(the_rate_at_which_the_condition_stops_to_hold_is_found)
 {
     ck_assert_int_eq(run_plan(), 0);
     check_found(2400, 2560);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
     ck_assert_uint_eq(run.trials_number, 1);
     ck_assert_str_eq(errors, "");
 }
@@ -52,7 +52,7 @@ START_TEST(the_steps_are_a_curve_by_rate)
 
     ck_assert_int_eq(run_plan(), 0);
     for (unsigned i = 0; i < run.steps_number; i++) {
-        const struct http_step *step = &run.steps[i];
+        const struct load_step *step = &run.steps[i];
 
         ck_assert(i == 0 || step->rate >= run.steps[i - 1].rate);
         ck_assert_uint_le(step->p50_ns, step->p90_ns);
@@ -74,10 +74,10 @@ START_TEST(what_is_reported_is_the_found_rate_once_more)
 {
     ck_assert_int_eq(run_plan(), 0);
     double seconds = (double)run.total->elapsed_ns / 1e9;
-    double part = (double)run.total->ends[HTTP_END_OK] / seconds / run.found_rate;
+    double part = (double)run.total->ends[LOAD_END_OK] / seconds / run.found_rate;
     ck_assert_double_gt(part, 0);
     ck_assert_double_lt(part, 1.2);
-    ck_assert_ptr_eq(http_result_check(run.total), NULL);
+    ck_assert_ptr_eq(load_result_check(run.total), NULL);
     ck_assert_uint_eq(run.total->opened, 4);
 }
 END_TEST
@@ -128,7 +128,7 @@ END_TEST
 START_TEST(what_holds_at_the_most_that_workers_can_send_is_said_to_be_that)
 {
     plan.workers = (unsigned)_i;
-    http_find_rate_max = 1500.0 / _i;
+    load_find_rate_max = 1500.0 / _i;
     ck_assert_int_eq(run_plan(), 0);
     check_found(1499.9, 1500.1);
     check_has(errors, _i == 1 ? "ends at 1500/s, more than 1 worker can be asked for; "
@@ -159,7 +159,7 @@ START_TEST(a_step_does_not_see_the_backlog_of_the_one_before)
     check_found(100, 200);
     ck_assert_double_gt(run.missed_rate, run.found_rate);
     ck_assert_double_le(run.missed_rate, 275);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
 }
 END_TEST
 
@@ -174,13 +174,13 @@ START_TEST(what_cannot_be_told_has_a_status_of_its_own)
     ck_assert_int_eq(run_plan(), 0);
     check_found(0, 0);
     ck_assert(run.is_untold);
-    ck_assert_int_eq(run.status, HTTP_EXIT_UNTOLD);
+    ck_assert_int_eq(run.status, LOAD_EXIT_UNTOLD);
 }
 END_TEST
 
 /* All that are asked end with the run, wherever it is interrupted in the second step. */
 static void
-interrupt_in_drain(const struct http_worker *worker)
+interrupt_in_drain(const struct load_worker *worker)
 {
     static unsigned marks;
 
@@ -196,7 +196,7 @@ START_TEST(an_interrupt_ends_the_drain)
     fake_worker.bad_shard = 1;
     fake_worker.do_at_mark = interrupt_in_drain;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.steps_number, 1);
 }
 END_TEST
@@ -207,14 +207,14 @@ START_TEST(when_no_rate_holds_the_threshold_is_missed)
     plan.duration_ns = 60 * SXE_NS_PER_SECOND / FAKE_FASTER; /* 30 at 0.5/s */
     ck_assert_int_eq(run_plan(), 0);
     check_found(0, 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_THRESHOLD);
+    ck_assert_int_eq(run.status, LOAD_EXIT_THRESHOLD);
 }
 END_TEST
 
 START_TEST(too_few_samples_are_said_and_a_higher_rate_is_tried)
 {
     plan.find = "p99.999<20ms"; /* at 1000/s for 2 s, however busy the machine is */
-    http_find_rate_max = 2000;
+    load_find_rate_max = 2000;
     plan.quiet = false;
     ck_assert_int_eq(run_plan(), 0);
     check_has(errors, "find      1000/s");
@@ -223,7 +223,7 @@ START_TEST(too_few_samples_are_said_and_a_higher_rate_is_tried)
 END_TEST
 
 static void
-use_all_of_a_cpu(const struct http_worker *worker)
+use_all_of_a_cpu(const struct load_worker *worker)
 {
     worker->result->cpu_user_ns = worker->result->elapsed_ns;
 }
@@ -233,7 +233,7 @@ START_TEST(when_the_client_was_busy_where_it_ended_the_result_is_suspect)
     fake_worker.bad_shard = 1;
     fake_worker.do_at_mark = use_all_of_a_cpu;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_SUSPECT);
+    ck_assert_int_eq(run.status, LOAD_EXIT_SUSPECT);
     check_has(run.verdict.reasons[0], "cpu");
     check_has(run.verdict.reasons[run.verdict.number - 1],
               "/s, which ended the search: client cpu");
@@ -244,7 +244,7 @@ END_TEST
 static unsigned interrupted_mark;
 
 static void
-interrupt_at_mark(const struct http_worker *worker)
+interrupt_at_mark(const struct load_worker *worker)
 {
     static unsigned marks;
 
@@ -259,7 +259,7 @@ START_TEST(an_interrupted_search_reports_what_it_tried)
     fake_worker.bad_shard = 2;
     fake_worker.do_at_mark = interrupt_at_mark;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_ge(run.steps_number, 1);
     ck_assert_uint_le(run.steps_number, 3);
     ck_assert(run.found_rate > 0 || !run.steps[0].is_told);
@@ -267,7 +267,7 @@ START_TEST(an_interrupted_search_reports_what_it_tried)
 END_TEST
 
 static void
-die_at_mark(const struct http_worker *worker)
+die_at_mark(const struct load_worker *worker)
 {
     static unsigned marks;
 
@@ -282,7 +282,7 @@ START_TEST(a_search_in_which_a_worker_died_is_suspect)
     fake_worker.bad_shard = 2;
     fake_worker.do_at_mark = die_at_mark;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     check_has(run.verdict.reasons[run.verdict.number - 1], "worker 2 of 2 died after ");
 }
 END_TEST
@@ -323,7 +323,7 @@ START_TEST(a_server_that_does_not_answer_is_not_waited_for_long)
     fake_worker.do_at_mark = interrupt_at_mark;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.steps_number, 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
 }
 END_TEST
 
@@ -331,7 +331,7 @@ START_TEST(a_step_that_cannot_be_told_goes_on_to_its_end)
 {
     plan.duration_ns = 1150 * SXE_NS_PER_MS;
     plan.rate = 1; /* 230 in the step, and no higher one to try */
-    http_find_rate_max = 0.5;
+    load_find_rate_max = 0.5;
     interrupted_mark = 4; /* the second step's, so that this takes but a second */
     fake_worker.bad_shard = 1;
     fake_worker.do_at_mark = interrupt_at_mark;
@@ -349,7 +349,7 @@ START_TEST(a_search_that_is_interrupted_at_once_reports_what_was_counted)
     interrupted_mark = (unsigned)_i;
     plan.workers = 1;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.steps_number, 0);
     ck_assert_uint_eq(run.trials_number, 1);
 }
@@ -358,7 +358,7 @@ END_TEST
 START_TEST(workers_that_cannot_start_end_the_search)
 {
     fake_worker.ready_error = EMFILE;
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     ck_assert_str_eq(
         errors, "sxe-http: cannot start: Too many open files; allow more open files (ulimit -n)\n");
 }
@@ -367,7 +367,7 @@ END_TEST
 START_TEST(without_memory_there_is_no_search)
 {
     fake_os_fail(FAKE_MMAP, 3 + (unsigned)_i, 1, ENOMEM);
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     ck_assert_str_eq(errors, "sxe-http: no memory for the results of 2 workers\n");
 }
 END_TEST

@@ -22,10 +22,10 @@
 
 static char root[64];
 static const char *machine = root;
-static struct http_fingerprint fingerprint;
-static char program[] = "sxe-http", quiet[] = "-q", word[HTTP_FACT_MAX * 2];
+static struct load_fingerprint fingerprint;
+static char program[] = "sxe-http", quiet[] = "-q", word[LOAD_FACT_MAX * 2];
 static char *words[] = {program, word, quiet};
-static struct http_plan plan = {.argc = 3, .argv = words};
+static struct load_plan plan = {.argc = 3, .argv = words};
 
 static void
 make_root(void)
@@ -74,7 +74,7 @@ put(const char *path, const char *text)
 static const char *
 take(const char *name)
 {
-    http_fingerprint_take(&fingerprint, machine, &plan);
+    load_fingerprint_take(&fingerprint, machine, &plan);
     for (unsigned i = 0; i < fingerprint.number; i++)
         if (strcmp(fingerprint.facts[i].name, name) == 0)
             return fingerprint.facts[i].value;
@@ -136,7 +136,7 @@ START_TEST(what_the_system_does_not_tell_is_unknown)
 
     take("kernel");
     ck_assert_uint_gt(fingerprint.number, 25);
-    ck_assert_uint_le(fingerprint.number, HTTP_FACTS_MAX);
+    ck_assert_uint_le(fingerprint.number, LOAD_FACTS_MAX);
     for (unsigned i = 0; i < fingerprint.number; i++) {
         bool is_told = false;
 
@@ -260,8 +260,8 @@ START_TEST(a_command_that_is_too_long_is_cut_and_says_so)
     for (unsigned i = 0; i < 2; i++) {
         memset(word, i == 0 ? 'x' : '\'', sizeof(word) - 1);
         command = take("command");
-        ck_assert_uint_eq(strlen(command), HTTP_FACT_MAX - 1);
-        ck_assert_str_eq(command + HTTP_FACT_MAX - 4, "...");
+        ck_assert_uint_eq(strlen(command), LOAD_FACT_MAX - 1);
+        ck_assert_str_eq(command + LOAD_FACT_MAX - 4, "...");
     }
 }
 END_TEST

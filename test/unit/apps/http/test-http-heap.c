@@ -14,8 +14,8 @@
 static int
 compare(const void *a, const void *b)
 {
-    const struct http_due *x = a;
-    const struct http_due *y = b;
+    const struct load_due *x = a;
+    const struct load_due *y = b;
 
     return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
@@ -23,78 +23,78 @@ compare(const void *a, const void *b)
 /* Against a sorted array; with few different times, and with many. */
 START_TEST(what_is_due_comes_out_in_order_of_time)
 {
-    struct http_due dues[NUMBER];
-    struct http_heap heap;
+    struct load_due dues[NUMBER];
+    struct load_heap heap;
 
-    ck_assert_int_eq(http_heap_init(&heap, NUMBER), 0);
+    ck_assert_int_eq(load_heap_init(&heap, NUMBER), 0);
     srandom(42);
     for (uint32_t i = 0; i < NUMBER; i++) {
         dues[i] =
-            (struct http_due){.ns = (uint64_t)random() % (uint64_t)_i, .id = i, .what = i % 7};
-        http_heap_push(&heap, dues[i]);
+            (struct load_due){.ns = (uint64_t)random() % (uint64_t)_i, .id = i, .what = i % 7};
+        load_heap_push(&heap, dues[i]);
     }
     qsort(dues, NUMBER, sizeof(dues[0]), compare);
     for (unsigned i = 0; i < NUMBER; i++) {
-        uint64_t top_ns = http_heap_top(&heap)->ns;
-        struct http_due due = http_heap_pop(&heap);
+        uint64_t top_ns = load_heap_top(&heap)->ns;
+        struct load_due due = load_heap_pop(&heap);
 
         ck_assert_uint_eq(top_ns, dues[i].ns);
         ck_assert_uint_eq(due.ns, dues[i].ns);
         ck_assert_uint_eq(due.id % 7, due.what);
     }
-    ck_assert_ptr_null(http_heap_top(&heap));
-    http_heap_free(&heap);
+    ck_assert_ptr_null(load_heap_top(&heap));
+    load_heap_free(&heap);
 }
 END_TEST
 
 START_TEST(taking_and_adding_may_take_turns)
 {
-    struct http_heap heap;
+    struct load_heap heap;
     uint64_t last_ns = 0;
 
-    ck_assert_int_eq(http_heap_init(&heap, 8), 0);
+    ck_assert_int_eq(load_heap_init(&heap, 8), 0);
     for (unsigned i = 0; i < 8; i++)
-        http_heap_push(&heap, (struct http_due){.ns = 100 + (i * 5) % 8});
+        load_heap_push(&heap, (struct load_due){.ns = 100 + (i * 5) % 8});
     for (unsigned i = 0; i < NUMBER; i++) {
-        struct http_due due = http_heap_pop(&heap);
+        struct load_due due = load_heap_pop(&heap);
 
         ck_assert_uint_ge(due.ns, last_ns);
         last_ns = due.ns;
-        http_heap_push(&heap, (struct http_due){.ns = due.ns + (i * 7919) % 13});
+        load_heap_push(&heap, (struct load_due){.ns = due.ns + (i * 7919) % 13});
         ck_assert_uint_eq(heap.used, 8);
     }
-    http_heap_free(&heap);
+    load_heap_free(&heap);
 }
 END_TEST
 
 START_TEST(without_memory_there_is_no_heap)
 {
-    struct http_heap heap;
+    struct load_heap heap;
 
     fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
-    ck_assert_int_eq(http_heap_init(&heap, 8), -ENOMEM);
-    http_heap_free(&heap);
+    ck_assert_int_eq(load_heap_init(&heap, 8), -ENOMEM);
+    load_heap_free(&heap);
 }
 END_TEST
 
 START_TEST(more_than_its_room_stops_the_program)
 {
-    struct http_heap heap;
+    struct load_heap heap;
 
     sxe_log_set_level(SXE_LOG_NONE);
-    ck_assert_int_eq(http_heap_init(&heap, 1), 0);
-    http_heap_push(&heap, (struct http_due){.ns = 1});
-    http_heap_push(&heap, (struct http_due){.ns = 1});
+    ck_assert_int_eq(load_heap_init(&heap, 1), 0);
+    load_heap_push(&heap, (struct load_due){.ns = 1});
+    load_heap_push(&heap, (struct load_due){.ns = 1});
 }
 END_TEST
 
 START_TEST(nothing_cannot_be_taken)
 {
-    struct http_heap heap;
+    struct load_heap heap;
 
     sxe_log_set_level(SXE_LOG_NONE);
-    ck_assert_int_eq(http_heap_init(&heap, 1), 0);
-    http_heap_pop(&heap);
+    ck_assert_int_eq(load_heap_init(&heap, 1), 0);
+    load_heap_pop(&heap);
 }
 END_TEST
 

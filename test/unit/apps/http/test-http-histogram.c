@@ -10,32 +10,32 @@
 #include "test-main.h"
 
 #define US   UINT64_C(1000)
-#define HOUR HTTP_HISTOGRAM_MAX_NS
+#define HOUR LOAD_HISTOGRAM_MAX_NS
 
-static struct http_histogram histogram;
+static struct load_histogram histogram;
 
 static void
-record_many(struct http_histogram *to, uint64_t ns, unsigned times)
+record_many(struct load_histogram *to, uint64_t ns, unsigned times)
 {
     while (times-- > 0)
-        http_histogram_record(to, ns);
+        load_histogram_record(to, ns);
 }
 
 /* ---- Values ---- */
 
 START_TEST(an_empty_histogram_answers_zero)
 {
-    struct http_bucket found;
+    struct load_bucket found;
     unsigned bucket = 0;
 
-    ck_assert_uint_eq(http_histogram_quantile(&histogram, 0), 0);
-    ck_assert_uint_eq(http_histogram_quantile(&histogram, 0.5), 0);
-    ck_assert_uint_eq(http_histogram_quantile(&histogram, 1), 0);
-    ck_assert(http_histogram_mean_ns(&histogram) == 0);
-    ck_assert(http_histogram_deviation_ns(&histogram) == 0);
-    ck_assert(!http_histogram_can_tell(&histogram, 0.5));
-    ck_assert(!http_histogram_next(&histogram, &bucket, &found));
-    ck_assert(!http_histogram_next(&histogram, &bucket, &found));
+    ck_assert_uint_eq(load_histogram_quantile(&histogram, 0), 0);
+    ck_assert_uint_eq(load_histogram_quantile(&histogram, 0.5), 0);
+    ck_assert_uint_eq(load_histogram_quantile(&histogram, 1), 0);
+    ck_assert(load_histogram_mean_ns(&histogram) == 0);
+    ck_assert(load_histogram_deviation_ns(&histogram) == 0);
+    ck_assert(!load_histogram_can_tell(&histogram, 0.5));
+    ck_assert(!load_histogram_next(&histogram, &bucket, &found));
+    ck_assert(!load_histogram_next(&histogram, &bucket, &found));
 }
 END_TEST
 
@@ -47,11 +47,11 @@ START_TEST(a_value_is_answered_at_most_a_1024th_and_1_us_too_long)
     for (uint64_t ns = edge - US - 501; ns <= edge + US + 501; ns += 167) {
         uint64_t answer;
 
-        histogram = (struct http_histogram){0};
-        http_histogram_record(&histogram, ns);
-        ck_assert_uint_eq(http_histogram_quantile(&histogram, 1), ns);
-        http_histogram_record(&histogram, HOUR);
-        answer = http_histogram_quantile(&histogram, 0.5);
+        histogram = (struct load_histogram){0};
+        load_histogram_record(&histogram, ns);
+        ck_assert_uint_eq(load_histogram_quantile(&histogram, 1), ns);
+        load_histogram_record(&histogram, HOUR);
+        answer = load_histogram_quantile(&histogram, 0.5);
         ck_assert_uint_ge(answer, ns);
         ck_assert_uint_le(answer - ns, ns / 1024 + US);
     }
@@ -61,60 +61,60 @@ END_TEST
 START_TEST(buckets_are_a_us_wide_and_durations_rounded_up)
 {
     static const uint64_t ns[] = {0, 1, 1000, 1001, 2000, 2047000, 2047001};
-    static const struct http_bucket expected[] = {
+    static const struct load_bucket expected[] = {
         {0, 0, 1}, {1, 1000, 2}, {1001, 2000, 2}, {2046001, 2047000, 1}, {2047001, 2047001, 1},
     };
-    struct http_bucket found;
+    struct load_bucket found;
     unsigned bucket = 0;
 
     for (unsigned i = 0; i < sizeof(ns) / sizeof(ns[0]); i++)
-        http_histogram_record(&histogram, ns[i]);
+        load_histogram_record(&histogram, ns[i]);
     for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
-        ck_assert(http_histogram_next(&histogram, &bucket, &found));
+        ck_assert(load_histogram_next(&histogram, &bucket, &found));
         ck_assert_uint_eq(found.from_ns, expected[i].from_ns);
         ck_assert_uint_eq(found.to_ns, expected[i].to_ns);
         ck_assert_uint_eq(found.count, expected[i].count);
     }
-    ck_assert(!http_histogram_next(&histogram, &bucket, &found));
+    ck_assert(!load_histogram_next(&histogram, &bucket, &found));
 }
 END_TEST
 
 /* One value in each bucket that there is: none overlaps another, and there is no gap. */
 START_TEST(each_bucket_begins_where_the_one_before_it_ends)
 {
-    struct http_bucket found;
+    struct load_bucket found;
     unsigned bucket = 0, number = 0;
     uint64_t next_ns = 0;
 
     for (uint64_t us = 0; us <= HOUR / US;) {
-        http_histogram_record(&histogram, us * US);
+        load_histogram_record(&histogram, us * US);
         us += us < 2048 ? 1 : UINT64_C(1) << (53 - __builtin_clzll(us));
     }
-    http_histogram_record(&histogram, HOUR);
-    while (http_histogram_next(&histogram, &bucket, &found)) {
+    load_histogram_record(&histogram, HOUR);
+    while (load_histogram_next(&histogram, &bucket, &found)) {
         ck_assert_uint_eq(found.from_ns, next_ns);
         next_ns = found.to_ns + 1;
         number++;
     }
     ck_assert_uint_eq(next_ns, HOUR + 1);
-    ck_assert_uint_le(number, HTTP_HISTOGRAM_BUCKETS);
-    ck_assert_uint_ge(number, HTTP_HISTOGRAM_BUCKETS * 9 / 10);
+    ck_assert_uint_le(number, LOAD_HISTOGRAM_BUCKETS);
+    ck_assert_uint_ge(number, LOAD_HISTOGRAM_BUCKETS * 9 / 10);
 }
 END_TEST
 
 START_TEST(what_takes_longer_than_an_hour_is_counted_as_an_hour)
 {
-    struct http_bucket found;
+    struct load_bucket found;
     unsigned bucket = 0;
 
-    http_histogram_record(&histogram, HOUR);
-    http_histogram_record(&histogram, HOUR * 3);
-    http_histogram_record(&histogram, HOUR * 1000);
-    ck_assert(http_histogram_next(&histogram, &bucket, &found));
+    load_histogram_record(&histogram, HOUR);
+    load_histogram_record(&histogram, HOUR * 3);
+    load_histogram_record(&histogram, HOUR * 1000);
+    ck_assert(load_histogram_next(&histogram, &bucket, &found));
     ck_assert_uint_eq(found.count, 3);
     ck_assert_uint_le(found.from_ns, HOUR);
     ck_assert_uint_eq(found.to_ns, HOUR * 1000);
-    ck_assert(!http_histogram_next(&histogram, &bucket, &found));
+    ck_assert(!load_histogram_next(&histogram, &bucket, &found));
     ck_assert_uint_eq(histogram.min_ns, HOUR);
     ck_assert_uint_eq(histogram.max_ns, HOUR * 1000);
     ck_assert_uint_eq(histogram.sum_ns, HOUR * 1004);
@@ -126,12 +126,12 @@ END_TEST
 START_TEST(a_quantile_is_the_first_value_that_so_many_do_not_exceed)
 {
     for (uint64_t us = 1; us <= 100; us++)
-        http_histogram_record(&histogram, us * US);
+        load_histogram_record(&histogram, us * US);
     for (unsigned i = 1; i <= 100; i++)
-        ck_assert_uint_eq(http_histogram_quantile(&histogram, i / 100.), i * US);
-    ck_assert_uint_eq(http_histogram_quantile(&histogram, 0), 1 * US);
-    ck_assert_uint_eq(http_histogram_quantile(&histogram, 0.001), 1 * US);
-    ck_assert_uint_eq(http_histogram_quantile(&histogram, 0.501), 51 * US);
+        ck_assert_uint_eq(load_histogram_quantile(&histogram, i / 100.), i * US);
+    ck_assert_uint_eq(load_histogram_quantile(&histogram, 0), 1 * US);
+    ck_assert_uint_eq(load_histogram_quantile(&histogram, 0.001), 1 * US);
+    ck_assert_uint_eq(load_histogram_quantile(&histogram, 0.501), 51 * US);
 }
 END_TEST
 
@@ -143,10 +143,10 @@ static const struct {
 START_TEST(a_percentile_takes_ten_samples_beyond_it)
 {
     record_many(&histogram, 7 * US, told[_i].needed - 1);
-    ck_assert(!http_histogram_can_tell(&histogram, told[_i].fraction));
+    ck_assert(!load_histogram_can_tell(&histogram, told[_i].fraction));
     record_many(&histogram, 7 * US, 1);
-    ck_assert(http_histogram_can_tell(&histogram, told[_i].fraction));
-    ck_assert(!http_histogram_can_tell(&histogram, 1));
+    ck_assert(load_histogram_can_tell(&histogram, told[_i].fraction));
+    ck_assert(!load_histogram_can_tell(&histogram, 1));
 }
 END_TEST
 
@@ -181,7 +181,7 @@ START_TEST(many_values_are_told_as_a_sorted_array_tells_them)
     for (unsigned i = 0; i < VALUES; i++) {
         values[i] = random_ns();
         sum += values[i];
-        http_histogram_record(&histogram, values[i]);
+        load_histogram_record(&histogram, values[i]);
     }
     qsort(values, VALUES, sizeof(values[0]), by_value);
     ck_assert_uint_eq(histogram.count, VALUES);
@@ -189,7 +189,7 @@ START_TEST(many_values_are_told_as_a_sorted_array_tells_them)
     ck_assert_uint_eq(histogram.min_ns, values[0]);
     ck_assert_uint_eq(histogram.max_ns, values[VALUES - 1]);
     for (unsigned i = 1; i <= VALUES; i++) {
-        uint64_t answer = http_histogram_quantile(&histogram, (i - 0.5) / VALUES);
+        uint64_t answer = load_histogram_quantile(&histogram, (i - 0.5) / VALUES);
 
         ck_assert_uint_ge(answer, values[i - 1]);
         ck_assert_uint_le(answer - values[i - 1], values[i - 1] / 1024 + US);
@@ -203,9 +203,9 @@ START_TEST(mean_is_exact_and_deviation_nearly)
 
     record_many(&histogram, 100 * US, 3000);
     record_many(&histogram, 50000 * US, 1000);
-    ck_assert(http_histogram_mean_ns(&histogram) == 12575 * US);
+    ck_assert(load_histogram_mean_ns(&histogram) == 12575 * US);
     squares = 3000 * pow((12575 - 100) * US, 2) + 1000 * pow((50000 - 12575) * US, 2);
-    ck_assert_double_eq_tol(http_histogram_deviation_ns(&histogram), sqrt(squares / 4000),
+    ck_assert_double_eq_tol(load_histogram_deviation_ns(&histogram), sqrt(squares / 4000),
                             sqrt(squares / 4000) / 1000);
 }
 END_TEST
@@ -213,19 +213,19 @@ END_TEST
 /* 584 years of waiting: what an overload of hours can reach. */
 START_TEST(a_sum_beyond_its_type_stays_there_and_the_mean_comes_from_the_buckets)
 {
-    static struct http_histogram earlier;
+    static struct load_histogram earlier;
 
     record_many(&histogram, HOUR * 2000000, 2);
     earlier = histogram;
-    ck_assert(http_histogram_mean_ns(&histogram) == (double)HOUR * 2000000);
+    ck_assert(load_histogram_mean_ns(&histogram) == (double)HOUR * 2000000);
     record_many(&histogram, HOUR, 2);
     record_many(&histogram, HOUR * 2000000, 1);
     ck_assert_uint_eq(histogram.sum_ns, UINT64_MAX);
     record_many(&histogram, HOUR / 2, 5);
-    ck_assert_double_eq_tol(http_histogram_mean_ns(&histogram), HOUR * 0.75, HOUR / 1000.);
-    http_histogram_subtract(&histogram, &earlier);
+    ck_assert_double_eq_tol(load_histogram_mean_ns(&histogram), HOUR * 0.75, HOUR / 1000.);
+    load_histogram_subtract(&histogram, &earlier);
     ck_assert_uint_eq(histogram.sum_ns, UINT64_MAX);
-    http_histogram_add(&earlier, &histogram);
+    load_histogram_add(&earlier, &histogram);
     ck_assert_uint_eq(earlier.sum_ns, UINT64_MAX);
 }
 END_TEST
@@ -234,18 +234,18 @@ END_TEST
 
 START_TEST(adding_is_recording_all_in_one)
 {
-    static struct http_histogram parts[3], sum;
+    static struct load_histogram parts[3], sum;
 
     srandom((unsigned)_i + 1);
     for (unsigned i = 0; i < VALUES; i++) {
         uint64_t ns = random_ns();
 
-        http_histogram_record(&parts[random() % 2], ns);
-        http_histogram_record(&histogram, ns);
+        load_histogram_record(&parts[random() % 2], ns);
+        load_histogram_record(&histogram, ns);
     }
     for (unsigned i = 0; i < 3; i++) {
-        http_histogram_add(&sum, &parts[i]);
-        http_histogram_add(&sum, &(struct http_histogram){0});
+        load_histogram_add(&sum, &parts[i]);
+        load_histogram_add(&sum, &(struct load_histogram){0});
     }
     ck_assert_mem_eq(&sum, &histogram, sizeof(sum));
 }
@@ -253,8 +253,8 @@ END_TEST
 
 START_TEST(subtracting_leaves_what_came_later)
 {
-    static struct http_histogram earlier, later;
-    struct http_bucket lowest = {0}, found;
+    static struct load_histogram earlier, later;
+    struct load_bucket lowest = {0}, found;
     unsigned bucket = 0;
 
     srandom((unsigned)_i + 1);
@@ -264,17 +264,17 @@ START_TEST(subtracting_leaves_what_came_later)
         if (i == VALUES / 2)
             earlier = histogram;
         if (i >= VALUES / 2)
-            http_histogram_record(&later, ns);
-        http_histogram_record(&histogram, ns);
+            load_histogram_record(&later, ns);
+        load_histogram_record(&histogram, ns);
     }
-    http_histogram_subtract(&histogram, &earlier);
+    load_histogram_subtract(&histogram, &earlier);
     ck_assert_uint_eq(histogram.count, later.count);
     ck_assert_uint_eq(histogram.sum_ns, later.sum_ns);
     ck_assert_mem_eq(histogram.buckets, later.buckets, sizeof(later.buckets));
-    ck_assert(http_histogram_next(&later, &bucket, &lowest));
+    ck_assert(load_histogram_next(&later, &bucket, &lowest));
     ck_assert_uint_le(histogram.min_ns, later.min_ns);
     ck_assert_uint_ge(histogram.min_ns, lowest.from_ns);
-    while (http_histogram_next(&later, &bucket, &found))
+    while (load_histogram_next(&later, &bucket, &found))
         ;
     ck_assert_uint_ge(histogram.max_ns, later.max_ns);
     ck_assert_uint_le(histogram.max_ns - later.max_ns, later.max_ns / 1024 + US);
@@ -283,14 +283,14 @@ END_TEST
 
 START_TEST(subtracting_leaves_the_extremes_of_the_buckets)
 {
-    static struct http_histogram earlier;
+    static struct load_histogram earlier;
 
-    http_histogram_record(&histogram, 2 * US);
-    http_histogram_record(&histogram, 9000 * US);
+    load_histogram_record(&histogram, 2 * US);
+    load_histogram_record(&histogram, 9000 * US);
     earlier = histogram;
-    http_histogram_record(&histogram, 70 * US);
-    http_histogram_record(&histogram, 80 * US);
-    http_histogram_subtract(&histogram, &earlier);
+    load_histogram_record(&histogram, 70 * US);
+    load_histogram_record(&histogram, 80 * US);
+    load_histogram_subtract(&histogram, &earlier);
     ck_assert_uint_eq(histogram.min_ns, 69001);
     ck_assert_uint_eq(histogram.max_ns, 80000);
 }
@@ -298,8 +298,8 @@ END_TEST
 
 START_TEST(subtracting_nothing_leaves_the_extremes_exact)
 {
-    http_histogram_record(&histogram, 1234567);
-    http_histogram_subtract(&histogram, &(struct http_histogram){0});
+    load_histogram_record(&histogram, 1234567);
+    load_histogram_subtract(&histogram, &(struct load_histogram){0});
     ck_assert_uint_eq(histogram.min_ns, 1234567);
     ck_assert_uint_eq(histogram.max_ns, 1234567);
 }
@@ -307,12 +307,12 @@ END_TEST
 
 START_TEST(subtracting_all_leaves_an_empty_one)
 {
-    static struct http_histogram copy;
+    static struct load_histogram copy;
 
     record_many(&histogram, 1234567, 9);
     copy = histogram;
-    http_histogram_subtract(&histogram, &copy);
-    ck_assert_mem_eq(&histogram, &(struct http_histogram){0}, sizeof(histogram));
+    load_histogram_subtract(&histogram, &copy);
+    ck_assert_mem_eq(&histogram, &(struct load_histogram){0}, sizeof(histogram));
 }
 END_TEST
 
@@ -321,19 +321,19 @@ START_TEST(a_count_that_is_ahead_of_its_buckets_does_no_harm)
 {
     record_many(&histogram, 5 * US, 3);
     histogram.count += 2;
-    ck_assert_uint_eq(http_histogram_quantile(&histogram, 1), 5 * US);
+    ck_assert_uint_eq(load_histogram_quantile(&histogram, 1), 5 * US);
 }
 END_TEST
 
-static struct http_histogram copy;
+static struct load_histogram copy;
 
 START_TEST(a_copy_is_brought_up_to_date)
 {
     for (unsigned i = 0; i < 3; i++) {
-        http_histogram_update(&copy, &histogram);
+        load_histogram_update(&copy, &histogram);
         ck_assert_mem_eq(&copy, &histogram, sizeof(copy));
         record_many(&histogram, (70 - 30 * i) * US, 3);
-        http_histogram_record(&histogram, HOUR + i);
+        load_histogram_record(&histogram, HOUR + i);
     }
 }
 END_TEST

@@ -16,41 +16,41 @@ static struct made made;
 static void
 make_hosts(void)
 {
-    struct http_result *away = calloc(1, sizeof(*away));
+    struct load_result *away = calloc(1, sizeof(*away));
 
     make_run(&made, 1);
     made.plan.hosts_number = 2;
-    made.plan.hosts[0] = (struct http_host){"192.0.2.1", 8000, "", "a.example:8000"};
+    made.plan.hosts[0] = (struct load_host){"192.0.2.1", 8000, "", "a.example:8000"};
     made.plan.hosts[1] =
-        (struct http_host){"", 0, "/run/a/path/that/is/much/too/long/for/it", "localhost"};
-    http_result_add_host(made.run.total, made.run.trials[0].result, 0, 2);
+        (struct load_host){"", 0, "/run/a/path/that/is/much/too/long/for/it", "localhost"};
+    load_result_add_host(made.run.total, made.run.trials[0].result, 0, 2);
     away->sockets_wanted = 3;
     away->opened = 1;
     away->offered = 7;
     away->sent = 5;
-    away->skipped[HTTP_SKIP_UNSENT] = 2;
-    away->ends[HTTP_END_RESET] = 5;
-    http_result_add_host(made.run.total, away, 1, 2);
+    away->skipped[LOAD_SKIP_UNSENT] = 2;
+    away->ends[LOAD_END_RESET] = 5;
+    load_result_add_host(made.run.total, away, 1, 2);
     free(away);
 }
 
 START_TEST(each_host_has_a_row)
 {
-    struct http_page page;
+    struct load_page page;
 
     make_hosts();
-    http_page_init(&page, stdout);
-    http_summary_hosts(&page, &made.run);
+    load_page_init(&page, stdout);
+    load_summary_hosts(&page, &made.run);
     ck_assert_uint_eq(page.number, 3);
     check_has(page.lines[0].text,
               "host                     connections  offered       p50       p99");
     check_has(page.lines[1].text, "a.example:8000                 64/64    20.0k");
-    ck_assert_int_eq(page.lines[1].paint, HTTP_PAINT_NONE);
+    ck_assert_int_eq(page.lines[1].paint, LOAD_PAINT_NONE);
     check_has(page.lines[2].text,
               "/run/a/path/that/is/...          1/3        7       n/a       n/a");
-    ck_assert_int_eq(page.lines[2].paint, HTTP_PAINT_BAD);
+    ck_assert_int_eq(page.lines[2].paint, LOAD_PAINT_BAD);
     made.run.total->hosts = 0;
-    http_summary_hosts(&page, &made.run);
+    load_summary_hosts(&page, &made.run);
     ck_assert_uint_eq(page.number, 3);
     free_run(&made);
 }
@@ -62,7 +62,7 @@ START_TEST(the_json_has_their_accounts)
     char *text;
 
     make_hosts();
-    ck_assert_int_eq(http_output_json(out, &made.run), 0);
+    ck_assert_int_eq(load_output_json(out, &made.run), 0);
     text = text_of(out, NULL);
     check_has(text, "\"unix_path\": \"/run/a/path/that/is/much/too/long/for/it\"");
     check_has(text, "\"name\": \"a.example:8000\"");

@@ -10,7 +10,7 @@
 #include "json-writer.h"
 #include "test-main.h"
 
-static struct http_json json;
+static struct load_json json;
 
 static FILE *
 begin(void)
@@ -18,7 +18,7 @@ begin(void)
     FILE *out = tmpfile();
 
     ck_assert_ptr_nonnull(out);
-    http_json_init(&json, out);
+    load_json_init(&json, out);
     return out;
 }
 
@@ -64,7 +64,7 @@ START_TEST(any_bytes_are_a_good_text)
     char *written;
     json_t *read;
 
-    http_json_text(&json, NULL, texts[_i].text);
+    load_json_text(&json, NULL, texts[_i].text);
     written = text_of(out, NULL);
     snprintf(quoted, sizeof(quoted), "\"%s\"", texts[_i].expected);
     ck_assert_str_eq(written, quoted);
@@ -82,11 +82,11 @@ START_TEST(every_pair_of_bytes_is_a_good_text)
     char *written;
     json_t *read;
 
-    http_json_open(&json, NULL, '[');
+    load_json_open(&json, NULL, '[');
     for (unsigned i = 1; i < 256; i++)
         for (unsigned k = 1; k < 256; k += 3)
-            http_json_text(&json, NULL, (char[]){(char)i, (char)k, '\0'});
-    http_json_close(&json, ']');
+            load_json_text(&json, NULL, (char[]){(char)i, (char)k, '\0'});
+    load_json_close(&json, ']');
     written = text_of(out, NULL);
     ck_assert_ptr_null(strchr(written, '<'));
     read = json_loads(written, 0, &error);
@@ -101,18 +101,18 @@ START_TEST(numbers_keep_their_digits_and_what_json_has_not_is_null)
 {
     FILE *out = begin();
 
-    http_json_open(&json, NULL, '[');
-    http_json_number(&json, NULL, 0.1);
-    http_json_number(&json, NULL, 3599999999.999);
-    http_json_number(&json, NULL, nan(""));
-    http_json_number(&json, NULL, HUGE_VAL);
-    http_json_number(&json, NULL, -HUGE_VAL);
-    http_json_number(&json, NULL, 1e300);
-    http_json_count(&json, NULL, UINT64_MAX);
-    http_json_bool(&json, NULL, true);
-    http_json_bool(&json, NULL, false);
-    http_json_text(&json, NULL, NULL);
-    http_json_close(&json, ']');
+    load_json_open(&json, NULL, '[');
+    load_json_number(&json, NULL, 0.1);
+    load_json_number(&json, NULL, 3599999999.999);
+    load_json_number(&json, NULL, nan(""));
+    load_json_number(&json, NULL, HUGE_VAL);
+    load_json_number(&json, NULL, -HUGE_VAL);
+    load_json_number(&json, NULL, 1e300);
+    load_json_count(&json, NULL, UINT64_MAX);
+    load_json_bool(&json, NULL, true);
+    load_json_bool(&json, NULL, false);
+    load_json_text(&json, NULL, NULL);
+    load_json_close(&json, ']');
     ck_wrote(out, "[\n  0.1,\n  3599999999.999,\n  null,\n  null,\n  null,\n  1e+300,\n"
                   "  18446744073709551615,\n  true,\n  false,\n  null\n]");
 }
@@ -122,23 +122,23 @@ START_TEST(outer_values_have_a_line_each_and_inner_ones_share_it)
 {
     FILE *out = begin();
 
-    http_json_open(&json, NULL, '{');
-    http_json_open(&json, "empty", '{');
-    http_json_close(&json, '}');
-    http_json_open(&json, "b", '[');
-    http_json_open(&json, NULL, '{');
-    http_json_open(&json, "inner", '[');
-    http_json_open(&json, NULL, '[');
-    http_json_count(&json, NULL, 1);
-    http_json_count(&json, NULL, 2);
-    http_json_close(&json, ']');
-    http_json_open(&json, NULL, '[');
-    http_json_close(&json, ']');
-    http_json_close(&json, ']');
-    http_json_null(&json, "c");
-    http_json_close(&json, '}');
-    http_json_close(&json, ']');
-    http_json_close(&json, '}');
+    load_json_open(&json, NULL, '{');
+    load_json_open(&json, "empty", '{');
+    load_json_close(&json, '}');
+    load_json_open(&json, "b", '[');
+    load_json_open(&json, NULL, '{');
+    load_json_open(&json, "inner", '[');
+    load_json_open(&json, NULL, '[');
+    load_json_count(&json, NULL, 1);
+    load_json_count(&json, NULL, 2);
+    load_json_close(&json, ']');
+    load_json_open(&json, NULL, '[');
+    load_json_close(&json, ']');
+    load_json_close(&json, ']');
+    load_json_null(&json, "c");
+    load_json_close(&json, '}');
+    load_json_close(&json, ']');
+    load_json_close(&json, '}');
     ck_wrote(out, "{\n  \"empty\": {},\n  \"b\": [\n    {\n      \"inner\": [[1, 2], []],\n"
                   "      \"c\": null\n    }\n  ]\n}");
 }

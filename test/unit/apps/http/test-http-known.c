@@ -5,7 +5,7 @@
  */
 #include "known-world.h"
 
-#define QUANTILE(times, fraction) http_histogram_quantile(&world.result->times, fraction)
+#define QUANTILE(times, fraction) load_histogram_quantile(&world.result->times, fraction)
 
 /* A bucket is at most 1/1,024 of its value wide, and times are rounded up to whole us. */
 static void
@@ -52,15 +52,15 @@ START_TEST(a_queue_has_the_mean_of_pollaczek_and_khinchine)
     double expected_ns;
 
     make_world();
-    load_world(HTTP_PARTLY_OPEN, 700, SECONDS(30), 64);
-    world.plan.arrivals = HTTP_POISSON;
+    load_world(LOAD_PARTLY_OPEN, 700, SECONDS(30), 64);
+    world.plan.arrivals = LOAD_POISSON;
     world.plan.seed = 1;
     serve_law("md1:1000");
     run_world();
     expected_ns = known_md1_mean_ns(&served, 700);
-    ck_assert_double_eq_tol(http_histogram_mean_ns(&world.result->response), expected_ns,
+    ck_assert_double_eq_tol(load_histogram_mean_ns(&world.result->response), expected_ns,
                             expected_ns * 0.05);
-    ck_assert_uint_eq(http_result_errors(world.result), 0);
+    ck_assert_uint_eq(load_result_errors(world.result), 0);
 }
 END_TEST
 
@@ -68,11 +68,11 @@ END_TEST
 START_TEST(what_a_capped_server_does_not_do_waits)
 {
     make_world();
-    load_world(HTTP_PARTLY_OPEN, 400, SECONDS(10), 64);
+    load_world(LOAD_PARTLY_OPEN, 400, SECONDS(10), 64);
     serve_law("capped:200");
     run_world();
-    ck_assert_uint_ge(world.result->ends[HTTP_END_OK], 2000);
-    ck_assert_uint_le(world.result->ends[HTTP_END_OK], 2200);
+    ck_assert_uint_ge(world.result->ends[LOAD_END_OK], 2000);
+    ck_assert_uint_le(world.result->ends[LOAD_END_OK], 2200);
     expect_ns(world.result->response.max_ns, SECONDS(5) + MS(160));
 }
 END_TEST
@@ -81,10 +81,10 @@ END_TEST
 START_TEST(a_stall_is_in_the_response_times)
 {
     make_world();
-    load_world(HTTP_PARTLY_OPEN, 1000, SECONDS(4), 8);
+    load_world(LOAD_PARTLY_OPEN, 1000, SECONDS(4), 8);
     serve_law("stalled:1000,1000");
     run_world();
-    ck_assert_uint_eq(world.result->ends[HTTP_END_OK], 4000);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_OK], 4000);
     expect_ns(world.result->response.max_ns, SECONDS(1));
     expect_ns(QUANTILE(response, 0.9), MS(600));
     expect_ns(QUANTILE(response, 0.7), 0);
@@ -97,7 +97,7 @@ END_TEST
 static void
 expect_at_least(uint64_t ns, uint64_t expected_ns)
 {
-    ck_assert(http_histogram_is_at_least(&world.result->response, ns));
+    ck_assert(load_histogram_is_at_least(&world.result->response, ns));
     ck_assert_uint_eq(ns, expected_ns);
 }
 
@@ -105,16 +105,16 @@ expect_at_least(uint64_t ns, uint64_t expected_ns)
 START_TEST(what_timed_out_is_at_least_its_timeout)
 {
     make_world();
-    load_world(HTTP_PARTLY_OPEN, 500, SECONDS(4), 64);
+    load_world(LOAD_PARTLY_OPEN, 500, SECONDS(4), 64);
     world.plan.timeout_ns = SECONDS(1);
     serve_law("bimodal:0.02,1,3000");
     run_world();
     ck_assert_uint_eq(world.result->response.count, 2000);
-    ck_assert_uint_eq(world.result->response.censored, world.result->ends[HTTP_END_TIMED_OUT]);
-    ck_assert_uint_ge(world.result->ends[HTTP_END_TIMED_OUT], 39);
-    ck_assert_uint_le(world.result->ends[HTTP_END_TIMED_OUT], 41);
+    ck_assert_uint_eq(world.result->response.censored, world.result->ends[LOAD_END_TIMED_OUT]);
+    ck_assert_uint_ge(world.result->ends[LOAD_END_TIMED_OUT], 39);
+    ck_assert_uint_le(world.result->ends[LOAD_END_TIMED_OUT], 41);
     expect_ns(QUANTILE(response, 0.97), MS(1));
-    ck_assert(!http_histogram_is_at_least(&world.result->response, QUANTILE(response, 0.97)));
+    ck_assert(!load_histogram_is_at_least(&world.result->response, QUANTILE(response, 0.97)));
     expect_at_least(QUANTILE(response, 0.99), SECONDS(1));
     expect_at_least(QUANTILE(service, 0.99), SECONDS(1));
     expect_at_least(QUANTILE(first_byte, 0.99), SECONDS(1));
@@ -127,17 +127,17 @@ START_TEST(a_storm_of_refusals_improves_no_percentile)
 {
     static const struct {
         const char *law;
-        enum http_end end;
-    } storms[] = {{"storm:0.6,50", HTTP_END_BAD_STATUS},
-                  {"resets:0.6,50", HTTP_END_CLOSED_EARLY}, /* over a unix socket */
-                  {"lying:0.6,50", HTTP_END_SHORT_BODY}};
+        enum load_end end;
+    } storms[] = {{"storm:0.6,50", LOAD_END_BAD_STATUS},
+                  {"resets:0.6,50", LOAD_END_CLOSED_EARLY}, /* over a unix socket */
+                  {"lying:0.6,50", LOAD_END_SHORT_BODY}};
 
     make_world();
-    load_world(HTTP_PARTLY_OPEN, 20, SECONDS(5), 16);
+    load_world(LOAD_PARTLY_OPEN, 20, SECONDS(5), 16);
     world.plan.timeout_ns = SECONDS(2);
     serve_law(storms[_i].law);
     run_world();
-    ck_assert_uint_eq(world.result->ends[HTTP_END_OK] + world.result->ends[storms[_i].end], 100);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_OK] + world.result->ends[storms[_i].end], 100);
     ck_assert_uint_ge(world.result->ends[storms[_i].end], 59);
     ck_assert_uint_le(world.result->ends[storms[_i].end], 61);
     expect_ns(QUANTILE(service, 0.01), MS(50));
@@ -151,14 +151,14 @@ END_TEST
 START_TEST(nothing_that_is_in_flight_after_the_drain_was_good)
 {
     make_world();
-    load_world(HTTP_CLOSED, 0, SECONDS(2), 8);
+    load_world(LOAD_CLOSED, 0, SECONDS(2), 8);
     world.plan.timeout_ns = SECONDS(20);
     world.plan.drain_ns = MS(500);
     serve_law("hung");
     run_world();
-    expect_ends(0, HTTP_END_UNANSWERED, 8);
+    expect_ends(0, LOAD_END_UNANSWERED, 8);
     ck_assert_uint_eq(world.result->in_flight, 0);
-    ck_assert_uint_eq(http_result_replies(world.result), 0);
+    ck_assert_uint_eq(load_result_replies(world.result), 0);
     expect_at_least(QUANTILE(service, 0.5), MS(2499));
 }
 END_TEST
@@ -167,12 +167,12 @@ END_TEST
 START_TEST(a_timeout_at_the_end_of_the_drain_is_a_timeout)
 {
     make_world();
-    load_world(HTTP_CLOSED, 0, MS(50), 1);
+    load_world(LOAD_CLOSED, 0, MS(50), 1);
     world.plan.timeout_ns = MS(100);
     world.plan.drain_ns = MS(51);
     serve_law("hung");
     run_world();
-    expect_ends(0, HTTP_END_TIMED_OUT, 1);
+    expect_ends(0, LOAD_END_TIMED_OUT, 1);
 }
 END_TEST
 
@@ -180,15 +180,15 @@ END_TEST
 START_TEST(the_rate_is_of_what_came_within_the_time)
 {
     make_world();
-    load_world(HTTP_CLOSED, 0, MS(1400), 10);
+    load_world(LOAD_CLOSED, 0, MS(1400), 10);
     serve_law("fixed:300");
     run_world();
     expect_all_ok(50);
     ck_assert_uint_eq(world.result->elapsed_ns, MS(1400));
     ck_assert_uint_eq(world.result->drained, 10);
     ck_assert_uint_eq(world.result->drain_ns, MS(101));
-    ck_assert_uint_eq(http_result_in_time(world.result), 40);
-    ck_assert_double_eq_tol(http_result_rate(world.result), 40 / 1.4, 1e-9);
+    ck_assert_uint_eq(load_result_in_time(world.result), 40);
+    ck_assert_double_eq_tol(load_result_rate(world.result), 40 / 1.4, 1e-9);
 }
 END_TEST
 

@@ -18,9 +18,9 @@
 
 #define SECOND UINT64_C(1000000000)
 
-static struct http_plan plan;
-static struct http_result *sum;
-static struct http_live *live;
+static struct load_plan plan;
+static struct load_result *sum;
+static struct load_live *live;
 static FILE *err;
 static int terminal; /* what a terminal shows can be read here */
 static uint64_t now_ns;
@@ -48,7 +48,7 @@ static void
 open_file(void)
 {
     err = tmpfile();
-    live = http_live_new(&plan, err, false);
+    live = load_live_new(&plan, err, false);
     ck_assert_ptr_nonnull(live);
 }
 
@@ -64,7 +64,7 @@ open_terminal(unsigned short columns)
     ck_assert_int_eq(ioctl(terminal, TIOCSWINSZ, &size), 0);
     err = fopen(ptsname(terminal), "w");
     ck_assert_ptr_nonnull(err);
-    live = http_live_new(&plan, err, true);
+    live = load_live_new(&plan, err, true);
     ck_assert_ptr_nonnull(live);
 }
 
@@ -86,7 +86,7 @@ seen(void)
 static char *
 end_file(void)
 {
-    http_live_delete(live);
+    load_live_delete(live);
     return text_of(err, NULL);
 }
 
@@ -101,16 +101,16 @@ static void
 reply(unsigned number, uint64_t response_ns)
 {
     sum->sent += number;
-    sum->ends[HTTP_END_OK] += number;
+    sum->ends[LOAD_END_OK] += number;
     for (unsigned i = 0; i < number; i++)
-        http_histogram_record(&sum->response, response_ns);
+        load_histogram_record(&sum->response, response_ns);
 }
 
 static void
 show_after(uint64_t ns)
 {
     now_ns += ns;
-    http_live_show(live, sum, now_ns);
+    load_live_show(live, sum, now_ns);
 }
 
 /* ---- A line a second ---- */
@@ -120,7 +120,7 @@ START_TEST(a_file_gets_a_line_a_second_with_what_happened_in_it)
     char *text;
 
     open_file();
-    ck_assert_uint_eq(http_live_period_ns(live), SECOND);
+    ck_assert_uint_eq(load_live_period_ns(live), SECOND);
     sum->opened = 12;
     show_after(0);
     show_after(SECOND);
@@ -128,8 +128,8 @@ START_TEST(a_file_gets_a_line_a_second_with_what_happened_in_it)
     reply(5000, 200000);
     show_after(SECOND);
     reply(2000, 3000000);
-    sum->ends[HTTP_END_RESET] = 3;
-    sum->skipped[HTTP_SKIP_SHED] = 7;
+    sum->ends[LOAD_END_RESET] = 3;
+    sum->skipped[LOAD_SKIP_SHED] = 7;
     show_after(SECOND / 2);
     show_after(SECOND / 2);
     show_after(SECOND);
@@ -163,15 +163,15 @@ END_TEST
 static void
 stop_total(void)
 {
-    plan.stop = HTTP_STOP_TOTAL;
+    plan.stop = LOAD_STOP_TOTAL;
     plan.requests_max = 400;
-    sum->skipped[HTTP_SKIP_SHED] = 100;
+    sum->skipped[LOAD_SKIP_SHED] = 100;
 }
 
 static void
 stop_per_socket(void)
 {
-    plan.stop = HTTP_STOP_PER_SOCKET;
+    plan.stop = LOAD_STOP_PER_SOCKET;
     plan.queries = 10;
     plan.sockets = 20;
 }
@@ -179,7 +179,7 @@ stop_per_socket(void)
 static void
 stop_replay(void)
 {
-    plan.stop = HTTP_STOP_REPLAY;
+    plan.stop = LOAD_STOP_REPLAY;
 }
 
 /* It lasts until it has found something. */
@@ -241,10 +241,10 @@ END_TEST
 START_TEST(a_terminal_is_drawn_in_place_ten_times_a_second)
 {
     open_terminal(100);
-    ck_assert_uint_eq(http_live_period_ns(live), SECOND / 10);
+    ck_assert_uint_eq(load_live_period_ns(live), SECOND / 10);
     sum->started_ns = now_ns;
-    sum->in_state[HTTP_SOCKET_IDLE] = 3;
-    sum->in_state[HTTP_SOCKET_BUSY] = 61;
+    sum->in_state[LOAD_SOCKET_IDLE] = 3;
+    sum->in_state[LOAD_SOCKET_BUSY] = 61;
     show_after(0);
     ck_assert_str_eq(seen(), "closed loop  0 s  [....................]\033[K\r\n"
                              "rate     0/s  \033[K\r\n"
@@ -264,7 +264,7 @@ START_TEST(a_terminal_is_drawn_in_place_ten_times_a_second)
                      "response p50 200 us  p95 200 us  p99 200 us  max 200 us  errors 0  skipped 0"
                      "\033[K\r\n"
                      "connections  idle 3  busy 61  requests waiting 7\033[K\r\n");
-    http_live_delete(live);
+    load_live_delete(live);
     ck_assert_str_eq(seen(), "\r\033[4A\033[J");
     end_terminal();
 }
@@ -279,14 +279,14 @@ START_TEST(in_the_first_second_a_terminal_shows_what_came_so_far)
     show_after(0);
     seen();
     reply(1000, 200000);
-    sum->ends[HTTP_END_RESET] = 100;
+    sum->ends[LOAD_END_RESET] = 100;
     show_after(SECOND / 2);
     text = seen();
     check_has(text, "rate     2.00k/s  \033[K");
     check_has(
         text,
         "response p50 200 us  p95 200 us  p99 200 us  max 200 us  errors 100 (200/s)  skipped 0");
-    http_live_delete(live);
+    load_live_delete(live);
     end_terminal();
 }
 END_TEST
@@ -297,7 +297,7 @@ START_TEST(a_terminal_shows_no_bar_while_it_connects)
     sum->opened = 12;
     show_after(0);
     check_has(seen(), "closed loop  connecting: 12 of 64 connections\033[K\r\n");
-    http_live_delete(live);
+    load_live_delete(live);
     end_terminal();
 }
 END_TEST
@@ -309,13 +309,13 @@ START_TEST(errors_are_red_unless_colours_are_not_wanted)
     open_terminal(100);
     sum->started_ns = now_ns;
     show_after(0);
-    sum->ends[HTTP_END_RESET] = 10;
+    sum->ends[LOAD_END_RESET] = 10;
     show_after(SECOND);
     if (_i == 1)
         check_has_not(seen(), "\033[31m");
     else
         check_has(seen(), "\033[31mresponse no reply  errors 10 (10/s)  skipped 0\033[0m\033[K");
-    http_live_delete(live);
+    load_live_delete(live);
     end_terminal();
 }
 END_TEST
@@ -328,7 +328,7 @@ START_TEST(a_narrow_terminal_is_never_overrun)
 
     open_terminal(widths[_i]);
     sum->started_ns = now_ns;
-    for (unsigned i = 0; i < HTTP_SOCKET_STATES; i++)
+    for (unsigned i = 0; i < LOAD_SOCKET_STATES; i++)
         sum->in_state[i] = 1000000;
     for (unsigned i = 0; i < 70; i++) {
         show_after(i == 0 ? 0 : SECOND);
@@ -342,10 +342,10 @@ START_TEST(a_narrow_terminal_is_never_overrun)
         char line[1024];
 
         snprintf(line, sizeof(line), "%.*s", (int)strcspn(text, "\033"), text);
-        ck_assert_uint_le(http_columns(line), width);
-        ck_assert_uint_gt(http_columns(line), 0);
+        ck_assert_uint_le(load_columns(line), width);
+        ck_assert_uint_gt(load_columns(line), 0);
     }
-    http_live_delete(live);
+    load_live_delete(live);
     end_terminal();
 }
 END_TEST
@@ -354,13 +354,13 @@ START_TEST(a_terminal_that_does_not_say_how_wide_it_is_has_80_columns)
 {
     open_terminal(_i == 0 ? 0 : 200);
     sum->started_ns = now_ns;
-    for (unsigned i = 0; i < HTTP_SOCKET_STATES; i++)
+    for (unsigned i = 0; i < LOAD_SOCKET_STATES; i++)
         sum->in_state[i] = 1000000;
     if (_i == 1)
         fake_os_fail(FAKE_IOCTL, 1, 1, ENOTTY);
     show_after(0);
     check_has(seen(), "  idle 1000000  partly 1000...\033[K");
-    http_live_delete(live);
+    load_live_delete(live);
     end_terminal();
 }
 END_TEST
@@ -372,11 +372,11 @@ START_TEST(a_dumb_terminal_is_treated_as_a_file)
     else
         unsetenv("TERM");
     open_terminal(100);
-    ck_assert_uint_eq(http_live_period_ns(live), SECOND);
+    ck_assert_uint_eq(load_live_period_ns(live), SECOND);
     sum->started_ns = now_ns;
     show_after(0);
     show_after(SECOND);
-    http_live_delete(live);
+    load_live_delete(live);
     ck_assert_str_eq(seen(), "1 s, 10 % done, 9 s left: 0/s  no reply  errors 0\r\n");
     end_terminal();
 }
@@ -387,13 +387,13 @@ END_TEST
 START_TEST(a_quiet_run_and_one_without_memory_have_no_view)
 {
     plan.quiet = true;
-    ck_assert_ptr_null(http_live_new(&plan, stderr, true));
+    ck_assert_ptr_null(load_live_new(&plan, stderr, true));
     plan.quiet = false;
     fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
-    ck_assert_ptr_null(http_live_new(&plan, stderr, true));
-    http_live_show(NULL, sum, now_ns);
-    http_live_delete(NULL);
-    ck_assert_uint_eq(http_live_period_ns(NULL), SECOND);
+    ck_assert_ptr_null(load_live_new(&plan, stderr, true));
+    load_live_show(NULL, sum, now_ns);
+    load_live_delete(NULL);
+    ck_assert_uint_eq(load_live_period_ns(NULL), SECOND);
 }
 END_TEST
 

@@ -25,9 +25,9 @@
 static char names[FILES][64];
 static char *paths[FILES];
 static struct made made;
-static struct http_run run;
-static struct http_merge merge;
-static struct http_plan asked;
+static struct load_run run;
+static struct load_merge merge;
+static struct load_plan asked;
 static char *said;
 static size_t said_length;
 static FILE *err;
@@ -55,8 +55,8 @@ static void
 clean_up(void)
 {
     fake_os_reset();
-    http_run_free(&run);
-    http_merge_free(&merge);
+    load_run_free(&run);
+    load_merge_free(&merge);
     for (unsigned i = 0; i < FILES; i++)
         unlink(names[i]);
     fclose(err);
@@ -79,7 +79,7 @@ write_part(unsigned file)
 {
     FILE *out = fopen(names[file], "w");
 
-    ck_assert_int_eq(http_output_json(out, &made.run), 0);
+    ck_assert_int_eq(load_output_json(out, &made.run), 0);
     ck_assert_int_eq(fclose(out), 0);
     free_run(&made);
 }
@@ -104,9 +104,9 @@ put_text(unsigned file, const char *text)
 static void
 merge_files(int number)
 {
-    http_run_free(&run);
-    http_merge_free(&merge);
-    status = http_merge(&merge, &run, &asked, number, paths, err);
+    load_run_free(&run);
+    load_merge_free(&merge);
+    status = load_merge(&merge, &run, &asked, number, paths, err);
     fflush(err);
 }
 
@@ -120,7 +120,7 @@ check_status(int expected)
 
 /* Something in each member that the JSON has. */
 static void
-fill_result(struct http_result *result)
+fill_result(struct load_result *result)
 {
     uint64_t *const counts[] = {&result->carried,      &result->late,         &result->resent,
                                 &result->waiting,      &result->in_flight,    &result->reopened,
@@ -129,69 +129,69 @@ fill_result(struct http_result *result)
 
     for (unsigned i = 0; i < SXE_COUNT(counts); i++)
         *counts[i] += 3 + i;
-    for (unsigned i = 0; i < HTTP_SKIPS; i++)
+    for (unsigned i = 0; i < LOAD_SKIPS; i++)
         result->offered += result->skipped[i] = i + 1;
     result->offered += result->waiting;
     result->sent += result->in_flight - result->carried;
     result->offered += result->in_flight - result->carried;
-    for (unsigned i = 1; i < HTTP_ENDS; i++) {
+    for (unsigned i = 1; i < LOAD_ENDS; i++) {
         result->ends[i] = 20 + i;
         result->sent += result->ends[i];
         result->offered += result->ends[i];
     }
-    for (unsigned i = 0; i < HTTP_UNOPENEDS; i++)
+    for (unsigned i = 0; i < LOAD_UNOPENEDS; i++)
         result->sockets_wanted += result->unopened[i] = i + 2;
     result->first_bad_status = 503;
     result->first_error = ECONNABORTED;
-    http_bad_reply_note(&result->first_bad_reply, HTTP_BAD_UPGRADE, "a\r\t\"\\\001b", 7, 0);
+    load_bad_reply_note(&result->first_bad_reply, LOAD_BAD_UPGRADE, "a\r\t\"\\\001b", 7, 0);
     result->timeline.offset_ns = 5000000;
-    http_histogram_record(&result->schedule_lag, 1234567);
-    http_histogram_record(&result->timer_error, 7);
-    http_histogram_record_at_least(&result->response, UINT64_C(4000000000000));
-    for (unsigned i = 0; i < http_result_errors(result); i++) {
-        http_histogram_record_at_least(&result->first_byte, 1000000000);
-        http_histogram_record_at_least(&result->service, 1000000000);
+    load_histogram_record(&result->schedule_lag, 1234567);
+    load_histogram_record(&result->timer_error, 7);
+    load_histogram_record_at_least(&result->response, UINT64_C(4000000000000));
+    for (unsigned i = 0; i < load_result_errors(result); i++) {
+        load_histogram_record_at_least(&result->first_byte, 1000000000);
+        load_histogram_record_at_least(&result->service, 1000000000);
         if (i > 0)
-            http_histogram_record_at_least(&result->response, 1000000000);
+            load_histogram_record_at_least(&result->response, 1000000000);
     }
     result->by_kind[1].errors = 3;
     for (unsigned i = 0; i < 2; i++)
-        http_result_add_host(result, result, i, 2);
+        load_result_add_host(result, result, i, 2);
     result->stages = 2;
     for (unsigned i = 0; i < 2; i++) {
-        struct http_stage_result *stage = &result->by_stage[i];
+        struct load_stage_result *stage = &result->by_stage[i];
 
         stage->offered = 10 + i;
         stage->sent = 9 + i;
         stage->ok = 6 + i;
         stage->errors = 3;
         stage->in_time = 5 + i;
-        http_histogram_record(&stage->response, 1234567);
+        load_histogram_record(&stage->response, 1234567);
     }
 }
 
 static void
-make_hosts(struct http_plan *plan)
+make_hosts(struct load_plan *plan)
 {
     plan->hosts_number = 2;
-    plan->hosts[0] = (struct http_host){"192.0.2.1", 8000, "", "a.example:8000"};
-    plan->hosts[1] = (struct http_host){"", 0, "/run/b", "localhost"};
+    plan->hosts[0] = (struct load_host){"192.0.2.1", 8000, "", "a.example:8000"};
+    plan->hosts[1] = (struct load_host){"", 0, "/run/b", "localhost"};
 }
 
 static void
-make_stages(struct http_plan *plan)
+make_stages(struct load_plan *plan)
 {
     plan->stages_number = 2;
-    plan->stages[0] = (struct http_stage){MADE_NS / 4, 5000};
-    plan->stages[1] = (struct http_stage){MADE_NS, 7000.5};
+    plan->stages[0] = (struct load_stage){MADE_NS / 4, 5000};
+    plan->stages[1] = (struct load_stage){MADE_NS, 7000.5};
 }
 
 static char *
-written(const struct http_run *of)
+written(const struct load_run *of)
 {
     FILE *out = tmpfile();
 
-    ck_assert_int_eq(http_output_json(out, of), 0);
+    ck_assert_int_eq(load_output_json(out, of), 0);
     return text_of(out, NULL);
 }
 
@@ -230,26 +230,26 @@ START_TEST(one_file_is_itself_again)
         made.run.trials[i].verdict.spun = 0.125;
         made.run.trials[i].verdict.has_cpu_pressure = true;
         made.run.trials[i].verdict.cpu_pressure = 0.25;
-        made.run.trials[i].left_out = (struct http_left_out){1000000000, 7, "it never got warm"};
+        made.run.trials[i].left_out = (struct load_left_out){1000000000, 7, "it never got warm"};
     }
     made.plan.thresholds[0] = "p99<1s";
-    made.plan.model = HTTP_PARTLY_OPEN;
-    made.plan.arrivals = HTTP_FIXED;
+    made.plan.model = LOAD_PARTLY_OPEN;
+    made.plan.arrivals = LOAD_FIXED;
     make_stages(&made.plan);
     make_hosts(&made.plan);
     /* What is concluded of these trials is what merge concludes of them. */
     for (unsigned i = 0; i < 2; i++) {
-        struct http_trial *trial = &made.run.trials[i];
+        struct load_trial *trial = &made.run.trials[i];
 
-        http_result_figures(trial->result, trial->figures);
-        trial->at_least = http_figures_at_least(trial->result, trial->figures);
+        load_result_figures(trial->result, trial->figures);
+        trial->at_least = load_figures_at_least(trial->result, trial->figures);
     }
     memset(made.run.total, 0, sizeof(*made.run.total));
     memset(made.run.probe, 0, sizeof(*made.run.probe));
     memset(&made.run.verdict, 0, sizeof(made.run.verdict));
     memset(&made.run.probe_verdict, 0, sizeof(made.run.probe_verdict));
     snprintf(made.run.started_at, sizeof(made.run.started_at), "2026-11-18T11:06:40Z");
-    http_run_conclude(&made.run, false, false, err);
+    load_run_conclude(&made.run, false, false, err);
     before = written(&made.run);
     write_part(0);
     merge_files(1);
@@ -266,7 +266,7 @@ END_TEST
 
 START_TEST(shards_together_are_the_whole)
 {
-    struct http_result *whole = calloc(1, sizeof(*whole)), *one = calloc(1, sizeof(*one));
+    struct load_result *whole = calloc(1, sizeof(*whole)), *one = calloc(1, sizeof(*one));
 
     for (unsigned i = 0; i < 3; i++)
         put_part(i, 3, 2);
@@ -280,9 +280,9 @@ START_TEST(shards_together_are_the_whole)
     for (unsigned i = 0; i < 3; i++) {
         memset(one, 0, sizeof(*one));
         make_result(one, 1);
-        http_result_add(whole, one);
+        load_result_add(whole, one);
     }
-    ck_assert_uint_eq(run.trials[0].result->ends[HTTP_END_OK], 3 * MADE_QUERIES);
+    ck_assert_uint_eq(run.trials[0].result->ends[LOAD_END_OK], 3 * MADE_QUERIES);
     ck_assert_mem_eq(&run.trials[0].result->service, &whole->service, sizeof(whole->service));
     ck_assert_mem_eq(&run.trials[0].result->response, &whole->response, sizeof(whole->response));
     ck_assert_mem_eq(&run.trials[0].result->timeline, &whole->timeline, sizeof(whole->timeline));
@@ -293,7 +293,7 @@ START_TEST(shards_together_are_the_whole)
     ck_assert_str_eq(run.parts[1].name, names[1]);
     ck_assert_uint_eq(run.parts[1].ok, 2 * MADE_QUERIES);
     ck_assert_uint_eq(run.parts[1].opened, 128);
-    ck_assert_str_eq(http_kind_name(run.plan, 1), made_kinds[1]);
+    ck_assert_str_eq(load_kind_name(run.plan, 1), made_kinds[1]);
     free(whole);
     free(one);
 }
@@ -313,7 +313,7 @@ START_TEST(a_sum_can_be_added_to_more)
     check_has(run.verdict.reasons[0], "only 2 of 3 parts");
     out = fopen(names[0], "w");
     run.trials[0].verdict.number = 0;
-    http_output_json(out, &run);
+    load_output_json(out, &run);
     fclose(out);
     memcpy(names[1], names[2], sizeof(names[1]));
     merge_files(2);
@@ -331,11 +331,11 @@ START_TEST(loads_beside_one_another_are_added_up)
     for (unsigned i = 0; i < 2; i++) {
         make_part(0, 1, 0);
         made.plan.seed = i + 1;
-        made.plan.model = HTTP_OPEN;
-        made.plan.stop = HTTP_STOP_TOTAL;
+        made.plan.model = LOAD_OPEN;
+        made.plan.stop = LOAD_STOP_TOTAL;
         made.plan.queries = made.plan.requests_max = 1000 + i;
         make_stages(&made.plan);
-        snprintf(made.run.fingerprint.facts[0].value, HTTP_FACT_MAX, i == 0 ? "6.1" : "6.12 x");
+        snprintf(made.run.fingerprint.facts[0].value, LOAD_FACT_MAX, i == 0 ? "6.1" : "6.12 x");
         snprintf(made.run.fingerprint.facts[i].name, 48, i == 0 ? "kernel" : "only here");
         write_part(i);
     }
@@ -356,13 +356,13 @@ START_TEST(more_facts_than_there_is_room_are_left_out)
 {
     for (unsigned i = 0; i < 2; i++) {
         make_part(0, 1, 0);
-        made.run.fingerprint.number = HTTP_FACTS_MAX;
-        for (unsigned k = 0; k < HTTP_FACTS_MAX; k++)
+        made.run.fingerprint.number = LOAD_FACTS_MAX;
+        for (unsigned k = 0; k < LOAD_FACTS_MAX; k++)
             snprintf(made.run.fingerprint.facts[k].name, 48, "%u-%u", i, k);
         write_part(i);
     }
     merge_files(2);
-    ck_assert_uint_eq(run.fingerprint.number, HTTP_FACTS_MAX);
+    ck_assert_uint_eq(run.fingerprint.number, LOAD_FACTS_MAX);
 }
 END_TEST
 
@@ -379,7 +379,7 @@ START_TEST(the_time_is_from_the_first_beginning_to_the_last_end)
     ck_assert_uint_eq(run.total->elapsed_ns, MADE_NS + UINT64_C(1000000000));
     ck_assert_uint_eq(run.verdict.number, 1);
     check_has(run.verdict.reasons[0], "the parts began 1.000 s apart, 20.0 % of the time");
-    ck_assert_int_eq(run.status, HTTP_EXIT_SUSPECT);
+    ck_assert_int_eq(run.status, LOAD_EXIT_SUSPECT);
     /* Slices of 20 ms: for a second only the first one was there. */
     ck_assert_uint_eq(run.total->timeline.width_ns, 40000000);
     ck_assert_uint_eq(run.total->timeline.slices[24].ok, 200);
@@ -408,7 +408,7 @@ START_TEST(a_reason_of_a_part_has_its_name)
         make_part(i, 1, 0);
         made.plan.shards = 2;
         made.run.trials[0].verdict.number = i;
-        snprintf(made.run.trials[0].verdict.reasons[0], HTTP_REASON_MAX, "it was starved");
+        snprintf(made.run.trials[0].verdict.reasons[0], LOAD_REASON_MAX, "it was starved");
         made.run.trials[0].verdict.cpu = i + 0.5;
         write_part(i);
     }
@@ -416,17 +416,17 @@ START_TEST(a_reason_of_a_part_has_its_name)
     snprintf(reason, sizeof(reason), "%s: it was starved", names[1]);
     ck_assert_str_eq(run.verdict.reasons[0], reason);
     ck_assert_double_eq(run.verdict.cpu, 1.5);
-    ck_assert_int_eq(run.status, HTTP_EXIT_SUSPECT);
+    ck_assert_int_eq(run.status, LOAD_EXIT_SUSPECT);
 }
 END_TEST
 
 START_TEST(reasons_are_as_many_as_there_is_room)
 {
-    struct http_verdict part = {.number = HTTP_REASONS_MAX}, sum = {0};
+    struct load_verdict part = {.number = LOAD_REASONS_MAX}, sum = {0};
 
-    http_verdict_add_part(&sum, &part, "a");
-    http_verdict_add_part(&sum, &part, "b");
-    ck_assert_uint_eq(sum.number, HTTP_REASONS_MAX);
+    load_verdict_add_part(&sum, &part, "a");
+    load_verdict_add_part(&sum, &part, "b");
+    ck_assert_uint_eq(sum.number, LOAD_REASONS_MAX);
 }
 END_TEST
 
@@ -434,7 +434,7 @@ START_TEST(arrivals_of_the_same_seed_are_suspect)
 {
     for (unsigned i = 0; i < 3; i++) {
         make_part(0, 1, 0);
-        made.plan.model = HTTP_PARTLY_OPEN;
+        made.plan.model = LOAD_PARTLY_OPEN;
         made.plan.seed = i / 2;
         write_part(i);
     }
@@ -450,11 +450,11 @@ START_TEST(how_a_part_ended_is_how_the_sum_ended)
     put_part(0, 2, 1);
     make_part(1, 1, 0);
     made.plan.shards = 2;
-    made.run.status = _i == 0 ? HTTP_EXIT_ERRORS : HTTP_EXIT_INTERRUPTED;
+    made.run.status = _i == 0 ? LOAD_EXIT_ERRORS : LOAD_EXIT_INTERRUPTED;
     made.run.is_interrupted = _i == 1;
     write_part(1);
     merge_files(2);
-    ck_assert_int_eq(run.status, _i == 0 ? HTTP_EXIT_ERRORS : HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, _i == 0 ? LOAD_EXIT_ERRORS : LOAD_EXIT_INTERRUPTED);
 }
 END_TEST
 
@@ -465,11 +465,11 @@ START_TEST(thresholds_are_those_of_the_files_or_of_the_command)
     made.plan.thresholds[1] = "rubbish";
     write_part(0);
     merge_files(1);
-    ck_assert_int_eq(run.status, HTTP_EXIT_THRESHOLD);
+    ck_assert_int_eq(run.status, LOAD_EXIT_THRESHOLD);
     ck_assert_ptr_null(run.plan->thresholds[1]);
     asked.thresholds[0] = "p99<1h";
     merge_files(1);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
 }
 END_TEST
 
@@ -494,7 +494,7 @@ START_TEST(runs_that_differ_in_what_was_measured_are_refused)
     made.plan.shards = _i == SHARDS ? 3 : 2;
     made.plan.trials = 1;
     if (_i == MODEL)
-        made.plan.model = HTTP_OPEN;
+        made.plan.model = LOAD_OPEN;
     if (_i == RATE)
         made.plan.rate = 6000;
     if (_i == KINDS)
@@ -520,7 +520,7 @@ START_TEST(a_run_is_not_counted_twice)
         check_status(0);
         ck_assert_uint_eq(run.ids_number, 2);
         out = fopen(names[1], "w");
-        http_output_json(out, &run);
+        load_output_json(out, &run);
         fclose(out);
     }
     if (_i == 2) {
@@ -620,22 +620,22 @@ START_TEST(a_file_that_lacks_what_it_may_lack_is_read)
     merge_files(1);
     ck_assert_msg(status == 0, "%s", said);
     ck_assert_str_eq(run.verdict.reasons[0] + strlen(names[0]), ": no reason is given");
-    ck_assert_str_eq(http_kind_name(run.plan, 1), "request");
+    ck_assert_str_eq(load_kind_name(run.plan, 1), "request");
     ck_assert_str_eq(run.plan->argv[1], "a");
 }
 END_TEST
 
 START_TEST(clients_that_have_no_room_are_left_out)
 {
-    struct http_result *result = calloc(1, sizeof(*result));
-    struct http_reader reader = {""};
+    struct load_result *result = calloc(1, sizeof(*result));
+    struct load_reader reader = {""};
     json_t *kind = json_object(), *clients = json_array(), *root = json_object();
 
-    for (unsigned i = 0; i <= HTTP_CLIENTS_MAX; i++)
+    for (unsigned i = 0; i <= LOAD_CLIENTS_MAX; i++)
         json_array_append_new(clients, json_pack("[iiii]", 1, 1, 1, 1));
     json_object_set_new(kind, "clients", clients);
     json_object_set_new(root, "kinds", json_pack("[o]", kind));
-    http_result_read(&reader, root, result);
+    load_result_read(&reader, root, result);
     ck_assert_str_eq(reader.problem, "");
     ck_assert_uint_eq(result->clients, 0);
     json_decref(root);
@@ -675,28 +675,28 @@ START_TEST(a_bad_reply_that_is_strange_is_none)
 {
     static const char *const texts[][2] = {
         {NULL, "\"a\""}, {"x", NULL}, {"x", "a"}, {"no such reason", "\"a\""}};
-    struct http_bad_reply bad = {0};
+    struct load_bad_reply bad = {0};
 
-    http_bad_reply_read(&bad, texts[_i][0], texts[_i][1]);
+    load_bad_reply_read(&bad, texts[_i][0], texts[_i][1]);
     ck_assert_uint_eq(bad.why, 0);
 }
 END_TEST
 
 START_TEST(a_backslash_at_the_end_is_itself)
 {
-    struct http_bad_reply bad = {0};
+    struct load_bad_reply bad = {0};
 
-    http_bad_reply_read(&bad, "there is more than was asked for", "\"a\\");
-    ck_assert_uint_eq(bad.why, HTTP_BAD_MORE);
+    load_bad_reply_read(&bad, "there is more than was asked for", "\"a\\");
+    ck_assert_uint_eq(bad.why, LOAD_BAD_MORE);
     ck_assert_mem_eq(bad.bytes, "a\\", 2);
 }
 END_TEST
 
 START_TEST(a_time_line_without_slices_stays_so)
 {
-    struct http_timeline *timeline = calloc(1, sizeof(*timeline));
+    struct load_timeline *timeline = calloc(1, sizeof(*timeline));
 
-    http_timeline_delay(timeline, 1000000000);
+    load_timeline_delay(timeline, 1000000000);
     ck_assert_uint_eq(timeline->used, 0);
     free(timeline);
 }

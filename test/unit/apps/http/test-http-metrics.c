@@ -20,14 +20,14 @@
 
 #define SECOND UINT64_C(1000000000)
 
-static struct http_plan plan;
-static struct http_metrics_figures figures;
-static char text[HTTP_METRICS_TEXT_MAX];
+static struct load_plan plan;
+static struct load_metrics_figures figures;
+static char text[LOAD_METRICS_TEXT_MAX];
 
 static void
 set_up(void)
 {
-    plan = (struct http_plan){.what = "GET http://127.0.0.1:8000/", .workers = 2};
+    plan = (struct load_plan){.what = "GET http://127.0.0.1:8000/", .workers = 2};
     memset(&figures, 0, sizeof(figures));
     note_what_is_open();
 }
@@ -43,9 +43,9 @@ tear_down(void)
 
 START_TEST(each_time_is_counted_below_exactly_the_bounds_that_it_does_not_pass)
 {
-    static struct http_result result;
-    struct http_tally tally = {0};
-    uint64_t expected[HTTP_TALLY_BOUNDS + 1] = {0};
+    static struct load_result result;
+    struct load_tally tally = {0};
+    uint64_t expected[LOAD_TALLY_BOUNDS + 1] = {0};
     uint64_t state = 1, sum_ns = 0, count = 0;
 
     memset(&result, 0, sizeof(result));
@@ -53,72 +53,72 @@ START_TEST(each_time_is_counted_below_exactly_the_bounds_that_it_does_not_pass)
         uint64_t ns;
 
         state = state * UINT64_C(6364136223846793005) + 1;
-        ns = i < 3 * HTTP_TALLY_BOUNDS ? http_tally_bound_us(i / 3) * 1000 + i % 3 - 1
+        ns = i < 3 * LOAD_TALLY_BOUNDS ? load_tally_bound_us(i / 3) * 1000 + i % 3 - 1
                                        : state >> (28 + state % 30);
-        ns = ns < HTTP_HISTOGRAM_MAX_NS ? ns : HTTP_HISTOGRAM_MAX_NS;
-        http_histogram_record(&result.response, ns);
+        ns = ns < LOAD_HISTOGRAM_MAX_NS ? ns : LOAD_HISTOGRAM_MAX_NS;
+        load_histogram_record(&result.response, ns);
         sum_ns += ns;
-        for (unsigned k = 0; k < HTTP_TALLY_BOUNDS; k++)
-            expected[k] += ns <= http_tally_bound_us(k) * 1000;
+        for (unsigned k = 0; k < LOAD_TALLY_BOUNDS; k++)
+            expected[k] += ns <= load_tally_bound_us(k) * 1000;
     }
-    http_tally_take(&tally, &result, false);
-    for (unsigned k = 0; k < HTTP_TALLY_BOUNDS; k++) {
+    load_tally_take(&tally, &result, false);
+    for (unsigned k = 0; k < LOAD_TALLY_BOUNDS; k++) {
         count += tally.response.buckets[k];
         ck_assert_uint_eq(count, expected[k]);
     }
-    ck_assert_uint_gt(tally.response.buckets[HTTP_TALLY_BOUNDS], 0);
-    ck_assert_uint_eq(count + tally.response.buckets[HTTP_TALLY_BOUNDS], 20000);
+    ck_assert_uint_gt(tally.response.buckets[LOAD_TALLY_BOUNDS], 0);
+    ck_assert_uint_eq(count + tally.response.buckets[LOAD_TALLY_BOUNDS], 20000);
     ck_assert_uint_eq(tally.response.sum_ns, sum_ns);
     ck_assert_uint_eq(tally.service.sum_ns, 0);
-    http_tally_take(&tally, &result, true);
+    load_tally_take(&tally, &result, true);
     ck_assert_uint_eq(tally.service.sum_ns, sum_ns);
 }
 END_TEST
 
 START_TEST(the_bounds_are_those_of_the_page)
 {
-    ck_assert_uint_eq(http_tally_bound_us(0), 63);
-    ck_assert_uint_eq(http_tally_bound_us(1), 95);
-    ck_assert_uint_eq(http_tally_bound_us(2), 127);
-    ck_assert_uint_eq(http_tally_bound_us(HTTP_TALLY_BOUNDS - 1), 67108863);
+    ck_assert_uint_eq(load_tally_bound_us(0), 63);
+    ck_assert_uint_eq(load_tally_bound_us(1), 95);
+    ck_assert_uint_eq(load_tally_bound_us(2), 127);
+    ck_assert_uint_eq(load_tally_bound_us(LOAD_TALLY_BOUNDS - 1), 67108863);
 }
 END_TEST
 
 START_TEST(workers_and_trials_are_added_up)
 {
-    static struct http_result one, two;
-    struct http_tally tally = {0}, over = {0};
+    static struct load_result one, two;
+    struct load_tally tally = {0}, over = {0};
 
     /* Too large to be made on the stack. */
     one.offered = 10;
     one.sent = 8;
     one.opened = 4;
     one.started_ns = 7;
-    one.classes[http_status_class(204)] = 6;
-    one.skipped[HTTP_SKIP_SHED] = one.skipped[HTTP_SKIP_UNSENT] = 1;
-    one.ends[HTTP_END_OK] = 5;
-    one.ends[HTTP_END_RESET] = 2;
+    one.classes[load_status_class(204)] = 6;
+    one.skipped[LOAD_SKIP_SHED] = one.skipped[LOAD_SKIP_UNSENT] = 1;
+    one.ends[LOAD_END_OK] = 5;
+    one.ends[LOAD_END_RESET] = 2;
     one.in_flight = 1;
-    one.in_state[HTTP_SOCKET_BUSY] = 1;
-    one.in_state[HTTP_SOCKET_DONE] = 2;
-    one.in_state[HTTP_SOCKET_LOST] = 1;
+    one.in_state[LOAD_SOCKET_BUSY] = 1;
+    one.in_state[LOAD_SOCKET_DONE] = 2;
+    one.in_state[LOAD_SOCKET_LOST] = 1;
     two.offered = two.waiting = 1;
     two.started_ns = 5;
     two.reopened = 3;
-    two.unopened[HTTP_UNOPENED_REFUSED] = 9;
-    http_tally_take(&tally, &one, true);
-    http_tally_take(&tally, &two, true);
+    two.unopened[LOAD_UNOPENED_REFUSED] = 9;
+    load_tally_take(&tally, &one, true);
+    load_tally_take(&tally, &two, true);
     ck_assert_uint_eq(tally.offered, 11);
     ck_assert_uint_eq(tally.connections, 3);
     ck_assert_uint_eq(tally.in_flight, 1);
     ck_assert_uint_eq(tally.waiting, 1);
     ck_assert_uint_eq(tally.started_ns, 5);
-    ck_assert_uint_eq(http_tally_errors(&tally), 2);
-    ck_assert_uint_eq(http_tally_skipped(&tally), 2);
-    http_tally_add(&over, &tally);
-    http_tally_add(&over, &tally);
+    ck_assert_uint_eq(load_tally_errors(&tally), 2);
+    ck_assert_uint_eq(load_tally_skipped(&tally), 2);
+    load_tally_add(&over, &tally);
+    load_tally_add(&over, &tally);
     ck_assert_uint_eq(over.offered, 22);
-    ck_assert_uint_eq(over.unopened[HTTP_UNOPENED_REFUSED], 18);
+    ck_assert_uint_eq(over.unopened[LOAD_UNOPENED_REFUSED], 18);
     ck_assert_uint_eq(over.reopened, 6);
     ck_assert_uint_eq(over.classes[1], 12);
     ck_assert_uint_eq(over.in_flight, 0);
@@ -130,7 +130,7 @@ END_TEST
 static void
 make_text(void)
 {
-    size_t length = http_metrics_text(text, &plan, &figures);
+    size_t length = load_metrics_text(text, &plan, &figures);
 
     ck_assert_uint_eq(length, strlen(text));
     ck_assert_str_eq(text + length - 6, "# EOF\n");
@@ -139,16 +139,16 @@ make_text(void)
 START_TEST(the_text_has_every_count)
 {
     figures.sum.offered = 12;
-    figures.sum.skipped[HTTP_SKIP_NO_SOCKET] = 3;
-    figures.sum.ends[HTTP_END_TIMED_OUT] = 4;
-    figures.sum.classes[http_status_class(404)] = 21;
-    figures.sum.classes[http_status_class(999)] = 22;
+    figures.sum.skipped[LOAD_SKIP_NO_SOCKET] = 3;
+    figures.sum.ends[LOAD_END_TIMED_OUT] = 4;
+    figures.sum.classes[load_status_class(404)] = 21;
+    figures.sum.classes[load_status_class(999)] = 22;
     figures.sum.bytes_sent = 5;
-    figures.sum.unopened[HTTP_UNOPENED_NO_PORT] = 6;
+    figures.sum.unopened[LOAD_UNOPENED_NO_PORT] = 6;
     figures.sum.connections = 7;
     figures.sum.response.buckets[0] = 8;
     figures.sum.response.buckets[2] = 1;
-    figures.sum.response.buckets[HTTP_TALLY_BOUNDS] = 2;
+    figures.sum.response.buckets[LOAD_TALLY_BOUNDS] = 2;
     figures.sum.response.sum_ns = 1500000000;
     figures.offered_rate = 4.5;
     figures.trial = 2;
@@ -229,7 +229,7 @@ START_TEST(an_address_is_a_port_with_or_without_an_ip_or_a_path)
 {
     struct sockaddr_storage address;
     socklen_t length = 0;
-    const char *problem = http_metrics_parse(addresses[_i].text, &address, &length);
+    const char *problem = load_metrics_parse(addresses[_i].text, &address, &length);
 
     if (addresses[_i].family == 0) {
         ck_assert_ptr_nonnull(problem);
@@ -246,7 +246,7 @@ START_TEST(a_port_alone_is_that_of_this_machine)
     struct sockaddr_in address;
     socklen_t length;
 
-    ck_assert_ptr_null(http_metrics_parse("9464", (struct sockaddr_storage *)text, &length));
+    ck_assert_ptr_null(load_metrics_parse("9464", (struct sockaddr_storage *)text, &length));
     memcpy(&address, text, sizeof(address));
     ck_assert_uint_eq(ntohl(address.sin_addr.s_addr), INADDR_LOOPBACK);
     ck_assert_uint_eq(ntohs(address.sin_port), 9464);
@@ -260,9 +260,9 @@ START_TEST(a_path_that_is_too_long_is_refused)
     socklen_t length;
 
     memset(path + 1, 'a', 107);
-    check_has(http_metrics_parse(path, &address, &length), "longer");
+    check_has(load_metrics_parse(path, &address, &length), "longer");
     path[107] = '\0';
-    ck_assert_ptr_null(http_metrics_parse(path, &address, &length));
+    ck_assert_ptr_null(load_metrics_parse(path, &address, &length));
 }
 END_TEST
 
@@ -274,8 +274,8 @@ listen_at(const char *where)
     struct sockaddr_storage address;
     socklen_t length = 0;
 
-    ck_assert_ptr_null(http_metrics_parse(where, &address, &length));
-    return http_metrics_listen(&address, length);
+    ck_assert_ptr_null(load_metrics_parse(where, &address, &length));
+    return load_metrics_listen(&address, length);
 }
 
 static char path[64];
@@ -334,7 +334,7 @@ END_TEST
 
 /* ---- Serving ---- */
 
-static struct http_metrics *metrics;
+static struct load_metrics *metrics;
 static uint64_t now_ns;
 
 static void
@@ -344,13 +344,13 @@ open_metrics(const char *where)
     ck_assert_ptr_nonnull(metrics);
     plan.metrics = where;
     now_ns = SECOND;
-    ck_assert_int_eq(http_metrics_open(metrics, &plan), 0);
+    ck_assert_int_eq(load_metrics_open(metrics, &plan), 0);
 }
 
 static void
 close_metrics(void)
 {
-    http_metrics_close(metrics);
+    load_metrics_close(metrics);
     free(metrics);
 }
 
@@ -381,14 +381,14 @@ connected(void)
 static bool
 serve(void)
 {
-    struct pollfd fds[HTTP_METRICS_FDS];
+    struct pollfd fds[LOAD_METRICS_FDS];
     bool has_served = false;
 
     for (;;) {
-        http_metrics_poll(metrics, fds);
-        if (poll(fds, HTTP_METRICS_FDS, 0) <= 0)
+        load_metrics_poll(metrics, fds);
+        if (poll(fds, LOAD_METRICS_FDS, 0) <= 0)
             return has_served;
-        http_metrics_serve(metrics, fds, now_ns, &figures);
+        load_metrics_serve(metrics, fds, now_ns, &figures);
         has_served = true;
     }
 }
@@ -404,12 +404,12 @@ in_use(void)
 {
     unsigned number = 0;
 
-    for (unsigned i = 0; i < HTTP_METRICS_CONNECTIONS; i++)
+    for (unsigned i = 0; i < LOAD_METRICS_CONNECTIONS; i++)
         number += metrics->connections[i].fd >= 0;
     return number;
 }
 
-static char reply[HTTP_METRICS_TEXT_MAX + 1024];
+static char reply[LOAD_METRICS_TEXT_MAX + 1024];
 
 /* All that came, and whether the other side has ended. */
 static bool
@@ -455,7 +455,7 @@ START_TEST(a_request_has_the_text)
     /* That of this second is not made again. */
     figures.sum.offered = 4712;
     check_has(asked(GET("/metrics?a=b")), "sxe_http_requests_offered_total 4711\n");
-    http_metrics_tick(metrics, now_ns);
+    load_metrics_tick(metrics, now_ns);
     check_has(asked(GET("/metrics")), "sxe_http_requests_offered_total 4712\n");
     close_metrics();
 }
@@ -488,10 +488,10 @@ END_TEST
 
 START_TEST(a_head_that_is_too_large_is_refused)
 {
-    char request[HTTP_METRICS_HEAD_MAX + 1] = "GET /metrics HTTP/1.1\r\nA: ";
+    char request[LOAD_METRICS_HEAD_MAX + 1] = "GET /metrics HTTP/1.1\r\nA: ";
 
     open_metrics(abstract());
-    memset(request + strlen(request), 'b', HTTP_METRICS_HEAD_MAX - strlen(request));
+    memset(request + strlen(request), 'b', LOAD_METRICS_HEAD_MAX - strlen(request));
     check_has(asked(request), "HTTP/1.1 431 ");
     close_metrics();
 }
@@ -607,24 +607,24 @@ END_TEST
 
 START_TEST(those_that_say_nothing_make_room_after_a_while)
 {
-    int fds[HTTP_METRICS_CONNECTIONS + 1];
+    int fds[LOAD_METRICS_CONNECTIONS + 1];
 
     open_metrics(abstract());
-    for (unsigned i = 0; i <= HTTP_METRICS_CONNECTIONS; i++)
+    for (unsigned i = 0; i <= LOAD_METRICS_CONNECTIONS; i++)
         fds[i] = connected();
     serve();
-    ck_assert_uint_eq(in_use(), HTTP_METRICS_CONNECTIONS);
-    say(fds[HTTP_METRICS_CONNECTIONS], GET("/metrics"));
-    http_metrics_tick(metrics, now_ns + HTTP_METRICS_PATIENCE_NS - 1);
+    ck_assert_uint_eq(in_use(), LOAD_METRICS_CONNECTIONS);
+    say(fds[LOAD_METRICS_CONNECTIONS], GET("/metrics"));
+    load_metrics_tick(metrics, now_ns + LOAD_METRICS_PATIENCE_NS - 1);
     ck_assert(!serve());
-    now_ns += HTTP_METRICS_PATIENCE_NS;
-    http_metrics_tick(metrics, now_ns);
+    now_ns += LOAD_METRICS_PATIENCE_NS;
+    load_metrics_tick(metrics, now_ns);
     ck_assert_uint_eq(in_use(), 0);
     serve();
     reply[0] = '\0';
-    ck_assert(hear(fds[HTTP_METRICS_CONNECTIONS]));
+    ck_assert(hear(fds[LOAD_METRICS_CONNECTIONS]));
     check_has(reply, "# EOF\n");
-    for (unsigned i = 0; i <= HTTP_METRICS_CONNECTIONS; i++)
+    for (unsigned i = 0; i <= LOAD_METRICS_CONNECTIONS; i++)
         close(fds[i]);
     serve();
     close_metrics();
@@ -637,7 +637,7 @@ START_TEST(those_that_ask_all_the_time_wait_for_the_next_second)
     unsigned replies_number = 0;
 
     open_metrics(abstract());
-    for (unsigned i = 0; i < HTTP_METRICS_EVENTS; i++) {
+    for (unsigned i = 0; i < LOAD_METRICS_EVENTS; i++) {
         int fd = connected();
 
         reply[0] = '\0';
@@ -649,10 +649,10 @@ START_TEST(those_that_ask_all_the_time_wait_for_the_next_second)
             break;
     }
     ck_assert_uint_gt(replies_number, 10);
-    ck_assert_uint_le(replies_number, HTTP_METRICS_EVENTS / 2);
+    ck_assert_uint_le(replies_number, LOAD_METRICS_EVENTS / 2);
     ck_assert_uint_eq(metrics->events, 0);
     ck_assert(!serve());
-    http_metrics_tick(metrics, now_ns);
+    load_metrics_tick(metrics, now_ns);
     serve();
     check_has(asked(GET("/metrics")), "# EOF\n");
     close_metrics();
@@ -668,8 +668,8 @@ START_TEST(a_worker_forgets_it_and_the_file_is_removed_at_the_end)
     open_metrics(path);
     fd = connected();
     serve();
-    http_metrics_forget(metrics);
-    http_metrics_forget(metrics);
+    load_metrics_forget(metrics);
+    load_metrics_forget(metrics);
     ck_assert_int_eq(stat(path, &found), 0);
     close_metrics();
     ck_assert_int_lt(stat(path, &found), 0);
@@ -692,7 +692,7 @@ START_TEST(it_says_where_it_is)
     char name[128];
 
     open_metrics(names[_i].where != NULL ? names[_i].where : abstract());
-    http_metrics_name(metrics, name, sizeof(name));
+    load_metrics_name(metrics, name, sizeof(name));
     ck_assert_ptr_eq(strstr(name, names[_i].before), name);
     ck_assert_str_eq(name + strlen(name) - strlen(names[_i].behind), names[_i].behind);
     close_metrics();

@@ -21,9 +21,9 @@
 
 #define SECOND UINT64_C(1000000000)
 
-static struct http_monitor *monitor;
-static struct http_result *result;
-static const struct http_result *workers[2];
+static struct load_monitor *monitor;
+static struct load_result *result;
+static const struct load_result *workers[2];
 static uint64_t now_ns;
 static char path[64];
 static FILE *err;
@@ -45,7 +45,7 @@ set_up(void)
 static void
 tear_down(void)
 {
-    http_monitor_close(monitor);
+    load_monitor_close(monitor);
     monitor = NULL;
     free(result);
     fclose(err);
@@ -57,18 +57,18 @@ tear_down(void)
 static void
 open_monitor(void)
 {
-    ck_assert_int_eq(http_monitor_open(&monitor, &plan, err), 0);
+    ck_assert_int_eq(load_monitor_open(&monitor, &plan, err), 0);
     ck_assert_ptr_nonnull(monitor);
     now_ns = 100 * SECOND;
-    http_monitor_begin(monitor, now_ns);
-    ck_assert_uint_eq(http_monitor_due_ns(monitor), now_ns + SECOND);
+    load_monitor_begin(monitor, now_ns);
+    ck_assert_uint_eq(load_monitor_due_ns(monitor), now_ns + SECOND);
 }
 
 static void
 look_after(uint64_t ns)
 {
     now_ns += ns;
-    http_monitor_look(monitor, workers, 2, now_ns);
+    load_monitor_look(monitor, workers, 2, now_ns);
 }
 
 static void
@@ -76,9 +76,9 @@ reply(unsigned worker, unsigned number, uint64_t response_ns)
 {
     result[worker].offered += number;
     result[worker].sent += number;
-    result[worker].ends[HTTP_END_OK] += number;
+    result[worker].ends[LOAD_END_OK] += number;
     for (unsigned i = 0; i < number; i++)
-        http_histogram_record(&result[worker].response, response_ns);
+        load_histogram_record(&result[worker].response, response_ns);
 }
 
 static const char *
@@ -141,7 +141,7 @@ START_TEST(a_line_has_what_happened_in_its_second)
 
     open_monitor();
     result[1].opened = 3;
-    result[1].in_state[HTTP_SOCKET_IDLE] = 3;
+    result[1].in_state[LOAD_SOCKET_IDLE] = 3;
     look_after(SECOND);
     root = line(0);
     ck_assert_str_eq(json_string_value(json_object_get(root, "type")), "second");
@@ -163,8 +163,8 @@ START_TEST(a_line_has_what_happened_in_its_second)
     reply(0, 10, 7000000);
     result[0].sent++;
     result[0].in_flight = 1;
-    result[0].ends[HTTP_END_RESET] = 2;
-    result[0].skipped[HTTP_SKIP_SHED] = 4;
+    result[0].ends[LOAD_END_RESET] = 2;
+    result[0].skipped[LOAD_SKIP_SHED] = 4;
     look_after(SECOND / 2);
     ck_assert_double_eq(number_in(2, "seconds"), 0.5);
     ck_assert_double_eq(number_in(2, "ok"), 10);
@@ -184,11 +184,11 @@ START_TEST(what_failed_makes_a_percentile_a_lower_bound)
     open_monitor();
     reply(0, 60, 1000000);
     for (unsigned i = 0; i < 40; i++)
-        http_histogram_record_at_least(&result[0].response, SECOND);
+        load_histogram_record_at_least(&result[0].response, SECOND);
     look_after(SECOND);
     check_has(file_text(), "\"p50\": 1000, \"p95\": null, \"p99\": null, \"at_least\": []");
     for (unsigned i = 0; i < 400; i++)
-        http_histogram_record_at_least(&result[0].response, SECOND);
+        load_histogram_record_at_least(&result[0].response, SECOND);
     look_after(SECOND);
     check_has(file_text(), "\"p50\": 1000000, \"p95\": 1000000, \"p99\": null, "
                            "\"at_least\": [\"p50\", \"p95\"]");
@@ -200,10 +200,10 @@ START_TEST(the_next_trial_begins_at_nothing)
     open_monitor();
     reply(0, 1000, 1000000);
     look_after(SECOND);
-    http_monitor_end(monitor);
+    load_monitor_end(monitor);
     look_after(SECOND); /* nobody is there */
     memset(result, 0, 2 * sizeof(*result));
-    http_monitor_begin(monitor, now_ns);
+    load_monitor_begin(monitor, now_ns);
     reply(0, 30, 1000000);
     look_after(SECOND);
     ck_assert_double_eq(number_in(1, "trial"), 2);
@@ -216,7 +216,7 @@ START_TEST(looks_that_were_slept_over_are_one)
 {
     open_monitor();
     look_after(7 * SECOND + SECOND / 4);
-    ck_assert_uint_eq(http_monitor_due_ns(monitor), 108 * SECOND);
+    ck_assert_uint_eq(load_monitor_due_ns(monitor), 108 * SECOND);
     ck_assert_double_eq(number_in(0, "seconds"), 7.25);
 }
 END_TEST
@@ -233,7 +233,7 @@ START_TEST(a_full_disk_is_said_once_and_the_run_goes_on)
                              "device; it ends here\n");
     run.total = result;
     run.plan = &plan;
-    ck_assert_int_eq(http_monitor_finish(monitor, &run), -ENOSPC);
+    ck_assert_int_eq(load_monitor_finish(monitor, &run), -ENOSPC);
     run.total = NULL;
 }
 END_TEST
@@ -269,10 +269,10 @@ END_TEST
 START_TEST(without_memory_or_a_file_nothing_is_run)
 {
     fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
-    ck_assert_int_eq(http_monitor_open(&monitor, &plan, err), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(load_monitor_open(&monitor, &plan, err), LOAD_EXIT_ERRORS);
     check_has(said(), "no memory");
     plan.jsonl = "/nowhere/a";
-    ck_assert_int_eq(http_monitor_open(&monitor, &plan, err), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(load_monitor_open(&monitor, &plan, err), LOAD_EXIT_USAGE);
     check_has(said(), "--jsonl /nowhere/a cannot be written: No such file or directory; nothing");
     ck_assert_ptr_null(monitor);
 }
@@ -282,7 +282,7 @@ START_TEST(without_its_address_nothing_is_run)
 {
     plan.metrics = "@sxe-monitor";
     fake_os_fail(FAKE_BIND, 1, 1, EACCES);
-    ck_assert_int_eq(http_run(&run, &plan, NULL, err), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(load_run(&run, &plan, NULL, err), LOAD_EXIT_USAGE);
     check_has(said(), "--metrics cannot listen on @sxe-monitor: Permission denied; nothing");
 }
 END_TEST
@@ -291,20 +291,20 @@ END_TEST
 
 START_TEST(where_nobody_asked_there_is_none)
 {
-    struct pollfd fds[HTTP_MONITOR_FDS];
+    struct pollfd fds[LOAD_MONITOR_FDS];
 
     plan.jsonl = NULL;
-    ck_assert_int_eq(http_monitor_open(&monitor, &plan, err), 0);
+    ck_assert_int_eq(load_monitor_open(&monitor, &plan, err), 0);
     ck_assert_ptr_null(monitor);
-    http_monitor_begin(monitor, 1);
-    http_monitor_look(monitor, workers, 2, 2);
-    http_monitor_end(monitor);
-    http_monitor_forget(monitor);
-    http_monitor_poll(monitor, fds);
-    http_monitor_serve(monitor, fds, 1);
+    load_monitor_begin(monitor, 1);
+    load_monitor_look(monitor, workers, 2, 2);
+    load_monitor_end(monitor);
+    load_monitor_forget(monitor);
+    load_monitor_poll(monitor, fds);
+    load_monitor_serve(monitor, fds, 1);
     ck_assert_int_eq(fds[0].fd, -1);
-    ck_assert_uint_eq(http_monitor_due_ns(monitor), UINT64_MAX);
-    ck_assert_int_eq(http_monitor_finish(monitor, &run), 0);
+    ck_assert_uint_eq(load_monitor_due_ns(monitor), UINT64_MAX);
+    ck_assert_int_eq(load_monitor_finish(monitor, &run), 0);
 }
 END_TEST
 
@@ -318,7 +318,7 @@ START_TEST(the_lines_of_a_run_are_its_accounts)
     fake_worker.queries = 120000; /* 1.2 s of ours */
     plan.trials = 2;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(http_monitor_finish(run.monitor, &run), 0);
+    ck_assert_int_eq(load_monitor_finish(run.monitor, &run), 0);
     while (strstr(file_text(), "\"type\": \"result\"") != NULL && number_in(n, "missing") <= 0) {
         json_t *root = line(n++);
 
@@ -339,7 +339,7 @@ END_TEST
 
 /* Asks at the end of a trial; the parent is at leave to answer between two turns. */
 static void
-ask(const struct http_worker *worker)
+ask(const struct load_worker *worker)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -385,8 +385,8 @@ START_TEST(a_search_has_its_rate_in_the_last_line)
     run.plan = &plan;
     run.total = result;
     run.found_rate = 4711;
-    http_verdict_say(&run.verdict, "it slept");
-    ck_assert_int_eq(http_monitor_finish(monitor, &run), 0);
+    load_verdict_say(&run.verdict, "it slept");
+    ck_assert_int_eq(load_monitor_finish(monitor, &run), 0);
     ck_assert_double_eq(number_in(0, "found_rate"), 4711);
     check_has(file_text(), "\"reasons\": [\"it slept\"]");
     run.total = NULL;

@@ -17,9 +17,9 @@ set_up(void)
     memset(&job, 0, sizeof(job));
     fake_worker.queries = 100;
     fake_worker.bad_shard = 2;
-    http_agent_worker = fake_worker_run;
-    http_relay_end_ns = 20 * SXE_NS_PER_SECOND;
-    http_agent_period_ns = 10 * SXE_NS_PER_MS;
+    load_agent_worker = fake_worker_run;
+    load_relay_end_ns = 20 * SXE_NS_PER_SECOND;
+    load_agent_period_ns = 10 * SXE_NS_PER_MS;
 }
 
 static void
@@ -47,7 +47,7 @@ START_TEST(ranks_are_added_up_and_judged_each)
     check_has(ran.output, "parts     3 of 3 kept up");
     check_has(ran.output, "clocks within");
     ck_assert_str_eq(ran.errors, "");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_OK);
     ck_assert(job.was_clean);
 }
 END_TEST
@@ -56,7 +56,7 @@ START_TEST(one_rank_is_a_job_too)
 {
     RUN_JOB(1, "--requests", "100", "-R", "1k", "-q", "-c", "10");
     check_has(ran.output, "parts     1 of 1 kept up");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_OK);
 }
 END_TEST
 
@@ -74,7 +74,7 @@ START_TEST(a_search_goes_over_all_ranks)
 {
     fake_worker.queries = 0;
     fake_worker.capacity = 2000;
-    http_find_speed = FAKE_FASTER;
+    load_find_speed = FAKE_FASTER;
     RUN_JOB(2, "--find", "p99<20ms", "-R", "500", "-d", "20ms", "-q", "-c", "4");
     ck_assert_double_gt(number_behind("\nfound     "), 0);
     ck_assert(job.was_clean);
@@ -91,10 +91,10 @@ END_TEST
 
 START_TEST(the_probe_is_rank_0s)
 {
-    http_agent_worker = http_worker_run;
+    load_agent_worker = load_worker_run;
     RUN_JOB(2, "--requests", "20", "-q", "-c", "4", "--probe", "10", "-p", "1");
     check_has(ran.errors, "no connection could be opened (refused)");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_ERRORS);
 }
 END_TEST
 
@@ -116,7 +116,7 @@ write_script(void)
 START_TEST(what_scripts_leave_comes_to_rank_0)
 {
     write_script();
-    http_agent_worker = http_worker_run;
+    load_agent_worker = load_worker_run;
     RUN_JOB(2, "-s", script_path, "--requests", "4", "-q", "-c", "2", "-p", "1");
     check_has(ran.output, "done is called");
     unlink(script_path);
@@ -129,7 +129,7 @@ START_TEST(workers_are_as_many_as_ranks)
 {
     RUN_JOB(2, "-t", "3");
     check_has(ran.errors, "each rank is one worker, and there are 2: leave out -t");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_USAGE);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_USAGE);
     ck_assert(job.was_clean);
 }
 END_TEST
@@ -138,9 +138,9 @@ START_TEST(what_is_no_run_needs_no_rank)
 {
     RUN_JOB(2, "--help");
     check_has(ran.output, "usage: ");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_OK);
     RUN_JOB(2, "merge", "/nonexistent.json");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_USAGE);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_USAGE);
 }
 END_TEST
 
@@ -150,14 +150,14 @@ START_TEST(a_file_that_one_machine_lacks_is_named_with_its_rank)
     RUN_JOB(2, "--requests", "200", "-R", "1k", "-q", "-c", "4");
     check_has(ran.errors, "sxe-http: rank 1 on ");
     check_has(ran.errors, " refuses the command: sxe-http: ");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_ERRORS);
 }
 END_TEST
 
 /* ---- Ranks that are not well ---- */
 
 static void
-die(const struct http_worker *worker)
+die(const struct load_worker *worker)
 {
     (void)worker;
     _exit(7);
@@ -170,13 +170,13 @@ START_TEST(a_rank_whose_worker_dies_is_named_and_what_was_measured_is_reported)
     check_has(ran.errors, "sxe-http: rank 1 on ");
     check_has(ran.errors, " exited with status 7\n");
     check_has(ran.output, "requests  300  ok 300");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_ERRORS);
     ck_assert(job.was_clean);
 }
 END_TEST
 
 static void
-stop(const struct http_worker *worker)
+stop(const struct load_worker *worker)
 {
     (void)worker;
     raise(SIGSTOP);
@@ -184,18 +184,18 @@ stop(const struct http_worker *worker)
 
 START_TEST(a_worker_that_is_stopped_for_long_is_ended)
 {
-    http_agent_stopped_ns = SHORT_NS;
+    load_agent_stopped_ns = SHORT_NS;
     fake_worker.do_before_done = stop;
     RUN_JOB(2, "--requests", "200", "-R", "1k", "-q", "-c", "2");
     check_has(ran.errors, "was stopped for too long, and is ended\n");
     check_has(ran.output, "requests  200  ok 200");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_ERRORS);
 }
 END_TEST
 
 /* Another process lets it go on. */
 static void
-stop_for_a_while(const struct http_worker *worker)
+stop_for_a_while(const struct load_worker *worker)
 {
     pid_t self = getpid();
 
@@ -218,7 +218,7 @@ START_TEST(a_worker_that_goes_on_again_is_well)
 END_TEST
 
 static void
-kill_agent(const struct http_worker *worker)
+kill_agent(const struct load_worker *worker)
 {
     (void)worker;
     kill(getppid(), SIGKILL);
@@ -230,13 +230,13 @@ START_TEST(an_agent_that_dies_is_named_by_its_relay)
     fake_worker.do_before_done = kill_agent;
     RUN_JOB(2, "--requests", "200", "-R", "1k", "-q", "-c", "2");
     check_has(ran.errors, "has lost its agent");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_ERRORS);
     ck_assert(job.was_clean);
 }
 END_TEST
 
 static void
-stop_agent(const struct http_worker *worker)
+stop_agent(const struct load_worker *worker)
 {
     (void)worker;
     kill(getppid(), SIGSTOP);
@@ -245,13 +245,13 @@ stop_agent(const struct http_worker *worker)
 
 START_TEST(a_rank_that_says_nothing_is_lost)
 {
-    http_envoy_silent_ns = 2 * SXE_NS_PER_SECOND;
-    http_relay_end_ns = SHORT_NS;
+    load_envoy_silent_ns = 2 * SXE_NS_PER_SECOND;
+    load_relay_end_ns = SHORT_NS;
     fake_worker.do_before_done = stop_agent;
     RUN_JOB(2, "--requests", "200", "-R", "1k", "-q", "-c", "2");
     check_has(ran.errors, "has said nothing for too long: it is dead, stopped or cut off\n");
     check_has(ran.output, "ok ");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_ERRORS);
     ck_assert(!job.was_clean);
 }
 END_TEST
@@ -279,15 +279,15 @@ END_TEST
 START_TEST(a_rank_that_does_not_end_is_not_waited_for)
 {
     job.silent = 1;
-    http_relay_end_ns = SHORT_NS;
+    load_relay_end_ns = SHORT_NS;
     RUN_JOB(2, "--requests", "200", "-R", "1k", "-q", "-c", "2");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_OK);
     ck_assert(!job.was_clean);
 }
 END_TEST
 
 static void
-signal_relay(const struct http_worker *worker)
+signal_relay(const struct load_worker *worker)
 {
     (void)worker;
     /* Rank 0's agent is a child of its engine, which is one of its relay. */
@@ -300,7 +300,7 @@ START_TEST(a_signal_of_mpirun_interrupts_the_run)
     fake_worker.queries = 0;
     fake_worker.do_at_mark = signal_relay;
     RUN_JOB(2, "-d", "10", "--warmup", "10ms", "-R", "1k", "-q", "-c", "2");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_INTERRUPTED);
     check_has(ran.output, "interrupted");
 }
 END_TEST

@@ -27,7 +27,7 @@ static struct {
     bool is_there; /* a message */
     int length;
     char *receiving; /* where to */
-    char bytes[sizeof(struct http_frame)];
+    char bytes[sizeof(struct load_frame)];
 } mpi;
 
 int
@@ -139,7 +139,7 @@ set_up(void)
 
 START_TEST(a_message_is_sent_and_received)
 {
-    struct http_link link;
+    struct load_link link;
     char bytes[8] = "";
 
     ck_assert(open_link(&link));
@@ -153,7 +153,7 @@ END_TEST
 
 START_TEST(no_more_are_sent_than_there_is_room_for)
 {
-    struct http_link link;
+    struct load_link link;
 
     mpi.is_stuck = true;
     ck_assert(open_link(&link));
@@ -177,15 +177,15 @@ START_TEST(one_rank_runs_a_command)
     ck_assert_int_eq(ran.status, 0);
     check_has(ran.output, "sxe-http ");
     RUN_MAIN("--nonsense");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_USAGE);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_USAGE);
 }
 END_TEST
 
 START_TEST(too_many_ranks_are_refused)
 {
-    mpi.ranks = HTTP_RANKS_MAX + 1;
+    mpi.ranks = LOAD_RANKS_MAX + 1;
     RUN_MAIN("--version");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_USAGE);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_USAGE);
     check_has(ran.errors, "no more than 256 ranks");
 }
 END_TEST
@@ -193,9 +193,9 @@ END_TEST
 START_TEST(a_job_of_which_a_rank_is_gone_is_aborted_with_the_status)
 {
     mpi.ranks = 2;
-    http_relay_end_ns = 1;
+    load_relay_end_ns = 1;
     RUN_MAIN("--nonsense");
-    ck_assert_int_eq(ran.status, HTTP_EXIT_USAGE);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_USAGE);
 }
 END_TEST
 
@@ -210,7 +210,7 @@ START_TEST(without_a_socket_nothing_starts)
     ran.prepare = lack_a_socket;
     RUN_MAIN("--version");
     ran.prepare = NULL;
-    ck_assert_int_eq(ran.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(ran.status, LOAD_EXIT_ERRORS);
     check_has(ran.errors, "sxe-http: cannot start: ");
 }
 END_TEST

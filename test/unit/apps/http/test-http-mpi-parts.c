@@ -24,23 +24,23 @@
 
 static char memory[MEMORY], sent[MEMORY], copy[MEMORY], bytes[4096];
 
-static struct http_delta
+static struct load_delta
 whole_delta(void)
 {
-    return (struct http_delta){
+    return (struct load_delta){
         .now = memory, .sent = sent, .size = MEMORY, .end = MEMORY, .time_at = SIZE_MAX};
 }
 
 /* Into so much room at a time; how many times. */
 static unsigned
-follow(struct http_delta *delta, size_t room)
+follow(struct load_delta *delta, size_t room)
 {
     unsigned times = 0;
     size_t length;
 
-    while ((length = http_delta_take(delta, bytes, room)) > 0) {
+    while ((length = load_delta_take(delta, bytes, room)) > 0) {
         ck_assert_uint_le(length, room);
-        ck_assert(http_delta_apply(copy, MEMORY, bytes, length));
+        ck_assert(load_delta_apply(copy, MEMORY, bytes, length));
         times++;
     }
     return times;
@@ -56,7 +56,7 @@ clear(void)
 
 START_TEST(a_copy_follows_what_changes)
 {
-    struct http_delta delta = whole_delta();
+    struct load_delta delta = whole_delta();
 
     clear();
     for (unsigned i = 0; i < MEMORY; i++)
@@ -74,11 +74,11 @@ END_TEST
 
 START_TEST(only_what_is_asked_for_is_taken)
 {
-    struct http_delta delta = whole_delta();
+    struct load_delta delta = whole_delta();
 
     clear();
     memory[0] = memory[500] = 'x';
-    delta.at = 7 * HTTP_DELTA_BLOCK;
+    delta.at = 7 * LOAD_DELTA_BLOCK;
     ck_assert_uint_eq(follow(&delta, sizeof(bytes)), 1);
     ck_assert_int_eq(copy[0], 0);
     ck_assert_int_eq(copy[500], 'x');
@@ -87,7 +87,7 @@ END_TEST
 
 START_TEST(a_time_in_it_is_by_the_other_clock)
 {
-    struct http_delta delta = whole_delta();
+    struct load_delta delta = whole_delta();
     uint64_t time_ns = 5000;
 
     clear();
@@ -108,14 +108,14 @@ END_TEST
 
 START_TEST(what_is_no_delta_is_refused)
 {
-    uint32_t number = MEMORY / HTTP_DELTA_BLOCK;
+    uint32_t number = MEMORY / LOAD_DELTA_BLOCK;
 
-    ck_assert(!http_delta_apply(copy, MEMORY, bytes, 4));
+    ck_assert(!load_delta_apply(copy, MEMORY, bytes, 4));
     memcpy(bytes, &number, sizeof(number));
-    ck_assert(!http_delta_apply(copy, MEMORY, bytes, 6));
+    ck_assert(!load_delta_apply(copy, MEMORY, bytes, 6));
     number++;
     memcpy(bytes, &number, sizeof(number));
-    ck_assert(!http_delta_apply(copy, MEMORY, bytes, 100));
+    ck_assert(!load_delta_apply(copy, MEMORY, bytes, 100));
 }
 END_TEST
 
@@ -141,19 +141,19 @@ close_ends(void)
 
 START_TEST(a_text_goes_as_far_as_there_is_room)
 {
-    static char text[HTTP_FRAME_BYTES + 100];
-    static struct http_frame frame;
+    static char text[LOAD_FRAME_BYTES + 100];
+    static struct load_frame frame;
     int length;
 
     memset(text, 'x', sizeof(text) - 1);
-    ck_assert(http_frame_send_text(ends[0], HTTP_FRAME_GONE, text));
-    length = http_frame_receive(ends[1], &frame);
-    ck_assert_int_eq(length, HTTP_FRAME_BYTES - 1);
-    ck_assert_uint_eq(strlen(http_frame_text(&frame, length)), HTTP_FRAME_BYTES - 1);
-    ck_assert_uint_eq(strlen(http_frame_text(&frame, HTTP_FRAME_BYTES)), HTTP_FRAME_BYTES - 1);
-    ck_assert_int_eq(http_frame_receive(ends[1], &frame), -1);
+    ck_assert(load_frame_send_text(ends[0], LOAD_FRAME_GONE, text));
+    length = load_frame_receive(ends[1], &frame);
+    ck_assert_int_eq(length, LOAD_FRAME_BYTES - 1);
+    ck_assert_uint_eq(strlen(load_frame_text(&frame, length)), LOAD_FRAME_BYTES - 1);
+    ck_assert_uint_eq(strlen(load_frame_text(&frame, LOAD_FRAME_BYTES)), LOAD_FRAME_BYTES - 1);
+    ck_assert_int_eq(load_frame_receive(ends[1], &frame), -1);
     ck_assert_int_eq(send(ends[0], "x", 1, 0), 1);
-    ck_assert_int_eq(http_frame_receive(ends[1], &frame), -2);
+    ck_assert_int_eq(load_frame_receive(ends[1], &frame), -2);
 }
 END_TEST
 
@@ -161,12 +161,12 @@ START_TEST(a_descriptor_goes_to_the_other_end)
 {
     int other;
 
-    ck_assert(http_frame_send_descriptor(ends[0], ends[0]));
-    other = http_frame_receive_descriptor(ends[1]);
+    ck_assert(load_frame_send_descriptor(ends[0], ends[0]));
+    other = load_frame_receive_descriptor(ends[1]);
     ck_assert_int_ge(other, 0);
     close(other);
     ck_assert_int_eq(send(ends[0], "x", 1, 0), 1);
-    ck_assert_int_eq(http_frame_receive_descriptor(ends[1]), -1);
+    ck_assert_int_eq(load_frame_receive_descriptor(ends[1]), -1);
 }
 END_TEST
 
@@ -174,52 +174,52 @@ END_TEST
 
 START_TEST(a_table_of_ranks_needs_memory)
 {
-    struct http_ranks *ranks;
+    struct load_ranks *ranks;
 
     fake_os_fail(FAKE_MMAP, 1, 1, ENOMEM);
-    ck_assert_ptr_null(http_ranks_new(2));
+    ck_assert_ptr_null(load_ranks_new(2));
     fake_os_reset();
-    ranks = http_ranks_new(2);
-    ck_assert_str_eq(http_rank_name(ranks, 1), "rank 1");
+    ranks = load_ranks_new(2);
+    ck_assert_str_eq(load_rank_name(ranks, 1), "rank 1");
     snprintf(ranks->ranks[1].host, sizeof(ranks->ranks[1].host), "node2");
-    ck_assert_str_eq(http_rank_name(ranks, 1), "rank 1 on node2");
-    http_ranks_free(ranks);
+    ck_assert_str_eq(load_rank_name(ranks, 1), "rank 1 on node2");
+    load_ranks_free(ranks);
 }
 END_TEST
 
-static struct http_parent parent;
-static struct http_run run;
-static struct http_plan plan;
-static struct http_result results[2], whole;
+static struct load_parent parent;
+static struct load_run run;
+static struct load_plan plan;
+static struct load_result results[2], whole;
 
 static void
 make_parent(void)
 {
-    plan = (struct http_plan){.workers = 2, .stop = HTTP_STOP_TIME, .duration_ns = 1000000000};
-    run = (struct http_run){.plan = &plan, .trials[0].result = &whole};
-    parent = (struct http_parent){.plan = &plan, .run = &run};
+    plan = (struct load_plan){.workers = 2, .stop = LOAD_STOP_TIME, .duration_ns = 1000000000};
+    run = (struct load_run){.plan = &plan, .trials[0].result = &whole};
+    parent = (struct load_parent){.plan = &plan, .run = &run};
     memset(results, 0, sizeof(results));
     for (unsigned i = 0; i < 2; i++) {
         results[i].opened = results[i].sockets_wanted = 1;
         results[i].elapsed_ns = 1000000000;
-        results[i].ends[HTTP_END_OK] = 10 * (i + 1);
+        results[i].ends[LOAD_END_OK] = 10 * (i + 1);
     }
 }
 
 static void
-judge_parts(struct http_trial *trial)
+judge_parts(struct load_trial *trial)
 {
-    const struct http_result *workers[] = {&results[0], &results[1]};
+    const struct load_result *workers[] = {&results[0], &results[1]};
 
-    http_trial_parts(&parent, trial, workers);
+    load_trial_parts(&parent, trial, workers);
 }
 
 START_TEST(what_speaks_against_a_rank_has_its_name)
 {
-    struct http_ranks *ranks = http_ranks_new(2);
+    struct load_ranks *ranks = load_ranks_new(2);
 
     make_parent();
-    http_ranks_judge(ranks);
+    load_ranks_judge(ranks);
     results[1].run_queue_ns = 200000000;
     judge_parts(&run.trials[0]);
     ck_assert_uint_eq(run.trials[0].verdict.number, 1);
@@ -237,18 +237,18 @@ START_TEST(what_speaks_against_a_rank_has_its_name)
     judge_parts(&run.baseline[0]);
     ck_assert_uint_eq(run.parts[1].ok, 20);
     free(run.parts);
-    http_ranks_free(ranks);
-    ck_assert(http_trial_parts == NULL);
+    load_ranks_free(ranks);
+    ck_assert(load_trial_parts == NULL);
 }
 END_TEST
 
 START_TEST(what_shows_in_the_sum_alone_stays)
 {
-    struct http_ranks *ranks = http_ranks_new(2);
+    struct load_ranks *ranks = load_ranks_new(2);
 
     make_parent();
-    http_ranks_judge(ranks);
-    http_verdict_say(&run.trials[0].verdict, "together they are too slow");
+    load_ranks_judge(ranks);
+    load_verdict_say(&run.trials[0].verdict, "together they are too slow");
     results[1].opened = 0;
     fake_os_fail(FAKE_MALLOC, 1, 1, ENOMEM);
     judge_parts(&run.trials[0]);
@@ -256,14 +256,14 @@ START_TEST(what_shows_in_the_sum_alone_stays)
     ck_assert_ptr_null(run.parts);
     ck_assert_uint_eq(run.trials[0].verdict.number, 1);
     ck_assert_str_eq(run.trials[0].verdict.reasons[0], "together they are too slow");
-    http_ranks_free(ranks);
+    load_ranks_free(ranks);
 }
 END_TEST
 
 /* ---- An envoy ---- */
 
 static int controls[2];
-static struct http_ranks *ranks;
+static struct load_ranks *ranks;
 static char errors[1024];
 
 static void
@@ -271,17 +271,17 @@ open_envoy(void)
 {
     open_ends();
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, controls), 0);
-    ranks = http_ranks_new(2);
+    ranks = load_ranks_new(2);
     ranks->ranks[1].channel = ends[0];
-    http_envoy_use(ranks);
-    http_envoy_first_ns = http_envoy_silent_ns = 100 * SXE_NS_PER_MS;
+    load_envoy_use(ranks);
+    load_envoy_first_ns = load_envoy_silent_ns = 100 * SXE_NS_PER_MS;
     make_parent();
 }
 
 static void
 close_envoy(void)
 {
-    http_ranks_free(ranks);
+    load_ranks_free(ranks);
     close(controls[0]);
     close(controls[1]);
     close_ends();
@@ -291,25 +291,25 @@ static int
 envoy_status(void)
 {
     struct captured err = capture(STDERR_FILENO, tmpfile());
-    struct http_worker worker = {.plan = &plan,
+    struct load_worker worker = {.plan = &plan,
                                  .shard = 1,
                                  .shards = 2,
                                  .result = &results[0],
                                  .mark = &results[1],
                                  .control = controls[0]};
-    int status = http_envoy_work(&worker);
+    int status = load_envoy_work(&worker);
 
     captured_text(&err, errors, sizeof(errors));
     return status;
 }
 
 static void
-send_frame(enum http_frame_type type, size_t length)
+send_frame(enum load_frame_type type, size_t length)
 {
-    static struct http_frame frame;
+    static struct load_frame frame;
 
-    frame = (struct http_frame){.type = type, .bytes = "xyz"};
-    ck_assert(http_frame_send(ends[1], &frame, length));
+    frame = (struct load_frame){.type = type, .bytes = "xyz"};
+    ck_assert(load_frame_send(ends[1], &frame, length));
 }
 
 START_TEST(a_rank_that_never_speaks_is_lost)
@@ -322,7 +322,7 @@ END_TEST
 
 START_TEST(a_rank_of_another_version_is_refused)
 {
-    send_frame(HTTP_FRAME_NAME, 3);
+    send_frame(LOAD_FRAME_NAME, 3);
     ck_assert_int_eq(envoy_status(), -ECONNABORTED);
     ck_assert_str_eq(errors, "sxe-http: rank 1 on xyz is of another version of sxe-http-mpi; "
                              "install the same everywhere\n");
@@ -331,8 +331,8 @@ END_TEST
 
 START_TEST(what_is_no_result_ends_it)
 {
-    static const enum http_frame_type types[] = {HTTP_FRAME_RESULT, HTTP_FRAME_MARK,
-                                                 HTTP_FRAME_SCRIPT};
+    static const enum load_frame_type types[] = {LOAD_FRAME_RESULT, LOAD_FRAME_MARK,
+                                                 LOAD_FRAME_SCRIPT};
 
     send_frame(types[_i], 3);
     ck_assert_int_eq(envoy_status(), -ECONNABORTED);
@@ -342,13 +342,13 @@ END_TEST
 
 START_TEST(a_channel_that_is_closed_ends_it)
 {
-    struct http_frame frame;
+    struct load_frame frame;
 
     close(ends[1]);
     ends[1] = -1;
     ck_assert_int_eq(envoy_status(), -ECONNABORTED);
     check_has(errors, "sxe-http: rank 1 cannot be reached\n");
-    ck_assert_int_eq(http_frame_receive(ends[0], &frame), -2);
+    ck_assert_int_eq(load_frame_receive(ends[0], &frame), -2);
 }
 END_TEST
 
@@ -371,7 +371,7 @@ START_TEST(a_channel_that_is_closed_later_ends_it)
     }
     close(ends[1]);
     ends[1] = -1;
-    http_envoy_first_ns = 60 * SXE_NS_PER_SECOND;
+    load_envoy_first_ns = 60 * SXE_NS_PER_SECOND;
     ck_assert_int_eq(envoy_status(), -ECONNABORTED);
     check_has(errors, "sxe-http: rank 1 has lost its connection\n");
     waitpid(pid, NULL, 0);
@@ -389,20 +389,20 @@ END_TEST
 /* Once a second it says that it is there; what cannot be told any more is said. */
 START_TEST(it_says_that_rank_0_is_there)
 {
-    static struct http_frame frame;
+    static struct load_frame frame;
 
-    http_envoy_first_ns = 1500 * SXE_NS_PER_MS;
+    load_envoy_first_ns = 1500 * SXE_NS_PER_MS;
     ck_assert_int_eq(envoy_status(), -ECONNABORTED);
-    ck_assert_int_ge(http_frame_receive(ends[1], &frame), 0);
-    ck_assert_uint_eq(frame.type, HTTP_FRAME_START);
-    ck_assert_int_ge(http_frame_receive(ends[1], &frame), 0);
-    ck_assert_uint_eq(frame.type, HTTP_FRAME_ALIVE);
+    ck_assert_int_ge(load_frame_receive(ends[1], &frame), 0);
+    ck_assert_uint_eq(frame.type, LOAD_FRAME_START);
+    ck_assert_int_ge(load_frame_receive(ends[1], &frame), 0);
+    ck_assert_uint_eq(frame.type, LOAD_FRAME_ALIVE);
 }
 END_TEST
 
 START_TEST(what_cannot_be_told_ends_it)
 {
-    struct http_message message = {.type = HTTP_MESSAGE_STOP};
+    struct load_message message = {.type = LOAD_MESSAGE_STOP};
 
     ck_assert_int_eq(send(controls[1], &message, sizeof(message), 0), sizeof(message));
     fake_os_fail(FAKE_SEND, 2, 1, EPIPE);
@@ -413,18 +413,18 @@ END_TEST
 
 /* ---- An agent ---- */
 
-static struct http_frame got;
+static struct load_frame got;
 
 static bool
-await_frame(enum http_frame_type type)
+await_frame(enum load_frame_type type)
 {
     struct pollfd fd = {ends[1], POLLIN, 0};
     int length;
 
     do {
         poll(&fd, 1, 60000);
-        length = http_frame_receive(ends[1], &got);
-        if (length >= 0 && length < HTTP_FRAME_BYTES)
+        length = load_frame_receive(ends[1], &got);
+        if (length >= 0 && length < LOAD_FRAME_BYTES)
             got.bytes[length] = '\0';
     } while (length >= 0 && got.type != (uint32_t)type);
     return length >= 0;
@@ -437,18 +437,18 @@ start_agent(enum fake_call call, unsigned nth)
     pid_t pid = fork();
 
     if (pid == 0) {
-        struct http_agent agent = {.channel = ends[0], .plan = &plan};
+        struct load_agent agent = {.channel = ends[0], .plan = &plan};
 
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[1]);
         if (nth > 0)
             fake_os_fail(call, nth, 1, ENOMEM);
-        http_agent_run(&agent);
+        load_agent_run(&agent);
         exit(0);
     }
-    send_frame(HTTP_FRAME_ALIVE, 0);
-    got = (struct http_frame){.type = HTTP_FRAME_START, .u.start = {.rate = 1000, .shards = 1}};
-    ck_assert(http_frame_send(ends[1], &got, 0));
+    send_frame(LOAD_FRAME_ALIVE, 0);
+    got = (struct load_frame){.type = LOAD_FRAME_START, .u.start = {.rate = 1000, .shards = 1}};
+    ck_assert(load_frame_send(ends[1], &got, 0));
     return pid;
 }
 
@@ -466,7 +466,7 @@ open_agent(void)
     open_ends();
     make_parent();
     memset(&fake_worker, 0, sizeof(fake_worker));
-    http_agent_worker = fake_worker_run;
+    load_agent_worker = fake_worker_run;
 }
 
 START_TEST(what_an_agent_lacks_is_said)
@@ -474,7 +474,7 @@ START_TEST(what_an_agent_lacks_is_said)
     static const enum fake_call calls[] = {FAKE_MMAP, FAKE_CALLOC, FAKE_SOCKETPAIR, FAKE_FORK};
     pid_t pid = start_agent(calls[_i], 1);
 
-    ck_assert(await_frame(HTTP_FRAME_GONE));
+    ck_assert(await_frame(LOAD_FRAME_GONE));
     ck_assert_str_eq(got.bytes, "cannot start: it lacks memory");
     end_agent(pid);
 }
@@ -484,18 +484,18 @@ START_TEST(without_rank_0_the_worker_is_killed)
 {
     pid_t pid;
 
-    http_agent_silent_ns = 100 * SXE_NS_PER_MS;
+    load_agent_silent_ns = 100 * SXE_NS_PER_MS;
     pid = start_agent(FAKE_MMAP, 0);
-    ck_assert(await_frame(HTTP_FRAME_SAID));
-    ck_assert_uint_eq(got.u.message.type, HTTP_MESSAGE_READY);
+    ck_assert(await_frame(LOAD_FRAME_SAID));
+    ck_assert_uint_eq(got.u.message.type, LOAD_MESSAGE_READY);
     /* It begins again when it is told to. */
-    while (await_frame(HTTP_FRAME_RESULT) && sxe_time_ns() == 0)
+    while (await_frame(LOAD_FRAME_RESULT) && sxe_time_ns() == 0)
         ;
     poll(NULL, 0, 300);
-    got = (struct http_frame){.type = HTTP_FRAME_START, .u.start = {.rate = 1000, .shards = 1}};
-    ck_assert(http_frame_send(ends[1], &got, 0));
-    ck_assert(await_frame(HTTP_FRAME_NAME));
-    ck_assert(await_frame(HTTP_FRAME_SAID));
+    got = (struct load_frame){.type = LOAD_FRAME_START, .u.start = {.rate = 1000, .shards = 1}};
+    ck_assert(load_frame_send(ends[1], &got, 0));
+    ck_assert(await_frame(LOAD_FRAME_NAME));
+    ck_assert(await_frame(LOAD_FRAME_SAID));
     end_agent(pid);
 }
 END_TEST
@@ -503,19 +503,19 @@ END_TEST
 START_TEST(times_are_told_by_the_clock_of_the_agent)
 {
     pid_t pid = start_agent(FAKE_MMAP, 0);
-    struct http_frame frame = {.type = HTTP_FRAME_TELL, .clock.ahead_ns = -1000000000};
+    struct load_frame frame = {.type = LOAD_FRAME_TELL, .clock.ahead_ns = -1000000000};
 
-    ck_assert(await_frame(HTTP_FRAME_SAID));
-    frame.u.message.type = HTTP_MESSAGE_GO;
+    ck_assert(await_frame(LOAD_FRAME_SAID));
+    frame.u.message.type = LOAD_MESSAGE_GO;
     frame.u.message.u.start_ns = sxe_time_ns() + 1000000000;
-    ck_assert(http_frame_send(ends[1], &frame, 0));
-    frame.u.message.type = HTTP_MESSAGE_MARK;
+    ck_assert(load_frame_send(ends[1], &frame, 0));
+    frame.u.message.type = LOAD_MESSAGE_MARK;
     frame.u.message.u.end_ns = sxe_time_ns() + 1000000000;
-    ck_assert(http_frame_send(ends[1], &frame, 0));
-    ck_assert(await_frame(HTTP_FRAME_SAID));
-    ck_assert_uint_eq(got.u.message.type, HTTP_MESSAGE_MARKED);
-    ck_assert(await_frame(HTTP_FRAME_SAID));
-    ck_assert_uint_eq(got.u.message.type, HTTP_MESSAGE_DONE);
+    ck_assert(load_frame_send(ends[1], &frame, 0));
+    ck_assert(await_frame(LOAD_FRAME_SAID));
+    ck_assert_uint_eq(got.u.message.type, LOAD_MESSAGE_MARKED);
+    ck_assert(await_frame(LOAD_FRAME_SAID));
+    ck_assert_uint_eq(got.u.message.type, LOAD_MESSAGE_DONE);
     end_agent(pid);
 }
 END_TEST
@@ -526,7 +526,7 @@ START_TEST(an_engine_without_mpi_ends)
 {
     close(ends[1]);
     ends[1] = -1;
-    ck_assert_int_eq(http_engine_run(ends[0], 0, NULL), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(load_engine_run(ends[0], 0, NULL), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
@@ -539,12 +539,12 @@ START_TEST(an_engine_that_lacks_something_says_so)
     struct captured err = capture(STDERR_FILENO, tmpfile());
     int status;
 
-    ck_assert(http_engine_tell(ends[1], 0, 2));
+    ck_assert(load_engine_tell(ends[1], 0, 2));
     fake_os_fail(calls[_i], 1, 1, ENOMEM);
-    status = http_engine_run(ends[0], 2, argv);
+    status = load_engine_run(ends[0], 2, argv);
     fake_os_reset();
     captured_text(&err, errors, sizeof(errors));
-    ck_assert_int_eq(status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(status, LOAD_EXIT_ERRORS);
     check_has(errors, "sxe-http: cannot start 2 ranks: see what is limited");
 }
 END_TEST

@@ -19,7 +19,7 @@ static struct made made;
 static struct hdr_line line;
 
 static char *
-written_by(int (*write)(FILE *, const struct http_run *))
+written_by(int (*write)(FILE *, const struct load_run *))
 {
     FILE *out = tmpfile();
 
@@ -64,7 +64,7 @@ START_TEST(the_head_has_what_readers_look_for)
 
     make_run(&made, 0);
     made.run.started_s = 1795255200;
-    text = written_by(http_output_hdr);
+    text = written_by(load_output_hdr);
     ck_assert_str_eq(text,
                      "#[Logged by sxe-http " SXE_VERSION ", times in us]\n"
                      "#[Histogram log format version 1.3]\n"
@@ -94,7 +94,7 @@ check_buckets(const json_t *times)
         ck_assert_double_eq((double)line.buckets[i].from, ceil(from));
         if (i + 1 < line.number)
             ck_assert_double_eq((double)line.buckets[i].to, to);
-        ck_assert_double_ge((double)line.buckets[i].to, fmin(to, HTTP_HISTOGRAM_MAX_NS / 1000));
+        ck_assert_double_ge((double)line.buckets[i].to, fmin(to, LOAD_HISTOGRAM_MAX_NS / 1000));
         ck_assert_uint_eq(line.buckets[i].count,
                           (uint64_t)json_integer_value(json_array_get(bucket, 2)));
     }
@@ -106,9 +106,9 @@ check_times(const json_t *times)
     check_buckets(times);
     ck_assert_uint_eq(line.count, (uint64_t)json_integer_value(json_object_get(times, "count")));
     ck_assert_double_eq_tol(line.max, json_number_value(json_object_get(times, "max")), 0.0005);
-    for (unsigned i = 0; i < HTTP_PERCENTILES; i++) {
-        const json_t *percentile = json_object_get(times, http_percentiles[i].name);
-        uint64_t rank = http_rank(line.count, http_percentiles[i].fraction);
+    for (unsigned i = 0; i < LOAD_PERCENTILES; i++) {
+        const json_t *percentile = json_object_get(times, load_percentiles[i].name);
+        uint64_t rank = load_rank(line.count, load_percentiles[i].fraction);
 
         if (json_is_number(percentile))
             ck_assert_double_eq((double)hdr_at_rank(&line, rank), json_number_value(percentile));
@@ -118,7 +118,7 @@ check_times(const json_t *times)
 static json_t *
 read_json(void)
 {
-    char *text = written_by(http_output_json);
+    char *text = written_by(load_output_json);
     json_t *root = json_loads(text, 0, NULL);
 
     ck_assert_ptr_nonnull(root);
@@ -131,7 +131,7 @@ static void
 check_log(void)
 {
     static const char *const tags[] = {"first_byte", "service", "response"};
-    char *text = written_by(http_output_hdr);
+    char *text = written_by(load_output_hdr);
     const char *at = behind_head(text);
     json_t *root = read_json();
     const json_t *trials = json_object_get(root, "trials");
@@ -168,7 +168,7 @@ START_TEST(intervals_are_those_in_which_queries_were_sent)
     make_run(&made, 2);
     made.run.started_ns = 900000000;
     made.run.trials[1].result->started_ns = UINT64_C(7250000000);
-    text = written_by(http_output_hdr);
+    text = written_by(load_output_hdr);
     at = behind_head(text);
     for (unsigned i = 0; i < 6; i++) {
         at = hdr_line_read(&line, at);
@@ -186,7 +186,7 @@ START_TEST(the_shortest_and_the_longest_times_are_in_it)
     make_run(&made, 1);
     for (unsigned shift = 0; shift < 45; shift++)
         for (uint64_t ns = (UINT64_C(1) << shift) - 1; ns <= (UINT64_C(1) << shift) + US; ns += US)
-            http_histogram_record(&made.run.trials[0].result->response, ns);
+            load_histogram_record(&made.run.trials[0].result->response, ns);
     check_log();
     ck_assert_uint_eq(line.buckets[0].from, 0);
     ck_assert_uint_ge(line.buckets[line.number - 1].to, UINT64_C(3600000000));
@@ -197,14 +197,14 @@ END_TEST
 /* Doubled again and again, a count has from one byte to nine. */
 START_TEST(counts_may_be_as_long_as_they_are)
 {
-    struct http_histogram *response;
+    struct load_histogram *response;
 
     make_run(&made, 1);
     response = &made.run.trials[0].result->response;
-    *response = (struct http_histogram){0};
+    *response = (struct load_histogram){0};
     for (unsigned i = 0; i < 62; i++) {
-        http_histogram_record(response, i * i * US);
-        http_histogram_add(response, response);
+        load_histogram_record(response, i * i * US);
+        load_histogram_add(response, response);
     }
     check_log();
     ck_assert_uint_eq(line.buckets[0].count, UINT64_C(1) << 62);
@@ -218,9 +218,9 @@ START_TEST(bytes_are_read_whatever_is_left_of_three)
     unsigned seen[3] = {0};
 
     make_run(&made, 1);
-    made.run.trials[0].result->response = (struct http_histogram){0};
+    made.run.trials[0].result->response = (struct load_histogram){0};
     for (unsigned i = 1; i < 60; i++) {
-        http_histogram_record(&made.run.trials[0].result->response, i * i * US);
+        load_histogram_record(&made.run.trials[0].result->response, i * i * US);
         check_log();
         seen[line.packed_size % 3]++;
     }
@@ -237,7 +237,7 @@ START_TEST(what_did_not_occur_has_no_line)
     make_run(&made, 1);
     made.run.trials[0].result->first_byte.count = 0;
     made.run.trials[0].result->response.count = 0;
-    text = written_by(http_output_hdr);
+    text = written_by(load_output_hdr);
     ck_assert_str_eq(hdr_line_read(&line, behind_head(text)), "");
     ck_assert_str_eq(line.tag, "service");
     free(text);
@@ -255,7 +255,7 @@ START_TEST(without_memory_it_is_an_error)
     make_run(&made, 1);
     do {
         fake_os_sweep(kinds, 2, ++nth, false, ENOMEM);
-        error = http_output_hdr(out, &made.run);
+        error = load_output_hdr(out, &made.run);
         ck_assert_int_eq(error, fake_os_injected() > 0 ? -ENOMEM : 0);
         fake_os_reset();
     } while (error != 0);

@@ -19,7 +19,7 @@
 static struct made made;
 
 static char *
-written_by(int (*write)(FILE *, const struct http_run *))
+written_by(int (*write)(FILE *, const struct load_run *))
 {
     FILE *out = tmpfile();
 
@@ -34,7 +34,7 @@ static json_t *
 read_json(void)
 {
     json_error_t error;
-    char *text = written_by(http_output_json);
+    char *text = written_by(load_output_json);
     json_t *root = json_loads(text, 0, &error);
 
     ck_assert_msg(root != NULL, "line %d: %s", error.line, error.text);
@@ -148,7 +148,7 @@ START_TEST(json_histograms_have_all_buckets_and_no_percentile_that_cannot_be_tol
     ck_assert_double_eq(number_at(root, "total.connect.p50"), 131);
     ck_assert_double_eq(number_at(root, "total.connect.mean"), 131.5);
     ck_assert_double_eq(number_at(root, "total.service.p99:9"),
-                        (double)http_histogram_quantile(&made.run.total->service, 0.999) / 1000);
+                        (double)load_histogram_quantile(&made.run.total->service, 0.999) / 1000);
     ck_assert(json_is_null(at(root, "total.service.p99:99")));
     ck_assert_double_eq(number_at(root, "total.client.timer_error.count"), 0);
     ck_assert_ptr_null(at(root, "total.client.timer_error.p50"));
@@ -159,7 +159,7 @@ END_TEST
 
 START_TEST(json_has_a_trend)
 {
-    struct http_timeline *timeline;
+    struct load_timeline *timeline;
     json_t *root;
 
     make_run(&made, 2);
@@ -173,7 +173,7 @@ START_TEST(json_has_a_trend)
     ck_assert(json_is_null(at(root, "trials.0.trend")));
     json_decref(root);
 
-    made.plan.model = HTTP_OPEN;
+    made.plan.model = LOAD_OPEN;
     for (unsigned i = 0; i < timeline->used; i++) {
         memset(timeline->slices[i].buckets, 0, sizeof(timeline->slices[i].buckets));
         timeline->slices[i].buckets[i < 100 ? i / 10 : 50 + i / 10] = timeline->slices[i].ok;
@@ -188,7 +188,7 @@ END_TEST
 
 START_TEST(json_has_the_search)
 {
-    struct http_run *run = &made.run;
+    struct load_run *run = &made.run;
     json_t *root;
 
     make_run(&made, 1);
@@ -214,32 +214,32 @@ END_TEST
 
 START_TEST(json_has_what_was_judged)
 {
-    struct http_run *run = &made.run;
+    struct load_run *run = &made.run;
     json_t *root;
 
     make_run(&made, 1);
-    made.plan.model = HTTP_OPEN;
-    made.plan.arrivals = HTTP_FIXED;
+    made.plan.model = LOAD_OPEN;
+    made.plan.arrivals = LOAD_FIXED;
     made.plan.thresholds[0] = "p99<1us";
     made.plan.thresholds[1] = "errors<1%";
     made.plan.thresholds[2] = "p99.999<1s";
-    run->noise[HTTP_FIGURE_RATE] = (struct http_interval){0.98, 1, 1.02, true};
+    run->noise[LOAD_FIGURE_RATE] = (struct load_interval){0.98, 1, 1.02, true};
     run->total->first_bad_status = 503;
     run->total->first_error = EPIPE;
-    http_bad_reply_note(&run->total->first_bad_reply, HTTP_BAD_MORE, "a\n", 2, 0);
+    load_bad_reply_note(&run->total->first_bad_reply, LOAD_BAD_MORE, "a\n", 2, 0);
     run->total->waiting = 9;
     run->total->kinds = 3;
     run->total->clients = 1;
     run->verdict.number = 1;
-    snprintf(run->verdict.reasons[0], HTTP_REASON_MAX, "loop lag");
+    snprintf(run->verdict.reasons[0], LOAD_REASON_MAX, "loop lag");
     run->verdict.cpu_pressure = 0.25;
     run->verdict.has_cpu_pressure = true;
-    run->left_out = (struct http_left_out){1500000000, 77, "the rate has a trend"};
+    run->left_out = (struct load_left_out){1500000000, 77, "the rate has a trend"};
     made.plan.is_warmup_auto = true;
-    run->status = HTTP_EXIT_THRESHOLD;
+    run->status = LOAD_EXIT_THRESHOLD;
     run->is_interrupted = true;
     for (unsigned i = 0; i < 3; i++)
-        run->judged[i] = (struct http_judged){.figure = 1 + i, .holds = i == 1, .is_told = i != 2};
+        run->judged[i] = (struct load_judged){.figure = 1 + i, .holds = i == 1, .is_told = i != 2};
     root = read_json();
     ck_assert_str_eq(text_at(root, "plan.model"), "open");
     ck_assert_str_eq(text_at(root, "plan.arrivals"), "fixed");
@@ -287,7 +287,7 @@ START_TEST(json_has_what_a_page_of_several_queries_takes)
     ck_assert_double_eq_tol(number_at(root, "fanout.beyond_p99"), 0.634, 0.0005);
     ck_assert_double_eq_tol(number_at(root, "fanout.p50.of_one"), pow(0.5, 0.01), 1e-9);
     ck_assert_double_eq(number_at(root, "fanout.p50.time"),
-                        (double)http_histogram_quantile(&made.run.total->service, pow(0.5, 0.01)) /
+                        (double)load_histogram_quantile(&made.run.total->service, pow(0.5, 0.01)) /
                             1000);
     ck_assert_double_eq_tol(number_at(root, "fanout.p99:9.of_one"), pow(0.999, 0.01), 1e-9);
     ck_assert(json_is_null(at(root, "fanout.p99:9.time")));
@@ -308,14 +308,14 @@ START_TEST(json_has_a_probe_beside_each_result)
     json_decref(root);
     make_probe(&made);
     made.run.probe_verdict.number = 1;
-    snprintf(made.run.probe_verdict.reasons[0], HTTP_REASON_MAX, "waited");
+    snprintf(made.run.probe_verdict.reasons[0], LOAD_REASON_MAX, "waited");
     root = read_json();
     ck_assert_double_eq(number_at(root, "plan.probe_rate"), 100);
     ck_assert_double_eq(number_at(root, "total.accounts.sent"), 2 * MADE_QUERIES);
     ck_assert_double_eq(number_at(root, "trials.1.probe.accounts.sent"), MADE_PROBED);
     ck_assert_double_eq(number_at(root, "trials.1.probe.rate"), 100);
     ck_assert_double_eq(number_at(root, "total.probe.accounts.ends.ok"), 2 * MADE_PROBED);
-    ck_assert_double_eq(number_at(root, "total.probe.sockets.opened"), 2 * HTTP_PROBE_SOCKETS);
+    ck_assert_double_eq(number_at(root, "total.probe.sockets.opened"), 2 * LOAD_PROBE_SOCKETS);
     ck_assert_double_eq(number_at(root, "total.probe.response.max"), 1500);
     ck_assert_double_eq(number_at(root, "total.probe.service.histogram.0.2"), 2 * MADE_PROBED);
     ck_assert_str_eq(text_at(root, "total.probe.verdict.reasons.0"), "waited");
@@ -331,7 +331,7 @@ START_TEST(json_of_a_run_in_which_nothing_happened_has_no_number_that_is_none)
     json_t *root;
 
     make_run(&made, 0);
-    for (unsigned i = 0; i < HTTP_FIGURES; i++)
+    for (unsigned i = 0; i < LOAD_FIGURES; i++)
         made.run.figures[i].middle = nan("");
     made.plan.requests = NULL;
     made.run.total->kinds = 1;
@@ -386,7 +386,7 @@ START_TEST(csv_has_a_line_a_trial_and_one_for_all)
     char *text;
 
     make_run(&made, 3);
-    text = written_by(http_output_csv);
+    text = written_by(load_output_csv);
     ck_assert_uint_eq(ck_lines(text, 0), 5);
     ck_assert_int_eq(strncmp(text, "trial,seconds,rate,", 19), 0);
     ck_assert_ptr_nonnull(strstr(text, ",service_p99.9_us,"));
@@ -403,7 +403,7 @@ START_TEST(csv_of_no_reply_has_empty_fields)
     char *text;
 
     make_run(&made, 0);
-    text = written_by(http_output_csv);
+    text = written_by(load_output_csv);
     ck_assert_uint_eq(ck_lines(text, 0), 2);
     ck_assert_ptr_nonnull(strstr(text, "\r\ntotal,0.000000,0.000,0,"));
     ck_assert_ptr_nonnull(strstr(text, ",0,0,,,,,,,,,0.000,"));
@@ -414,13 +414,13 @@ END_TEST
 
 START_TEST(candles_have_five_columns_a_kind_and_client)
 {
-    const struct http_client_result *client;
+    const struct load_client_result *client;
     char expected[200];
     char *text;
 
     make_run(&made, 1);
     made.run.total->by_client[6].count = 0;
-    text = written_by(http_output_candles);
+    text = written_by(load_output_candles);
     ck_assert_uint_eq(ck_lines(text, 5), 1 + 2 * 4 - 1);
     client = &made.run.total->by_client[5];
     snprintf(
@@ -440,7 +440,7 @@ START_TEST(candles_of_too_many_clients_are_those_of_the_kinds)
     make_run(&made, 1);
     made.run.total->clients = 0;
     made.run.total->kinds = 3; /* the third never had a reply */
-    text = written_by(http_output_candles);
+    text = written_by(load_output_candles);
     ck_assert_uint_eq(ck_lines(text, 5), 3);
     ck_assert_ptr_nonnull(strstr(text, "\r\n\"GET / all\","));
     free(text);
@@ -481,10 +481,10 @@ START_TEST(hgrm_is_what_hdrhistogram_writes)
 
     make_run(&made, 0);
     for (unsigned i = 0; i < 100; i++)
-        http_histogram_record(&made.run.total->response, i < 10   ? 1000000
+        load_histogram_record(&made.run.total->response, i < 10   ? 1000000
                                                          : i < 90 ? 2000000
                                                                   : 10000000);
-    text = written_by(http_output_hgrm);
+    text = written_by(load_output_hgrm);
     ck_assert_str_eq(text, expected);
     free(text);
     free_run(&made);
@@ -499,7 +499,7 @@ START_TEST(hgrm_rises_from_line_to_line_and_ends_with_all)
     unsigned lines = 0;
 
     make_run(&made, 1);
-    text = written_by(http_output_hgrm);
+    text = written_by(load_output_hgrm);
     for (line = strstr(text, "\n\n") + 2; *line != '#'; line = strchr(line, '\n') + 1) {
         double read[3];
         char *end = line;
@@ -526,7 +526,7 @@ START_TEST(hgrm_of_no_reply_has_only_its_frame)
     char *text;
 
     make_run(&made, 0);
-    text = written_by(http_output_hgrm);
+    text = written_by(load_output_hgrm);
     ck_assert_ptr_nonnull(strstr(text, "1/(1-Percentile)\n\n#[Mean    =        0.000,"));
     free(text);
     free_run(&made);
@@ -560,7 +560,7 @@ START_TEST(html_is_the_page_with_the_run_in_it)
     json_t *runs;
 
     make_run(&made, 1);
-    page = written_by(http_output_html);
+    page = written_by(load_output_html);
     runs = runs_of(page);
     ck_assert_uint_eq(json_array_size(runs), 1);
     ck_assert_double_eq(number_at(runs, "0.total.rate"), 5000);
@@ -602,12 +602,12 @@ START_TEST(overlay_is_the_page_with_several_runs_in_it)
     json_t *runs;
 
     make_run(&made, 1);
-    text = written_by(http_output_json);
+    text = written_by(load_output_json);
     paths[0] = path_with(text);
     free(text);
     paths[1] = path_with("{" WHOLE ", \"x\": \"</script>\", \"y\": 0.1,"
                          " \"seed\": 18446744073709551615}");
-    ck_assert_int_eq(http_output_overlay(2, paths, out, stderr), HTTP_EXIT_OK);
+    ck_assert_int_eq(load_output_overlay(2, paths, out, stderr), LOAD_EXIT_OK);
     text = text_of(out, NULL);
     runs = runs_of(text);
     ck_assert_uint_eq(json_array_size(runs), 2);
@@ -652,7 +652,7 @@ START_TEST(overlay_refuses_what_is_no_run_and_writes_nothing)
 
     if (no_runs[_i].content != NULL)
         paths[1] = path_with(no_runs[_i].content);
-    ck_assert_int_eq(http_output_overlay(2, paths, out, err), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(load_output_overlay(2, paths, out, err), LOAD_EXIT_USAGE);
     said = text_of(err, NULL);
     check_has(said, no_runs[_i].expected);
     ck_assert_ptr_nonnull(strstr(said, paths[1]));
@@ -672,7 +672,7 @@ START_TEST(overlay_says_that_the_disk_is_full)
     char *path = path_with("{" WHOLE ", \"long\": \"<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<\"}");
     char *said;
 
-    ck_assert_int_eq(http_output_overlay(1, &path, full, err), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(load_output_overlay(1, &path, full, err), LOAD_EXIT_ERRORS);
     fclose(full);
     said = text_of(err, NULL);
     ck_assert_str_eq(said, "sxe-http: the page could not be written: No space left on device\n");
@@ -683,9 +683,9 @@ END_TEST
 
 /* ---- Files ---- */
 
-static int (*const writers[])(FILE *, const struct http_run *) = {
-    http_output_json, http_output_csv,  http_output_candles, http_output_hgrm,
-    http_output_hdr,  http_output_html, http_output_junit,   http_output_markdown,
+static int (*const writers[])(FILE *, const struct load_run *) = {
+    load_output_json, load_output_csv,  load_output_candles, load_output_hgrm,
+    load_output_hdr,  load_output_html, load_output_junit,   load_output_markdown,
 };
 
 START_TEST(a_full_disk_is_an_error)
@@ -717,7 +717,7 @@ START_TEST(what_was_lost_earlier_is_an_error_at_the_end)
     refusals = 1;
     setvbuf(out, NULL, _IONBF, 0);
     putc('x', out);
-    ck_assert_int_eq(http_output_finish(out), -ENOSPC);
+    ck_assert_int_eq(load_output_finish(out), -ENOSPC);
     fclose(out);
 }
 END_TEST
@@ -739,7 +739,7 @@ START_TEST(each_file_that_is_asked_for_is_written)
     made.plan.html = paths[5];
     made.plan.junit = paths[6];
     made.plan.markdown = paths[7];
-    ck_assert_int_eq(http_output_all(&made.run, err), HTTP_EXIT_OK);
+    ck_assert_int_eq(load_output_all(&made.run, err), LOAD_EXIT_OK);
     for (unsigned i = 0; i < SXE_COUNT(writers); i++) {
         char *expected = written_by(writers[i]);
         char *text = text_of(fopen(paths[i], "r"), NULL);
@@ -765,12 +765,12 @@ START_TEST(the_summary_of_a_job_is_continued)
     make_run(&made, 1);
     made.plan.markdown = path;
     setenv("GITHUB_STEP_SUMMARY", path, 1);
-    ck_assert_int_eq(http_output_all(&made.run, stderr), HTTP_EXIT_OK);
+    ck_assert_int_eq(load_output_all(&made.run, stderr), LOAD_EXIT_OK);
     text = text_of(fopen(path, "r"), NULL);
     ck_assert_int_eq(strncmp(text, "the step before\n## sxe-http: ", 29), 0);
     free(text);
     setenv("GITHUB_STEP_SUMMARY", "/elsewhere", 1);
-    ck_assert_int_eq(http_output_all(&made.run, stderr), HTTP_EXIT_OK);
+    ck_assert_int_eq(load_output_all(&made.run, stderr), LOAD_EXIT_OK);
     text = text_of(fopen(path, "r"), NULL);
     ck_assert_int_eq(strncmp(text, "## sxe-http: ", 13), 0);
     free(text);
@@ -782,12 +782,12 @@ END_TEST
 /* Who opened one would wait for its reader, and end what that reads. */
 START_TEST(before_a_run_a_pipe_is_not_opened)
 {
-    struct http_plan plan = {.json = path_with("")};
+    struct load_plan plan = {.json = path_with("")};
     FILE *err = tmpfile();
 
     unlink(plan.json);
     ck_assert_int_eq(mkfifo(plan.json, 0600), 0);
-    ck_assert_int_eq(http_output_check(&plan, err), HTTP_EXIT_OK);
+    ck_assert_int_eq(load_output_check(&plan, err), LOAD_EXIT_OK);
     unlink(plan.json);
     fclose(err);
 }
@@ -795,16 +795,16 @@ END_TEST
 
 START_TEST(before_a_run_all_files_can_be_written_and_keep_what_is_in_them)
 {
-    struct http_plan plan = {.json = path_with("old"), .csv = "-", .html = "/dev/full"};
+    struct load_plan plan = {.json = path_with("old"), .csv = "-", .html = "/dev/full"};
     FILE *err = tmpfile();
     char *text;
 
-    ck_assert_int_eq(http_output_check(&plan, err), HTTP_EXIT_OK);
+    ck_assert_int_eq(load_output_check(&plan, err), LOAD_EXIT_OK);
     text = text_of(fopen(plan.json, "r"), NULL);
     ck_assert_str_eq(text, "old");
     free(text);
     plan.hgrm = "/nowhere/a.hgrm";
-    ck_assert_int_eq(http_output_check(&plan, err), HTTP_EXIT_USAGE);
+    ck_assert_int_eq(load_output_check(&plan, err), LOAD_EXIT_USAGE);
     text = text_of(err, NULL);
     ck_assert_str_eq(text, "sxe-http: --hgrm /nowhere/a.hgrm cannot be written: No such file or "
                            "directory; nothing was run\n");
@@ -823,7 +823,7 @@ START_TEST(a_dash_is_standard_output)
     made.plan.csv = "-";
     fflush(stdout);
     dup2(fileno(out), 1);
-    ck_assert_int_eq(http_output_all(&made.run, stderr), HTTP_EXIT_OK);
+    ck_assert_int_eq(load_output_all(&made.run, stderr), LOAD_EXIT_OK);
     dup2(was, 1);
     close(was);
     text = text_of(out, NULL);
@@ -843,7 +843,7 @@ START_TEST(what_cannot_be_written_is_said_and_the_others_are)
     made.plan.json = "/nowhere/a.json";
     made.plan.csv = "/dev/full";
     made.plan.hgrm = path;
-    ck_assert_int_eq(http_output_all(&made.run, err), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(load_output_all(&made.run, err), LOAD_EXIT_ERRORS);
     text = text_of(err, NULL);
     ck_assert_str_eq(text,
                      "sxe-http: --json /nowhere/a.json could not be written: No such file or "

@@ -6,18 +6,18 @@
 #include "sxe-time.h"
 #include "test-main.h"
 
-static struct http_pressure
+static struct load_pressure
 read_text(const char *text)
 {
     FILE *file = tmpfile();
-    struct http_pressure pressure;
+    struct load_pressure pressure;
     char path[32];
 
     ck_assert_ptr_nonnull(file);
     fputs(text, file);
     fflush(file);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(file));
-    pressure = http_pressure_read(path);
+    pressure = load_pressure_read(path);
     fclose(file);
     return pressure;
 }
@@ -25,7 +25,7 @@ read_text(const char *text)
 START_TEST(the_first_line_has_the_time_that_some_process_waited)
 {
     uint64_t before_ns = sxe_time_ns();
-    struct http_pressure pressure =
+    struct load_pressure pressure =
         read_text("some avg10=1.53 avg60=0.87 avg300=0.65 total=58761459\n"
                   "full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n");
 
@@ -41,27 +41,27 @@ static const char *const others[] = {"", "full avg10=1.53 avg60=0.87 avg300=0.65
 START_TEST(where_the_kernel_does_not_say_it_is_not_known)
 {
     double part = 1;
-    struct http_pressure known = {.at_ns = 1};
-    struct http_pressure unknown =
-        _i < 3 ? read_text(others[_i]) : http_pressure_read("/none/pressure/cpu");
+    struct load_pressure known = {.at_ns = 1};
+    struct load_pressure unknown =
+        _i < 3 ? read_text(others[_i]) : load_pressure_read("/none/pressure/cpu");
 
     ck_assert_uint_eq(unknown.at_ns, 0);
-    ck_assert(!http_pressure_between(&part, &known, &unknown));
+    ck_assert(!load_pressure_between(&part, &known, &unknown));
     ck_assert_double_eq(part, 0);
-    ck_assert(!http_pressure_between(&part, &unknown, &known));
+    ck_assert(!load_pressure_between(&part, &unknown, &known));
 }
 END_TEST
 
 START_TEST(it_is_a_part_of_the_time_between_and_no_more_than_all)
 {
     double part = 0;
-    struct http_pressure from = {.at_ns = 5 * SXE_NS_PER_SECOND, .stalled_us = 100};
-    struct http_pressure to = {.at_ns = 7 * SXE_NS_PER_SECOND, .stalled_us = 500100};
+    struct load_pressure from = {.at_ns = 5 * SXE_NS_PER_SECOND, .stalled_us = 100};
+    struct load_pressure to = {.at_ns = 7 * SXE_NS_PER_SECOND, .stalled_us = 500100};
 
-    ck_assert(http_pressure_between(&part, &from, &to));
+    ck_assert(load_pressure_between(&part, &from, &to));
     ck_assert_double_eq_tol(part, 0.25, 1e-9);
     to.stalled_us = 2000200;
-    ck_assert(http_pressure_between(&part, &from, &to));
+    ck_assert(load_pressure_between(&part, &from, &to));
     ck_assert_double_eq(part, 1);
 }
 END_TEST

@@ -19,11 +19,11 @@ set_up(void)
 
 START_TEST(it_asks_the_same_of_the_same_server_at_a_rate_of_its_own)
 {
-    struct http_plan load = plan;
-    struct http_plan probe;
+    struct load_plan load = plan;
+    struct load_plan probe;
 
-    load.model = HTTP_OPEN;
-    load.arrivals = HTTP_FIXED;
+    load.model = LOAD_OPEN;
+    load.arrivals = LOAD_FIXED;
     load.rate_end = 9000;
     load.think_ns = load.deadline_ns = 1;
     load.depth = 8;
@@ -34,11 +34,11 @@ START_TEST(it_asks_the_same_of_the_same_server_at_a_rate_of_its_own)
     load.proxy = 2;
     load.unix_path = "/a";
     load.probe_rate = 50;
-    http_probe_plan(&probe, &load);
-    ck_assert_uint_eq(probe.sockets, HTTP_PROBE_SOCKETS);
+    load_probe_plan(&probe, &load);
+    ck_assert_uint_eq(probe.sockets, LOAD_PROBE_SOCKETS);
     ck_assert_uint_eq(probe.workers, 1);
-    ck_assert_int_eq(probe.model, HTTP_PARTLY_OPEN);
-    ck_assert_int_eq(probe.arrivals, HTTP_POISSON);
+    ck_assert_int_eq(probe.model, LOAD_PARTLY_OPEN);
+    ck_assert_int_eq(probe.arrivals, LOAD_POISSON);
     ck_assert_double_eq(probe.rate, 50);
     ck_assert_double_eq(probe.rate_end, 50);
     ck_assert_double_eq(probe.probe_rate, 0);
@@ -59,15 +59,15 @@ END_TEST
 
 START_TEST(it_has_the_duration_of_the_load_or_none)
 {
-    struct http_plan probe;
+    struct load_plan probe;
 
-    http_probe_plan(&probe, &plan);
-    ck_assert_int_eq(probe.stop, HTTP_STOP_TIME);
-    ck_assert_uint_eq(probe.duration_ns, HTTP_FOREVER_NS);
-    plan.stop = HTTP_STOP_TIME;
+    load_probe_plan(&probe, &plan);
+    ck_assert_int_eq(probe.stop, LOAD_STOP_TIME);
+    ck_assert_uint_eq(probe.duration_ns, LOAD_FOREVER_NS);
+    plan.stop = LOAD_STOP_TIME;
     plan.duration_ns = 3 * SXE_NS_PER_SECOND;
-    http_probe_plan(&probe, &plan);
-    ck_assert_int_eq(probe.stop, HTTP_STOP_TIME);
+    load_probe_plan(&probe, &plan);
+    ck_assert_int_eq(probe.stop, LOAD_STOP_TIME);
     ck_assert_uint_eq(probe.duration_ns, 3 * SXE_NS_PER_SECOND);
 }
 END_TEST
@@ -75,35 +75,35 @@ END_TEST
 /* ---- What it counts ---- */
 
 static bool
-is_probe(const struct http_worker *worker)
+is_probe(const struct load_worker *worker)
 {
     return !(worker->plan->probe_rate > 0);
 }
 
 static void
-ask(const struct http_worker *worker, uint64_t number, uint64_t ns)
+ask(const struct load_worker *worker, uint64_t number, uint64_t ns)
 {
-    struct http_result *result = worker->result;
+    struct load_result *result = worker->result;
 
     if (!is_probe(worker))
         return;
     result->offered += number;
     result->sent += number;
-    result->ends[HTTP_END_OK] += number;
+    result->ends[LOAD_END_OK] += number;
     while (number-- > 0) {
-        http_histogram_record(&result->service, ns);
-        http_histogram_record(&result->response, ns);
+        load_histogram_record(&result->service, ns);
+        load_histogram_record(&result->response, ns);
     }
 }
 
 static void
-ask_own(const struct http_worker *worker)
+ask_own(const struct load_worker *worker)
 {
     ask(worker, OWN_QUERIES, 3000000);
 }
 
 static void
-ask_more(const struct http_worker *worker)
+ask_more(const struct load_worker *worker)
 {
     ask(worker, 70, 9000000);
 }
@@ -113,17 +113,17 @@ START_TEST(what_it_counts_is_not_the_load_s)
     fake_worker.bad_shard = 1;
     fake_worker.do_before_done = ask_own;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 200);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 200);
     ck_assert_uint_eq(run.total->response.count, 200);
     ck_assert_uint_eq(run.total->opened, 4);
-    ck_assert_uint_eq(run.probe->ends[HTTP_END_OK], OWN_QUERIES);
+    ck_assert_uint_eq(run.probe->ends[LOAD_END_OK], OWN_QUERIES);
     ck_assert_uint_eq(run.probe->response.count, OWN_QUERIES);
-    ck_assert_uint_eq(http_histogram_quantile(&run.probe->service, 1), 3000000);
-    ck_assert_uint_eq(run.probe->opened, HTTP_PROBE_SOCKETS);
+    ck_assert_uint_eq(load_histogram_quantile(&run.probe->service, 1), 3000000);
+    ck_assert_uint_eq(run.probe->opened, LOAD_PROBE_SOCKETS);
     ck_assert_uint_eq(run.trials[0].probe->offered, OWN_QUERIES);
-    ck_assert_ptr_eq(http_result_check(run.total), NULL);
-    ck_assert_ptr_eq(http_result_check(run.probe), NULL);
+    ck_assert_ptr_eq(load_result_check(run.total), NULL);
+    ck_assert_ptr_eq(load_result_check(run.probe), NULL);
     check_has(output, "4/4");
     ck_assert_str_eq(errors, "");
 }
@@ -139,7 +139,7 @@ START_TEST(without_one_there_is_no_result_of_it)
 END_TEST
 
 static void
-interrupt_parent(const struct http_worker *worker)
+interrupt_parent(const struct load_worker *worker)
 {
     if (is_probe(worker))
         ask_more(worker);
@@ -156,7 +156,7 @@ START_TEST(it_begins_to_measure_at_the_mark_of_the_load)
     fake_worker.do_at_mark = interrupt_parent;
     fake_worker.do_before_done = ask_own;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.probe->interrupted, 1);
     ck_assert_uint_eq(run.probe->offered, OWN_QUERIES);
     ck_assert_uint_eq(run.probe->response.count, OWN_QUERIES);
@@ -175,27 +175,27 @@ START_TEST(trials_add_its_histograms_up)
         elapsed_ns += run.trials[i].probe->elapsed_ns;
     ck_assert_uint_eq(run.probe->elapsed_ns, elapsed_ns);
     ck_assert_uint_eq(run.probe->response.count, 3 * OWN_QUERIES);
-    ck_assert_uint_eq(run.probe->sockets_wanted, 3 * HTTP_PROBE_SOCKETS);
+    ck_assert_uint_eq(run.probe->sockets_wanted, 3 * LOAD_PROBE_SOCKETS);
     ck_assert_uint_eq(run.total->response.count, 3 * 200);
 }
 END_TEST
 
 START_TEST(there_is_room_for_it_beside_the_most_workers)
 {
-    plan.workers = plan.sockets = HTTP_WORKERS_MAX;
+    plan.workers = plan.sockets = LOAD_WORKERS_MAX;
     fake_worker.queries = 1;
     fake_worker.bad_shard = 1;
     fake_worker.do_before_done = ask_own;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], HTTP_WORKERS_MAX);
-    ck_assert_uint_eq(run.probe->ends[HTTP_END_OK], OWN_QUERIES);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], LOAD_WORKERS_MAX);
+    ck_assert_uint_eq(run.probe->ends[LOAD_END_OK], OWN_QUERIES);
 }
 END_TEST
 
 /* ---- Its end ---- */
 
 static void
-note_stop(const struct http_worker *worker)
+note_stop(const struct load_worker *worker)
 {
     if (is_probe(worker))
         worker->result->resent++;
@@ -203,7 +203,7 @@ note_stop(const struct http_worker *worker)
 
 START_TEST(it_is_stopped_when_the_load_is_over)
 {
-    static const enum http_stop stops[] = {HTTP_STOP_TOTAL, HTTP_STOP_PER_SOCKET, HTTP_STOP_TIME};
+    static const enum load_stop stops[] = {LOAD_STOP_TOTAL, LOAD_STOP_PER_SOCKET, LOAD_STOP_TIME};
 
     /* A load with a duration may end before it. */
     plan.stop = stops[_i];
@@ -218,22 +218,22 @@ END_TEST
 /* It would have fewer queries if it were stopped with the load, which is ten times as fast. */
 START_TEST(with_a_duration_it_ends_by_itself)
 {
-    plan.stop = HTTP_STOP_TIME;
+    plan.stop = LOAD_STOP_TIME;
     plan.duration_ns = 1;
     plan.probe_rate = 50;
     fake_worker.bad_shard = 1;
     fake_worker.do_at_stop = note_stop;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.probe->resent, 0);
-    ck_assert_uint_eq(run.probe->ends[HTTP_END_OK], 100);
+    ck_assert_uint_eq(run.probe->ends[LOAD_END_OK], 100);
 }
 END_TEST
 
 /* A load that has no replies, which is never warm, and then ends by what the mark said. */
 START_TEST(where_the_warm_up_is_found_out_it_has_the_mark_and_the_end_of_the_load)
 {
-    http_warmup_window_ns = SXE_NS_PER_MS;
-    plan.stop = HTTP_STOP_TIME;
+    load_warmup_window_ns = SXE_NS_PER_MS;
+    plan.stop = LOAD_STOP_TIME;
     plan.duration_ns = 10 * SXE_NS_PER_MS;
     plan.is_warmup_auto = true;
     plan.warmup_ns = 20 * SXE_NS_PER_MS;
@@ -254,7 +254,7 @@ START_TEST(where_the_warm_up_is_found_out_it_has_the_mark_and_the_end_of_the_loa
 END_TEST
 
 static void
-interrupt_once(const struct http_worker *worker)
+interrupt_once(const struct load_worker *worker)
 {
     note_stop(worker);
     if (is_probe(worker))
@@ -266,14 +266,14 @@ START_TEST(an_interrupt_while_it_drains_is_one)
     fake_worker.bad_shard = 1;
     fake_worker.do_at_stop = interrupt_once;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.probe->resent, 1);
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 200);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 200);
 }
 END_TEST
 
 static void
-be_killed(const struct http_worker *worker)
+be_killed(const struct load_worker *worker)
 {
     if (!is_probe(worker))
         return;
@@ -287,26 +287,26 @@ START_TEST(one_that_is_killed_is_said_by_its_name)
     fake_worker.bad_shard = 1;
     fake_worker.do_before_done = be_killed;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     check_has(errors, "sxe-http: the probe (process ");
     check_has(errors, "was ended by signal 9 (Killed)");
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 200);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 200);
     ck_assert_uint_eq(run.probe->in_flight, 3);
-    ck_assert_ptr_eq(http_result_check(run.probe), NULL);
+    ck_assert_ptr_eq(load_result_check(run.probe), NULL);
 }
 END_TEST
 
 /* ---- What is wrong with it ---- */
 
 static void
-open_none_at_all(const struct http_worker *worker)
+open_none_at_all(const struct load_worker *worker)
 {
-    worker->result->unopened[HTTP_UNOPENED_REFUSED] = worker->result->opened;
+    worker->result->unopened[LOAD_UNOPENED_REFUSED] = worker->result->opened;
     worker->result->opened = 0;
 }
 
 static void
-open_none(const struct http_worker *worker)
+open_none(const struct load_worker *worker)
 {
     if (is_probe(worker))
         open_none_at_all(worker);
@@ -317,11 +317,11 @@ START_TEST(one_without_sockets_is_an_error_and_the_load_goes_on)
     fake_worker.bad_shard = 1;
     fake_worker.do_before_ready = open_none;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     ck_assert_str_eq(errors,
                      "sxe-http: the probe could open none of its 16 connections; the load goes "
                      "on without it\n");
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 200);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 200);
     ck_assert_uint_eq(run.verdict.number + run.probe_verdict.number, 0);
 }
 END_TEST
@@ -339,7 +339,7 @@ START_TEST(where_nothing_listens_that_is_said_once)
 END_TEST
 
 static void
-lose_a_query(const struct http_worker *worker)
+lose_a_query(const struct load_worker *worker)
 {
     worker->result->sent += is_probe(worker);
 }
@@ -349,14 +349,14 @@ START_TEST(its_accounts_must_close_too)
     fake_worker.bad_shard = 1;
     fake_worker.do_before_done = lose_a_query;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     check_has(errors, "the accounts of the probe do not close, which is a fault of sxe-http: ");
 }
 END_TEST
 
 /* So long beside each reply, but a small part of its time. */
 static void
-wait_for_a_cpu(const struct http_worker *worker)
+wait_for_a_cpu(const struct load_worker *worker)
 {
     ask_own(worker);
     if (!is_probe(worker))
@@ -373,7 +373,7 @@ START_TEST(it_is_suspect_by_itself)
     ck_assert_uint_eq(run.verdict.number, 0);
     ck_assert_uint_eq(run.probe_verdict.number, 1);
     check_has(run.probe_verdict.reasons[0], "waits for a CPU were 33.3 % of its response times");
-    ck_assert_int_eq(run.status, HTTP_EXIT_SUSPECT);
+    ck_assert_int_eq(run.status, LOAD_EXIT_SUSPECT);
 }
 END_TEST
 
@@ -397,7 +397,7 @@ static const struct {
 START_TEST(a_call_that_fails_is_said)
 {
     fake_os_fail(faults[_i].call, faults[_i].nth, 1, faults[_i].error);
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     ck_assert_str_eq(errors, faults[_i].errors);
 }
 END_TEST

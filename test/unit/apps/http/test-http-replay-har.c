@@ -76,7 +76,7 @@ static const struct {
 START_TEST(entries_are_requests)
 {
     char text[4096];
-    struct http_query query;
+    struct load_query query;
     size_t length = strlen(good[_i].request);
 
     snprintf(text, sizeof(text), HAR("%s"), good[_i].entry);
@@ -91,7 +91,7 @@ START_TEST(entries_are_requests)
         ck_assert(query.length == length + 3 &&
                   memcmp(query.bytes, good[_i].request, length) == 0 &&
                   memcmp(query.bytes + length, "\0\xc3\xa9", 3) == 0);
-    http_replay_free(replay);
+    load_replay_free(replay);
 }
 END_TEST
 
@@ -177,7 +177,7 @@ START_TEST(what_was_not_sent_over_http_is_passed_over)
                                  "': 4 entries cannot be replayed and are left out: their URLs are "
                                  "of no server (data:, blob:, ws: ...)\n"));
     ck_assert_uint_eq(replay->number, 1);
-    http_replay_free(replay);
+    load_replay_free(replay);
 }
 END_TEST
 
@@ -212,7 +212,7 @@ START_TEST(entries_are_in_order_of_their_times)
     static const uint64_t due[] = {0, 250000000, 250000000, 500123456, UINT64_C(59750000000)};
     char text[2048] = "";
     char wanted[20];
-    struct http_query query;
+    struct load_query query;
 
     for (unsigned i = 0; i < 5; i++)
         snprintf(text + strlen(text), 200,
@@ -227,14 +227,14 @@ START_TEST(entries_are_in_order_of_their_times)
         ck_assert_mem_eq(query.bytes, wanted, strlen(wanted));
         ck_assert_uint_eq(replay->times_ns[i], due[i]);
     }
-    http_replay_free(replay);
+    load_replay_free(replay);
 }
 END_TEST
 
 START_TEST(the_command_lines_fields_replace_those_of_the_file)
 {
     static const char *const fields[] = {"X-A: {SEQ:2}", "Accept:", "Host: w"};
-    const struct http_template_options options = {.fields = fields, .fields_number = 3};
+    const struct load_template_options options = {.fields = fields, .fields_number = 3};
     static const char text[] = HAR(
         FIELDS("{\"name\": \"x-a\", \"value\": \"1\"}, {\"name\": \"accept\", \"value\": \"2\"}, "
                "{\"name\": \"User-Agent\", \"value\": \"3\"}"));
@@ -242,7 +242,7 @@ START_TEST(the_command_lines_fields_replace_those_of_the_file)
     ck_assert(replay_bytes(text, strlen(text), &options, 1, 10));
     ck_assert_int_eq(replay->begin(replay, 0, 1, 1), 0);
     check_replayed(0, "GET / HTTP/1.1\r\nHost: w\r\nUser-Agent: 3\r\nX-A: 00\r\n\r\n");
-    http_replay_free(replay);
+    load_replay_free(replay);
 }
 END_TEST
 
@@ -266,7 +266,7 @@ many_entries(void)
 START_TEST(blocks_of_any_size_are_put_together)
 {
     char *text = many_entries();
-    struct http_query query;
+    struct load_query query;
 
     for (size_t limit = 5; limit < 5000; limit += 999) {
         fake_os_limit(FAKE_READ, limit);
@@ -274,7 +274,7 @@ START_TEST(blocks_of_any_size_are_put_together)
         ck_assert_uint_eq(replay->number, ENTRIES);
         ck_assert_int_eq(replay->next(replay, ENTRIES - 1, &query), 0);
         ck_assert_mem_eq(query.bytes, "GET /599 ", 9);
-        http_replay_free(replay);
+        load_replay_free(replay);
     }
     free(text);
 }
@@ -282,13 +282,13 @@ END_TEST
 
 START_TEST(what_follows_the_limit_is_left_out)
 {
-    static const struct http_template_options options = {0};
+    static const struct load_template_options options = {0};
     char *text = many_entries();
 
     ck_assert(replay_bytes(text, strlen(text), &options, 1, 500));
     ck_assert_uint_eq(replay->number, 500);
     ck_assert_ptr_nonnull(strstr(replay_said, "what follows the first 500 requests is left out"));
-    http_replay_free(replay);
+    load_replay_free(replay);
     free(text);
 }
 END_TEST
@@ -309,7 +309,7 @@ START_TEST(there_are_as_many_fields_as_a_request_may_have)
         snprintf(text + length, 40, "]}}]}}");
         ck_assert(replay_text(text) == (number <= 252)); /* and two of ours */
         if (number <= 252)
-            http_replay_free(replay);
+            load_replay_free(replay);
     }
 }
 END_TEST
@@ -342,7 +342,7 @@ START_TEST(each_allocation_may_fail)
         ck_assert(is_there == (fake_os_injected() == 0));
         ck_assert(is_there || strstr(replay_said, "there is no memory") != NULL);
     } while (!is_there);
-    http_replay_free(replay);
+    load_replay_free(replay);
     ck_assert_uint_gt(nth, 8);
 }
 END_TEST

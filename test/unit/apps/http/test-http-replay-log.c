@@ -55,7 +55,7 @@ START_TEST(lines_of_logs_are_requests)
     ck_assert_uint_eq(replay->number, 1);
     ck_assert_int_eq(replay->begin(replay, 0, 1, 1), 0);
     check_replayed(0, good[_i].request);
-    http_replay_free(replay);
+    load_replay_free(replay);
 }
 END_TEST
 
@@ -105,7 +105,7 @@ START_TEST(clients_that_sent_nothing_are_counted)
     if (_i == 0)
         ck_assert_ptr_nonnull(strstr(replay_said, "there are no requests in it"));
     else
-        http_replay_free(replay);
+        load_replay_free(replay);
 }
 END_TEST
 
@@ -133,7 +133,7 @@ START_TEST(half_escapes_are_letters)
     ck_assert(replay_text(BEFORE "\"GET /\\x4\" HTTP/1.1\"") == false);
     ck_assert(replay_text(BEFORE "\"GET /\\x4g\\xg4\\q HTTP/1.1\""));
     check_replayed(0, "GET /x4gxg4q HTTP/1.1\r\n" FIELDS "\r\n");
-    http_replay_free(replay);
+    load_replay_free(replay);
     ck_assert(!replay_text(BEFORE "\"GET / HTTP/1.1\\x4"));
 }
 END_TEST
@@ -161,12 +161,12 @@ START_TEST(each_target_is_kept_once)
 
     ck_assert(replay_text(text));
     ck_assert_uint_eq(replay->number, LINES);
-    ck_assert_uint_eq(((struct http_replay *)replay)->texts.number, 2000);
+    ck_assert_uint_eq(((struct load_replay *)replay)->texts.number, 2000);
     for (unsigned i = 0; i < LINES; i++) {
         snprintf(wanted, sizeof(wanted), "GET /%u HTTP/1.1\r\n" FIELDS "\r\n", i % 2000);
         check_replayed(i, wanted);
     }
-    http_replay_free(replay);
+    load_replay_free(replay);
     free(text);
 }
 END_TEST
@@ -187,7 +187,7 @@ START_TEST(pieces_of_any_size_are_put_together)
         ck_assert(replay_text(text));
         ck_assert_uint_eq(replay->number, lines);
         check_replayed(lines - 1, last);
-        http_replay_free(replay);
+        load_replay_free(replay);
     }
     free(text);
 }
@@ -207,20 +207,20 @@ long_line(size_t length, const char *behind)
 
 START_TEST(of_a_line_that_is_too_long_the_front_counts)
 {
-    static const size_t lengths[] = {HTTP_READER_ROOM - 1, HTTP_READER_ROOM, HTTP_READER_ROOM + 1,
-                                     3 * HTTP_READER_ROOM, 3 * HTTP_READER_ROOM + 5};
+    static const size_t lengths[] = {LOAD_READER_ROOM - 1, LOAD_READER_ROOM, LOAD_READER_ROOM + 1,
+                                     3 * LOAD_READER_ROOM, 3 * LOAD_READER_ROOM + 5};
     char *text = long_line(lengths[_i], "\n" BEFORE "\"GET /b HTTP/1.1\"");
 
     ck_assert_msg(replay_text(text), "%s", replay_said);
     ck_assert_uint_eq(replay->number, 2);
     check_replayed(0, "GET /long HTTP/1.1\r\n" FIELDS "\r\n");
     check_replayed(1, "GET /b HTTP/1.1\r\n" FIELDS "\r\n");
-    http_replay_free(replay);
+    load_replay_free(replay);
     free(text);
     text = long_line(lengths[_i], "");
     ck_assert(replay_text(text));
     ck_assert_uint_eq(replay->number, 1);
-    http_replay_free(replay);
+    load_replay_free(replay);
     free(text);
 }
 END_TEST
@@ -229,7 +229,7 @@ END_TEST
 static const char *
 line_of_target(size_t length)
 {
-    static char text[2 * HTTP_READER_ROOM];
+    static char text[2 * LOAD_READER_ROOM];
     size_t front = (size_t)snprintf(text, 100, BEFORE "\"GET /");
 
     memset(text + front, 'a', length - 1);
@@ -239,13 +239,13 @@ line_of_target(size_t length)
 
 START_TEST(the_request_must_be_in_the_front)
 {
-    const size_t longest = HTTP_READER_ROOM - strlen(BEFORE "\"GET  HTTP/1.1\"");
-    struct http_query query;
+    const size_t longest = LOAD_READER_ROOM - strlen(BEFORE "\"GET  HTTP/1.1\"");
+    struct load_query query;
 
     ck_assert(replay_text(line_of_target(longest)));
     ck_assert_int_eq(replay->next(replay, 0, &query), 0);
     ck_assert_uint_eq(query.length, longest + strlen("GET  HTTP/1.1\r\n" FIELDS "\r\n"));
-    http_replay_free(replay);
+    load_replay_free(replay);
     ck_assert(!replay_text(line_of_target(longest + 1)));
 }
 END_TEST
@@ -255,13 +255,13 @@ START_TEST(a_seventeenth_method_is_one_too_many)
     static char text[20 * 100];
     size_t length = 0;
 
-    for (unsigned i = 0; i < HTTP_KINDS_MAX + 1; i++)
+    for (unsigned i = 0; i < LOAD_KINDS_MAX + 1; i++)
         length += (size_t)snprintf(text + length, 100, BEFORE "\"M%02u / HTTP/1.1\"\n", i);
     ck_assert(replay_text(text));
-    ck_assert_uint_eq(replay->kinds, HTTP_KINDS_MAX);
+    ck_assert_uint_eq(replay->kinds, LOAD_KINDS_MAX);
     ck_assert_ptr_nonnull(strstr(replay_said, "1 of 17 lines are no requests and are left out; the "
                                               "first is number 17: "));
-    http_replay_free(replay);
+    load_replay_free(replay);
 }
 END_TEST
 
@@ -270,7 +270,7 @@ END_TEST
 START_TEST(the_command_lines_fields_are_sent)
 {
     static const char *const fields[] = {"Host: www", "Accept:", "User-Agent:", "X-Id: {SEQ:3}"};
-    const struct http_template_options options = {
+    const struct load_template_options options = {
         .fields = fields, .fields_number = 4, .is_http_1_0 = true};
     const char *text = BEFORE "\"GET /a HTTP/1.1\"\n" BEFORE "\"POST /b HTTP/1.1\"\n";
 
@@ -280,14 +280,14 @@ START_TEST(the_command_lines_fields_are_sent)
                    "GET /a HTTP/1.0\r\nHost: www\r\nConnection: keep-alive\r\nX-Id: 000\r\n\r\n");
     check_replayed(1, "POST /b HTTP/1.0\r\nHost: www\r\nConnection: keep-alive\r\nX-Id: 001\r\n"
                       "Content-Length: 0\r\n\r\n");
-    http_replay_free(replay);
+    load_replay_free(replay);
 }
 END_TEST
 
 START_TEST(a_bad_field_is_not_the_logs_fault)
 {
     static const char *const fields[] = {"X Y: a"};
-    const struct http_template_options options = {.fields = fields, .fields_number = 1};
+    const struct load_template_options options = {.fields = fields, .fields_number = 1};
     const char *text = BEFORE "\"GET / HTTP/1.1\"";
 
     ck_assert(!replay_bytes(text, strlen(text), &options, 1, 10));
@@ -311,7 +311,7 @@ START_TEST(each_allocation_may_fail)
         ck_assert(is_there == (fake_os_injected() == 0));
         ck_assert(is_there || strstr(replay_said, "there is no memory") != NULL);
     } while (!is_there);
-    http_replay_free(replay);
+    load_replay_free(replay);
     fake_os_reset();
     free(text);
     ck_assert_uint_gt(nth, 12);

@@ -21,16 +21,16 @@ static const struct {
     uint64_t seconds;
     uint64_t ns;
 } times[] = {
-    {http_replay_log_time, "01/Jan/1970:00:00:00 +0000", 0, 0},
-    {http_replay_log_time, "10/Oct/2000:13:55:36 -0700", 971211336, 0},
-    {http_replay_log_time, "29/Feb/2024:23:59:60 +0530", 1709231400, 0},
-    {http_replay_log_time, "31/Dec/2199:00:00:00 Z", 7258032000, 0},
-    {http_replay_iso_time, "1970-01-01T00:00:00Z", 0, 0},
-    {http_replay_iso_time, "2000-10-10T13:55:36-07:00", 971211336, 0},
-    {http_replay_iso_time, "2000-10-10T13:55:36.5-0700", 971211336, 500000000},
-    {http_replay_iso_time, "2009-04-16T12:07:25.123+01:00", 1239880045, 123000000},
-    {http_replay_iso_time, "2009-04-16T12:07:25.123456789123Z", 1239883645, 123456789},
-    {http_replay_iso_time, "2009-04-16T12:07:25.Z", 1239883645, 0},
+    {load_replay_log_time, "01/Jan/1970:00:00:00 +0000", 0, 0},
+    {load_replay_log_time, "10/Oct/2000:13:55:36 -0700", 971211336, 0},
+    {load_replay_log_time, "29/Feb/2024:23:59:60 +0530", 1709231400, 0},
+    {load_replay_log_time, "31/Dec/2199:00:00:00 Z", 7258032000, 0},
+    {load_replay_iso_time, "1970-01-01T00:00:00Z", 0, 0},
+    {load_replay_iso_time, "2000-10-10T13:55:36-07:00", 971211336, 0},
+    {load_replay_iso_time, "2000-10-10T13:55:36.5-0700", 971211336, 500000000},
+    {load_replay_iso_time, "2009-04-16T12:07:25.123+01:00", 1239880045, 123000000},
+    {load_replay_iso_time, "2009-04-16T12:07:25.123456789123Z", 1239883645, 123456789},
+    {load_replay_iso_time, "2009-04-16T12:07:25.Z", 1239883645, 0},
 };
 
 START_TEST(times_are_read)
@@ -64,25 +64,25 @@ static const struct {
     bool (*read)(struct sxe_span text, uint64_t *ns);
     const char *text;
 } no_times[] = {
-    {http_replay_log_time, ""},
-    {http_replay_log_time, "00/Jan/2000:00:00:00 +0000"},
-    {http_replay_log_time, "32/Jan/2000:00:00:00 +0000"},
-    {http_replay_log_time, "01/jan/2000:00:00:00 +0000"},
-    {http_replay_log_time, "01/Jan/1969:00:00:00 +0000"},
-    {http_replay_log_time, "01/Jan/2201:00:00:00 +0000"},
-    {http_replay_log_time, "01/Jan/2000:24:00:00 +0000"},
-    {http_replay_log_time, "01/Jan/2000:00:60:00 +0000"},
-    {http_replay_log_time, "01/Jan/2000:00:00:61 +0000"},
-    {http_replay_log_time, "01/Jan/2000:00:00:00 +2400"},
-    {http_replay_log_time, "01/Jan/2000:00:00:00 +0060"},
-    {http_replay_log_time, "01/Jan/2000:00:00:00 0000"},
-    {http_replay_log_time, "01/Jan/2000:00:00:00 +00000"},
-    {http_replay_log_time, "01/Jan/1970:00:00:00 +0100"},
-    {http_replay_iso_time, "2000-13-01T00:00:00Z"},
-    {http_replay_iso_time, "2000-00-01T00:00:00Z"},
-    {http_replay_iso_time, "2000-01-01 00:00:00Z"},
-    {http_replay_iso_time, "2000-01-01T00:00:00"},
-    {http_replay_iso_time, "2000-01-01T00:00:00ZZ"},
+    {load_replay_log_time, ""},
+    {load_replay_log_time, "00/Jan/2000:00:00:00 +0000"},
+    {load_replay_log_time, "32/Jan/2000:00:00:00 +0000"},
+    {load_replay_log_time, "01/jan/2000:00:00:00 +0000"},
+    {load_replay_log_time, "01/Jan/1969:00:00:00 +0000"},
+    {load_replay_log_time, "01/Jan/2201:00:00:00 +0000"},
+    {load_replay_log_time, "01/Jan/2000:24:00:00 +0000"},
+    {load_replay_log_time, "01/Jan/2000:00:60:00 +0000"},
+    {load_replay_log_time, "01/Jan/2000:00:00:61 +0000"},
+    {load_replay_log_time, "01/Jan/2000:00:00:00 +2400"},
+    {load_replay_log_time, "01/Jan/2000:00:00:00 +0060"},
+    {load_replay_log_time, "01/Jan/2000:00:00:00 0000"},
+    {load_replay_log_time, "01/Jan/2000:00:00:00 +00000"},
+    {load_replay_log_time, "01/Jan/1970:00:00:00 +0100"},
+    {load_replay_iso_time, "2000-13-01T00:00:00Z"},
+    {load_replay_iso_time, "2000-00-01T00:00:00Z"},
+    {load_replay_iso_time, "2000-01-01 00:00:00Z"},
+    {load_replay_iso_time, "2000-01-01T00:00:00"},
+    {load_replay_iso_time, "2000-01-01T00:00:00ZZ"},
 };
 
 START_TEST(other_texts_are_no_times)
@@ -105,7 +105,7 @@ enum { LOG_LINES = 7 };
 START_TEST(lines_are_in_order_and_spread_over_their_second)
 {
     static const uint64_t due_ms[LOG_LINES] = {0, 500, 1000, 1250, 1500, 1750, 60000};
-    struct http_query query;
+    struct load_query query;
 
     ck_assert(replay_text(log_text));
     ck_assert_uint_eq(replay->number, LOG_LINES);
@@ -120,7 +120,7 @@ START_TEST(lines_are_in_order_and_spread_over_their_second)
     ck_assert(!replay->wants_replies && replay->replied == NULL);
     ck_assert(replay->end == NULL);
     replay->free(replay);
-    http_replay_free(NULL);
+    load_replay_free(NULL);
 }
 END_TEST
 
@@ -137,26 +137,26 @@ static const struct {
 
 START_TEST(a_log_is_sent_faster_or_slower)
 {
-    static const struct http_template_options options = {0};
+    static const struct load_template_options options = {0};
 
     ck_assert(replay_bytes(log_text, strlen(log_text), &options, speeds[_i].speed, 100));
     ck_assert_uint_eq(replay->times_ns[0], 0);
     ck_assert_uint_eq(replay->times_ns[LOG_LINES - 1], speeds[_i].last_ns);
-    http_replay_free(replay);
+    load_replay_free(replay);
 }
 END_TEST
 
 START_TEST(what_follows_the_limit_is_left_out)
 {
-    static const struct http_template_options options = {0};
+    static const struct load_template_options options = {0};
 
     ck_assert(replay_bytes(log_text, strlen(log_text), &options, 1, 3));
     ck_assert_uint_eq(replay->number, 3);
     ck_assert_ptr_nonnull(strstr(replay_said, "what follows the first 3 requests is left out"));
-    http_replay_free(replay);
+    load_replay_free(replay);
     ck_assert(replay_bytes(log_text, strlen(log_text), &options, 1, LOG_LINES));
     ck_assert_str_eq(replay_said, "");
-    http_replay_free(replay);
+    load_replay_free(replay);
 }
 END_TEST
 
@@ -188,7 +188,7 @@ START_TEST(a_tenth_of_bad_lines_is_left_out)
              "out; the first is number 37: bad???line 0\n",
              replay_path());
     ck_assert_str_eq(replay_said, wanted);
-    http_replay_free(replay);
+    load_replay_free(replay);
 }
 END_TEST
 
@@ -225,9 +225,9 @@ END_TEST
 
 START_TEST(a_file_that_cannot_be_read_says_so)
 {
-    static const struct http_template_options options = {0};
+    static const struct load_template_options options = {0};
 
-    ck_assert_ptr_null(http_replay_new("/none/there", 1, "h", &options, stderr));
+    ck_assert_ptr_null(load_replay_new("/none/there", 1, "h", &options, stderr));
     fake_os_fail(FAKE_READ, 1, 1, EIO);
     ck_assert(!replay_text(log_text));
     ck_assert_ptr_nonnull(strstr(replay_said, "cannot be replayed: Input/output error"));
@@ -240,17 +240,17 @@ END_TEST
 
 START_TEST(a_log_may_come_from_stdin)
 {
-    static const struct http_template_options options = {0};
+    static const struct load_template_options options = {0};
     int ends[2];
 
     ck_assert_int_eq(pipe(ends), 0);
     ck_assert_int_eq(write(ends[1], log_text, strlen(log_text)), strlen(log_text));
     close(ends[1]);
     dup2(ends[0], STDIN_FILENO);
-    replay = http_replay_new("-", 1, "h:1", &options, stderr);
+    replay = load_replay_new("-", 1, "h:1", &options, stderr);
     ck_assert_ptr_nonnull(replay);
     ck_assert_uint_eq(replay->number, LOG_LINES);
-    http_replay_free(replay);
+    load_replay_free(replay);
     close(ends[0]);
 }
 END_TEST

@@ -17,19 +17,19 @@
 #define ROWS(table) (int)(sizeof(table) / sizeof((table)[0]))
 
 /* Of all replies of a case: what it says must be true of each. */
-static struct http_reply_memo memo;
+static struct load_reply_memo memo;
 
 /* Offer [0, length), then `step` bytes more at a time, up to size; what was not taken is offered
  * again, as a connection does. Bytes taken, or -1. */
 static ssize_t
-feed(struct http_reply *reply, const char *data, size_t length, size_t step, size_t size)
+feed(struct load_reply *reply, const char *data, size_t length, size_t step, size_t size)
 {
     size_t taken = 0;
 
     for (;;) {
         size_t unread = length - taken;
         const char *part = page_edge_bytes(data + taken, unread);
-        ssize_t n = http_reply_scan(reply, part, unread, &memo, NULL);
+        ssize_t n = load_reply_scan(reply, part, unread, &memo, NULL);
 
         if (n < 0)
             return -1;
@@ -70,10 +70,10 @@ static const struct {
 };
 
 static void
-check_whole(const struct http_reply *reply, int row, ssize_t taken)
+check_whole(const struct load_reply *reply, int row, ssize_t taken)
 {
     ck_assert_int_eq(taken, (ssize_t)strlen(good[row].text));
-    ck_assert_uint_eq(reply->part, HTTP_REPLY_WHOLE);
+    ck_assert_uint_eq(reply->part, LOAD_REPLY_WHOLE);
     ck_assert_uint_eq(reply->status, good[row].status);
     ck_assert_int_eq(reply->keep_alive, good[row].keep_alive);
 }
@@ -83,11 +83,11 @@ START_TEST(a_good_reply_is_whole_with_its_last_byte_wherever_it_is_cut)
     size_t size = strlen(good[_i].text);
 
     for (size_t cut = 0; cut < size; cut++) {
-        struct http_reply reply = {0};
+        struct load_reply reply = {0};
 
         ck_assert_int_ge(feed(&reply, good[_i].text, cut, size, cut), 0);
-        ck_assert_uint_ne(reply.part, HTTP_REPLY_WHOLE);
-        reply.part = HTTP_REPLY_HEAD;
+        ck_assert_uint_ne(reply.part, LOAD_REPLY_WHOLE);
+        reply.part = LOAD_REPLY_HEAD;
         check_whole(&reply, _i, feed(&reply, good[_i].text, cut, size, size));
     }
 }
@@ -95,7 +95,7 @@ END_TEST
 
 START_TEST(a_good_reply_may_come_byte_by_byte)
 {
-    struct http_reply reply = {0};
+    struct load_reply reply = {0};
 
     check_whole(&reply, _i, feed(&reply, good[_i].text, 0, 1, strlen(good[_i].text)));
 }
@@ -104,25 +104,25 @@ END_TEST
 START_TEST(nothing_is_taken_from_behind_a_whole_reply)
 {
     char text[1024];
-    struct http_reply reply = {0};
+    struct load_reply reply = {0};
     size_t size = (size_t)snprintf(text, sizeof(text), "%s%s", good[_i].text, "HTTP/1.1");
 
     check_whole(&reply, _i, feed(&reply, text, size, 0, size));
-    ck_assert_int_eq(http_reply_scan(&reply, "HTTP/1.1", 8, &memo, NULL), 0);
+    ck_assert_int_eq(load_reply_scan(&reply, "HTTP/1.1", 8, &memo, NULL), 0);
 }
 END_TEST
 
 /* Each has the connection after the one before. */
 START_TEST(one_reply_leaves_nothing_behind_for_the_next)
 {
-    struct http_reply reply = {0};
+    struct load_reply reply = {0};
 
     for (int round = 0; round < 2; round++) {
         for (int row = 0; row < ROWS(good); row++) {
             size_t size = strlen(good[row].text);
 
             check_whole(&reply, row, feed(&reply, good[row].text, size, 0, size));
-            reply.part = HTTP_REPLY_HEAD;
+            reply.part = LOAD_REPLY_HEAD;
         }
     }
 }
@@ -137,14 +137,14 @@ static const char *const endless[] = {
 
 START_TEST(without_a_length_a_reply_goes_on_until_the_peer_ends)
 {
-    struct http_reply reply = {0};
+    struct load_reply reply = {0};
     size_t size = strlen(endless[_i]);
 
     ck_assert_int_eq(feed(&reply, endless[_i], size, 0, size), (ssize_t)size);
-    ck_assert_uint_eq(reply.part, HTTP_REPLY_UNTIL_CLOSE);
+    ck_assert_uint_eq(reply.part, LOAD_REPLY_UNTIL_CLOSE);
     ck_assert(!reply.keep_alive);
-    ck_assert_int_eq(http_reply_scan(&reply, "more", 4, &memo, NULL), 4);
-    ck_assert_uint_eq(reply.part, HTTP_REPLY_UNTIL_CLOSE);
+    ck_assert_int_eq(load_reply_scan(&reply, "more", 4, &memo, NULL), 4);
+    ck_assert_uint_eq(reply.part, LOAD_REPLY_UNTIL_CLOSE);
 }
 END_TEST
 
@@ -172,7 +172,7 @@ START_TEST(what_is_no_reply_is_bad_wherever_it_is_cut)
     size_t size = strlen(bad[_i]);
 
     for (size_t cut = 0; cut <= size; cut++) {
-        struct http_reply reply = {0};
+        struct load_reply reply = {0};
 
         ck_assert_int_eq(feed(&reply, bad[_i], cut, size, size), -1);
     }
@@ -194,36 +194,36 @@ filled(const char *begin)
 
 START_TEST(a_head_without_an_end_is_bad_at_the_limit)
 {
-    struct http_reply reply = {0};
+    struct load_reply reply = {0};
     const char *text = filled(OK_200 "X: ");
 
-    ck_assert_int_eq(http_reply_scan(&reply, text, HEAD_MAX - 1, &memo, NULL), 0);
-    ck_assert_int_eq(http_reply_scan(&reply, text, HEAD_MAX, &memo, NULL), -1);
+    ck_assert_int_eq(load_reply_scan(&reply, text, HEAD_MAX - 1, &memo, NULL), 0);
+    ck_assert_int_eq(load_reply_scan(&reply, text, HEAD_MAX, &memo, NULL), -1);
 }
 END_TEST
 
 START_TEST(a_trailer_without_an_end_is_bad_at_the_limit)
 {
-    struct http_reply reply = {0};
+    struct load_reply reply = {0};
     size_t before = strlen(CHUNKED_200 "0\r\n");
     const char *text = filled(CHUNKED_200 "0\r\nX: ");
 
-    ck_assert_int_eq(http_reply_scan(&reply, text, before + HEAD_MAX - 1, &memo, NULL),
+    ck_assert_int_eq(load_reply_scan(&reply, text, before + HEAD_MAX - 1, &memo, NULL),
                      (ssize_t)before);
-    ck_assert_int_eq(http_reply_scan(&reply, text + before, HEAD_MAX, &memo, NULL), -1);
+    ck_assert_int_eq(load_reply_scan(&reply, text + before, HEAD_MAX, &memo, NULL), -1);
 }
 END_TEST
 
 START_TEST(a_body_of_any_length_is_counted)
 {
     static const char head[] = OK_200 "Content-Length: 18446744073709551615\r\n\r\n";
-    struct http_reply reply = {0};
+    struct load_reply reply = {0};
     size_t size = strlen(head);
 
-    ck_assert_int_eq(http_reply_scan(&reply, filled(head), size + 1000, &memo, NULL),
+    ck_assert_int_eq(load_reply_scan(&reply, filled(head), size + 1000, &memo, NULL),
                      (ssize_t)size + 1000);
     ck_assert_uint_eq(reply.left, UINT64_MAX - 1000);
-    ck_assert_uint_eq(reply.part, HTTP_REPLY_COUNTED);
+    ck_assert_uint_eq(reply.part, LOAD_REPLY_COUNTED);
 }
 END_TEST
 
@@ -239,16 +239,16 @@ START_TEST(only_a_head_that_is_the_same_in_every_byte_means_the_same)
     char text[] = AGAIN "hello";
 
     for (size_t i = 0; i < strlen(AGAIN) * sizeof(others); i++) {
-        struct http_reply_memo fresh = {0};
-        struct http_reply replies[2] = {{0}, {0}};
-        struct http_reply first = {0};
+        struct load_reply_memo fresh = {0};
+        struct load_reply replies[2] = {{0}, {0}};
+        struct load_reply first = {0};
         char *byte = &text[i / sizeof(others)];
         char before = *byte;
 
-        ck_assert_int_eq(http_reply_scan(&first, AGAIN, strlen(AGAIN), &memo, NULL), strlen(AGAIN));
+        ck_assert_int_eq(load_reply_scan(&first, AGAIN, strlen(AGAIN), &memo, NULL), strlen(AGAIN));
         *byte = others[i % sizeof(others)];
-        ck_assert_int_eq(http_reply_scan(&replies[0], text, strlen(text), &memo, NULL),
-                         http_reply_scan(&replies[1], text, strlen(text), &fresh, NULL));
+        ck_assert_int_eq(load_reply_scan(&replies[0], text, strlen(text), &memo, NULL),
+                         load_reply_scan(&replies[1], text, strlen(text), &fresh, NULL));
         ck_assert_uint_eq(replies[0].part, replies[1].part);
         ck_assert_uint_eq(replies[0].status, replies[1].status);
         *byte = before;
@@ -258,14 +258,14 @@ END_TEST
 
 START_TEST(a_known_head_that_is_not_there_yet_is_waited_for)
 {
-    struct http_reply reply = {0};
+    struct load_reply reply = {0};
 
-    ck_assert_int_eq(http_reply_scan(&reply, AGAIN, strlen(AGAIN), &memo, NULL), strlen(AGAIN));
+    ck_assert_int_eq(load_reply_scan(&reply, AGAIN, strlen(AGAIN), &memo, NULL), strlen(AGAIN));
     for (size_t length = 0; length < strlen(AGAIN); length++) {
-        reply = (struct http_reply){0};
+        reply = (struct load_reply){0};
         ck_assert_int_eq(
-            http_reply_scan(&reply, page_edge_bytes(AGAIN, length), length, &memo, NULL), 0);
-        ck_assert_uint_eq(reply.part, HTTP_REPLY_HEAD);
+            load_reply_scan(&reply, page_edge_bytes(AGAIN, length), length, &memo, NULL), 0);
+        ck_assert_uint_eq(reply.part, LOAD_REPLY_HEAD);
     }
 }
 END_TEST
@@ -273,15 +273,15 @@ END_TEST
 START_TEST(the_same_head_to_head_has_no_body)
 {
     for (int round = 0; round < 2; round++) {
-        struct http_reply to_head = {.is_to_head = true};
-        struct http_reply to_get = {0};
+        struct load_reply to_head = {.is_to_head = true};
+        struct load_reply to_get = {0};
 
-        ck_assert_int_eq(http_reply_scan(&to_head, AGAIN "?", strlen(AGAIN) + 1, &memo, NULL),
+        ck_assert_int_eq(load_reply_scan(&to_head, AGAIN "?", strlen(AGAIN) + 1, &memo, NULL),
                          strlen(AGAIN));
-        ck_assert_uint_eq(to_head.part, HTTP_REPLY_WHOLE);
-        ck_assert_int_eq(http_reply_scan(&to_get, AGAIN "?", strlen(AGAIN) + 1, &memo, NULL),
+        ck_assert_uint_eq(to_head.part, LOAD_REPLY_WHOLE);
+        ck_assert_int_eq(load_reply_scan(&to_get, AGAIN "?", strlen(AGAIN) + 1, &memo, NULL),
                          strlen(AGAIN) + 1);
-        ck_assert_uint_eq(to_get.part, HTTP_REPLY_COUNTED);
+        ck_assert_uint_eq(to_get.part, LOAD_REPLY_COUNTED);
         ck_assert_uint_eq(to_get.left, 4);
     }
 }
@@ -289,15 +289,15 @@ END_TEST
 
 START_TEST(a_head_too_long_to_be_kept_is_read_each_time)
 {
-    char text[2 * HTTP_REPLY_MEMO_MAX];
+    char text[2 * LOAD_REPLY_MEMO_MAX];
     size_t length = (size_t)snprintf(
-        text, sizeof(text), OK_200 "Content-Length: 0\r\nX: %*s\r\n\r\n", HTTP_REPLY_MEMO_MAX, "x");
+        text, sizeof(text), OK_200 "Content-Length: 0\r\nX: %*s\r\n\r\n", LOAD_REPLY_MEMO_MAX, "x");
 
     for (int round = 0; round < 2; round++) {
-        struct http_reply reply = {0};
+        struct load_reply reply = {0};
 
-        ck_assert_int_eq(http_reply_scan(&reply, text, length, &memo, NULL), (ssize_t)length);
-        ck_assert_uint_eq(reply.part, HTTP_REPLY_WHOLE);
+        ck_assert_int_eq(load_reply_scan(&reply, text, length, &memo, NULL), (ssize_t)length);
+        ck_assert_uint_eq(reply.part, LOAD_REPLY_WHOLE);
     }
     ck_assert_uint_eq(memo.length, 0);
 }
@@ -305,13 +305,13 @@ END_TEST
 
 START_TEST(bad_bytes_behind_a_known_head_are_bad)
 {
-    struct http_reply good_reply = {0};
-    struct http_reply bad_reply = {0};
+    struct load_reply good_reply = {0};
+    struct load_reply bad_reply = {0};
     const char *text = CHUNKED_200 "x\r\n";
 
-    ck_assert_int_eq(http_reply_scan(&good_reply, text, strlen(CHUNKED_200), &memo, NULL),
+    ck_assert_int_eq(load_reply_scan(&good_reply, text, strlen(CHUNKED_200), &memo, NULL),
                      strlen(CHUNKED_200));
-    ck_assert_int_eq(http_reply_scan(&bad_reply, text, strlen(text), &memo, NULL), -1);
+    ck_assert_int_eq(load_reply_scan(&bad_reply, text, strlen(text), &memo, NULL), -1);
     ck_assert_uint_eq(bad_reply.refusal, SXE_HTTP_REFUSED_BAD_CHUNK_SIZE);
     ck_assert_uint_eq(bad_reply.left, strlen(CHUNKED_200));
 }
@@ -331,11 +331,11 @@ static const struct {
 
 START_TEST(what_is_bad_is_told_and_where)
 {
-    struct http_reply reply = {0};
+    struct load_reply reply = {0};
     char text[200];
     int length = snprintf(text, sizeof(text), "%s%s", refusals[_i].good, refusals[_i].bad);
 
-    ck_assert_int_eq(http_reply_view(&reply, text, (size_t)length, NULL), -1);
+    ck_assert_int_eq(load_reply_view(&reply, text, (size_t)length, NULL), -1);
     ck_assert_uint_eq(reply.refusal, refusals[_i].refusal);
     ck_assert_uint_eq(reply.left, strlen(refusals[_i].good));
 }
@@ -346,7 +346,7 @@ END_TEST
 static char seen[1024];
 
 static void
-see_head(struct http_reply_viewer *viewer, const struct sxe_http_parser *head, const char *data,
+see_head(struct load_reply_viewer *viewer, const struct sxe_http_parser *head, const char *data,
          size_t length)
 {
     (void)viewer;
@@ -355,7 +355,7 @@ see_head(struct http_reply_viewer *viewer, const struct sxe_http_parser *head, c
 }
 
 static void
-see_body(struct http_reply_viewer *viewer, const char *data, size_t length)
+see_body(struct load_reply_viewer *viewer, const char *data, size_t length)
 {
     (void)viewer;
     ck_assert_uint_gt(length, 0);
@@ -375,15 +375,15 @@ static const struct {
 
 START_TEST(a_viewer_sees_the_head_and_all_of_the_body_wherever_it_is_cut)
 {
-    struct http_reply_viewer viewer = {see_head, see_body};
+    struct load_reply_viewer viewer = {see_head, see_body};
     size_t size = strlen(shown[_i].text);
 
     for (size_t cut = 0; cut <= size; cut++) {
-        struct http_reply reply = {0};
-        ssize_t taken = http_reply_view(&reply, shown[_i].text, cut, &viewer);
+        struct load_reply reply = {0};
+        ssize_t taken = load_reply_view(&reply, shown[_i].text, cut, &viewer);
 
         ck_assert_int_ge(taken, 0);
-        taken += http_reply_view(&reply, shown[_i].text + taken, size - (size_t)taken, &viewer);
+        taken += load_reply_view(&reply, shown[_i].text + taken, size - (size_t)taken, &viewer);
         ck_assert_int_eq(taken, (ssize_t)size);
         ck_assert_str_eq(seen, shown[_i].seen);
         seen[0] = '\0';
@@ -393,12 +393,12 @@ END_TEST
 
 START_TEST(a_reply_to_head_ends_with_its_head)
 {
-    struct http_reply reply = {.is_to_head = true};
+    struct load_reply reply = {.is_to_head = true};
     const char *text = OK_200 "Content-Length: 5\r\n\r\n";
 
-    ck_assert_int_eq(http_reply_scan(&reply, text, strlen(text), &memo, NULL),
+    ck_assert_int_eq(load_reply_scan(&reply, text, strlen(text), &memo, NULL),
                      (ssize_t)strlen(text));
-    ck_assert_uint_eq(reply.part, HTTP_REPLY_WHOLE);
+    ck_assert_uint_eq(reply.part, LOAD_REPLY_WHOLE);
     ck_assert(reply.keep_alive);
 }
 END_TEST

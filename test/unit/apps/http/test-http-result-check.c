@@ -31,10 +31,10 @@ result(void)
     json_t *root;
 
     make_run(&made, 2);
-    ck_assert_int_eq(http_output_json(out, &made.run), 0);
+    ck_assert_int_eq(load_output_json(out, &made.run), 0);
     fclose(out);
     free_run(&made);
-    root = json_loadb(text, length, HTTP_RESULT_FILE_FLAGS, NULL);
+    root = json_loadb(text, length, LOAD_RESULT_FILE_FLAGS, NULL);
     free(text);
     ck_assert_ptr_nonnull(root);
     return root;
@@ -43,7 +43,7 @@ result(void)
 static bool
 check(const json_t *root)
 {
-    return http_result_check_file(root, problem, sizeof(problem));
+    return load_result_check_file(root, problem, sizeof(problem));
 }
 
 /* What a path of names and numbers leads to, but for its last word. */

@@ -13,7 +13,7 @@
 #define MS UINT64_C(1000000)
 
 /* Too large for the stack. */
-static struct http_result result, other, sum, empty;
+static struct load_result result, other, sum, empty;
 
 /* ---- Accounts ---- */
 
@@ -44,17 +44,17 @@ START_TEST(accounts_close_or_it_is_said_which_does_not)
 
     result.sockets_wanted = accounts[_i].wanted;
     result.opened = accounts[_i].opened;
-    result.unopened[HTTP_UNOPENED_REFUSED] = accounts[_i].refused;
+    result.unopened[LOAD_UNOPENED_REFUSED] = accounts[_i].refused;
     result.offered = accounts[_i].offered;
     result.sent = accounts[_i].sent;
-    result.skipped[HTTP_SKIP_SHED] = accounts[_i].shed;
-    result.skipped[HTTP_SKIP_UNSENT] = accounts[_i].unsent;
+    result.skipped[LOAD_SKIP_SHED] = accounts[_i].shed;
+    result.skipped[LOAD_SKIP_UNSENT] = accounts[_i].unsent;
     result.waiting = accounts[_i].waiting;
     result.carried = accounts[_i].carried;
-    result.ends[HTTP_END_OK] = accounts[_i].ok;
-    result.ends[HTTP_END_RESET] = accounts[_i].reset;
+    result.ends[LOAD_END_OK] = accounts[_i].ok;
+    result.ends[LOAD_END_RESET] = accounts[_i].reset;
     result.in_flight = accounts[_i].in_flight;
-    problem = http_result_check(&result);
+    problem = load_result_check(&result);
     if (accounts[_i].problem == NULL)
         ck_assert_msg(problem == NULL, "%s: %s", accounts[_i].title, problem);
     else
@@ -64,28 +64,28 @@ END_TEST
 
 START_TEST(errors_are_all_ends_but_ok_and_skips_are_of_each_kind)
 {
-    for (unsigned i = 0; i < HTTP_ENDS; i++)
+    for (unsigned i = 0; i < LOAD_ENDS; i++)
         result.ends[i] = UINT64_C(1) << i;
-    for (unsigned i = 0; i < HTTP_SKIPS; i++)
+    for (unsigned i = 0; i < LOAD_SKIPS; i++)
         result.skipped[i] = UINT64_C(1) << i;
-    ck_assert_uint_eq(http_result_errors(&result), (1 << HTTP_ENDS) - 2);
-    ck_assert_uint_eq(http_result_skipped(&result), (1 << HTTP_SKIPS) - 1);
+    ck_assert_uint_eq(load_result_errors(&result), (1 << LOAD_ENDS) - 2);
+    ck_assert_uint_eq(load_result_skipped(&result), (1 << LOAD_SKIPS) - 1);
 }
 END_TEST
 
 /* ---- A worker that is made up ---- */
 
 static void
-arrive(struct http_result *worker, uint64_t ns)
+arrive(struct load_result *worker, uint64_t ns)
 {
     SXE_UNUSED_PARAMETER(ns);
     worker->offered++;
     worker->waiting++;
-    http_timeline_slice(&worker->timeline, worker->elapsed_ns)->offered++;
+    load_timeline_slice(&worker->timeline, worker->elapsed_ns)->offered++;
 }
 
 static void
-send_query(struct http_result *worker, uint64_t ns)
+send_query(struct load_result *worker, uint64_t ns)
 {
     if (worker->waiting == 0)
         return;
@@ -94,26 +94,26 @@ send_query(struct http_result *worker, uint64_t ns)
     worker->in_flight++;
     worker->late++;
     worker->bytes_sent += 100;
-    http_timeline_slice(&worker->timeline, worker->elapsed_ns)->sent++;
-    http_histogram_record(&worker->schedule_lag, ns);
-    http_histogram_record(&worker->timer_error, ns);
+    load_timeline_slice(&worker->timeline, worker->elapsed_ns)->sent++;
+    load_histogram_record(&worker->schedule_lag, ns);
+    load_histogram_record(&worker->timer_error, ns);
 }
 
 static void
-skip_query(struct http_result *worker, uint64_t ns)
+skip_query(struct load_result *worker, uint64_t ns)
 {
     if (worker->waiting == 0)
         return;
     worker->waiting--;
-    worker->skipped[ns % HTTP_SKIPS]++;
+    worker->skipped[ns % LOAD_SKIPS]++;
 }
 
 static void
-end_query(struct http_result *worker, uint64_t ns)
+end_query(struct load_result *worker, uint64_t ns)
 {
-    unsigned end = random() % HTTP_ENDS;
-    struct http_kind_result *kind = &worker->by_kind[random() % worker->kinds];
-    struct http_client_result *client =
+    unsigned end = random() % LOAD_ENDS;
+    struct load_kind_result *kind = &worker->by_kind[random() % worker->kinds];
+    struct load_client_result *client =
         &worker->by_client[random() % (worker->kinds * worker->clients)];
 
     if (worker->in_flight == 0)
@@ -121,25 +121,25 @@ end_query(struct http_result *worker, uint64_t ns)
     worker->in_flight--;
     worker->ends[end]++;
     worker->bytes_received += 1000;
-    http_histogram_record(&worker->first_byte, ns / 2);
-    http_histogram_record(&worker->service, ns);
-    http_histogram_record(&worker->response, ns);
-    http_slice_ended(http_timeline_slice(&worker->timeline, worker->elapsed_ns), end == HTTP_END_OK,
+    load_histogram_record(&worker->first_byte, ns / 2);
+    load_histogram_record(&worker->service, ns);
+    load_histogram_record(&worker->response, ns);
+    load_slice_ended(load_timeline_slice(&worker->timeline, worker->elapsed_ns), end == LOAD_END_OK,
                      ns);
     kind->ok++;
     kind->errors += 2;
-    http_histogram_record(&kind->response, ns);
+    load_histogram_record(&kind->response, ns);
     client->count++;
     client->sum_ns += ns;
 }
 
 static void
-open_socket(struct http_result *worker, uint64_t ns)
+open_socket(struct load_result *worker, uint64_t ns)
 {
     worker->sockets_wanted++;
-    worker->in_state[random() % HTTP_SOCKET_STATES]++;
+    worker->in_state[random() % LOAD_SOCKET_STATES]++;
     if (random() % 2) {
-        worker->unopened[random() % HTTP_UNOPENEDS]++;
+        worker->unopened[random() % LOAD_UNOPENEDS]++;
         return;
     }
     worker->opened++;
@@ -149,14 +149,14 @@ open_socket(struct http_result *worker, uint64_t ns)
     worker->resent += 3;
     worker->retransmits++;
     worker->connect_ns = worker->elapsed_ns;
-    http_histogram_record(&worker->connect, ns);
+    load_histogram_record(&worker->connect, ns);
 }
 
 /* Anything that may happen next, with the accounts kept as a worker keeps them. */
 static void
-step(struct http_result *worker)
+step(struct load_result *worker)
 {
-    static void (*const actions[])(struct http_result *, uint64_t) = {
+    static void (*const actions[])(struct load_result *, uint64_t) = {
         arrive, send_query, skip_query, end_query, open_socket,
     };
     uint64_t ns = (uint64_t)(random() % 1000) * MS / 10;
@@ -168,19 +168,19 @@ step(struct http_result *worker)
     worker->spun_ns += 20;
     worker->script_ns += 3;
     worker->script_calls++;
-    http_histogram_record(&worker->loop_lag, ns);
+    load_histogram_record(&worker->loop_lag, ns);
     actions[random() % 5](worker, ns);
 }
 
 static void
-run_worker(struct http_result *worker, unsigned steps)
+run_worker(struct load_result *worker, unsigned steps)
 {
     worker->kinds = 3;
     worker->clients = 2;
     worker->started_ns = 5000;
     while (steps-- > 0)
         step(worker);
-    ck_assert_ptr_null(http_result_check(worker));
+    ck_assert_ptr_null(load_result_check(worker));
 }
 
 /* ---- Sum ---- */
@@ -190,9 +190,9 @@ START_TEST(a_sum_has_all_of_its_parts)
     srandom((unsigned)_i);
     run_worker(&result, 5000);
     run_worker(&other, 3000);
-    http_result_add(&sum, &result);
-    http_result_add(&sum, &other);
-    ck_assert_ptr_null(http_result_check(&sum));
+    load_result_add(&sum, &result);
+    load_result_add(&sum, &other);
+    ck_assert_ptr_null(load_result_check(&sum));
 #define IS_SUM(field) ck_assert_uint_eq(sum.field, result.field + other.field)
     IS_SUM(sockets_wanted);
     IS_SUM(opened);
@@ -222,9 +222,9 @@ START_TEST(a_sum_has_all_of_its_parts)
     IS_SUM(timer_error.count);
     IS_SUM(loop_lag.count);
     IS_SUM(clients);
-    for (unsigned i = 0; i < HTTP_SOCKET_STATES; i++)
+    for (unsigned i = 0; i < LOAD_SOCKET_STATES; i++)
         IS_SUM(in_state[i]);
-    for (unsigned i = 0; i < HTTP_UNOPENEDS; i++)
+    for (unsigned i = 0; i < LOAD_UNOPENEDS; i++)
         IS_SUM(unopened[i]);
     for (unsigned i = 0; i < 3; i++) {
         IS_SUM(by_kind[i].ok);
@@ -245,13 +245,13 @@ START_TEST(a_sum_starts_with_the_first_and_ends_with_the_last)
     other.started_ns = 50;
     other.elapsed_ns = 9;
     other.connect_ns = 6;
-    http_result_add(&sum, &result);
+    load_result_add(&sum, &result);
     ck_assert_uint_eq(sum.started_ns, 70);
-    http_result_add(&sum, &other);
-    http_result_add(&sum, &empty);
+    load_result_add(&sum, &other);
+    load_result_add(&sum, &empty);
     ck_assert_uint_eq(sum.interrupted, 0);
     other.interrupted = 1;
-    http_result_add(&sum, &other);
+    load_result_add(&sum, &other);
     ck_assert_uint_eq(sum.started_ns, 50);
     ck_assert_uint_eq(sum.elapsed_ns, 10);
     ck_assert_uint_eq(sum.connect_ns, 6);
@@ -261,15 +261,15 @@ END_TEST
 
 START_TEST(a_sum_knows_the_first_error_of_those_that_had_one)
 {
-    http_result_add(&sum, &empty);
+    load_result_add(&sum, &empty);
     result.first_bad_status = 404;
     result.first_error = 5;
     result.first_bad_reply.why = 7;
-    http_result_add(&sum, &result);
+    load_result_add(&sum, &result);
     other.first_bad_status = 500;
     other.first_bad_reply.why = 8;
     other.first_error = 6;
-    http_result_add(&sum, &other);
+    load_result_add(&sum, &other);
     ck_assert_uint_eq(sum.first_bad_status, 404);
     ck_assert_uint_eq(sum.first_bad_reply.why, 7);
     ck_assert_int_eq(sum.first_error, 5);
@@ -292,10 +292,10 @@ static const struct {
 START_TEST(clients_follow_one_another_or_none_is_known)
 {
     for (unsigned i = 0; i < 3; i++) {
-        http_result_add(&sum, &empty);
+        load_result_add(&sum, &empty);
         result.kinds = clients[_i].kinds;
         result.clients = clients[_i].clients[i];
-        http_result_add(&sum, &result);
+        load_result_add(&sum, &result);
     }
     ck_assert_uint_eq(sum.kinds, clients[_i].kinds);
     ck_assert_msg(sum.clients == clients[_i].sum, "%s", clients[_i].title);
@@ -306,15 +306,15 @@ END_TEST
 
 START_TEST(what_came_since_a_mark_closes_its_accounts)
 {
-    static struct http_result mark;
+    static struct load_result mark;
 
     srandom((unsigned)_i);
     run_worker(&result, (unsigned)random() % 3000);
     mark = result;
     run_worker(&result, (unsigned)random() % 3000);
     other = result;
-    http_result_subtract(&other, &mark);
-    ck_assert_ptr_null(http_result_check(&other));
+    load_result_subtract(&other, &mark);
+    ck_assert_ptr_null(load_result_check(&other));
     ck_assert_uint_eq(other.offered, result.offered - mark.offered + mark.waiting);
     ck_assert_uint_eq(other.sent, result.sent - mark.sent);
     ck_assert_uint_eq(other.carried, mark.in_flight);
@@ -335,7 +335,7 @@ START_TEST(since_nothing_is_all_of_it)
 {
     run_worker(&result, 2000);
     other = result;
-    http_result_subtract(&other, &empty);
+    load_result_subtract(&other, &empty);
     ck_assert_mem_eq(&other, &result, sizeof(other));
 }
 END_TEST
@@ -344,32 +344,32 @@ START_TEST(no_reply_since_a_mark_takes_no_time)
 {
     result.elapsed_ns = 5;
     other.elapsed_ns = 7;
-    http_result_subtract(&result, &other);
+    load_result_subtract(&result, &other);
     ck_assert_uint_eq(result.elapsed_ns, 0);
 }
 END_TEST
 
 START_TEST(an_error_before_a_mark_is_no_first_error_behind_it)
 {
-    static struct http_result mark;
+    static struct load_result mark;
 
     result.first_bad_status = 404;
     result.first_error = 5;
     result.first_bad_reply.why = 7;
-    result.ends[HTTP_END_BAD_STATUS] = 1;
-    result.ends[HTTP_END_BAD_REPLY] = 1;
-    result.ends[HTTP_END_OTHER] = 1;
+    result.ends[LOAD_END_BAD_STATUS] = 1;
+    result.ends[LOAD_END_BAD_REPLY] = 1;
+    result.ends[LOAD_END_OTHER] = 1;
     mark = result;
     other = result;
-    http_result_subtract(&other, &mark);
+    load_result_subtract(&other, &mark);
     ck_assert_uint_eq(other.first_bad_status, 0);
     ck_assert_uint_eq(other.first_bad_reply.why, 0);
     ck_assert_int_eq(other.first_error, 0);
     other = result;
-    other.ends[HTTP_END_BAD_STATUS]++;
-    other.ends[HTTP_END_BAD_REPLY]++;
-    other.unopened[HTTP_UNOPENED_OTHER]++;
-    http_result_subtract(&other, &mark);
+    other.ends[LOAD_END_BAD_STATUS]++;
+    other.ends[LOAD_END_BAD_REPLY]++;
+    other.unopened[LOAD_UNOPENED_OTHER]++;
+    load_result_subtract(&other, &mark);
     ck_assert_uint_eq(other.first_bad_status, 404);
     ck_assert_uint_eq(other.first_bad_reply.why, 7);
     ck_assert_int_eq(other.first_error, 5);

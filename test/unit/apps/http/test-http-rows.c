@@ -15,11 +15,11 @@
 #include "test-main.h"
 
 static char path[80];
-static char why[HTTP_ROWS_WHY];
-static struct http_rows *rows;
+static char why[LOAD_ROWS_WHY];
+static struct load_rows *rows;
 
 /* Of a file whose name ends so. */
-static struct http_rows *
+static struct load_rows *
 read_bytes(const char *end, const char *text, size_t length)
 {
     int fd;
@@ -29,12 +29,12 @@ read_bytes(const char *end, const char *text, size_t length)
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, length), (ssize_t)length);
     close(fd);
-    rows = http_rows_read(path, why);
+    rows = load_rows_read(path, why);
     unlink(path);
     return rows;
 }
 
-static struct http_rows *
+static struct load_rows *
 read_text(const char *end, const char *text)
 {
     return read_bytes(end, text, strlen(text));
@@ -43,7 +43,7 @@ read_text(const char *end, const char *text)
 static void
 free_rows(void)
 {
-    http_rows_free(rows);
+    load_rows_free(rows);
     rows = NULL;
 }
 
@@ -60,7 +60,7 @@ all(void)
                                    (int)rows->names[i].length, rows->text + rows->names[i].at);
     for (uint64_t row = 0; row < rows->number; row++)
         for (unsigned i = 0; i < rows->columns; i++) {
-            struct sxe_span cell = http_rows_cell(rows, row, i);
+            struct sxe_span cell = load_rows_cell(rows, row, i);
 
             ck_assert_uint_le(cell.length, rows->longest[i]);
             length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%.*s",
@@ -131,9 +131,9 @@ END_TEST
 
 START_TEST(a_file_that_is_not_there_is_named)
 {
-    ck_assert_ptr_null(http_rows_read("/none/users.csv", why));
+    ck_assert_ptr_null(load_rows_read("/none/users.csv", why));
     ck_assert_str_eq(why, "cannot read '/none/users.csv': No such file or directory");
-    http_rows_free(NULL);
+    load_rows_free(NULL);
 }
 END_TEST
 
@@ -142,20 +142,20 @@ START_TEST(what_is_too_much_is_refused)
     static char text[70000], deep[300];
     size_t length = 0;
 
-    for (unsigned i = 0; i <= HTTP_COLUMNS_MAX; i++)
+    for (unsigned i = 0; i <= LOAD_COLUMNS_MAX; i++)
         length += (size_t)snprintf(text + length, 10, "c%u,", i);
     ck_assert_ptr_null(read_text(".csv", text));
     check_has(why, "there are more than 32 columns");
-    memset(text, 'a', HTTP_COLUMN_NAME_MAX + 1);
-    memcpy(text + HTTP_COLUMN_NAME_MAX + 1, "\n1\n", 4);
+    memset(text, 'a', LOAD_COLUMN_NAME_MAX + 1);
+    memcpy(text + LOAD_COLUMN_NAME_MAX + 1, "\n1\n", 4);
     ck_assert_ptr_null(read_text(".csv", text));
     check_has(why, "is no name of a column");
     memset(text, 'a', sizeof(text));
     text[1] = '\n';
-    ck_assert_ptr_null(read_bytes(".csv", text, 2 + HTTP_CELL_MAX + 1));
+    ck_assert_ptr_null(read_bytes(".csv", text, 2 + LOAD_CELL_MAX + 1));
     check_has(why, ":2: a value has 65536 bytes; it may have 65535");
-    ck_assert_ptr_nonnull(read_bytes(".csv", text, 2 + HTTP_CELL_MAX));
-    ck_assert_uint_eq(rows->longest[0], HTTP_CELL_MAX);
+    ck_assert_ptr_nonnull(read_bytes(".csv", text, 2 + LOAD_CELL_MAX));
+    ck_assert_uint_eq(rows->longest[0], LOAD_CELL_MAX);
     free_rows();
     memset(deep, '[', 65);
     memset(deep + 65, ']', 65);
@@ -174,8 +174,8 @@ START_TEST(a_message_is_as_long_as_there_is_room)
     for (size_t i = 100; i < 450; i += 100)
         name[i] = '/';
     name[499] = '\0';
-    ck_assert_ptr_null(http_rows_read(name, why));
-    ck_assert_uint_eq(strlen(why), HTTP_ROWS_WHY - 1);
+    ck_assert_ptr_null(load_rows_read(name, why));
+    ck_assert_uint_eq(strlen(why), LOAD_ROWS_WHY - 1);
 }
 END_TEST
 
@@ -209,7 +209,7 @@ START_TEST(many_rows_are_all_there)
         length += (size_t)snprintf(text + length, 10, "%u\n", i);
     ck_assert_ptr_nonnull(read_text(".csv", text));
     ck_assert_uint_eq(rows->number, 5000);
-    ck_assert_mem_eq(http_rows_cell(rows, 4999, 0).base, "4999", 4);
+    ck_assert_mem_eq(load_rows_cell(rows, 4999, 0).base, "4999", 4);
     free_rows();
 }
 END_TEST

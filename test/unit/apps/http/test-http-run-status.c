@@ -10,58 +10,58 @@
 #include "run-private.h"
 #include "test-main.h"
 
-static struct http_plan plan;
-static struct http_run run;
+static struct load_plan plan;
+static struct load_run run;
 static char errors[4096];
 
 static void
 set_up(void)
 {
-    plan = (struct http_plan){.trials = 1};
-    run = (struct http_run){.plan = &plan, .total = http_results_map(1, false)};
+    plan = (struct load_plan){.trials = 1};
+    run = (struct load_run){.plan = &plan, .total = load_results_map(1, false)};
     ck_assert_ptr_nonnull(run.total);
     run.total->sockets_wanted = run.total->opened = 3;
     run.total->offered = run.total->sent = 2000;
-    run.total->ends[HTTP_END_OK] = 2000;
+    run.total->ends[LOAD_END_OK] = 2000;
     run.total->elapsed_ns = 1000000000;
     for (unsigned i = 0; i < 2000; i++)
-        http_histogram_record(&run.total->response, 5000000);
+        load_histogram_record(&run.total->response, 5000000);
 }
 
 static void
 tear_down(void)
 {
-    http_results_unmap(run.total, 1);
+    load_results_unmap(run.total, 1);
 }
 
-static enum http_exit
+static enum load_exit
 judge(bool has_failed)
 {
     FILE *err = fmemopen(errors, sizeof(errors), "w");
 
-    http_run_judge(&run, has_failed, err);
+    load_run_judge(&run, has_failed, err);
     fclose(err);
     return run.status;
 }
 
 static void
-lose(enum http_end end)
+lose(enum load_end end)
 {
-    run.total->ends[HTTP_END_OK]--;
+    run.total->ends[LOAD_END_OK]--;
     run.total->ends[end]++;
 }
 
 START_TEST(a_run_without_fault_is_ok)
 {
-    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_OK);
     ck_assert_str_eq(errors, "");
 }
 END_TEST
 
 START_TEST(any_end_but_ok_is_an_error)
 {
-    lose((enum http_end)_i);
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    lose((enum load_end)_i);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
@@ -69,15 +69,15 @@ START_TEST(a_socket_that_did_not_open_is_an_error)
 {
     run.total->opened--;
     run.total->unopened[_i]++;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
 START_TEST(a_query_without_a_socket_that_opened_is_an_error)
 {
     run.total->offered++;
-    run.total->skipped[HTTP_SKIP_NOT_OPENED]++;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    run.total->skipped[LOAD_SKIP_NOT_OPENED]++;
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
@@ -86,8 +86,8 @@ START_TEST(a_server_that_is_gone_is_an_error_and_said)
     plan.thresholds[0] = "errors<1%";
     plan.thresholds[1] = "skipped<50%";
     run.total->offered += 10;
-    run.total->skipped[HTTP_SKIP_GONE] += 10;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    run.total->skipped[LOAD_SKIP_GONE] += 10;
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
     ck_assert_str_eq(errors,
                      "sxe-http: the server is gone: no connection opened and no byte came for two "
                      "timeouts (--timeout), so 10 of 2010 requests were not sent; see whether it "
@@ -98,26 +98,26 @@ END_TEST
 START_TEST(a_threshold_says_how_much_must_be_sent)
 {
     run.total->offered += 100;
-    run.total->skipped[HTTP_SKIP_NO_SOCKET] += 100;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    run.total->skipped[LOAD_SKIP_NO_SOCKET] += 100;
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
     plan.thresholds[0] = "skipped<50%";
-    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_OK);
 }
 END_TEST
 
 START_TEST(a_rate_too_low_for_its_time_is_an_error_and_said)
 {
-    run.total->offered = run.total->sent = run.total->ends[HTTP_END_OK] = 0;
-    plan.model = HTTP_PARTLY_OPEN;
-    plan.stop = HTTP_STOP_TIME;
+    run.total->offered = run.total->sent = run.total->ends[LOAD_END_OK] = 0;
+    plan.model = LOAD_PARTLY_OPEN;
+    plan.stop = LOAD_STOP_TIME;
     plan.rate = plan.rate_end = 1;
     plan.duration_ns = 100000000;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
     ck_assert_str_eq(errors, "sxe-http: nothing arrived in 100 ms at 1/s; use a longer -d, or a "
                              "higher rate (-R)\n");
     run.is_interrupted = true;
     errors[0] = '\0';
-    ck_assert_int_eq(judge(false), HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_INTERRUPTED);
     ck_assert_str_eq(errors, "");
 }
 END_TEST
@@ -125,23 +125,23 @@ END_TEST
 START_TEST(what_is_skipped_because_the_server_is_slow_is_none)
 {
     run.total->offered += 2;
-    run.total->skipped[HTTP_SKIP_NO_SOCKET]++;
-    run.total->skipped[HTTP_SKIP_SHED]++;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+    run.total->skipped[LOAD_SKIP_NO_SOCKET]++;
+    run.total->skipped[LOAD_SKIP_SHED]++;
+    ck_assert_int_eq(judge(false), LOAD_EXIT_OK);
 }
 END_TEST
 
 START_TEST(a_run_without_any_good_reply_is_an_error)
 {
     run.total->in_flight = 2000;
-    run.total->ends[HTTP_END_OK] = 0;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    run.total->ends[LOAD_END_OK] = 0;
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
 START_TEST(a_worker_or_server_that_died_is_an_error)
 {
-    ck_assert_int_eq(judge(true), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(judge(true), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
@@ -150,7 +150,7 @@ START_TEST(a_threshold_that_is_missed_is_said_and_counted)
     plan.thresholds[0] = "p99<1ms";
     plan.thresholds[1] = "p99<1s";
     plan.thresholds[2] = "p50<2ms";
-    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_THRESHOLD);
     ck_assert_uint_eq(run.thresholds_missed, 2);
     ck_assert_str_eq(errors, "sxe-http: threshold p99<1ms is missed\n"
                              "sxe-http: threshold p50<2ms is missed\n");
@@ -162,12 +162,12 @@ START_TEST(what_was_judged_is_kept)
     plan.thresholds[0] = " p99<1ms";
     plan.thresholds[1] = "p99.99<1s";
     run.is_interrupted = true;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.thresholds_missed, 2);
     ck_assert(run.judged[0].is_told);
     ck_assert(!run.judged[0].holds);
-    ck_assert(run.judged[0].figure == (double)http_histogram_quantile(&run.total->response, 0.99));
-    ck_assert_str_eq(http_threshold_text(&run.judged[0].threshold, 2e6), "2.00 ms");
+    ck_assert(run.judged[0].figure == (double)load_histogram_quantile(&run.total->response, 0.99));
+    ck_assert_str_eq(load_threshold_text(&run.judged[0].threshold, 2e6), "2.00 ms");
     ck_assert(!run.judged[1].is_told);
 }
 END_TEST
@@ -175,7 +175,7 @@ END_TEST
 START_TEST(a_threshold_that_cannot_be_told_is_missed)
 {
     plan.thresholds[0] = "p99.99<1s";
-    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_THRESHOLD);
     ck_assert_str_eq(errors, "sxe-http: threshold p99.99<1s is missed: there are too few samples "
                              "to tell\n");
 }
@@ -183,41 +183,41 @@ END_TEST
 
 START_TEST(as_many_thresholds_as_there_can_be_are_judged)
 {
-    for (unsigned i = 0; i < HTTP_THRESHOLDS_MAX; i++)
+    for (unsigned i = 0; i < LOAD_THRESHOLDS_MAX; i++)
         plan.thresholds[i] = "p99<1ms";
-    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
-    ck_assert_uint_eq(run.thresholds_missed, HTTP_THRESHOLDS_MAX);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_THRESHOLD);
+    ck_assert_uint_eq(run.thresholds_missed, LOAD_THRESHOLDS_MAX);
 }
 END_TEST
 
 START_TEST(a_threshold_on_errors_decides_about_errors)
 {
-    lose(HTTP_END_RESET);
+    lose(LOAD_END_RESET);
     plan.thresholds[0] = "errors<1%";
-    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_OK);
     plan.thresholds[0] = " errors<0.01%";
-    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_THRESHOLD);
     run.total->opened--;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
 START_TEST(a_search_that_finds_nothing_misses_its_threshold)
 {
     plan.find = "p99<1ms";
-    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_THRESHOLD);
     run.is_untold = true;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_UNTOLD);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_UNTOLD);
     plan.thresholds[0] = "p99<1ms";
-    ck_assert_int_eq(judge(false), HTTP_EXIT_UNTOLD);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_UNTOLD);
     run.verdict.number = 1;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_SUSPECT);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_SUSPECT);
     run.verdict.number = 0;
     plan.thresholds[0] = NULL;
     run.thresholds_missed = 0;
     run.is_untold = false;
     run.found_rate = 10;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_OK);
 }
 END_TEST
 
@@ -225,19 +225,19 @@ END_TEST
 START_TEST(interrupted_is_more_than_errors_than_suspect_than_threshold)
 {
     plan.thresholds[0] = "p99<1ms";
-    ck_assert_int_eq(judge(false), HTTP_EXIT_THRESHOLD);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_THRESHOLD);
     run.verdict.number = 1;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_SUSPECT);
-    lose(HTTP_END_RESET);
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_SUSPECT);
+    lose(LOAD_END_RESET);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
     run.is_interrupted = true;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_INTERRUPTED);
 }
 END_TEST
 
 /* ---- The probe ---- */
 
-static struct http_result probe;
+static struct load_result probe;
 
 static void
 add_probe(void)
@@ -251,7 +251,7 @@ add_probe(void)
 START_TEST(a_probe_without_any_query_is_no_error)
 {
     add_probe();
-    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_OK);
 }
 END_TEST
 
@@ -259,18 +259,18 @@ START_TEST(a_socket_of_the_probe_that_did_not_open_is_an_error)
 {
     add_probe();
     probe.opened--;
-    probe.unopened[HTTP_UNOPENED_RESET]++;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    probe.unopened[LOAD_UNOPENED_RESET]++;
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
 START_TEST(a_bad_reply_to_the_probe_is_an_error_since_thresholds_are_about_the_load)
 {
     add_probe();
-    probe.offered = probe.sent = probe.ends[HTTP_END_RESET] = 1;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    probe.offered = probe.sent = probe.ends[LOAD_END_RESET] = 1;
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
     plan.thresholds[0] = "errors<1%";
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
@@ -278,14 +278,14 @@ START_TEST(a_probe_that_could_not_send_is_an_error_whatever_the_load_may_skip)
 {
     add_probe();
     probe.offered = 100;
-    probe.sent = probe.ends[HTTP_END_OK] = 99;
-    probe.skipped[HTTP_SKIP_UNSENT] = 1;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_OK);
+    probe.sent = probe.ends[LOAD_END_OK] = 99;
+    probe.skipped[LOAD_SKIP_UNSENT] = 1;
+    ck_assert_int_eq(judge(false), LOAD_EXIT_OK);
     probe.offered++;
-    probe.skipped[HTTP_SKIP_UNSENT]++;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    probe.skipped[LOAD_SKIP_UNSENT]++;
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
     plan.thresholds[0] = "skipped<50%";
-    ck_assert_int_eq(judge(false), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
@@ -293,7 +293,7 @@ START_TEST(a_suspect_probe_makes_the_result_suspect)
 {
     add_probe();
     run.probe_verdict.number = 1;
-    ck_assert_int_eq(judge(false), HTTP_EXIT_SUSPECT);
+    ck_assert_int_eq(judge(false), LOAD_EXIT_SUSPECT);
 }
 END_TEST
 
@@ -301,8 +301,8 @@ END_TEST
 
 START_TEST(accounts_that_close_stay_as_they_are)
 {
-    http_result_force(run.total);
-    ck_assert_ptr_null(http_result_check(run.total));
+    load_result_force(run.total);
+    ck_assert_ptr_null(load_result_check(run.total));
     ck_assert_uint_eq(run.total->offered, 2000);
     ck_assert_uint_eq(run.total->sent, 2000);
     ck_assert_uint_eq(run.total->in_flight, 0);
@@ -315,19 +315,19 @@ START_TEST(what_was_sent_and_did_not_end_is_in_flight)
     run.total->waiting = 2;
     run.total->sent += 4;
     run.total->sockets_wanted += 5;
-    http_result_force(run.total);
-    ck_assert_ptr_null(http_result_check(run.total));
+    load_result_force(run.total);
+    ck_assert_ptr_null(load_result_check(run.total));
     ck_assert_uint_eq(run.total->in_flight, 4);
     ck_assert_uint_eq(run.total->waiting, 0);
-    ck_assert_uint_eq(run.total->skipped[HTTP_SKIP_UNSENT], 5);
-    ck_assert_uint_eq(run.total->unopened[HTTP_UNOPENED_UNTRIED], 5);
+    ck_assert_uint_eq(run.total->skipped[LOAD_SKIP_UNSENT], 5);
+    ck_assert_uint_eq(run.total->unopened[LOAD_UNOPENED_UNTRIED], 5);
 }
 END_TEST
 
 /* Wherever it died: any count may be ahead of any other. */
 START_TEST(any_accounts_are_closed_by_force)
 {
-    struct http_result *result = run.total;
+    struct load_result *result = run.total;
 
     srand48(_i);
     result->offered = (uint64_t)(drand48() * 10);
@@ -337,36 +337,36 @@ START_TEST(any_accounts_are_closed_by_force)
     result->in_flight = (uint64_t)(drand48() * 10);
     result->sockets_wanted = (uint64_t)(drand48() * 10);
     result->opened = (uint64_t)(drand48() * 10);
-    for (unsigned i = 0; i < HTTP_ENDS; i++)
+    for (unsigned i = 0; i < LOAD_ENDS; i++)
         result->ends[i] = (uint64_t)(drand48() * 2);
-    for (unsigned i = 0; i < HTTP_SKIPS; i++)
+    for (unsigned i = 0; i < LOAD_SKIPS; i++)
         result->skipped[i] = (uint64_t)(drand48() * 2);
-    http_result_force(result);
-    ck_assert_msg(http_result_check(result) == NULL, "%s", http_result_check(result));
+    load_result_force(result);
+    ck_assert_msg(load_result_check(result) == NULL, "%s", load_result_check(result));
 }
 END_TEST
 
 /* ---- Last words ---- */
 
 static int
-say_done(const struct http_worker *worker)
+say_done(const struct load_worker *worker)
 {
-    struct http_message message = {.type = HTTP_MESSAGE_DONE};
+    struct load_message message = {.type = LOAD_MESSAGE_DONE};
 
     return send(worker->control, &message, sizeof(message), 0) == (ssize_t)sizeof(message) ? 0 : -1;
 }
 
 static int
-say_nothing(const struct http_worker *worker)
+say_nothing(const struct load_worker *worker)
 {
     return worker->control < 0;
 }
 
 /* One worker that has ended before anybody listened; true: the parent thinks that it failed. */
 static bool
-has_failed_when_reaped(int (*work)(const struct http_worker *worker))
+has_failed_when_reaped(int (*work)(const struct load_worker *worker))
 {
-    struct http_parent parent = {
+    struct load_parent parent = {
         .plan = &plan,
         .signals = -1,
         .err = fmemopen(errors, sizeof(errors), "w"),
@@ -374,13 +374,13 @@ has_failed_when_reaped(int (*work)(const struct http_worker *worker))
     siginfo_t info;
 
     plan.workers = 1;
-    http_workers_work = work;
-    ck_assert_int_eq(http_workers_start(&parent), 0);
+    load_workers_work = work;
+    ck_assert_int_eq(load_workers_start(&parent), 0);
     ck_assert_int_eq(waitid(P_PID, (id_t)parent.processes[0].pid, &info, WEXITED | WNOWAIT), 0);
-    http_workers_reap(&parent);
+    load_workers_reap(&parent);
     ck_assert_int_eq(parent.processes[0].pid, 0);
     ck_assert_int_eq(parent.processes[0].control, -1);
-    http_workers_free(&parent);
+    load_workers_free(&parent);
     fclose(parent.err);
     return parent.has_failed;
 }
@@ -408,8 +408,8 @@ main(void)
     TCase *words = tcase_create("last words");
 
     tcase_add_test(status, a_run_without_fault_is_ok);
-    tcase_add_loop_test(status, any_end_but_ok_is_an_error, HTTP_END_OK + 1, HTTP_ENDS);
-    tcase_add_loop_test(status, a_socket_that_did_not_open_is_an_error, 0, HTTP_UNOPENEDS);
+    tcase_add_loop_test(status, any_end_but_ok_is_an_error, LOAD_END_OK + 1, LOAD_ENDS);
+    tcase_add_loop_test(status, a_socket_that_did_not_open_is_an_error, 0, LOAD_UNOPENEDS);
     tcase_add_test(status, a_query_without_a_socket_that_opened_is_an_error);
     tcase_add_test(status, a_server_that_is_gone_is_an_error_and_said);
     tcase_add_test(status, a_threshold_says_how_much_must_be_sent);

@@ -11,9 +11,9 @@ static void
 set_up(void)
 {
     set_up_run();
-    http_warmup_window_ns = SXE_NS_PER_MS;
+    load_warmup_window_ns = SXE_NS_PER_MS;
     fake_worker.queries = 0;
-    plan.stop = HTTP_STOP_TIME;
+    plan.stop = LOAD_STOP_TIME;
     plan.duration_ns = 10 * SXE_NS_PER_MS;
     plan.is_warmup_auto = true;
     plan.warmup_ns = 40 * SXE_NS_PER_SECOND;
@@ -49,12 +49,12 @@ START_TEST(the_measuring_begins_when_the_server_is_warm)
 {
     fake_worker.latency_ns = slow_at_first_ns;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
     ck_assert_ptr_null(run.left_out.problem);
-    ck_assert_uint_gt(run.left_out.ns, 10 * http_warmup_window_ns);
+    ck_assert_uint_gt(run.left_out.ns, 10 * load_warmup_window_ns);
     ck_assert_uint_ge(run.left_out.queries, 2000);
-    ck_assert_uint_gt(run.total->ends[HTTP_END_OK], 0);
-    ck_assert_uint_eq(http_histogram_quantile(&run.total->response, 1), 1000000);
+    ck_assert_uint_gt(run.total->ends[LOAD_END_OK], 0);
+    ck_assert_uint_eq(load_histogram_quantile(&run.total->response, 1), 1000000);
     check_has(output, "warm-up auto, up to 40 s");
 }
 END_TEST
@@ -65,13 +65,13 @@ START_TEST(one_that_is_never_warm_is_measured_at_last_and_suspect)
     plan.warmup_ns = 50 * SXE_NS_PER_MS;
     plan.trials = 2;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_SUSPECT);
+    ck_assert_int_eq(run.status, LOAD_EXIT_SUSPECT);
     ck_assert_ptr_nonnull(run.left_out.problem);
     ck_assert(is_suspect_for("warm-up auto: not stationary after 50 ms: "));
     ck_assert_uint_eq(run.left_out.ns, run.trials[0].left_out.ns + run.trials[1].left_out.ns);
     ck_assert_uint_eq(run.left_out.queries,
                       run.trials[0].left_out.queries + run.trials[1].left_out.queries);
-    ck_assert_uint_gt(run.total->ends[HTTP_END_OK], 0);
+    ck_assert_uint_gt(run.total->ends[LOAD_END_OK], 0);
 }
 END_TEST
 
@@ -88,8 +88,8 @@ START_TEST(a_run_that_ends_before_it_is_warm_is_reported_and_says_so)
 {
     fake_worker.queries = 200;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 200);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 200);
     ck_assert_uint_eq(run.left_out.ns, 0);
     check_has(errors, "ended within its warm-up");
 }
@@ -107,7 +107,7 @@ START_TEST(an_interrupt_ends_the_wait)
 {
     fake_worker.latency_ns = interrupted_at_once_ns;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.left_out.ns, 0);
     ck_assert(!is_suspect_for("warm-up auto"));
 }

@@ -29,10 +29,10 @@ START_TEST(workers_are_added_up)
 {
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.trials_number, 1);
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 200);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 200);
     ck_assert_uint_eq(run.total->response.count, 200);
     ck_assert_uint_eq(run.total->opened, 4);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
     check_has(output, "4/4");
     ck_assert_str_eq(errors, "");
     check_start();
@@ -43,7 +43,7 @@ START_TEST(one_worker_is_a_process_too)
 {
     plan.workers = 1;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 100);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 100);
 }
 END_TEST
 
@@ -51,7 +51,7 @@ START_TEST(nothing_is_printed_where_nobody_wants_it)
 {
     FILE *err = tmpfile();
 
-    ck_assert_int_eq(http_run(&run, &plan, NULL, err), 0);
+    ck_assert_int_eq(load_run(&run, &plan, NULL, err), 0);
     read_back(err, errors, sizeof(errors));
     ck_assert_str_eq(errors, "");
 }
@@ -71,9 +71,9 @@ START_TEST(what_the_warm_up_counted_is_not_reported)
     plan.warmup_ns = 20 * SXE_NS_PER_MS;
     fake_worker.queries = 4000; /* 8 s, so 40 ms of ours */
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_gt(run.total->ends[HTTP_END_OK], 0);
-    ck_assert_uint_lt(run.total->ends[HTTP_END_OK], 8000);
-    ck_assert_uint_eq(run.total->response.count, run.total->ends[HTTP_END_OK]);
+    ck_assert_uint_gt(run.total->ends[LOAD_END_OK], 0);
+    ck_assert_uint_lt(run.total->ends[LOAD_END_OK], 8000);
+    ck_assert_uint_eq(run.total->response.count, run.total->ends[LOAD_END_OK]);
     ck_assert_uint_eq(run.total->opened, 4);
     ck_assert_str_eq(errors, "");
 }
@@ -83,7 +83,7 @@ START_TEST(a_run_that_ends_in_its_warm_up_is_reported_and_says_so)
 {
     plan.warmup_ns = 3600 * SXE_NS_PER_SECOND;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 200);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 200);
     check_has(errors, "ended within its warm-up");
 }
 END_TEST
@@ -94,7 +94,7 @@ START_TEST(the_pressure_is_that_of_the_measuring)
     fake_worker.queries = 4000;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.verdict.has_cpu_pressure,
-                     http_pressure_read(HTTP_PRESSURE_FILE).at_ns > 0);
+                     load_pressure_read(LOAD_PRESSURE_FILE).at_ns > 0);
     ck_assert_double_ge(run.verdict.cpu_pressure, 0);
     ck_assert_double_le(run.verdict.cpu_pressure, 1);
 }
@@ -110,10 +110,10 @@ START_TEST(the_live_view_is_looked_at_while_the_workers_run)
 END_TEST
 
 static void
-count_unopened(const struct http_worker *worker)
+count_unopened(const struct load_worker *worker)
 {
     worker->result->opened--;
-    worker->result->unopened[HTTP_UNOPENED_NO_DESCRIPTOR]++;
+    worker->result->unopened[LOAD_UNOPENED_NO_DESCRIPTOR]++;
 }
 
 START_TEST(too_few_descriptors_are_said_with_the_limit)
@@ -121,7 +121,7 @@ START_TEST(too_few_descriptors_are_said_with_the_limit)
     fake_worker.bad_shard = 2;
     fake_worker.do_before_ready = count_unopened;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     check_has(errors, "going on with 3 of 4 connections");
     check_has(errors, "ulimit -Hn");
 }
@@ -129,10 +129,10 @@ END_TEST
 
 /* ---- No server ---- */
 
-static enum http_unopened unopened;
+static enum load_unopened unopened;
 
 static void
-open_none(const struct http_worker *worker)
+open_none(const struct load_worker *worker)
 {
     worker->result->unopened[unopened] = worker->result->opened;
     worker->result->opened = 0;
@@ -140,23 +140,23 @@ open_none(const struct http_worker *worker)
 }
 
 static const struct {
-    enum http_unopened why;
+    enum load_unopened why;
     const char *ip;
     const char *unix_path;
     const char *errors;
 } no_servers[] = {
-    {HTTP_UNOPENED_REFUSED, "127.0.0.1", NULL,
+    {LOAD_UNOPENED_REFUSED, "127.0.0.1", NULL,
      "sxe-http: no connection could be opened (refused): does a server listen on "
      "127.0.0.1:8000?\n"},
-    {HTTP_UNOPENED_REFUSED, "::1", NULL,
+    {LOAD_UNOPENED_REFUSED, "::1", NULL,
      "sxe-http: no connection could be opened (refused): does a server listen on [::1]:8000?\n"},
-    {HTTP_UNOPENED_TIMED_OUT, "127.0.0.1", NULL,
+    {LOAD_UNOPENED_TIMED_OUT, "127.0.0.1", NULL,
      "sxe-http: no connection could be opened (timed out): is 127.0.0.1:8000 the right address, "
      "and "
      "may you connect there?\n"},
-    {HTTP_UNOPENED_OTHER, "", "/none",
+    {LOAD_UNOPENED_OTHER, "", "/none",
      "sxe-http: no connection could be opened (No such file or directory): is /none right?\n"},
-    {HTTP_UNOPENED_UNTRIED, "127.0.0.1", NULL, ""},
+    {LOAD_UNOPENED_UNTRIED, "127.0.0.1", NULL, ""},
 };
 
 START_TEST(a_server_that_is_not_there_is_asked_for_and_nothing_is_suspect)
@@ -168,7 +168,7 @@ START_TEST(a_server_that_is_not_there_is_asked_for_and_nothing_is_suspect)
     fake_worker.bad_shard = 1;
     fake_worker.do_before_ready = open_none;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     ck_assert_str_eq(errors, no_servers[_i].errors);
     ck_assert_uint_eq(run.verdict.number, 0);
 }
@@ -176,18 +176,18 @@ END_TEST
 
 START_TEST(where_some_sockets_open_there_is_a_server)
 {
-    unopened = HTTP_UNOPENED_REFUSED;
+    unopened = LOAD_UNOPENED_REFUSED;
     fake_worker.bad_shard = 1;
     fake_worker.do_before_ready = open_none;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     ck_assert_str_eq(errors, "");
     ck_assert_uint_gt(run.verdict.number, 0);
 }
 END_TEST
 
 static void
-lose_a_query(const struct http_worker *worker)
+lose_a_query(const struct load_worker *worker)
 {
     worker->result->sent++;
 }
@@ -197,7 +197,7 @@ START_TEST(accounts_that_do_not_close_are_said_to_be_a_fault_of_ours)
     fake_worker.bad_shard = 1;
     fake_worker.do_before_done = lose_a_query;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     check_has(errors, "the accounts do not close, which is a fault of sxe-http: ");
 }
 END_TEST
@@ -212,12 +212,12 @@ START_TEST(trials_are_added_up_and_their_times_are_too)
     plan.quiet = false;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.trials_number, 7);
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 7 * 200);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 7 * 200);
     for (unsigned i = 0; i < 7; i++)
         elapsed_ns += run.trials[i].result->elapsed_ns;
     ck_assert_uint_eq(run.total->elapsed_ns, elapsed_ns);
-    ck_assert(run.figures[HTTP_FIGURE_RATE].is_known);
-    ck_assert(!run.noise[HTTP_FIGURE_RATE].is_known);
+    ck_assert(run.figures[LOAD_FIGURE_RATE].is_known);
+    ck_assert(!run.noise[LOAD_FIGURE_RATE].is_known);
     check_has(errors, "trial     7/7  ");
     /* The sockets line is the first trial's. */
     ck_assert_ptr_eq(strstr(strstr(output, "4/4") + 1, "4/4"), NULL);
@@ -229,14 +229,14 @@ START_TEST(no_two_runs_have_the_same_name)
 {
     char name[] = "sxe-http", shard[] = "--shard=1/2";
     char *words[] = {name, shard};
-    char first[HTTP_RUN_ID];
+    char first[LOAD_RUN_ID];
 
     plan.argv = words;
     plan.argc = 2;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(strlen(run.id), 16);
     memcpy(first, run.id, sizeof(first));
-    http_run_free(&run);
+    load_run_free(&run);
     shard[8] = '2';
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_str_ne(run.id, first);
@@ -248,7 +248,7 @@ START_TEST(trials_stop_when_their_interval_is_narrow)
     plan.until_ci = 100;
     plan.trials = 50;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_eq(run.trials_number, HTTP_TRIALS_MIN);
+    ck_assert_uint_eq(run.trials_number, LOAD_TRIALS_MIN);
 }
 END_TEST
 
@@ -258,34 +258,34 @@ START_TEST(trials_stop_at_their_greatest_number)
     plan.trials = 8;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.trials_number, 8);
-    ck_assert_int_eq(run.status, HTTP_EXIT_UNTOLD);
+    ck_assert_int_eq(run.status, LOAD_EXIT_UNTOLD);
 }
 END_TEST
 
 /* 200 replies have 10 beyond their p95, and 2 beyond their p99. */
 START_TEST(a_figure_that_a_trial_cannot_tell_has_no_interval)
 {
-    static const enum http_figure untold[] = {HTTP_FIGURE_SERVICE_P99, HTTP_FIGURE_RESPONSE_P99};
+    static const enum load_figure untold[] = {LOAD_FIGURE_SERVICE_P99, LOAD_FIGURE_RESPONSE_P99};
 
-    plan.trials = HTTP_TRIALS_MIN;
+    plan.trials = LOAD_TRIALS_MIN;
     ck_assert_int_eq(run_plan(), 0);
     for (unsigned i = 0; i < 2; i++) {
         ck_assert(isnan(run.figures[untold[i]].low) && isnan(run.figures[untold[i]].middle));
         ck_assert(isnan(run.figures[untold[i]].high) && !run.figures[untold[i]].is_known);
         ck_assert(run.figures[untold[i] - 1].is_known);
     }
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
 }
 END_TEST
 
 START_TEST(an_interval_that_can_never_be_there_is_not_waited_for)
 {
     plan.until_ci = 0.5;
-    plan.until_ci_figure = HTTP_FIGURE_RESPONSE_P99;
+    plan.until_ci_figure = LOAD_FIGURE_RESPONSE_P99;
     plan.trials = 50;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.trials_number, 1);
-    ck_assert_int_eq(run.status, HTTP_EXIT_UNTOLD);
+    ck_assert_int_eq(run.status, LOAD_EXIT_UNTOLD);
     check_has(errors, "sxe-http: --until-ci cannot be reached: response.p99 takes 1000 requests a "
                       "trial, and trial 1 had 200; make the trials longer, as with a larger -d\n");
 }
@@ -294,13 +294,13 @@ END_TEST
 START_TEST(a_against_a_measures_the_noise)
 {
     plan.aa = true;
-    plan.trials = 2 * HTTP_TRIALS_MIN;
+    plan.trials = 2 * LOAD_TRIALS_MIN;
     plan.quiet = false;
     fake_worker.queries = 500;
     plan.requests_max = 1000;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_eq(run.trials_number, 2 * HTTP_TRIALS_MIN);
-    for (unsigned i = 0; i < HTTP_FIGURES; i++) {
+    ck_assert_uint_eq(run.trials_number, 2 * LOAD_TRIALS_MIN);
+    for (unsigned i = 0; i < LOAD_FIGURES; i++) {
         ck_assert(run.noise[i].is_known);
         ck_assert_double_gt(run.noise[i].middle, 0);
     }
@@ -312,7 +312,7 @@ START_TEST(a_against_a_measures_the_noise)
 END_TEST
 
 static void
-note_seed(const struct http_worker *worker)
+note_seed(const struct load_worker *worker)
 {
     worker->result->bytes_sent = worker->plan->seed;
 }
@@ -342,11 +342,11 @@ START_TEST(both_sides_have_the_same_seeds)
     static const unsigned a[] = {0, 3, 4, 7, 8, 11}, b[] = {1, 2, 5, 6, 9, 10};
 
     plan.aa = true;
-    plan.trials = 2 * HTTP_TRIALS_MIN;
+    plan.trials = 2 * LOAD_TRIALS_MIN;
     fake_worker.bad_shard = 1;
     fake_worker.do_before_ready = note_seed;
     ck_assert_int_eq(run_plan(), 0);
-    for (unsigned i = 0; i < HTTP_TRIALS_MIN; i++) {
+    for (unsigned i = 0; i < LOAD_TRIALS_MIN; i++) {
         ck_assert_uint_eq(seed_of(a[i]), seed_of(b[i]));
         for (unsigned k = 0; k < i; k++)
             ck_assert_uint_ne(seed_of(a[i]), seed_of(a[k]));
@@ -357,29 +357,29 @@ END_TEST
 START_TEST(another_figure_ends_the_trials)
 {
     plan.until_ci = 0.5;
-    plan.until_ci_figure = HTTP_FIGURE_RESPONSE_P50; /* 1 ms in each */
+    plan.until_ci_figure = LOAD_FIGURE_RESPONSE_P50; /* 1 ms in each */
     plan.trials = 50;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_eq(run.trials_number, HTTP_TRIALS_MIN);
+    ck_assert_uint_eq(run.trials_number, LOAD_TRIALS_MIN);
 }
 END_TEST
 
 START_TEST(there_is_room_for_the_most_trials)
 {
-    plan.trials = HTTP_TRIALS_MAX;
+    plan.trials = LOAD_TRIALS_MAX;
     plan.workers = 1;
     fake_worker.queries = 1;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_eq(run.trials_number, HTTP_TRIALS_MAX);
+    ck_assert_uint_eq(run.trials_number, LOAD_TRIALS_MAX);
 }
 END_TEST
 
 /* ---- Workers that die ---- */
 
 static void
-be_killed(const struct http_worker *worker)
+be_killed(const struct load_worker *worker)
 {
-    struct http_result *result = worker->result;
+    struct load_result *result = worker->result;
 
     /* Somewhere between two counts. */
     result->offered += 7;
@@ -392,13 +392,13 @@ START_TEST(a_worker_that_is_killed_is_said_and_what_was_counted_is_reported)
     fake_worker.bad_shard = 2;
     fake_worker.do_before_done = be_killed;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     check_has(errors, "sxe-http: worker 2 of 2 (process ");
     check_has(errors, "was ended by signal 9 (Killed)");
     check_has(run.verdict.reasons[0], "worker 2 of 2 died after ");
-    ck_assert_ptr_eq(http_result_check(run.total), NULL);
+    ck_assert_ptr_eq(load_result_check(run.total), NULL);
     ck_assert_uint_eq(run.total->in_flight, 3);
-    ck_assert_uint_eq(run.total->skipped[HTTP_SKIP_UNSENT], 4);
+    ck_assert_uint_eq(run.total->skipped[LOAD_SKIP_UNSENT], 4);
 }
 END_TEST
 
@@ -409,7 +409,7 @@ START_TEST(when_one_is_killed_the_others_are_stopped)
     fake_worker.queries = 0;
     plan.warmup_ns = SXE_NS_PER_MS;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     check_has(errors, "sxe-http: worker 1 of 2 (process ");
 }
 END_TEST
@@ -418,13 +418,13 @@ START_TEST(a_worker_that_is_killed_in_the_ramp_ends_the_run)
 {
     fake_worker.bad_shard = 1;
     fake_worker.do_before_ready = be_killed;
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     check_has(errors, "was ended by signal 9");
 }
 END_TEST
 
 static void
-exit_with_7(const struct http_worker *worker)
+exit_with_7(const struct load_worker *worker)
 {
     (void)worker;
     exit(7);
@@ -435,7 +435,7 @@ START_TEST(a_worker_that_exits_is_said_with_its_status)
     fake_worker.bad_shard = 1;
     fake_worker.do_before_done = exit_with_7;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     check_has(errors, "exited with status 7");
 }
 END_TEST
@@ -464,7 +464,7 @@ static const struct {
 START_TEST(workers_that_cannot_start_say_why_once_and_what_to_do)
 {
     fake_worker.ready_error = ready_errors[_i].error;
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     ck_assert_str_eq(errors, ready_errors[_i].errors);
 }
 END_TEST
@@ -483,27 +483,27 @@ END_TEST
 /* ---- Interrupts ---- */
 
 static void
-interrupt_parent(const struct http_worker *worker)
+interrupt_parent(const struct load_worker *worker)
 {
     (void)worker;
     kill(getppid(), SIGINT);
 }
 
 static void
-terminate_parent(const struct http_worker *worker)
+terminate_parent(const struct load_worker *worker)
 {
     (void)worker;
     kill(getppid(), SIGTERM);
 }
 
 static void
-hang_up_parent(const struct http_worker *worker)
+hang_up_parent(const struct load_worker *worker)
 {
     (void)worker;
     kill(getppid(), SIGHUP);
 }
 
-static void (*const interrupts[])(const struct http_worker *) = {interrupt_parent, terminate_parent,
+static void (*const interrupts[])(const struct load_worker *) = {interrupt_parent, terminate_parent,
                                                                  hang_up_parent};
 
 START_TEST(an_interrupt_stops_the_workers_and_what_was_done_is_reported)
@@ -515,9 +515,9 @@ START_TEST(an_interrupt_stops_the_workers_and_what_was_done_is_reported)
     plan.thresholds[0] = "p99<1us";
     ck_assert_int_eq(run_plan(), 0);
     ck_assert(run.is_interrupted);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.total->interrupted, 1);
-    ck_assert_ptr_eq(http_result_check(run.total), NULL);
+    ck_assert_ptr_eq(load_result_check(run.total), NULL);
     ck_assert_uint_eq(run.thresholds_missed, 1);
     check_has(errors, "sxe-http: threshold p99<1us is missed\n");
 }
@@ -529,7 +529,7 @@ START_TEST(under_nohup_a_hangup_is_none)
     fake_worker.bad_shard = 2;
     fake_worker.do_before_done = hang_up_parent;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
 }
 END_TEST
 
@@ -538,7 +538,7 @@ START_TEST(an_interrupt_in_the_ramp_lets_no_query_begin)
     fake_worker.bad_shard = 1;
     fake_worker.do_before_ready = interrupt_parent;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.total->offered, 0);
     check_has(output, "4/4");
 }
@@ -546,7 +546,7 @@ END_TEST
 
 /* It does not stop when it is told to. */
 static void
-interrupt_again_and_hang(const struct http_worker *worker)
+interrupt_again_and_hang(const struct load_worker *worker)
 {
     worker->result->sent += 5;
     kill(getppid(), SIGINT);
@@ -556,7 +556,7 @@ interrupt_again_and_hang(const struct http_worker *worker)
 
 /* As a worker does that is told to stop in its drain. */
 static void
-interrupt_again_and_close_accounts(const struct http_worker *worker)
+interrupt_again_and_close_accounts(const struct load_worker *worker)
 {
     struct pollfd stop = {.fd = worker->control, .events = POLLIN};
 
@@ -564,7 +564,7 @@ interrupt_again_and_close_accounts(const struct http_worker *worker)
     poll(&stop, 1, -1);
     worker->result->offered += 5;
     worker->result->sent += 5;
-    worker->result->ends[HTTP_END_UNANSWERED] += 5;
+    worker->result->ends[LOAD_END_UNANSWERED] += 5;
 }
 
 START_TEST(a_second_interrupt_ends_without_a_wait_and_counts_what_was_in_flight)
@@ -575,17 +575,17 @@ START_TEST(a_second_interrupt_ends_without_a_wait_and_counts_what_was_in_flight)
     fake_worker.do_at_stop = interrupt_again_and_close_accounts;
     fake_worker.queries = 0;
     plan.warmup_ns = SXE_NS_PER_MS;
-    http_parent_grace_ns = 3600 * SXE_NS_PER_SECOND;
+    load_parent_grace_ns = 3600 * SXE_NS_PER_SECOND;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.total->in_flight, 0);
-    ck_assert_uint_eq(run.total->ends[HTTP_END_UNANSWERED], 5);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_UNANSWERED], 5);
     ck_assert_uint_eq(run.verdict.number, 0);
 }
 END_TEST
 
 static void
-interrupt_twice_more_and_hang(const struct http_worker *worker)
+interrupt_twice_more_and_hang(const struct load_worker *worker)
 {
     struct pollfd stop = {.fd = worker->control, .events = POLLIN};
 
@@ -602,9 +602,9 @@ START_TEST(a_third_interrupt_kills)
     fake_worker.do_at_stop = interrupt_twice_more_and_hang;
     fake_worker.queries = 0;
     plan.warmup_ns = SXE_NS_PER_MS;
-    http_parent_grace_ns = 3600 * SXE_NS_PER_SECOND;
+    load_parent_grace_ns = 3600 * SXE_NS_PER_SECOND;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.total->in_flight, 5);
 }
 END_TEST
@@ -612,22 +612,22 @@ END_TEST
 START_TEST(a_second_interrupt_kills_one_that_does_not_end)
 {
     plan.workers = 1;
-    http_parent_grace_ns = SXE_NS_PER_MS;
+    load_parent_grace_ns = SXE_NS_PER_MS;
     fake_worker.bad_shard = 1;
     fake_worker.do_at_mark = interrupt_parent;
     fake_worker.do_at_stop = interrupt_again_and_hang;
     fake_worker.queries = 0;
     plan.warmup_ns = SXE_NS_PER_MS;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.total->in_flight, 5);
-    ck_assert_ptr_eq(http_result_check(run.total), NULL);
+    ck_assert_ptr_eq(load_result_check(run.total), NULL);
 }
 END_TEST
 
 /* Before it says that the warm-up is over. */
 static void
-interrupt_twice_and_hang(const struct http_worker *worker)
+interrupt_twice_and_hang(const struct load_worker *worker)
 {
     struct pollfd stop = {.fd = worker->control, .events = POLLIN};
 
@@ -641,11 +641,11 @@ START_TEST(a_run_that_is_interrupted_in_its_warm_up_says_so)
     plan.workers = 1;
     fake_worker.bad_shard = 1;
     fake_worker.do_at_mark = interrupt_twice_and_hang;
-    http_parent_grace_ns = SXE_NS_PER_MS;
+    load_parent_grace_ns = SXE_NS_PER_MS;
     fake_worker.queries = 0;
     plan.warmup_ns = SXE_NS_PER_MS;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_str_eq(errors, "sxe-http: interrupted within the warm-up, which is therefore "
                              "reported\n");
 }
@@ -659,7 +659,7 @@ START_TEST(the_first_interrupt_says_what_a_second_does)
     fake_worker.queries = 0;
     plan.warmup_ns = SXE_NS_PER_MS;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     check_has(errors, "sxe-http: interrupted: waits for replies still to come (--drain); interrupt "
                       "again to end at once\n");
 }
@@ -671,7 +671,7 @@ START_TEST(an_interrupt_before_the_load_waits_for_nothing)
     fake_worker.bad_shard = 1;
     fake_worker.do_before_ready = interrupt_parent;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     check_has(errors, "sxe-http: interrupted before the load began\n");
 }
 END_TEST
@@ -684,7 +684,7 @@ START_TEST(an_interrupted_trial_is_not_in_the_intervals)
     fake_worker.do_before_done = interrupt_parent;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.trials_number, 1);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
 }
 END_TEST
 
@@ -723,7 +723,7 @@ static const struct {
 START_TEST(a_call_that_fails_is_said)
 {
     fake_os_fail(faults[_i].call, faults[_i].nth, 1, faults[_i].error);
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     ck_assert_str_eq(errors, faults[_i].errors);
 }
 END_TEST
@@ -732,7 +732,7 @@ START_TEST(one_worker_process_is_one)
 {
     plan.workers = 1;
     fake_os_fail(FAKE_FORK, 1, 1, EAGAIN);
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     check_has(errors, "sxe-http: cannot start 1 worker process: ");
 }
 END_TEST
@@ -741,7 +741,7 @@ START_TEST(a_poll_that_fails_is_made_again)
 {
     fake_os_fail(FAKE_POLL, 1, 3, ENOMEM);
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
 }
 END_TEST
 
@@ -750,7 +750,7 @@ START_TEST(memory_that_cannot_be_given_back_is_cleared)
     plan.trials = 2;
     fake_os_fail(FAKE_MADVISE, 1, 0, EINVAL);
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], 400);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 400);
 }
 END_TEST
 
@@ -759,7 +759,7 @@ START_TEST(workers_are_waited_for_where_children_were_ignored)
 {
     signal(SIGCHLD, SIG_IGN);
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
 }
 END_TEST
 
@@ -768,7 +768,7 @@ START_TEST(a_worker_that_somebody_else_waited_for_has_ended)
     plan.workers = 1;
     fake_os_fail(FAKE_WAITPID, 1, 1, ECHILD);
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
     waitpid(-1, NULL, 0);
 }
 END_TEST

@@ -108,16 +108,16 @@ END_TEST
 
 START_TEST(a_kind_may_expect_a_status_and_a_body)
 {
-    struct http_expect_body body = {0};
+    struct load_expect_body body = {0};
 
     must_begin("return {kinds = {{expect_status = 201}, {expect_body = 'ell'}, {}}}");
     next_text();
-    ck_assert(http_expect_status(query.expect, 201));
-    ck_assert(!http_expect_status(query.expect, 200));
+    ck_assert(load_expect_status(query.expect, 201));
+    ck_assert(!load_expect_status(query.expect, 200));
     next_text();
-    ck_assert(http_expect_status(query.expect, 200));
-    ck_assert(http_expect_body_piece(query.expect, &body, "hello", 5));
-    ck_assert(http_expect_body_end(query.expect, &body));
+    ck_assert(load_expect_status(query.expect, 200));
+    ck_assert(load_expect_body_piece(query.expect, &body, "hello", 5));
+    ck_assert(load_expect_body_end(query.expect, &body));
     next_text();
     ck_assert_ptr_null(query.expect);
 }
@@ -138,7 +138,7 @@ START_TEST(checks_are_those_of_the_kind)
     ck_assert(reply_of_kind(2, 200, "", ""));
     ck_assert(!reply_of_kind(2, 404, "", ""));
     ck_assert_uint_eq(end_calls(), 4);
-    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_int_eq(done(), LOAD_EXIT_OK);
     check_has(said(), "failed check(): 2, the first: not b");
 }
 END_TEST
@@ -190,7 +190,7 @@ START_TEST(an_error_in_a_function_ends_the_run)
     check_has(said(), "request() returned nil");
     ck_assert_ptr_null(next_text());
     end_calls();
-    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(done(), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
@@ -211,7 +211,7 @@ START_TEST(a_scenario_that_breaks_lua_does_not_begin)
     ck_assert_int_eq(requests->begin(requests, 0, 1, 0), -ECANCELED);
     check_has(said(), "math.randomseed() failed");
     ck_assert_ptr_null(next_text());
-    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(done(), LOAD_EXIT_ERRORS);
 }
 END_TEST
 

@@ -64,7 +64,7 @@ START_TEST(values_go_to_a_worker_and_come_back)
     options.workers = 1;
     must_begin(text);
     end_calls();
-    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_int_eq(done(), LOAD_EXIT_OK);
     ck_assert_str_eq(said(), "");
 }
 END_TEST
@@ -88,7 +88,7 @@ START_TEST(a_zero_byte_is_a_part_of_a_name)
                "    assert(the_thread:get('c\\0d') == 2 and the_thread:get('c') == nil)\n"
                "end");
     end_calls();
-    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_int_eq(done(), LOAD_EXIT_OK);
     ck_assert_str_eq(said(), "");
 }
 END_TEST
@@ -146,7 +146,7 @@ START_TEST(what_cannot_come_from_a_worker_is_refused_when_it_is_asked_for)
              helpers, refused[_i].value);
     must_begin(text);
     end_calls();
-    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(done(), LOAD_EXIT_ERRORS);
     snprintf(text, sizeof(text), "cannot get 'value' of a thread: %s", refused[_i].why);
     check_has(said(), text);
 }
@@ -174,7 +174,7 @@ START_TEST(globals_that_have_no_room_are_as_if_they_were_not_there)
                "    assert(thread:get('print') == nil)\n"
                "end");
     end_calls();
-    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_int_eq(done(), LOAD_EXIT_OK);
     ck_assert_str_eq(said(), "");
 }
 END_TEST
@@ -183,11 +183,11 @@ static void
 put_little(size_t room, const char *text, unsigned *refusals)
 {
     char bytes[64];
-    struct http_values values_there = {bytes, 0, room};
+    struct load_values values_there = {bytes, 0, room};
     lua_State *L = luaL_newstate();
 
     ck_assert_int_eq(luaL_dostring(L, text), 0);
-    if (http_values_put(L, -1, &values_there) != NULL) {
+    if (load_values_put(L, -1, &values_there) != NULL) {
         ck_assert_uint_eq(values_there.length, 0);
         ++*refusals;
     }
@@ -195,7 +195,7 @@ put_little(size_t room, const char *text, unsigned *refusals)
     values_there.length = 0;
     lua_pushvalue(L, -2);
     lua_setglobal(L, "print");
-    http_values_put_globals(L, -1, &values_there);
+    load_values_put_globals(L, -1, &values_there);
     ck_assert_uint_le(values_there.length, room);
     lua_close(L);
 }
@@ -231,7 +231,7 @@ START_TEST(a_worker_that_left_nothing_has_the_values_of_setup)
     must_load(
         "function setup(t) thread = t t:set('a', 'set') end\n"
         "function done() assert(thread:get('a') == 'set') assert(thread:get('b') == nil) end");
-    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_int_eq(done(), LOAD_EXIT_OK);
     ck_assert_str_eq(said(), "");
 }
 END_TEST
@@ -241,7 +241,7 @@ START_TEST(a_worker_that_has_ended_takes_nothing_more)
     options.workers = 1;
     must_begin("function setup(t) thread = t end function done() thread:set('a', 1) end");
     end_calls();
-    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(done(), LOAD_EXIT_ERRORS);
     check_has(said(), "cannot set 'a' of a thread: it has ended");
 }
 END_TEST
@@ -250,10 +250,10 @@ END_TEST
 
 START_TEST(report_prints_percentiles)
 {
-    struct http_histogram *response = &total.response;
+    struct load_histogram *response = &total.response;
 
     for (uint64_t us = 1; us <= 100; us++)
-        http_histogram_record(response, us * 1000);
+        load_histogram_record(response, us * 1000);
     catch_print();
     must_load(
         "function done(summary, latency, requests)\n"
@@ -264,7 +264,7 @@ START_TEST(report_prints_percentiles)
         "                                 latency.stdev))\n"
         "    print(latency.none, #latency, latency(1), latency(0), latency(101), latency(100))\n"
         "end");
-    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_int_eq(done(), LOAD_EXIT_OK);
     ck_assert_str_eq(printed(), "0%,1\n1%,1\n50%,50\n90%,90\n99%,99\n99.999%,100\n100%,100\n"
                                 "1 100 50 28\n"
                                 "nil\t100\t1\tnil\tnil\t100\t1\n");
@@ -293,7 +293,7 @@ START_TEST(requests_are_the_rates_of_the_trials)
     run.trials_number = 3;
     for (unsigned i = 0; i < 3; i++) {
         run.trials[i].result = &total;
-        run.trials[i].figures[HTTP_FIGURE_RATE] = rates[i];
+        run.trials[i].figures[LOAD_FIGURE_RATE] = rates[i];
     }
     total.elapsed_ns = 2000000;
     catch_print();
@@ -309,16 +309,16 @@ END_TEST
 
 START_TEST(summary_has_the_errors_of_wrk_and_failed_checks)
 {
-    static const enum http_end ends[] = {
-        HTTP_END_OK,           HTTP_END_BAD_STATUS, HTTP_END_BAD_FIELD, HTTP_END_BAD_BODY,
-        HTTP_END_FAILED_CHECK, HTTP_END_SHORT_BODY, HTTP_END_BAD_REPLY, HTTP_END_CLOSED_EARLY,
-        HTTP_END_RESET,        HTTP_END_TIMED_OUT,  HTTP_END_OTHER};
+    static const enum load_end ends[] = {
+        LOAD_END_OK,           LOAD_END_BAD_STATUS, LOAD_END_BAD_FIELD, LOAD_END_BAD_BODY,
+        LOAD_END_FAILED_CHECK, LOAD_END_SHORT_BODY, LOAD_END_BAD_REPLY, LOAD_END_CLOSED_EARLY,
+        LOAD_END_RESET,        LOAD_END_TIMED_OUT,  LOAD_END_OTHER};
 
     for (unsigned i = 0; i < sizeof(ends) / sizeof(*ends); i++)
         total.ends[ends[i]] = UINT64_C(1) << i;
-    total.unopened[HTTP_UNOPENED_REFUSED] = 60;
-    total.unopened[HTTP_UNOPENED_NO_PORT] = 3;
-    total.unopened[HTTP_UNOPENED_UNTRIED] = 1000;
+    total.unopened[LOAD_UNOPENED_REFUSED] = 60;
+    total.unopened[LOAD_UNOPENED_NO_PORT] = 3;
+    total.unopened[LOAD_UNOPENED_UNTRIED] = 1000;
     total.bytes_received = 12345;
     catch_print();
     must_load("function done(summary)\n"
@@ -334,7 +334,7 @@ END_TEST
 START_TEST(figures_are_asked_for_with_their_own_object)
 {
     must_load("function done(summary, latency) latency.percentile(5) end");
-    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(done(), LOAD_EXIT_ERRORS);
     check_has(said(), "wrk.stats expected");
 }
 END_TEST

@@ -18,7 +18,7 @@ START_TEST(a_file_that_cannot_be_read_is_named)
     err = open_memstream(&err_text, &err_length);
     for (unsigned i = 0; i < 2; i++) {
         options.path = paths[i];
-        ck_assert_ptr_null(http_script_new(&options, err));
+        ck_assert_ptr_null(load_script_new(&options, err));
         check_has(said(), i == 0 ? "'/nonexistent/script.lua': No such file" : "Is a directory");
     }
 }
@@ -77,7 +77,7 @@ START_TEST(an_error_in_init_is_an_error_of_begin)
     must_load("function init() error('in init') end");
     ck_assert_int_eq(requests->begin(requests, 0, 1, 0), -ECANCELED);
     check_has(said(), "init() failed: ");
-    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(done(), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
@@ -121,7 +121,7 @@ START_TEST(an_error_in_a_query_ends_the_run)
     ck_assert_ptr_null(next_text());
     ck_assert_str_eq(said(), "");
     end_calls();
-    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(done(), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
@@ -157,7 +157,7 @@ START_TEST(an_error_in_a_reply_ends_the_run_and_the_reply_is_no_good_one)
     ck_assert_ptr_null(next_text());
     ck_assert(reply(200, "", ""));
     end_calls();
-    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(done(), LOAD_EXIT_ERRORS);
 }
 END_TEST
 
@@ -184,7 +184,7 @@ START_TEST(what_all_workers_have_to_say_is_said_once)
     text = said();
     check_has(text, part);
     check_has_not(strstr(text, part) + 1, part);
-    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(done(), LOAD_EXIT_ERRORS);
     check_has(said(), ": the script failed in 3 of 3 workers\n");
 }
 END_TEST
@@ -218,7 +218,7 @@ END_TEST
 START_TEST(an_error_in_done_is_the_exit_status)
 {
     must_load("function done() error('in done') end");
-    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(done(), LOAD_EXIT_ERRORS);
     check_has(said(), "done() failed: ");
 }
 END_TEST
@@ -297,7 +297,7 @@ START_TEST(a_function_that_does_not_end_is_ended)
 {
     char text[500];
 
-    http_lua_patience_ms = 50;
+    load_lua_patience_ms = 50;
     snprintf(text, sizeof(text), "function request() %s end", endless[_i]);
     must_begin(text);
     ck_assert_ptr_null(next_text());
@@ -326,7 +326,7 @@ START_TEST(a_coroutine_that_went_on_just_in_time_is_not_ended_later)
     must_begin(
         "local co = coroutine.create(function() while true do yield_just_in_time() end end)\n"
         "function request() assert(coroutine.resume(co)) return wrk.request() end");
-    lua_register(((struct http_script *)requests)->lua[0]->L, "yield_just_in_time",
+    lua_register(((struct load_script *)requests)->lua[0]->L, "yield_just_in_time",
                  yield_just_in_time);
     for (int i = 0; i < 3; i++)
         ck_assert_msg(next_text() != NULL, "%s", said());
@@ -335,16 +335,16 @@ END_TEST
 
 START_TEST(neither_do_those_before_the_run_go_on_for_ever)
 {
-    http_lua_patience_ms = 50;
+    load_lua_patience_ms = 50;
     must_refuse(endless_functions[_i].script, endless_functions[_i].what);
 }
 END_TEST
 
 START_TEST(nor_do_those_after_the_run)
 {
-    http_lua_patience_ms = 50;
+    load_lua_patience_ms = 50;
     must_load("function done() while true do end end");
-    ck_assert_int_eq(done(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(done(), LOAD_EXIT_ERRORS);
     check_has(said(), "done() failed: ");
 }
 END_TEST
@@ -352,7 +352,7 @@ END_TEST
 /* Each call has that time for itself, and waiting is not counted. */
 START_TEST(many_short_calls_may_take_long)
 {
-    http_lua_patience_ms = 100;
+    load_lua_patience_ms = 100;
     must_begin("function request() for i = 1, 10000 do end return wrk.request() end");
     for (int i = 0; i < 2000; i++)
         ck_assert_ptr_nonnull(next_text());
@@ -371,7 +371,7 @@ START_TEST(a_script_gets_so_much_memory_and_no_more)
                "function request() for i = 1, 300 do all[i] = ('x'):rep(1 << 20) end end");
     ck_assert_ptr_null(next_text());
     check_has(said(), "a script may have 256 MB of memory");
-    ck_assert_uint_le(((struct http_script *)requests)->lua[0]->used, HTTP_SCRIPT_MEMORY);
+    ck_assert_uint_le(((struct load_script *)requests)->lua[0]->used, LOAD_SCRIPT_MEMORY);
 }
 END_TEST
 
@@ -409,7 +409,7 @@ live_through_a_run(void)
     }
     requests->end(requests, &calls, &ns);
     done();
-    http_script_free(requests);
+    load_script_free(requests);
     requests = NULL;
 }
 
@@ -421,7 +421,7 @@ START_TEST(no_allocation_that_fails_is_more_than_a_message)
     unsigned nth = 0, was_silent = 0;
 
     options.workers = 1;
-    http_histogram_record(&total.response, 1000);
+    load_histogram_record(&total.response, 1000);
     err = open_memstream(&err_text, &err_length);
     do {
         fake_os_reset();

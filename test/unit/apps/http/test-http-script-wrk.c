@@ -102,7 +102,7 @@ START_TEST(wrk_begins_as_the_command_line_says)
 {
     static const char *const fields[] = {"A:1", "B:  2", "B: 3", "B: 4", "C: ", "nonsense"};
 
-    request_options = (struct http_template_options){
+    request_options = (struct load_template_options){
         .method = "PUT", .fields = fields, .fields_number = 6, .body = "a\0b", .body_length = 3};
     options.target = "/a?b";
     options.authority = "[::1]:81";
@@ -125,7 +125,7 @@ START_TEST(http_1_0_keeps_the_connection)
     request_options.is_http_1_0 = true;
     must_begin("");
     ck_assert_str_eq(next_text(), "GET / HTTP/1.0\r\n" HOST "Connection: keep-alive\r\n\r\n");
-    http_script_free(requests);
+    load_script_free(requests);
     request_options.fields = fields;
     request_options.fields_number = 1;
     must_begin("");
@@ -173,12 +173,12 @@ START_TEST(connect_tells_whether_somebody_listens)
     catch_print();
     must_load(text);
     ck_assert_str_eq(printed(), "false\t[::1]:80\n");
-    http_script_free(requests);
+    load_script_free(requests);
     ck_assert_int_eq(listen(fd, 10), 0);
     catch_print();
     must_load(text);
     ck_assert_str_eq(printed(), "true\t[::1]:80\n");
-    http_script_free(requests);
+    load_script_free(requests);
     fake_os_fail(FAKE_SOCKET, 1, 1, EMFILE);
     catch_print();
     must_load(text);

@@ -132,7 +132,7 @@ START_TEST(stop_ends_the_run_of_its_worker)
     ck_assert(reply(200, "", ""));
     ck_assert_uint_eq(end_calls(), 2);
     ck_assert_str_eq(said(), "");
-    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_int_eq(done(), LOAD_EXIT_OK);
     ck_assert_int_eq(requests->begin(requests, 0, 1, 0), 0); /* the next trial */
     ck_assert_ptr_nonnull(next_text());
 }
@@ -177,7 +177,7 @@ START_TEST(setup_gives_each_thread_values_and_done_gets_theirs)
         reply(200, "", "");
         end_calls();
     }
-    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_int_eq(done(), LOAD_EXIT_OK);
     ck_assert_str_eq(printed(), "1\t5\t1\n2\t6\t1\n");
     ck_assert_str_eq(said(), "");
 }
@@ -339,7 +339,7 @@ END_TEST
 
 START_TEST(a_head_of_no_bytes_has_no_fields)
 {
-    struct http_exchange exchange = {.status = 200};
+    struct load_exchange exchange = {.status = 200};
 
     must_begin("function check(status, headers, body) return next(headers) == nil, 'fields' end");
     ck_assert(requests->replied(requests, &exchange));
@@ -404,7 +404,7 @@ START_TEST(a_check_passes_unless_it_returns_false_or_nil)
     ck_assert_int_eq(reply(200, "", ""), checks[_i].is_passed);
     ck_assert_int_eq(reply(200, "", ""), checks[_i].is_passed);
     end_calls();
-    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_int_eq(done(), LOAD_EXIT_OK);
     if (checks[_i].is_passed) {
         ck_assert_str_eq(said(), "");
     } else {

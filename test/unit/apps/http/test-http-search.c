@@ -8,7 +8,7 @@
 #include "run-private.h"
 #include "test-main.h"
 
-static struct http_step steps[HTTP_STEPS_MAX];
+static struct load_step steps[LOAD_STEPS_MAX];
 static unsigned number;
 
 typedef bool (*curve)(double rate, unsigned nth);
@@ -28,15 +28,15 @@ holds_up_to_capacity(double rate, unsigned nth)
 static void
 search(curve holds, double start)
 {
-    const struct http_search what = {start, highest, told_from};
+    const struct load_search what = {start, highest, told_from};
     double rate;
 
-    for (number = 0; (rate = http_search_next(&what, steps, number)) > 0; number++) {
+    for (number = 0; (rate = load_search_next(&what, steps, number)) > 0; number++) {
         bool does_hold = holds(rate, number);
 
-        ck_assert_uint_lt(number, HTTP_STEPS_MAX);
+        ck_assert_uint_lt(number, LOAD_STEPS_MAX);
         steps[number] =
-            (struct http_step){.rate = rate,
+            (struct load_step){.rate = rate,
                                .is_told = rate >= told_from || (!does_hold && rate >= miss_from),
                                .holds = rate >= told_from && does_hold};
     }
@@ -54,8 +54,8 @@ START_TEST(what_is_found_is_within_two_percent_below_what_the_server_can)
 {
     capacity = servers[_i].capacity;
     search(holds_up_to_capacity, servers[_i].start);
-    ck_assert_double_le(http_search_found(steps, number), capacity);
-    ck_assert_double_ge(http_search_found(steps, number), capacity / 1.02);
+    ck_assert_double_le(load_search_found(steps, number), capacity);
+    ck_assert_double_ge(load_search_found(steps, number), capacity / 1.02);
     ck_assert_uint_lt(number, 30);
 }
 END_TEST
@@ -65,7 +65,7 @@ START_TEST(what_is_found_was_tried_last_and_held_twice)
     capacity = servers[_i].capacity;
     search(holds_up_to_capacity, servers[_i].start);
     ck_assert(steps[number - 1].holds);
-    ck_assert_double_eq(steps[number - 1].rate, http_search_found(steps, number));
+    ck_assert_double_eq(steps[number - 1].rate, load_search_found(steps, number));
     unsigned times = 0;
     for (unsigned i = 0; i < number; i++)
         times += fabs(steps[i].rate - steps[number - 1].rate) < 1e-9;
@@ -93,7 +93,7 @@ never_holds(double rate, unsigned nth)
 START_TEST(a_server_that_holds_nothing_is_given_up)
 {
     search(never_holds, 1000);
-    ck_assert_double_eq(http_search_found(steps, number), 0);
+    ck_assert_double_eq(load_search_found(steps, number), 0);
     ck_assert_double_le(steps[number - 1].rate, 2);
     ck_assert_uint_lt(number, 20);
 }
@@ -110,7 +110,7 @@ always_holds(double rate, unsigned nth)
 START_TEST(a_server_that_holds_everything_ends_the_search_too)
 {
     search(always_holds, 1000);
-    ck_assert_double_gt(http_search_found(steps, number), 1e7);
+    ck_assert_double_gt(load_search_found(steps, number), 1e7);
     ck_assert_uint_lt(number, 30);
 }
 END_TEST
@@ -122,7 +122,7 @@ START_TEST(none_is_tried_above_the_highest)
     search(holds_up_to_capacity, servers[_i].start);
     for (unsigned i = 0; i < number; i++)
         ck_assert_double_le(steps[i].rate, highest);
-    ck_assert_double_eq(http_search_found(steps, number), highest);
+    ck_assert_double_eq(load_search_found(steps, number), highest);
     ck_assert_double_eq(steps[number - 1].rate, highest);
     ck_assert_double_eq(steps[number - 2].rate, highest);
     ck_assert_uint_lt(number, 10);
@@ -134,7 +134,7 @@ START_TEST(where_samples_are_too_few_a_higher_rate_is_tried)
     capacity = 50000;
     told_from = 30000;
     search(holds_up_to_capacity, 1000);
-    ck_assert_double_ge(http_search_found(steps, number), capacity / 1.02);
+    ck_assert_double_ge(load_search_found(steps, number), capacity / 1.02);
 }
 END_TEST
 
@@ -143,10 +143,10 @@ START_TEST(where_what_holds_has_too_few_samples_it_could_not_be_told)
     capacity = 1000;
     told_from = 30000;
     search(holds_up_to_capacity, 1000);
-    ck_assert_double_eq(http_search_found(steps, number), 0);
-    ck_assert(http_search_is_untold(steps, number));
-    ck_assert_double_gt(http_search_missed(steps, number), capacity);
-    ck_assert_double_le(http_search_missed(steps, number), 2 * capacity);
+    ck_assert_double_eq(load_search_found(steps, number), 0);
+    ck_assert(load_search_is_untold(steps, number));
+    ck_assert_double_gt(load_search_missed(steps, number), capacity);
+    ck_assert_double_le(load_search_missed(steps, number), 2 * capacity);
     ck_assert_uint_lt(number, 20);
 }
 END_TEST
@@ -162,9 +162,9 @@ START_TEST(the_lowest_rate_that_can_be_told_is_tried)
     for (unsigned i = 0; i < number; i++)
         is_tried |= steps[i].rate == 275;
     ck_assert(is_tried);
-    ck_assert(http_search_is_untold(steps, number) == (_i < 275));
+    ck_assert(load_search_is_untold(steps, number) == (_i < 275));
     if (_i >= 275)
-        ck_assert_double_ge(http_search_found(steps, number), _i / 1.02);
+        ck_assert_double_ge(load_search_found(steps, number), _i / 1.02);
 }
 END_TEST
 
@@ -174,26 +174,26 @@ START_TEST(that_nothing_holds_is_told_by_fewer_samples)
     told_from = 275;
     miss_from = _i == 0 ? 0 : 5;
     search(never_holds, 1000);
-    ck_assert_double_eq(http_search_found(steps, number), 0);
-    ck_assert(http_search_is_untold(steps, number) == (_i > 0));
-    ck_assert_double_le(http_search_missed(steps, number), _i == 0 ? 0.5 : 20);
+    ck_assert_double_eq(load_search_found(steps, number), 0);
+    ck_assert(load_search_is_untold(steps, number) == (_i > 0));
+    ck_assert_double_le(load_search_missed(steps, number), _i == 0 ? 0.5 : 20);
 }
 END_TEST
 
 /* Those that are passed on the way up are tried again, as long as it takes. */
 START_TEST(what_was_passed_is_tried_again)
 {
-    const struct http_search what = {10, 1e6, 17};
+    const struct load_search what = {10, 1e6, 17};
 
     for (unsigned i = 0; i < 4; i++)
-        steps[i] = (struct http_step){.rate = 10 * (1 << i), .is_told = i == 3};
+        steps[i] = (struct load_step){.rate = 10 * (1 << i), .is_told = i == 3};
     steps[4] = steps[3];
-    ck_assert_double_eq(http_search_next(&what, steps, 5), 40);
-    steps[5] = steps[6] = (struct http_step){.rate = 40, .is_told = true};
-    ck_assert_double_eq(http_search_next(&what, steps, 6), 40);
-    ck_assert_double_eq(http_search_next(&what, steps, 7), 20);
-    steps[7] = (struct http_step){.rate = 20, .is_told = true, .holds = true};
-    ck_assert_double_eq_tol(http_search_next(&what, steps, 8), sqrt(20 * 40), 1e-9);
+    ck_assert_double_eq(load_search_next(&what, steps, 5), 40);
+    steps[5] = steps[6] = (struct load_step){.rate = 40, .is_told = true};
+    ck_assert_double_eq(load_search_next(&what, steps, 6), 40);
+    ck_assert_double_eq(load_search_next(&what, steps, 7), 20);
+    steps[7] = (struct load_step){.rate = 20, .is_told = true, .holds = true};
+    ck_assert_double_eq_tol(load_search_next(&what, steps, 8), sqrt(20 * 40), 1e-9);
 }
 END_TEST
 
@@ -201,9 +201,9 @@ START_TEST(where_no_rate_has_enough_samples_the_search_ends)
 {
     told_from = 1e12;
     search(always_holds, 1000);
-    ck_assert_double_eq(http_search_found(steps, number), 0);
-    ck_assert(http_search_is_untold(steps, number));
-    ck_assert(isinf(http_search_missed(steps, number)));
+    ck_assert_double_eq(load_search_found(steps, number), 0);
+    ck_assert(load_search_is_untold(steps, number));
+    ck_assert(isinf(load_search_missed(steps, number)));
     ck_assert_uint_lt(number, 30);
 }
 END_TEST
@@ -223,18 +223,18 @@ START_TEST(a_single_miss_is_not_believed)
 {
     capacity = 50000;
     search(disturbed, 1000);
-    ck_assert_double_le(http_search_found(steps, number), capacity);
-    ck_assert_double_ge(http_search_found(steps, number), capacity / 1.02);
+    ck_assert_double_le(load_search_found(steps, number), capacity);
+    ck_assert_double_ge(load_search_found(steps, number), capacity / 1.02);
 }
 END_TEST
 
 START_TEST(what_held_and_then_does_not_is_missed)
 {
-    steps[0] = (struct http_step){.rate = 100, .is_told = true, .holds = true};
-    ck_assert(isinf(http_search_missed(steps, 1)));
-    steps[1] = (struct http_step){.rate = 100, .is_told = true};
-    ck_assert_double_eq(http_search_missed(steps, 2), 100);
-    ck_assert_double_eq(http_search_found(steps, 2), 0);
+    steps[0] = (struct load_step){.rate = 100, .is_told = true, .holds = true};
+    ck_assert(isinf(load_search_missed(steps, 1)));
+    steps[1] = (struct load_step){.rate = 100, .is_told = true};
+    ck_assert_double_eq(load_search_missed(steps, 2), 100);
+    ck_assert_double_eq(load_search_found(steps, 2), 0);
 }
 END_TEST
 
@@ -257,8 +257,8 @@ START_TEST(luck_is_not_believed)
 {
     capacity = 50000;
     search(lucky_once, 1000);
-    ck_assert_double_le(http_search_found(steps, number), capacity);
-    ck_assert_double_ge(http_search_found(steps, number), capacity / 1.03);
+    ck_assert_double_le(load_search_found(steps, number), capacity);
+    ck_assert_double_ge(load_search_found(steps, number), capacity / 1.03);
 }
 END_TEST
 
@@ -275,8 +275,8 @@ START_TEST(chance_never_keeps_it_from_ending_near)
     srand48(_i);
     capacity = 20000;
     search(by_chance, 1000);
-    ck_assert_double_gt(http_search_found(steps, number), 0.7 * capacity);
-    ck_assert_double_lt(http_search_found(steps, number), 1.3 * capacity);
+    ck_assert_double_gt(load_search_found(steps, number), 0.7 * capacity);
+    ck_assert_double_lt(load_search_found(steps, number), 1.3 * capacity);
 }
 END_TEST
 
@@ -294,7 +294,7 @@ only_once(double rate, unsigned nth)
 START_TEST(it_ends_where_nothing_holds_twice)
 {
     search(only_once, 100);
-    ck_assert_uint_le(number, HTTP_STEPS_MAX);
+    ck_assert_uint_le(number, LOAD_STEPS_MAX);
 }
 END_TEST
 

@@ -44,7 +44,7 @@ START_TEST(each_check_is_a_line)
     FILE *err = tmpfile();
     const char *line = output;
     bool are_ok = true;
-    int status = http_selftest(out, err);
+    int status = load_selftest(out, err);
 
     read_back(out, output, sizeof(output));
     read_back(err, errors, sizeof(errors));
@@ -73,10 +73,10 @@ START_TEST(what_does_not_hold_is_said_and_is_the_status)
     int status;
 
     fake_os_fail(FAKE_SOCKETPAIR, 1, 0, EMFILE);
-    status = http_selftest(out, err);
+    status = load_selftest(out, err);
     read_back(out, output, sizeof(output));
     read_back(err, errors, sizeof(errors));
-    ck_assert_int_eq(status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(status, LOAD_EXIT_ERRORS);
     ck_assert_ptr_nonnull(strstr(output, "FAILED  accounts   the load did not run, status 1\n"));
     ck_assert_ptr_nonnull(strstr(errors, "sxe-http: 4 of 7 checks failed: "));
 }
@@ -87,7 +87,7 @@ END_TEST
 START_TEST(a_clock_that_stands_still_does_not_go_back)
 {
     fake_time_start(1000, 1000);
-    ck_assert(http_selftest_clocks(text, sizeof(text)));
+    ck_assert(load_selftest_clocks(text, sizeof(text)));
     fake_time_stop();
     check_has(text, "never go back");
 }
@@ -96,7 +96,7 @@ END_TEST
 START_TEST(a_timer_that_cannot_be_made_fails)
 {
     fake_os_fail(FAKE_TIMERFD_CREATE, 1, 1, EMFILE);
-    ck_assert(!http_selftest_timer(text, sizeof(text)));
+    ck_assert(!load_selftest_timer(text, sizeof(text)));
     check_has(text, "cannot be tried: Too many open files");
 }
 END_TEST
@@ -104,7 +104,7 @@ END_TEST
 START_TEST(a_timer_that_cannot_be_set_fails)
 {
     fake_os_fail(FAKE_TIMERFD_SETTIME, 3, 1, EINVAL);
-    ck_assert(!http_selftest_timer(text, sizeof(text)));
+    ck_assert(!load_selftest_timer(text, sizeof(text)));
     check_has(text, "EARLY, OR NOT AT ALL");
 }
 END_TEST
@@ -112,17 +112,17 @@ END_TEST
 START_TEST(without_memory_there_is_no_histogram)
 {
     fake_os_fail(FAKE_CALLOC, 1 + (unsigned)_i, 1, ENOMEM);
-    ck_assert(!http_selftest_histogram(text, sizeof(text)));
+    ck_assert(!load_selftest_histogram(text, sizeof(text)));
     fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
-    ck_assert(!http_selftest_timer(text, sizeof(text)));
+    ck_assert(!load_selftest_timer(text, sizeof(text)));
     check_has(text, "cannot be tried: Cannot allocate memory");
 }
 END_TEST
 
 /* ---- With one ---- */
 
-static const http_selftest_check loads[] = {http_selftest_accounts, http_selftest_merge,
-                                            http_selftest_stall, http_selftest_delay};
+static const load_selftest_check loads[] = {load_selftest_accounts, load_selftest_merge,
+                                            load_selftest_stall, load_selftest_delay};
 #define LOADS ((int)(sizeof(loads) / sizeof(loads[0])))
 
 static const struct {
@@ -152,7 +152,7 @@ END_TEST
 
 START_TEST(workers_that_cannot_be_forked_fail_each_of_them)
 {
-    bool is_stall = loads[_i] == http_selftest_stall;
+    bool is_stall = loads[_i] == load_selftest_stall;
 
     fake_os_fail(FAKE_FORK, is_stall ? 3 : 2, 0, EAGAIN);
     ck_assert(!loads[_i](text, sizeof(text)));
@@ -163,7 +163,7 @@ END_TEST
 START_TEST(a_stopper_that_cannot_be_forked_fails_the_stall)
 {
     fake_os_fail(FAKE_FORK, 2, 1, EAGAIN);
-    ck_assert(!http_selftest_stall(text, sizeof(text)));
+    ck_assert(!load_selftest_stall(text, sizeof(text)));
     check_has(text, "cannot be tried: Resource temporarily unavailable");
 }
 END_TEST
@@ -177,7 +177,7 @@ START_TEST(without_memory_for_requests_there_is_no_load)
     for (unsigned nth = 2; nth < 10 && !was_tried; nth++) {
         fake_os_reset();
         fake_os_sweep(kinds, 3, nth, false, ENOMEM);
-        http_selftest_merge(text, sizeof(text));
+        load_selftest_merge(text, sizeof(text));
         was_tried = strncmp(text, "cannot be tried", strlen("cannot be tried")) != 0;
     }
     ck_assert(was_tried);
@@ -187,64 +187,64 @@ END_TEST
 /* ---- With workers that do not what they say ---- */
 
 static int
-miscount(const struct http_worker *worker)
+miscount(const struct load_worker *worker)
 {
     struct fake_worker_state state = {.worker = worker};
 
     fake_worker_begin(&state);
     worker->result->sent = 1;
-    fake_worker_say(worker, HTTP_MESSAGE_DONE, 0);
+    fake_worker_say(worker, LOAD_MESSAGE_DONE, 0);
     return 0;
 }
 
 START_TEST(accounts_that_do_not_close_fail_each_of_them)
 {
-    http_workers_work = miscount;
+    load_workers_work = miscount;
     ck_assert(!loads[_i](text, sizeof(text)));
     check_has(text, "the accounts do not close: offered 0 is not sent ");
 }
 END_TEST
 
 static int
-use_all_of_a_cpu(const struct http_worker *worker)
+use_all_of_a_cpu(const struct load_worker *worker)
 {
     struct fake_worker_state state = {.worker = worker};
 
     fake_worker_begin(&state);
     worker->result->elapsed_ns = worker->result->cpu_user_ns = SXE_NS_PER_SECOND;
-    fake_worker_say(worker, HTTP_MESSAGE_DONE, 0);
+    fake_worker_say(worker, LOAD_MESSAGE_DONE, 0);
     return 0;
 }
 
 static int
-reply_to_nothing(const struct http_worker *worker)
+reply_to_nothing(const struct load_worker *worker)
 {
     struct fake_worker_state state = {.worker = worker};
 
     fake_worker_begin(&state);
-    fake_worker_say(worker, HTTP_MESSAGE_DONE, 0);
+    fake_worker_say(worker, LOAD_MESSAGE_DONE, 0);
     return 0;
 }
 
 START_TEST(a_delay_that_no_reply_shows_is_not_good)
 {
-    http_workers_work = reply_to_nothing;
-    ck_assert(!http_selftest_delay(text, sizeof(text)));
+    load_workers_work = reply_to_nothing;
+    ck_assert(!load_selftest_delay(text, sizeof(text)));
     check_has(text, "at 0/s");
 }
 END_TEST
 
 START_TEST(an_error_that_cannot_be_judged_is_not_good)
 {
-    http_workers_work = use_all_of_a_cpu;
-    ck_assert(!http_selftest_delay(text, sizeof(text)));
+    load_workers_work = use_all_of_a_cpu;
+    ck_assert(!load_selftest_delay(text, sizeof(text)));
     check_has(text, "not judged: client cpu");
 }
 END_TEST
 
 /* One request, so that the server is stopped, and nothing else of what it was asked for. */
 static int
-ask_once_with_all_of_a_cpu(const struct http_worker *worker)
+ask_once_with_all_of_a_cpu(const struct load_worker *worker)
 {
     struct sockaddr_in server = {.sin_family = AF_INET,
                                  .sin_port = htons(worker->plan->port),
@@ -259,8 +259,8 @@ ask_once_with_all_of_a_cpu(const struct http_worker *worker)
 
 START_TEST(a_stall_that_cannot_be_judged_is_not_good)
 {
-    http_workers_work = ask_once_with_all_of_a_cpu;
-    ck_assert(!http_selftest_stall(text, sizeof(text)));
+    load_workers_work = ask_once_with_all_of_a_cpu;
+    ck_assert(!load_selftest_stall(text, sizeof(text)));
     check_has(text, "response p90 0.0 % of that");
     check_has(text, "; not judged: client cpu");
 }
@@ -269,7 +269,7 @@ END_TEST
 /* ---- Interrupts ---- */
 
 static void
-interrupt_parent(const struct http_worker *worker)
+interrupt_parent(const struct load_worker *worker)
 {
     (void)worker;
     kill(getppid(), SIGINT);
@@ -278,7 +278,7 @@ interrupt_parent(const struct http_worker *worker)
 static void
 set_interrupt(void)
 {
-    http_workers_work = fake_worker_run;
+    load_workers_work = fake_worker_run;
     fake_worker.bad_shard = 1;
     fake_worker.do_before_ready = interrupt_parent;
 }
@@ -288,7 +288,7 @@ START_TEST(an_interrupted_check_does_not_hold)
     set_interrupt();
     ck_assert(!loads[_i](text, sizeof(text)));
     ck_assert_str_eq(text, "interrupted");
-    ck_assert(http_selftest_is_interrupted());
+    ck_assert(load_selftest_is_interrupted());
 }
 END_TEST
 
@@ -300,7 +300,7 @@ START_TEST(behind_an_interrupt_no_check_is_made)
     FILE *err = tmpfile();
 
     set_interrupt();
-    ck_assert_int_eq(http_selftest(out, err), HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(load_selftest(out, err), LOAD_EXIT_INTERRUPTED);
     read_back(out, output, sizeof(output));
     read_back(err, errors, sizeof(errors));
     check_has(output, "histogram");
@@ -313,7 +313,7 @@ END_TEST
 START_TEST(a_connection_that_cannot_be_accepted_comes_again)
 {
     fake_os_fail(FAKE_ACCEPT4, 1, 2, EMFILE);
-    ck_assert_msg(http_selftest_merge(text, sizeof(text)), "%s", text);
+    ck_assert_msg(load_selftest_merge(text, sizeof(text)), "%s", text);
 }
 END_TEST
 

@@ -139,7 +139,7 @@ START_TEST(the_server_runs_while_the_workers_do)
 {
     set_command("serve");
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
     ck_assert_str_eq(errors, "");
 }
 END_TEST
@@ -157,7 +157,7 @@ END_TEST
 static char other_command[sizeof(command)];
 
 static void
-note_server(const struct http_worker *worker)
+note_server(const struct load_worker *worker)
 {
     worker->result->bytes_sent = worker->plan->server_cmd == other_command;
     worker->result->bytes_received = worker->plan->seed;
@@ -171,7 +171,7 @@ set_baseline(void)
     snprintf(other_command, sizeof(other_command), "%s", command);
     set_command("mortal");
     plan.baseline_cmd = other_command;
-    plan.trials = 2 * HTTP_TRIALS_MIN;
+    plan.trials = 2 * LOAD_TRIALS_MIN;
     fake_worker.bad_shard = 1;
 }
 
@@ -181,11 +181,11 @@ START_TEST(a_baseline_is_measured_in_turn_and_reported_apart)
     plan.quiet = false;
     fake_worker.do_before_ready = note_server;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
-    ck_assert_uint_eq(run.trials_number, HTTP_TRIALS_MIN);
-    ck_assert_uint_eq(run.baseline_number, HTTP_TRIALS_MIN);
-    ck_assert_uint_eq(run.total->ends[HTTP_END_OK], HTTP_TRIALS_MIN * 200);
-    for (unsigned i = 0; i < HTTP_TRIALS_MIN; i++) {
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
+    ck_assert_uint_eq(run.trials_number, LOAD_TRIALS_MIN);
+    ck_assert_uint_eq(run.baseline_number, LOAD_TRIALS_MIN);
+    ck_assert_uint_eq(run.total->ends[LOAD_END_OK], LOAD_TRIALS_MIN * 200);
+    for (unsigned i = 0; i < LOAD_TRIALS_MIN; i++) {
         ck_assert_uint_eq(run.trials[i].result->bytes_sent, 0);
         ck_assert_uint_eq(run.baseline[i].result->bytes_sent, 1);
         ck_assert_uint_eq(run.trials[i].result->bytes_received,
@@ -199,12 +199,12 @@ START_TEST(a_baseline_is_measured_in_turn_and_reported_apart)
 END_TEST
 
 static void
-fail_for_other(const struct http_worker *worker)
+fail_for_other(const struct load_worker *worker)
 {
     if (worker->plan->server_cmd != other_command)
         return;
-    worker->result->ends[HTTP_END_OK]--;
-    worker->result->ends[HTTP_END_RESET]++;
+    worker->result->ends[LOAD_END_OK]--;
+    worker->result->ends[LOAD_END_RESET]++;
 }
 
 START_TEST(a_baseline_with_errors_is_an_error)
@@ -212,15 +212,15 @@ START_TEST(a_baseline_with_errors_is_an_error)
     set_baseline();
     fake_worker.do_before_done = fail_for_other;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
-    ck_assert_uint_eq(http_result_errors(run.total), 0);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
+    ck_assert_uint_eq(load_result_errors(run.total), 0);
     check_has(errors,
               "sxe-http: 6 requests to the server of --baseline-cmd were not answered well");
 }
 END_TEST
 
 static void
-interrupt_parent(const struct http_worker *worker)
+interrupt_parent(const struct load_worker *worker)
 {
     (void)worker;
     kill(getppid(), SIGINT);
@@ -231,7 +231,7 @@ START_TEST(a_baseline_that_is_interrupted_in_its_first_trial_is_reported)
     set_baseline();
     fake_worker.do_before_done = interrupt_parent;
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run.status, LOAD_EXIT_INTERRUPTED);
     ck_assert_uint_eq(run.trials_number, 0);
     ck_assert_uint_eq(run.baseline_number, 1);
     ck_assert_uint_eq(run.total->offered, 0);
@@ -246,7 +246,7 @@ START_TEST(a_server_at_a_path_is_waited_for_too)
     plan.unix_path = _i == 0 ? path : abstract;
     set_command("serve");
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_OK);
+    ck_assert_int_eq(run.status, LOAD_EXIT_OK);
 }
 END_TEST
 
@@ -262,7 +262,7 @@ END_TEST
 
 START_TEST(a_server_that_does_not_want_to_end_is_killed)
 {
-    http_server_stop_ns = 50 * SXE_NS_PER_MS;
+    load_server_stop_ns = 50 * SXE_NS_PER_MS;
     set_command("stubborn");
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_str_eq(errors, "");
@@ -275,7 +275,7 @@ START_TEST(a_server_has_no_signal_ignored)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     plan.server_cmd = _i == 0 ? "kill -PIPE $$; exit 7" : "kill -XFSZ $$; exit 7";
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     check_has(errors, _i == 0 ? ") was ended by signal 13 (" : ") was ended by signal 25 (");
 }
 END_TEST
@@ -303,7 +303,7 @@ END_TEST
 START_TEST(a_command_that_ends_at_once_is_said_with_its_status)
 {
     plan.server_cmd = "exit 7";
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     check_has(errors, "sxe-http: the server of --server-cmd (process ");
     check_has(errors, ") exited with status 7\n");
 }
@@ -313,10 +313,10 @@ START_TEST(a_command_that_does_not_listen_is_not_waited_for_for_ever)
 {
     char text[256];
 
-    http_server_start_ns = 50 * SXE_NS_PER_MS;
+    load_server_start_ns = 50 * SXE_NS_PER_MS;
     plan.unix_path = _i == 0 ? NULL : path;
     set_command("deaf");
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     if (_i == 0)
         snprintf(text, sizeof(text), "does not accept at 127.0.0.1:%u after 0.05 s\n", plan.port);
     else
@@ -326,7 +326,7 @@ START_TEST(a_command_that_does_not_listen_is_not_waited_for_for_ever)
 END_TEST
 
 static void
-connect_once(const struct http_worker *worker)
+connect_once(const struct load_worker *worker)
 {
     (void)worker;
     connects();
@@ -340,7 +340,7 @@ START_TEST(a_server_that_dies_ends_the_run)
     plan.warmup_ns = SXE_NS_PER_MS;
     set_command("mortal");
     ck_assert_int_eq(run_plan(), 0);
-    ck_assert_int_eq(run.status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     check_has(errors, ") exited with status 3\n");
 }
 END_TEST
@@ -358,7 +358,7 @@ START_TEST(a_server_that_is_there_already_is_refused_and_named)
     fd = listen_at(_i == 0 ? where : path);
     ck_assert_int_ge(fd, 0);
     set_command("serve");
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     close(fd);
     snprintf(text, sizeof(text), "(pid %d); stop it, or choose another port\n", (int)getpid());
     check_has(errors, "sxe-http: --server-cmd would not be what is measured: ");
@@ -368,13 +368,13 @@ END_TEST
 
 START_TEST(where_nothing_can_be_connected_nobody_accepts)
 {
-    http_server_start_ns = 50 * SXE_NS_PER_MS;
+    load_server_start_ns = 50 * SXE_NS_PER_MS;
     set_command("serve");
     if (_i == 0)
         snprintf(plan.ip, sizeof(plan.ip), "nowhere");
     else
         fake_os_fail(FAKE_SOCKET, 1, 0, EMFILE);
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     check_has(errors, "does not accept");
 }
 END_TEST
@@ -386,7 +386,7 @@ START_TEST(a_full_backlog_does_not_accept)
     int peers[32];
     int fd;
 
-    http_server_start_ns = 0;
+    load_server_start_ns = 0;
     snprintf(where, sizeof(where), "%u", plan.port);
     fd = listen_at(where);
     listen(fd, 0);
@@ -399,7 +399,7 @@ START_TEST(a_full_backlog_does_not_accept)
         connect(peers[i], (struct sockaddr *)&address, sizeof(address));
     }
     set_command("deaf");
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     check_has(errors, "does not accept");
     for (unsigned i = 0; i < 32; i++)
         close(peers[i]);
@@ -413,7 +413,7 @@ START_TEST(an_interrupt_while_it_is_waited_for_ends_it)
 {
     snprintf(command, sizeof(command), "kill -INT %d; exec %s deaf 0", (int)getpid(), program);
     plan.server_cmd = command;
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_INTERRUPTED);
     ck_assert_str_eq(errors, "sxe-http: interrupted before anything was measured\n");
 }
 END_TEST
@@ -435,7 +435,7 @@ START_TEST(a_command_that_cannot_be_started_is_said)
     if (user == 0)
         ck_assert_int_eq(setresuid(0, 0, 0), 0);
     setrlimit(RLIMIT_NPROC, &before);
-    ck_assert_int_eq(status, HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(status, LOAD_EXIT_ERRORS);
     ck_assert_str_eq(errors,
                      "sxe-http: cannot start --server-cmd: Resource temporarily unavailable\n");
 }
@@ -445,7 +445,7 @@ START_TEST(workers_that_cannot_start_leave_no_server)
 {
     set_command("serve");
     fake_worker.ready_error = EMFILE;
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_ERRORS);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
 }
 END_TEST
 

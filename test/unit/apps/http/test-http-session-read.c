@@ -131,7 +131,7 @@ START_TEST(a_host_is_that_of_the_authority)
 
         options.authority = authorities[i];
         must_load_steps("return {steps = {{path = '/'}}}");
-        host = ((struct http_script *)requests)->sessions->host;
+        host = ((struct load_script *)requests)->sessions->host;
         ck_assert_uint_eq(host.length, strlen(hosts[i]));
         ck_assert_mem_eq(host.base, hosts[i], host.length);
         free_script();
@@ -153,11 +153,11 @@ START_TEST(a_step_may_expect_a_status_and_a_body)
     must_begin_steps("return {steps = {{path = '/', expect_status = 201}, {path = '/',"
                      "expect_body = 'x'}, {path = '/'}}}");
     ask(0);
-    ck_assert(http_expect_status(query.expect, 201));
-    requests->ended(requests, 0, HTTP_END_OK);
+    ck_assert(load_expect_status(query.expect, 201));
+    requests->ended(requests, 0, LOAD_END_OK);
     ask(0);
     ck_assert_ptr_nonnull(query.expect->body);
-    requests->ended(requests, 0, HTTP_END_OK);
+    requests->ended(requests, 0, LOAD_END_OK);
     ask(0);
     ck_assert_ptr_null(query.expect);
 }
@@ -165,13 +165,13 @@ END_TEST
 
 START_TEST(a_path_without_a_folder_is_from_here)
 {
-    struct http_script script = {.options.path = "s.lua"};
+    struct load_script script = {.options.path = "s.lua"};
     lua_State *L = luaL_newstate();
 
-    ck_assert_str_eq(http_session_push_path(L, &script, "users.csv"), "users.csv");
+    ck_assert_str_eq(load_session_push_path(L, &script, "users.csv"), "users.csv");
     script.options.path = "a/b/s.lua";
-    ck_assert_str_eq(http_session_push_path(L, &script, "users.csv"), "a/b/users.csv");
-    ck_assert_str_eq(http_session_push_path(L, &script, "/users.csv"), "/users.csv");
+    ck_assert_str_eq(load_session_push_path(L, &script, "users.csv"), "a/b/users.csv");
+    ck_assert_str_eq(load_session_push_path(L, &script, "/users.csv"), "/users.csv");
     lua_close(L);
 }
 END_TEST
@@ -193,7 +193,7 @@ START_TEST(memory_has_to_be_there)
         options.path = in_folder("s.lua");
         fake_os_reset();
         fake_os_sweep(calls, 3, ++nth, false, ENOMEM);
-        requests = http_script_new(&options, err);
+        requests = load_script_new(&options, err);
         if (fake_os_injected() == 0)
             break;
     }

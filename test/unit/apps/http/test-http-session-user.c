@@ -19,16 +19,16 @@ START_TEST(steps_follow_one_another_and_begin_again)
     for (int i = 0; i < 2; i++) {
         ck_assert_str_eq(ask(0), "GET /a HTTP/1.1\r\n" HOST "\r\n");
         ck_assert(query.skips_reply);
-        ck_assert_uint_eq(requests->ended(requests, 0, HTTP_END_OK), 0);
+        ck_assert_uint_eq(requests->ended(requests, 0, LOAD_END_OK), 0);
         ck_assert_str_eq(ask(0), "PUT /b HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\nx");
         ck_assert_uint_eq(query.kind, 1);
-        ck_assert_uint_eq(requests->ended(requests, 0, HTTP_END_OK), 0);
+        ck_assert_uint_eq(requests->ended(requests, 0, LOAD_END_OK), 0);
         ck_assert_str_eq(ask(0), "HEAD /c HTTP/1.1\r\n" HOST "\r\n");
         ck_assert(query.is_head);
-        ck_assert_uint_eq(requests->ended(requests, 0, HTTP_END_OK), HTTP_SESSION_COMPLETED);
+        ck_assert_uint_eq(requests->ended(requests, 0, LOAD_END_OK), LOAD_SESSION_COMPLETED);
     }
     ck_assert_uint_eq(end_calls(), 0);
-    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_int_eq(done(), LOAD_EXIT_OK);
 }
 END_TEST
 
@@ -38,12 +38,12 @@ START_TEST(a_step_that_fails_ends_the_session)
                      "{path = '/{x}'}}}");
     goes(0, "X: 1\r\nSet-Cookie: a=1\r\n", "");
     ck_assert_str_eq(ask(0), "GET /1 HTTP/1.1\r\n" HOST "Cookie: a=1\r\n\r\n");
-    ck_assert_uint_eq(requests->ended(requests, 0, HTTP_END_RESET), HTTP_SESSION_FAILED);
+    ck_assert_uint_eq(requests->ended(requests, 0, LOAD_END_RESET), LOAD_SESSION_FAILED);
     ck_assert_str_eq(ask(0), "GET /a HTTP/1.1\r\n" HOST "\r\n");
-    ck_assert_int_eq(reads(0, 200, "", ""), HTTP_READ_FAILED);
-    ck_assert_uint_eq(requests->ended(requests, 0, HTTP_END_FAILED_CHECK), HTTP_SESSION_FAILED);
+    ck_assert_int_eq(reads(0, 200, "", ""), LOAD_READ_FAILED);
+    ck_assert_uint_eq(requests->ended(requests, 0, LOAD_END_FAILED_CHECK), LOAD_SESSION_FAILED);
     end_calls();
-    ck_assert_int_eq(done(), HTTP_EXIT_OK);
+    ck_assert_int_eq(done(), LOAD_EXIT_OK);
     check_has(said(), "sessions that failed: 2, the first: steps[2] (GET /{x}): reset");
 }
 END_TEST
@@ -65,7 +65,7 @@ START_TEST(a_cookie_that_expires_is_not_sent)
     must_begin_steps("return {cookies = true, steps = {{path = '/'}, {path = '/'}}}");
     goes(0, "Set-Cookie: a=1; Max-Age=1000\r\nSet-Cookie: b=1; Path=/other\r\n", "");
     check_has(ask(0), "Cookie: a=1\r\n");
-    ck_assert_int_eq(reads(0, 200, "Set-Cookie: a=1; Max-Age=0\r\n", ""), HTTP_READ_JUDGE);
+    ck_assert_int_eq(reads(0, 200, "Set-Cookie: a=1; Max-Age=0\r\n", ""), LOAD_READ_JUDGE);
     check_has_not(ask(0), "Cookie");
 }
 END_TEST
@@ -82,7 +82,7 @@ START_TEST(headers_are_those_of_the_command_line_and_over_them_the_step_s)
     ck_assert_str_eq(ask(0), "POST / HTTP/1.0\r\n" HOST "B: 2\r\nB: 3\r\nConnection: keep-alive\r\n"
                              "Z: 1\r\na: own\r\nContent-Type: text/x\r\n"
                              "Content-Length: 1\r\n\r\nx");
-    requests->ended(requests, 0, HTTP_END_OK);
+    requests->ended(requests, 0, LOAD_END_OK);
     check_has(ask(0), "\r\nhost: h\r\n");
     check_has_not(query.bytes, "Host: ");
 }
@@ -105,7 +105,7 @@ START_TEST(a_value_is_escaped_where_it_is_put)
         "{\"a\": \"a b/\xC3\xA9\\r\\n\\\"&+~*\\u0001\\\\?#%\"} a b/\xC3\xA9\r\n\"&+~*\001\\?#% "
         "a%20b%2F%C3%A9%0D%0A%22%26%2B~%2A%01%5C%3F%23%25 a b/\xC3\xA9\r\n\"&+~*\001\\?#% {v} "
         "{ {x y} {x");
-    requests->ended(requests, 0, HTTP_END_OK);
+    requests->ended(requests, 0, LOAD_END_OK);
     ck_assert_str_eq(ask(0), "POST / HTTP/1.1\r\n" HOST
                              "Content-Type: application/x-www-form-urlencoded\r\n"
                              "Content-Length: 3\r\n\r\nx=1");
@@ -119,7 +119,7 @@ START_TEST(a_form_is_encoded)
                      "{path = '/', form = {['b c'] = 'x{v}{{v}', a = 1}},"
                      "{path = '/', form = {{'b', ''}, {'a', '{v}'}, {'b', 2}}}}}");
     check_has(ask(0), "\r\n\r\na=1&b+c=x%C3%A9+%2B%26%3D*%7E%7Bv%7D");
-    requests->ended(requests, 0, HTTP_END_OK);
+    requests->ended(requests, 0, LOAD_END_OK);
     check_has(ask(0), "\r\n\r\nb=&a=%C3%A9+%2B%26%3D*%7E&b=2");
 }
 END_TEST
@@ -144,13 +144,13 @@ START_TEST(a_boundary_is_in_no_part)
     check_has(ask(0), "name=\"g\"; filename=\"x%0A\"\r\nContent-Type: image/png\r\n\r\n");
     check_has(ask(0), "--\r\n");
     end_calls();
-    http_script_free(requests);
+    load_script_free(requests);
     put_text_file("photo.bin", boundary);
     must_begin_steps(text);
     ck_assert_int_eq(sscanf(strstr(ask(0), "boundary=") + 9, "%63s", other), 1);
     ck_assert_str_ne(other, boundary);
     end_calls();
-    http_script_free(requests);
+    load_script_free(requests);
     put_text_file("photo.bin", "\001\002");
     snprintf(file, sizeof(file), "v\nx%sx\n", boundary);
     put_text_file("users.csv", file);
@@ -188,10 +188,10 @@ START_TEST(no_value_splits_a_request)
         goes(0, "", text);
         for (unsigned step = 2; step <= 4; step++) {
             ask(0);
-            ck_assert_msg(http_script_query(query.bytes, query.length, &query.is_head, &why) ==
+            ck_assert_msg(load_script_query(query.bytes, query.length, &query.is_head, &why) ==
                               (ssize_t)query.length,
                           "step %u, %s: %s", step, text, why);
-            requests->ended(requests, 0, HTTP_END_OK);
+            requests->ended(requests, 0, LOAD_END_OK);
         }
     }
 }
@@ -224,7 +224,7 @@ START_TEST(only_what_is_looked_at_is_kept)
 }
 END_TEST
 
-static char long_value[HTTP_TAKEN_MAX + 20];
+static char long_value[LOAD_TAKEN_MAX + 20];
 
 static const struct {
     const char *take;
@@ -244,15 +244,15 @@ START_TEST(a_value_that_is_not_there_is_a_failed_check)
 {
     char text[200];
 
-    memset(long_value, '1', HTTP_TAKEN_MAX + 1);
+    memset(long_value, '1', LOAD_TAKEN_MAX + 1);
     snprintf(text, sizeof(text),
              "return {steps = {{path = '/', take = {x = {%s},"
              "y = {header = 'Y'}}}}}",
              missing[_i].take);
     must_begin_steps(text);
     ask(0);
-    ck_assert_int_eq(reads(0, 200, "", missing[_i].body), HTTP_READ_FAILED);
-    ck_assert_uint_eq(requests->ended(requests, 0, HTTP_END_FAILED_CHECK), HTTP_SESSION_FAILED);
+    ck_assert_int_eq(reads(0, 200, "", missing[_i].body), LOAD_READ_FAILED);
+    ck_assert_uint_eq(requests->ended(requests, 0, LOAD_END_FAILED_CHECK), LOAD_SESSION_FAILED);
     end_calls();
     done();
     check_has(said(), missing[_i].why);
@@ -264,12 +264,12 @@ START_TEST(the_values_of_a_session_have_a_limit)
     must_begin_steps("return {steps = {{path = '/', take = {a = {pattern = '.+'},"
                      "b = {pattern = '.+'}, c = {pattern = '.+'}, d = {pattern = '.+'}}},"
                      "{path = '/', take = {a = {pattern = '.+'}, e = {pattern = '.+'}}}}}");
-    memset(long_value, '1', HTTP_TAKEN_MAX);
-    long_value[HTTP_TAKEN_MAX] = '\0';
+    memset(long_value, '1', LOAD_TAKEN_MAX);
+    long_value[LOAD_TAKEN_MAX] = '\0';
     goes(0, "", long_value);
     ask(0);
-    ck_assert_int_eq(reads(0, 200, "", long_value), HTTP_READ_FAILED);
-    requests->ended(requests, 0, HTTP_END_FAILED_CHECK);
+    ck_assert_int_eq(reads(0, 200, "", long_value), LOAD_READ_FAILED);
+    requests->ended(requests, 0, LOAD_END_FAILED_CHECK);
     end_calls();
     done();
     check_has(said(), "steps[2] (GET /): take.e: the values of a session have more than 16384");
@@ -295,9 +295,9 @@ START_TEST(rows_take_turns)
     ck_assert_str_eq(body(0), "0");
     ck_assert_str_eq(body(3), "0");
     ck_assert_str_eq(body(1), "1");
-    ck_assert_uint_eq(requests->ended(requests, 1, HTTP_END_OK), HTTP_SESSION_COMPLETED);
+    ck_assert_uint_eq(requests->ended(requests, 1, LOAD_END_OK), LOAD_SESSION_COMPLETED);
     ck_assert_str_eq(body(1), "1");
-    ck_assert_uint_eq(requests->ended(requests, 1, HTTP_END_TIMED_OUT), HTTP_SESSION_FAILED);
+    ck_assert_uint_eq(requests->ended(requests, 1, LOAD_END_TIMED_OUT), LOAD_SESSION_FAILED);
     ck_assert_str_eq(body(1), "2");
 }
 END_TEST
@@ -310,10 +310,10 @@ START_TEST(each_row_is_had_once)
     ck_assert_uint_eq(requests->clients, 2);
     ck_assert_str_eq(body(0), "1");
     ck_assert_str_eq(body(1), "4");
-    ck_assert_uint_eq(requests->ended(requests, 1, HTTP_END_OK),
-                      HTTP_SESSION_COMPLETED | HTTP_SESSION_LAST);
-    ck_assert_uint_eq(requests->ended(requests, 0, HTTP_END_RESET),
-                      HTTP_SESSION_FAILED | HTTP_SESSION_LAST);
+    ck_assert_uint_eq(requests->ended(requests, 1, LOAD_END_OK),
+                      LOAD_SESSION_COMPLETED | LOAD_SESSION_LAST);
+    ck_assert_uint_eq(requests->ended(requests, 0, LOAD_END_RESET),
+                      LOAD_SESSION_FAILED | LOAD_SESSION_LAST);
     end_calls();
     begin_users(9, 0, 3);
     ck_assert_uint_eq(requests->clients, 3);
@@ -335,7 +335,7 @@ START_TEST(workers_share_the_rows)
         begin_users(1, shard, 3);
         for (unsigned i = 0; i < 10; i++) {
             had[atoi(body(0))]++;
-            requests->ended(requests, 0, HTTP_END_OK);
+            requests->ended(requests, 0, LOAD_END_OK);
         }
         end_calls();
     }
@@ -352,7 +352,7 @@ START_TEST(rows_may_come_at_random)
     must_begin_steps(ROWS("random"));
     for (unsigned i = 0; i < 4000; i++) {
         had[atoi(body(0))]++;
-        requests->ended(requests, 0, HTTP_END_OK);
+        requests->ended(requests, 0, LOAD_END_OK);
     }
     for (unsigned i = 0; i < 4; i++)
         ck_assert_uint_gt(had[i], 900);
@@ -365,13 +365,13 @@ START_TEST(a_pause_is_before_its_step)
                      "{path = '/', pause = '500ms:2', follow = 1}}}");
     ask(0);
     ck_assert_uint_eq(query.delay_ns, UINT64_C(1500000000));
-    requests->ended(requests, 0, HTTP_END_OK);
+    requests->ended(requests, 0, LOAD_END_OK);
     for (unsigned i = 0; i < 100; i++) {
         ask(0);
         ck_assert_uint_ge(query.delay_ns, 500000000);
         ck_assert_uint_le(query.delay_ns, 2000000000);
     }
-    ck_assert_int_eq(reads(0, 302, "Location: /\r\n", ""), HTTP_READ_FOLLOW);
+    ck_assert_int_eq(reads(0, 302, "Location: /\r\n", ""), LOAD_READ_FOLLOW);
     ask(0);
     ck_assert_uint_eq(query.delay_ns, 0);
 }
@@ -401,12 +401,12 @@ redirected(unsigned status, const char *location)
     char fields[4000];
 
     snprintf(fields, sizeof(fields), "Location: %s\r\n", location);
-    if (reads(0, status, fields, "") == HTTP_READ_FOLLOW) {
-        ck_assert_uint_eq(requests->ended(requests, 0, HTTP_END_OK), 0);
+    if (reads(0, status, fields, "") == LOAD_READ_FOLLOW) {
+        ck_assert_uint_eq(requests->ended(requests, 0, LOAD_END_OK), 0);
         ck_assert_int_eq(sscanf(ask(0), "%*s %4999s", target), 1);
         return target;
     }
-    requests->ended(requests, 0, HTTP_END_FAILED_CHECK);
+    requests->ended(requests, 0, LOAD_END_FAILED_CHECK);
     end_calls();
     done();
     return strstr(said(), "): ") + 3;
@@ -459,14 +459,14 @@ END_TEST
 
 START_TEST(a_location_has_at_most_2048_bytes)
 {
-    static char location[2 * HTTP_TARGET_MAX];
+    static char location[2 * LOAD_TARGET_MAX];
 
     begin_redirect("GET");
-    memset(location, ' ', HTTP_TARGET_MAX / 2);
+    memset(location, ' ', LOAD_TARGET_MAX / 2);
     location[0] = '/';
-    location[HTTP_TARGET_MAX / 2] = 'x';
+    location[LOAD_TARGET_MAX / 2] = 'x';
     check_has(redirected(303, location), "has more than 2048 bytes");
-    memset(location, 'x', HTTP_TARGET_MAX + 1);
+    memset(location, 'x', LOAD_TARGET_MAX + 1);
     free_script();
     begin_redirect("GET");
     check_has(redirected(303, location), "has more than 2048 bytes");
@@ -488,8 +488,8 @@ START_TEST(what_is_sent_again_depends_on_the_status)
         /* A GET stays one. */
         redirected(307, "y");
         check_has(ask(0), i < 3 ? "GET /y " : "POST /y ");
-        ck_assert_int_eq(reads(0, 200, "", ""), HTTP_READ_JUDGE);
-        ck_assert_uint_eq(requests->ended(requests, 0, HTTP_END_OK), HTTP_SESSION_COMPLETED);
+        ck_assert_int_eq(reads(0, 200, "", ""), LOAD_READ_JUDGE);
+        ck_assert_uint_eq(requests->ended(requests, 0, LOAD_END_OK), LOAD_SESSION_COMPLETED);
         check_has(ask(0), "POST /a/b/c?d ");
         end_calls();
         free_script();
@@ -512,8 +512,8 @@ END_TEST
 START_TEST(what_is_no_redirect_is_judged)
 {
     begin_redirect("GET");
-    ck_assert_int_eq(reads(0, 304, "Location: /x\r\n", ""), HTTP_READ_JUDGE);
-    ck_assert_int_eq(reads(0, 302, "", ""), HTTP_READ_JUDGE);
+    ck_assert_int_eq(reads(0, 304, "Location: /x\r\n", ""), LOAD_READ_JUDGE);
+    ck_assert_int_eq(reads(0, 302, "", ""), LOAD_READ_JUDGE);
 }
 END_TEST
 
@@ -524,8 +524,8 @@ START_TEST(cookies_of_a_redirect_are_sent_to_where_it_leads)
                            "Set-Cookie: a=1; Path=/x\r\nSet-Cookie: b=2; Path=/a\r\n"
                            "Location: /x/y\r\n",
                            ""),
-                     HTTP_READ_FOLLOW);
-    requests->ended(requests, 0, HTTP_END_OK);
+                     LOAD_READ_FOLLOW);
+    requests->ended(requests, 0, LOAD_END_OK);
     check_has(ask(0), "GET /x/y HTTP/1.1\r\n" HOST "A: 1\r\nCookie: a=1\r\n\r\n");
 }
 END_TEST
@@ -536,10 +536,10 @@ START_TEST(a_path_may_be_a_value)
                      "{path = '{raw:next}'}}}");
     goes(0, "Next: /a?b=c d\r\n", "");
     check_has(ask(0), "GET /a?b=c%20d HTTP/1.1\r\n");
-    requests->ended(requests, 0, HTTP_END_OK);
+    requests->ended(requests, 0, LOAD_END_OK);
     goes(0, "Next: x\r\n", "");
     check_has(ask(0), "GET /x HTTP/1.1\r\n");
-    requests->ended(requests, 0, HTTP_END_OK);
+    requests->ended(requests, 0, LOAD_END_OK);
     goes(0, "Next:\r\n", "");
     check_has(ask(0), "GET / HTTP/1.1\r\n");
 }
@@ -558,7 +558,7 @@ START_TEST(a_session_asks_for_no_memory)
         fake_os_forbid(allocators[i], true);
     for (unsigned i = 0; i < 10; i++) {
         goes(0, "Set-Cookie: a=1\r\n", "{\"a\": \"\\u00e9\"}");
-        ck_assert_uint_eq(goes(0, "Set-Cookie: b=1; Max-Age=9\r\n", ""), HTTP_SESSION_COMPLETED);
+        ck_assert_uint_eq(goes(0, "Set-Cookie: b=1; Max-Age=9\r\n", ""), LOAD_SESSION_COMPLETED);
     }
     for (unsigned i = 0; i < 4; i++)
         fake_os_forbid(allocators[i], false);

@@ -13,7 +13,7 @@
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 static const struct {
-    struct http_share than, share;
+    struct load_share than, share;
     double effect;
     bool is_more;
 } rows[] = {
@@ -42,16 +42,16 @@ static const struct {
 
 START_TEST(more_is_what_chance_hardly_does)
 {
-    ck_assert_int_eq(http_share_is_more(&rows[_i].than, &rows[_i].share, rows[_i].effect),
+    ck_assert_int_eq(load_share_is_more(&rows[_i].than, &rows[_i].share, rows[_i].effect),
                      rows[_i].is_more);
 }
 END_TEST
 
 START_TEST(a_share_is_a_part_of_one)
 {
-    ck_assert(http_share_of(&(struct http_share){1, 4}) == 0.25);
-    ck_assert(http_share_of(&(struct http_share){0, 4}) == 0);
-    ck_assert(http_share_of(&(struct http_share){0, 0}) == 0);
+    ck_assert(load_share_of(&(struct load_share){1, 4}) == 0.25);
+    ck_assert(load_share_of(&(struct load_share){0, 4}) == 0);
+    ck_assert(load_share_of(&(struct load_share){0, 0}) == 0);
 }
 END_TEST
 
@@ -63,11 +63,11 @@ START_TEST(it_is_as_seldom_wrong_as_it_says)
 
     srandom(1);
     for (unsigned i = 0; i < 2000; i++) {
-        struct http_share sides[2] = {{0, 1000}, {0, 1000}};
+        struct load_share sides[2] = {{0, 1000}, {0, 1000}};
 
         for (unsigned k = 0; k < 2000; k++)
             sides[k % 2].part += (double)random() / RAND_MAX < chances[_i];
-        wrong += http_share_is_more(&sides[0], &sides[1], 0);
+        wrong += load_share_is_more(&sides[0], &sides[1], 0);
     }
     ck_assert_uint_le(wrong, 17); /* 10, and two deviations */
 }

@@ -16,9 +16,9 @@
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 static const char *
-parse(struct http_sources *sources, const char *text)
+parse(struct load_sources *sources, const char *text)
 {
-    return http_sources_parse(sources, page_edge_bytes(text, strlen(text) + 1));
+    return load_sources_parse(sources, page_edge_bytes(text, strlen(text) + 1));
 }
 
 static const struct {
@@ -57,17 +57,17 @@ static const struct {
 };
 
 static void
-check_nth(const struct http_sources *sources, uint64_t nth, const char *wanted)
+check_nth(const struct load_sources *sources, uint64_t nth, const char *wanted)
 {
     char text[INET6_ADDRSTRLEN];
 
-    http_sources_text(sources, nth, text, sizeof(text));
+    load_sources_text(sources, nth, text, sizeof(text));
     ck_assert_str_eq(text, wanted);
 }
 
 START_TEST(each_list_has_its_addresses)
 {
-    struct http_sources sources;
+    struct load_sources sources;
     const char *wrong = parse(&sources, lists[_i].text);
 
     ck_assert_msg(wrong == NULL, "%s: %s", lists[_i].text, wrong);
@@ -111,7 +111,7 @@ static const struct {
 
 START_TEST(others_are_refused_and_named)
 {
-    struct http_sources sources;
+    struct load_sources sources;
     const char *wrong = parse(&sources, refused[_i].text);
 
     ck_assert_msg(wrong != NULL, "'%s' is accepted", refused[_i].text);
@@ -122,55 +122,55 @@ END_TEST
 START_TEST(the_last_range_that_fits_is_taken)
 {
     const char *one = "127.0.0.1,";
-    char text[(HTTP_SOURCES_MAX + 1) * 10 + 1] = "";
-    struct http_sources sources;
+    char text[(LOAD_SOURCES_MAX + 1) * 10 + 1] = "";
+    struct load_sources sources;
 
-    for (size_t i = 0; i < HTTP_SOURCES_MAX + 1; i++)
+    for (size_t i = 0; i < LOAD_SOURCES_MAX + 1; i++)
         memcpy(text + i * strlen(one), one, strlen(one));
-    text[HTTP_SOURCES_MAX * strlen(one) - 1] = '\0';
+    text[LOAD_SOURCES_MAX * strlen(one) - 1] = '\0';
     ck_assert_ptr_null(parse(&sources, text));
-    ck_assert_uint_eq(sources.number, HTTP_SOURCES_MAX);
-    text[HTTP_SOURCES_MAX * strlen(one) - 1] = ',';
-    text[(HTTP_SOURCES_MAX + 1) * strlen(one) - 1] = '\0';
+    ck_assert_uint_eq(sources.number, LOAD_SOURCES_MAX);
+    text[LOAD_SOURCES_MAX * strlen(one) - 1] = ',';
+    text[(LOAD_SOURCES_MAX + 1) * strlen(one) - 1] = '\0';
     ck_assert_ptr_nonnull(strstr(parse(&sources, text), "is one too many"));
 }
 END_TEST
 
 START_TEST(an_address_of_another_machine_is_named)
 {
-    struct http_sources sources;
+    struct load_sources sources;
     int fd = socket(AF_INET6, SOCK_DGRAM, 0);
 
     ck_assert_ptr_null(parse(&sources, "127.0.0.1-127.0.0.9,192.0.2.1-192.0.2.2"));
-    ck_assert_ptr_null(http_sources_try(&sources, 9));
-    ck_assert_str_eq(http_sources_try(&sources, 10), "'192.0.2.1' is no address of this machine");
+    ck_assert_ptr_null(load_sources_try(&sources, 9));
+    ck_assert_str_eq(load_sources_try(&sources, 10), "'192.0.2.1' is no address of this machine");
     if (fd < 0)
         return; /* a kernel without IPv6 */
     close(fd);
     ck_assert_ptr_null(parse(&sources, "2001:db8::1"));
-    ck_assert_str_eq(http_sources_try(&sources, 1), "'2001:db8::1' is no address of this machine");
+    ck_assert_str_eq(load_sources_try(&sources, 1), "'2001:db8::1' is no address of this machine");
 }
 END_TEST
 
 START_TEST(not_all_of_many_are_tried)
 {
-    struct http_sources sources;
+    struct load_sources sources;
 
     ck_assert_ptr_null(parse(&sources, "127.0.0.0/8"));
-    ck_assert_ptr_null(http_sources_try(&sources, UINT64_MAX));
+    ck_assert_ptr_null(load_sources_try(&sources, UINT64_MAX));
     ck_assert_uint_eq(fake_os_calls(FAKE_BIND), 1000);
 }
 END_TEST
 
 START_TEST(what_cannot_be_tried_may_be_right)
 {
-    struct http_sources sources;
+    struct load_sources sources;
 
     ck_assert_ptr_null(parse(&sources, "127.0.0.1"));
     fake_os_fail(FAKE_SOCKET, 1, 1, EMFILE);
-    ck_assert_ptr_null(http_sources_try(&sources, 1));
+    ck_assert_ptr_null(load_sources_try(&sources, 1));
     fake_os_fail(FAKE_BIND, 1, 1, EACCES);
-    ck_assert_ptr_null(http_sources_try(&sources, 1));
+    ck_assert_ptr_null(load_sources_try(&sources, 1));
 }
 END_TEST
 

@@ -20,23 +20,23 @@ static struct made made;
 
 /* Of the 4 s: one idle, one up to 4000/s, a step to 1000/s, two of those. */
 static void
-make_stages(struct http_plan *plan)
+make_stages(struct load_plan *plan)
 {
-    static const struct http_stage stages[] = {
+    static const struct load_stage stages[] = {
         {SECOND, 0}, {2 * SECOND, 4000}, {2 * SECOND, 1000}, {4 * SECOND, 1000}};
 
     memcpy(plan->stages, stages, sizeof(stages));
     plan->stages_number = 4;
-    plan->model = HTTP_PARTLY_OPEN;
+    plan->model = LOAD_PARTLY_OPEN;
     plan->rate = 0;
     plan->rate_end = 1000;
 }
 
 /* 2,000 queries of 5 ms in the second, 10 of them failed and 100 not sent. */
 static void
-fill_stages(struct http_result *result)
+fill_stages(struct load_result *result)
 {
-    struct http_stage_result *stage = &result->by_stage[1];
+    struct load_stage_result *stage = &result->by_stage[1];
 
     result->stages = 4;
     stage->offered += 2100;
@@ -45,9 +45,9 @@ fill_stages(struct http_result *result)
     stage->errors += 10;
     stage->in_time += 1900;
     for (unsigned i = 0; i < 1990; i++)
-        http_histogram_record(&stage->response, 5000000);
+        load_histogram_record(&stage->response, 5000000);
     for (unsigned i = 0; i < 10; i++)
-        http_histogram_record_at_least(&stage->response, 10 * SECOND);
+        load_histogram_record_at_least(&stage->response, 10 * SECOND);
 }
 
 static void
@@ -66,8 +66,8 @@ summary(void)
 {
     FILE *out = tmpfile();
 
-    http_summary_plan(out, &made.plan);
-    http_summary_print(out, &made.run, false);
+    load_summary_plan(out, &made.plan);
+    load_summary_print(out, &made.run, false);
     return text_of(out, NULL);
 }
 
@@ -95,22 +95,22 @@ END_TEST
 
 START_TEST(marks_stand_below_the_columns)
 {
-    struct http_page page;
+    struct load_page page;
 
     make_staged(1);
-    http_page_init(&page, stdout);
+    load_page_init(&page, stdout);
     page.columns = 100;
-    http_summary_stage_marks(&page, &made.plan, SECOND / 10, 40);
+    load_summary_stage_marks(&page, &made.plan, SECOND / 10, 40);
     ck_assert_uint_eq(page.number, 1);
     ck_assert_str_eq(page.lines[0].text, "stages    1         2         4");
     /* No two in a column, and none beyond the last. */
-    http_summary_stage_marks(&page, &made.plan, 3 * SECOND / 2, 40);
+    load_summary_stage_marks(&page, &made.plan, 3 * SECOND / 2, 40);
     ck_assert_str_eq(page.lines[1].text, "stages    14");
-    http_summary_stage_marks(&page, &made.plan, SECOND / 10, 15);
+    load_summary_stage_marks(&page, &made.plan, SECOND / 10, 15);
     ck_assert_str_eq(page.lines[2].text, "stages    1         2");
     made.plan.stages_number = 0;
-    http_summary_stage_marks(&page, &made.plan, SECOND / 10, 40);
-    http_summary_stages(&page, &made.run);
+    load_summary_stage_marks(&page, &made.plan, SECOND / 10, 40);
+    load_summary_stages(&page, &made.run);
     ck_assert_uint_eq(page.number, 3);
     free_run(&made);
 }
@@ -118,31 +118,31 @@ END_TEST
 
 START_TEST(the_tenth_takes_two_columns)
 {
-    struct http_page page;
+    struct load_page page;
 
     make_staged(1);
     made.plan.stages_number = 12;
     for (unsigned i = 0; i < 12; i++)
-        made.plan.stages[i] = (struct http_stage){(i + 1) * SECOND, 5};
-    http_page_init(&page, stdout);
+        made.plan.stages[i] = (struct load_stage){(i + 1) * SECOND, 5};
+    load_page_init(&page, stdout);
     page.columns = 100;
-    http_summary_stage_marks(&page, &made.plan, SECOND, 40);
+    load_summary_stage_marks(&page, &made.plan, SECOND, 40);
     ck_assert_str_eq(page.lines[0].text, "stages    1234567891012");
     /* So many rows are not worth more than the figures of the whole. */
-    http_summary_stages(&page, &made.run);
-    ck_assert_int_eq(page.lines[1].weight, HTTP_WEIGHT_KINDS);
+    load_summary_stages(&page, &made.run);
+    ck_assert_int_eq(page.lines[1].weight, LOAD_WEIGHT_KINDS);
     free_run(&made);
 }
 END_TEST
 
 START_TEST(a_narrow_page_has_fewer_columns)
 {
-    struct http_page page;
+    struct load_page page;
 
     make_staged(1);
-    http_page_init(&page, stdout);
+    load_page_init(&page, stdout);
     page.columns = 72;
-    http_summary_stages(&page, &made.run);
+    load_summary_stages(&page, &made.run);
     ck_assert_uint_eq(page.number, 4);
     ck_assert_str_eq(page.lines[2].text, "stage 2      0 to 4.00k/s    2.10k   5.00 ms   5.00 ms   "
                                          "5.00 ms      10");
@@ -152,18 +152,18 @@ END_TEST
 
 START_TEST(rates_without_stages_are_as_they_were)
 {
-    struct http_page page;
+    struct load_page page;
 
     make_run(&made, 1);
-    made.plan.model = HTTP_OPEN;
-    http_page_init(&page, stdout);
-    http_page_begin(&page, HTTP_WEIGHT_2010, HTTP_PAINT_NONE);
-    http_summary_rate(&page, &made.plan);
+    made.plan.model = LOAD_OPEN;
+    load_page_init(&page, stdout);
+    load_page_begin(&page, LOAD_WEIGHT_2010, LOAD_PAINT_NONE);
+    load_summary_rate(&page, &made.plan);
     made.plan.rate_end = 10;
-    http_summary_rate(&page, &made.plan);
+    load_summary_rate(&page, &made.plan);
     made.plan.stages_number = 1;
-    made.plan.stages[0] = (struct http_stage){SECOND, 7};
-    http_summary_rate(&page, &made.plan);
+    made.plan.stages[0] = (struct load_stage){SECOND, 7};
+    load_summary_rate(&page, &made.plan);
     ck_assert_str_eq(page.lines[0].text, "5000/s 5000/s to 10/s 1 stage up to 7/s ");
     free_run(&made);
 }
@@ -178,7 +178,7 @@ written(void)
     char *text;
     json_t *root;
 
-    ck_assert_int_eq(http_output_json(out, &made.run), 0);
+    ck_assert_int_eq(load_output_json(out, &made.run), 0);
     text = text_of(out, NULL);
     root = json_loads(text, 0, NULL);
     free(text);
@@ -222,10 +222,10 @@ START_TEST(a_stage_that_was_not_finished_took_as_long_as_it_took)
 {
     make_staged(1);
     made.run.trials[0].result->elapsed_ns = 3 * SECOND / 2;
-    ck_assert_double_eq(http_stage_seconds(&made.run, made.run.total, 0), 1);
-    ck_assert_double_eq(http_stage_seconds(&made.run, made.run.total, 1), 0.5);
-    ck_assert_double_eq(http_stage_seconds(&made.run, made.run.trials[0].result, 1), 0.5);
-    ck_assert_double_eq(http_stage_seconds(&made.run, made.run.total, 3), 0);
+    ck_assert_double_eq(load_stage_seconds(&made.run, made.run.total, 0), 1);
+    ck_assert_double_eq(load_stage_seconds(&made.run, made.run.total, 1), 0.5);
+    ck_assert_double_eq(load_stage_seconds(&made.run, made.run.trials[0].result, 1), 0.5);
+    ck_assert_double_eq(load_stage_seconds(&made.run, made.run.total, 3), 0);
     free_run(&made);
 }
 END_TEST
@@ -253,19 +253,19 @@ static const struct {
 
 START_TEST(a_condition_may_be_about_a_stage)
 {
-    struct http_threshold threshold;
-    struct http_evidence evidence;
+    struct load_threshold threshold;
+    struct load_evidence evidence;
     bool is_told = true;
 
     make_staged(1);
-    ck_assert_ptr_null(http_threshold_parse(&threshold, conditions[_i].text));
-    ck_assert_double_eq_tol(http_threshold_figure(&threshold, made.run.total),
+    ck_assert_ptr_null(load_threshold_parse(&threshold, conditions[_i].text));
+    ck_assert_double_eq_tol(load_threshold_figure(&threshold, made.run.total),
                             conditions[_i].figure, conditions[_i].figure * 1e-3 + 1e-12);
-    ck_assert(http_threshold_holds(&threshold, made.run.total, &is_told) == conditions[_i].holds);
+    ck_assert(load_threshold_holds(&threshold, made.run.total, &is_told) == conditions[_i].holds);
     ck_assert(is_told == conditions[_i].is_told);
-    ck_assert(!http_threshold_is_of_errors(&threshold));
-    ck_assert(!http_threshold_is_of_delivery(&threshold));
-    http_threshold_evidence(&threshold, made.run.total, &evidence);
+    ck_assert(!load_threshold_is_of_errors(&threshold));
+    ck_assert(!load_threshold_is_of_delivery(&threshold));
+    load_threshold_evidence(&threshold, made.run.total, &evidence);
     ck_assert_double_ge(evidence.samples, 0);
     free_run(&made);
 }
@@ -281,9 +281,9 @@ static const char *const wrongs[] = {"stage.p99<1s",
 
 START_TEST(a_condition_about_no_stage_is_refused)
 {
-    struct http_threshold threshold;
+    struct load_threshold threshold;
 
-    check_has(http_threshold_parse(&threshold, wrongs[_i]), "write stage2.p99<20ms");
+    check_has(load_threshold_parse(&threshold, wrongs[_i]), "write stage2.p99<20ms");
 }
 END_TEST
 

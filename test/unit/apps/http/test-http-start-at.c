@@ -36,7 +36,7 @@ START_TEST(a_time_is_read)
 
     setenv("TZ", "UTC", 1);
     tzset();
-    ck_assert_ptr_null(http_start_at_parse(good[_i].text, NOW_NS, &at_ns));
+    ck_assert_ptr_null(load_start_at_parse(good[_i].text, NOW_NS, &at_ns));
     ck_assert_double_eq_tol((double)(at_ns - NOON_S * SXE_NS_PER_SECOND) / 1e9,
                             good[_i].after_noon_s, 1e-6);
 }
@@ -72,7 +72,7 @@ START_TEST(what_is_no_time_or_past_is_refused)
 
     setenv("TZ", "UTC", 1);
     tzset();
-    problem = http_start_at_parse(bad[_i].text, NOW_NS, &at_ns);
+    problem = load_start_at_parse(bad[_i].text, NOW_NS, &at_ns);
     ck_assert_msg(problem != NULL && strstr(problem, bad[_i].problem) != NULL, "%s: %s",
                   bad[_i].text, problem);
 }
@@ -80,16 +80,16 @@ END_TEST
 
 START_TEST(a_shard_is_read)
 {
-    ck_assert_ptr_null(http_shard_parse("2/4", &plan));
+    ck_assert_ptr_null(load_shard_parse("2/4", &plan));
     ck_assert_uint_eq(plan.shards, 4);
     ck_assert_uint_eq(plan.shard, 1);
     ck_assert(!plan.has_shard[0] && plan.has_shard[1]);
-    ck_assert_uint_eq(http_plan_share(&plan, 10), 3);
-    ck_assert_ptr_null(http_shard_parse("4/4", &plan));
-    ck_assert_uint_eq(http_plan_share(&plan, 10), 2);
-    ck_assert_ptr_null(http_shard_parse("1/1", &plan));
+    ck_assert_uint_eq(load_plan_share(&plan, 10), 3);
+    ck_assert_ptr_null(load_shard_parse("4/4", &plan));
+    ck_assert_uint_eq(load_plan_share(&plan, 10), 2);
+    ck_assert_ptr_null(load_shard_parse("1/1", &plan));
     ck_assert_uint_eq(plan.shards, 0);
-    ck_assert_uint_eq(http_plan_share(&plan, 10), 10);
+    ck_assert_uint_eq(load_plan_share(&plan, 10), 10);
 }
 END_TEST
 
@@ -97,7 +97,7 @@ START_TEST(what_is_no_shard_is_refused)
 {
     static const char *const texts[] = {"", "1", "0/2", "3/2", "1/257", "1/2x", "a/b", "1/0"};
 
-    ck_assert_ptr_nonnull(strstr(http_shard_parse(texts[_i], &plan), "it must be K/N"));
+    ck_assert_ptr_nonnull(strstr(load_shard_parse(texts[_i], &plan), "it must be K/N"));
 }
 END_TEST
 
@@ -149,7 +149,7 @@ START_TEST(one_that_waits_can_be_interrupted)
         if (kill(parent, SIGINT) < 0)
             _exit(0);
     }
-    ck_assert_int_eq(run_plan(), HTTP_EXIT_INTERRUPTED);
+    ck_assert_int_eq(run_plan(), LOAD_EXIT_INTERRUPTED);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     ck_assert_uint_eq(run.trials_number, 0);
@@ -158,7 +158,7 @@ START_TEST(one_that_waits_can_be_interrupted)
 END_TEST
 
 static void
-tell_shards(const struct http_worker *worker)
+tell_shards(const struct load_worker *worker)
 {
     worker->result->late = worker->shards;
 }
@@ -166,7 +166,7 @@ tell_shards(const struct http_worker *worker)
 /* With two workers of its own, the second of three shards has 1 and 4 of 0 to 5. */
 START_TEST(a_shard_has_every_nth_part)
 {
-    http_shard_parse("2/3", &plan);
+    load_shard_parse("2/3", &plan);
     fake_worker.bad_shard = _i + 1;
     fake_worker.do_before_done = tell_shards;
     run_plan();

@@ -12,9 +12,9 @@
 #include "test-main.h"
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
-#define MAX          HTTP_TRIALS_MAX
+#define MAX          LOAD_TRIALS_MAX
 
-static struct http_interval interval;
+static struct load_interval interval;
 static double a[MAX + 50], b[MAX + 50], ratios[(MAX + 50) * (MAX + 50)];
 
 static int
@@ -56,7 +56,7 @@ static const struct {
 
 START_TEST(a_median_is_the_middle_one_or_between_the_two)
 {
-    ck_assert(http_stats_median(medians[_i].values, medians[_i].number) == medians[_i].median);
+    ck_assert(load_stats_median(medians[_i].values, medians[_i].number) == medians[_i].median);
 }
 END_TEST
 
@@ -77,7 +77,7 @@ START_TEST(the_interval_of_a_median_is_that_of_the_table)
 
     for (unsigned i = 0; i < number; i++)
         a[i] = (i * 7919 % number) + 1; /* 1 to number, mixed: 7919 is prime */
-    http_stats_median_interval(&interval, a, number);
+    load_stats_median_interval(&interval, a, number);
     ck_assert(interval.middle == (number + 1) / 2.);
     ck_assert(interval.is_known == (nth > 0));
     ck_assert(interval.low == (nth > 0 ? nth : 1));
@@ -87,9 +87,9 @@ END_TEST
 
 START_TEST(the_interval_of_no_values_is_nothing)
 {
-    http_stats_median_interval(&interval, a, 0);
+    load_stats_median_interval(&interval, a, 0);
     ck_assert(!interval.is_known && interval.low == 0 && interval.high == 0);
-    ck_assert(http_stats_width(&interval) == 1);
+    ck_assert(load_stats_width(&interval) == 1);
 }
 END_TEST
 
@@ -97,13 +97,13 @@ START_TEST(a_value_that_cannot_be_told_leaves_no_interval)
 {
     for (unsigned i = 0; i < 8; i++)
         a[i] = b[i] = i == 3 ? (double)NAN : 1;
-    http_stats_median_interval(&interval, a, 8);
+    load_stats_median_interval(&interval, a, 8);
     ck_assert(isnan(interval.low) && isnan(interval.middle) && isnan(interval.high));
-    ck_assert(!interval.is_known && http_stats_width(&interval) == 1);
+    ck_assert(!interval.is_known && load_stats_width(&interval) == 1);
     for (unsigned i = 0; i < 2; i++) {
         a[3] = i == 0 ? (double)NAN : 1;
         b[3] = i == 1 ? (double)NAN : 1;
-        http_stats_ratio_interval(&interval, a, 8, b, 8);
+        load_stats_ratio_interval(&interval, a, 8, b, 8);
         ck_assert(isnan(interval.low) && isnan(interval.middle) && isnan(interval.high));
         ck_assert(!interval.is_known);
     }
@@ -114,10 +114,10 @@ START_TEST(more_values_than_the_most_are_left_out)
 {
     for (unsigned i = 0; i < MAX + 50; i++)
         a[i] = b[i] = i < MAX ? 1 + i % 2 : 1000;
-    http_stats_median_interval(&interval, a, MAX + 50);
+    load_stats_median_interval(&interval, a, MAX + 50);
     ck_assert(interval.is_known && interval.high <= 2);
-    ck_assert(http_stats_median(a, MAX + 50) == 1.5);
-    http_stats_ratio_interval(&interval, a, MAX + 50, b, MAX + 50);
+    ck_assert(load_stats_median(a, MAX + 50) == 1.5);
+    load_stats_ratio_interval(&interval, a, MAX + 50, b, MAX + 50);
     ck_assert(interval.is_known && interval.high <= 2);
 }
 END_TEST
@@ -131,7 +131,7 @@ START_TEST(the_interval_of_a_median_holds_it_as_often_as_it_says)
     for (unsigned i = 0; i < times; i++) {
         for (unsigned j = 0; j < numbers[_i]; j++)
             a[j] = time_like(5);
-        http_stats_median_interval(&interval, a, numbers[_i]);
+        load_stats_median_interval(&interval, a, numbers[_i]);
         holds += interval.low <= 5 && 5 <= interval.high;
     }
     ck_assert_double_ge(holds / (double)times, 0.94);
@@ -156,7 +156,7 @@ outside(unsigned a_number, unsigned b_number)
         for (unsigned j = 0; j < b_number; j++)
             ratios[pairs++] = a[i] / b[j];
     qsort(ratios, pairs, sizeof(ratios[0]), by_value);
-    http_stats_ratio_interval(&interval, a, a_number, b, b_number);
+    load_stats_ratio_interval(&interval, a, a_number, b, b_number);
     ck_assert(interval.is_known);
     for (unsigned i = 0; i < pairs; i++)
         if (ratios[i] == interval.low) {
@@ -220,14 +220,14 @@ END_TEST
 /* Each of three is wrong once in sixty: 0.05 / 3 two-sided. */
 START_TEST(the_intervals_of_a_family_are_wider)
 {
-    struct http_interval one;
+    struct load_interval one;
 
     for (unsigned i = 0; i < 8; i++) {
         a[i] = time_like(3);
         b[i] = time_like(2);
     }
-    http_stats_ratio_interval(&one, a, 8, b, 8);
-    http_stats_family_interval(&interval, a, 8, b, 8, 3);
+    load_stats_ratio_interval(&one, a, 8, b, 8);
+    load_stats_family_interval(&interval, a, 8, b, 8, 3);
     ck_assert(interval.is_known);
     ck_assert_double_lt(interval.low, one.low);
     ck_assert_double_gt(interval.high, one.high);
@@ -240,13 +240,13 @@ START_TEST(a_family_may_be_too_large_for_so_few_trials)
 {
     for (unsigned i = 0; i < 70; i++)
         a[i] = b[i] = 5 + i;
-    http_stats_family_interval(&interval, a, 6, b, 6, 23);
+    load_stats_family_interval(&interval, a, 6, b, 6, 23);
     ck_assert(interval.is_known);
-    http_stats_family_interval(&interval, a, 6, b, 6, 24);
+    load_stats_family_interval(&interval, a, 6, b, 6, 24);
     ck_assert(!interval.is_known);
-    http_stats_family_interval(&interval, a, 6, b, 70, 1);
+    load_stats_family_interval(&interval, a, 6, b, 70, 1);
     ck_assert(interval.is_known);
-    http_stats_family_interval(&interval, a, 6, b, 70, 1000000);
+    load_stats_family_interval(&interval, a, 6, b, 70, 1000000);
     ck_assert(!interval.is_known);
 }
 END_TEST
@@ -264,7 +264,7 @@ START_TEST(all_intervals_of_a_family_hold_together)
                 a[j] = time_like(5.5);
                 b[j] = time_like(5);
             }
-            http_stats_family_interval(&interval, a, 8, b, 8, 4);
+            load_stats_family_interval(&interval, a, 8, b, 8, 4);
             held += interval.low <= 1.1 && 1.1 <= interval.high;
         }
         hold += held == 4;
@@ -296,7 +296,7 @@ START_TEST(the_interval_of_a_ratio_holds_it_as_often_as_it_says)
             a[j] = time_like(5.5);
             b[j] = time_like(5);
         }
-        http_stats_ratio_interval(&interval, a, numbers[_i], b, numbers[_i]);
+        load_stats_ratio_interval(&interval, a, numbers[_i], b, numbers[_i]);
         holds += interval.low <= 1.1 && 1.1 <= interval.high;
     }
     ck_assert_double_ge(holds / (double)times, 0.935);
@@ -306,10 +306,10 @@ END_TEST
 
 START_TEST(the_ratio_turned_round_is_its_inverse)
 {
-    struct http_interval turned;
+    struct load_interval turned;
 
     outside(8, 11);
-    http_stats_ratio_interval(&turned, b, 11, a, 8);
+    load_stats_ratio_interval(&turned, b, 11, a, 8);
     ck_assert_double_eq_tol(turned.low, 1 / interval.high, 1e-12);
     ck_assert_double_eq_tol(turned.middle, 1 / interval.middle, 1e-12);
     ck_assert_double_eq_tol(turned.high, 1 / interval.low, 1e-12);
@@ -318,14 +318,14 @@ END_TEST
 
 START_TEST(the_ratio_does_not_depend_on_the_unit)
 {
-    struct http_interval scaled;
+    struct load_interval scaled;
 
     outside(8, 8);
     for (unsigned i = 0; i < 8; i++) {
         a[i] *= 1000;
         b[i] *= 1000;
     }
-    http_stats_ratio_interval(&scaled, a, 8, b, 8);
+    load_stats_ratio_interval(&scaled, a, 8, b, 8);
     ck_assert_double_eq_tol(scaled.low, interval.low, 1e-12);
     ck_assert_double_eq_tol(scaled.high, interval.high, 1e-12);
 }
@@ -335,10 +335,10 @@ START_TEST(the_same_values_are_no_difference)
 {
     for (unsigned i = 0; i < 6; i++)
         a[i] = b[i] = 42;
-    http_stats_ratio_interval(&interval, a, 6, b, 6);
+    load_stats_ratio_interval(&interval, a, 6, b, 6);
     ck_assert(interval.is_known);
     ck_assert(interval.low == 1 && interval.middle == 1 && interval.high == 1);
-    ck_assert(http_stats_width(&interval) == 0);
+    ck_assert(load_stats_width(&interval) == 0);
 }
 END_TEST
 
@@ -356,13 +356,13 @@ START_TEST(fewer_than_six_on_a_side_say_nothing)
         a[i] = 10 + i;
         b[i] = 20 + i;
     }
-    http_stats_ratio_interval(&interval, a, sizes[_i].a, b, sizes[_i].b);
+    load_stats_ratio_interval(&interval, a, sizes[_i].a, b, sizes[_i].b);
     ck_assert(interval.is_known == sizes[_i].is_known);
     if (interval.is_known || sizes[_i].a == 0 || sizes[_i].b == 0)
         return;
     ck_assert(interval.low == 10 / (20. + sizes[_i].b - 1));
     ck_assert(interval.high == (10. + sizes[_i].a - 1) / 20);
-    ck_assert(http_stats_width(&interval) == 1);
+    ck_assert(load_stats_width(&interval) == 1);
 }
 END_TEST
 
@@ -371,24 +371,24 @@ START_TEST(there_is_no_ratio_to_nothing)
     for (unsigned i = 0; i < 6; i++)
         a[i] = b[i] = 3;
     b[2] = 0;
-    http_stats_ratio_interval(&interval, a, 6, b, 6);
+    load_stats_ratio_interval(&interval, a, 6, b, 6);
     ck_assert(!interval.is_known);
     ck_assert(interval.low == 1 && interval.high == DBL_MAX);
-    http_stats_ratio_interval(&interval, b, 6, a, 6);
+    load_stats_ratio_interval(&interval, b, 6, a, 6);
     ck_assert(!interval.is_known);
     ck_assert(interval.low == 0 && interval.high == 1);
     a[0] = 0;
-    http_stats_ratio_interval(&interval, a, 1, b + 2, 1);
+    load_stats_ratio_interval(&interval, a, 1, b + 2, 1);
     ck_assert(interval.low == 1 && interval.high == 1);
 }
 END_TEST
 
 START_TEST(the_width_is_a_part_of_the_middle)
 {
-    interval = (struct http_interval){.low = 9, .middle = 10, .high = 12, .is_known = true};
-    ck_assert_double_eq_tol(http_stats_width(&interval), 0.3, 1e-12);
+    interval = (struct load_interval){.low = 9, .middle = 10, .high = 12, .is_known = true};
+    ck_assert_double_eq_tol(load_stats_width(&interval), 0.3, 1e-12);
     interval.middle = 0;
-    ck_assert(http_stats_width(&interval) == 1);
+    ck_assert(load_stats_width(&interval) == 1);
 }
 END_TEST
 

@@ -12,16 +12,16 @@
 #include "run-private.h"
 #include "test-main.h"
 
-static struct http_threshold condition;
-static struct http_result result;
-static struct http_step step;
+static struct load_threshold condition;
+static struct load_result result;
+static struct load_step step;
 
 static void
 set_up(void)
 {
     memset(&result, 0, sizeof(result));
     memset(&step, 0, sizeof(step));
-    ck_assert_ptr_null(http_threshold_parse(&condition, "p99<20ms"));
+    ck_assert_ptr_null(load_threshold_parse(&condition, "p99<20ms"));
 }
 
 /* So many were offered and answered, and so many of these took too long. */
@@ -30,9 +30,9 @@ answer(unsigned number, unsigned late)
 {
     result.offered += number;
     result.sent += number;
-    result.ends[HTTP_END_OK] += number;
+    result.ends[LOAD_END_OK] += number;
     for (unsigned i = 0; i < number; i++)
-        http_histogram_record(&result.response, i < late ? 30000000 : 1000000);
+        load_histogram_record(&result.response, i < late ? 30000000 : 1000000);
 }
 
 /* ---- When it is enough ---- */
@@ -69,10 +69,10 @@ static const struct {
 
 START_TEST(a_step_goes_on_until_it_is_told)
 {
-    ck_assert_ptr_null(http_threshold_parse(&condition, counts[_i].condition));
+    ck_assert_ptr_null(load_threshold_parse(&condition, counts[_i].condition));
     answer(counts[_i].number, counts[_i].late);
-    ck_assert(http_step_is_enough(&condition, &result) == counts[_i].is_enough);
-    http_step_judge(&step, &condition, &result);
+    ck_assert(load_step_is_enough(&condition, &result) == counts[_i].is_enough);
+    load_step_judge(&step, &condition, &result);
     ck_assert(step.is_told == counts[_i].is_told);
     ck_assert(step.holds == counts[_i].holds);
 }
@@ -82,17 +82,17 @@ START_TEST(errors_and_what_is_skipped_are_beyond)
 {
     static const char *const conditions[] = {"errors<1%", "skipped<1%", "achieved>=99%"};
 
-    ck_assert_ptr_null(http_threshold_parse(&condition, conditions[_i]));
+    ck_assert_ptr_null(load_threshold_parse(&condition, conditions[_i]));
     answer(900, 0);
     result.offered += 100;
     if (_i == 0) {
         result.sent += 100;
-        result.ends[HTTP_END_RESET] += 100;
+        result.ends[LOAD_END_RESET] += 100;
     } else {
-        result.skipped[HTTP_SKIP_NO_SOCKET] += 100;
+        result.skipped[LOAD_SKIP_NO_SOCKET] += 100;
     }
-    ck_assert(http_step_is_enough(&condition, &result));
-    http_step_judge(&step, &condition, &result);
+    ck_assert(load_step_is_enough(&condition, &result));
+    load_step_judge(&step, &condition, &result);
     ck_assert(step.is_told && !step.holds);
     ck_assert_double_gt(step.figure, 0);
 }
@@ -110,7 +110,7 @@ START_TEST(what_is_not_answered_does_not_hold)
     answer(1000 - missing[_i].missing, 0);
     result.offered += missing[_i].missing;
     result.carried = missing[_i].carried;
-    http_step_judge(&step, &condition, &result);
+    load_step_judge(&step, &condition, &result);
     ck_assert(step.holds == (missing[_i].holds && step.is_told));
     ck_assert(missing[_i].holds || step.is_told);
 }
@@ -131,7 +131,7 @@ static double free_s;
 static double
 exponential(uint64_t random[2], double rate)
 {
-    return -log1p(-http_random_fraction(random)) / rate;
+    return -log1p(-load_random_fraction(random)) / rate;
 }
 
 /* When a query that comes now is answered. */
@@ -153,8 +153,8 @@ static void
 count_answered(double now_s)
 {
     for (; first < last && done_s[first] <= now_s; first++) {
-        result.ends[HTTP_END_OK]++;
-        http_histogram_record(&result.response, (uint64_t)((done_s[first] - came_s[first]) * 1e9));
+        result.ends[LOAD_END_OK]++;
+        load_histogram_record(&result.response, (uint64_t)((done_s[first] - came_s[first]) * 1e9));
     }
 }
 
@@ -172,7 +172,7 @@ simulate(enum server server, double rate, bool may_pass)
     while (last < IN_FLIGHT_MAX && (at_s += exponential(arrivals, rate)) < LONGEST_S) {
         if (at_s >= look_s) {
             count_answered(look_s);
-            if (http_step_is_enough(&condition, &result) ||
+            if (load_step_is_enough(&condition, &result) ||
                 (may_pass && result.response.count < 1000))
                 break;
             look_s += LOOK_S;
@@ -183,26 +183,26 @@ simulate(enum server server, double rate, bool may_pass)
         done_s[last++] = answered_s(server, at_s);
     }
     count_answered(fmin(at_s, LONGEST_S));
-    step = (struct http_step){.rate = rate};
-    http_step_judge(&step, &condition, &result);
+    step = (struct load_step){.rate = rate};
+    load_step_judge(&step, &condition, &result);
 }
 
 static double
 find(enum server server, double start, unsigned seed)
 {
-    static struct http_step steps[HTTP_STEPS_MAX];
-    const struct http_search search = {start, 1e6, 1.1 * 1000 / LONGEST_S};
+    static struct load_step steps[LOAD_STEPS_MAX];
+    const struct load_search search = {start, 1e6, 1.1 * 1000 / LONGEST_S};
     unsigned number = 0;
     double rate;
 
-    http_random_init(arrivals, seed);
-    http_random_init(service, seed + 1000);
+    load_random_init(arrivals, seed);
+    load_random_init(service, seed + 1000);
     ck_assert(known_law_parse(&law, server == CAPPED ? "capped:200" : "md1:200"));
-    while ((rate = http_search_next(&search, steps, number)) > 0) {
-        simulate(server, rate, isinf(http_search_missed(steps, number)));
+    while ((rate = load_search_next(&search, steps, number)) > 0) {
+        simulate(server, rate, isinf(load_search_missed(steps, number)));
         steps[number++] = step;
     }
-    return http_search_found(steps, number);
+    return load_search_found(steps, number);
 }
 
 /* Erlang and Crommelin: how likely it is in an M/D/1 queue that one waits up to t, which is in
@@ -256,7 +256,7 @@ check_searches(enum server server, double start)
     double truth = theory(server), least = 1e9, most = 0;
     unsigned near = 0;
 
-    ck_assert_ptr_null(http_threshold_parse(&condition, "p99<50ms"));
+    ck_assert_ptr_null(load_threshold_parse(&condition, "p99<50ms"));
     for (unsigned seed = 1; seed <= SEARCHES; seed++) {
         double found = find(server, start, seed) / truth;
 
@@ -283,7 +283,7 @@ END_TEST
 /* Its rate is the limit, whatever the condition is: but for 2 %, and what may be on its way. */
 START_TEST(what_is_found_of_a_capped_server_is_its_rate)
 {
-    ck_assert_ptr_null(http_threshold_parse(&condition, "errors<1%"));
+    ck_assert_ptr_null(load_threshold_parse(&condition, "errors<1%"));
     for (unsigned seed = 1; seed <= SEARCHES; seed++) {
         double found = find(CAPPED, seed % 2 ? 10 : 1000, seed);
 

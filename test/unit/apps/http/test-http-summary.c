@@ -25,9 +25,9 @@ static void
 print_all(FILE *out, bool is_colored)
 {
     ck_assert_ptr_nonnull(out);
-    http_summary_plan(out, &made.plan);
-    http_summary_sockets(out, made.run.total);
-    http_summary_print(out, &made.run, is_colored);
+    load_summary_plan(out, &made.plan);
+    load_summary_sockets(out, made.run.total);
+    load_summary_print(out, &made.run, is_colored);
 }
 
 static char *
@@ -76,12 +76,12 @@ ck_fits(const char *text)
 
         snprintf(line, sizeof(line), "%.*s", (int)length, text);
         ck_assert_uint_gt(length, 0);
-        ck_assert_msg(http_columns(line) <= HTTP_SUMMARY_COLUMNS, "too wide: %s", line);
+        ck_assert_msg(load_columns(line) <= LOAD_SUMMARY_COLUMNS, "too wide: %s", line);
         ck_assert_int_ne(line[length - 1], ' ');
         text += length + 1;
         lines++;
     }
-    ck_assert_uint_le(lines, HTTP_SUMMARY_LINES);
+    ck_assert_uint_le(lines, LOAD_SUMMARY_LINES);
     return lines;
 }
 
@@ -102,79 +102,79 @@ judge(void)
 {
     FILE *err = tmpfile();
 
-    http_run_judge(&made.run, false, err);
+    load_run_judge(&made.run, false, err);
     fclose(err);
 }
 
 /* ---- The plan ---- */
 
 static void
-plan_closed(struct http_plan *plan)
+plan_closed(struct load_plan *plan)
 {
-    plan->stop = HTTP_STOP_PER_SOCKET;
+    plan->stop = LOAD_STOP_PER_SOCKET;
     plan->queries = 50;
     plan->sockets = 10000;
 }
 
 static void
-plan_one(struct http_plan *plan)
+plan_one(struct load_plan *plan)
 {
-    plan->stop = HTTP_STOP_PER_SOCKET;
+    plan->stop = LOAD_STOP_PER_SOCKET;
     plan->queries = plan->sockets = 1;
     plan->workers = 3;
 }
 
 static void
-plan_total(struct http_plan *plan)
+plan_total(struct load_plan *plan)
 {
-    plan->stop = HTTP_STOP_TOTAL;
+    plan->stop = LOAD_STOP_TOTAL;
     plan->requests_max = 100000;
     plan->think_ns = 10000000;
     plan->depth = 8;
 }
 
 static void
-plan_rate(struct http_plan *plan)
+plan_rate(struct load_plan *plan)
 {
-    plan->model = HTTP_PARTLY_OPEN;
+    plan->model = LOAD_PARTLY_OPEN;
     plan->rate = plan->rate_end = 20000;
     plan->warmup_ns = UINT64_C(2000000000);
 }
 
 static void
-plan_auto(struct http_plan *plan)
+plan_auto(struct load_plan *plan)
 {
     plan->warmup_ns = UINT64_C(4000000000);
     plan->is_warmup_auto = true;
 }
 
 static void
-plan_ramp(struct http_plan *plan)
+plan_ramp(struct load_plan *plan)
 {
-    plan->model = HTTP_OPEN;
-    plan->arrivals = HTTP_FIXED;
+    plan->model = LOAD_OPEN;
+    plan->arrivals = LOAD_FIXED;
     plan->rate = 1000;
     plan->rate_end = 0.5;
 }
 
 static void
-plan_find(struct http_plan *plan)
+plan_find(struct load_plan *plan)
 {
-    plan->model = HTTP_PARTLY_OPEN;
+    plan->model = LOAD_PARTLY_OPEN;
     plan->rate = plan->rate_end = 0;
     plan->find = "p99<10ms";
 }
 
 static void
-plan_replay(struct http_plan *plan)
+plan_replay(struct load_plan *plan)
 {
-    plan->model = HTTP_PARTLY_OPEN;
-    plan->stop = HTTP_STOP_REPLAY;
+    plan->model = LOAD_PARTLY_OPEN;
+    plan->stop = LOAD_STOP_REPLAY;
     plan->replay_speed = 2.5;
 }
 
 static void
-plan_probe(struct http_plan *plan)
+plan_probe(struct load_plan *plan)
 {
     plan->probe_rate = 100;
 }
@@ -182,7 +182,7 @@ plan_probe(struct http_plan *plan)
 #define GET "GET http://192.0.2.1:8000/"
 
 static const struct {
-    void (*change)(struct http_plan *);
+    void (*change)(struct load_plan *);
     const char *expected;
 } plans[] = {
     {plan_closed, "closed loop: 10000 connections * 50 requests each = 500000 requests  " GET "\n"
@@ -207,12 +207,12 @@ static const struct {
 START_TEST(the_first_line_names_the_model_and_the_product)
 {
     FILE *out = tmpfile();
-    struct http_plan plan;
+    struct load_plan plan;
     char *text;
 
     make_plan(&plan);
     plans[_i].change(&plan);
-    http_summary_plan(out, &plan);
+    load_summary_plan(out, &plan);
     text = text_of(out, NULL);
     ck_assert_str_eq(text, plans[_i].expected);
     free(text);
@@ -222,12 +222,12 @@ END_TEST
 START_TEST(a_long_url_is_cut)
 {
     FILE *out = tmpfile();
-    struct http_plan plan;
+    struct load_plan plan;
     char *text;
 
     make_plan(&plan);
     memset(plan.what, 'x', sizeof(plan.what) - 1);
-    http_summary_plan(out, &plan);
+    load_summary_plan(out, &plan);
     text = text_of(out, NULL);
     ck_assert_uint_eq(ck_fits(text), 2);
     check_has(text, "xxx...  1 worker\n");
@@ -238,11 +238,11 @@ END_TEST
 /* ---- The sockets ---- */
 
 static char *
-sockets_of(const struct http_result *result)
+sockets_of(const struct load_result *result)
 {
     FILE *out = tmpfile();
 
-    http_summary_sockets(out, result);
+    load_summary_sockets(out, result);
     return text_of(out, NULL);
 }
 
@@ -262,14 +262,14 @@ END_TEST
 
 START_TEST(sockets_that_are_not_open_are_named_by_kind)
 {
-    struct http_result *result;
+    struct load_result *result;
     char *text;
 
     make_run(&made, 1);
     result = made.run.total;
     result->opened = 60;
-    result->unopened[HTTP_UNOPENED_REFUSED] = 3;
-    result->unopened[HTTP_UNOPENED_OTHER] = 1;
+    result->unopened[LOAD_UNOPENED_REFUSED] = 3;
+    result->unopened[LOAD_UNOPENED_OTHER] = 1;
     result->first_error = ENETUNREACH;
     result->syn_retries = 134;
     text = sockets_of(result);
@@ -327,7 +327,7 @@ START_TEST(what_a_warm_up_that_is_found_out_took_is_said_first)
     make_run(&made, 2);
     made.plan.is_warmup_auto = _i > 0;
     made.run.trials_number = _i == 2 ? 2 : 1;
-    made.run.left_out = (struct http_left_out){UINT64_C(2300000000), 34211, NULL};
+    made.run.left_out = (struct load_left_out){UINT64_C(2300000000), 34211, NULL};
     text = summary();
     check_has(text, _i == 0   ? "connect p50 131 us p95 n/a p99 n/a max 163 us\nrequests "
                     : _i == 1 ? "\nwarm-up   left out: 2.30 s and 34211 requests\nrequests "
@@ -338,16 +338,16 @@ END_TEST
 
 START_TEST(errors_come_first_each_kind_with_its_first_detail)
 {
-    struct http_result *total;
+    struct load_result *total;
     char *text;
 
     make_run(&made, 1);
     total = made.run.total;
-    total->ends[HTTP_END_OK] -= 25;
-    total->ends[HTTP_END_RESET] = 10;
-    total->ends[HTTP_END_BAD_STATUS] = 8;
+    total->ends[LOAD_END_OK] -= 25;
+    total->ends[LOAD_END_RESET] = 10;
+    total->ends[LOAD_END_BAD_STATUS] = 8;
     total->first_bad_status = 503;
-    total->ends[HTTP_END_OTHER] = 7;
+    total->ends[LOAD_END_OTHER] = 7;
     total->first_error = EPIPE;
     text = summary();
     check_has(text, "\nerrors    25 of 20000  bad status 8 (first: 503)  reset 10  other 7 (first: "
@@ -361,12 +361,12 @@ START_TEST(in_a_rate_response_stands_beside_service)
     char *text;
 
     make_run(&made, 1);
-    made.plan.model = HTTP_PARTLY_OPEN;
+    made.plan.model = LOAD_PARTLY_OPEN;
     made.run.total->late = 14;
     made.run.total->waiting = 5;
     for (unsigned i = 0; i < 2000; i++) {
-        http_histogram_record(&made.run.total->timer_error, 50000);
-        http_histogram_record(&made.run.total->schedule_lag, 60000);
+        load_histogram_record(&made.run.total->timer_error, 50000);
+        load_histogram_record(&made.run.total->schedule_lag, 60000);
     }
     made.run.total->script_calls = 1;
     made.run.total->script_ns = MADE_NS / 8;
@@ -390,11 +390,11 @@ START_TEST(too_high_a_rate_is_called_overload)
     char *text;
 
     make_run(&made, 1);
-    made.plan.model = HTTP_PARTLY_OPEN;
+    made.plan.model = LOAD_PARTLY_OPEN;
     made.run.total->offered += 12;
-    made.run.total->skipped[HTTP_SKIP_SHED] = 7;
-    made.run.total->skipped[HTTP_SKIP_NO_SOCKET] = 2;
-    made.run.total->skipped[HTTP_SKIP_UNSENT] = 3;
+    made.run.total->skipped[LOAD_SKIP_SHED] = 7;
+    made.run.total->skipped[LOAD_SKIP_NO_SOCKET] = 2;
+    made.run.total->skipped[LOAD_SKIP_UNSENT] = 3;
     text = summary();
     check_has(text,
               "\nskipped   12 of 20012  shed past the deadline 7  no free connection 2  "
@@ -410,9 +410,9 @@ START_TEST(what_lost_sockets_left_unsent_is_no_overload)
     char *text;
 
     make_run(&made, 1);
-    made.plan.model = HTTP_PARTLY_OPEN;
+    made.plan.model = LOAD_PARTLY_OPEN;
     made.run.total->offered += 10;
-    made.run.total->skipped[HTTP_SKIP_UNSENT] = 10;
+    made.run.total->skipped[LOAD_SKIP_UNSENT] = 10;
     made.run.total->reopened = 3;
     made.run.total->resent = 2;
     made.run.total->not_reopened = 1;
@@ -467,9 +467,9 @@ START_TEST(what_an_interruption_or_a_closed_loop_left_unsent_is_no_overload)
     char *text;
 
     make_run(&made, 1);
-    made.plan.model = _i == 0 ? HTTP_OPEN : HTTP_CLOSED;
+    made.plan.model = _i == 0 ? LOAD_OPEN : LOAD_CLOSED;
     made.run.is_interrupted = _i == 0;
-    made.run.total->skipped[HTTP_SKIP_UNSENT] = 3;
+    made.run.total->skipped[LOAD_SKIP_UNSENT] = 3;
     text = summary();
     check_has(text, "  not sent by the end 3\n");
     check_has_not(text, "overload");
@@ -490,7 +490,7 @@ START_TEST(why_a_result_is_suspect_stands_above_all)
     make_run(&made, 1);
     made.run.verdict.number = 5;
     for (unsigned i = 0; i < 5; i++)
-        snprintf(made.run.verdict.reasons[i], HTTP_REASON_MAX, "%s", reason);
+        snprintf(made.run.verdict.reasons[i], LOAD_REASON_MAX, "%s", reason);
     text = summary();
     check_has(
         text,
@@ -541,7 +541,7 @@ END_TEST
 
 START_TEST(processes_that_shared_the_load_have_a_line)
 {
-    struct http_part parts[3] = {{.rate = 1700}, {.rate = 1600}, {.rate = 1650}};
+    struct load_part parts[3] = {{.rate = 1700}, {.rate = 1600}, {.rate = 1650}};
     char *text;
 
     make_run(&made, 1);
@@ -566,7 +566,7 @@ START_TEST(of_a_suspect_load_the_probe_may_be_believed)
     make_run(&made, 1);
     make_probe(&made);
     made.run.verdict.number = 1;
-    snprintf(made.run.verdict.reasons[0], HTTP_REASON_MAX, "client cpu");
+    snprintf(made.run.verdict.reasons[0], LOAD_REASON_MAX, "client cpu");
     text = printed(true);
     check_has(text,
               "\033[32mthe probe kept up: only the load is suspect, not the probe's times\033");
@@ -586,7 +586,7 @@ START_TEST(a_suspect_probe_is_told_from_a_suspect_load)
     make_run(&made, 1);
     make_probe(&made);
     made.run.probe_verdict.number = 1;
-    snprintf(made.run.probe_verdict.reasons[0], HTTP_REASON_MAX, "waited 9 %%");
+    snprintf(made.run.probe_verdict.reasons[0], LOAD_REASON_MAX, "waited 9 %%");
     text = printed(false);
     check_has(text, "\nPROBE SUSPECT: waited 9 %\nrequests ");
     check_has(text, "  SUSPECT: cpu 2 %");
@@ -602,25 +602,25 @@ END_TEST
 
 START_TEST(what_a_probe_lacks_is_painted)
 {
-    struct http_result *probe;
+    struct load_result *probe;
     char *text;
 
     make_run(&made, 1);
     make_probe(&made);
     probe = made.run.probe;
     probe->offered += 4;
-    probe->skipped[HTTP_SKIP_UNSENT] = 4;
+    probe->skipped[LOAD_SKIP_UNSENT] = 4;
     text = printed(true);
     check_has(text, "\nprobe     404  ok 400  errors 0  in flight 0  not sent 4  on 16/16");
     free(text);
     probe->opened = 13;
-    probe->unopened[HTTP_UNOPENED_REFUSED] = 3;
+    probe->unopened[LOAD_UNOPENED_REFUSED] = 3;
     text = printed(true);
     check_has(text, "\n\033[1;31mprobe     404");
     check_has(text, "on 13/16 connections  refused 3");
     free(text);
     probe->opened = 16;
-    probe->ends[HTTP_END_RESET] = 2;
+    probe->ends[LOAD_END_RESET] = 2;
     text = printed(true);
     check_has(text, "\n\033[1;31mprobe     404  ok 400  errors 2");
     free(text);
@@ -634,8 +634,8 @@ START_TEST(trials_give_medians_with_intervals)
 
     make_run(&made, 6);
     made.plan.aa = true;
-    for (unsigned i = 0; i < HTTP_FIGURES; i++)
-        made.run.noise[i] = (struct http_interval){0.981, 1, 1.013, true};
+    for (unsigned i = 0; i < LOAD_FIGURES; i++)
+        made.run.noise[i] = (struct load_interval){0.981, 1, 1.013, true};
     text = summary();
     check_has(text,
               "\ntrials    6, medians [95 % interval]:  rate/s 5.00k [4.75k, 5.20k]\n"
@@ -679,14 +679,14 @@ END_TEST
 
 START_TEST(a_figure_that_a_trial_cannot_tell_is_not_available)
 {
-    static const struct http_interval none = {NAN, NAN, NAN, false};
+    static const struct load_interval none = {NAN, NAN, NAN, false};
     char *text;
 
     make_run(&made, 6);
     made.plan.aa = true;
     made.plan.until_ci = 0.02;
-    made.plan.until_ci_figure = HTTP_FIGURE_SERVICE_P95;
-    made.run.figures[HTTP_FIGURE_SERVICE_P95] = made.run.noise[HTTP_FIGURE_SERVICE_P95] = none;
+    made.plan.until_ci_figure = LOAD_FIGURE_SERVICE_P95;
+    made.run.figures[LOAD_FIGURE_SERVICE_P95] = made.run.noise[LOAD_FIGURE_SERVICE_P95] = none;
     text = summary();
     check_has(text, "260 us]  service p95 n/a");
     check_has(text, "  service.p95 n/a");
@@ -700,9 +700,9 @@ START_TEST(few_trials_give_extremes)
     char *text;
 
     make_run(&made, 2);
-    made.plan.model = HTTP_OPEN;
+    made.plan.model = LOAD_OPEN;
     made.plan.aa = true;
-    made.run.noise[HTTP_FIGURE_RESPONSE_P50] = (struct http_interval){0.5, 1, 1.5, false};
+    made.run.noise[LOAD_FIGURE_RESPONSE_P50] = (struct load_interval){0.5, 1, 1.5, false};
     text = summary();
     check_has(text, "\ntrials    2, medians [extremes; 6 trials make an interval]:  response p50 ");
     check_has_not(text, "rate/s");
@@ -738,7 +738,7 @@ START_TEST(a_page_of_several_queries_is_told_from_one_of_them)
 
     make_run(&made, 1);
     made.plan.fanout = _i == 0 ? 10 : 1000000;
-    made.plan.model = _i == 0 ? HTTP_CLOSED : HTTP_OPEN;
+    made.plan.model = _i == 0 ? LOAD_CLOSED : LOAD_OPEN;
     text = summary();
     if (_i == 0)
         check_has(text, "\nfan-out   service of 10 at once:  p50 351 us (one's p93.3)  p90 603 us "
@@ -858,7 +858,7 @@ END_TEST
 
 START_TEST(a_trend_is_told)
 {
-    struct http_timeline *timeline;
+    struct load_timeline *timeline;
     char *text;
 
     make_run(&made, 2);
@@ -871,7 +871,7 @@ START_TEST(a_trend_is_told)
 
     make_run(&made, 1);
     timeline = &made.run.total->timeline;
-    made.plan.model = HTTP_OPEN;
+    made.plan.model = LOAD_OPEN;
     for (unsigned i = 0; i < timeline->used; i++) {
         memset(timeline->slices[i].buckets, 0, sizeof(timeline->slices[i].buckets));
         timeline->slices[i].buckets[20 + i / 8] = timeline->slices[i].ok;
@@ -890,7 +890,7 @@ START_TEST(time_goes_on_after_the_last_reply)
     make_run(&made, 1);
     memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
     for (uint64_t ms = 0; ms < 20; ms++)
-        http_slice_ended(http_timeline_slice(&made.run.total->timeline, ms * 1000000), true, 1000);
+        load_slice_ended(load_timeline_slice(&made.run.total->timeline, ms * 1000000), true, 1000);
     made.run.total->elapsed_ns = 50000000;
     text = summary();
     check_has(text, "over time \u2588\u2588     to 1.00k/s, a column 10.0 ms\n");
@@ -905,7 +905,7 @@ START_TEST(of_a_run_without_good_replies_there_is_no_rate_to_draw)
     make_run(&made, 1);
     memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
     for (uint64_t ms = 0; ms < 50; ms++)
-        http_slice_ended(http_timeline_slice(&made.run.total->timeline, ms * 1000000), false, 1000);
+        load_slice_ended(load_timeline_slice(&made.run.total->timeline, ms * 1000000), false, 1000);
     made.run.total->elapsed_ns = 50000000;
     text = summary();
     check_has_not(text, "over time");
@@ -920,7 +920,7 @@ START_TEST(the_first_column_over_time_may_be_short)
     make_run(&made, 1);
     memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
     for (uint64_t ms = 5; ms < 30; ms++)
-        http_slice_ended(http_timeline_slice(&made.run.total->timeline, ms * 1000000), true, 1000);
+        load_slice_ended(load_timeline_slice(&made.run.total->timeline, ms * 1000000), true, 1000);
     made.run.total->timeline.offset_ns = 5000000;
     made.run.total->elapsed_ns = 25000000;
     text = summary();
@@ -938,7 +938,7 @@ START_TEST(the_drain_is_drawn_after_a_mark)
     memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
     for (uint64_t ms = 0; ms < 60; ms++)
         if (ms < 20 || ms >= 50)
-            http_slice_ended(http_timeline_slice(&made.run.total->timeline, ms * 1000000), true,
+            load_slice_ended(load_timeline_slice(&made.run.total->timeline, ms * 1000000), true,
                              1000);
     made.run.total->elapsed_ns = _i == 0 ? 30000000 : 25000000;
     text = summary();
@@ -955,7 +955,7 @@ START_TEST(a_long_drain_has_room)
     make_run(&made, 1);
     memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
     for (uint64_t ms = 0; ms < 2390; ms++)
-        http_slice_ended(http_timeline_slice(&made.run.total->timeline, ms * 1000000), true, 1000);
+        load_slice_ended(load_timeline_slice(&made.run.total->timeline, ms * 1000000), true, 1000);
     made.run.total->elapsed_ns = 15000000;
     text = summary();
     check_has(text, ", | then the drain\n");
@@ -971,7 +971,7 @@ START_TEST(the_last_column_over_time_may_be_short)
     make_run(&made, 1);
     memset(&made.run.total->timeline, 0, sizeof(made.run.total->timeline));
     for (uint64_t ms = 0; ms < 15; ms++)
-        http_slice_ended(http_timeline_slice(&made.run.total->timeline, ms * 1000000), true, 1000);
+        load_slice_ended(load_timeline_slice(&made.run.total->timeline, ms * 1000000), true, 1000);
     made.run.total->elapsed_ns = _i == 0 ? 15000000 : 12000000;
     text = summary();
     if (_i == 0)
@@ -985,24 +985,24 @@ END_TEST
 /* ---- The hint ---- */
 
 static void
-give_ip(struct http_plan *plan)
+give_ip(struct load_plan *plan)
 {
     snprintf(plan->ip, sizeof(plan->ip), "127.0.0.1");
 }
 
 static void
-give_ipv6(struct http_plan *plan)
+give_ipv6(struct load_plan *plan)
 {
     snprintf(plan->ip, sizeof(plan->ip), "::1");
 }
 
 static void
-give_path(struct http_plan *plan)
+give_path(struct load_plan *plan)
 {
     plan->unix_path = "@server";
 }
 
-static void (*const here[])(struct http_plan *) = {give_ip, give_ipv6, give_path};
+static void (*const here[])(struct load_plan *) = {give_ip, give_ipv6, give_path};
 
 START_TEST(a_server_on_this_machine_may_share_the_cpus)
 {
@@ -1027,7 +1027,7 @@ START_TEST(where_not_all_has_room_what_was_measured_stays_and_the_hint_goes)
 
     make_run(&made, 1);
     give_ip(&made.plan);
-    made.run.total->ends[HTTP_END_RESET] = 1;
+    made.run.total->ends[LOAD_END_RESET] = 1;
     made.run.verdict.number = 3;
     for (unsigned i = 0; i < 3; i++)
         for (unsigned k = 0; k < 120; k++)
@@ -1061,39 +1061,39 @@ END_TEST
 static void
 say_more(unsigned bits)
 {
-    struct http_run *run = &made.run;
+    struct load_run *run = &made.run;
 
-    made.plan.model = bits & 1 ? HTTP_PARTLY_OPEN : HTTP_CLOSED;
+    made.plan.model = bits & 1 ? LOAD_PARTLY_OPEN : LOAD_CLOSED;
     snprintf(made.plan.what, sizeof(made.plan.what), "%0*d", bits & 2 ? 255 : 20, 0);
-    run->verdict.number = bits & 4 ? HTTP_REASONS_MAX : 0;
-    for (unsigned i = 1; i < HTTP_ENDS; i++)
+    run->verdict.number = bits & 4 ? LOAD_REASONS_MAX : 0;
+    for (unsigned i = 1; i < LOAD_ENDS; i++)
         run->total->ends[i] = bits & 8 ? UINT64_MAX / 32 : 0;
-    for (unsigned i = 0; i < HTTP_SKIPS; i++)
+    for (unsigned i = 0; i < LOAD_SKIPS; i++)
         run->total->skipped[i] = bits & 16 ? UINT64_MAX / 8 : 0;
     for (unsigned i = 0; i < 15; i++)
         made.plan.thresholds[i] = bits & 32 ? "service.p99.999 <= 1000ms" : NULL;
     made.plan.find = bits & 64 ? "p99<10ms" : NULL;
-    for (unsigned i = 0; i < HTTP_UNOPENEDS; i++) {
+    for (unsigned i = 0; i < LOAD_UNOPENEDS; i++) {
         run->trials[0].result->unopened[i] = bits & 128 ? UINT64_MAX / 8 : 0;
         run->total->unopened[i] = run->trials[0].result->unopened[i];
     }
     made.plan.aa = (bits & 256) != 0;
     made.plan.fanout = bits & 512 ? 1000000 : 0;
     made.plan.probe_rate = bits & 1024 ? 1e9 : 0;
-    for (unsigned i = 0; run->probe != NULL && i < HTTP_UNOPENEDS; i++)
+    for (unsigned i = 0; run->probe != NULL && i < LOAD_UNOPENEDS; i++)
         run->probe->unopened[i] = bits & 1024 ? UINT64_MAX / 8 : 0;
-    run->probe_verdict.number = bits & 1024 ? HTTP_REASONS_MAX : 0;
+    run->probe_verdict.number = bits & 1024 ? LOAD_REASONS_MAX : 0;
 }
 
 START_TEST(whatever_there_is_to_say_fits)
 {
-    struct http_run *run = &made.run;
+    struct load_run *run = &made.run;
 
     make_run(&made, _i == 0 ? 1 : 6);
     make_find(&made);
     give_ip(&made.plan);
-    for (unsigned i = 0; i < HTTP_REASONS_MAX; i++)
-        for (unsigned k = 0; k < HTTP_REASON_MAX - 1; k++)
+    for (unsigned i = 0; i < LOAD_REASONS_MAX; i++)
+        for (unsigned k = 0; k < LOAD_REASON_MAX - 1; k++)
             run->verdict.reasons[i][k] = k % 8 == 7 ? ' ' : 'w';
     run->probe_verdict = run->verdict;
     if (_i == 2)
@@ -1128,14 +1128,14 @@ START_TEST(a_terminal_that_is_narrower_is_not_overrun)
 
     make_run(&made, 6);
     give_ip(&made.plan);
-    made.plan.model = HTTP_OPEN;
-    made.run.total->skipped[HTTP_SKIP_NO_SOCKET] = 1000;
+    made.plan.model = LOAD_OPEN;
+    made.run.total->skipped[LOAD_SKIP_NO_SOCKET] = 1000;
     for (text = seen_on_terminal(widths[_i].terminal); *text != '\0'; lines++) {
         char line[1024];
 
         snprintf(line, sizeof(line), "%.*s", (int)strcspn(text, "\r"), text);
-        if (http_columns(line) > longest)
-            longest = http_columns(line);
+        if (load_columns(line) > longest)
+            longest = load_columns(line);
         text += strcspn(text, "\n") + 1;
     }
     ck_assert_uint_le(longest, widths[_i].columns);

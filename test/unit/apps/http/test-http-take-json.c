@@ -12,18 +12,18 @@
 #include "page-edge.h"
 #include "test-main.h"
 
-static struct http_json_path path;
+static struct load_json_path path;
 static char text[100];
-static struct http_json_value value;
+static struct load_json_value value;
 
-static enum http_json_found
+static enum load_json_found
 find(const char *where, const char *json)
 {
-    const char *wrong = http_json_path_compile(&path, where, strlen(where));
+    const char *wrong = load_json_path_compile(&path, where, strlen(where));
 
     ck_assert_msg(wrong == NULL, "%s: %s", where, wrong == NULL ? "" : wrong);
-    value = (struct http_json_value){text, sizeof(text), 0};
-    return http_json_find(&path, page_edge_bytes(json, strlen(json)), strlen(json), &value);
+    value = (struct load_json_value){text, sizeof(text), 0};
+    return load_json_find(&path, page_edge_bytes(json, strlen(json)), strlen(json), &value);
 }
 
 #define BODY                                                                                      \
@@ -33,30 +33,30 @@ find(const char *where, const char *json)
 
 static const struct {
     const char *path;
-    enum http_json_found found;
+    enum load_json_found found;
     const char *value;
 } finds[] = {
-    {"$.user.id", HTTP_JSON_FOUND, "17"},
-    {"$.user.name", HTTP_JSON_FOUND, "A\xC3\xA9\xF0\x9F\x98\x80\n\"\\/\b\f\r\t"},
-    {"$.user[\"a b\"]", HTTP_JSON_FOUND, "true"},
-    {"$['user']['x.y']", HTTP_JSON_FOUND, "-0.5e+3"},
-    {"$.list", HTTP_JSON_FOUND, "[1, [2, 3], {\"k\": \"v\"}, false, null]"},
-    {"$.list[1][1]", HTTP_JSON_FOUND, "3"},
-    {"$.list[2].k", HTTP_JSON_FOUND, "v"},
-    {"$.list[3]", HTTP_JSON_FOUND, "false"},
-    {"$.list[4]", HTTP_JSON_NULL, NULL},
-    {"$.list[5]", HTTP_JSON_MISSING, NULL},
-    {"$.list.k", HTTP_JSON_MISSING, NULL},
-    {"$.user[0]", HTTP_JSON_MISSING, NULL},
-    {"$.user.i", HTTP_JSON_MISSING, NULL},
-    {"$.user.idx", HTTP_JSON_MISSING, NULL},
-    {"$.empty", HTTP_JSON_FOUND, ""},
-    {"$.none", HTTP_JSON_FOUND, "{}"},
-    {"$.none.a", HTTP_JSON_MISSING, NULL},
-    {"$.no[0]", HTTP_JSON_MISSING, NULL},
-    {"$.key", HTTP_JSON_FOUND, "1"},
-    {"$.same", HTTP_JSON_FOUND, "1"},
-    {"$", HTTP_JSON_TOO_LONG, NULL},
+    {"$.user.id", LOAD_JSON_FOUND, "17"},
+    {"$.user.name", LOAD_JSON_FOUND, "A\xC3\xA9\xF0\x9F\x98\x80\n\"\\/\b\f\r\t"},
+    {"$.user[\"a b\"]", LOAD_JSON_FOUND, "true"},
+    {"$['user']['x.y']", LOAD_JSON_FOUND, "-0.5e+3"},
+    {"$.list", LOAD_JSON_FOUND, "[1, [2, 3], {\"k\": \"v\"}, false, null]"},
+    {"$.list[1][1]", LOAD_JSON_FOUND, "3"},
+    {"$.list[2].k", LOAD_JSON_FOUND, "v"},
+    {"$.list[3]", LOAD_JSON_FOUND, "false"},
+    {"$.list[4]", LOAD_JSON_NULL, NULL},
+    {"$.list[5]", LOAD_JSON_MISSING, NULL},
+    {"$.list.k", LOAD_JSON_MISSING, NULL},
+    {"$.user[0]", LOAD_JSON_MISSING, NULL},
+    {"$.user.i", LOAD_JSON_MISSING, NULL},
+    {"$.user.idx", LOAD_JSON_MISSING, NULL},
+    {"$.empty", LOAD_JSON_FOUND, ""},
+    {"$.none", LOAD_JSON_FOUND, "{}"},
+    {"$.none.a", LOAD_JSON_MISSING, NULL},
+    {"$.no[0]", LOAD_JSON_MISSING, NULL},
+    {"$.key", LOAD_JSON_FOUND, "1"},
+    {"$.same", LOAD_JSON_FOUND, "1"},
+    {"$", LOAD_JSON_TOO_LONG, NULL},
 };
 
 START_TEST(a_value_is_found_by_its_path)
@@ -78,7 +78,7 @@ START_TEST(what_is_no_path_is_refused)
 {
     const char *where = not_paths[_i];
 
-    ck_assert_pstr_eq(http_json_path_compile(&path, where, strlen(where)),
+    ck_assert_pstr_eq(load_json_path_compile(&path, where, strlen(where)),
                       "it is no path such as $.user.emails[0]");
 }
 END_TEST
@@ -87,9 +87,9 @@ START_TEST(a_path_has_at_most_16_parts)
 {
     static const char sixteen[] = "$[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0]";
 
-    ck_assert_int_eq(find(sixteen, "[[[[[[[[[[[[[[[[7]]]]]]]]]]]]]]]]"), HTTP_JSON_FOUND);
+    ck_assert_int_eq(find(sixteen, "[[[[[[[[[[[[[[[[7]]]]]]]]]]]]]]]]"), LOAD_JSON_FOUND);
     ck_assert_str_eq(
-        http_json_path_compile(&path, "$[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0].a", 51),
+        load_json_path_compile(&path, "$[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0].a", 51),
         "it has more than 16 parts");
 }
 END_TEST
@@ -130,14 +130,14 @@ static const struct {
 
 START_TEST(what_is_no_json_up_to_the_value_is_broken)
 {
-    ck_assert_int_eq(find(broken[_i].path, broken[_i].json), HTTP_JSON_BROKEN);
+    ck_assert_int_eq(find(broken[_i].path, broken[_i].json), LOAD_JSON_BROKEN);
 }
 END_TEST
 
 START_TEST(what_stands_behind_the_value_is_not_looked_at)
 {
-    ck_assert_int_eq(find("$.a", "{\"a\": 1, and so on"), HTTP_JSON_FOUND);
-    ck_assert_int_eq(find("$[0]", "[\"\\u0041\\u07ff\\uffff\" ..."), HTTP_JSON_FOUND);
+    ck_assert_int_eq(find("$.a", "{\"a\": 1, and so on"), LOAD_JSON_FOUND);
+    ck_assert_int_eq(find("$[0]", "[\"\\u0041\\u07ff\\uffff\" ..."), LOAD_JSON_FOUND);
     ck_assert_uint_eq(value.length, 6);
 }
 END_TEST
@@ -154,7 +154,7 @@ START_TEST(a_depth_of_64_is_the_most)
         memset(json + depth, ']', (size_t)depth);
         memcpy(json + 2 * depth, ", 5", 4);
         memmove(json + 1, json, (size_t)(2 * depth + 4));
-        ck_assert_int_eq(find("$[1]", json), deeper == 0 ? HTTP_JSON_FOUND : HTTP_JSON_BROKEN);
+        ck_assert_int_eq(find("$[1]", json), deeper == 0 ? LOAD_JSON_FOUND : LOAD_JSON_BROKEN);
     }
 }
 END_TEST
@@ -167,9 +167,9 @@ START_TEST(a_value_that_has_no_room_is_too_long)
     json[0] = '"';
     json[102] = '"';
     json[103] = '\0';
-    ck_assert_int_eq(find("$", json), HTTP_JSON_TOO_LONG);
+    ck_assert_int_eq(find("$", json), LOAD_JSON_TOO_LONG);
     json[101] = '"';
-    ck_assert_int_eq(find("$", json), HTTP_JSON_FOUND);
+    ck_assert_int_eq(find("$", json), LOAD_JSON_FOUND);
     ck_assert_uint_eq(value.length, 100);
 }
 END_TEST
@@ -227,21 +227,21 @@ static void
 check_with_jansson(const char *where)
 {
     static char room[5000];
-    struct http_json_value found = {room, sizeof(room), 0};
+    struct load_json_value found = {room, sizeof(room), 0};
     json_t *root = json_loadb(made, made_length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
     const json_t *expected = go(root, where);
-    enum http_json_found result =
-        http_json_find(&path, page_edge_bytes(made, made_length), made_length, &found);
+    enum load_json_found result =
+        load_json_find(&path, page_edge_bytes(made, made_length), made_length, &found);
 
     if (root == NULL)
         return;
-    ck_assert_int_eq(result, expected == NULL         ? HTTP_JSON_MISSING
-                             : json_is_null(expected) ? HTTP_JSON_NULL
-                                                      : HTTP_JSON_FOUND);
-    if (result == HTTP_JSON_FOUND && json_is_string(expected)) {
+    ck_assert_int_eq(result, expected == NULL         ? LOAD_JSON_MISSING
+                             : json_is_null(expected) ? LOAD_JSON_NULL
+                                                      : LOAD_JSON_FOUND);
+    if (result == LOAD_JSON_FOUND && json_is_string(expected)) {
         ck_assert_uint_eq(found.length, json_string_length(expected));
         ck_assert_mem_eq(room, json_string_value(expected), found.length);
-    } else if (result == HTTP_JSON_FOUND) {
+    } else if (result == LOAD_JSON_FOUND) {
         json_t *again = json_loadb(room, found.length, JSON_DECODE_ANY, NULL);
 
         ck_assert(json_equal(again, expected));
@@ -267,7 +267,7 @@ START_TEST(random_values_are_found_as_jansson_finds_them)
             if (where[length] == '[' && where[length + 1] > '9')
                 where[length + 1] = '0';
         }
-        ck_assert_ptr_null(http_json_path_compile(&path, where, strlen(where)));
+        ck_assert_ptr_null(load_json_path_compile(&path, where, strlen(where)));
         made_length = 0;
         make_value(0);
         if (rand() % 4 == 0)

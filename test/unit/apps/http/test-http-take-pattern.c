@@ -12,12 +12,12 @@
 
 #include "test-main.h"
 
-static struct http_pattern pattern;
+static struct load_pattern pattern;
 
 static const char *
 compile(const char *text)
 {
-    return http_pattern_compile(&pattern, text, strlen(text));
+    return load_pattern_compile(&pattern, text, strlen(text));
 }
 
 /* The value; NULL: it is not found. */
@@ -29,7 +29,7 @@ find(const char *text, const char *in)
     const char *wrong = compile(text);
 
     ck_assert_msg(wrong == NULL, "%s: %s", text, wrong == NULL ? "" : wrong);
-    if (!http_pattern_find(&pattern, in, strlen(in), &found))
+    if (!load_pattern_find(&pattern, in, strlen(in), &found))
         return NULL;
     snprintf(value, sizeof(value), "%.*s", (int)found.length, found.base);
     return value;
@@ -131,7 +131,7 @@ static void
 check_with_lua(lua_State *L, struct sxe_span text, struct sxe_span in)
 {
     struct sxe_span found = {NULL, 0}, expected = {NULL, 0};
-    bool is_found = http_pattern_find(&pattern, in.base, in.length, &found);
+    bool is_found = load_pattern_find(&pattern, in.base, in.length, &found);
 
     lua_getglobal(L, "string");
     lua_getfield(L, -1, "match");
@@ -166,7 +166,7 @@ START_TEST(random_patterns_find_what_lua_finds)
             text[at] = letters[(size_t)rand() % (sizeof(letters) - 1)];
         for (size_t at = 0; at < texts[1].length; at++)
             in[at] = others[(size_t)rand() % (sizeof(others) - 1)];
-        if (http_pattern_compile(&pattern, text, texts[0].length) != NULL)
+        if (load_pattern_compile(&pattern, text, texts[0].length) != NULL)
             continue;
         compiled++;
         check_with_lua(L, texts[0], texts[1]);

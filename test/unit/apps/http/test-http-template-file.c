@@ -15,7 +15,7 @@
 
 enum { REQUESTS = 4 };
 
-static struct http_requests *requests;
+static struct load_requests *requests;
 
 static const char *
 path(void)
@@ -30,15 +30,15 @@ path(void)
 static const char *
 read_file(const char *text, size_t length)
 {
-    const struct http_template_options options = {0};
+    const struct load_template_options options = {0};
     FILE *file = fopen(path(), "wb");
     const char *wrong;
 
     ck_assert_uint_eq(fwrite(text, 1, length, file), length);
     fclose(file);
-    requests = http_templates_new(&options);
+    requests = load_templates_new(&options);
     wrong =
-        requests == NULL ? "there is no memory" : http_templates_add_file(requests, path(), "h:1");
+        requests == NULL ? "there is no memory" : load_templates_add_file(requests, path(), "h:1");
     unlink(path());
     return wrong;
 }
@@ -99,7 +99,7 @@ static const struct {
 START_TEST(requests_are_told_apart)
 {
     const char *wrong = read_file(good[_i].text, strlen(good[_i].text));
-    struct http_query query;
+    struct load_query query;
 
     ck_assert_msg(wrong == NULL, "%s: %s", good[_i].title, wrong);
     ck_assert_int_eq(requests->begin(requests, 0, 1, 1), 0);
@@ -114,7 +114,7 @@ START_TEST(requests_are_told_apart)
     }
     for (unsigned i = 0; i < REQUESTS && good[_i].kinds[i] != NULL; i++)
         ck_assert_str_eq(requests->kind_names[i], good[_i].kinds[i]);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
@@ -153,30 +153,30 @@ START_TEST(what_is_none_is_refused_with_its_line)
     ck_assert_msg(wrong != NULL, "'%s' is accepted", bad[_i].text);
     ck_assert_msg(strstr(wrong, bad[_i].says) != NULL, "'%s': %s", bad[_i].text, wrong);
     ck_assert_msg(strstr(wrong, path()) != NULL, "%s", wrong);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
 START_TEST(a_body_has_any_byte)
 {
     static const char text[] = "POST / HTTP/1.1\nHost: x\nContent-Length: 4\n\n\0\r\n\xff";
-    struct http_query query;
+    struct load_query query;
 
     ck_assert_ptr_null(read_file(text, sizeof(text) - 1));
     ck_assert_int_eq(requests->next(requests, 0, &query), 0);
     ck_assert_mem_eq(query.bytes + query.length - 4, "\0\r\n\xff", 4);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
 START_TEST(a_file_that_is_not_there_says_so)
 {
-    const struct http_template_options options = {0};
+    const struct load_template_options options = {0};
 
-    requests = http_templates_new(&options);
-    ck_assert_str_eq(http_templates_add_file(requests, "/none/there", "h"),
+    requests = load_templates_new(&options);
+    ck_assert_str_eq(load_templates_add_file(requests, "/none/there", "h"),
                      "'/none/there': No such file or directory");
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
@@ -184,7 +184,7 @@ START_TEST(a_file_that_cannot_be_read_says_so)
 {
     fake_os_fail(FAKE_READ, 1, 1, EIO);
     ck_assert_ptr_nonnull(strstr(read_file("GET / HTTP/1.1\n\n", 16), "Input/output error"));
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
@@ -193,7 +193,7 @@ START_TEST(short_reads_are_put_together)
     fake_os_limit(FAKE_READ, 3);
     ck_assert_ptr_null(read_file("GET / HTTP/1.1\n\nGET /b HTTP/1.1\n\n", 33));
     ck_assert_uint_eq(requests->kinds, 2);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
@@ -211,7 +211,7 @@ START_TEST(each_allocation_may_fail)
         wrong = read_file(text, sizeof(text) - 1);
         ck_assert((wrong == NULL) == (fake_os_injected() == 0));
         ck_assert(wrong == NULL || strstr(wrong, "memory") != NULL);
-        http_templates_free(requests);
+        load_templates_free(requests);
     } while (wrong != NULL);
     ck_assert_uint_gt(nth, 5);
 }

@@ -52,15 +52,15 @@ put_rand(struct composed *composed, const char *least, const char *greatest, uin
     char text[64];
 
     snprintf(text, sizeof(text), "%0*" PRIu64, (int)strspn(greatest, "0123456789"),
-             first + http_random_below(random, number));
+             first + load_random_below(random, number));
     put(composed, text);
 }
 
 static void
 put_uuid(struct composed *composed, uint64_t random[2])
 {
-    uint64_t high = http_random_below(random, UINT64_C(1) << 60);
-    uint64_t low = http_random_below(random, UINT64_C(1) << 62);
+    uint64_t high = load_random_below(random, UINT64_C(1) << 60);
+    uint64_t low = load_random_below(random, UINT64_C(1) << 62);
     char text[64];
 
     snprintf(text, sizeof(text),
@@ -121,17 +121,17 @@ static const struct {
      "{UUID}{SEQ}{SEQ}{SEQ:2}"},
 };
 
-static struct http_requests *
+static struct load_requests *
 make(unsigned i)
 {
-    const struct http_template_options options = {
+    const struct load_template_options options = {
         .method = patterns[i].body == NULL ? "GET" : "POST",
         .fields = &patterns[i].field,
         .fields_number = patterns[i].field != NULL,
         .body = patterns[i].body,
         .body_length = patterns[i].body == NULL ? 0 : strlen(patterns[i].body)};
-    struct http_requests *requests = http_templates_new(&options);
-    const char *wrong = http_templates_add(requests, "h", patterns[i].target, "name");
+    struct load_requests *requests = load_templates_new(&options);
+    const char *wrong = load_templates_add(requests, "h", patterns[i].target, "name");
 
     ck_assert_msg(wrong == NULL, "%s", wrong);
     return requests;
@@ -146,41 +146,41 @@ sequence_of(unsigned i)
 
 START_TEST(patched_queries_are_what_a_slow_composer_writes)
 {
-    struct http_requests *requests = make((unsigned)_i);
-    struct http_query query;
+    struct load_requests *requests = make((unsigned)_i);
+    struct load_query query;
     struct composed wanted;
     uint64_t random[2];
 
     ck_assert_int_eq(requests->begin(requests, 2, 3, 99), 0);
-    http_random_init(random, ~UINT64_C(99) + 2);
+    load_random_init(random, ~UINT64_C(99) + 2);
     for (unsigned i = 0; i < QUERIES; i++) {
         ck_assert_int_eq(requests->next(requests, sequence_of(i), &query), 0);
         compose(&wanted, patterns[_i].result, sequence_of(i), random);
         if (query.length != wanted.length || memcmp(query.bytes, wanted.bytes, query.length) != 0)
             ck_abort_msg("is\n%.*s\nwanted\n%s", (int)query.length, query.bytes, wanted.bytes);
     }
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
 /* ---- Values ---- */
 
-static struct http_requests *
+static struct load_requests *
 make_target(const char *target)
 {
-    const struct http_template_options options = {.method = "GET"};
-    struct http_requests *requests = http_templates_new(&options);
+    const struct load_template_options options = {.method = "GET"};
+    struct load_requests *requests = load_templates_new(&options);
 
-    ck_assert_ptr_null(http_templates_add(requests, "h", target, "name"));
+    ck_assert_ptr_null(load_templates_add(requests, "h", target, "name"));
     ck_assert_int_eq(requests->begin(requests, 0, 1, 5), 0);
     return requests;
 }
 
 static const char *
-value_of(struct http_requests *requests, uint64_t sequence, unsigned length)
+value_of(struct load_requests *requests, uint64_t sequence, unsigned length)
 {
     static char value[64];
-    struct http_query query;
+    struct load_query query;
 
     ck_assert_int_eq(requests->next(requests, sequence, &query), 0);
     snprintf(value, sizeof(value), "%.*s", (int)length, query.bytes + strlen("GET /"));
@@ -189,7 +189,7 @@ value_of(struct http_requests *requests, uint64_t sequence, unsigned length)
 
 START_TEST(every_value_of_a_range_comes_up)
 {
-    struct http_requests *requests = make_target("/{RAND:95:104}");
+    struct load_requests *requests = make_target("/{RAND:95:104}");
     unsigned seen[10] = {0};
 
     for (unsigned i = 0; i < 1000; i++) {
@@ -200,13 +200,13 @@ START_TEST(every_value_of_a_range_comes_up)
     }
     for (unsigned i = 0; i < 10; i++)
         ck_assert_uint_gt(seen[i], 50);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
 START_TEST(a_uuid_has_the_bits_of_rfc_9562)
 {
-    struct http_requests *requests = make_target("/{UUID}");
+    struct load_requests *requests = make_target("/{UUID}");
     char before[64] = "";
 
     for (unsigned i = 0; i < 100; i++) {
@@ -221,13 +221,13 @@ START_TEST(a_uuid_has_the_bits_of_rfc_9562)
         ck_assert_str_ne(uuid, before);
         snprintf(before, sizeof(before), "%s", uuid);
     }
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
 START_TEST(workers_have_other_numbers_and_the_same_ones_again)
 {
-    struct http_requests *requests = make_target("/{RAND:0:999999999}");
+    struct load_requests *requests = make_target("/{RAND:0:999999999}");
     char first[64];
 
     snprintf(first, sizeof(first), "%s", value_of(requests, 0, 9));
@@ -237,7 +237,7 @@ START_TEST(workers_have_other_numbers_and_the_same_ones_again)
     ck_assert_str_ne(value_of(requests, 0, 9), first);
     ck_assert_int_eq(requests->begin(requests, 0, 2, 5), 0);
     ck_assert_str_eq(value_of(requests, 0, 9), first);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 

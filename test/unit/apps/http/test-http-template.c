@@ -22,7 +22,7 @@ enum { FIELDS = 6 };
 
 struct request_case {
     const char *title;
-    struct http_template_options options;
+    struct load_template_options options;
     const char *fields[FIELDS];
     const char *target;
     const char *result; /* bytes, or what the refusal says */
@@ -162,18 +162,18 @@ static const struct request_case bad[] = {
     {"in a header", {0}, {"X: {UUID:x}"}, "/", "'{UUID:x}' is none of"},
     {"in a body", {.body = "{RAND:"}, {NULL}, "/", "'{RAND:' is none of"},
     {"a long body",
-     {.body = "", .body_length = HTTP_TEMPLATE_BODY_MAX + 1u},
+     {.body = "", .body_length = LOAD_TEMPLATE_BODY_MAX + 1u},
      {NULL},
      "/",
      "the body is longer than"},
 };
 
 /* The case's set, with one request; *wrong is what add said. */
-static struct http_requests *
+static struct load_requests *
 make(const struct request_case *request, const char **wrong)
 {
-    struct http_template_options options = request->options;
-    struct http_requests *requests;
+    struct load_template_options options = request->options;
+    struct load_requests *requests;
 
     if (options.method == NULL)
         options.method = "GET";
@@ -182,26 +182,26 @@ make(const struct request_case *request, const char **wrong)
     options.fields = request->fields;
     while (options.fields_number < FIELDS && request->fields[options.fields_number] != NULL)
         options.fields_number++;
-    requests = http_templates_new(&options);
+    requests = load_templates_new(&options);
     ck_assert_ptr_nonnull(requests);
-    *wrong = http_templates_add(
+    *wrong = load_templates_add(
         requests, "h:1", page_edge_bytes(request->target, strlen(request->target) + 1), "name");
     return requests;
 }
 
-static struct http_query
-ask(struct http_requests *requests, uint64_t sequence)
+static struct load_query
+ask(struct load_requests *requests, uint64_t sequence)
 {
-    struct http_query query;
+    struct load_query query;
 
     ck_assert_int_eq(requests->next(requests, sequence, &query), 0);
     return query;
 }
 
 static void
-check_bytes(struct http_requests *requests, uint64_t sequence, const char *wanted)
+check_bytes(struct load_requests *requests, uint64_t sequence, const char *wanted)
 {
-    struct http_query query = ask(requests, sequence);
+    struct load_query query = ask(requests, sequence);
 
     if (query.length != strlen(wanted) || memcmp(query.bytes, wanted, query.length) != 0)
         ck_abort_msg("is\n%.*s\nwanted\n%s", (int)query.length, query.bytes, wanted);
@@ -210,8 +210,8 @@ check_bytes(struct http_requests *requests, uint64_t sequence, const char *wante
 START_TEST(requests_are_what_was_asked_for)
 {
     const char *wrong;
-    struct http_requests *requests = make(&good[_i], &wrong);
-    struct http_query query;
+    struct load_requests *requests = make(&good[_i], &wrong);
+    struct load_query query;
 
     ck_assert_msg(wrong == NULL, "%s: %s", good[_i].title, wrong);
     ck_assert_int_eq(requests->begin(requests, 0, 1, 1), 0);
@@ -220,18 +220,18 @@ START_TEST(requests_are_what_was_asked_for)
     query = ask(requests, 1);
     ck_assert(query.is_head == (strncmp(good[_i].result, "HEAD", 4) == 0));
     ck_assert(query.kind == 0 && query.delay_ns == 0 && query.expect == NULL);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
 START_TEST(others_are_refused)
 {
     const char *wrong;
-    struct http_requests *requests = make(&bad[_i], &wrong);
+    struct load_requests *requests = make(&bad[_i], &wrong);
 
     ck_assert_msg(wrong != NULL, "%s: accepted", bad[_i].title);
     ck_assert_msg(strstr(wrong, bad[_i].result) != NULL, "%s: %s", bad[_i].title, wrong);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
@@ -240,8 +240,8 @@ START_TEST(heads_have_limits)
     enum { LARGE = 40000, MANY = 300 };
     static char large[2][LARGE];
     const char *fields[MANY];
-    struct http_template_options options = {.method = "GET", .fields = fields, .fields_number = 2};
-    struct http_requests *requests;
+    struct load_template_options options = {.method = "GET", .fields = fields, .fields_number = 2};
+    struct load_requests *requests;
     unsigned i;
 
     memset(large, 'a', sizeof(large));
@@ -250,27 +250,27 @@ START_TEST(heads_have_limits)
         memcpy(large[i], "X: ", 3);
         large[i][LARGE - 1] = '\0';
     }
-    requests = http_templates_new(&options);
-    ck_assert_str_eq(http_templates_add(requests, "h", "/", "name"),
+    requests = load_templates_new(&options);
+    ck_assert_str_eq(load_templates_add(requests, "h", "/", "name"),
                      "the headers together are more than 64 KiB");
-    http_templates_free(requests);
+    load_templates_free(requests);
     for (i = 0; i < MANY; i++)
         fields[i] = "X: a";
     options.fields_number = MANY;
-    requests = http_templates_new(&options);
-    ck_assert_str_eq(http_templates_add(requests, "h", "/", "name"),
+    requests = load_templates_new(&options);
+    ck_assert_str_eq(load_templates_add(requests, "h", "/", "name"),
                      "there are more than 254 headers");
-    http_templates_free(requests);
+    load_templates_free(requests);
     options.fields_number = 252; /* and two of ours */
-    requests = http_templates_new(&options);
-    ck_assert_ptr_null(http_templates_add(requests, "h", "/", "name"));
-    http_templates_free(requests);
+    requests = load_templates_new(&options);
+    ck_assert_ptr_null(load_templates_add(requests, "h", "/", "name"));
+    load_templates_free(requests);
 }
 END_TEST
 
 /* ---- Several ---- */
 
-static const struct http_template_options bare = {
+static const struct load_template_options bare = {
     .method = "GET",
     .fields = (const char *const[]){"Accept:", "User-Agent:"},
     .fields_number = 2,
@@ -278,16 +278,16 @@ static const struct http_template_options bare = {
 
 START_TEST(several_take_turns_over_all_workers)
 {
-    struct http_requests *requests = http_templates_new(&bare);
+    struct load_requests *requests = load_templates_new(&bare);
 
-    ck_assert_ptr_null(http_templates_add(requests, "a", "/0", "GET /0"));
-    ck_assert_ptr_null(http_templates_add(requests, "b", "/1", "GET /1"));
-    ck_assert_ptr_null(http_templates_add(requests, "c", "/2", "GET /2"));
+    ck_assert_ptr_null(load_templates_add(requests, "a", "/0", "GET /0"));
+    ck_assert_ptr_null(load_templates_add(requests, "b", "/1", "GET /1"));
+    ck_assert_ptr_null(load_templates_add(requests, "c", "/2", "GET /2"));
     ck_assert_uint_eq(requests->kinds, 3);
     ck_assert(!requests->wants_replies && requests->number == 0 && requests->times_ns == NULL);
     ck_assert_int_eq(requests->begin(requests, 1, 2, 1), 0);
     for (uint64_t sequence = 1; sequence < 12; sequence += 2) {
-        struct http_query query = ask(requests, sequence);
+        struct load_query query = ask(requests, sequence);
 
         ck_assert_int_eq(query.bytes[strlen("GET /")], '0' + (int)(sequence % 3));
         ck_assert_uint_eq(query.kind, sequence % 3);
@@ -299,16 +299,16 @@ START_TEST(several_take_turns_over_all_workers)
 END_TEST
 
 /* The nth of four workers, of two hosts with one and three URLs. */
-static struct http_requests *
+static struct load_requests *
 begin_for_host(unsigned worker)
 {
-    struct http_requests *requests = http_templates_new(&bare);
+    struct load_requests *requests = load_templates_new(&bare);
 
-    ck_assert_ptr_null(http_templates_add(requests, "a", "/0", "GET a/0"));
-    http_templates_set_host(requests, 1);
-    ck_assert_ptr_null(http_templates_add(requests, "b", "/1", "GET b/1"));
-    ck_assert_ptr_null(http_templates_add(requests, "b", "/2", "GET b/2"));
-    ck_assert_ptr_null(http_templates_add(requests, "b", "/3", "GET b/3"));
+    ck_assert_ptr_null(load_templates_add(requests, "a", "/0", "GET a/0"));
+    load_templates_set_host(requests, 1);
+    ck_assert_ptr_null(load_templates_add(requests, "b", "/1", "GET b/1"));
+    ck_assert_ptr_null(load_templates_add(requests, "b", "/2", "GET b/2"));
+    ck_assert_ptr_null(load_templates_add(requests, "b", "/3", "GET b/3"));
     requests->turns = 2;
     requests->host = worker % 2;
     requests->turn = worker / 2;
@@ -321,7 +321,7 @@ START_TEST(workers_of_a_host_have_its_requests_in_turn)
     char sent[2][9] = {"", ""};
 
     for (unsigned worker = 0; worker < 4; worker++) {
-        struct http_requests *requests = begin_for_host(worker);
+        struct load_requests *requests = begin_for_host(worker);
 
         for (unsigned i = 0; i < 4; i++)
             sent[worker % 2][2 * i + worker / 2] =
@@ -335,54 +335,54 @@ END_TEST
 
 START_TEST(requests_of_one_name_are_of_one_kind)
 {
-    struct http_requests *requests = http_templates_new(&bare);
+    struct load_requests *requests = load_templates_new(&bare);
 
     for (unsigned i = 0; i < 100; i++)
-        ck_assert_ptr_null(http_templates_add(requests, "h", "/", i % 2 == 0 ? "even" : "odd"));
+        ck_assert_ptr_null(load_templates_add(requests, "h", "/", i % 2 == 0 ? "even" : "odd"));
     ck_assert_uint_eq(requests->kinds, 2);
     ck_assert_uint_eq(ask(requests, 98).kind, 0);
     ck_assert_uint_eq(ask(requests, 99).kind, 1);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
 START_TEST(too_many_kinds_become_one)
 {
-    struct http_requests *requests = http_templates_new(&bare);
+    struct load_requests *requests = load_templates_new(&bare);
     char name[16];
 
-    for (unsigned i = 0; i < 3 * HTTP_KINDS_MAX; i++) {
+    for (unsigned i = 0; i < 3 * LOAD_KINDS_MAX; i++) {
         snprintf(name, sizeof(name), "GET /%u", i);
-        ck_assert_ptr_null(http_templates_add(requests, "h", name + 4, name));
-        ck_assert_uint_eq(requests->kinds, i < HTTP_KINDS_MAX ? i + 1 : 1);
+        ck_assert_ptr_null(load_templates_add(requests, "h", name + 4, name));
+        ck_assert_uint_eq(requests->kinds, i < LOAD_KINDS_MAX ? i + 1 : 1);
     }
     ck_assert_str_eq(requests->kind_names[0], "all requests");
-    for (unsigned i = 0; i < 3 * HTTP_KINDS_MAX; i++)
+    for (unsigned i = 0; i < 3 * LOAD_KINDS_MAX; i++)
         ck_assert_uint_eq(ask(requests, i).kind, 0);
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
 START_TEST(there_may_be_many_requests_but_not_more)
 {
-    struct http_requests *requests = http_templates_new(&bare);
-    struct http_template template = {0};
+    struct load_requests *requests = load_templates_new(&bare);
+    struct load_template template = {0};
 
-    for (unsigned i = 0; i < HTTP_TEMPLATES_MAX; i++)
-        ck_assert_ptr_null(http_templates_take(requests, &template, "x"));
-    ck_assert_str_eq(http_templates_add(requests, "h", "/", "x"),
+    for (unsigned i = 0; i < LOAD_TEMPLATES_MAX; i++)
+        ck_assert_ptr_null(load_templates_take(requests, &template, "x"));
+    ck_assert_str_eq(load_templates_add(requests, "h", "/", "x"),
                      "there are more than 100000 requests");
-    http_templates_free(requests);
+    load_templates_free(requests);
 }
 END_TEST
 
 START_TEST(without_a_request_nothing_begins)
 {
-    struct http_requests *requests = http_templates_new(&bare);
+    struct load_requests *requests = load_templates_new(&bare);
 
     ck_assert_int_eq(requests->begin(requests, 0, 1, 1), -EINVAL);
-    http_templates_free(requests);
-    http_templates_free(NULL);
+    load_templates_free(requests);
+    load_templates_free(NULL);
 }
 END_TEST
 
@@ -395,21 +395,21 @@ static bool
 make_many(void)
 {
     static const char *const fields[] = {"X: {SEQ}{UUID}{RAND:1:2}{SEQ:3}", "Y: {SEQ}{UUID}"};
-    const struct http_template_options options = {
+    const struct load_template_options options = {
         .method = "POST", .fields = fields, .fields_number = 2, .body = "{SEQ}", .body_length = 5};
-    struct http_requests *requests = http_templates_new(&options);
+    struct load_requests *requests = load_templates_new(&options);
     const char *wrong = NULL;
     char name[16];
 
     if (requests == NULL)
         return false;
-    for (unsigned i = 0; i < 2 * HTTP_KINDS_MAX && wrong == NULL; i++) {
+    for (unsigned i = 0; i < 2 * LOAD_KINDS_MAX && wrong == NULL; i++) {
         snprintf(name, sizeof(name), "GET /%u", i);
-        wrong = http_templates_add(requests, "h", name + 4, name);
+        wrong = load_templates_add(requests, "h", name + 4, name);
     }
     if (wrong != NULL)
         ck_assert_str_eq(wrong, "there is no memory");
-    http_templates_free(requests);
+    load_templates_free(requests);
     return wrong == NULL;
 }
 

@@ -30,7 +30,7 @@ static const struct {
 
 START_TEST(a_time_has_three_digits_and_a_unit)
 {
-    ck_assert_str_eq(http_time_text(times[_i].ns), times[_i].expected);
+    ck_assert_str_eq(load_time_text(times[_i].ns), times[_i].expected);
 }
 END_TEST
 
@@ -44,50 +44,50 @@ static const struct {
 
 START_TEST(a_number_has_three_digits_and_a_suffix)
 {
-    ck_assert_str_eq(http_number_text(numbers[_i].number), numbers[_i].expected);
+    ck_assert_str_eq(load_number_text(numbers[_i].number), numbers[_i].expected);
 }
 END_TEST
 
 START_TEST(a_chosen_time_is_said_as_short_as_possible)
 {
-    ck_assert_str_eq(http_duration_text(UINT64_C(10000000000)), "10 s");
-    ck_assert_str_eq(http_duration_text(UINT64_C(1500000000)), "1.5 s");
-    ck_assert_str_eq(http_duration_text(250000000), "250 ms");
-    ck_assert_str_eq(http_duration_text(50000), "50 us");
+    ck_assert_str_eq(load_duration_text(UINT64_C(10000000000)), "10 s");
+    ck_assert_str_eq(load_duration_text(UINT64_C(1500000000)), "1.5 s");
+    ck_assert_str_eq(load_duration_text(250000000), "250 ms");
+    ck_assert_str_eq(load_duration_text(50000), "50 us");
 }
 END_TEST
 
 START_TEST(a_text_is_good_until_the_sixteenth_call_from_now)
 {
-    const char *first = http_time_text(1000);
+    const char *first = load_time_text(1000);
 
     for (unsigned i = 0; i < 15; i++)
-        http_number_text(i);
+        load_number_text(i);
     ck_assert_str_eq(first, "1.00 us");
 }
 END_TEST
 
 START_TEST(a_percentile_with_fewer_than_ten_samples_beyond_is_not_told)
 {
-    static struct http_histogram histogram;
+    static struct load_histogram histogram;
 
-    ck_assert_str_eq(http_percentile_text(&histogram, 0.5), "n/a");
+    ck_assert_str_eq(load_percentile_text(&histogram, 0.5), "n/a");
     for (unsigned i = 0; i < 20; i++)
-        http_histogram_record(&histogram, 5000);
-    ck_assert_str_eq(http_percentile_text(&histogram, 0.5), "5.00 us");
-    ck_assert_str_eq(http_percentile_text(&histogram, 0.9), "n/a");
+        load_histogram_record(&histogram, 5000);
+    ck_assert_str_eq(load_percentile_text(&histogram, 0.5), "5.00 us");
+    ck_assert_str_eq(load_percentile_text(&histogram, 0.9), "n/a");
 }
 END_TEST
 
 START_TEST(a_sparkline_goes_from_nothing_to_the_highest)
 {
-    char text[6 * HTTP_SPARK_BYTES + 1];
+    char text[6 * LOAD_SPARK_BYTES + 1];
 
-    http_sparkline(text, sizeof(text), (double[]){0, 0.001, 50, 100, 99.99}, 5);
+    load_sparkline(text, sizeof(text), (double[]){0, 0.001, 50, 100, 99.99}, 5);
     ck_assert_str_eq(text, " \u2581\u2584\u2588\u2588");
-    http_sparkline(text, sizeof(text), (double[]){0, 0}, 2);
+    load_sparkline(text, sizeof(text), (double[]){0, 0}, 2);
     ck_assert_str_eq(text, "  ");
-    http_sparkline(text, sizeof(text), NULL, 0);
+    load_sparkline(text, sizeof(text), NULL, 0);
     ck_assert_str_eq(text, "");
 }
 END_TEST
@@ -111,9 +111,9 @@ START_TEST(a_clipped_text_has_so_many_columns)
     char text[64];
 
     snprintf(text, sizeof(text), "%s", clips[_i].text);
-    http_clip(text, clips[_i].columns);
+    load_clip(text, clips[_i].columns);
     ck_assert_str_eq(text, clips[_i].expected);
-    ck_assert_uint_le(http_columns(text), clips[_i].columns);
+    ck_assert_uint_le(load_columns(text), clips[_i].columns);
 }
 END_TEST
 
@@ -138,8 +138,8 @@ START_TEST(the_environment_says_what_a_terminal_takes)
 {
     put_variable("TERM", terminals[_i].terminal);
     put_variable("NO_COLOR", terminals[_i].no_colour);
-    ck_assert_int_eq(http_can_move_cursor(), terminals[_i].can_move);
-    ck_assert_int_eq(http_wants_colour(), terminals[_i].wants_colour);
+    ck_assert_int_eq(load_can_move_cursor(), terminals[_i].can_move);
+    ck_assert_int_eq(load_wants_colour(), terminals[_i].wants_colour);
 }
 END_TEST
 

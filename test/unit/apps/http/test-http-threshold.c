@@ -11,29 +11,29 @@
 /* The last ns of the bucket of 10 ms. */
 #define P99 10007000
 
-static struct http_threshold threshold;
-static struct http_result result;
+static struct load_threshold threshold;
+static struct load_result result;
 
 /* 1,000 of each; response 10 ms (and 2 of 30 ms, 1 of 40 ms), the others less. */
 static void
 fill_result(void)
 {
     for (unsigned i = 0; i < 997; i++)
-        http_histogram_record(&result.response, 10 * MS);
-    http_histogram_record(&result.response, 30 * MS);
-    http_histogram_record(&result.response, 30 * MS);
-    http_histogram_record(&result.response, 40 * MS);
+        load_histogram_record(&result.response, 10 * MS);
+    load_histogram_record(&result.response, 30 * MS);
+    load_histogram_record(&result.response, 30 * MS);
+    load_histogram_record(&result.response, 40 * MS);
     for (unsigned i = 0; i < 1000; i++) {
-        http_histogram_record(&result.service, 3 * MS);
-        http_histogram_record(&result.first_byte, 2 * MS);
-        http_histogram_record(&result.connect, 1 * MS);
+        load_histogram_record(&result.service, 3 * MS);
+        load_histogram_record(&result.first_byte, 2 * MS);
+        load_histogram_record(&result.connect, 1 * MS);
     }
     result.offered = 2000;
-    result.skipped[HTTP_SKIP_NO_SOCKET] = 990;
-    result.skipped[HTTP_SKIP_SHED] = 10;
+    result.skipped[LOAD_SKIP_NO_SOCKET] = 990;
+    result.skipped[LOAD_SKIP_SHED] = 10;
     result.sent = 1000;
-    result.ends[HTTP_END_OK] = 995;
-    result.ends[HTTP_END_RESET] = 5;
+    result.ends[LOAD_END_OK] = 995;
+    result.ends[LOAD_END_RESET] = 5;
     result.elapsed_ns = 500 * MS;
 }
 
@@ -91,10 +91,10 @@ START_TEST(a_condition_is_about_a_figure_of_the_result)
     bool is_told = false;
 
     fill_result();
-    ck_assert_ptr_null(http_threshold_parse(&threshold, text));
-    ck_assert_double_eq_tol(http_threshold_figure(&threshold, &result), conditions[_i].figure,
+    ck_assert_ptr_null(load_threshold_parse(&threshold, text));
+    ck_assert_double_eq_tol(load_threshold_figure(&threshold, &result), conditions[_i].figure,
                             1e-9 * conditions[_i].figure);
-    ck_assert_msg(http_threshold_holds(&threshold, &result, &is_told) == conditions[_i].holds, "%s",
+    ck_assert_msg(load_threshold_holds(&threshold, &result, &is_told) == conditions[_i].holds, "%s",
                   text);
     ck_assert(is_told);
 }
@@ -118,8 +118,8 @@ static const struct {
 
 START_TEST(a_rate_is_sought_for_what_ceases_to_hold_as_it_rises)
 {
-    ck_assert_ptr_null(http_threshold_parse(&threshold, sought[_i].text));
-    ck_assert_int_eq(http_threshold_can_be_sought(&threshold), sought[_i].can_be_sought);
+    ck_assert_ptr_null(load_threshold_parse(&threshold, sought[_i].text));
+    ck_assert_int_eq(load_threshold_can_be_sought(&threshold), sought[_i].can_be_sought);
 }
 END_TEST
 
@@ -130,8 +130,8 @@ START_TEST(what_cannot_be_told_does_not_hold)
 
     if (text[0] == 'p')
         fill_result();
-    ck_assert_ptr_null(http_threshold_parse(&threshold, text));
-    ck_assert_msg(!http_threshold_holds(&threshold, &result, &is_told), "%s", text);
+    ck_assert_ptr_null(load_threshold_parse(&threshold, text));
+    ck_assert_msg(!load_threshold_holds(&threshold, &result, &is_told), "%s", text);
     ck_assert(!is_told);
 }
 END_TEST
@@ -142,11 +142,11 @@ START_TEST(errors_behind_a_mark_are_a_part_of_what_was_carried_too)
 
     result.carried = 10;
     result.sent = 10;
-    result.ends[HTTP_END_RESET] = 19;
-    result.ends[HTTP_END_BAD_STATUS] = 1;
-    ck_assert_ptr_null(http_threshold_parse(&threshold, "errors<=100%"));
-    ck_assert(http_threshold_figure(&threshold, &result) == 1);
-    ck_assert(http_threshold_holds(&threshold, &result, &is_told));
+    result.ends[LOAD_END_RESET] = 19;
+    result.ends[LOAD_END_BAD_STATUS] = 1;
+    ck_assert_ptr_null(load_threshold_parse(&threshold, "errors<=100%"));
+    ck_assert(load_threshold_figure(&threshold, &result) == 1);
+    ck_assert(load_threshold_holds(&threshold, &result, &is_told));
 }
 END_TEST
 
@@ -166,9 +166,9 @@ static const struct {
 
 START_TEST(a_figure_is_said_in_the_unit_of_its_condition)
 {
-    ck_assert_ptr_null(http_threshold_parse(&threshold, told[_i].condition));
-    ck_assert_str_eq(http_threshold_text(&threshold, told[_i].figure), told[_i].text);
-    ck_assert_int_eq(http_threshold_is_of_errors(&threshold), told[_i].is_of_errors);
+    ck_assert_ptr_null(load_threshold_parse(&threshold, told[_i].condition));
+    ck_assert_str_eq(load_threshold_text(&threshold, told[_i].figure), told[_i].text);
+    ck_assert_int_eq(load_threshold_is_of_errors(&threshold), told[_i].is_of_errors);
 }
 END_TEST
 
@@ -219,7 +219,7 @@ static const struct {
 
 START_TEST(what_is_refused_comes_with_what_to_write)
 {
-    const char *wrong = http_threshold_parse(&threshold, refused[_i].text);
+    const char *wrong = load_threshold_parse(&threshold, refused[_i].text);
 
     ck_assert_msg(wrong != NULL, "'%s' is taken", refused[_i].text);
     ck_assert_msg(strstr(wrong, refused[_i].advice) != NULL, "'%s': %s", refused[_i].text, wrong);
@@ -234,7 +234,7 @@ START_TEST(times_are_exact_to_a_ns)
     } times[] = {{"p50<1.001us", 1001}, {"p50<0.1ms", 100000},   {"p50<4.35ms", 4350000},
                  {"p50<1h", 3600e9},    {"p50<0.000000001s", 1}, {"p50<1.15m", 69e9}};
 
-    ck_assert_ptr_null(http_threshold_parse(&threshold, times[_i].text));
+    ck_assert_ptr_null(load_threshold_parse(&threshold, times[_i].text));
     ck_assert(threshold.value == times[_i].ns);
 }
 END_TEST

@@ -12,20 +12,20 @@
 #define US(n)    ((uint64_t)(n)*1000)
 #define BEGIN_NS UINT64_C(5000000000)
 
-static struct http_ticker ticker;
+static struct load_ticker ticker;
 static uint64_t ask_next_ns;
 static uint64_t ask_last_ns;
 static SXE *written;
 static ev_prepare turn_ends;
 
 static void
-on_tick(struct http_ticker *this, uint64_t asked_ns)
+on_tick(struct load_ticker *this, uint64_t asked_ns)
 {
     ck_assert_ptr_eq(this->user, &ask_next_ns);
     event_push("tick", this, (long)(asked_ns - BEGIN_NS));
     event_push("now", this, (long)(sxe_time_ns() - BEGIN_NS));
     if (ask_next_ns > 0)
-        http_ticker_at(this, ask_next_ns);
+        load_ticker_at(this, ask_next_ns);
     ask_next_ns = ask_last_ns;
     ask_last_ns = 0;
     if (written != NULL)
@@ -39,7 +39,7 @@ on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(watcher);
     SXE_UNUSED_PARAMETER(events);
-    http_ticker_arm(&ticker, sxe_time_ns());
+    load_ticker_arm(&ticker, sxe_time_ns());
 }
 
 static void
@@ -48,7 +48,7 @@ begin(void)
     fake_time_start(BEGIN_NS, BEGIN_NS);
     fake_time_poll_ns = US(1);
     plan_start(4);
-    http_ticker_open(&ticker, on_tick, &ask_next_ns);
+    load_ticker_open(&ticker, on_tick, &ask_next_ns);
     ev_prepare_init(&turn_ends, on_turn_ends);
     ev_set_priority(&turn_ends, EV_MINPRI);
     ev_prepare_start(sxe_loop(), &turn_ends);
@@ -60,7 +60,7 @@ end(void)
 {
     ev_ref(sxe_loop());
     ev_prepare_stop(sxe_loop(), &turn_ends);
-    http_ticker_close(&ticker);
+    load_ticker_close(&ticker);
     plan_stop();
 }
 
@@ -74,11 +74,11 @@ expect_tick(uint64_t asked_ns, uint64_t now_ns)
 START_TEST(it_ticks_to_the_nanosecond)
 {
     begin();
-    http_ticker_at(&ticker, BEGIN_NS + US(700) + 13);
+    load_ticker_at(&ticker, BEGIN_NS + US(700) + 13);
     ck_assert_uint_eq(ticker.asked_ns, BEGIN_NS + US(700) + 13);
     expect_tick(US(700) + 13, US(700) + 13);
     EXPECT_NOTHING();
-    ck_assert_uint_eq(ticker.asked_ns, HTTP_NEVER);
+    ck_assert_uint_eq(ticker.asked_ns, LOAD_NEVER);
     end();
 }
 END_TEST
@@ -86,10 +86,10 @@ END_TEST
 START_TEST(the_earliest_time_counts)
 {
     begin();
-    http_ticker_at(&ticker, BEGIN_NS + US(300));
-    http_ticker_at(&ticker, BEGIN_NS + US(100));
-    http_ticker_at(&ticker, BEGIN_NS + US(200));
-    http_ticker_at(&ticker, HTTP_NEVER);
+    load_ticker_at(&ticker, BEGIN_NS + US(300));
+    load_ticker_at(&ticker, BEGIN_NS + US(100));
+    load_ticker_at(&ticker, BEGIN_NS + US(200));
+    load_ticker_at(&ticker, LOAD_NEVER);
     expect_tick(US(100), US(100));
     EXPECT_NOTHING();
     end();
@@ -100,7 +100,7 @@ START_TEST(a_tick_may_ask_for_the_next)
 {
     begin();
     ask_next_ns = BEGIN_NS + US(150);
-    http_ticker_at(&ticker, BEGIN_NS + US(100));
+    load_ticker_at(&ticker, BEGIN_NS + US(100));
     expect_tick(US(100), US(100));
     expect_tick(US(150), US(150));
     EXPECT_NOTHING();
@@ -111,7 +111,7 @@ END_TEST
 START_TEST(what_is_over_is_due_now)
 {
     begin();
-    http_ticker_at(&ticker, _i == 0 ? 0 : BEGIN_NS - 1);
+    load_ticker_at(&ticker, _i == 0 ? 0 : BEGIN_NS - 1);
     EXPECT("tick", &ticker, _i == 0 ? 1 - (long)BEGIN_NS : -1);
     EXPECT("now", &ticker, (long)US(1)); /* one turn later */
     end();
@@ -126,7 +126,7 @@ START_TEST(what_a_tick_writes_is_on_its_way_at_once)
     begin();
     listener = listen_tcp(push_read);
     written = accept_peer(listener, &peer);
-    http_ticker_at(&ticker, sxe_time_ns() + US(100));
+    load_ticker_at(&ticker, sxe_time_ns() + US(100));
     pump();
     ck_assert_str_eq(event_pop()->name, "tick");
     ck_assert_str_eq(event_pop()->name, "now");
@@ -158,8 +158,8 @@ START_TEST(without_a_timerfd_milliseconds_have_to_do)
     begin();
     ck_assert_int_eq(ticker.fd, -1);
     ask_next_ns = BEGIN_NS + US(7000);
-    http_ticker_at(&ticker, BEGIN_NS + US(3400));
-    http_ticker_at(&ticker, BEGIN_NS + US(3300));
+    load_ticker_at(&ticker, BEGIN_NS + US(3400));
+    load_ticker_at(&ticker, BEGIN_NS + US(3300));
     expect_coarse_tick(US(3300));
     expect_coarse_tick(US(7000));
     EXPECT_NOTHING();
@@ -172,8 +172,8 @@ START_TEST(where_it_cannot_be_set_milliseconds_have_to_do)
     begin();
     ask_next_ns = BEGIN_NS + US(7000);
     fake_os_fail(FAKE_TIMERFD_SETTIME, 1, 1, EINVAL);
-    http_ticker_at(&ticker, BEGIN_NS + US(3400));
-    http_ticker_at(&ticker, BEGIN_NS + US(3300));
+    load_ticker_at(&ticker, BEGIN_NS + US(3400));
+    load_ticker_at(&ticker, BEGIN_NS + US(3300));
     expect_coarse_tick(US(3300));
     expect_coarse_tick(US(7000));
     EXPECT_NOTHING();
@@ -186,7 +186,7 @@ START_TEST(nor_where_it_cannot_be_watched)
     begin();
     /* The first two are lib-sxe's own set and libev's pipe. */
     fake_os_fail(FAKE_EPOLL_CTL, 3, 1, ENOSPC);
-    http_ticker_at(&ticker, BEGIN_NS + US(3300));
+    load_ticker_at(&ticker, BEGIN_NS + US(3300));
     expect_coarse_tick(US(3300));
     ck_assert_int_eq(ticker.fd, -1);
     EXPECT_NOTHING();
@@ -205,7 +205,7 @@ START_TEST(what_is_near_is_spun)
     set = fake_os_calls(FAKE_TIMERFD_SETTIME);
     waits = fake_os_calls(FAKE_EPOLL_WAIT);
     ask_next_ns = BEGIN_NS + US(70);
-    http_ticker_at(&ticker, BEGIN_NS + US(30));
+    load_ticker_at(&ticker, BEGIN_NS + US(30));
     expect_tick(US(30), US(30));
     expect_tick(US(70), US(70));
     ck_assert_uint_eq(fake_os_calls(FAKE_TIMERFD_SETTIME), set);
@@ -224,7 +224,7 @@ START_TEST(what_is_far_is_slept)
     set = fake_os_calls(FAKE_TIMERFD_SETTIME);
     waits = fake_os_calls(FAKE_EPOLL_WAIT);
     ask_next_ns = BEGIN_NS + US(150);
-    http_ticker_at(&ticker, BEGIN_NS + US(50));
+    load_ticker_at(&ticker, BEGIN_NS + US(50));
     expect_tick(US(50), US(50));
     expect_tick(US(150), US(150));
     EXPECT_NOTHING();
@@ -241,9 +241,9 @@ START_TEST(only_the_last_word_of_a_turn_is_set)
 
     begin();
     set = fake_os_calls(FAKE_TIMERFD_SETTIME);
-    http_ticker_at(&ticker, BEGIN_NS + US(300));
-    http_ticker_at(&ticker, BEGIN_NS + US(100));
-    http_ticker_move(&ticker, BEGIN_NS + US(200));
+    load_ticker_at(&ticker, BEGIN_NS + US(300));
+    load_ticker_at(&ticker, BEGIN_NS + US(100));
+    load_ticker_move(&ticker, BEGIN_NS + US(200));
     pump();
     ck_assert_uint_eq(fake_os_calls(FAKE_TIMERFD_SETTIME), set + 1);
     expect_tick(US(200), US(200));
@@ -255,11 +255,11 @@ END_TEST
 START_TEST(a_time_that_was_set_and_is_over_while_it_spins_does_no_harm)
 {
     begin();
-    http_ticker_at(&ticker, BEGIN_NS + US(100));
-    http_ticker_arm(&ticker, sxe_time_ns());
+    load_ticker_at(&ticker, BEGIN_NS + US(100));
+    load_ticker_arm(&ticker, sxe_time_ns());
     ask_next_ns = BEGIN_NS + US(75);
     ask_last_ns = BEGIN_NS + US(110);
-    http_ticker_at(&ticker, BEGIN_NS + US(40));
+    load_ticker_at(&ticker, BEGIN_NS + US(40));
     expect_tick(US(40), US(40));
     expect_tick(US(75), US(75));
     expect_tick(US(110), US(110));
@@ -273,10 +273,10 @@ START_TEST(it_may_be_told_not_to_tick)
     if (_i == 1)
         fake_os_fail(FAKE_TIMERFD_CREATE, 1, 1, EMFILE);
     begin();
-    http_ticker_at(&ticker, BEGIN_NS + US(_i == 2 ? 10 : 3000));
-    http_ticker_arm(&ticker, sxe_time_ns());
+    load_ticker_at(&ticker, BEGIN_NS + US(_i == 2 ? 10 : 3000));
+    load_ticker_arm(&ticker, sxe_time_ns());
     ck_assert_int_eq(ticker.is_spinning, _i == 2);
-    http_ticker_move(&ticker, HTTP_NEVER);
+    load_ticker_move(&ticker, LOAD_NEVER);
     EXPECT_NOTHING();
     end();
 }
@@ -285,8 +285,8 @@ END_TEST
 START_TEST(it_may_be_closed_while_it_spins)
 {
     begin();
-    http_ticker_at(&ticker, BEGIN_NS + US(10));
-    http_ticker_arm(&ticker, sxe_time_ns());
+    load_ticker_at(&ticker, BEGIN_NS + US(10));
+    load_ticker_arm(&ticker, sxe_time_ns());
     ck_assert(ticker.is_spinning);
     end();
     ck_assert(!ticker.is_spinning);

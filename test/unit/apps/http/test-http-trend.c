@@ -15,32 +15,32 @@
 #define SECOND UINT64_C(1000000000)
 #define RUNS   200u
 
-static struct http_plan plan;
-static struct http_result result;
+static struct load_plan plan;
+static struct load_result result;
 static uint64_t dice[2];
 
 static double
 exponential(void)
 {
-    return -log1p(-http_random_fraction(dice));
+    return -log1p(-load_random_fraction(dice));
 }
 
 static void
-begin(enum http_model model, double rate)
+begin(enum load_model model, double rate)
 {
     memset(&result, 0, sizeof(result));
-    plan = (struct http_plan){.model = model, .stop = HTTP_STOP_TIME, .duration_ns = 60 * SECOND};
-    plan.rate = plan.rate_end = model == HTTP_CLOSED ? 0 : rate;
+    plan = (struct load_plan){.model = model, .stop = LOAD_STOP_TIME, .duration_ns = 60 * SECOND};
+    plan.rate = plan.rate_end = model == LOAD_CLOSED ? 0 : rate;
     result.elapsed_ns = plan.duration_ns;
 }
 
 static void
 reply(double at_s, double time_s)
 {
-    struct http_slice *slice =
-        http_timeline_slice(&result.timeline, (uint64_t)((at_s + time_s) * 1e9));
+    struct load_slice *slice =
+        load_timeline_slice(&result.timeline, (uint64_t)((at_s + time_s) * 1e9));
 
-    http_slice_ended(slice, true, (uint64_t)(time_s * 1e9));
+    load_slice_ended(slice, true, (uint64_t)(time_s * 1e9));
 }
 
 /* ---- Servers: how long a request that comes at that second takes to be done ---- */
@@ -56,7 +56,7 @@ static double
 heavy(double at_s)
 {
     double normal =
-        sqrt(2 * exponential()) * cos(2 * 3.14159265358979 * http_random_fraction(dice));
+        sqrt(2 * exponential()) * cos(2 * 3.14159265358979 * load_random_fraction(dice));
 
     (void)at_s;
     return 0.0005 * exp(normal);
@@ -82,7 +82,7 @@ serve_queue(double rate, double (*takes)(double at_s))
 {
     double free_s = 0;
 
-    begin(HTTP_PARTLY_OPEN, rate);
+    begin(LOAD_PARTLY_OPEN, rate);
     for (double at_s = exponential() / rate; at_s < 60; at_s += exponential() / rate) {
         free_s = fmax(free_s, at_s) + takes(at_s);
         reply(at_s, free_s - at_s);
@@ -94,7 +94,7 @@ static void
 serve_closed(double rate, double (*takes)(double at_s))
 {
     (void)rate;
-    begin(HTTP_CLOSED, 0);
+    begin(LOAD_CLOSED, 0);
     for (double at_s = 0, time_s; at_s < 60; at_s += time_s) {
         time_s = takes(at_s);
         reply(at_s, time_s);
@@ -104,13 +104,13 @@ serve_closed(double rate, double (*takes)(double at_s))
 static unsigned
 count_trends(void (*serve)(double, double (*)(double)), double rate, double (*takes)(double))
 {
-    struct http_trend trend;
+    struct load_trend trend;
     unsigned trends = 0;
 
-    http_random_init(dice, 1);
+    load_random_init(dice, 1);
     for (unsigned i = 0; i < RUNS; i++) {
         serve(rate, takes);
-        http_trend_tell(&trend, &plan, &result);
+        load_trend_tell(&trend, &plan, &result);
         trends += trend.figure != NULL;
     }
     return trends;
@@ -143,18 +143,18 @@ END_TEST
 
 START_TEST(it_tells_the_figure_and_its_values_at_both_ends)
 {
-    struct http_trend trend;
+    struct load_trend trend;
 
-    http_random_init(dice, 7);
+    load_random_init(dice, 7);
     serve_closed(0, warming);
-    http_trend_tell(&trend, &plan, &result);
+    load_trend_tell(&trend, &plan, &result);
     ck_assert_str_eq(trend.figure, "rate");
     ck_assert_double_eq_tol(trend.first, 530, 50);
     ck_assert_double_eq_tol(trend.last, 1000, 50);
 
-    http_random_init(dice, 7);
+    load_random_init(dice, 7);
     serve_queue(300, warming);
-    http_trend_tell(&trend, &plan, &result);
+    load_trend_tell(&trend, &plan, &result);
     ck_assert_str_eq(trend.figure, "response.mean");
     ck_assert_double_gt(trend.first, 2 * trend.last);
 }
@@ -164,16 +164,16 @@ END_TEST
 static double
 tail(double at_s)
 {
-    return http_random_fraction(dice) < 0.02 ? 0.0004 + at_s * 0.000001 : 0.0003;
+    return load_random_fraction(dice) < 0.02 ? 0.0004 + at_s * 0.000001 : 0.0003;
 }
 
 START_TEST(a_tail_that_grows_is_seen)
 {
-    struct http_trend trend;
+    struct load_trend trend;
 
-    http_random_init(dice, 7);
+    load_random_init(dice, 7);
     serve_closed(0, tail);
-    http_trend_tell(&trend, &plan, &result);
+    load_trend_tell(&trend, &plan, &result);
     ck_assert_str_eq(trend.figure, "response.p99");
     ck_assert_double_gt(trend.last, trend.first);
 }
@@ -184,7 +184,7 @@ END_TEST
 static void
 no_time(void)
 {
-    plan.stop = HTTP_STOP_TOTAL;
+    plan.stop = LOAD_STOP_TOTAL;
 }
 
 static void
@@ -231,24 +231,24 @@ START_TEST(what_cannot_be_judged_is_not)
     static void (*const spoil[])(void) = {
         no_time, a_ramp, a_search, nothing, a_moment, little, interrupted_at_once,
     };
-    struct http_trend trend;
+    struct load_trend trend;
 
-    http_random_init(dice, 7);
+    load_random_init(dice, 7);
     serve_queue(300, warming);
     spoil[_i]();
-    http_trend_tell(&trend, &plan, &result);
+    load_trend_tell(&trend, &plan, &result);
     ck_assert_ptr_null(trend.figure);
 }
 END_TEST
 
 START_TEST(the_first_slice_does_not_count_if_it_began_in_the_warm_up)
 {
-    struct http_trend trend;
+    struct load_trend trend;
 
-    http_random_init(dice, 7);
+    load_random_init(dice, 7);
     serve_queue(300, warming);
     result.timeline.offset_ns = 1;
-    http_trend_tell(&trend, &plan, &result);
+    load_trend_tell(&trend, &plan, &result);
     ck_assert_ptr_nonnull(trend.figure);
 }
 END_TEST

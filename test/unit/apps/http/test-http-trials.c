@@ -34,14 +34,14 @@ by_value(const void *left, const void *right)
 static void
 measure(uint64_t seed, double *rate, double *p99)
 {
-    const struct http_plan plan = {.seed = seed, .rate = LAMBDA, .rate_end = LAMBDA};
-    struct http_pace pace;
+    const struct load_plan plan = {.seed = seed, .rate = LAMBDA, .rate_end = LAMBDA};
+    struct load_pace pace;
     double free_s = 0, at_s;
     unsigned number = 0;
 
-    http_pace_init(&pace, &plan, 0, 1);
-    while ((at_s = (double)http_pace_next(&pace) / 1e9) < SECONDS && number < ARRIVALS) {
-        free_s = fmax(free_s, at_s) - log1p(-http_random_fraction(server)) / MU;
+    load_pace_init(&pace, &plan, 0, 1);
+    while ((at_s = (double)load_pace_next(&pace) / 1e9) < SECONDS && number < ARRIVALS) {
+        free_s = fmax(free_s, at_s) - log1p(-load_random_fraction(server)) / MU;
         times[number++] = free_s - at_s;
     }
     qsort(times, number, sizeof(times[0]), by_value);
@@ -52,9 +52,9 @@ measure(uint64_t seed, double *rate, double *p99)
 static bool
 holds(const double *values, unsigned number, double truth)
 {
-    struct http_interval interval;
+    struct load_interval interval;
 
-    http_stats_median_interval(&interval, values, number);
+    load_stats_median_interval(&interval, values, number);
     return interval.is_known && interval.low <= truth && truth <= interval.high;
 }
 
@@ -69,11 +69,11 @@ START_TEST(intervals_hold_the_truth_as_often_as_they_say)
     unsigned rate_held = 0, p99_held = 0;
 
     for (unsigned experiment = 0; experiment < EXPERIMENTS; experiment++) {
-        const struct http_plan plan = {.seed = 1000 + experiment};
+        const struct load_plan plan = {.seed = 1000 + experiment};
 
-        http_random_init(server, experiment);
+        load_random_init(server, experiment);
         for (unsigned i = 0; i < trials[_i]; i++)
-            measure(http_trial_seed(&plan, i), &rates[i], &p99s[i]);
+            measure(load_trial_seed(&plan, i), &rates[i], &p99s[i]);
         rate_held += holds(rates, trials[_i], LAMBDA);
         p99_held += holds(p99s, trials[_i], p99);
     }
@@ -85,32 +85,32 @@ END_TEST
 /* A pair of sides has the same seed, which is no other pair's, shard's or probe's. */
 START_TEST(no_two_trials_have_the_same_arrivals)
 {
-    const struct http_plan plan = {.seed = 1, .rate = LAMBDA, .rate_end = LAMBDA};
+    const struct load_plan plan = {.seed = 1, .rate = LAMBDA, .rate_end = LAMBDA};
 
-    for (unsigned i = 0; i < HTTP_TRIALS_MAX; i++)
+    for (unsigned i = 0; i < LOAD_TRIALS_MAX; i++)
         for (unsigned k = 0; k < i; k++) {
-            struct http_plan a = plan, b = plan;
-            struct http_pace pace_a, pace_b;
+            struct load_plan a = plan, b = plan;
+            struct load_pace pace_a, pace_b;
 
-            a.seed = http_trial_seed(&plan, i);
-            b.seed = http_trial_seed(&plan, k);
-            http_pace_init(&pace_a, &a, 0, 4);
-            http_pace_init(&pace_b, &b, i % 4, 4);
-            ck_assert_uint_ne(http_pace_next(&pace_a), http_pace_next(&pace_b));
+            a.seed = load_trial_seed(&plan, i);
+            b.seed = load_trial_seed(&plan, k);
+            load_pace_init(&pace_a, &a, 0, 4);
+            load_pace_init(&pace_b, &b, i % 4, 4);
+            ck_assert_uint_ne(load_pace_next(&pace_a), load_pace_next(&pace_b));
         }
 }
 END_TEST
 
 START_TEST(a_rate_is_a_result_unless_it_is_given)
 {
-    struct http_plan plan = {.model = HTTP_CLOSED};
+    struct load_plan plan = {.model = LOAD_CLOSED};
 
-    ck_assert(http_figure_is_result(&plan, HTTP_FIGURE_RATE));
-    plan.model = HTTP_PARTLY_OPEN;
-    ck_assert(!http_figure_is_result(&plan, HTTP_FIGURE_RATE));
-    ck_assert(http_figure_is_result(&plan, HTTP_FIGURE_RESPONSE_P99));
-    plan.model = HTTP_OPEN;
-    ck_assert(!http_figure_is_result(&plan, HTTP_FIGURE_RATE));
+    ck_assert(load_figure_is_result(&plan, LOAD_FIGURE_RATE));
+    plan.model = LOAD_PARTLY_OPEN;
+    ck_assert(!load_figure_is_result(&plan, LOAD_FIGURE_RATE));
+    ck_assert(load_figure_is_result(&plan, LOAD_FIGURE_RESPONSE_P99));
+    plan.model = LOAD_OPEN;
+    ck_assert(!load_figure_is_result(&plan, LOAD_FIGURE_RATE));
 }
 END_TEST
 

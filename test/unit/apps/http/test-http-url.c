@@ -65,8 +65,8 @@ static const struct {
 
 START_TEST(urls_are_taken_apart)
 {
-    struct http_url url;
-    const char *wrong = http_url_parse(&url, at_edge(urls[_i].text));
+    struct load_url url;
+    const char *wrong = load_url_parse(&url, at_edge(urls[_i].text));
 
     ck_assert_msg(wrong == NULL, "%s: %s", urls[_i].text, wrong);
     ck_assert_str_eq(url.host, urls[_i].host);
@@ -119,8 +119,8 @@ static const struct {
 
 START_TEST(others_are_refused)
 {
-    struct http_url url;
-    const char *wrong = http_url_parse(&url, at_edge(refused[_i].text));
+    struct load_url url;
+    const char *wrong = load_url_parse(&url, at_edge(refused[_i].text));
 
     ck_assert_msg(wrong != NULL, "'%s' is accepted", refused[_i].text);
     ck_assert_msg(strstr(wrong, refused[_i].says) != NULL, "'%s': %s", refused[_i].text, wrong);
@@ -156,12 +156,12 @@ START_TEST(the_longest_part_is_taken_and_no_longer_one)
 {
     const char *front = longest[_i].front;
     const char *behind = longest[_i].behind;
-    struct http_url url;
+    struct load_url url;
     const char *wrong;
 
-    wrong = http_url_parse(&url, at_edge(long_url(front, longest[_i].letters, behind)));
+    wrong = load_url_parse(&url, at_edge(long_url(front, longest[_i].letters, behind)));
     ck_assert_msg(wrong == NULL, "%s: %s", front, wrong);
-    wrong = http_url_parse(&url, at_edge(long_url(front, longest[_i].letters + 1, behind)));
+    wrong = load_url_parse(&url, at_edge(long_url(front, longest[_i].letters + 1, behind)));
     ck_assert_msg(wrong != NULL && strstr(wrong, longest[_i].says) != NULL, "%s: %s", front, wrong);
 }
 END_TEST
@@ -199,9 +199,9 @@ START_TEST(addresses_resolve_to_themselves)
 {
     char ip[64];
 
-    ck_assert_ptr_null(http_url_resolve("127.0.0.1", 80, ip, sizeof(ip)));
+    ck_assert_ptr_null(load_url_resolve("127.0.0.1", 80, ip, sizeof(ip)));
     ck_assert_str_eq(ip, "127.0.0.1");
-    ck_assert_ptr_null(http_url_resolve("::1", 80, ip, sizeof(ip)));
+    ck_assert_ptr_null(load_url_resolve("::1", 80, ip, sizeof(ip)));
     ck_assert_str_eq(ip, "::1");
 }
 END_TEST
@@ -214,8 +214,8 @@ START_TEST(what_does_not_resolve_says_why)
     /* No name server is asked about a label of more than 63 bytes (RFC 1035, 2.3.4). */
     memset(label, 'a', sizeof(label) - 1);
     label[sizeof(label) - 1] = '\0';
-    ck_assert_ptr_nonnull(http_url_resolve(label, 80, ip, sizeof(ip)));
-    ck_assert_str_eq(http_url_resolve("127.0.0.1", 80, ip, 3), gai_strerror(EAI_OVERFLOW));
+    ck_assert_ptr_nonnull(load_url_resolve(label, 80, ip, sizeof(ip)));
+    ck_assert_str_eq(load_url_resolve("127.0.0.1", 80, ip, 3), gai_strerror(EAI_OVERFLOW));
 }
 END_TEST
 
@@ -254,7 +254,7 @@ check_resolved(struct addrinfo *from, const char *ip)
     char text[64];
 
     all = from;
-    ck_assert_ptr_null(http_url_resolve("name", 80, text, sizeof(text)));
+    ck_assert_ptr_null(load_url_resolve("name", 80, text, sizeof(text)));
     ck_assert_str_eq(text, ip);
     all = NULL;
 }

@@ -12,49 +12,49 @@
 #define SECOND       (1000 * MS)
 #define WORKERS      3
 
-static struct http_plan plan;
-static struct http_result sum, worker[WORKERS];
-static struct http_verdict verdict, all;
-static const struct http_result *const workers[WORKERS] = {&worker[0], &worker[1], &worker[2]};
+static struct load_plan plan;
+static struct load_result sum, worker[WORKERS];
+static struct load_verdict verdict, all;
+static const struct load_result *const workers[WORKERS] = {&worker[0], &worker[1], &worker[2]};
 
 static void
 judge(void)
 {
     for (unsigned i = 0; i < WORKERS; i++)
-        http_result_add(&sum, &worker[i]);
-    http_verdict_judge(&verdict, &plan, &sum, workers, WORKERS);
+        load_result_add(&sum, &worker[i]);
+    load_verdict_judge(&verdict, &plan, &sum, workers, WORKERS);
 }
 
 /* Three workers for a second at 1,000 a second each, all of it good. */
 static void
 prepare(void)
 {
-    plan = (struct http_plan){.model = HTTP_PARTLY_OPEN,
-                              .stop = HTTP_STOP_TIME,
+    plan = (struct load_plan){.model = LOAD_PARTLY_OPEN,
+                              .stop = LOAD_STOP_TIME,
                               .duration_ns = SECOND,
                               .rate = 3000,
                               .rate_end = 3000};
     for (unsigned i = 0; i < WORKERS; i++) {
         worker[i].elapsed_ns = SECOND;
         worker[i].sockets_wanted = worker[i].opened = 10;
-        worker[i].offered = worker[i].sent = worker[i].ends[HTTP_END_OK] = 1000;
+        worker[i].offered = worker[i].sent = worker[i].ends[LOAD_END_OK] = 1000;
         worker[i].cpu_user_ns = 400 * MS;
         worker[i].cpu_system_ns = 300 * MS;
         worker[i].run_queue_ns = 30 * MS;
         worker[i].script_ns = 100 * MS;
         for (unsigned j = 0; j < 1000; j++) {
-            http_histogram_record(&worker[i].loop_lag, 9 * MS);
-            http_histogram_record(&worker[i].timer_error, 900 * US);
-            http_histogram_record(&worker[i].schedule_lag, 900 * US);
+            load_histogram_record(&worker[i].loop_lag, 9 * MS);
+            load_histogram_record(&worker[i].timer_error, 900 * US);
+            load_histogram_record(&worker[i].schedule_lag, 900 * US);
         }
     }
 }
 
 static void
-record_many(struct http_histogram *histogram, uint64_t ns, unsigned times)
+record_many(struct load_histogram *histogram, uint64_t ns, unsigned times)
 {
     while (times-- > 0)
-        http_histogram_record(histogram, ns);
+        load_histogram_record(histogram, ns);
 }
 
 /* ---- What makes one limit be passed ---- */
@@ -85,7 +85,7 @@ slow_loop(void)
 static void
 stopped(void)
 {
-    http_histogram_record(&worker[2].loop_lag, 400 * MS);
+    load_histogram_record(&worker[2].loop_lag, 400 * MS);
 }
 
 /* None of them is long, but all together are. */
@@ -101,7 +101,7 @@ stopped_once(void)
 {
     worker[2].elapsed_ns = 8 * SECOND;
     worker[2].run_queue_ns *= 8;
-    http_histogram_record(&worker[2].loop_lag, 700 * MS);
+    load_histogram_record(&worker[2].loop_lag, 700 * MS);
 }
 
 static void
@@ -119,59 +119,59 @@ late_send(void)
 static void
 few_offered(void)
 {
-    worker[0].offered = worker[0].sent = worker[0].ends[HTTP_END_OK] = 600;
+    worker[0].offered = worker[0].sent = worker[0].ends[LOAD_END_OK] = 600;
 }
 
 static void
 few_sent_in_the_open_model(void)
 {
-    plan.model = HTTP_OPEN;
-    worker[0].sent = worker[0].ends[HTTP_END_OK] = 900;
-    worker[0].skipped[HTTP_SKIP_UNSENT] = 100;
+    plan.model = LOAD_OPEN;
+    worker[0].sent = worker[0].ends[LOAD_END_OK] = 900;
+    worker[0].skipped[LOAD_SKIP_UNSENT] = 100;
 }
 
 static void
 refused_sockets(void)
 {
     worker[0].opened = 3;
-    worker[0].unopened[HTTP_UNOPENED_REFUSED] = 7;
+    worker[0].unopened[LOAD_UNOPENED_REFUSED] = 7;
 }
 
 static void
 unopened_sockets(void)
 {
     worker[0].opened = 7;
-    worker[0].unopened[HTTP_UNOPENED_TIMED_OUT] = 3;
+    worker[0].unopened[LOAD_UNOPENED_TIMED_OUT] = 3;
 }
 
 static void
 no_ports(void)
 {
     worker[0].opened = 9;
-    worker[0].unopened[HTTP_UNOPENED_NO_PORT] = 1;
+    worker[0].unopened[LOAD_UNOPENED_NO_PORT] = 1;
 }
 
 static void
 few_ports(void)
 {
     worker[0].opened = 4;
-    worker[0].unopened[HTTP_UNOPENED_NO_PORT] = 1;
-    worker[0].unopened[HTTP_UNOPENED_UNTRIED] = 5;
+    worker[0].unopened[LOAD_UNOPENED_NO_PORT] = 1;
+    worker[0].unopened[LOAD_UNOPENED_UNTRIED] = 5;
 }
 
 static void
 no_descriptors(void)
 {
     worker[0].opened = 8;
-    worker[0].unopened[HTTP_UNOPENED_NO_DESCRIPTOR] = 2;
+    worker[0].unopened[LOAD_UNOPENED_NO_DESCRIPTOR] = 2;
 }
 
 static void
 few_descriptors(void)
 {
     worker[0].opened = 4;
-    worker[0].unopened[HTTP_UNOPENED_NO_DESCRIPTOR] = 1;
-    worker[0].unopened[HTTP_UNOPENED_UNTRIED] = 5;
+    worker[0].unopened[LOAD_UNOPENED_NO_DESCRIPTOR] = 1;
+    worker[0].unopened[LOAD_UNOPENED_UNTRIED] = 5;
 }
 
 static void
@@ -191,24 +191,24 @@ slow_script(void)
 static void
 overload(void)
 {
-    worker[0].sent = worker[0].ends[HTTP_END_OK] = 400;
-    worker[0].skipped[HTTP_SKIP_SHED] = 300;
-    worker[0].skipped[HTTP_SKIP_UNSENT] = 300;
+    worker[0].sent = worker[0].ends[LOAD_END_OK] = 400;
+    worker[0].skipped[LOAD_SKIP_SHED] = 300;
+    worker[0].skipped[LOAD_SKIP_UNSENT] = 300;
 }
 
 static void
 overload_in_the_open_model(void)
 {
-    plan.model = HTTP_OPEN;
-    worker[0].sent = worker[0].ends[HTTP_END_OK] = 400;
-    worker[0].skipped[HTTP_SKIP_NO_SOCKET] = 600;
+    plan.model = LOAD_OPEN;
+    worker[0].sent = worker[0].ends[LOAD_END_OK] = 400;
+    worker[0].skipped[LOAD_SKIP_NO_SOCKET] = 600;
 }
 
 static void
 chance(void)
 {
     for (unsigned i = 0; i < WORKERS; i++)
-        worker[i].offered = worker[i].sent = worker[i].ends[HTTP_END_OK] = 930;
+        worker[i].offered = worker[i].sent = worker[i].ends[LOAD_END_OK] = 930;
 }
 
 static void
@@ -227,7 +227,7 @@ early_end(void)
 static void
 other_stop(void)
 {
-    plan.stop = HTTP_STOP_TOTAL;
+    plan.stop = LOAD_STOP_TOTAL;
     plan.rate = 9000;
 }
 
@@ -248,12 +248,12 @@ search(void)
 static void
 closed_loop(void)
 {
-    plan.model = HTTP_CLOSED;
+    plan.model = LOAD_CLOSED;
     late_timer();
     late_send();
     few_offered();
     few_sent_in_the_open_model();
-    plan.model = HTTP_CLOSED;
+    plan.model = LOAD_CLOSED;
 }
 
 static void
@@ -261,7 +261,7 @@ interruption(void)
 {
     few_sent_in_the_open_model();
     worker[0].opened = 2;
-    worker[0].unopened[HTTP_UNOPENED_UNTRIED] = 8;
+    worker[0].unopened[LOAD_UNOPENED_UNTRIED] = 8;
     worker[0].interrupted = 1;
 }
 
@@ -292,7 +292,7 @@ static void
 nothing_offered(void)
 {
     for (unsigned i = 0; i < WORKERS; i++)
-        worker[i].offered = worker[i].sent = worker[i].ends[HTTP_END_OK] = 0;
+        worker[i].offered = worker[i].sent = worker[i].ends[LOAD_END_OK] = 0;
     plan.rate = plan.rate_end = 0;
 }
 
@@ -347,7 +347,7 @@ START_TEST(a_limit_that_is_passed_is_a_reason_with_what_to_do)
         return;
     ck_assert_msg(strncmp(verdict.reasons[0], reason, strlen(reason)) == 0, "%s",
                   verdict.reasons[0]);
-    ck_assert_uint_lt(strlen(verdict.reasons[0]), HTTP_REASON_MAX - 1);
+    ck_assert_uint_lt(strlen(verdict.reasons[0]), LOAD_REASON_MAX - 1);
 }
 END_TEST
 
@@ -385,7 +385,7 @@ START_TEST(what_was_spun_is_no_load)
     ck_assert_uint_eq(verdict.number, 0);
     ck_assert_double_eq_tol(verdict.cpu, 0.7, 1e-9); /* of the first */
     ck_assert_double_eq_tol(verdict.spun, 0.5, 1e-9);
-    http_verdict_add(&all, &verdict);
+    load_verdict_add(&all, &verdict);
     ck_assert_double_eq_tol(all.spun, 0.5, 1e-9);
 }
 END_TEST
@@ -403,8 +403,8 @@ END_TEST
 START_TEST(a_replay_is_paced)
 {
     prepare();
-    plan.model = HTTP_CLOSED;
-    plan.stop = HTTP_STOP_REPLAY;
+    plan.model = LOAD_CLOSED;
+    plan.stop = LOAD_STOP_REPLAY;
     late_send();
     judge();
     ck_assert_uint_eq(verdict.number, 1);
@@ -414,23 +414,23 @@ END_TEST
 /* A second's sleep beside 5 % of it that it waited: but each reply is that late. */
 START_TEST(a_probe_may_not_wait_for_a_cpu_beside_its_queries)
 {
-    struct http_result *probe = &worker[0];
+    struct load_result *probe = &worker[0];
 
     probe->elapsed_ns = SECOND;
     probe->run_queue_ns = 5 * MS;
     record_many(&probe->response, MS, 49);
-    http_verdict_judge_probe(&verdict, probe);
+    load_verdict_judge_probe(&verdict, probe);
     ck_assert_uint_eq(verdict.number, 1);
     ck_assert_str_eq(verdict.reasons[0],
                      "waits for a CPU were 10.2 % of its response times (limit 10 %): other "
                      "processes run on its CPUs; leave it one, with a smaller -t or taskset");
     verdict.number = 0;
     record_many(&probe->response, MS, 1);
-    http_verdict_judge_probe(&verdict, probe);
+    load_verdict_judge_probe(&verdict, probe);
     ck_assert_uint_eq(verdict.number, 0);
     probe->run_queue_ns = SECOND;
     probe->elapsed_ns = 9 * MS;
-    http_verdict_judge_probe(&verdict, probe);
+    load_verdict_judge_probe(&verdict, probe);
     ck_assert_uint_eq(verdict.number, 0);
 }
 END_TEST
@@ -440,12 +440,12 @@ START_TEST(a_warning_of_another_trial_is_added_once)
     prepare();
     busy_cpu();
     judge();
-    http_verdict_add(&all, &verdict);
+    load_verdict_add(&all, &verdict);
     worker[1].cpu_user_ns = 690 * MS;
     slow_loop();
     judge();
-    http_verdict_add(&all, &verdict);
-    http_verdict_add(&all, &verdict);
+    load_verdict_add(&all, &verdict);
+    load_verdict_add(&all, &verdict);
     ck_assert_uint_eq(all.number, 2);
     ck_assert_ptr_nonnull(strstr(all.reasons[0], "98.8"));
     ck_assert_ptr_nonnull(strstr(all.reasons[1], "loop lag"));
@@ -461,7 +461,7 @@ START_TEST(the_pressure_is_the_highest_and_no_reason)
     for (unsigned i = 0; i < 3; i++) {
         verdict.cpu_pressure = i == 1 ? 0.9 : 0.5;
         verdict.has_cpu_pressure = true;
-        http_verdict_add(&all, &verdict);
+        load_verdict_add(&all, &verdict);
     }
     ck_assert(all.has_cpu_pressure);
     ck_assert_double_eq(all.cpu_pressure, 0.9);
@@ -471,9 +471,9 @@ END_TEST
 
 START_TEST(a_reason_that_is_no_limit_is_known_by_its_text)
 {
-    verdict = (struct http_verdict){.number = 2, .reasons = {"at 5000/s: a", "at 5000/s: b"}};
-    http_verdict_add(&all, &verdict);
-    http_verdict_add(&all, &verdict);
+    verdict = (struct load_verdict){.number = 2, .reasons = {"at 5000/s: a", "at 5000/s: b"}};
+    load_verdict_add(&all, &verdict);
+    load_verdict_add(&all, &verdict);
     ck_assert_uint_eq(all.number, 2);
     ck_assert_str_eq(all.reasons[1], "at 5000/s: b");
 }
@@ -481,13 +481,13 @@ END_TEST
 
 START_TEST(reasons_that_do_not_fit_are_left_out)
 {
-    for (unsigned i = 0; i < HTTP_REASONS_MAX + 3; i++) {
+    for (unsigned i = 0; i < LOAD_REASONS_MAX + 3; i++) {
         verdict.number = 1;
-        snprintf(verdict.reasons[0], HTTP_REASON_MAX, "reason %u", i);
-        http_verdict_add(&all, &verdict);
+        snprintf(verdict.reasons[0], LOAD_REASON_MAX, "reason %u", i);
+        load_verdict_add(&all, &verdict);
     }
-    ck_assert_uint_eq(all.number, HTTP_REASONS_MAX);
-    ck_assert_str_eq(all.reasons[HTTP_REASONS_MAX - 1], "reason 15");
+    ck_assert_uint_eq(all.number, LOAD_REASONS_MAX);
+    ck_assert_str_eq(all.reasons[LOAD_REASONS_MAX - 1], "reason 15");
 }
 END_TEST
 

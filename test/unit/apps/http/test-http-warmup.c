@@ -14,8 +14,8 @@
 #define OK        1000u
 #define RUNS      1000
 
-static struct http_warmup warmup;
-static struct http_histogram response;
+static struct load_warmup warmup;
+static struct load_histogram response;
 
 /* Between -1 and 1. */
 static double
@@ -30,8 +30,8 @@ add(double ms, uint64_t ok)
 {
     memset(&response, 0, sizeof(response));
     for (unsigned i = 0; i < OK; i++)
-        http_histogram_record(&response, (uint64_t)(ms * 1e6 * (i % 50 == 0 ? 10 : 1)));
-    return http_warmup_add(&warmup, WINDOW_NS, ok, &response);
+        load_histogram_record(&response, (uint64_t)(ms * 1e6 * (i % 50 == 0 ? 10 : 1)));
+    return load_warmup_add(&warmup, WINDOW_NS, ok, &response);
 }
 
 /* Windows until it is warm, at most 100. */
@@ -41,7 +41,7 @@ windows_of(double (*ms)(unsigned))
     unsigned number = 0;
 
     memset(&warmup, 0, sizeof(warmup));
-    while (number < 100 && http_warmup_problem(&warmup) != NULL)
+    while (number < 100 && load_warmup_problem(&warmup) != NULL)
         ck_assert(add(ms(number++), OK));
     return number;
 }
@@ -121,10 +121,10 @@ START_TEST(what_stays_the_same_is_warm_after_ten_windows)
 {
     for (unsigned i = 0; i < 9; i++) {
         ck_assert(add(1, OK));
-        ck_assert_str_eq(http_warmup_problem(&warmup), "too few good replies to tell");
+        ck_assert_str_eq(load_warmup_problem(&warmup), "too few good replies to tell");
     }
     ck_assert(add(1, OK));
-    ck_assert_ptr_null(http_warmup_problem(&warmup));
+    ck_assert_ptr_null(load_warmup_problem(&warmup));
     ck_assert_uint_eq(windows_of(steady), 10);
 }
 END_TEST
@@ -145,7 +145,7 @@ END_TEST
 START_TEST(what_falls_is_not_warm)
 {
     ck_assert_uint_eq(windows_of(falling), 100);
-    ck_assert_str_eq(http_warmup_problem(&warmup), "the mean of response times has a trend");
+    ck_assert_str_eq(load_warmup_problem(&warmup), "the mean of response times has a trend");
     ck_assert_uint_gt(windows_of(falling_in_noise), 50);
 }
 END_TEST
@@ -184,7 +184,7 @@ START_TEST(a_rate_may_have_a_trend_alone)
 {
     for (unsigned i = 0; i < 10; i++)
         ck_assert(add(1, OK - 50 * i));
-    ck_assert_str_eq(http_warmup_problem(&warmup), "the rate has a trend");
+    ck_assert_str_eq(load_warmup_problem(&warmup), "the rate has a trend");
 }
 END_TEST
 
@@ -194,22 +194,22 @@ START_TEST(a_p99_may_have_a_trend_alone)
     for (unsigned window = 0; window < 10; window++) {
         memset(&response, 0, sizeof(response));
         for (unsigned i = 0; i < OK; i++)
-            http_histogram_record(&response, i % 50 == 0 ? 1000000 + 10000 * window : 900000);
-        ck_assert(http_warmup_add(&warmup, WINDOW_NS, OK, &response));
+            load_histogram_record(&response, i % 50 == 0 ? 1000000 + 10000 * window : 900000);
+        ck_assert(load_warmup_add(&warmup, WINDOW_NS, OK, &response));
     }
-    ck_assert_str_eq(http_warmup_problem(&warmup), "the p99 of response times has a trend");
+    ck_assert_str_eq(load_warmup_problem(&warmup), "the p99 of response times has a trend");
 }
 END_TEST
 
 START_TEST(a_window_with_few_good_replies_is_none)
 {
     for (unsigned i = 0; i < 20; i++) {
-        ck_assert(!add(1, HTTP_WARMUP_REPLIES - 1));
+        ck_assert(!add(1, LOAD_WARMUP_REPLIES - 1));
         ck_assert(!add(1, 0));
     }
     ck_assert_uint_eq(warmup.number, 0);
-    ck_assert_str_eq(http_warmup_problem(&warmup), "too few good replies to tell");
-    ck_assert(add(1, HTTP_WARMUP_REPLIES));
+    ck_assert_str_eq(load_warmup_problem(&warmup), "too few good replies to tell");
+    ck_assert(add(1, LOAD_WARMUP_REPLIES));
     ck_assert_uint_eq(warmup.number, 1);
 }
 END_TEST

@@ -29,7 +29,7 @@ START_TEST(what_was_sent_behind_connection_close_is_sent_again)
     ck_assert_uint_eq(world.result->reopened, 3);
     ck_assert_uint_eq(world.accepted, 4);
     ck_assert_uint_eq(world.result->bytes_sent, 7 * strlen(REQUEST));
-    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_DONE], 1);
+    ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_DONE], 1);
 }
 END_TEST
 
@@ -44,8 +44,8 @@ last_in_1_ms(unsigned client, unsigned query)
 START_TEST(it_still_counts_from_its_arrival)
 {
     make_world();
-    world.plan.model = HTTP_PARTLY_OPEN;
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.model = LOAD_PARTLY_OPEN;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = US(1400);
     world.plan.rate = world.plan.rate_end = 2000;
     world.plan.depth = 2;
@@ -65,8 +65,8 @@ static const uint64_t times_ns[] = {0, 0, 0};
 START_TEST(an_entry_of_a_log_is_asked_for_again)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_REPLAY;
-    world.plan.model = HTTP_PARTLY_OPEN;
+    world.plan.stop = LOAD_STOP_REPLAY;
+    world.plan.model = LOAD_PARTLY_OPEN;
     world.plan.depth = 3;
     world.requests.number = 3;
     world.requests.times_ns = times_ns;
@@ -84,7 +84,7 @@ END_TEST
 /* ---- When it cannot be ---- */
 
 static int
-two_only(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+two_only(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     (void)query;
@@ -102,7 +102,7 @@ START_TEST(the_source_may_have_no_more)
 
     expect_all_ok(1);
     ck_assert_uint_eq(world.result->offered, 2);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 1);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_UNSENT], 1);
 }
 END_TEST
 
@@ -123,9 +123,9 @@ START_TEST(each_failed_reopening_costs_one_of_them)
 
     expect_all_ok(1);
     ck_assert_uint_eq(world.result->offered, 5);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_NOT_OPENED], 4);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_NOT_OPENED], 4);
     ck_assert_uint_eq(world.result->not_reopened, 4);
-    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_DONE], 1);
+    ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_DONE], 1);
 }
 END_TEST
 
@@ -133,7 +133,7 @@ static void
 stop_now(unsigned client, unsigned query)
 {
     if (query == 0)
-        tell_at(0, HTTP_MESSAGE_STOP);
+        tell_at(0, LOAD_MESSAGE_STOP);
     answer_in(client, MS(1), LAST);
 }
 
@@ -147,7 +147,7 @@ START_TEST(in_the_drain_nothing_is_sent_again)
 
     expect_all_ok(1);
     ck_assert_uint_eq(world.result->offered, 2);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 1);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_UNSENT], 1);
 }
 END_TEST
 
@@ -164,7 +164,7 @@ sleep_for_4_s(unsigned client, unsigned query)
 START_TEST(a_client_that_stood_still_knows_it)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = SECONDS(5);
     world.plan.think_ns = MS(700);
     world.serve = sleep_for_4_s;
@@ -180,12 +180,12 @@ END_TEST
 START_TEST(without_a_socket_a_run_ends_at_once)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = SECONDS(10);
     world.plan.unix_path = "@http-world-nobody";
     run_world();
 
-    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_REFUSED], 1);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_REFUSED], 1);
     ck_assert_uint_le(world.ended_ns, world.started_ns + MS(1));
     ck_assert_uint_eq(world.result->offered, 0);
 }

@@ -20,7 +20,7 @@ START_TEST(each_socket_has_its_queries_one_after_the_other)
     ck_assert_uint_eq(world.result->offered, 12);
     ck_assert_uint_eq(world.result->sent, 12);
     expect_all_ok(12);
-    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_DONE], 3);
+    ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_DONE], 3);
     ck_assert_uint_eq(world.result->bytes_sent, 12 * strlen(REQUEST));
     ck_assert_uint_eq(world.result->bytes_received, 12 * strlen(OK));
     ck_assert_uint_eq(world.result->script_calls, 7);
@@ -63,7 +63,7 @@ START_TEST(a_few_sockets_have_times_of_their_own_a_kind)
 END_TEST
 
 static int
-two_kinds(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+two_kinds(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     query->kind = (uint16_t)(sequence % 2);
@@ -79,7 +79,7 @@ slower_each_time(unsigned client, unsigned query)
 
 START_TEST(figures_are_kept_a_kind_and_a_client)
 {
-    const struct http_client_result *client;
+    const struct load_client_result *client;
 
     make_world();
     world.plan.queries = 4;
@@ -100,7 +100,7 @@ START_TEST(figures_are_kept_a_kind_and_a_client)
     ck_assert_uint_eq(client->max_ns, MS(11));
     ck_assert_uint_eq(client->sum_ns, MS(11));
     ck_assert_uint_eq(world.result->first_bad_status, 404);
-    expect_ends(3, HTTP_END_BAD_STATUS, 1);
+    expect_ends(3, LOAD_END_BAD_STATUS, 1);
 }
 END_TEST
 
@@ -120,7 +120,7 @@ START_TEST(the_first_queries_go_out_in_batches)
     make_world();
     world.plan.sockets = 100;
     world.plan.ramp = 100;
-    world.plan.stop = HTTP_STOP_TOTAL;
+    world.plan.stop = LOAD_STOP_TOTAL;
     world.plan.requests_max = 130;
     world.serve = in_20_ms;
     run_world();
@@ -217,7 +217,7 @@ START_TEST(a_total_is_shared_exactly)
         world.shard = shard;
         world.shards = 3;
         world.plan.sockets = 8;
-        world.plan.stop = HTTP_STOP_TOTAL;
+        world.plan.stop = LOAD_STOP_TOTAL;
         world.plan.requests_max = 100;
         run_world();
         ck_assert_uint_eq(world.result->sockets_wanted, shard < 2 ? 3 : 2);
@@ -235,7 +235,7 @@ START_TEST(a_share_of_nothing_is_done_at_once)
     make_world();
     world.shard = 1;
     world.shards = 2;
-    world.plan.stop = HTTP_STOP_TOTAL;
+    world.plan.stop = LOAD_STOP_TOTAL;
     world.plan.requests_max = 1;
     run_world();
     ck_assert_uint_eq(world.result->sockets_wanted, 0);
@@ -247,7 +247,7 @@ END_TEST
 START_TEST(time_is_over_to_the_moment)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = MS(105);
     world.plan.warmup_ns = MS(100);
     world.serve = in_20_ms;
@@ -268,14 +268,14 @@ mark_and_end(void)
     act_at((struct act){
         .at_ns = world.started_ns + MS(100),
         .what = TELL,
-        .message = {.type = HTTP_MESSAGE_MARK, .u.end_ns = world.started_ns + MS(205)}});
+        .message = {.type = LOAD_MESSAGE_MARK, .u.end_ns = world.started_ns + MS(205)}});
 }
 
 /* What the plan says is the latest. */
 START_TEST(a_mark_may_say_when_time_is_over)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = MS(105);
     world.plan.warmup_ns = SECONDS(10);
     world.serve = in_20_ms;
@@ -285,7 +285,7 @@ START_TEST(a_mark_may_say_when_time_is_over)
     expect_all_ok(11);
     ck_assert_uint_eq(world.marked, 1);
     ck_assert_uint_eq(world.result->elapsed_ns, MS(205));
-    ck_assert_uint_eq(http_result_in_time(world.result), 10);
+    ck_assert_uint_eq(load_result_in_time(world.result), 10);
 }
 END_TEST
 
@@ -293,14 +293,14 @@ START_TEST(what_is_not_answered_within_the_drain_has_failed)
 {
     make_world();
     world.plan.sockets = 2;
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = MS(100);
     world.plan.drain_ns = MS(50);
     world.serve = never;
     run_world();
 
     ck_assert_uint_eq(world.result->sent, 2);
-    expect_ends(0, HTTP_END_UNANSWERED, 2);
+    expect_ends(0, LOAD_END_UNANSWERED, 2);
     ck_assert_uint_eq(world.result->in_flight, 0);
     ck_assert_uint_eq(world.result->service.censored, 2);
     ck_assert_uint_eq(world.result->service.censored_from_ns, MS(149));
@@ -324,7 +324,7 @@ END_TEST
 /* ---- Queries that wait ---- */
 
 static int
-with_a_delay(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+with_a_delay(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     static char bytes[100];
 
@@ -358,7 +358,7 @@ START_TEST(a_query_may_be_given_out_with_a_delay)
 END_TEST
 
 static int
-without_memory(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+without_memory(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     fake_os_fail(FAKE_REALLOC, 1, 0, ENOMEM);
     return with_a_delay(requests, sequence, query);
@@ -377,7 +377,7 @@ END_TEST
 START_TEST(a_delayed_query_is_not_offered_when_the_time_is_over)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = MS(100);
     world.next = with_a_delay;
     run_world();
@@ -397,7 +397,7 @@ START_TEST(nor_is_it_while_others_are_waited_for)
 {
     make_world();
     world.plan.sockets = 2;
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = MS(50);
     world.next = second_in_100_ms;
     world.serve = in_200_ms;
@@ -408,7 +408,7 @@ START_TEST(nor_is_it_while_others_are_waited_for)
 END_TEST
 
 static int
-slow_source(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+slow_source(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     (void)sequence;
@@ -430,7 +430,7 @@ START_TEST(the_time_that_the_source_takes_is_not_the_servers)
 END_TEST
 
 static int
-slow_from_the_third_on(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+slow_from_the_third_on(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     return sequence < 2 ? 0 : slow_source(requests, sequence, query);
 }

@@ -18,14 +18,14 @@ START_TEST(an_outage_at_the_end_is_in_the_time)
 {
     make_world();
     if (_i == 1) {
-        world.plan.stop = HTTP_STOP_TOTAL;
+        world.plan.stop = LOAD_STOP_TOTAL;
         world.plan.requests_max = 7;
     }
     world.plan.queries = 7;
     world.serve = good_then_silent;
     run_world();
 
-    expect_ends(5, HTTP_END_TIMED_OUT, 2);
+    expect_ends(5, LOAD_END_TIMED_OUT, 2);
     ck_assert_uint_ge(world.result->elapsed_ns, MS(100) + 2 * SECONDS(5));
     ck_assert_uint_le(world.result->elapsed_ns, MS(102) + 2 * SECONDS(5));
     ck_assert_uint_eq(world.result->drain_ns, 0);
@@ -48,7 +48,7 @@ START_TEST(so_are_resets)
     world.plan.queries = 6;
     world.serve = good_then_reset;
     run_world();
-    expect_ends(5, HTTP_END_RESET, 1);
+    expect_ends(5, LOAD_END_RESET, 1);
     ck_assert_uint_ge(world.result->elapsed_ns, MS(400));
 }
 END_TEST
@@ -70,7 +70,7 @@ START_TEST(so_is_the_time_in_which_it_could_not_connect)
     run_world();
 
     /* Nine or ten are skipped, each after 100 ms but the first. */
-    ck_assert_uint_ge(world.result->skipped[HTTP_SKIP_NOT_OPENED], 9);
+    ck_assert_uint_ge(world.result->skipped[LOAD_SKIP_NOT_OPENED], 9);
     ck_assert_uint_ge(world.result->elapsed_ns, MS(820));
 }
 END_TEST
@@ -84,15 +84,15 @@ START_TEST(each_query_to_a_silent_server_times_out)
     if (_i == 0) {
         world.plan.queries = 10;
     } else {
-        world.plan.stop = HTTP_STOP_TOTAL;
+        world.plan.stop = LOAD_STOP_TOTAL;
         world.plan.requests_max = 30;
     }
     world.serve = never;
     run_world();
 
-    expect_ends(0, HTTP_END_TIMED_OUT, 30);
+    expect_ends(0, LOAD_END_TIMED_OUT, 30);
     ck_assert_uint_eq(world.result->offered, 30);
-    ck_assert_uint_eq(http_result_skipped(world.result), 0);
+    ck_assert_uint_eq(load_result_skipped(world.result), 0);
     /* Each socket waits 100 ms before it connects again. */
     ck_assert_uint_ge(world.result->elapsed_ns, 10 * SECONDS(5) + 9 * MS(100));
     ck_assert_uint_le(world.result->elapsed_ns, 10 * SECONDS(5) + 9 * MS(102));
@@ -106,7 +106,7 @@ START_TEST(however_short_the_timeout_is)
     world.plan.timeout_ns = MS(1);
     world.serve = never;
     run_world();
-    expect_ends(0, HTTP_END_TIMED_OUT, 20);
+    expect_ends(0, LOAD_END_TIMED_OUT, 20);
 }
 END_TEST
 
@@ -124,15 +124,15 @@ answer_once_and_go(unsigned client, unsigned query)
 START_TEST(a_server_that_is_gone_ends_the_run_and_is_said)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_TOTAL;
+    world.plan.stop = LOAD_STOP_TOTAL;
     world.plan.requests_max = 10;
     world.serve = answer_once_and_go;
     run_world();
 
-    expect_ends(1, HTTP_END_CLOSED_EARLY, 1);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_GONE], 8);
-    ck_assert_uint_eq(http_result_skipped(world.result), 8);
-    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_LOST], 1);
+    expect_ends(1, LOAD_END_CLOSED_EARLY, 1);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_GONE], 8);
+    ck_assert_uint_eq(load_result_skipped(world.result), 8);
+    ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_LOST], 1);
     /* All the time in which it was tried counts. */
     ck_assert_uint_ge(world.result->elapsed_ns, 2 * SECONDS(5));
 }
@@ -146,25 +146,25 @@ START_TEST(so_do_the_queries_of_each_socket)
     run_world();
 
     ck_assert_uint_eq(world.result->offered, 1000);
-    ck_assert_uint_gt(world.result->skipped[HTTP_SKIP_NOT_OPENED], 90);
-    ck_assert_uint_gt(world.result->skipped[HTTP_SKIP_GONE], 800);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 0);
+    ck_assert_uint_gt(world.result->skipped[LOAD_SKIP_NOT_OPENED], 90);
+    ck_assert_uint_gt(world.result->skipped[LOAD_SKIP_GONE], 800);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_UNSENT], 0);
 }
 END_TEST
 
 START_TEST(what_had_arrived_for_it_is_of_those)
 {
     make_world();
-    world.plan.model = HTTP_PARTLY_OPEN;
+    world.plan.model = LOAD_PARTLY_OPEN;
     world.plan.rate = world.plan.rate_end = 1;
-    world.plan.stop = HTTP_STOP_TOTAL;
+    world.plan.stop = LOAD_STOP_TOTAL;
     world.plan.requests_max = 4;
     world.serve = answer_once_and_go;
     run_world();
 
     ck_assert_uint_eq(world.result->offered, 4);
-    ck_assert_uint_eq(world.result->ends[HTTP_END_OK], 1);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_GONE], 3);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_OK], 1);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_GONE], 3);
 }
 END_TEST
 
@@ -188,9 +188,9 @@ be_stopped_three_times(void)
 START_TEST(a_stop_while_it_waits_is_seen)
 {
     make_world();
-    world.plan.model = _i == 0 ? HTTP_CLOSED : HTTP_PARTLY_OPEN;
+    world.plan.model = _i == 0 ? LOAD_CLOSED : LOAD_PARTLY_OPEN;
     world.plan.rate = world.plan.rate_end = _i == 1 ? 100 : 1;
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = SECONDS(9);
     world.plan.think_ns = _i == 0 ? SECONDS(1) : 0;
     on_go = be_stopped_three_times;
@@ -213,7 +213,7 @@ go_a_second_late(void)
 START_TEST(a_beginning_that_comes_late_is_a_standstill)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = SECONDS(5);
     world.plan.think_ns = MS(100);
     world.holds_go = true;

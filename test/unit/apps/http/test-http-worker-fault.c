@@ -71,7 +71,7 @@ START_TEST(a_close_with_a_query_in_flight_ends_it_early)
     world.serve = close_each_second;
     run_world();
 
-    expect_ends(3, HTTP_END_CLOSED_EARLY, 3);
+    expect_ends(3, LOAD_END_CLOSED_EARLY, 3);
     ck_assert_uint_eq(world.result->by_kind[0].errors, 3);
     ck_assert_uint_eq(world.accepted, 3);
     ck_assert_uint_eq(world.result->reopened, 2);
@@ -97,7 +97,7 @@ START_TEST(a_connection_that_brought_nothing_is_opened_again_a_little_later)
     world.serve = close_all;
     run_world();
 
-    expect_ends(0, HTTP_END_CLOSED_EARLY, 3);
+    expect_ends(0, LOAD_END_CLOSED_EARLY, 3);
     ck_assert_uint_eq(world.arrived_ns[1] - world.arrived_ns[0], MS(100));
     ck_assert_uint_eq(world.arrived_ns[2] - world.arrived_ns[1], MS(100));
 }
@@ -112,7 +112,7 @@ START_TEST(a_close_ends_all_that_is_in_flight)
     run_world();
     ck_assert_uint_eq(world.result->sent, 8);
     ck_assert_uint_eq(world.result->in_flight, 0);
-    ck_assert_uint_gt(world.result->ends[HTTP_END_CLOSED_EARLY], 0);
+    ck_assert_uint_gt(world.result->ends[LOAD_END_CLOSED_EARLY], 0);
 }
 END_TEST
 
@@ -130,7 +130,7 @@ START_TEST(a_reset_is_counted_as_one)
     world.plan.queries = 2;
     world.serve = reset_it;
     run_world();
-    expect_ends(0, HTTP_END_RESET, 2);
+    expect_ends(0, LOAD_END_RESET, 2);
 }
 END_TEST
 
@@ -158,8 +158,8 @@ START_TEST(a_body_that_the_close_cuts_is_short)
     world.plan.queries = 2;
     run_world();
 
-    ck_assert_uint_eq(world.result->ends[HTTP_END_SHORT_BODY], 1);
-    ck_assert_uint_eq(world.result->ends[HTTP_END_CLOSED_EARLY], 1);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_SHORT_BODY], 1);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_CLOSED_EARLY], 1);
     ck_assert_uint_eq(world.result->service.censored, 2);
     ck_assert_uint_eq(world.result->first_byte.censored, 2);
     ck_assert_uint_eq(world.result->first_byte.count, 2);
@@ -192,7 +192,7 @@ START_TEST(but_not_if_it_is_a_reset)
     world.serve = until_close;
     fake_os_fail(FAKE_RECV, 3, 1, ECONNRESET);
     run_world();
-    expect_ends(0, HTTP_END_RESET, 1);
+    expect_ends(0, LOAD_END_RESET, 1);
 }
 END_TEST
 
@@ -209,7 +209,7 @@ START_TEST(the_kernel_may_give_up_a_connection_too)
     world.serve = until_close;
     fake_os_fail(FAKE_RECV, 3, 1, ETIMEDOUT);
     run_world();
-    expect_ends(0, HTTP_END_TIMED_OUT, 1);
+    expect_ends(0, LOAD_END_TIMED_OUT, 1);
 }
 END_TEST
 
@@ -258,9 +258,9 @@ static const struct {
      "\"Content-Length: -1\\r\\n\\r\\n\""},
     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
      SXE_HTTP_REFUSED_BAD_CHUNK_SIZE, "\"xyz\\r\\n\""},
-    {"HTTP/1.1 101 Other\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", HTTP_BAD_UPGRADE,
+    {"HTTP/1.1 101 Other\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", LOAD_BAD_UPGRADE,
      "\"HTTP/1.1 101 Other\\r\\nUpgrade: x\\r\\nConnecti\""},
-    {OK "and more", HTTP_BAD_MORE, "\"and more\""},
+    {OK "and more", LOAD_BAD_MORE, "\"and more\""},
 };
 static unsigned row;
 
@@ -273,17 +273,17 @@ talk_nonsense(unsigned client, unsigned query)
 
 START_TEST(no_reply_is_a_bad_reply)
 {
-    char text[HTTP_BAD_TEXT];
+    char text[LOAD_BAD_TEXT];
 
     make_world();
     row = (unsigned)_i;
     world.plan.queries = 2;
     world.serve = talk_nonsense;
     run_world();
-    expect_ends(0, HTTP_END_BAD_REPLY, 2);
+    expect_ends(0, LOAD_END_BAD_REPLY, 2);
     ck_assert_uint_eq(world.accepted, 2);
     ck_assert_uint_eq(world.result->first_bad_reply.why, nonsense[_i].why);
-    ck_assert_str_eq(http_bad_reply_quote(&world.result->first_bad_reply, text, sizeof(text)),
+    ck_assert_str_eq(load_bad_reply_quote(&world.result->first_bad_reply, text, sizeof(text)),
                      nonsense[_i].shown);
 }
 END_TEST
@@ -296,8 +296,8 @@ START_TEST(what_came_behind_nonsense_is_closed_early)
     world.plan.depth = 2;
     world.serve = talk_nonsense;
     run_world();
-    ck_assert_uint_eq(world.result->ends[HTTP_END_BAD_REPLY], 1);
-    ck_assert_uint_eq(world.result->ends[HTTP_END_CLOSED_EARLY], 1);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_BAD_REPLY], 1);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_CLOSED_EARLY], 1);
 }
 END_TEST
 
@@ -337,7 +337,7 @@ START_TEST(a_query_without_reply_times_out_and_the_socket_goes_on)
     world.serve = silent_once;
     run_world();
 
-    expect_ends(2, HTTP_END_TIMED_OUT, 1);
+    expect_ends(2, LOAD_END_TIMED_OUT, 1);
     ck_assert_uint_eq(world.arrived_ns[2] - world.arrived_ns[1], SECONDS(5));
     ck_assert_uint_eq(world.result->reopened, 1);
 }
@@ -362,7 +362,7 @@ START_TEST(a_trickle_does_not_put_it_off)
     world.plan.queries = 2;
     world.serve = byte_by_byte;
     run_world();
-    expect_ends(1, HTTP_END_TIMED_OUT, 1);
+    expect_ends(1, LOAD_END_TIMED_OUT, 1);
     ck_assert_uint_eq(world.arrived_ns[1] - world.arrived_ns[0], SECONDS(5) + MS(100));
 }
 END_TEST
@@ -371,16 +371,16 @@ END_TEST
 START_TEST(of_several_in_flight_the_oldest_counts)
 {
     make_world();
-    world.plan.model = HTTP_OPEN;
+    world.plan.model = LOAD_OPEN;
     world.plan.rate = world.plan.rate_end = 1;
     world.plan.depth = 100;
-    world.plan.stop = HTTP_STOP_TOTAL;
+    world.plan.stop = LOAD_STOP_TOTAL;
     world.plan.requests_max = 8;
     world.serve = silent_once;
     run_world();
     /* 0 is answered; 1 to 5 are lost at 6 s, and the one of 6 s and that of 7 are answered. */
-    ck_assert_uint_eq(world.result->ends[HTTP_END_TIMED_OUT], 1);
-    ck_assert_uint_eq(world.result->ends[HTTP_END_OK], 7);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_TIMED_OUT], 1);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_OK], 7);
 }
 END_TEST
 
@@ -391,7 +391,7 @@ START_TEST(all_that_are_in_flight_behind_it_time_out_too)
     world.plan.depth = 3;
     world.serve = never;
     run_world();
-    expect_ends(0, HTTP_END_TIMED_OUT, 3);
+    expect_ends(0, LOAD_END_TIMED_OUT, 3);
     ck_assert_uint_ge(world.result->elapsed_ns, world.plan.timeout_ns);
 }
 END_TEST
@@ -399,12 +399,12 @@ END_TEST
 START_TEST(a_run_of_some_time_takes_that_time)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = SECONDS(31);
     world.serve = never;
     run_world();
-    ck_assert_uint_eq(world.result->ends[HTTP_END_TIMED_OUT], 6);
-    ck_assert_uint_eq(world.result->ends[HTTP_END_UNANSWERED], 1);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_TIMED_OUT], 6);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_UNANSWERED], 1);
     ck_assert_uint_eq(world.result->in_flight, 0);
     ck_assert_uint_eq(world.result->elapsed_ns, SECONDS(31));
 }
@@ -421,7 +421,7 @@ START_TEST(long_thinking_is_no_reason_to_end)
 END_TEST
 
 static int
-with_a_long_delay(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+with_a_long_delay(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     query->delay_ns = sequence > 0 ? SECONDS(60) : 0;
@@ -457,10 +457,10 @@ START_TEST(each_failed_reopening_costs_the_socket_a_query)
     run_world();
 
     ck_assert_uint_eq(world.result->offered, 10);
-    expect_ends(1, HTTP_END_CLOSED_EARLY, 1);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_NOT_OPENED], 8);
+    expect_ends(1, LOAD_END_CLOSED_EARLY, 1);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_NOT_OPENED], 8);
     ck_assert_uint_eq(world.result->not_reopened, 8);
-    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_DONE], 1);
+    ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_DONE], 1);
 }
 END_TEST
 
@@ -471,8 +471,8 @@ START_TEST(a_reopening_may_fail_when_the_loop_hears_of_it)
     world.serve = close_each_second;
     fake_os_fail(FAKE_GETSOCKOPT, 2, 1, ECONNREFUSED);
     run_world();
-    expect_ends(2, HTTP_END_CLOSED_EARLY, 1);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_NOT_OPENED], 1);
+    expect_ends(2, LOAD_END_CLOSED_EARLY, 1);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_NOT_OPENED], 1);
     ck_assert_uint_eq(world.arrived_ns[2] - world.arrived_ns[1], MS(100));
 }
 END_TEST
@@ -502,7 +502,7 @@ come_back_at_250_ms(void)
 START_TEST(what_it_thought_of_meanwhile_is_sent_when_it_is_open_again)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_TOTAL;
+    world.plan.stop = LOAD_STOP_TOTAL;
     world.plan.requests_max = 2;
     world.plan.think_ns = MS(100);
     world.serve = lose_it_while_it_thinks;
@@ -517,7 +517,7 @@ END_TEST
 START_TEST(so_is_a_query_that_was_held)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_TOTAL;
+    world.plan.stop = LOAD_STOP_TOTAL;
     world.plan.requests_max = 3;
     world.next = second_in_100_ms;
     world.serve = lose_it_while_it_thinks;
@@ -533,7 +533,7 @@ END_TEST
 static char *long_query;
 
 static int
-long_queries(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+long_queries(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     (void)sequence;
@@ -555,14 +555,14 @@ START_TEST(a_query_that_nobody_reads_and_no_memory_holds_ends)
     world.next = long_queries;
     world.welcome = do_not_read;
     run_world();
-    expect_ends(0, HTTP_END_OTHER, 1);
+    expect_ends(0, LOAD_END_OTHER, 1);
     ck_assert_int_eq(world.result->first_error, ENOBUFS);
     free(long_query);
 }
 END_TEST
 
 static int
-four_megabytes(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+four_megabytes(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     (void)sequence;

@@ -8,31 +8,31 @@
 #define NOT_FOUND "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone"
 #define CHUNKED   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: 1\r\n\r\n"
 
-static struct http_expect expect;
+static struct load_expect expect;
 
 static const struct {
     const char *reply;
     const char *status;
     const char *field;
     const char *body;
-    enum http_end end;
+    enum load_end end;
 } cases[] = {
-    {OK, NULL, NULL, NULL, HTTP_END_OK},
-    {NOT_FOUND, NULL, NULL, NULL, HTTP_END_BAD_STATUS},
-    {NOT_FOUND, "404", NULL, NULL, HTTP_END_OK},
-    {OK, "404", NULL, NULL, HTTP_END_BAD_STATUS},
-    {OK, NULL, "Content-Length", NULL, HTTP_END_OK},
-    {OK, NULL, "content-length: 2", NULL, HTTP_END_OK},
-    {OK, NULL, "Content-Length: 3", NULL, HTTP_END_BAD_FIELD},
-    {OK, NULL, "X-A", NULL, HTTP_END_BAD_FIELD},
-    {OK, NULL, NULL, "ok", HTTP_END_OK},
-    {OK, NULL, NULL, "ko", HTTP_END_BAD_BODY},
-    {HEAD(0), NULL, NULL, "ok", HTTP_END_BAD_BODY},
-    {CHUNKED "1\r\no\r\n1\r\nk\r\n0\r\n\r\n", NULL, "X-A: 1", "ok", HTTP_END_OK},
-    {CHUNKED "1\r\no\r\n1\r\no\r\n0\r\n\r\n", NULL, "X-A: 1", "ok", HTTP_END_BAD_BODY},
+    {OK, NULL, NULL, NULL, LOAD_END_OK},
+    {NOT_FOUND, NULL, NULL, NULL, LOAD_END_BAD_STATUS},
+    {NOT_FOUND, "404", NULL, NULL, LOAD_END_OK},
+    {OK, "404", NULL, NULL, LOAD_END_BAD_STATUS},
+    {OK, NULL, "Content-Length", NULL, LOAD_END_OK},
+    {OK, NULL, "content-length: 2", NULL, LOAD_END_OK},
+    {OK, NULL, "Content-Length: 3", NULL, LOAD_END_BAD_FIELD},
+    {OK, NULL, "X-A", NULL, LOAD_END_BAD_FIELD},
+    {OK, NULL, NULL, "ok", LOAD_END_OK},
+    {OK, NULL, NULL, "ko", LOAD_END_BAD_BODY},
+    {HEAD(0), NULL, NULL, "ok", LOAD_END_BAD_BODY},
+    {CHUNKED "1\r\no\r\n1\r\nk\r\n0\r\n\r\n", NULL, "X-A: 1", "ok", LOAD_END_OK},
+    {CHUNKED "1\r\no\r\n1\r\no\r\n0\r\n\r\n", NULL, "X-A: 1", "ok", LOAD_END_BAD_BODY},
     /* The first thing that is wrong. */
-    {NOT_FOUND, NULL, "X-A", "ok", HTTP_END_BAD_STATUS},
-    {OK, NULL, "X-A", "ko", HTTP_END_BAD_FIELD},
+    {NOT_FOUND, NULL, "X-A", "ok", LOAD_END_BAD_STATUS},
+    {OK, NULL, "X-A", "ko", LOAD_END_BAD_FIELD},
 };
 
 static unsigned row;
@@ -54,7 +54,7 @@ answer_row_slowly(unsigned client, unsigned query)
 }
 
 static int
-expect_row(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+expect_row(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     (void)sequence;
@@ -66,24 +66,24 @@ static void
 set_row(unsigned i)
 {
     row = i;
-    expect = (struct http_expect){0};
-    http_expect_add_status(&expect, cases[i].status == NULL ? "2xx" : cases[i].status);
+    expect = (struct load_expect){0};
+    load_expect_add_status(&expect, cases[i].status == NULL ? "2xx" : cases[i].status);
     if (cases[i].field != NULL)
-        ck_assert_ptr_null(http_expect_add_field(&expect, cases[i].field));
+        ck_assert_ptr_null(load_expect_add_field(&expect, cases[i].field));
     if (cases[i].body != NULL)
-        ck_assert_ptr_null(http_expect_set_body(&expect, cases[i].body));
+        ck_assert_ptr_null(load_expect_set_body(&expect, cases[i].body));
 }
 
 static void
 expect_end(void)
 {
     ck_assert_uint_eq(world.result->ends[cases[row].end], 1);
-    ck_assert_uint_eq(http_result_errors(world.result), cases[row].end != HTTP_END_OK);
+    ck_assert_uint_eq(load_result_errors(world.result), cases[row].end != LOAD_END_OK);
     ck_assert_uint_eq(world.result->service.count, 1);
-    ck_assert_uint_eq(world.result->first_bad_status, cases[row].end != HTTP_END_BAD_STATUS ? 0
+    ck_assert_uint_eq(world.result->first_bad_status, cases[row].end != LOAD_END_BAD_STATUS ? 0
                                                       : cases[row].reply[9] == '4'          ? 404
                                                                                             : 200);
-    http_expect_clear_body(&expect);
+    load_expect_clear_body(&expect);
 }
 
 START_TEST(a_reply_is_what_the_plan_expects)
@@ -117,7 +117,7 @@ START_TEST(however_it_comes)
     world.serve = answer_row_slowly;
     run_world();
     expect_end();
-    if (world.result->ends[HTTP_END_OK] > 0) {
+    if (world.result->ends[LOAD_END_OK] > 0) {
         ck_assert_uint_eq(world.result->first_byte.max_ns, 0);
         ck_assert_uint_eq(world.result->service.max_ns, MS(strlen(cases[row].reply) - 1));
     } else {
@@ -129,9 +129,9 @@ END_TEST
 
 static const struct {
     const char *reply;
-    enum http_end end;
+    enum load_end end;
 } wholes[] = {
-    {OK, HTTP_END_OK}, {HEAD(2) "oh", HTTP_END_BAD_BODY}, {HEAD(3) "oki", HTTP_END_BAD_BODY}};
+    {OK, LOAD_END_OK}, {HEAD(2) "oh", LOAD_END_BAD_BODY}, {HEAD(3) "oki", LOAD_END_BAD_BODY}};
 
 static void
 answer_whole(unsigned client, unsigned query)
@@ -156,7 +156,7 @@ END_TEST
 /* ---- HEAD ---- */
 
 static int
-ask_for_heads(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+ask_for_heads(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     query->is_head = sequence % 2 == 0;
@@ -185,10 +185,10 @@ END_TEST
 static unsigned seen;
 static char seen_head[256];
 static char seen_body[256];
-static struct http_exchange last;
+static struct load_exchange last;
 
 static bool
-see(struct http_requests *requests, const struct http_exchange *exchange)
+see(struct load_requests *requests, const struct load_exchange *exchange)
 {
     (void)requests;
     last = *exchange;
@@ -211,7 +211,7 @@ START_TEST(a_source_may_see_replies_and_dislike_them)
     world.plan.queries = 4;
     run_world();
 
-    expect_ends(2, HTTP_END_FAILED_CHECK, 2);
+    expect_ends(2, LOAD_END_FAILED_CHECK, 2);
     ck_assert_uint_eq(seen, 4);
     ck_assert_str_eq(seen_head, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n");
     ck_assert_str_eq(seen_body, "ok");
@@ -232,7 +232,7 @@ START_TEST(it_sees_them_in_one_piece)
     ck_assert_str_eq(seen_head, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: 1\r\n");
     ck_assert_str_eq(seen_body, "ok");
     ck_assert_uint_eq(last.service_ns, MS(strlen(cases[11].reply) - 1));
-    http_expect_clear_body(&expect);
+    load_expect_clear_body(&expect);
 }
 END_TEST
 
@@ -242,7 +242,7 @@ START_TEST(it_sees_bad_ones_too)
     set_row(1);
     world.serve = answer_row;
     run_world();
-    expect_ends(0, HTTP_END_BAD_STATUS, 1);
+    expect_ends(0, LOAD_END_BAD_STATUS, 1);
     ck_assert_uint_eq(seen, 1);
     ck_assert_str_eq(seen_body, "none");
 }
@@ -279,7 +279,7 @@ START_TEST(of_a_reply_that_is_cut_nothing_stays)
     world.plan.queries = 2;
     world.serve = half_and_close;
     run_world();
-    expect_ends(1, HTTP_END_SHORT_BODY, 1);
+    expect_ends(1, LOAD_END_SHORT_BODY, 1);
     ck_assert_uint_eq(seen, 1);
     ck_assert_str_eq(seen_body, "ok");
 }
@@ -310,14 +310,14 @@ START_TEST(a_body_that_is_too_long_to_be_seen_is_bad)
     memcpy(long_reply, HEAD(17000000), strlen(HEAD(17000000)));
     world.serve = answer_long;
     run_world();
-    expect_ends(0, HTTP_END_BAD_BODY, 1);
+    expect_ends(0, LOAD_END_BAD_BODY, 1);
     ck_assert_uint_le(last.body_length, 16u << 20);
     free(long_reply);
 }
 END_TEST
 
 static int
-without_memory(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+without_memory(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     (void)sequence;
@@ -331,7 +331,7 @@ START_TEST(without_memory_for_it_the_reply_is_an_error_of_ours)
     make_seeing_world();
     world.next = without_memory;
     run_world();
-    expect_ends(0, HTTP_END_OTHER, 1);
+    expect_ends(0, LOAD_END_OTHER, 1);
     ck_assert_int_eq(world.result->first_error, ENOMEM);
 }
 END_TEST

@@ -38,7 +38,7 @@ END_TEST
 /* ---- Mark ---- */
 
 static void
-expect_same_histogram(const struct http_histogram *a, const struct http_histogram *b)
+expect_same_histogram(const struct load_histogram *a, const struct load_histogram *b)
 {
     ck_assert_mem_eq(a, b, sizeof(*a));
 }
@@ -46,10 +46,10 @@ expect_same_histogram(const struct http_histogram *a, const struct http_histogra
 static void
 expect_copy(void)
 {
-    const struct http_result *a = world.mark;
-    const struct http_result *b = world.result;
+    const struct load_result *a = world.mark;
+    const struct load_result *b = world.result;
 
-    ck_assert_ptr_null(http_result_check(a));
+    ck_assert_ptr_null(load_result_check(a));
     ck_assert_uint_eq(a->sent, b->sent);
     ck_assert_uint_eq(a->in_flight, b->in_flight);
     ck_assert_uint_eq(a->bytes_received, b->bytes_received);
@@ -76,7 +76,7 @@ expect_first_mark(void)
     ck_assert_uint_eq(world.mark->sent, 2);
     ck_assert_uint_eq(world.mark->in_flight, 1);
     ck_assert_uint_eq(world.mark->elapsed_ns, MS(25));
-    ck_assert_uint_eq(world.mark->in_state[HTTP_SOCKET_BUSY], 1);
+    ck_assert_uint_eq(world.mark->in_state[LOAD_SOCKET_BUSY], 1);
     expect_copy();
 }
 
@@ -91,9 +91,9 @@ expect_second_mark(void)
 static void
 mark_twice(void)
 {
-    tell_at(MS(25), HTTP_MESSAGE_MARK);
+    tell_at(MS(25), LOAD_MESSAGE_MARK);
     call_at(MS(25), expect_first_mark);
-    tell_at(MS(3005), HTTP_MESSAGE_MARK);
+    tell_at(MS(3005), LOAD_MESSAGE_MARK);
     call_at(MS(3005), expect_second_mark);
 }
 
@@ -115,7 +115,7 @@ expect_sockets_only(void)
 {
     ck_assert_uint_eq(world.marked, 1);
     ck_assert_uint_eq(world.mark->opened, 1);
-    ck_assert_uint_eq(world.mark->in_state[HTTP_SOCKET_IDLE], 1);
+    ck_assert_uint_eq(world.mark->in_state[LOAD_SOCKET_IDLE], 1);
     go();
 }
 
@@ -123,7 +123,7 @@ static void
 mark_before_go(void)
 {
     world.started_ns = now_ns();
-    tell_at(MS(5), HTTP_MESSAGE_MARK);
+    tell_at(MS(5), LOAD_MESSAGE_MARK);
     call_at(MS(5), expect_sockets_only);
 }
 
@@ -140,7 +140,7 @@ END_TEST
 static void
 expect_seen_states(void)
 {
-    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_BUSY], 1);
+    ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_BUSY], 1);
     ck_assert_uint_gt(world.result->elapsed_ns, MS(30));
 }
 
@@ -167,7 +167,7 @@ END_TEST
 static void
 stop_at_50_ms(void)
 {
-    tell_at(MS(50), HTTP_MESSAGE_STOP);
+    tell_at(MS(50), LOAD_MESSAGE_STOP);
 }
 
 START_TEST(after_stop_only_what_is_in_flight_is_waited_for)
@@ -193,7 +193,7 @@ START_TEST(and_not_for_longer_than_the_drain)
     world.plan.drain_ns = MS(100);
     on_go = stop_at_50_ms;
     run_world();
-    expect_ends(0, HTTP_END_UNANSWERED, 1);
+    expect_ends(0, LOAD_END_UNANSWERED, 1);
     ck_assert_uint_eq(world.done, 1);
     ck_assert_uint_le(world.ended_ns, world.started_ns + MS(151));
 }
@@ -202,18 +202,18 @@ END_TEST
 static void
 stop_in_the_drain(void)
 {
-    tell_at(MS(50), HTTP_MESSAGE_STOP);
+    tell_at(MS(50), LOAD_MESSAGE_STOP);
 }
 
 START_TEST(nor_at_all_if_it_is_told_to_stop_in_the_drain)
 {
     make_world();
     world.serve = never;
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = MS(20);
     on_go = stop_in_the_drain;
     run_world();
-    expect_ends(0, HTTP_END_UNANSWERED, 1);
+    expect_ends(0, LOAD_END_UNANSWERED, 1);
     ck_assert_uint_eq(world.done, 1);
     ck_assert_uint_le(world.ended_ns, world.started_ns + MS(51));
 }
@@ -223,12 +223,12 @@ START_TEST(the_end_of_its_time_in_the_drain_is_nothing)
 {
     make_world();
     world.serve = never;
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = MS(70);
     world.plan.drain_ns = MS(100);
     on_go = stop_at_50_ms;
     run_world();
-    expect_ends(0, HTTP_END_UNANSWERED, 1);
+    expect_ends(0, LOAD_END_UNANSWERED, 1);
     ck_assert_uint_ge(world.ended_ns, world.started_ns + MS(150));
     ck_assert_uint_le(world.ended_ns, world.started_ns + MS(151));
 }
@@ -250,14 +250,14 @@ static void
 stop_before_go(void)
 {
     world.started_ns = now_ns();
-    tell_at(MS(5), HTTP_MESSAGE_STOP);
+    tell_at(MS(5), LOAD_MESSAGE_STOP);
 }
 
 START_TEST(stop_may_come_before_go)
 {
     make_world();
     world.holds_go = true;
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     on_go = stop_before_go;
     run_world();
     ck_assert_uint_eq(world.result->opened, 1);
@@ -273,11 +273,11 @@ START_TEST(stop_may_come_in_the_ramp)
     world.plan.sockets = 10;
     world.plan.ramp_rate = 10;
     act_at((struct act){
-        .at_ns = now_ns() + MS(450), .what = TELL, .message = {.type = HTTP_MESSAGE_STOP}});
+        .at_ns = now_ns() + MS(450), .what = TELL, .message = {.type = LOAD_MESSAGE_STOP}});
     run_world();
     ck_assert_uint_eq(world.ready, 0);
     ck_assert_uint_eq(world.result->opened, 5);
-    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_UNTRIED], 5);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_UNTRIED], 5);
     ck_assert_uint_eq(world.result->connect_ns, MS(450));
     ck_assert_uint_eq(world.done, 1);
 }
@@ -308,8 +308,8 @@ END_TEST
 static void
 talk_strangely(void)
 {
-    for (unsigned type = HTTP_MESSAGE_READY; type <= HTTP_MESSAGE_DONE; type++)
-        tell_at(MS(5), (enum http_message_type)type);
+    for (unsigned type = LOAD_MESSAGE_READY; type <= LOAD_MESSAGE_DONE; type++)
+        tell_at(MS(5), (enum load_message_type)type);
 }
 
 START_TEST(words_that_are_not_the_parents_are_ignored)
@@ -381,7 +381,7 @@ END_TEST
 /* ---- What it needs ---- */
 
 static int
-cannot_begin(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+cannot_begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
     (void)requests;
     ck_assert_uint_eq(shard, 1);
@@ -447,7 +447,7 @@ START_TEST(nor_one_without_a_set_for_its_sockets)
     fake_os_fail(FAKE_EPOLL_CREATE1, 2, 1, EMFILE);
     run_world();
     ck_assert_int_eq(world.error, -EMFILE);
-    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_UNTRIED], 1);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_UNTRIED], 1);
 }
 END_TEST
 

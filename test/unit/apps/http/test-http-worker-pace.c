@@ -14,11 +14,11 @@ in_1_ms(unsigned client, unsigned query)
 
 /* 100 a second, fixed, for 95 ms: they arrive at 0, 10 ... 90 ms. */
 static void
-make_paced_world(enum http_model model)
+make_paced_world(enum load_model model)
 {
     make_world();
     world.plan.model = model;
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = MS(95);
     world.plan.rate = world.plan.rate_end = 100;
     world.plan.sockets = 4;
@@ -26,7 +26,7 @@ make_paced_world(enum http_model model)
 
 START_TEST(queries_arrive_to_the_nanosecond)
 {
-    make_paced_world(_i == 0 ? HTTP_PARTLY_OPEN : HTTP_OPEN);
+    make_paced_world(_i == 0 ? LOAD_PARTLY_OPEN : LOAD_OPEN);
     world.serve = in_1_ms;
     run_world();
 
@@ -57,7 +57,7 @@ note_client(unsigned client, unsigned query)
 
 START_TEST(queries_go_round_the_sockets)
 {
-    make_paced_world(HTTP_OPEN);
+    make_paced_world(LOAD_OPEN);
     world.plan.duration_ns = MS(115);
     world.serve = note_client;
     run_world();
@@ -68,15 +68,15 @@ END_TEST
 
 START_TEST(with_pipelining_too)
 {
-    make_paced_world(HTTP_OPEN);
+    make_paced_world(LOAD_OPEN);
     world.plan.depth = 3;
     world.plan.drain_ns = 0;
     world.plan.duration_ns = MS(115);
     world.serve = never;
     run_world();
-    expect_ends(0, HTTP_END_UNANSWERED, 12);
+    expect_ends(0, LOAD_END_UNANSWERED, 12);
     ck_assert_uint_eq(world.queries, 12);
-    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_BUSY], 4);
+    ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_BUSY], 4);
 }
 END_TEST
 
@@ -85,7 +85,7 @@ END_TEST
 /* 50,000 a second, each 20 us: none of them is slept for. */
 START_TEST(what_arrives_soon_costs_no_timer)
 {
-    make_paced_world(HTTP_OPEN);
+    make_paced_world(LOAD_OPEN);
     fake_time_poll_ns = US(1);
     world.plan.rate = world.plan.rate_end = 50000;
     world.plan.duration_ns = MS(2);
@@ -105,7 +105,7 @@ END_TEST
 /* 100 a second: one setting of the timer for each, and hardly a turn that does not wait. */
 START_TEST(what_arrives_late_is_slept_for)
 {
-    make_paced_world(HTTP_OPEN);
+    make_paced_world(LOAD_OPEN);
     fake_time_poll_ns = US(1);
     run_world();
 
@@ -119,7 +119,7 @@ END_TEST
 /* One that is sent after a reply, since it is due, is not ticked for again. */
 START_TEST(what_was_sent_after_a_reply_is_no_late_tick)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     fake_time_poll_ns = US(1);
     world.plan.sockets = 1;
     world.serve = in_20_ms;
@@ -143,7 +143,7 @@ stand_still_in_a_spin(void)
 
 START_TEST(a_client_that_stands_still_while_it_spins_is_seen)
 {
-    make_paced_world(HTTP_OPEN);
+    make_paced_world(LOAD_OPEN);
     fake_time_poll_ns = US(1);
     world.plan.rate = world.plan.rate_end = 25000;
     on_go = stand_still_in_a_spin;
@@ -157,9 +157,9 @@ END_TEST
 
 START_TEST(one_that_finds_no_socket_waits_and_its_response_counts_from_its_arrival)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     world.plan.sockets = 1;
-    world.plan.stop = HTTP_STOP_TOTAL;
+    world.plan.stop = LOAD_STOP_TOTAL;
     world.plan.requests_max = 4;
     world.serve = in_20_ms;
     run_world();
@@ -185,7 +185,7 @@ nothing_but_the_first(unsigned client, unsigned query)
 
 START_TEST(those_that_wait_at_the_end_were_not_sent)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     world.plan.sockets = 1;
     world.plan.drain_ns = MS(10);
     world.serve = nothing_but_the_first;
@@ -193,14 +193,14 @@ START_TEST(those_that_wait_at_the_end_were_not_sent)
 
     ck_assert_uint_eq(world.result->offered, 10);
     ck_assert_uint_eq(world.result->sent, 2);
-    ck_assert_uint_eq(world.result->ends[HTTP_END_UNANSWERED], 1);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 8);
+    ck_assert_uint_eq(world.result->ends[LOAD_END_UNANSWERED], 1);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_UNSENT], 8);
 }
 END_TEST
 
 START_TEST(open_queries_wait_for_nothing)
 {
-    make_paced_world(HTTP_OPEN);
+    make_paced_world(LOAD_OPEN);
     world.plan.sockets = 1;
     world.serve = in_20_ms;
     run_world();
@@ -208,8 +208,8 @@ START_TEST(open_queries_wait_for_nothing)
     /* The reply to the one at 0 comes at 20, when the third arrives; which comes first is
      * chance. */
     ck_assert_uint_eq(world.result->offered, 10);
-    ck_assert_uint_ge(world.result->skipped[HTTP_SKIP_NO_SOCKET], 5);
-    ck_assert_uint_eq(world.result->sent + world.result->skipped[HTTP_SKIP_NO_SOCKET], 10);
+    ck_assert_uint_ge(world.result->skipped[LOAD_SKIP_NO_SOCKET], 5);
+    ck_assert_uint_eq(world.result->sent + world.result->skipped[LOAD_SKIP_NO_SOCKET], 10);
     ck_assert_uint_eq(world.result->response.max_ns, MS(20));
 }
 END_TEST
@@ -223,7 +223,7 @@ in_35_ms(unsigned client, unsigned query)
 
 START_TEST(one_past_its_deadline_is_shed)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     world.plan.sockets = 1;
     world.plan.deadline_ns = MS(12);
     world.serve = in_35_ms;
@@ -233,8 +233,8 @@ START_TEST(one_past_its_deadline_is_shed)
     ck_assert_uint_eq(world.result->offered, 10);
     ck_assert_uint_eq(world.arrived_ns[1], MS(35));
     ck_assert_uint_eq(world.arrived_ns[2], MS(70));
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_SHED], 6);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 1);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_SHED], 6);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_UNSENT], 1);
     expect_all_ok(3);
 }
 END_TEST
@@ -242,7 +242,7 @@ END_TEST
 static void
 look_at_shed(void)
 {
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_SHED], 3);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_SHED], 3);
 }
 
 static void
@@ -253,7 +253,7 @@ look_at_50_ms(void)
 
 START_TEST(it_is_shed_when_its_deadline_is_over_not_when_a_socket_is_free)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     world.plan.sockets = 1;
     world.plan.deadline_ns = MS(12);
     world.serve = never;
@@ -268,26 +268,26 @@ look_at_waiting(void)
 {
     ck_assert_uint_eq(world.mark->offered, 6);
     ck_assert_uint_eq(world.mark->waiting, 5);
-    ck_assert_ptr_null(http_result_check(world.mark));
+    ck_assert_ptr_null(load_result_check(world.mark));
 }
 
 static void
 mark_at_55_ms(void)
 {
-    tell_at(MS(55), HTTP_MESSAGE_MARK);
+    tell_at(MS(55), LOAD_MESSAGE_MARK);
     call_at(MS(56), look_at_waiting);
 }
 
 START_TEST(those_that_wait_are_offered_already_in_a_mark)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     world.plan.sockets = 1;
     world.serve = never;
     on_go = mark_at_55_ms;
     run_world();
     ck_assert_uint_eq(world.marked, 1);
     ck_assert_uint_eq(world.result->offered, 10);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 9);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_UNSENT], 9);
 }
 END_TEST
 
@@ -302,7 +302,7 @@ sleep_once(unsigned client, unsigned query)
 
 START_TEST(lateness_of_the_client_is_seen)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     world.serve = sleep_once;
     run_world();
 
@@ -320,7 +320,7 @@ END_TEST
 static uint64_t
 offered_in_slices(void)
 {
-    const struct http_timeline *timeline = &world.result->timeline;
+    const struct load_timeline *timeline = &world.result->timeline;
     uint64_t sum = 0;
 
     for (unsigned i = 0; i < timeline->used; i++)
@@ -330,7 +330,7 @@ offered_in_slices(void)
 
 START_TEST(what_nobody_could_send_is_counted_at_once)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     world.plan.rate = world.plan.rate_end = 1e9;
     world.plan.duration_ns = SECONDS(3);
     world.serve = never;
@@ -338,14 +338,14 @@ START_TEST(what_nobody_could_send_is_counted_at_once)
 
     ck_assert_uint_eq(world.result->offered, SECONDS(3));
     ck_assert_uint_eq(world.result->sent, 4);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], SECONDS(3) - 4);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_UNSENT], SECONDS(3) - 4);
     ck_assert_uint_eq(offered_in_slices(), SECONDS(3));
 }
 END_TEST
 
 START_TEST(a_slice_has_no_more_than_it_can_count)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     world.plan.rate = world.plan.rate_end = 1e15;
     world.serve = never;
     run_world();
@@ -368,7 +368,7 @@ sleep_for_5_ms(unsigned client, unsigned query)
 
 START_TEST(however_many_arrive_replies_are_read_in_between)
 {
-    make_paced_world(HTTP_OPEN);
+    make_paced_world(LOAD_OPEN);
     world.plan.rate = world.plan.rate_end = 1e6;
     world.plan.duration_ns = MS(6);
     world.plan.sockets = 1;
@@ -385,23 +385,23 @@ END_TEST
 
 START_TEST(each_socket_may_have_its_number_of_arrivals)
 {
-    make_paced_world(HTTP_OPEN);
-    world.plan.stop = HTTP_STOP_PER_SOCKET;
+    make_paced_world(LOAD_OPEN);
+    world.plan.stop = LOAD_STOP_PER_SOCKET;
     world.plan.queries = 2;
     run_world();
     expect_all_ok(8);
-    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_DONE], 4);
+    ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_DONE], 4);
 }
 END_TEST
 
 START_TEST(the_source_may_end_the_arrivals)
 {
-    make_paced_world(HTTP_OPEN);
+    make_paced_world(LOAD_OPEN);
     world.next = three_only;
     run_world();
     expect_all_ok(3);
     ck_assert_uint_eq(world.result->offered, 4);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 1);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_UNSENT], 1);
 }
 END_TEST
 
@@ -410,14 +410,14 @@ END_TEST
 static void
 set_rate(void)
 {
-    struct http_message message = {.type = HTTP_MESSAGE_RATE, .u.rate = 1000};
+    struct load_message message = {.type = LOAD_MESSAGE_RATE, .u.rate = 1000};
 
     act_at((struct act){.at_ns = world.started_ns + MS(52), .what = TELL, .message = message});
 }
 
 START_TEST(the_rate_may_change)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     on_go = set_rate;
     run_world();
 
@@ -432,25 +432,25 @@ END_TEST
 
 START_TEST(a_rate_of_nothing_may_become_one)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     world.plan.rate = world.plan.rate_end = 0;
     on_go = set_rate;
     run_world();
-    ck_assert_uint_ge(world.result->ends[HTTP_END_OK], 42);
-    ck_assert_uint_le(world.result->ends[HTTP_END_OK], 43);
+    ck_assert_uint_ge(world.result->ends[LOAD_END_OK], 42);
+    ck_assert_uint_le(world.result->ends[LOAD_END_OK], 43);
 }
 END_TEST
 
 START_TEST(what_waits_is_given_up_when_the_rate_changes)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     world.plan.sockets = 1;
     world.serve = never;
     world.plan.drain_ns = 0;
     on_go = set_rate;
     run_world();
     ck_assert_uint_eq(world.mark->waiting, 0);
-    ck_assert_uint_eq(world.mark->skipped[HTTP_SKIP_UNSENT], 5);
+    ck_assert_uint_eq(world.mark->skipped[LOAD_SKIP_UNSENT], 5);
     ck_assert_uint_eq(world.result->sent, 1);
 }
 END_TEST
@@ -459,7 +459,7 @@ END_TEST
 static void
 pause_and_go_on(void)
 {
-    struct http_message message = {.type = HTTP_MESSAGE_RATE, .u.rate = 0};
+    struct load_message message = {.type = LOAD_MESSAGE_RATE, .u.rate = 0};
 
     act_at((struct act){.at_ns = world.started_ns + MS(52), .what = TELL, .message = message});
     message.u.rate = 1000;
@@ -468,7 +468,7 @@ pause_and_go_on(void)
 
 START_TEST(nothing_arrives_in_a_pause)
 {
-    make_paced_world(HTTP_PARTLY_OPEN);
+    make_paced_world(LOAD_PARTLY_OPEN);
     on_go = pause_and_go_on;
     run_world();
     ck_assert_uint_eq(world.marked, 2);
@@ -501,8 +501,8 @@ START_TEST(a_log_is_replayed_at_its_own_times)
     world.shard = (unsigned)_i;
     world.shards = 2;
     world.plan.sockets = 8;
-    world.plan.stop = HTTP_STOP_REPLAY;
-    world.plan.model = HTTP_PARTLY_OPEN;
+    world.plan.stop = LOAD_STOP_REPLAY;
+    world.plan.model = LOAD_PARTLY_OPEN;
     world.requests.number = 6;
     world.requests.times_ns = times_ns;
     on_go = set_rate;
@@ -520,15 +520,15 @@ END_TEST
 START_TEST(an_entry_that_is_skipped_is_not_asked_for)
 {
     make_world();
-    world.plan.stop = HTTP_STOP_REPLAY;
-    world.plan.model = HTTP_OPEN;
+    world.plan.stop = LOAD_STOP_REPLAY;
+    world.plan.model = LOAD_OPEN;
     world.requests.number = 6;
     world.requests.times_ns = times_ns;
     world.serve = in_20_ms;
     run_world();
 
     ck_assert_uint_eq(world.result->offered, 6);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_NO_SOCKET], 3);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_NO_SOCKET], 3);
     ck_assert_uint_eq(world.sequences[0], 0);
     ck_assert_uint_eq(world.sequences[1], 3);
     ck_assert_uint_eq(world.sequences[2], 4);
@@ -538,7 +538,7 @@ END_TEST
 /* ---- Delays ---- */
 
 static int
-with_a_delay(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+with_a_delay(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     query->delay_ns = sequence == 1 ? SECONDS(3) : MS(5);
@@ -547,7 +547,7 @@ with_a_delay(struct http_requests *requests, uint64_t sequence, struct http_quer
 
 START_TEST(a_delay_is_added_to_the_arrival_and_what_it_holds_back_was_not_sent)
 {
-    make_paced_world(HTTP_OPEN);
+    make_paced_world(LOAD_OPEN);
     world.plan.sockets = 2;
     world.plan.duration_ns = MS(26);
     world.next = with_a_delay;
@@ -558,7 +558,7 @@ START_TEST(a_delay_is_added_to_the_arrival_and_what_it_holds_back_was_not_sent)
     ck_assert_uint_eq(world.result->offered, 3);
     ck_assert_uint_eq(world.result->response.max_ns, 0);
     expect_all_ok(2);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_UNSENT], 1);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_UNSENT], 1);
 }
 END_TEST
 

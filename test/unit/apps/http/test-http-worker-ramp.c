@@ -20,7 +20,7 @@ static void
 look_at_connects(void)
 {
     ck_assert_uint_eq(fake_os_calls(FAKE_CONNECT), 5);
-    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_CONNECTING], 0);
+    ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_CONNECTING], 0);
 }
 
 /* One connection waits to be accepted, and for others there is no room. */
@@ -38,9 +38,9 @@ START_TEST(so_many_connects_are_under_way_and_the_ramp_ends_when_they_time_out)
 
     expect_all_ok(3);
     ck_assert_uint_eq(world.result->opened, 1);
-    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_TIMED_OUT], 4);
-    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_UNTRIED], 15);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_NOT_OPENED], 19 * 3);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_TIMED_OUT], 4);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_UNTRIED], 15);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_NOT_OPENED], 19 * 3);
     ck_assert_uint_ge(world.result->connect_ns, SECONDS(5));
 }
 END_TEST
@@ -118,15 +118,15 @@ START_TEST(but_not_for_ever)
     listen_unix(0);
     world.does_not_accept = true;
     world.plan.sockets = 5;
-    world.plan.stop = HTTP_STOP_TOTAL;
+    world.plan.stop = LOAD_STOP_TOTAL;
     world.plan.requests_max = 3;
     world.plan.drain_ns = 0;
     run_world();
     ck_assert_uint_gt(world.result->opened, 0);
-    ck_assert_uint_gt(world.result->unopened[HTTP_UNOPENED_OTHER], 0);
+    ck_assert_uint_gt(world.result->unopened[LOAD_UNOPENED_OTHER], 0);
     ck_assert_int_eq(world.result->first_error, EAGAIN);
-    expect_ends(0, HTTP_END_TIMED_OUT, 1);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_GONE], 2);
+    expect_ends(0, LOAD_END_TIMED_OUT, 1);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_GONE], 2);
 }
 END_TEST
 
@@ -134,13 +134,13 @@ END_TEST
 
 static const struct {
     int error;
-    enum http_unopened kind;
+    enum load_unopened kind;
     bool ends_ramp;
 } refusals[] = {
-    {ECONNREFUSED, HTTP_UNOPENED_REFUSED, false}, {ECONNRESET, HTTP_UNOPENED_RESET, false},
-    {EPIPE, HTTP_UNOPENED_RESET, false},          {ETIMEDOUT, HTTP_UNOPENED_TIMED_OUT, false},
-    {EMFILE, HTTP_UNOPENED_NO_DESCRIPTOR, true},  {ENFILE, HTTP_UNOPENED_NO_DESCRIPTOR, true},
-    {EADDRNOTAVAIL, HTTP_UNOPENED_NO_PORT, true}, {EACCES, HTTP_UNOPENED_OTHER, false},
+    {ECONNREFUSED, LOAD_UNOPENED_REFUSED, false}, {ECONNRESET, LOAD_UNOPENED_RESET, false},
+    {EPIPE, LOAD_UNOPENED_RESET, false},          {ETIMEDOUT, LOAD_UNOPENED_TIMED_OUT, false},
+    {EMFILE, LOAD_UNOPENED_NO_DESCRIPTOR, true},  {ENFILE, LOAD_UNOPENED_NO_DESCRIPTOR, true},
+    {EADDRNOTAVAIL, LOAD_UNOPENED_NO_PORT, true}, {EACCES, LOAD_UNOPENED_OTHER, false},
 };
 
 START_TEST(a_socket_that_cannot_be_opened_is_not_tried_again)
@@ -155,10 +155,10 @@ START_TEST(a_socket_that_cannot_be_opened_is_not_tried_again)
     run_world();
 
     ck_assert_uint_eq(world.result->unopened[refusals[_i].kind], 1);
-    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_UNTRIED], untried);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_UNTRIED], untried);
     ck_assert_uint_eq(world.result->opened, 5 - untried);
-    ck_assert_uint_eq(world.result->in_state[HTTP_SOCKET_UNOPENED], 1 + untried);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_NOT_OPENED], 2 * (1 + untried));
+    ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_UNOPENED], 1 + untried);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_NOT_OPENED], 2 * (1 + untried));
     ck_assert_int_eq(world.result->first_error, refusals[_i].error == EACCES ? EACCES : 0);
     expect_all_ok(2 * (5 - untried));
 }
@@ -172,7 +172,7 @@ START_TEST(a_connect_may_also_fail_later)
     fake_os_fail(FAKE_GETSOCKOPT, 3, 1, refusals[_i].error);
     run_world();
     ck_assert_uint_eq(world.result->unopened[refusals[_i].kind], 1);
-    ck_assert_ptr_null(http_result_check(world.result));
+    ck_assert_ptr_null(load_result_check(world.result));
 }
 END_TEST
 
@@ -180,7 +180,7 @@ START_TEST(without_any_socket_there_is_nothing_to_wait_for)
 {
     make_world();
     world.plan.sockets = 3;
-    world.plan.stop = (enum http_stop)_i;
+    world.plan.stop = (enum load_stop)_i;
     world.plan.queries = 4;
     world.plan.requests_max = 12;
     world.plan.duration_ns = SECONDS(3600);
@@ -188,8 +188,8 @@ START_TEST(without_any_socket_there_is_nothing_to_wait_for)
     run_world();
 
     ck_assert_uint_eq(world.done, 1);
-    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_REFUSED], 3);
-    ck_assert_uint_eq(world.result->skipped[HTTP_SKIP_NOT_OPENED], _i == HTTP_STOP_TIME ? 0 : 12);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_REFUSED], 3);
+    ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_NOT_OPENED], _i == LOAD_STOP_TIME ? 0 : 12);
     ck_assert_uint_eq(world.result->elapsed_ns, 0);
     ck_assert_uint_le(world.ended_ns, SECONDS(1001));
 }
@@ -210,14 +210,14 @@ note_peer(unsigned client)
     inet_ntop(AF_INET, &address.sin_addr, peers[client], sizeof(peers[0]));
 }
 
-static struct http_sources sources;
+static struct load_sources sources;
 
 static void
 make_world_with_sources(const char *text)
 {
     make_world();
     listen_tcp();
-    ck_assert_ptr_null(http_sources_parse(&sources, text));
+    ck_assert_ptr_null(load_sources_parse(&sources, text));
     world.plan.sources = &sources;
     world.plan.sockets = 8;
     world.welcome = note_peer;
@@ -252,7 +252,7 @@ START_TEST(without_a_port_at_one_address_the_next_one_is_tried)
     make_world_with_sources(_i == 0 ? "127.0.0.2,127.0.0.3" : "127.0.0.2");
     fake_os_fail(FAKE_CONNECT, 1, 1, EADDRNOTAVAIL);
     run_world();
-    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_NO_PORT], 1);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_NO_PORT], 1);
     ck_assert_uint_eq(world.result->opened, _i == 0 ? 7 : 0);
 }
 END_TEST
@@ -261,8 +261,8 @@ START_TEST(an_address_that_is_none_of_ours_is_an_ordinary_failure)
 {
     make_world_with_sources("192.0.2.1");
     run_world();
-    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_NO_PORT], 1);
-    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_UNTRIED], 7);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_NO_PORT], 1);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_UNTRIED], 7);
 }
 END_TEST
 
@@ -272,7 +272,7 @@ START_TEST(an_address_that_cannot_be_read_is_another_failure)
     world.plan.unix_path = NULL;
     snprintf(world.plan.ip, sizeof(world.plan.ip), "not an address");
     run_world();
-    ck_assert_uint_eq(world.result->unopened[HTTP_UNOPENED_OTHER], 1);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_OTHER], 1);
     ck_assert_int_eq(world.result->first_error, EINVAL);
 }
 END_TEST

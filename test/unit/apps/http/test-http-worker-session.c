@@ -10,8 +10,8 @@
 static unsigned asked[3]; /* by each client */
 static unsigned ended[3]; /* the same */
 static unsigned most;     /* queries of each client */
-static enum http_reading reading;
-static enum http_end last_end;
+static enum load_reading reading;
+static enum load_end last_end;
 static char seen_head[200];
 static char seen_body[200];
 static bool skips_reply;
@@ -20,7 +20,7 @@ static uint32_t clients; /* that the source has something for */
 static uint64_t delay_ns;
 
 static int
-begin_users(struct http_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin_users(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
     (void)shard;
     (void)shards;
@@ -31,7 +31,7 @@ begin_users(struct http_requests *requests, unsigned shard, unsigned shards, uin
 }
 
 static int
-next_of_user(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+next_of_user(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     (void)sequence;
@@ -42,8 +42,8 @@ next_of_user(struct http_requests *requests, uint64_t sequence, struct http_quer
     return 0;
 }
 
-static enum http_reading
-see(struct http_requests *requests, const struct http_exchange *exchange)
+static enum load_reading
+see(struct load_requests *requests, const struct load_exchange *exchange)
 {
     (void)requests;
     ck_assert_uint_lt(exchange->client, clients);
@@ -54,17 +54,17 @@ see(struct http_requests *requests, const struct http_exchange *exchange)
 
 /* Every second query completes a session. */
 static unsigned
-end_one(struct http_requests *requests, uint32_t client, unsigned end)
+end_one(struct load_requests *requests, uint32_t client, unsigned end)
 {
     unsigned went = 0;
 
     (void)requests;
-    last_end = (enum http_end)end;
-    if (end != HTTP_END_OK)
-        went = HTTP_SESSION_FAILED;
+    last_end = (enum load_end)end;
+    if (end != LOAD_END_OK)
+        went = LOAD_SESSION_FAILED;
     else if (++ended[client] % 2 == 0)
-        went = HTTP_SESSION_COMPLETED;
-    return asked[client] == most ? went | HTTP_SESSION_LAST : went;
+        went = LOAD_SESSION_COMPLETED;
+    return asked[client] == most ? went | LOAD_SESSION_LAST : went;
 }
 
 static void
@@ -77,12 +77,12 @@ make_users(void)
     world.requests.ended = end_one;
     world.next = next_of_user;
     world.plan.sockets = clients = 3;
-    world.plan.stop = HTTP_STOP_TIME;
+    world.plan.stop = LOAD_STOP_TIME;
     world.plan.duration_ns = SECONDS(10);
     memset(asked, 0, sizeof(asked));
     memset(ended, 0, sizeof(ended));
     most = 4;
-    reading = HTTP_READ_JUDGE;
+    reading = LOAD_READ_JUDGE;
     skips_reply = skips_body = false;
     delay_ns = 0;
     *seen_head = *seen_body = '\0';
@@ -102,12 +102,12 @@ END_TEST
 
 START_TEST(arrivals_end_with_the_users_too)
 {
-    world.plan.model = HTTP_PARTLY_OPEN;
+    world.plan.model = LOAD_PARTLY_OPEN;
     world.plan.rate = world.plan.rate_end = 100;
     delay_ns = _i == 0 ? 0 : MS(3);
     run_world();
     expect_all_ok(12);
-    ck_assert_uint_eq(http_result_skipped(world.result), 0);
+    ck_assert_uint_eq(load_result_skipped(world.result), 0);
     ck_assert_uint_eq(world.result->sessions_completed, 6);
 }
 END_TEST
@@ -142,10 +142,10 @@ redirect(unsigned client, unsigned query)
 
 START_TEST(what_is_followed_is_good_whatever_is_expected)
 {
-    static const enum http_reading readings[] = {HTTP_READ_FOLLOW, HTTP_READ_JUDGE,
-                                                 HTTP_READ_FAILED, HTTP_READ_ASTRAY};
-    static const enum http_end ends[] = {HTTP_END_OK, HTTP_END_BAD_STATUS, HTTP_END_BAD_STATUS,
-                                         HTTP_END_FAILED_CHECK};
+    static const enum load_reading readings[] = {LOAD_READ_FOLLOW, LOAD_READ_JUDGE,
+                                                 LOAD_READ_FAILED, LOAD_READ_ASTRAY};
+    static const enum load_end ends[] = {LOAD_END_OK, LOAD_END_BAD_STATUS, LOAD_END_BAD_STATUS,
+                                         LOAD_END_FAILED_CHECK};
 
     world.serve = redirect;
     reading = readings[_i];
@@ -159,9 +159,9 @@ END_TEST
 
 START_TEST(what_is_not_found_is_a_failed_check)
 {
-    reading = HTTP_READ_FAILED;
+    reading = LOAD_READ_FAILED;
     run_world();
-    expect_ends(0, HTTP_END_FAILED_CHECK, 12);
+    expect_ends(0, LOAD_END_FAILED_CHECK, 12);
     ck_assert_uint_eq(world.result->sessions_failed, 12);
 }
 END_TEST
@@ -172,7 +172,7 @@ START_TEST(a_query_without_a_reply_ends_its_step_too)
     world.plan.timeout_ns = MS(100);
     world.plan.sockets = clients = 1;
     run_world();
-    expect_ends(0, HTTP_END_TIMED_OUT, 4);
+    expect_ends(0, LOAD_END_TIMED_OUT, 4);
     ck_assert_uint_eq(world.result->sessions_failed, 4);
 }
 END_TEST
@@ -180,7 +180,7 @@ END_TEST
 static void
 end_users(void)
 {
-    http_expect_clear_body(&world.expect);
+    load_expect_clear_body(&world.expect);
 }
 
 static Suite *

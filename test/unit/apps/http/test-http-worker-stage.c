@@ -10,18 +10,18 @@
 static void
 add_stage(uint64_t ns, double rate)
 {
-    struct http_plan *plan = &world.plan;
+    struct load_plan *plan = &world.plan;
 
-    plan->duration_ns = http_plan_stage_ns(plan, plan->stages_number) + ns;
+    plan->duration_ns = load_plan_stage_ns(plan, plan->stages_number) + ns;
     plan->rate_end = rate;
-    plan->stages[plan->stages_number++] = (struct http_stage){plan->duration_ns, rate};
+    plan->stages[plan->stages_number++] = (struct load_stage){plan->duration_ns, rate};
 }
 
 static void
-make_staged_world(enum http_arrivals arrivals, const char *law)
+make_staged_world(enum load_arrivals arrivals, const char *law)
 {
     make_world();
-    load_world(HTTP_PARTLY_OPEN, 0, 0, 64);
+    load_world(LOAD_PARTLY_OPEN, 0, 0, 64);
     world.plan.arrivals = arrivals;
     serve_law(law);
 }
@@ -52,16 +52,16 @@ expect_sums(void)
     }
     ck_assert_uint_eq(offered, world.result->offered);
     ck_assert_uint_eq(sent, world.result->sent);
-    ck_assert_uint_eq(ok, world.result->ends[HTTP_END_OK]);
-    ck_assert_uint_eq(errors, http_result_errors(world.result));
-    ck_assert_uint_eq(in_time, http_result_in_time(world.result));
+    ck_assert_uint_eq(ok, world.result->ends[LOAD_END_OK]);
+    ck_assert_uint_eq(errors, load_result_errors(world.result));
+    ck_assert_uint_eq(in_time, load_result_in_time(world.result));
     ck_assert_uint_eq(replies, world.result->response.count);
 }
 
 /* Idle, a rise, a level, a step, a level, idle, a fall to nothing. */
 START_TEST(each_stage_has_what_its_rate_says)
 {
-    make_staged_world(HTTP_FIXED, "fixed:0.25");
+    make_staged_world(LOAD_FIXED, "fixed:0.25");
     add_stage(SECONDS(1), 0);
     add_stage(SECONDS(2), 400);
     add_stage(SECONDS(1), 400);
@@ -90,7 +90,7 @@ END_TEST
 /* The mean is the area, and the deviation its root. */
 START_TEST(random_arrivals_are_those_of_the_area)
 {
-    make_staged_world(HTTP_POISSON, "fixed:0.25");
+    make_staged_world(LOAD_POISSON, "fixed:0.25");
     world.plan.seed = (uint64_t)_i + 1;
     add_stage(SECONDS(4), 500);
     add_stage(SECONDS(2), 500);
@@ -108,7 +108,7 @@ END_TEST
  * others in the idle seconds after it; each counts where it arrived, and longest is a second. */
 START_TEST(a_query_is_of_the_stage_in_which_it_arrived)
 {
-    make_staged_world(HTTP_FIXED, "capped:200");
+    make_staged_world(LOAD_FIXED, "capped:200");
     add_stage(0, 100);
     add_stage(SECONDS(1), 100);
     add_stage(0, 400);
@@ -134,7 +134,7 @@ END_TEST
  * those that nobody walked over one by one. */
 START_TEST(what_is_never_sent_is_offered_in_its_stage)
 {
-    make_staged_world(HTTP_FIXED, "hung");
+    make_staged_world(LOAD_FIXED, "hung");
     world.plan.timeout_ns = SECONDS(100);
     world.plan.drain_ns = MS(10);
     add_stage(0, _i == 0 ? 1000 : 1000000);
@@ -156,7 +156,7 @@ END_TEST
 
 START_TEST(what_is_counted_at_the_end_is_in_its_stage)
 {
-    make_staged_world(HTTP_FIXED, "hung");
+    make_staged_world(LOAD_FIXED, "hung");
     world.plan.timeout_ns = SECONDS(100);
     world.plan.drain_ns = MS(10);
     add_stage(0, 1e7);
@@ -173,12 +173,12 @@ END_TEST
 static void
 stop_early(void)
 {
-    tell_at(MS(1500), HTTP_MESSAGE_STOP);
+    tell_at(MS(1500), LOAD_MESSAGE_STOP);
 }
 
 START_TEST(an_interrupted_load_has_the_stages_up_to_there)
 {
-    make_staged_world(HTTP_FIXED, "fixed:0.25");
+    make_staged_world(LOAD_FIXED, "fixed:0.25");
     on_go = stop_early;
     add_stage(0, 100);
     add_stage(SECONDS(1), 100);
@@ -204,7 +204,7 @@ close_after(unsigned client, unsigned query)
 
 START_TEST(one_that_is_sent_again_stays_in_its_stage)
 {
-    make_staged_world(HTTP_FIXED, "fixed:0.25");
+    make_staged_world(LOAD_FIXED, "fixed:0.25");
     world.plan.sockets = 1;
     world.plan.depth = 2;
     world.serve = close_after;
@@ -223,18 +223,18 @@ END_TEST
 
 /* A script holds each for 600 ms: it arrived before that. */
 static int
-held(struct http_requests *requests, uint64_t sequence, struct http_query *query)
+held(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     (void)requests;
     (void)sequence;
-    *query = (struct http_query){.bytes = REQUEST, .length = sizeof(REQUEST) - 1};
+    *query = (struct load_query){.bytes = REQUEST, .length = sizeof(REQUEST) - 1};
     query->delay_ns = MS(600);
     return 0;
 }
 
 START_TEST(one_that_is_held_stays_in_its_stage)
 {
-    make_staged_world(HTTP_FIXED, "fixed:0.25");
+    make_staged_world(LOAD_FIXED, "fixed:0.25");
     world.next = held;
     add_stage(0, 4);
     add_stage(SECONDS(1), 4);
@@ -255,7 +255,7 @@ START_TEST(workers_share_each_stage)
     uint64_t offered[2] = {0};
 
     for (unsigned shard = 0; shard < 3; shard++) {
-        make_staged_world(HTTP_FIXED, "fixed:0.25");
+        make_staged_world(LOAD_FIXED, "fixed:0.25");
         world.shard = shard;
         world.shards = 3;
         add_stage(0, 100);

@@ -16,7 +16,7 @@ static const int errors[] = {EINTR, EAGAIN, ECONNRESET, EMFILE, ENOBUFS, ENOMEM,
 static void
 mark_once(void)
 {
-    tell_at(MS(30), HTTP_MESSAGE_MARK);
+    tell_at(MS(30), LOAD_MESSAGE_MARK);
     /* Whatever it did not hear, the parent's patience is not for ever. */
     act_at((struct act){.at_ns = world.started_ns + SECONDS(60), .what = PARENT_GOES});
 }
@@ -32,9 +32,9 @@ make_sweep_world(bool is_paced)
     on_go = mark_once;
     act_at((struct act){.at_ns = now_ns() + SECONDS(120), .what = PARENT_GOES});
     if (is_paced) {
-        world.plan.model = HTTP_PARTLY_OPEN;
+        world.plan.model = LOAD_PARTLY_OPEN;
         world.plan.rate = world.plan.rate_end = 200;
-        world.plan.stop = HTTP_STOP_TIME;
+        world.plan.stop = LOAD_STOP_TIME;
         world.plan.duration_ns = MS(60);
     }
 }
