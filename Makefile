@@ -442,8 +442,8 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@$(call pc_file,sxe-lua)
 	@for m in $(installed); do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
-	@install -m 644 library/sxe.lua library/luacheckrc $(DESTDIR)$(PREFIX)/share/sxe/library
-	@install -m 644 library/sxe/*.lua $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
+	@install -m 644 lib-sxe-lua/types/sxe.lua lib-sxe-lua/types/luacheckrc $(DESTDIR)$(PREFIX)/share/sxe/library
+	@install -m 644 lib-sxe-lua/types/sxe/*.lua $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
 	@install -m 644 docs/load-generator.schema.json $(DESTDIR)$(PREFIX)/share/sxe
 	@install -d $(completions:%=$(DESTDIR)$(PREFIX)/share/%)
 	@for m in $(apps); do \

@@ -189,7 +189,7 @@ said=$(sed -n 's/^skipped: //p' "$work/instructions")
 check "each promise that a test from outside quotes is made, and listed" empty tools/promises.sh check
 check "tests from outside see no private header" empty peeking
 if command -v luacheck >/dev/null; then
-    check "luacheck accepts the examples" luacheck -q --no-color --config library/luacheckrc examples/lua
+    check "luacheck accepts the examples" luacheck -q --no-color --config lib-sxe-lua/types/luacheckrc examples/lua
     check "luacheck accepts the benchmarks" luacheck -q --no-color --std lua54 --read-globals wire --no-max-line-length bench/*.lua bench/lib
 else
     skip "the examples in Lua, because luacheck is not installed"

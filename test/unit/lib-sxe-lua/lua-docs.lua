@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- For test-lua-docs.c: a handler. What scripts find, what library/ describes and what the page explains are the same
--- names; the reply is a line for each that is not, and so it is empty.
+-- For test-lua-docs.c: a handler. Scripts find, lib-sxe-lua/types/ describes and the page explains the same names. The
+-- reply has a line for each name that one of them lacks, and so it is empty.
 --
 -- A name is "sxe.task.start", "sxe.Task.join", "_G.sxe_register". What objects have is found out by asking them for
 -- every name that the sources of lib-sxe-lua have between quotes.
@@ -212,15 +212,15 @@ local function check_luacheck(lines, exported)
   local config = { stds = {} }
   local known = {}
 
-  assert(loadfile("library/luacheckrc", "t", config))()
+  assert(loadfile("lib-sxe-lua/types/luacheckrc", "t", config))()
   for _, name in ipairs(config.stds.sxe.read_globals) do known["_G." .. name] = true end
   for name in pairs(config.stds.sxe.read_globals.sxe.fields) do known["sxe." .. name] = true end
   for name in pairs(known) do
-    if not exported[name] then lines[#lines + 1] = "library/luacheckrc has " .. name end
+    if not exported[name] then lines[#lines + 1] = "lib-sxe-lua/types/luacheckrc has " .. name end
   end
   for name in pairs(exported) do
     if (name:find("^_G%.") or name:find("^sxe%.[%l_]+$")) and not known[name] then
-      lines[#lines + 1] = "library/luacheckrc lacks " .. name
+      lines[#lines + 1] = "lib-sxe-lua/types/luacheckrc lacks " .. name
     end
   end
 end
@@ -234,12 +234,12 @@ local function check(req, res)
   exported["sxe.Counters.counter"] = nil
   add_modules(exported)
   add_globals(exported)
-  for path in io.popen("ls library/sxe.lua library/sxe/*.lua"):lines() do
+  for path in io.popen("ls lib-sxe-lua/types/sxe.lua lib-sxe-lua/types/sxe/*.lua"):lines() do
     add_described(lines, described, path)
   end
   add_missing_classes(lines, all)
-  compare(lines, exported, "lib-sxe-lua", described, "library/")
-  compare(lines, described, "library/", exported, "lib-sxe-lua")
+  compare(lines, exported, "lib-sxe-lua", described, "lib-sxe-lua/types/")
+  compare(lines, described, "lib-sxe-lua/types/", exported, "lib-sxe-lua")
   local explained = explained_names()
   compare(lines, exported, "lib-sxe-lua", explained, PAGE)
   compare(lines, explained, PAGE, exported, "lib-sxe-lua")

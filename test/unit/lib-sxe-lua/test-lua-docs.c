@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The pages about Lua: every example runs, and every name that scripts find is explained there and
- * described in library/.
+ * described in lib-sxe-lua/types/.
  *
  *     ```lua            runs as a script; what it prints is what stands behind each -->
  *     -- GET /a --> 200 hello      asks it, as a handler: the status, and a part of the body
