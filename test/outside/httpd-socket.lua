@@ -86,7 +86,7 @@ test("a mode that is none is refused", function()
     end
     local proc <close> = wire.spawn{wire.program("sxe-httpd"), "-p", "0", "--socket-mode", "660"}
     equal(proc:wait(60), 2)
-    check(proc:errors():find("no unix socket", 1, true), proc:errors())
+    check(proc:errors():find("needs a unix socket", 1, true), proc:errors())
 end)
 
 os.execute("rm -rf " .. directory)

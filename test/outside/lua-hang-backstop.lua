@@ -53,7 +53,7 @@ test("a server that hangs is replaced, and the log says what it ran", function()
     end
     check(server:ask "/pid" ~= first, "the same process serves")
     errors_until(server, "has blocked its loop for more than 1000 ms, in find, "
-                 .. server.path .. ":5: it is ended, and another is started (--hang-timeout)")
+                 .. server.path .. ":5: it is killed, and another is started (--hang-timeout)")
 end)
 
 for name, text in pairs{

@@ -73,7 +73,7 @@ local refused = {
     {"86400 seconds", "--idle-timeout", "soon"},
     {"60k", "--max-header", "1m"},
     {"does not fit", "--max-header", "1k", "--max-line", "2k"},
-    {"say -r DIR", "--listing"},
+    {"add -r DIR", "--listing"},
     {"type/subtype", "-r", ".", "--type", "md"},
     {"10.0.0.0/8", "--proxy-from", "everybody"},
     {"107", "--unix", ("x"):rep(108)},

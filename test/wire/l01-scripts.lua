@@ -50,7 +50,7 @@ test("a process that is killed is replaced", function()
 end)
 
 for _, case in ipairs{
-    {"say --lua FILE", "--dev"},
+    {"add --lua FILE", "--dev"},
     {"http.static", "--lua", "app.lua", "-r", "."},
     {"did you mean --lua app.lua?", "app.lua"},
     {"/stats", "--stats", "stats"},

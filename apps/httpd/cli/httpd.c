@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a web server: the files of a directory, a greeting, or what a script in Lua answers, over
- * lib-sxe-http and lib-sxe-lua.
- * Place: read it after sxe-http.h; it is what a server on that library looks like. In order:
+ * What: sxe-httpd, a web server on lib-sxe-http and lib-sxe-lua. It serves the files of a
+ * directory, the replies of a Lua script, or a greeting.
  *
- *     cli/      options.c the command line; options-check.c what does not go together
- *     serve/    service.c plan, listen, run, and an end in good order
- *               listening.c where it listens; lua-script.c the script in it
- *               access-log.c a line a request; counters.c --stats
- *     process/  supervisor.c a parent that replaces a service by one with the script loaded again
- *               heartbeat.c how it sees that a service hangs
- *               handover.c what passes between these two; changes.c when the script has changed
- *               socket-file.c the file of a unix socket, removed at the end
+ * Place: read it after sxe-http.h, as an example of a server on that library. Its files in reading
+ * order:
+ *
+ *     cli/      options.c the command line; options-check.c refuses values and combinations
+ *     serve/    service.c the serving process: plan, listen, run, drain
+ *               listening.c opens the listeners; lua-script.c the script of --lua
+ *               access-log.c the access log; counters.c --stats
+ *     process/  supervisor.c the parent that reloads a script by starting another serving process
+ *               heartbeat.c how the parent sees that a child hangs
+ *               handover.c messages and sockets between them; changes.c notices changed files
+ *               socket-file.c removes the file of a unix socket
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,10 +34,9 @@ static void
 warn_of_root(void)
 {
     if (geteuid() == 0)
-        SXE_WARN("started as root: a fault in it or in a script has the whole machine, and files "
-                 "that only root may "
-                 "read are served; start it as a user of its own, with CAP_NET_BIND_SERVICE for a "
-                 "port below 1024");
+        SXE_WARN("started as root: an error in the server or a script endangers the whole machine, "
+                 "and files that only root may read are served; start it as a user of its own, "
+                 "with CAP_NET_BIND_SERVICE for a port below 1024");
 }
 
 int

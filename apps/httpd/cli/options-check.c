@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Checking values of options, and which options need another.
+ */
 #include "options-check.h"
 
 #include <limits.h>
@@ -9,7 +12,7 @@
 
 #include "sxe-http-list.h"
 
-#define TYPE_LENGTH_MAX 127 /* of a content type; RFC 6838, 4.2 */
+#define TYPE_LENGTH_MAX 127 /* bytes of type or subtype; RFC 6838, 4.2 */
 
 bool
 httpd_is_field(const char *text)
@@ -82,7 +85,7 @@ httpd_add_field(struct httpd_options *options)
     snprintf(options->fields + used, sizeof(options->fields) - used, "%s\r\n", optarg);
     options->http.fields = options->fields;
     if (strncasecmp(optarg, "X-Content-Type-Options:", 23) == 0)
-        options->files.sniff = true; /* this one stands in its place */
+        options->files.sniff = true; /* the new header replaces the default */
     return true;
 }
 
@@ -140,15 +143,15 @@ httpd_is_complete(const struct httpd_options *options)
         (files->listing || files->index != NULL || files->dot_files || files->types != NULL ||
          files->cache_control != NULL || (files->sniff && options->http.fields == NULL) ||
          files->ranges_max != 0 || files->no_ranges))
-        missing = "files are described, but not where they are: say -r DIR";
+        missing = "options for files need a directory to serve: add -r DIR";
     else if (options->access_log == NULL && options->access_log_format_given)
-        missing = "--log-format is there, but no log: say --access-log FILE";
+        missing = "--log-format needs an access log: add --access-log FILE";
     else if (options->unix_path == NULL && options->socket_mode != 0)
-        missing = "--socket-mode is there, but no unix socket: say --unix PATH";
+        missing = "--socket-mode needs a unix socket: add --unix PATH";
     else if (options->script == NULL && options->is_script_described)
-        missing = "a script is described, but not which: say --lua FILE";
+        missing = "options for a script need a script: add --lua FILE";
     else if (options->script != NULL && files->root != NULL)
-        missing = "-r and --lua are two servers: let the script serve the files, by "
+        missing = "-r does not go with --lua: serve the files in the script, with "
                   "http.static(\"DIR\")";
     if (missing == NULL)
         return true;

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of sxe-httpd's options, and the functions that store their values.
+ */
 #include "options.h"
 
 #include <arpa/inet.h>
@@ -14,10 +17,10 @@
 #define TASKS_MAX       1000000ul
 #define DAY_MS          (24ul * 60 * 60 * 1000)
 #define MIB             (1024ul * 1024)
-#define HEAD_MOST       61440 /* bytes of a head; offsets in it have 16 bits */
+#define HEAD_MOST       61440 /* bytes of a head, whose offsets have 16 bits */
 #define UNIX_PATH_MAX   107
 
-/* In the order of the functions that take them. */
+/* In the order of the functions that handle them. */
 enum {
     UNIX = COMMAND_LINE_LONG,
     SOCKET_MODE,
@@ -300,7 +303,7 @@ add_stats_from(struct httpd_options *options)
                        "addresses, networks such as 10.0.0.0/8, or unix, with commas between them");
 }
 
-/* A pattern of a router, without parameters. */
+/* The path is a router's pattern without parameters. */
 static bool
 set_stats_path(struct httpd_options *options)
 {
@@ -335,7 +338,7 @@ log_format(struct httpd_options *options)
 
 /* ---- Options ---- */
 
-/* Where it listens, and what it says. */
+/* Options of listeners, and of text in replies. */
 static bool
 take_place(struct httpd_options *options, int val)
 {
@@ -533,7 +536,7 @@ take(void *settings, int val)
 
 /* ---- All together ---- */
 
-/* What is behind "--", with the script's path in front, in place of what stands there. */
+/* The script's arguments are those after "--"; the script's path overwrites the word before. */
 static bool
 take_arguments(struct httpd_options *options, int argc, char **argv)
 {

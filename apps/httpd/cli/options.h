@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the command line of sxe-httpd. One table says what there is; parsing and --help come from
- * it.
+ * What: the command line of sxe-httpd. Parsing and --help use one table of options.
  */
 #ifndef HTTPD_OPTIONS_H
 #define HTTPD_OPTIONS_H
@@ -21,32 +20,33 @@
 struct httpd_options {
     const char *ip;
     unsigned short port;
-    const char *unix_path;                  /* NULL: only ip and port */
-    unsigned socket_mode;                   /* of that path; 0: as the umask leaves it */
+    const char *unix_path;                  /* NULL: listen at ip and port only */
+    unsigned socket_mode;                   /* permissions of unix_path; 0: those of the umask */
     struct sxe_http_config http;            /* limits, times */
-    struct sxe_http_files_config files;     /* root NULL: hello */
-    const char *index[HTTPD_INDEX_MAX + 1]; /* of --index; NULL behind the last */
-    char types[HTTPD_TYPES_MAX];            /* of --type, each with a line end */
+    struct sxe_http_files_config files;     /* root is NULL: serve the greeting */
+    const char *index[HTTPD_INDEX_MAX + 1]; /* names of --index, ended by NULL */
+    char types[HTTPD_TYPES_MAX];            /* lines of --type */
     struct sxe_cidr_list proxies;
     uint32_t stall_timeout_ms;
-    uint32_t hang_timeout_ms;      /* for a turn of the loop of a script; 0: none */
-    uint32_t stop_timeout_ms;      /* for what is under way when the end is asked for */
-    char fields[HTTPD_FIELDS_MAX]; /* of --header, each with CR LF */
-    const char *access_log;        /* path; NULL: none */
+    uint32_t hang_timeout_ms;      /* for a turn of a script's loop; 0: no limit */
+    uint32_t stop_timeout_ms;      /* for requests in progress at the end */
+    char fields[HTTPD_FIELDS_MAX]; /* fields of --header, each ended by CR LF */
+    const char *access_log;        /* path; NULL: no log */
     enum access_log_format access_log_format;
     bool access_log_format_given;
-    const char *stats_path; /* NULL: none */
+    const char *stats_path; /* NULL: no counters */
     struct sxe_cidr_list stats_from;
-    const char *script; /* path; NULL: none */
+    const char *script; /* path; NULL: no script */
     struct sxe_lua_config lua;
-    const char *lua_coverage; /* path; NULL: none */
-    bool is_repl;             /* a shell into it, in place of a supervisor */
-    bool is_script_described; /* by options other than --lua */
-    bool is_place_given;      /* ip, port or unix_path */
+    const char *lua_coverage; /* path; NULL: count no lines */
+    bool is_repl;             /* a shell at the terminal, and no supervisor */
+    bool is_script_described; /* an option for scripts was given */
+    bool is_place_given;      /* ip, port or unix_path was given */
     bool plan;
 };
 
-/* -1: go on with *options; otherwise all is said already, and this is the exit status (0 or 2). */
+/* Parse the command line into *options. -1: continue; 0 (after --help, --version) or 2 (after a
+ * message): exit with this status. */
 int httpd_options_parse(struct httpd_options *options, int argc, char **argv);
 
 #endif

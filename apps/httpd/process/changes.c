@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Noticing changed files by comparing what stat(2) returns.
+ */
 #include "changes.h"
 
 #include <stdio.h>
@@ -23,7 +26,7 @@ static struct {
     bool is_pending;
 } changes;
 
-/* All 0: there is no such file. */
+/* All members are 0 if there is no such file. */
 static struct stamp
 stamp_of(const char *path)
 {

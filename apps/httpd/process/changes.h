@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: files that are looked at again and again, to see when one has changed: a script, and the
- * modules that it requires.
+ * What: a list of files that is polled for changes: a script and the modules that it requires.
  *
- * Place: the supervisor looks four times a second with --dev. It compares what stat(2) says, which
- * also sees a file that an editor put in another's place, and needs no watch on each directory.
+ * Place: with --dev the supervisor calls changes_look four times a second. It compares the results
+ * of stat(2), which also shows a file that an editor replaced by rename, and needs no watch on each
+ * directory.
  *
- * Limits: CHANGES_FILES of them; those above are not looked at. A change that leaves size, time and
+ * Limits: CHANGES_FILES files; further ones are not watched. A change that leaves size, time and
  * inode as they were is not seen.
  */
 #ifndef CHANGES_H
@@ -16,13 +16,14 @@
 
 #define CHANGES_FILES 256
 
-/* None any more. */
+/* Forget all files. */
 void changes_clear(void);
 
-/* As it is now. The path is copied. */
+/* Watch a file for changes from its present state on. The path is copied. */
 void changes_add(const char *path);
 
-/* True once after changes: when all is as it was at the last look, so nobody still writes. */
+/* True once after a change: at the first look that finds no further change, so that a file which
+ * is still being written is not loaded. */
 bool changes_look(void);
 
 #endif

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages between supervisor and serving processes, and the listening sockets that are kept.
+ */
 #include "handover.h"
 
 #include <errno.h>
@@ -12,12 +15,12 @@ struct kept {
     struct sockaddr_storage address;
     socklen_t length;
     struct socket_file file;
-    int fd;         /* -1 in a process that serves: it was asked for */
-    bool is_used;   /* by the one that serves */
-    bool is_wanted; /* by the next one */
+    int fd;         /* -1: in a serving process, after sxe_listen took it */
+    bool is_used;   /* by the serving process */
+    bool is_wanted; /* by the process that will replace it */
 };
 
-/* Forked processes have a copy, with the descriptors. */
+/* A forked child inherits a copy, and the descriptors in it. */
 static struct {
     struct kept sockets[HANDOVER_SOCKETS];
     unsigned number;
@@ -94,7 +97,7 @@ mark(struct kept *socket, bool is_next)
         socket->is_used = true;
 }
 
-/* The process that serves runs scripts and reads what clients send: its numbers are checked. */
+/* A serving process runs scripts and parses what clients send, so its messages are not trusted. */
 static bool
 is_sound(const struct handover_message *message, int fd)
 {
@@ -110,8 +113,8 @@ handover_note(const struct handover_message *message, int fd, bool is_next)
     struct kept *socket = &handover.sockets[handover.number];
 
     if (!is_sound(message, fd)) {
-        SXE_WARN("a message of a process that serves makes no sense: kind %u, socket %u of %u, "
-                 "%u bytes of address: ignored",
+        SXE_WARN("ignored an invalid message from a serving process: kind %u, socket %u of %u, "
+                 "%u bytes of address",
                  (unsigned)message->kind, (unsigned)message->number, handover.number,
                  (unsigned)message->length);
         if (fd >= 0)
@@ -123,7 +126,8 @@ handover_note(const struct handover_message *message, int fd, bool is_next)
         return;
     }
     if (handover.number == HANDOVER_SOCKETS) {
-        SXE_WARN("a socket that listens is not kept over a reload: there are %u", HANDOVER_SOCKETS);
+        SXE_WARN("a listening socket will not survive a reload: %u sockets are kept already",
+                 HANDOVER_SOCKETS);
         close(fd);
         return;
     }

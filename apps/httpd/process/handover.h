@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what passes between the supervisor and the processes that serve: messages, and sockets that
- * listen. A socket is opened by the process that first wants it and kept by the supervisor; those
- * that are forked later find it open, with all who wait to be accepted in it.
+ * What: the protocol between the supervisor and serving processes: messages and listening sockets.
+ * The process that first listens at an address opens the socket, and the supervisor keeps it.
+ * Processes that are forked later inherit it, with the connections that wait to be accepted.
  *
  * Place: supervisor.c is one end, service.c the other.
  *
  * Shape:
- *     one that serves                     supervisor                      the next one
+ *     serving process                     supervisor                      next process
  *     sxe_listen: none found, opens it
  *       KEEP address + descriptor ------> kept: address, descriptor
- *     READY ----------------------------> all that it uses are in use
+ *     READY ----------------------------> marks its sockets as used
  *                                         fork ---------------------------> has all of them
  *                                         <--------------------- USE number   sxe_listen: found
  *                                         <------------------------- READY
- *       <--------------------------- DRAIN   closes what only the last one used
+ *       <--------------------------- DRAIN   closes sockets that the next process did not take
  *
- * Limits: HANDOVER_SOCKETS sockets; those above are not kept. A message is one packet of a
- * SOCK_SEQPACKET pair. One that serves waits until there is room for it; the supervisor, whose end
- * does not block, waits for nobody: its messages are few, and one that finds no room is lost.
+ * Limits: HANDOVER_SOCKETS sockets; further ones are not kept. A message is one packet of a
+ * SOCK_SEQPACKET pair. A serving process blocks until the packet fits. The supervisor's end does
+ * not block: its messages are few, and one that does not fit is lost.
  *
  * Example: config.listeners = &handover_listeners, before sxe_init.
  */
@@ -34,17 +34,17 @@
 #define HANDOVER_PATH    1024
 
 enum handover_kind {
-    /* From the one that serves. */
-    HANDOVER_KEEP = 1, /* address, and a descriptor */
-    HANDOVER_USE,      /* number: of a socket that was kept */
-    HANDOVER_FILE,     /* path: a file that the script is made of */
-    HANDOVER_READY,    /* it accepts */
-    HANDOVER_RENEW,    /* it wants to be replaced */
-    /* To it. */
-    HANDOVER_DRAIN,  /* another one accepts now */
-    HANDOVER_END,    /* in good order; the second time: at once */
-    HANDOVER_REOPEN, /* the access log */
-    HANDOVER_STATS   /* counters to the log */
+    /* From a serving process. */
+    HANDOVER_KEEP = 1, /* a socket was opened: its address and descriptor */
+    HANDOVER_USE,      /* number: the index of a kept socket that it took */
+    HANDOVER_FILE,     /* path: a file that the script loads */
+    HANDOVER_READY,    /* it accepts connections */
+    HANDOVER_RENEW,    /* it asks to be replaced */
+    /* To a serving process. */
+    HANDOVER_DRAIN,  /* the next process accepts; finish the requests in progress and exit */
+    HANDOVER_END,    /* finish and exit; the second time: exit now */
+    HANDOVER_REOPEN, /* open the access log again */
+    HANDOVER_STATS   /* write the counters to the log */
 };
 
 struct handover_message {
@@ -57,32 +57,34 @@ struct handover_message {
     } u;
 };
 
-/* fd: goes with it, stays open here; -1: none. 0 or -errno. */
+/* Send a message, with a copy of descriptor fd unless that is -1. 0 or -errno. */
 int handover_send(int link, const struct handover_message *message, int fd);
 int handover_say(int link, enum handover_kind kind);
 
-/* Take one without waiting: 1, and the descriptor that came with it, or -1, in *fd; 0: there is
- * none now; -errno: the other end is gone. */
+/* Receive a message without waiting. 1: *fd is the descriptor that came with it, or -1; 0: no
+ * message is waiting; -errno: the other end has closed. */
 int handover_receive(int link, struct handover_message *message, int *fd);
 
 /* ---- In the supervisor ---- */
 
-/* A KEEP, whose descriptor is taken, or a USE, of the process that serves or the next one. */
+/* Handle a KEEP, whose descriptor it owns from now on, or a USE. is_next: it came from the process
+ * that is starting. */
 void handover_note(const struct handover_message *message, int fd, bool is_next);
 
-/* The next one is ready: what it does not use is closed. Or it failed: what it alone had is. */
+/* The starting process is ready: close sockets that it does not use. Or it failed (is_ready is
+ * false): close sockets that only it had. */
 void handover_settle(bool is_ready);
 
-/* At the end: the files of unix sockets that are kept. */
+/* Before the supervisor exits, remove the files of kept unix sockets. */
 void handover_remove_files(void);
 
 /* ---- In a process that serves ---- */
 
-/* Its end of the pair; once. */
+/* Set this process's end of the pair. Call once, after the fork. */
 void handover_begin(int link);
 extern const struct sxe_listeners handover_listeners;
 
-/* What was kept and nobody asked for. */
+/* Close inherited sockets at which this process does not listen. */
 void handover_close_others(void);
 
 #endif

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The page that supervisor and child share, and the signals between them.
+ */
 #include "heartbeat.h"
 
 #include <signal.h>
@@ -11,12 +14,12 @@
 
 #include "sxe-lua.h"
 
-#define ASKED    (SIGRTMIN + 1) /* sxe-lua-watch.c has SIGRTMIN */
+#define ASKED    (SIGRTMIN + 1) /* SIGRTMIN is taken by sxe-lua-watch.c */
 #define ORPHANED (SIGRTMIN + 2)
 
 enum { ORPHAN_SECONDS = 2 };
 
-/* Of this child. */
+/* The heartbeat of this child. */
 static struct heartbeat *own;
 
 struct heartbeat *
@@ -57,7 +60,7 @@ heartbeat_is_stopped(pid_t child)
     return state == 'T' || state == 't';
 }
 
-/* Its process is about to be killed. */
+/* The supervisor will kill this process next, so the handler need not be async-signal-safe. */
 static void
 on_asked(int signal_number)
 {
@@ -82,11 +85,11 @@ heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor)
     sigaction(ASKED, &asked, NULL);
     sigaction(ORPHANED, &orphaned, NULL);
     (void)prctl(PR_SET_PDEATHSIG, ORPHANED);
-    if (getppid() != supervisor) /* it died before that */
+    if (getppid() != supervisor) /* the supervisor died before prctl */
         raise(ORPHANED);
 }
 
-/* Odd and even: by the same function before and after the loop waits. */
+/* libev calls this before and after it waits, so the number alternates between odd and even. */
 static void
 turn(struct ev_loop *loop)
 {

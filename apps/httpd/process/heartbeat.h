@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: how the supervisor knows that a child's loop turns. Both see a page with a number, which
- * the child makes odd when the loop begins to handle events, and even before it waits for them.
+ * What: how the supervisor sees that a child's event loop still runs. They share a page with a
+ * number, which the child makes odd when its loop starts handling events and even before it waits.
  *
- * Place: supervisor.c makes one a child and looks at it; service.c has its loop write it.
+ * Place: supervisor.c makes a heartbeat for each child and reads it; service.c attaches it to the
+ * child's loop.
  *
- * Shape: a number that stays even is a child with nothing to do; one that stays odd is one that
- * does the same for ever. Before that one is killed, a signal asks it what it runs:
+ * Shape: a number that stays even means an idle child; a number that stays odd means a child that
+ * hangs in one callback. Before the supervisor kills it, a signal asks it what it runs:
  *
  *     supervisor                    child
- *     SIGNAL ------------------->   write the place where the script is
+ *     signal ------------------->   write the script's current function and line to the page
  *     read it, log it, SIGKILL
  *
- * It shows, too, that a supervisor has died: the kernel tells the child by a signal. The child's
- * link is closed then, so its loop ends in good order; one whose loop does not turn is ended by an
- * alarm.
+ * If the supervisor dies, the kernel sends the child a signal, and the child's link closes, so its
+ * loop ends after the requests in progress. If the loop hangs, an alarm ends the child.
  */
 #ifndef HEARTBEAT_H
 #define HEARTBEAT_H
@@ -33,11 +33,12 @@ struct heartbeat {
 
 /* ---- In the supervisor ---- */
 
-/* NULL: errno. Never the child's to free. */
+/* Map a shared heartbeat. Only the supervisor deletes it. On failure NULL, and errno. */
 struct heartbeat *heartbeat_new(void);
 void heartbeat_delete(struct heartbeat *heartbeat);
 
-/* Have the child say what it runs: later that is in place, unless it cannot. */
+/* Ask the child what it runs. A moment later heartbeat->place names it, or is "" if the child could
+ * not answer. */
 void heartbeat_ask(struct heartbeat *heartbeat, pid_t child);
 
 /* Is the process stopped, by a signal or a debugger? */
@@ -45,13 +46,13 @@ bool heartbeat_is_stopped(pid_t child);
 
 /* ---- In the child ---- */
 
-/* It is the child of this process, and ends with it. */
+/* Use this heartbeat, and end this child when the supervisor dies. */
 void heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor);
 
-/* The loop has not begun to wait yet; it turns from now on. */
+/* Count turns of this loop, which has not waited yet. */
 void heartbeat_watch(struct ev_loop *loop);
 
-/* The loop knows that the supervisor has died, and ends within so long. */
+/* Allow the loop this long to end, in place of the alarm's time: it has seen the supervisor die. */
 void heartbeat_end_within(uint32_t ms);
 
 #endif

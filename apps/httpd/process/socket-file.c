@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Remembering a socket's file by device and inode, and removing it.
+ */
 #include "socket-file.h"
 
 #include <stdbool.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The supervisor: starts, replaces, watches and ends serving processes.
+ */
 #include "supervisor.h"
 
 #include <errno.h>
@@ -19,20 +22,21 @@
 #include "sxe-log.h"
 
 #define NEVER        UINT64_MAX
-#define LOOK_NS      (250 * SXE_NS_PER_MS) /* at files, from one time to the next */
+#define LOOK_NS      (250 * SXE_NS_PER_MS) /* between two looks at the script's files */
 #define LONG_LIFE_NS (10 * SXE_NS_PER_SECOND)
 #define DELAY_MIN_NS (100 * SXE_NS_PER_MS)
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
 #define OVERTIME_NS  (5 * SXE_NS_PER_SECOND) /* beyond stop_timeout_ms */
-#define ANSWER_NS    (250 * SXE_NS_PER_MS)   /* for a child that hangs to say where */
+#define ANSWER_NS    (250 * SXE_NS_PER_MS)   /* how long a hanging child has to say where */
 
-/* For a child that loads when another load is asked for, and at most. */
+/* How long a child may go on loading after another load was asked for; PATIENCE doubles up to the
+ * maximum. */
 #define PATIENCE_NS     (10 * SXE_NS_PER_SECOND)
 #define PATIENCE_DEV_NS SXE_NS_PER_SECOND
 #define PATIENCE_MAX_NS (3600 * SXE_NS_PER_SECOND)
 
-/* A loop that has not turned at so many looks in a row hangs. A machine that slept makes one look
- * late, and ends nothing. */
+/* A child hangs if this many looks in a row find its loop in the same turn. After a suspend of the
+ * machine only one look is late, so no child is killed for it. */
 enum { LOOKS = 4 };
 
 enum role { STARTING, SERVING, LEAVING };
@@ -44,9 +48,9 @@ struct child {
     uint64_t since_ns;
     uint64_t kill_ns;
     struct heartbeat *heartbeat;
-    uint64_t turns; /* that the heartbeat had at the last look */
-    unsigned looks; /* at which it had these */
-    bool is_killed; /* by this process, which said why */
+    uint64_t turns; /* of the heartbeat, at the last look */
+    unsigned looks; /* looks that found the same number of turns */
+    bool is_killed; /* by the supervisor, which has logged why */
 };
 
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
@@ -59,14 +63,14 @@ static struct {
     unsigned loads;
     int signals;
     sigset_t mask_before;
-    uint64_t start_ns; /* when to start one */
+    uint64_t start_ns; /* when to start a child */
     uint64_t delay_ns;
     uint64_t look_ns;
     uint64_t look_at_hearts_ns;
-    uint64_t give_up_ns;  /* the load under way, as another was asked for; NEVER: none was */
-    uint64_t patience_ns; /* which it gets from then on */
-    bool has_served;      /* somebody did */
-    bool is_waiting;      /* one is to be started when there is a place for it */
+    uint64_t give_up_ns;  /* when to give up the present load for the one asked for */
+    uint64_t patience_ns; /* how long the present load may take after that request */
+    bool has_served;      /* a child has been ready once */
+    bool is_waiting;      /* start a child as soon as another has ended */
     bool is_ending;
     int status;
 } supervisor;
@@ -97,7 +101,7 @@ be_child(int link, struct heartbeat *heartbeat, pid_t parent)
     exit(supervisor.config->serve(supervisor.config->user, link, supervisor.loads));
 }
 
-/* Fork, with an end of a link for each: 0 or -errno. */
+/* Fork; parent and child each keep their end of the link. 0 or -errno. */
 static int
 fork_with(int ends[2], struct heartbeat *heartbeat)
 {
@@ -147,7 +151,7 @@ fork_child(void)
     return result;
 }
 
-/* One that did not live for long is started again later and later. */
+/* A child that lived shortly is replaced after a delay that doubles each time. */
 static void
 start_later(uint64_t since_ns)
 {
@@ -162,13 +166,14 @@ start_later(uint64_t since_ns)
     supervisor.start_ns = now_ns + supervisor.delay_ns;
 }
 
-/* Nobody is killed for the next one, or requests would fail. However many ask, one is started. */
+/* Wait until a draining child has ended: killing it would fail its requests. Several requests for a
+ * load start one child. */
 static void
 wait_for_a_place(void)
 {
     if (!supervisor.is_waiting)
-        SXE_WARN("%s is loaded again later: %u processes from before still answer requests, and "
-                 "one of them has to end first (--stop-timeout is how long they may take)",
+        SXE_WARN("%s is loaded again later: %u earlier processes still answer requests, and one of "
+                 "them has to end first; --stop-timeout limits how long they take",
                  supervisor.config->script, SUPERVISOR_CHILDREN - 1);
     supervisor.is_waiting = true;
 }
@@ -227,7 +232,7 @@ end_all(void)
         leave(&supervisor.children[i], HANDOVER_END);
 }
 
-/* The caller says why. */
+/* The caller logs why. */
 static void
 kill_child(struct child *child)
 {
@@ -244,7 +249,7 @@ describe_end(int status, char *text, size_t size)
         snprintf(text, size, "exit status %d", WEXITSTATUS(status));
 }
 
-/* A load has ended: what was asked for meanwhile is due. */
+/* A load has ended: start the one that was asked for meanwhile. */
 static void
 load_again_if_asked(void)
 {
@@ -261,13 +266,14 @@ starting_ended(const struct child *child, int status)
     if (!supervisor.has_served)
         supervisor.status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
     else if (child_in(SERVING) != NULL)
-        SXE_ERROR("%s was not loaded; what was loaded before goes on", supervisor.config->script);
+        SXE_ERROR("%s could not be loaded again; the script as loaded before goes on serving",
+                  supervisor.config->script);
     else
         start_later(child->since_ns);
     load_again_if_asked();
 }
 
-/* A child closed its link: it is about to be no more. */
+/* The child closed its link, so it has ended or will at once: reap it. */
 static void
 bury(unsigned index)
 {
@@ -345,7 +351,7 @@ take_message(struct child *child, const struct handover_message *message, int fd
     }
 }
 
-/* What it has said so far: 0, or -errno if it says nothing any more. */
+/* Handle all messages that have arrived. 0, or -errno if the child has closed its link. */
 static int
 hear(struct child *child)
 {
@@ -365,11 +371,11 @@ listen_to(unsigned index)
         bury(index);
 }
 
-/* ---- Another one ---- */
+/* ---- Reloading ---- */
 
-/* One that starts makes room for the next, unless it has said meanwhile that it is ready: then it
- * may have accepted somebody. It says nothing more while it is stopped. The next one gets twice the
- * time, so that one that loads slowly is loaded however often another load is asked for. */
+/* Kill a child that is still loading, unless it is ready by now and may have accepted connections.
+ * Stop it first, so that it cannot become ready after its messages were read. The next child gets
+ * twice the time, so that a slow script is loaded in the end, however often it is asked for. */
 static void
 give_up(struct child *child)
 {
@@ -382,8 +388,8 @@ give_up(struct child *child)
         kill(child->pid, SIGCONT);
         return;
     }
-    SXE_WARN("%s is not loaded %u s after it was to be loaded again: process %d, which loads it, "
-             "is ended, and it is loaded again",
+    SXE_WARN("%s is not loaded %u s after another load was asked for: process %d, which loads it, "
+             "is killed, and another process loads it",
              supervisor.config->script, (unsigned)(supervisor.patience_ns / SXE_NS_PER_SECOND),
              child->pid);
     kill_child(child);
@@ -394,8 +400,8 @@ give_up(struct child *child)
     load_again_if_asked();
 }
 
-/* What loads now may have read the script before it changed: it is loaded once more then, however
- * many ask for it meanwhile. */
+/* A child that is loading may have read the script before its last change, so load it once more
+ * afterwards, however often that is asked for. */
 static void
 reload(void)
 {
@@ -414,7 +420,7 @@ end_hung(struct child *child)
 {
     const char *place = child->heartbeat->place;
 
-    SXE_ERROR("process %d has blocked its loop for more than %u ms, in %s: it is ended%s "
+    SXE_ERROR("process %d has blocked its loop for more than %u ms, in %s: it is killed%s "
               "(--hang-timeout)",
               child->pid, supervisor.config->hang_timeout_ms,
               *place != '\0' ? place : "a function of C",
@@ -422,7 +428,7 @@ end_hung(struct child *child)
     kill_child(child);
 }
 
-/* True: it is to be looked at soon. */
+/* True: look again soon, when the child has had time to say where it hangs. */
 static bool
 look_at_heart(struct child *child)
 {
@@ -438,7 +444,7 @@ look_at_heart(struct child *child)
         end_hung(child);
     } else if (child->looks == LOOKS && heartbeat_is_stopped(child->pid)) {
         SXE_WARN("process %d is stopped, by a signal or a debugger: it is not replaced; send it "
-                 "SIGCONT, or SIGKILL to have another one started",
+                 "SIGCONT to continue it, or SIGKILL to replace it",
                  child->pid);
         child->looks = 0;
     } else if (child->looks == LOOKS) {
@@ -485,7 +491,7 @@ take_signals(void)
     }
 }
 
-/* Milliseconds until something is due, rounded up; -1: nothing is. */
+/* Milliseconds until the next deadline, rounded up; -1: there is none. */
 static int
 wait_ms(void)
 {
@@ -507,7 +513,7 @@ wait_ms(void)
     return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns) / SXE_NS_PER_MS) + 1;
 }
 
-/* Those that were to leave, and have not. */
+/* Kill children that have not left in time. */
 static void
 kill_late(uint64_t now_ns)
 {
@@ -517,8 +523,7 @@ kill_late(uint64_t now_ns)
         if (child->kill_ns > now_ns)
             continue;
         child->kill_ns = NEVER;
-        SXE_WARN("process %d was to end, and has not within %u ms (--stop-timeout) and 5 s more: "
-                 "it is killed",
+        SXE_WARN("process %d did not end within %u ms (--stop-timeout) and 5 s more: it is killed",
                  child->pid, supervisor.config->stop_timeout_ms);
         kill_child(child);
     }
@@ -579,10 +584,10 @@ supervise(const struct supervisor_config *config)
     supervisor.look_at_hearts_ns = config->hang_timeout_ms > 0 ? sxe_time_ns() : NEVER;
     supervisor.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (supervisor.signals < 0) {
-        SXE_ERROR("cannot start: %s", strerror(errno));
+        SXE_ERROR("cannot start the supervisor: signalfd: %s", strerror(errno));
         return EXIT_FAILURE;
     }
-    /* Whoever started us may ignore it, and then no process could be waited for. */
+    /* The parent may have left SIGCHLD ignored, and then waitpid would find no child. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &mask, &supervisor.mask_before);
     start_child();

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a parent that holds the sockets that listen, and has a child that serves: so the child can
- * be replaced, by one that has loaded the script again, and no connection is refused meanwhile.
+ * What: the supervisor, a parent that keeps the listening sockets while a child serves. It reloads
+ * a script by starting another child, and no connection is refused meanwhile.
  *
- * Place: main calls supervise; each child calls back and serves. handover.h has their messages.
+ * Place: main calls supervise, which calls back in each child to serve. handover.h has the messages
+ * between them.
  *
- * Shape: children, from their fork to their end.
+ * Shape: the states of a child, from its fork to its end.
  *
  *     STARTING --READY--> SERVING --another is READY: DRAIN--> LEAVING --> ended, or killed
- *        | ends: the one that serves goes on      | ends: another is started, at once if it lived
- *        |   there is none: tried again later     |   for long, otherwise after a growing delay
- *        | the very first: so does the supervisor
+ *        | ends: the serving child continues;     | ends: start another, at once if this one had
+ *        |   without one, start again later       |   lived long, otherwise after a growing delay
+ *        | the first ever ends: the supervisor ends, too
  *
- *     SIGHUP, a changed file, a child that asks for it     start one
- *     SIGTERM, SIGINT     END to all, and wait; again: END again, which is at once
- *     SIGUSR1, SIGUSR2    REOPEN, STATS to those there are
+ *     SIGHUP, a changed file, a child that asks for it     start a child
+ *     SIGTERM, SIGINT     send END to all, and wait; again: END again, which ends them at once
+ *     SIGUSR1, SIGUSR2    send REOPEN, STATS to all
  *
- * A child whose loop does not turn for hang_timeout_ms is killed, and replaced if it served.
- * One that is stopped, by a signal or a debugger, is only logged.
+ * A child whose loop makes no turn for hang_timeout_ms is killed, and replaced if it served. One
+ * that is stopped, by a signal or a debugger, is only logged.
  *
- * Children take no signals but SIGKILL, and SIGSTOP while it is seen whether one that starts is
- * ready: those of a terminal reach all processes of a group, and would count twice. The end of the
- * supervisor ends them: their link is closed, and the kernel tells them; see heartbeat.h.
+ * Children ignore these signals, since a terminal sends them to the whole process group and they
+ * would count twice. The supervisor sends SIGKILL, SIGSTOP while it checks whether a starting child
+ * is ready, and the signal of heartbeat.h. Children end when the supervisor ends: see heartbeat.h.
  *
- * Limits: one starts at a time, and makes room for the next. There are SUPERVISOR_CHILDREN with
- * those that leave; the next one waits until one of these has ended, however many signals ask for
- * it. A child that has not left 5 s after its time is killed.
+ * Limits: one child starts at a time. There are at most SUPERVISOR_CHILDREN, with those that leave;
+ * the next start waits until one of them has ended. A child that has not left 5 s after its
+ * stop_timeout_ms is killed.
  */
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H
@@ -36,16 +37,16 @@
 #define SUPERVISOR_CHILDREN 8
 
 struct supervisor_config {
-    /* In the child: its exit status. load counts from 0. */
+    /* Called in each child; returns its exit status. load counts children from 0. */
     int (*serve)(void *user, int link, unsigned load);
     void *user;
     const char *script;
-    uint32_t stop_timeout_ms; /* for a child that leaves */
-    uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: for ever */
-    bool is_dev;              /* a change of the script's files is as SIGHUP */
+    uint32_t stop_timeout_ms; /* how long a leaving child may take */
+    uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: no limit */
+    bool is_dev;              /* load again when the script's files change */
 };
 
-/* The exit status. */
+/* Supervise until the end. Returns the exit status of the program. */
 int supervise(const struct supervisor_config *config);
 
 #endif

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Formatting lines of the access log, and writing them without ever waiting.
+ */
 #include "access-log.h"
 
 #include <errno.h>
@@ -12,9 +15,9 @@
 
 #define BUFFER_SIZE (64u * 1024)
 #define LINE_SIZE   8192u
-#define TEXT_MAX    1200u /* bytes of one escaped text, but for what is left of its last escape */
-#define TEXTS       5     /* a client can send for one line: method, target, host, referer, agent */
-#define REST_MAX    1024  /* bytes of all else in a line */
+#define TEXT_MAX    1200u /* bytes of one escaped text; its last escape may go beyond */
+#define TEXTS       5     /* client's texts in a line: method, target, host, referer, agent */
+#define REST_MAX    1024  /* bytes of the rest of a line */
 
 _Static_assert(TEXTS *(TEXT_MAX + sizeof("\\u00ff")) + REST_MAX <= LINE_SIZE,
                "every line has room: none is cut where it would not be JSON");
@@ -23,10 +26,10 @@ struct access_log {
     const char *path;
     enum access_log_format format;
     int fd;
-    time_t second; /* that `date` says */
+    time_t second; /* the time that `date` shows */
     char date[40];
     uint64_t dropped;
-    uint64_t reported; /* of those dropped */
+    uint64_t reported; /* dropped lines that a warning has counted */
     bool is_torn;      /* the file has the beginning of the buffer's first line */
     unsigned used;
     char buffer[BUFFER_SIZE];
@@ -80,7 +83,7 @@ add_quoted(struct line *line, struct sxe_span text)
 static struct sxe_span
 peer_of(const struct sxe_http_request *request)
 {
-    static const char mapped[] = "::ffff:"; /* IPv4, as a listener on :: sees it */
+    static const char mapped[] = "::ffff:"; /* how a listener on :: sees an IPv4 address */
     const char *ip = sxe_http_peer_ip(request);
 
     if (*ip == '\0')
@@ -97,14 +100,14 @@ status_of(const struct sxe_http_summary *summary)
     return summary->status != 0 ? summary->status : 499;
 }
 
-/* That were sent: a reply to HEAD says how many there would be. */
+/* Body bytes that were sent: none for HEAD, whose Content-Length is that of a GET. */
 static unsigned long long
 body_bytes(const struct sxe_http_request *request, const struct sxe_http_summary *summary)
 {
     return request->head.method == SXE_HTTP_HEAD ? 0 : summary->body_length;
 }
 
-/* Of a first line that was refused, or did not come whole, there is a part only. */
+/* A request line that was refused or incomplete may lack its version. */
 static bool
 has_version(const struct sxe_http_request *request, const struct sxe_http_summary *summary)
 {
@@ -173,7 +176,7 @@ add_json(struct line *line, const char *date, const struct sxe_http_request *req
     add(line, "}");
 }
 
-/* The date of now, made once a second. UTC, whatever the zone is. */
+/* The current date in UTC, formatted once a second. */
 static const char *
 date_of_now(struct access_log *log)
 {
@@ -219,8 +222,8 @@ make_line(struct access_log *log, struct line *line, const struct sxe_http_reque
 
 #define FLAGS (O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 
-/* Opened again, it can be made not to wait without the shell, or whoever else writes there, being
- * changed as well; a socket cannot be opened. */
+/* O_NONBLOCK belongs to the open file, which standard output shares with the shell. Opening it
+ * again leaves the shell's alone; a socket cannot be opened again, so a duplicate must do. */
 static int
 open_output(void)
 {
@@ -284,7 +287,7 @@ take(struct access_log *log, size_t length)
     memmove(log->buffer, log->buffer + length, log->used);
 }
 
-/* Of the buffer: it counts as dropped. */
+/* Drop the first line of the buffer, and count it. */
 static void
 drop_first_line(struct access_log *log)
 {
@@ -297,7 +300,7 @@ drop_first_line(struct access_log *log)
 
 /* ---- Writing ---- */
 
-/* What cannot be written now stays. */
+/* Bytes that cannot be written now stay in the buffer. */
 void
 access_log_flush(struct access_log *log)
 {

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Counting replies, and writing all counters as JSON and to the log.
+ */
 #include "counters.h"
 
 #include <inttypes.h>
@@ -9,9 +12,9 @@
 #include "sxe-lua-stats.h"
 
 #define TEXT_SIZE (64 * 1024)
-#define END_SIZE  8 /* for the brackets that are still open */
+#define END_SIZE  8 /* bytes kept free for closing brackets */
 
-enum { CLASSES = 6 }; /* of a status: its first digit, 0 where none was sent */
+enum { CLASSES = 6 }; /* the first digit of a status; 0: no status was sent */
 
 static struct {
     const struct httpd_options *options;
@@ -38,7 +41,7 @@ stats_watch_log(const struct access_log *log)
     stats.log = log;
 }
 
-/* Lines of the log and of the access log that could not be written. */
+/* Lines of the program's log and of the access log that could not be written. */
 static uint64_t
 lost_lines(void)
 {
@@ -68,14 +71,14 @@ connections(void)
 struct text {
     size_t used;
     unsigned groups;
-    char group[32]; /* that is open */
+    char group[32]; /* the open group's name */
     bool is_full;
     char room[TEXT_SIZE];
 };
 
 static void add(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
 
-/* All of it; or nothing, and then nothing more. */
+/* Append the whole text. If it does not fit, append nothing now and nothing later. */
 static void
 add(struct text *text, const char *format, ...)
 {

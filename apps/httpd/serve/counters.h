@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the counters of the process that serves, and those of its script, as JSON for --stats and
- * as lines of the log.
+ * What: the counters of the serving process and of its script, as JSON for --stats and as lines of
+ * the log.
  *
- * Place: service.c has replies counted here, and the path answered.
+ * Place: service.c counts each reply here and routes the path of --stats to stats_handle.
  *
  * Shape:
  *     {"httpd":{"version":"...","pid":7,"load":0,"uptime":12,"connections":2,"requests":9,
@@ -11,8 +11,8 @@
  *      "lua":{"memory":1048576,"memory_most":1048576,"memory_max":268435456},
  *      "script":{"http":{"requests":9, ...},"cache":{"hits":5,"misses":4}}}
  *
- * Limits: of this process; one that was loaded again counts from 0, and load counts these. 64 KiB
- * of text: counters that do not fit are left out.
+ * Limits: counters are those of one process. After a reload they start from 0, and "load" is one
+ * higher. The JSON has at most 64 KiB: counters that do not fit are left out.
  */
 #ifndef STATS_H
 #define STATS_H
@@ -20,17 +20,17 @@
 #include "options.h"
 #include "sxe-http.h"
 
-/* Counts from now on. load: how many processes there were before. */
+/* Set all counters to 0. load: how many processes served before this one. */
 void stats_begin(const struct httpd_options *options, unsigned load);
-void stats_watch_log(const struct access_log *log); /* until the next stats_begin; NULL: none */
+void stats_watch_log(const struct access_log *log); /* counts its dropped lines; NULL: no log */
 
 void stats_count(const struct sxe_http_summary *summary);
 
-/* A handler; those who are not allowed to see them get 403. */
+/* Handler of --stats. A client that --stats-from does not allow gets 403. */
 enum sxe_http_verdict stats_handle(struct sxe_http_request *request,
                                    struct sxe_http_response *response);
 
-/* A line of the log each. */
+/* Write each counter to the log, a line each. */
 void stats_log(void);
 
 #endif

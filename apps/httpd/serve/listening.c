@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening the listeners, with messages that say what to do if one cannot be opened.
+ */
 #include "listening.h"
 
 #include <errno.h>
@@ -47,7 +50,7 @@ cannot_listen_at_path(const char *path, int error)
 
     snprintf(why, sizeof(why), "%s", strerror(error));
     if (error == EADDRINUSE && is_another_file(path))
-        snprintf(why, sizeof(why), "there is a file of that name, and it is no socket");
+        snprintf(why, sizeof(why), "a file of that name exists and is not a socket");
     else if (error == EADDRINUSE)
         port_holder_of_path("/proc", path, why, sizeof(why));
     fprintf(stderr,
@@ -57,7 +60,7 @@ cannot_listen_at_path(const char *path, int error)
     return -error;
 }
 
-/* The permissions are right from the first moment: nobody connects in between. */
+/* The umask sets the permissions as the file appears, so that nobody can connect before a chmod. */
 static int
 listen_at_path(struct sxe_http *http, const struct httpd_options *options)
 {
@@ -95,7 +98,7 @@ listening_end(void)
 void
 listening_say(const struct httpd_options *options, int port)
 {
-    /* Where the log goes to standard output, that is all the log's. */
+    /* An access log on standard output must be alone there. */
     bool is_log = options->access_log != NULL && strcmp(options->access_log, "-") == 0;
     bool is_ipv6 = strchr(options->ip, ':') != NULL;
     FILE *out = is_log ? stderr : stdout;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: where a server listens: has it listen there, and says so, or why not and what to do.
+ * What: the listeners of sxe-httpd: opens them, prints their addresses, and says what to do if one
+ * cannot be opened.
  */
 #ifndef LISTENING_H
 #define LISTENING_H
 
 #include "options.h"
 
-/* At the address and port, and the unix path if there is one. The port, or -errno with all said. */
+/* Listen at the address and port, and at the unix path if there is one. Returns the port, or -errno
+ * after a message. */
 int listening_begin(struct sxe_http *http, const struct httpd_options *options);
 
 /* Remove the file of the unix socket, if it is still the one that listening_begin made. */
 void listening_end(void);
 
-/* The first that is printed. */
+/* Print the addresses. This is the first output of the program. */
 void listening_say(const struct httpd_options *options, int port);
 
 #endif

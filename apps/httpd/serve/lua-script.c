@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Loading, checking and ending the script of --lua.
+ */
 #include "lua-script.h"
 
 #include <errno.h>
@@ -49,7 +52,8 @@ note_file(lua_State *L)
     return 0;
 }
 
-/* A searcher that finds nothing: so a module is known before it is loaded, and though it fails. */
+/* Adds a searcher that finds no module but notes its file, so that a module which fails to load is
+ * watched as well. */
 static int
 watch_modules(void)
 {
@@ -134,8 +138,8 @@ script_check(void)
     if (sxe_lua_http_has_handler(script.lua) || sxe_number_in_state(SXE_STATE_LISTENING) > 0)
         return 0;
     fprintf(stderr,
-            "error: %s returned no handler, and listens nowhere itself\n"
-            "hint: let it end with `return function(req, res) return \"Hello\\n\" end`\n",
+            "error: %s returned no handler and does not listen itself\n"
+            "hint: end it with `return function(req, res) return \"Hello\\n\" end`\n",
             script.path);
     return -EINVAL;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the script of --lua in a process that serves: loaded, watched over, ended.
+ * What: the script of --lua in a serving process: load it, follow its start, end it.
  *
- * Place: service.c calls this, in this order; all of it is sxe-lua.h's, in the words of a program.
+ * Place: service.c calls these functions in this order. They wrap those of sxe-lua.h and add the
+ * messages of a program.
  *
- * Errors are told on standard error, with the lines of the source, until the script is ready; from
- * then on they are lines of the log.
+ * Errors: until the script is ready, its errors are printed on standard error with the lines of
+ * source; from then on they go to the log. "After a message" below means one of these.
  */
 #ifndef SCRIPT_H
 #define SCRIPT_H
@@ -15,33 +16,33 @@
 #include "options.h"
 #include "sxe-lua.h"
 
-/* Before sxe_init: 0, or -errno with all said. link: to the supervisor, who is told with --dev
- * which files it is made of; -1: there is none. */
+/* Load the script. Call before sxe_init. link: to the supervisor, which learns with --dev which
+ * files the script loads; -1: no supervisor. 0, or -errno after a message. */
 int script_load(const struct httpd_options *options, int link);
 
-/* After sxe_init: 0, or -errno with all said. */
+/* Start the script's top level. Call after sxe_init. 0, or -errno after a message. */
 int script_begin(void);
 
-/* It has ended, and well; it waits at its top level: -EINPROGRESS; or it failed: -EINVAL. */
+/* The state of the top level: 0: it has ended; -EINPROGRESS: it waits; -EINVAL: it failed. */
 int script_progress(void);
 
-/* It returned a handler, or listens itself. 0, or -EINVAL with all said. */
+/* Check that the script returned a handler or listens itself. 0, or -EINVAL after a message. */
 int script_check(void);
 
-/* The log gets its errors from now on. */
+/* Send the script's errors to the log from now on. */
 void script_is_ready(void);
 
-/* --repl: a shell at the terminal from now on; on_end is called when the user has ended it. 0, or
- * -errno with all said. Stopping one that was not started is harmless; before sxe_fini. */
+/* --repl: start a shell at the terminal; on_end is called when the user ends it. 0, or -errno after
+ * a message. Stop it before sxe_fini; stopping a shell that was not started does nothing. */
 int script_start_shell(void (*on_end)(void));
 void script_stop_shell(void);
 
-/* Its memory stays above nine tenths of what it may have, with all garbage collected. */
+/* True if the script uses more than nine tenths of its memory after a full collection. */
 bool script_is_full(void);
 
-struct sxe_lua *script_state(void); /* NULL: none */
+struct sxe_lua *script_state(void); /* NULL: no script */
 
-/* After sxe_fini; harmless without one. */
+/* Free the script, after sxe_fini. Does nothing if there is no script. */
 void script_end(void);
 
 #endif

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The serving process, from its plan to its end.
+ */
 #include "service.h"
 
 #include <errno.h>
@@ -18,22 +21,23 @@ enum { SIGNALS = 5 };
 
 enum ending { NOT_ENDING, DRAINING, ENDING };
 
-/* What callbacks without a context of their own look at. */
+/* The state of the process, for callbacks that have no context argument. */
 static struct {
     const struct httpd_options *options;
     struct sxe_http *http;
     struct sxe_http_files *files;
-    struct sxe_http_router *router; /* of --stats; NULL: none */
+    struct sxe_http_router *router; /* for --stats; NULL: no counters are served */
     struct access_log *log;
     struct sxe_signal signals[SIGNALS];
     struct sxe_timer second;
-    struct sxe_timer progress; /* of a script that waits at its top level, and of the end of one */
-    struct sxe_timer grace;    /* for requests that were begun when the end was asked for */
+    struct sxe_timer
+        progress; /* polls a script's top level at the start, and connections at the end */
+    struct sxe_timer grace; /* limits the drain to --stop-timeout */
     ev_io supervisor;
     int link; /* -1: no supervisor */
     unsigned load;
     enum ending ending;
-    bool has_asked; /* to be replaced */
+    bool has_asked; /* to be replaced, for want of memory */
     int result;
 } service;
 
@@ -56,14 +60,15 @@ on_reply(struct sxe_http_request *request, const struct sxe_http_summary *summar
         access_log_add(service.log, request, summary);
 }
 
-/* A script that has too little memory left is loaded again, which is what frees all of it. */
+/* Ask for a reload when the script has little memory left: a new process frees all of it. */
 static void
 look_at_memory(void)
 {
     if (service.link < 0 || service.has_asked || !script_is_full())
         return;
-    SXE_WARN("%s keeps more than nine tenths of its memory (--lua-memory): it is loaded again",
-             service.options->script);
+    SXE_WARN(
+        "%s keeps more than nine tenths of its memory (--lua-memory), so it will be loaded again",
+        service.options->script);
     service.has_asked = handover_say(service.link, HANDOVER_RENEW) == 0;
 }
 
@@ -82,7 +87,7 @@ reopen(void)
     int result = service.log == NULL ? 0 : access_log_reopen(service.log);
 
     if (result < 0)
-        SXE_WARN("the access log cannot be opened again, the file that is open goes on: %s",
+        SXE_WARN("cannot open the access log again: %s; writing continues to the file that is open",
                  strerror(-result));
 }
 
@@ -102,8 +107,8 @@ on_grace_over(struct sxe_timer *timer)
     sxe_stop();
 }
 
-/* A script's connections may be of any kind. The end has come when no task waits at one, nor a
- * client for the rest of a reply. A client that has all of it may keep its end open. */
+/* A script may have connections of any kind. Stop when no task waits for one and no client waits
+ * for the rest of a reply; a client that has its whole reply may keep its end open. */
 static void
 on_progress_of_end(struct sxe_timer *timer)
 {
@@ -136,7 +141,7 @@ end_script(enum ending how)
     sxe_stop_listening();
 }
 
-/* Once: in good order. Twice: now. */
+/* The first call drains or ends; a second call with ENDING stops at once. */
 static void
 end(enum ending how)
 {
@@ -236,13 +241,13 @@ stop_watching(void)
 
 /* ---- The plan ---- */
 
-#define USUAL_CHUNK 16384 /* of lib-sxe, in bytes: a head has to fit in */
+#define USUAL_CHUNK 16384 /* lib-sxe's default chunk in bytes; a head must fit into one */
 
 static int
 cannot_start(int error)
 {
     fprintf(stderr, "sxe-httpd: cannot start: %s%s\n", strerror(error),
-            error == ENOMEM ? "; less memory is wanted with a smaller -c or --max-body, see --plan"
+            error == ENOMEM ? "; try a smaller -c or --max-body; --plan prints what they need"
                             : "");
     return -error;
 }
@@ -251,8 +256,8 @@ static int
 cannot_serve(const char *root, int error)
 {
     fprintf(stderr,
-            "sxe-httpd: cannot serve the files of '%s': %s; give -r a directory that there is, and "
-            "that you may read\n",
+            "sxe-httpd: cannot serve the files of '%s': %s; -r needs an existing, readable "
+            "directory\n",
             root, strerror(error));
     return -error;
 }
@@ -287,7 +292,7 @@ route_stats(struct sxe_http_config *http)
     return result;
 }
 
-/* What answers: 0, or -errno with all said. */
+/* Choose the handler: script, files or greeting. 0, or -errno after a message. */
 static int
 choose_handler(struct sxe_http_config *http)
 {
@@ -309,7 +314,7 @@ choose_handler(struct sxe_http_config *http)
     return 0;
 }
 
-/* All that will be needed is registered before anything is opened. 0, or -errno with all said. */
+/* Register all memory that will be needed; open nothing yet. 0, or -errno after a message. */
 static int
 make_plan(void)
 {
@@ -366,9 +371,9 @@ service_plan(struct httpd_options *options)
     return result;
 }
 
-/* ---- From the beginning to the end ---- */
+/* ---- Start, run, end ---- */
 
-/* 0, or -errno with all said. */
+/* 0, or -errno after a message. */
 static int
 open_log(void)
 {
@@ -389,8 +394,8 @@ open_log(void)
     return -error;
 }
 
-/* The supervisor is told first: who reads where it listens may send a signal at once. 0 or -errno.
- */
+/* Tell the supervisor before the address is printed: a program that reads the address may send a
+ * signal at once. 0 or -errno. */
 static int
 say_ready(void)
 {
@@ -402,7 +407,7 @@ say_ready(void)
     return handover_say(service.link, HANDOVER_READY);
 }
 
-/* Accept from now on. 0, or -errno with all said. */
+/* Accept connections from now on. 0, or -errno after a message. */
 static int
 accept_all(void)
 {
@@ -423,7 +428,7 @@ accept_all(void)
     return options->is_repl ? script_start_shell(on_shell_end) : 0;
 }
 
-/* A script whose top level waits is not ready. */
+/* A script is not ready while its top level waits. */
 static void
 on_progress(struct sxe_timer *timer)
 {
@@ -437,8 +442,8 @@ on_progress(struct sxe_timer *timer)
         sxe_stop();
 }
 
-/* Watching comes first: who reads where it listens may send a signal at once. 0, or -errno with all
- * said. */
+/* Watch signals before the address is printed: a program that reads the address may send a signal
+ * at once. 0, or -errno after a message. */
 static int
 listen_and_run(void)
 {
@@ -472,7 +477,7 @@ service_run(struct httpd_options *options, int link, unsigned load)
         result = open_log();
         if (result == 0)
             result = listen_and_run();
-        if (link < 0) /* a supervisor keeps it for the next process */
+        if (link < 0) /* a supervisor keeps the file for the next process */
             listening_end();
         sxe_fini();
         access_log_close(service.log);

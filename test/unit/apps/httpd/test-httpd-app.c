@@ -91,7 +91,7 @@ START_TEST(a_root_that_cannot_be_served_is_named)
     check_has(ran.errors, "sxe-httpd: cannot serve the files of '");
     check_has(ran.errors, roots[_i][1]);
     check_has(ran.errors, why[_i]);
-    check_has(ran.errors, "; give -r a directory that there is");
+    check_has(ran.errors, "; -r needs an existing, readable directory");
 }
 END_TEST
 
@@ -177,7 +177,7 @@ START_TEST(a_file_in_the_place_of_the_socket_is_named)
     fclose(file);
     RUN_HTTPD("-p", "0", "--unix", socket_path);
     ck_assert_int_eq(ran.status, 1);
-    check_has(ran.errors, ": there is a file of that name, and it is no socket; choose another");
+    check_has(ran.errors, ": a file of that name exists and is not a socket; choose another");
     unlink(socket_path);
 }
 END_TEST
@@ -546,8 +546,8 @@ START_TEST(a_log_that_cannot_be_opened_again_goes_on)
     ck_assert_int_eq(rename(log_path, renamed), 0);
     ck_assert_int_eq(mkdir(log_path, 0755), 0);
     ck_assert_int_eq(kill(httpd_child.pid, SIGHUP), 0);
-    wait_for_error("the access log cannot be opened again, the file that is open goes on: Is a "
-                   "directory\n");
+    wait_for_error("cannot open the access log again: Is a directory; writing continues to the "
+                   "file that is open\n");
     ask(GET_LAST("/a"));
     stop_httpd();
     check_has(wait_for_lines(renamed, 1), "GET /a ");

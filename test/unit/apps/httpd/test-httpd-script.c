@@ -253,7 +253,7 @@ static const struct {
      "error: late\n    --> app.lua:2\n     |\n   1 | require 'sxe.task'.sleep(0.01)\n   2 | "
      "error "},
     {"return 'no handler'",
-     "error: app.lua returned no handler, and listens nowhere itself\nhint: let it end with "},
+     "error: app.lua returned no handler and does not listen itself\nhint: end it with "},
     {"require 'sxe.http'.serve{unix = '/nonexistent/s', handler = function() end}",
      "http.serve cannot listen at /nonexistent/s: No such"},
     {"return function() end", "sxe-httpd: cannot listen on 192.0.2.1 port 0: "},
@@ -305,7 +305,7 @@ START_TEST(one_that_does_not_load_leaves_the_old_one)
     start_script("return function() return 'one' end");
     write_file(script, "return function(");
     ck_assert_int_eq(kill(httpd_child.pid, SIGHUP), 0);
-    await_error("app.lua was not loaded; what was loaded before goes on");
+    await_error("app.lua could not be loaded again; the script as loaded before goes on");
     check_has(child_errors(), "expected near <eof>\n    --> app.lua:1\n");
     ck_assert_str_eq(body(), "one");
     stop_httpd();
