@@ -181,7 +181,7 @@ open_ours(void)
     ours = sxe_lua_new(&config);
     sxe_register(1, 0);
     if (ours == NULL || sxe_lua_module(ours, "bench", functions) < 0 ||
-        sxe_lua_tie_field(ours, "c", "variable", SXE_LUA_INT, &variable) < 0 ||
+        sxe_lua_bind_field(ours, "c", "variable", SXE_LUA_INT, &variable) < 0 ||
         sxe_lua_load_text(ours, "bench", script, strlen(script)) < 0 || sxe_init() < 0 ||
         sxe_lua_init(ours) < 0)
         die("sxe_lua_new");

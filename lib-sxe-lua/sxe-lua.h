@@ -20,7 +20,7 @@
  * somebody to tell, a reply of 500; it never ends the process. 2 memory and time are bounded:
  * beyond memory_max an allocation fails inside Lua (503), beyond cpu_ms a task is ended, beyond
  * slice_ms it makes way. 3 what a script sees of the world, time, randomness and I/O, comes through
- * one table of functions (sxe-lua-port.h), so that a request can be recorded and replayed. 4
+ * one table of functions (sxe-lua-clock.h), so that a request can be recorded and replayed. 4
  * objects of C are handles in Lua, index and generation in a light userdata: nothing to collect,
  * and one that is kept too long is refused, never someone else's.
  *
@@ -41,7 +41,7 @@
  *         struct sxe_lua_config config = {.argc = argc - 1, .argv = argv + 1};
  *         struct sxe_lua *lua = sxe_lua_new(&config);
  *
- *         sxe_lua_tie_field(lua, "config", "port", SXE_LUA_INT, &port);
+ *         sxe_lua_bind_field(lua, "config", "port", SXE_LUA_INT, &port);
  *         if (lua == NULL || sxe_lua_load(lua, argv[1]) < 0 || sxe_init() < 0 ||
  *             sxe_lua_init(lua) < 0)
  *             return 1;
@@ -139,10 +139,10 @@ enum sxe_lua_type {
     SXE_LUA_DOUBLE = 'd',
     SXE_LUA_STRING = 's'
 };
-SXE_PUBLIC int sxe_lua_tie_field(struct sxe_lua *lua, const char *table, const char *field,
-                                 enum sxe_lua_type type, void *variable);
-SXE_PUBLIC int sxe_lua_tie_string(struct sxe_lua *lua, const char *table, const char *field,
-                                  char *text, size_t size);
+SXE_PUBLIC int sxe_lua_bind_field(struct sxe_lua *lua, const char *table, const char *field,
+                                  enum sxe_lua_type type, void *variable);
+SXE_PUBLIC int sxe_lua_bind_string(struct sxe_lua *lua, const char *table, const char *field,
+                                   char *text, size_t size);
 
 /* Bytes that the state holds now, in pages of 16 KiB and larger blocks, and the most it ever held
  * (which may be NULL). */

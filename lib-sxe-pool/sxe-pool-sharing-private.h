@@ -5,7 +5,7 @@
  *
  *     -change-private.h   a change under the lock, and its intent   what the model checker runs
  *     -shared.c           the calls of sxe-pool.h                   lock, change, unlock
- *     -many.c             many elements under one lock              the same
+ *     -batch.c            many elements under one lock              the same
  *     -lock.c             a lock that is not free at once           spin, ask, take over
  *     -slot.c             this process among the users              fcntl, fork
  *     -head.c             a file's head: made, read, refused        knows only bytes

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "sxe-http-conditional.h"
 #include "sxe-http-private.h"
-#include "sxe-http-select.h"
 
 #define BOUNDARY_SIZE  33 /* 128 random bits, which no content foresees */
 #define PART_HEAD_SIZE (BOUNDARY_SIZE + SXE__HTTP_TYPE_MAX + SXE_HTTP_CONTENT_RANGE_MAX + 64)

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sxe-http-select.h"
+#include "sxe-http-conditional.h"
 
 enum { NOT_WAITING, WAITING };
 

@@ -505,6 +505,6 @@ sxe_http_parse(struct sxe_http_parser *parser, const char *data, size_t length)
     if (result == MORE)
         return within_limits(parser, end);
     if (result == NEXT)
-        result = sxe__http_conclude(parser, data);
+        result = sxe__http_frame(parser, data);
     return result == NEXT ? parser->at : BAD;
 }

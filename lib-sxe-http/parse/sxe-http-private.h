@@ -6,7 +6,7 @@
  *     sxe-http-parse.c      the lines of a head, from those marks
  *     sxe-http-field.c      names: methods, well-known fields, refusals
  *     sxe-http-target.c     whether a target or a host is valid
- *     sxe-http-conclude.c   what the fields mean together: framing, keep-alive
+ *     sxe-http-framing.c    what the fields mean together: framing, keep-alive
  *     sxe-http-chunk.c      chunked bodies
  *
  * Shape: the parser asks "where does the token that begins here end?". A block holds the answers
@@ -23,7 +23,7 @@
 
 /* A function that few messages need: inlined, it would cost all of them a larger frame, and where
  * it has arrays the guard of one. */
-#define SXE__HTTP_SELDOM __attribute__((noinline))
+#define SXE__HTTP_COLD __attribute__((noinline))
 
 /* ---- sxe-http-scan.c ---- */
 
@@ -120,9 +120,9 @@ SXE_MUST_USE int sxe__http_add_lines(struct sxe_http_response *response, struct 
 SXE_MUST_USE int sxe__http_write_borrowed(struct sxe_http_response *response, const void *data,
                                           size_t length);
 
-/* ---- sxe-http-conclude.c ---- */
+/* ---- sxe-http-framing.c ---- */
 
 /* The head is whole: sets what its fields mean. 1, or -1: refused. */
-int sxe__http_conclude(struct sxe_http_parser *parser, const char *data);
+int sxe__http_frame(struct sxe_http_parser *parser, const char *data);
 
 #endif

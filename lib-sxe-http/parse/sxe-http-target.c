@@ -42,7 +42,7 @@ sxe__http_is_escape(const char *digits)
 
 /* ---- Hosts (RFC 3986, 3.2.2) ---- */
 
-SXE__HTTP_SELDOM static bool
+SXE__HTTP_COLD static bool
 is_address(int family, const char *p, const char *end)
 {
     char text[ADDRESS_MAX + 1] = "";
@@ -173,7 +173,7 @@ is_usual_host(const char *host, size_t length)
     }
 }
 
-SXE__HTTP_SELDOM static bool
+SXE__HTTP_COLD static bool
 is_any_host(const char *host, const char *end)
 {
     const char *p = host_end(host, end);
@@ -213,7 +213,7 @@ server_end(const char *host, const char *end)
 }
 
 /* uri-host ":" port, both there (RFC 9112, 3.2.3). */
-SXE__HTTP_SELDOM static bool
+SXE__HTTP_COLD static bool
 is_authority(const char *p, const char *end)
 {
     const char *port = server_end(p, end);
@@ -222,7 +222,7 @@ is_authority(const char *p, const char *end)
 }
 
 /* scheme "://" host [ ":" port ], then a path or a query or nothing. No user: RFC 9110, 4.2.4. */
-SXE__HTTP_SELDOM static bool
+SXE__HTTP_COLD static bool
 is_absolute(const char *p, const char *end)
 {
     const char *host;

@@ -3,8 +3,8 @@
  * What: the words of a route, before they are a place in the tree: the list of its methods, the
  * text for Allow that comes of it, and the parts of its pattern.
  *
- *     sxe-http-route.c     reads the words, and says what is wrong with them
- *     sxe-http-router.c    the tree
+ *     sxe-http-route-pattern.c   reads the words, and says what is wrong with them
+ *     sxe-http-router.c          the tree
  */
 #ifndef SXE_HTTP_ROUTER_PRIVATE_H
 #define SXE_HTTP_ROUTER_PRIVATE_H

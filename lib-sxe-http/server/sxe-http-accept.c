@@ -93,12 +93,11 @@ is_welcome(struct sxe__http_connection *connection, const struct sockaddr_storag
 {
     struct sxe_http *http = connection->http;
 
-    if (http->addresses == NULL)
+    if (http->clients == NULL)
         return true;
-    connection->address = sxe__http_address_key(address, length);
+    connection->address = sxe__http_client_key(address, length);
     return connection->address == 0 ||
-           sxe__http_addresses_add(http->addresses, connection->address) <=
-               http->config.address_max;
+           sxe__http_clients_add(http->clients, connection->address) <= http->config.address_max;
 }
 
 static void
@@ -168,7 +167,7 @@ sxe__http_on_connected(SXE *s)
     }
     *connection =
         (struct sxe__http_connection){.http = http, .sxe = s, .phase = SXE__HTTP_READ_HEAD};
-    if (http->addresses == NULL && http->config.proxies == NULL && http->config.on_reply == NULL)
+    if (http->clients == NULL && http->config.proxies == NULL && http->config.on_reply == NULL)
         return;
     length = sxe_get_peer(s, &peer);
     keep_peer(connection, &peer);
@@ -185,7 +184,7 @@ sxe__http_free(struct sxe__http_connection *connection)
     struct sxe_http *http = connection->http;
 
     if (connection->address != 0)
-        sxe__http_addresses_remove(http->addresses, connection->address);
+        sxe__http_clients_remove(http->clients, connection->address);
     connection->phase = SXE__HTTP_OVER;
     sxe__http_move(connection, SXE__HTTP_FREE);
     sxe__http_check_stopped(http);

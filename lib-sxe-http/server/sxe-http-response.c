@@ -236,7 +236,7 @@ sxe__http_decide_close(struct sxe__http_slot *slot)
 }
 
 /* In two pieces, when the loop's buffer has no room for both. */
-SXE__HTTP_SELDOM static int
+SXE__HTTP_COLD static int
 write_in_parts(struct sxe__http_slot *slot, unsigned head, const void *body, size_t length)
 {
     SXE *s = slot->connection->sxe;

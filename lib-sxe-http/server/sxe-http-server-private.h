@@ -3,16 +3,16 @@
  * What: what the files of the server share: the server, a connection, and a slot.
  * Place: included by those files only, in reading order:
  *
- *     sxe-http-server.c     new, listen, stop, delete; the plan
- *     sxe-http-accept.c     connections come, age and go
- *     sxe-http-address.c    how many of them an address has
- *     sxe-http-session.c    bytes of a connection -> requests -> handlers; what is between them
- *     sxe-http-body.c       the body of a request
- *     sxe-http-slot.c       memory for one request and its reply
- *     sxe-http-request.c    what handlers ask of a request
- *     sxe-http-response.c   status and fields of a reply, and replies that are whole
- *     sxe-http-head.c       the head of a reply, which is mostly the last one
- *     sxe-http-stream.c     replies in parts, files, upgrades
+ *     sxe-http-server.c         new, listen, stop, delete; the plan
+ *     sxe-http-accept.c         connections come, age and go
+ *     sxe-http-client-limit.c   how many of them an address has
+ *     sxe-http-session.c        bytes of a connection -> requests -> handlers, and their order
+ *     sxe-http-body.c           the body of a request
+ *     sxe-http-slot.c           memory for one request and its reply
+ *     sxe-http-request.c        what handlers ask of a request
+ *     sxe-http-response.c       status and fields of a reply, and replies that are whole
+ *     sxe-http-reply-head.c     the head of a reply, which is mostly the last one
+ *     sxe-http-stream.c         replies in parts, files, upgrades
  *
  * Shape: a slot is one piece of address space, whose pages exist once they are touched.
  *
@@ -163,7 +163,7 @@ struct sxe_http {
     uint32_t *touched;  /* bytes of each slot that are not the kernel's */
     size_t body_memory; /* bytes of bodies that are not whole */
 
-    struct sxe__http_addresses *addresses; /* NULL: not counted */
+    struct sxe__http_clients *clients; /* NULL: not counted */
     struct sxe_http_date_cache date;
     struct sxe__http_last_head last;
     char *head; /* that head: memory for one */
@@ -219,15 +219,15 @@ sxe__http_move(struct sxe__http_connection *connection, enum sxe__http_state to)
 
 void sxe__http_check_stopped(struct sxe_http *http);
 
-/* ---- sxe-http-address.c ---- */
+/* ---- sxe-http-client-limit.c ---- */
 
 /* Which address's connection it is, for counting; 0: one that is not counted. */
-uint64_t sxe__http_address_key(const struct sockaddr_storage *address, socklen_t length);
-SXE_MUST_USE int sxe__http_addresses_new(struct sxe_http *http);
+uint64_t sxe__http_client_key(const struct sockaddr_storage *address, socklen_t length);
+SXE_MUST_USE int sxe__http_clients_new(struct sxe_http *http);
 
 /* One more, or one less, of that key. add: how many there are now. */
-uint32_t sxe__http_addresses_add(struct sxe__http_addresses *addresses, uint64_t key);
-void sxe__http_addresses_remove(struct sxe__http_addresses *addresses, uint64_t key);
+uint32_t sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key);
+void sxe__http_clients_remove(struct sxe__http_clients *clients, uint64_t key);
 
 /* ---- sxe-http-session.c ---- */
 
@@ -312,7 +312,7 @@ bool sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t le
 /* Whether its reply, of this status and to this method, has a body. */
 bool sxe__http_sends_body(const struct sxe__http_slot *slot);
 
-/* ---- sxe-http-head.c ---- */
+/* ---- sxe-http-reply-head.c ---- */
 
 /* The head of a reply with a body of that length, and of that type if it is not NULL, into the
  * server's memory for one: its bytes. With a type -EINVAL or -ENOBUFS, if it cannot be sent. */

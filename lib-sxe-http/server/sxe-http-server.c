@@ -119,7 +119,7 @@ allocate(struct sxe_http *http)
                                                    timeouts, sxe__http_on_timeout, NULL);
     if (http->head == NULL || http->connections == NULL ||
         sxe_pool_set_state_to_string(http->connections, state_name) < 0 ||
-        (config->address_max != UINT32_MAX && sxe__http_addresses_new(http) < 0))
+        (config->address_max != UINT32_MAX && sxe__http_clients_new(http) < 0))
         return -ENOMEM;
     return sxe__http_slots_new(http);
 }
@@ -168,7 +168,7 @@ sxe_http_delete(struct sxe_http *http)
         return;
     sxe_pool_delete(http->connections);
     sxe__http_slots_delete(http);
-    free(http->addresses);
+    free(http->clients);
     free(http->common);
     free(http->head);
     free(http);

@@ -157,7 +157,7 @@ sxe__http_reject(struct sxe__http_connection *connection, unsigned status)
 }
 
 /* The handler returned SXE_HTTP_DONE without finishing the reply. */
-SXE__HTTP_SELDOM static void
+SXE__HTTP_COLD static void
 end_unanswered(struct sxe__http_slot *slot)
 {
     struct sxe_span target = sxe_http_target(&slot->request);
@@ -196,7 +196,7 @@ sxe__http_show(struct sxe__http_connection *connection, struct sxe_span part)
 }
 
 /* RFC 9110, 10.1.1: there is but one expectation. */
-SXE__HTTP_SELDOM static bool
+SXE__HTTP_COLD static bool
 expects_unknown(const struct sxe_http_request *request)
 {
     struct sxe_http_list list =
@@ -420,7 +420,7 @@ is_over(SXE_TIME spent_ns, uint32_t timeout_ms)
 
 /* A body in parts is awaited and handled by turns, and the pool counts one stay in a state; add
  * them up. 0, or the status of a request whose time is over. */
-SXE__HTTP_SELDOM static unsigned
+SXE__HTTP_COLD static unsigned
 count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_state from)
 {
     const struct sxe_http_config *config = &connection->http->config;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the state, as the files that make it see it: sxe-lua.c, -alloc, -watch, -hooks, -coroutine,
- * -require, -strict, -sandbox*, -call, -tie, -error, -handle. Others do with sxe-lua-private.h.
+ * -require, -strict, -sandbox*, -call, -bind, -error, -handle. Others do with sxe-lua-private.h.
  */
 #ifndef SXE_LUA_CORE_PRIVATE_H
 #define SXE_LUA_CORE_PRIVATE_H
@@ -153,7 +153,7 @@ void sxe__lua_open_handles(lua_State *L);
 void sxe__lua_open_coroutine(lua_State *L);
 void sxe__lua_open_require(lua_State *L);
 void sxe__lua_open_strict(lua_State *L);
-void sxe__lua_open_port(lua_State *L);
+void sxe__lua_open_clock(lua_State *L);
 void sxe__lua_open_sandbox(lua_State *L); /* behind all that makes globals */
 
 /* ---- Errors (sxe-lua-error.c) ---- */

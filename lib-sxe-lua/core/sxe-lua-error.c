@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 
 enum { ID_SIZE = 17, STACK_ROOM = 20, LINES_MAX = 200, SHOWN_SIZE = 200 };
 
@@ -267,7 +267,7 @@ sxe__lua_log_error(lua_State *from, const char *where)
     int status;
 
     sxe__lua_current()->errors++;
-    snprintf(report.id, sizeof(report.id), "%016" PRIx64, sxe_lua_get_port()->random());
+    snprintf(report.id, sizeof(report.id), "%016" PRIx64, sxe_lua_get_clock()->random());
     report.where = where;
     if (!lua_checkstack(L, 4) || !lua_checkstack(from, 1)) {
         log_lines(&report, "not enough memory");

@@ -10,7 +10,7 @@
  *     sxe-lua-strict.c    globals that nobody declared are errors
  *     sxe-lua-sandbox*.c  scripts that are not trusted; sxe-lua-pattern*.c theirs of string
  *     sxe-lua-call.c      sxe_lua_call
- *     sxe-lua-tie.c       variables of C as fields in Lua
+ *     sxe-lua-bind.c      variables of C as fields in Lua
  *     sxe-lua-error.c     tracebacks, and what becomes of an error
  *     sxe-lua-locals.c    values as text, and the local variables where an error was raised
  *     sxe-lua-explain.c   an error as a person is told of it, with the lines of the source
@@ -20,7 +20,7 @@
  *     sxe-lua-turn.c      when they run: deadlines, the loop's turns
  *     sxe-lua-tasks.c     require "sxe.task": start, join, sleep, parallel ... on top of that
  *     sxe-lua-sync.c      its locks, semaphores, events, queues
- *     sxe-lua-port.c      time, randomness: os.* and math.random go through it
+ *     sxe-lua-clock.c     time, randomness: os.* and math.random go through it
  *     sxe-lua-compat*.c   the globals of 2010 and 2011, see sxe-lua-compat-private.h
  *     sxe-lua-tap.c       require "sxe.tap", their tests
  *     sxe-lua-socket.c    what Lua knows of a socket of lib-sxe

@@ -4,7 +4,7 @@
  * calls fn, which may wait, too; so one call is over before the next, and those that were missed
  * meanwhile are left out.
  */
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 #include "sxe-lua-task-private.h"
 
 #define CLASS        "sxe.timer"
@@ -48,7 +48,7 @@ static int
 called(lua_State *L, int status, lua_KContext context)
 {
     struct timer *timer = lua_touserdata(L, 1);
-    uint64_t now_ns = sxe_lua_get_port()->now_ns();
+    uint64_t now_ns = sxe_lua_get_clock()->now_ns();
 
     SXE_UNUSED_PARAMETER(context);
     if (status != LUA_OK && status != LUA_YIELD) {

@@ -10,7 +10,7 @@
  *     heap[0] is the soonest      heap[i] <= heap[2i + 1], heap[2i + 2]
  *     tasks[heap[i]].heap_place == i + 1
  */
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 #include "sxe-lua-task-private.h"
 
 /* ---- Deadlines ---- */
@@ -209,7 +209,7 @@ arm(struct ev_loop *loop, uint64_t now_ns)
 static void
 before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
-    uint64_t now_ns = sxe_lua_get_port()->now_ns();
+    uint64_t now_ns = sxe_lua_get_clock()->now_ns();
 
     SXE_UNUSED_PARAMETER(watcher);
     SXE_UNUSED_PARAMETER(events);

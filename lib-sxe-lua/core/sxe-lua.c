@@ -134,7 +134,7 @@ open_state(lua_State *L)
     sxe__lua_open_handles(L);
     sxe__lua_open_coroutine(L);
     sxe__lua_open_require(L);
-    sxe__lua_open_port(L);
+    sxe__lua_open_clock(L);
     open_arguments(L, config);
     open_compat(L);
     if (config->is_sandbox)

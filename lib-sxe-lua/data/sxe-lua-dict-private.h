@@ -2,8 +2,8 @@
  *
  * What: what the files of require "sxe.dict" share.
  *
- *     sxe-lua-dict.c       dict.open, and the calls about one entry
- *     sxe-lua-dict-many.c  all entries, batches, snapshots
+ *     sxe-lua-dict.c        dict.open, and the calls about one entry
+ *     sxe-lua-dict-batch.c  all entries, batches, snapshots
  *
  * Dicts, snapshots and batches are userdata. A snapshot or a batch has its dict as a user value,
  * and counts among its users: a dict that is closed refuses all calls at once, but its memory stays
@@ -57,11 +57,11 @@ uint64_t sxe__lua_dict_wait(lua_State *L);
 void sxe__lua_dict_class(lua_State *L, const char *name, const luaL_Reg *metamethods,
                          const luaL_Reg *methods);
 
-/* ---- Methods (sxe-lua-dict-many.c) ---- */
+/* ---- Methods (sxe-lua-dict-batch.c) ---- */
 
 int sxe__lua_dict_each(lua_State *L);
 int sxe__lua_dict_batch(lua_State *L);
 int sxe__lua_dict_snapshot(lua_State *L);
-void sxe__lua_dict_open_many(lua_State *L);
+void sxe__lua_dict_open_batch(lua_State *L);
 
 #endif

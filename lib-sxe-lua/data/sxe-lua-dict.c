@@ -528,7 +528,7 @@ sxe__lua_open_dict(lua_State *L)
 
     sxe__lua_dict_class(L, SXE__LUA_DICT, metamethods, methods);
     add_operations(L);
-    sxe__lua_dict_open_many(L);
+    sxe__lua_dict_open_batch(L);
     luaL_newlib(L, functions);
     return 1;
 }

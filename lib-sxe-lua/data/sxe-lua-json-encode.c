@@ -8,9 +8,9 @@
  * json.decode made as a list is []. And where a table's key is an integer above INT32_MAX, what
  * lua-cjson makes of it is up to the order of the keys; here it is an object.
  */
+#include "sxe-lua-clock.h"
 #include "sxe-lua-core-private.h"
 #include "sxe-lua-http-private.h"
-#include "sxe-lua-port.h"
 
 #include <errno.h>
 #include <math.h>
@@ -82,7 +82,7 @@ has_time(struct writer *w)
         sxe__lua_watch_poll(w->L);
         return true;
     }
-    now_ns = sxe_lua_get_port()->now_ns();
+    now_ns = sxe_lua_get_clock()->now_ns();
     if (w->end_ns == 0)
         w->end_ns = now_ns + AT_ONCE_MS * SXE_NS_PER_MS;
     return now_ns < w->end_ns;

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 
 #define RETRY_NS       (1 * SXE_NS_PER_MS) /* between two tries, after as long */
 #define LOOK_NS        SXE_NS_PER_SECOND
@@ -56,7 +56,7 @@ left_ns(lua_State *L, uint64_t wait_ns, lua_KContext until, uint64_t now_ns)
 bool
 sxe__lua_may_try_again(lua_State *L, uint64_t wait_ns, lua_KContext until)
 {
-    return left_ns(L, wait_ns, until, sxe_lua_get_port()->now_ns()) != 0;
+    return left_ns(L, wait_ns, until, sxe_lua_get_clock()->now_ns()) != 0;
 }
 
 /* Each sleep takes a part of the time so far: so many tries follow each other as the stack can
@@ -76,7 +76,7 @@ sleep_and_try(lua_State *L, uint64_t slept_ns, uint64_t left, lua_KFunction k, l
 int
 sxe__lua_again(lua_State *L, uint64_t wait_ns, lua_KFunction k, lua_KContext until)
 {
-    const uint64_t now_ns = sxe_lua_get_port()->now_ns();
+    const uint64_t now_ns = sxe_lua_get_clock()->now_ns();
     const uint64_t all_ns = wait_of(L, wait_ns);
     const uint64_t left = left_ns(L, wait_ns, until, now_ns);
     const uint64_t gone_ns = all_ns > left ? all_ns - left : 0;
@@ -170,7 +170,7 @@ int
 sxe__lua_pool_wait(lua_State *L, struct sxe__lua_pool *pool, unsigned state, uint64_t deadline_ns,
                    lua_KFunction k)
 {
-    uint64_t now_ns = sxe_lua_get_port()->now_ns();
+    uint64_t now_ns = sxe_lua_get_clock()->now_ns();
     uint64_t look_ns = 0;
 
     if (deadline_ns != 0 && deadline_ns <= now_ns) {

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 #include "sxe-lua-private.h"
 #include "sxe-utf8.h"
 
@@ -126,7 +126,7 @@ reset(lua_State *L)
     struct group *group = check_group(L);
 
     memset(group->values, 0, group->number * sizeof(group->values[0]));
-    group->since_ns = sxe_lua_get_port()->now_ns();
+    group->since_ns = sxe_lua_get_clock()->now_ns();
     return 0;
 }
 
@@ -136,7 +136,7 @@ uptime(lua_State *L)
 {
     const struct group *group = check_group(L);
 
-    lua_pushnumber(L, (double)(sxe_lua_get_port()->now_ns() - group->since_ns) / 1e9);
+    lua_pushnumber(L, (double)(sxe_lua_get_clock()->now_ns() - group->since_ns) / 1e9);
     return 1;
 }
 
@@ -211,7 +211,7 @@ sxe__lua_stats_push(lua_State *L, const char *name, const char *const *names, in
     *group = (struct group){.names = names,
                             .values = values,
                             .number = number,
-                            .since_ns = sxe_lua_get_port()->now_ns()};
+                            .since_ns = sxe_lua_get_clock()->now_ns()};
     snprintf(group->name, NAME_SIZE, "%s", name);
     sxe__lua_push_handle(L, SXE__LUA_STAT, stats.number++, 0);
 }

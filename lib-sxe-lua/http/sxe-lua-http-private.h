@@ -3,7 +3,7 @@
  * What: what the files of require "sxe.http" share. In reading order:
  *
  *     sxe-lua-http.c           an exchange: a request, its task, its reply
- *     sxe-lua-http-answer.c    what handlers return, and what becomes of their errors
+ *     sxe-lua-http-result.c    what handlers return, and what becomes of their errors
  *     sxe-lua-http-page.c      an error as a page for a developer's browser
  *     sxe-lua-http-request.c   req
  *     sxe-lua-http-body.c      req:body(), :chunks(), :json(), :form()
@@ -188,11 +188,11 @@ void sxe__lua_http_drop_body(struct sxe__lua_exchange *exchange);
 /* All that wait for the exchange look again. */
 void sxe__lua_http_wake(struct sxe__lua_exchange *exchange);
 
-/* ---- Answers (sxe-lua-http-answer.c) ---- */
+/* ---- Answers (sxe-lua-http-result.c) ---- */
 
 /* A task of the exchange ended like this, see sxe__lua_on_end. */
-void sxe__lua_http_conclude(struct sxe__lua_exchange *exchange, lua_State *L, int status,
-                            int results);
+void sxe__lua_http_take_result(struct sxe__lua_exchange *exchange, lua_State *L, int status,
+                               int results);
 
 /* ---- Replies (sxe-lua-http-response.c) ---- */
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 
 int
 sxe__lua_http_refuse(lua_State *L, unsigned status, const char *format, ...)
@@ -102,7 +102,7 @@ push_id(lua_State *L, struct sxe__lua_exchange *exchange)
     char text[24];
 
     if (exchange->id == 0)
-        exchange->id = sxe_lua_get_port()->random();
+        exchange->id = sxe_lua_get_clock()->random();
     snprintf(text, sizeof(text), "%016" PRIx64, exchange->id);
     lua_pushstring(L, text);
     return 1;

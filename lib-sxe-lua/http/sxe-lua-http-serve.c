@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 
 #define HTTP (&sxe__lua_http)
 
@@ -227,7 +227,7 @@ stopped(lua_State *L, int status, lua_KContext deadline)
 static int
 wait_for_end(lua_State *L, struct sxe__lua_server *server, uint64_t deadline_ns)
 {
-    uint64_t now_ns = sxe_lua_get_port()->now_ns();
+    uint64_t now_ns = sxe_lua_get_clock()->now_ns();
     uint64_t look_ns = now_ns + LOOK_NS;
 
     if (server->is_stopped || sxe_http_all_is_sent(server->http)) {

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 
 enum { WINDOW = 65536, RETRY_NS = 10000000 };
 
@@ -83,7 +83,7 @@ go_on(lua_State *L, struct sxe__lua_exchange *exchange, size_t from)
     }
     result = sxe_http_on_room(exchange->response, has_room);
     if (result < 0 && result != -EBUSY) /* no chunk for the mark: soon there may be one */
-        deadline_ns = sxe_lua_get_port()->now_ns() + RETRY_NS;
+        deadline_ns = sxe_lua_get_clock()->now_ns() + RETRY_NS;
     return sxe__lua_park_in(L, &exchange->line, deadline_ns, written, (lua_KContext)at);
 }
 

@@ -206,7 +206,7 @@ on_end(lua_State *L, int status, int results, void *user)
     exchange->is_running = false;
     exchange->is_inside = true;
     if (sxe_loop() != NULL)
-        sxe__lua_http_conclude(exchange, L, status, results);
+        sxe__lua_http_take_result(exchange, L, status, results);
     exchange->is_inside = was_inside;
     give_if_over(exchange);
 }

@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 
 enum { JOBS = 32, TRIES_IN_A_TURN = 32 };
 
@@ -248,7 +248,7 @@ fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_
     sxe__lua_file_prepare(job, call, give_back);
     job->fd = -1;
     job->wish = *(const struct sxe__lua_file_wish *)lua_touserdata(L, WISH);
-    job->unique = sxe_lua_get_port()->random();
+    job->unique = sxe_lua_get_clock()->random();
     path = lua_tolstring(L, PATH, &length);
     memcpy(job->path, path, length + 1);
     if (call->arguments == SXE__LUA_FILE_PATH)

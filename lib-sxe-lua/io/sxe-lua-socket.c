@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 #include "sxe-lua-task-private.h"
 
 enum { DROPS_MAX = 256 }; /* pieces: more than a peer sends without being read */
@@ -219,7 +219,7 @@ sxe__lua_slot_deadline(lua_State *L, int argument, const struct sxe__lua_slot *s
     uint64_t deadline_ns = argument == 0 ? 0 : sxe__lua_deadline(L, argument);
 
     if (deadline_ns == 0 && slot->timeout_ns != 0)
-        deadline_ns = sxe_lua_get_port()->now_ns() + slot->timeout_ns;
+        deadline_ns = sxe_lua_get_clock()->now_ns() + slot->timeout_ns;
     return deadline_ns;
 }
 

@@ -15,7 +15,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 
 enum {
     SOCKETS_DEFAULT = 8,   /* what a script may open without sxe_register */
@@ -215,7 +215,7 @@ static int send_again(lua_State *L, int status, lua_KContext context);
 static int
 wait_to_send(lua_State *L)
 {
-    uint64_t now_ns = sxe_lua_get_port()->now_ns();
+    uint64_t now_ns = sxe_lua_get_clock()->now_ns();
     uint64_t deadline_ns = (uint64_t)lua_tointeger(L, DEADLINE);
 
     if (deadline_ns != 0 && deadline_ns <= now_ns)

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "sxe-lua-clock.h"
 #include "sxe-lua-http-private.h"
 #include "sxe-lua-pattern-private.h"
-#include "sxe-lua-port.h"
 
 /* ---- What there is ----
  * Names with a blank around each. */
@@ -160,7 +160,7 @@ forget_weak_tables(lua_State *L)
 
     lua_pushliteral(L, "__mode");
     name = (char *)(uintptr_t)lua_tostring(L, -1);
-    for (uint64_t bits = sxe_lua_get_port()->random() | 1; *name != '\0'; bits >>= 8)
+    for (uint64_t bits = sxe_lua_get_clock()->random() | 1; *name != '\0'; bits >>= 8)
         *name++ = (char)(bits % 255 + 1);
     lua_pop(L, 1);
 }

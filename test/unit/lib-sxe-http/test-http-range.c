@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "select-request.h"
+#include "conditional-request.h"
 
 /* What is to be sent: "200", "416", or "206" with first+length of each range. */
 static void

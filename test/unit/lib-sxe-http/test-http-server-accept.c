@@ -405,7 +405,7 @@ START_TEST(without_a_limit_nobody_is_counted)
     int peers[3];
 
     serve_proxies((struct sxe_http_config){.handler = echo, .address_max = UINT32_MAX});
-    ck_assert_ptr_null(site.http->addresses);
+    ck_assert_ptr_null(site.http->clients);
     for (unsigned i = 0; i < 3; i++)
         peers[i] = client_from("192.0.2.7");
     for (unsigned i = 0; i < 3; i++)

@@ -181,8 +181,8 @@ expect_all_at_rest(void)
     expect_rest();
     ck_assert_uint_eq(run.done, run.begun);
     for (uint64_t key = 1; key < 1000; key++)
-        ck_assert_uint_eq(sxe__http_addresses_add(site.http->addresses, 1), key);
-    ck_assert_uint_eq(sxe__http_addresses_add(site.http->addresses, UINT64_C(0xffffc0000201)), 1);
+        ck_assert_uint_eq(sxe__http_clients_add(site.http->clients, 1), key);
+    ck_assert_uint_eq(sxe__http_clients_add(site.http->clients, UINT64_C(0xffffc0000201)), 1);
 }
 
 static void

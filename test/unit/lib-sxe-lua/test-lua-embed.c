@@ -471,11 +471,11 @@ START_TEST(variables_of_c_are_fields)
     char s[6] = "hello";
 
     state_start();
-    ck_assert_int_eq(sxe_lua_tie_field(lua, "config", "b", SXE_LUA_BOOL, &b), 0);
-    ck_assert_int_eq(sxe_lua_tie_field(lua, "config", "i", SXE_LUA_INT, &i), 0);
-    ck_assert_int_eq(sxe_lua_tie_field(lua, "config", "l", SXE_LUA_INT64, &l), 0);
-    ck_assert_int_eq(sxe_lua_tie_field(lua, "config", "d", SXE_LUA_DOUBLE, &d), 0);
-    ck_assert_int_eq(sxe_lua_tie_string(lua, "config", "s", s, sizeof(s)), 0);
+    ck_assert_int_eq(sxe_lua_bind_field(lua, "config", "b", SXE_LUA_BOOL, &b), 0);
+    ck_assert_int_eq(sxe_lua_bind_field(lua, "config", "i", SXE_LUA_INT, &i), 0);
+    ck_assert_int_eq(sxe_lua_bind_field(lua, "config", "l", SXE_LUA_INT64, &l), 0);
+    ck_assert_int_eq(sxe_lua_bind_field(lua, "config", "d", SXE_LUA_DOUBLE, &d), 0);
+    ck_assert_int_eq(sxe_lua_bind_string(lua, "config", "s", s, sizeof(s)), 0);
     run_script(
         "local c = config\n"
         "assert(c.b == true and c.i == 8000 and c.l == 1 and c.d == 0.5 and c.s == 'hello')\n"
@@ -504,14 +504,14 @@ START_TEST(what_cannot_be_tied_is_refused)
 
     state_start();
     run_script("number = 5 meta = setmetatable({}, {}) filled = {i = 3}");
-    ck_assert_int_eq(sxe_lua_tie_field(lua, "number", "i", SXE_LUA_INT, &i), -EINVAL);
-    ck_assert_int_eq(sxe_lua_tie_field(lua, "meta", "i", SXE_LUA_INT, &i), -EINVAL);
-    ck_assert_int_eq(sxe_lua_tie_field(lua, "config", "i", SXE_LUA_STRING, &i), -EINVAL);
-    ck_assert_int_eq(sxe_lua_tie_field(lua, "config", "i", (enum sxe_lua_type)'x', &i), -EINVAL);
-    ck_assert_int_eq(sxe_lua_tie_field(lua, "config", "i", (enum sxe_lua_type)0, &i), -EINVAL);
-    ck_assert_int_eq(sxe_lua_tie_field(NULL, "config", "i", SXE_LUA_INT, &i), -EINVAL);
-    ck_assert_int_eq(sxe_lua_tie_string(lua, "config", "s", s, 0), -EINVAL);
-    ck_assert_int_eq(sxe_lua_tie_field(lua, "filled", "i", SXE_LUA_INT, &i), 0);
+    ck_assert_int_eq(sxe_lua_bind_field(lua, "number", "i", SXE_LUA_INT, &i), -EINVAL);
+    ck_assert_int_eq(sxe_lua_bind_field(lua, "meta", "i", SXE_LUA_INT, &i), -EINVAL);
+    ck_assert_int_eq(sxe_lua_bind_field(lua, "config", "i", SXE_LUA_STRING, &i), -EINVAL);
+    ck_assert_int_eq(sxe_lua_bind_field(lua, "config", "i", (enum sxe_lua_type)'x', &i), -EINVAL);
+    ck_assert_int_eq(sxe_lua_bind_field(lua, "config", "i", (enum sxe_lua_type)0, &i), -EINVAL);
+    ck_assert_int_eq(sxe_lua_bind_field(NULL, "config", "i", SXE_LUA_INT, &i), -EINVAL);
+    ck_assert_int_eq(sxe_lua_bind_string(lua, "config", "s", s, 0), -EINVAL);
+    ck_assert_int_eq(sxe_lua_bind_field(lua, "filled", "i", SXE_LUA_INT, &i), 0);
     i = 4;
     run_script("assert(filled.i == 4)");
     state_stop();

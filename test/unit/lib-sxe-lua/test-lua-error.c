@@ -4,7 +4,7 @@
  */
 #include "lua-state.h"
 
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 
 #include "test-main.h"
 

@@ -6,7 +6,7 @@
 
 #include <signal.h>
 
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 #include "test-main.h"
 
 /* ---- What the calls do ---- */
@@ -89,16 +89,16 @@ no_chance(void)
 
 START_TEST(a_temporary_file_of_another_is_left_alone)
 {
-    struct sxe_lua_port port = *sxe_lua_get_port();
+    struct sxe_lua_clock clock = *sxe_lua_get_clock();
 
-    port.random = no_chance;
-    sxe_lua_set_port(&port);
+    clock.random = no_chance;
+    sxe_lua_set_clock(&clock);
     start_at_once();
     run_script("assert(file.write(at 'a.0000000000000001', 'mine'))\n"
                "fails(17, file.write(at 'a', 'x', {atomic = true}))\n"
                "assert(file.read(at 'a.0000000000000001') == 'mine')");
     stop_at_once();
-    sxe_lua_set_port(NULL);
+    sxe_lua_set_clock(NULL);
 }
 END_TEST
 

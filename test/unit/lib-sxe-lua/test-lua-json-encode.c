@@ -4,8 +4,8 @@
  */
 #include "lua-state.h"
 
+#include "sxe-lua-clock.h"
 #include "sxe-lua-http-private.h"
-#include "sxe-lua-port.h"
 #include "test-main.h"
 
 /* compare(value) for all that follow. */
@@ -163,13 +163,13 @@ next_ms(void)
 /* Its places cost time, though nothing of them is written. */
 START_TEST(what_takes_too_long_is_not_written_at_once)
 {
-    static const struct sxe_lua_port port = {.now_ns = next_ms};
+    static const struct sxe_lua_clock clock = {.now_ns = next_ms};
     char room[4096];
 
     state_start();
     run_script("few, many, e = {}, {}, {} for i = 1, 60 do few[i] = e end\n"
                "for i = 1, 300 do many[i] = e end");
-    sxe_lua_set_port(&port);
+    sxe_lua_set_clock(&clock);
     looks = 0;
     lua_getglobal(lua->main, "few");
     ck_assert_int_eq(sxe__lua_json_write(lua->main, room, sizeof(room)), 60 * 3 + 1);
@@ -178,7 +178,7 @@ START_TEST(what_takes_too_long_is_not_written_at_once)
     ck_assert_int_eq(sxe__lua_json_write(lua->main, room, sizeof(room)), -1);
     ck_assert_uint_eq(looks, 3 + 6);
     lua_pop(lua->main, 2);
-    sxe_lua_set_port(NULL);
+    sxe_lua_set_clock(NULL);
     state_stop();
 }
 END_TEST

@@ -2,7 +2,7 @@
  *
  * Conditional requests, ranges and content codings (RFC 9110, 12 to 14), as pure functions.
  */
-#include "sxe-http-select.h"
+#include "sxe-http-conditional.h"
 
 #include <errno.h>
 #include <inttypes.h>

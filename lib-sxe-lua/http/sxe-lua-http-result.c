@@ -464,7 +464,7 @@ without_nils(lua_State *L, int status, int results)
 }
 
 void
-sxe__lua_http_conclude(struct sxe__lua_exchange *exchange, lua_State *L, int status, int results)
+sxe__lua_http_take_result(struct sxe__lua_exchange *exchange, lua_State *L, int status, int results)
 {
     results = without_nils(L, status, results);
     if (exchange->response == NULL || exchange->reply == SXE__LUA_ENDED)

@@ -3,7 +3,7 @@
  * Lists, conditions, content codings: tables by section of RFC 9110, most of them of the field
  * lines of a request as a peer may send them.
  */
-#include "select-request.h"
+#include "conditional-request.h"
 
 /* ---- Lists ---- */
 
@@ -367,7 +367,7 @@ END_TEST
 int
 main(void)
 {
-    Suite *suite = suite_create("http-select");
+    Suite *suite = suite_create("http-conditional");
     TCase *tcase = tcase_create("select");
 
     suite_add_tcase(suite, tcase);

@@ -218,7 +218,7 @@ END_TEST
 int
 main(void)
 {
-    Suite *suite = suite_create("http-route");
+    Suite *suite = suite_create("http-route-pattern");
     TCase *tcase = tcase_create("route");
 
     tcase_add_loop_test(tcase, a_bad_route_is_refused_with_a_message, 0, LENGTH_OF(refusals));

@@ -236,7 +236,7 @@ note_last(const struct sxe__http_slot *slot, const char *type, uint64_t length)
     last->has_type = type != NULL;
 }
 
-SXE__HTTP_SELDOM static ssize_t
+SXE__HTTP_COLD static ssize_t
 compose_another(struct sxe__http_slot *slot, const char *type, uint64_t length)
 {
     uint32_t fields_used = slot->fields_used;

@@ -406,7 +406,7 @@ sxe__lua_dict_batch(lua_State *L)
 /* ---- The module ---- */
 
 void
-sxe__lua_dict_open_many(lua_State *L)
+sxe__lua_dict_open_batch(lua_State *L)
 {
     static const luaL_Reg snapshot_ends[] = {
         {"__gc", close_snapshot}, {"__close", close_snapshot}, {NULL, NULL}};

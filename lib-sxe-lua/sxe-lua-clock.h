@@ -20,12 +20,12 @@
  *         return 1286043102.25;
  *     }
  *     ...
- *     struct sxe_lua_port port = *sxe_lua_get_port();
- *     port.wall_s = in_2010;
- *     sxe_lua_set_port(&port);
+ *     struct sxe_lua_clock clock = *sxe_lua_get_clock();
+ *     clock.wall_s = in_2010;
+ *     sxe_lua_set_clock(&clock);
  */
-#ifndef SXE_LUA_PORT_H
-#define SXE_LUA_PORT_H
+#ifndef SXE_LUA_CLOCK_H
+#define SXE_LUA_CLOCK_H
 
 #include <stdint.h>
 
@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-struct sxe_lua_port {
+struct sxe_lua_clock {
     uint64_t (*now_ns)(void); /* monotonic */
     double (*wall_s)(void);   /* seconds since 1970 */
     double (*cpu_s)(void);    /* that the process used */
@@ -43,10 +43,10 @@ struct sxe_lua_port {
 };
 
 /* This thread's; never NULL. */
-SXE_PUBLIC const struct sxe_lua_port *sxe_lua_get_port(void);
+SXE_PUBLIC const struct sxe_lua_clock *sxe_lua_get_clock(void);
 
 /* Replace this thread's, before sxe_lua_new. Borrowed; NULL: the system's again. */
-SXE_PUBLIC void sxe_lua_set_port(const struct sxe_lua_port *port);
+SXE_PUBLIC void sxe_lua_set_clock(const struct sxe_lua_clock *clock);
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,7 @@ struct entry {
     uint32_t count;
 };
 
-struct sxe__http_addresses {
+struct sxe__http_clients {
     uint64_t secret; /* so that nobody chooses addresses that meet in one place */
     uint32_t mask;
     struct entry entries[];
@@ -27,7 +27,7 @@ struct sxe__http_addresses {
 #define IPV4 (UINT64_C(0xffff) << 32) /* as if it were ::ffff:a.b.c.d, and no network is so */
 
 uint64_t
-sxe__http_address_key(const struct sockaddr_storage *address, socklen_t length)
+sxe__http_client_key(const struct sockaddr_storage *address, socklen_t length)
 {
     struct sockaddr_in6 in6 = {0};
     struct sockaddr_in in = {0};
@@ -54,47 +54,47 @@ sxe__http_address_key(const struct sockaddr_storage *address, socklen_t length)
 }
 
 static uint32_t
-place_of(const struct sxe__http_addresses *addresses, uint64_t key)
+place_of(const struct sxe__http_clients *clients, uint64_t key)
 {
-    uint64_t hash = (key ^ addresses->secret) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = (key ^ clients->secret) * UINT64_C(0x9e3779b97f4a7c15);
 
     hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
-    return (uint32_t)(hash >> 32) & addresses->mask;
+    return (uint32_t)(hash >> 32) & clients->mask;
 }
 
 int
-sxe__http_addresses_new(struct sxe_http *http)
+sxe__http_clients_new(struct sxe_http *http)
 {
     uint32_t size = 16;
-    struct sxe__http_addresses *addresses;
+    struct sxe__http_clients *clients;
 
     while (size < 2 * http->config.connections)
         size *= 2;
-    addresses = calloc(1, sizeof(*addresses) + size * sizeof(struct entry));
-    if (addresses == NULL)
+    clients = calloc(1, sizeof(*clients) + size * sizeof(struct entry));
+    if (clients == NULL)
         return -ENOMEM;
-    addresses->mask = size - 1;
+    clients->mask = size - 1;
     /* Without randomness the table still counts right. */
-    (void)!getrandom(&addresses->secret, sizeof(addresses->secret), GRND_NONBLOCK);
-    http->addresses = addresses;
+    (void)!getrandom(&clients->secret, sizeof(clients->secret), GRND_NONBLOCK);
+    http->clients = clients;
     return 0;
 }
 
 /* The key's entry, or the free one where it would be. */
 static struct entry *
-find(struct sxe__http_addresses *addresses, uint64_t key)
+find(struct sxe__http_clients *clients, uint64_t key)
 {
-    uint32_t at = place_of(addresses, key);
+    uint32_t at = place_of(clients, key);
 
-    while (addresses->entries[at].key != key && addresses->entries[at].key != 0)
-        at = (at + 1) & addresses->mask;
-    return &addresses->entries[at];
+    while (clients->entries[at].key != key && clients->entries[at].key != 0)
+        at = (at + 1) & clients->mask;
+    return &clients->entries[at];
 }
 
 uint32_t
-sxe__http_addresses_add(struct sxe__http_addresses *addresses, uint64_t key)
+sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key)
 {
-    struct entry *entry = find(addresses, key);
+    struct entry *entry = find(clients, key);
 
     entry->key = key;
     return ++entry->count;
@@ -102,26 +102,26 @@ sxe__http_addresses_add(struct sxe__http_addresses *addresses, uint64_t key)
 
 /* Fill the hole with a later entry that found no free place nearer to its own. */
 static void
-close_hole(struct sxe__http_addresses *addresses, uint32_t hole)
+close_hole(struct sxe__http_clients *clients, uint32_t hole)
 {
-    uint32_t mask = addresses->mask;
+    uint32_t mask = clients->mask;
 
-    for (uint32_t at = (hole + 1) & mask; addresses->entries[at].key != 0; at = (at + 1) & mask) {
-        uint32_t wanted = place_of(addresses, addresses->entries[at].key);
+    for (uint32_t at = (hole + 1) & mask; clients->entries[at].key != 0; at = (at + 1) & mask) {
+        uint32_t wanted = place_of(clients, clients->entries[at].key);
 
         if (((at - wanted) & mask) >= ((at - hole) & mask)) {
-            addresses->entries[hole] = addresses->entries[at];
+            clients->entries[hole] = clients->entries[at];
             hole = at;
         }
     }
-    addresses->entries[hole] = (struct entry){0};
+    clients->entries[hole] = (struct entry){0};
 }
 
 void
-sxe__http_addresses_remove(struct sxe__http_addresses *addresses, uint64_t key)
+sxe__http_clients_remove(struct sxe__http_clients *clients, uint64_t key)
 {
-    struct entry *entry = find(addresses, key);
+    struct entry *entry = find(clients, key);
 
     if (--entry->count == 0)
-        close_hole(addresses, (uint32_t)(entry - addresses->entries));
+        close_hole(clients, (uint32_t)(entry - clients->entries));
 }

@@ -193,8 +193,8 @@ tie_variable(struct sxe_lua *lua, struct request *request)
 }
 
 int
-sxe_lua_tie_field(struct sxe_lua *lua, const char *table, const char *field, enum sxe_lua_type type,
-                  void *variable)
+sxe_lua_bind_field(struct sxe_lua *lua, const char *table, const char *field,
+                   enum sxe_lua_type type, void *variable)
 {
     struct request request = {table, field, {type, variable, 0}};
 
@@ -204,8 +204,8 @@ sxe_lua_tie_field(struct sxe_lua *lua, const char *table, const char *field, enu
 }
 
 int
-sxe_lua_tie_string(struct sxe_lua *lua, const char *table, const char *field, char *text,
-                   size_t size)
+sxe_lua_bind_string(struct sxe_lua *lua, const char *table, const char *field, char *text,
+                    size_t size)
 {
     struct request request = {table, field, {SXE_LUA_STRING, text, size}};
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a request made of field lines, and representations to select from, for the tests of
- * sxe-http-select.h.
+ * sxe-http-conditional.h.
  */
-#ifndef SELECT_REQUEST_H
-#define SELECT_REQUEST_H
+#ifndef CONDITIONAL_REQUEST_H
+#define CONDITIONAL_REQUEST_H
 
 #include <stdio.h>
 
 #include "page-edge.h"
-#include "sxe-http-select.h"
+#include "sxe-http-conditional.h"
 #include "test-main.h"
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 
 #include <math.h>
 #include <sys/random.h>
@@ -30,20 +30,20 @@ system_random(void)
     return bits;
 }
 
-static const struct sxe_lua_port system_port = {sxe_time_ns, sxe_get_time_in_seconds, system_cpu_s,
-                                                system_random};
-static _Thread_local const struct sxe_lua_port *current;
+static const struct sxe_lua_clock system_clock = {sxe_time_ns, sxe_get_time_in_seconds,
+                                                  system_cpu_s, system_random};
+static _Thread_local const struct sxe_lua_clock *current;
 
-const struct sxe_lua_port *
-sxe_lua_get_port(void)
+const struct sxe_lua_clock *
+sxe_lua_get_clock(void)
 {
-    return current != NULL ? current : &system_port;
+    return current != NULL ? current : &system_clock;
 }
 
 void
-sxe_lua_set_port(const struct sxe_lua_port *port)
+sxe_lua_set_clock(const struct sxe_lua_clock *clock)
 {
-    current = port;
+    current = clock;
 }
 
 /* ---- What scripts see of it; upvalue 1 is the function of Lua's that is replaced ---- */
@@ -62,7 +62,7 @@ call_replaced(lua_State *L)
 static lua_Integer
 wall_time(void)
 {
-    return (lua_Integer)floor(sxe_lua_get_port()->wall_s());
+    return (lua_Integer)floor(sxe_lua_get_clock()->wall_s());
 }
 
 static int
@@ -91,7 +91,7 @@ os_date(lua_State *L)
 static int
 os_clock(lua_State *L)
 {
-    lua_pushnumber(L, sxe_lua_get_port()->cpu_s());
+    lua_pushnumber(L, sxe_lua_get_clock()->cpu_s());
     return 1;
 }
 
@@ -99,8 +99,8 @@ static int
 random_seed(lua_State *L)
 {
     if (lua_isnone(L, 1)) {
-        lua_pushinteger(L, (lua_Integer)sxe_lua_get_port()->random());
-        lua_pushinteger(L, (lua_Integer)sxe_lua_get_port()->random());
+        lua_pushinteger(L, (lua_Integer)sxe_lua_get_clock()->random());
+        lua_pushinteger(L, (lua_Integer)sxe_lua_get_clock()->random());
     }
     return call_replaced(L);
 }
@@ -116,7 +116,7 @@ replace(lua_State *L, const char *table, const char *name, lua_CFunction functio
 }
 
 void
-sxe__lua_open_port(lua_State *L)
+sxe__lua_open_clock(lua_State *L)
 {
     replace(L, "os", "time", os_time);
     replace(L, "os", "date", os_date);
@@ -152,7 +152,7 @@ sxe__lua_option_deadline(lua_State *L, int argument)
     /* Beyond 100 years is never; the least is 1 ns, as 0 is no deadline. */
     if (seconds > 3155760000.0)
         return 0;
-    deadline_ns = sxe_lua_get_port()->now_ns() + (uint64_t)(seconds * 1e9);
+    deadline_ns = sxe_lua_get_clock()->now_ns() + (uint64_t)(seconds * 1e9);
     return deadline_ns > 0 ? deadline_ns : 1;
 }
 

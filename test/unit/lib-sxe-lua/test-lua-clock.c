@@ -5,7 +5,7 @@
 #include "lua-state.h"
 
 #include "fake-os.h"
-#include "sxe-lua-port.h"
+#include "sxe-lua-clock.h"
 
 #include "test-main.h"
 
@@ -33,12 +33,12 @@ fake_random(void)
     return 0x123456789abcdef0;
 }
 
-static const struct sxe_lua_port fake_port = {fake_now_ns, fake_wall_s, fake_cpu_s, fake_random};
+static const struct sxe_lua_clock fake_clock = {fake_now_ns, fake_wall_s, fake_cpu_s, fake_random};
 
 static void
 fake_start(void)
 {
-    sxe_lua_set_port(&fake_port);
+    sxe_lua_set_clock(&fake_clock);
     state_start();
 }
 
@@ -46,7 +46,7 @@ static void
 fake_stop(void)
 {
     state_stop();
-    sxe_lua_set_port(NULL);
+    sxe_lua_set_clock(NULL);
 }
 
 START_TEST(clocks_are_those_of_the_port)
@@ -77,16 +77,16 @@ END_TEST
 
 START_TEST(the_system_s_are_there_without_one)
 {
-    const struct sxe_lua_port *port = sxe_lua_get_port();
-    uint64_t now_ns = port->now_ns();
+    const struct sxe_lua_clock *clock = sxe_lua_get_clock();
+    uint64_t now_ns = clock->now_ns();
 
-    ck_assert_ptr_ne(port, &fake_port);
-    ck_assert_uint_le(now_ns, port->now_ns());
-    ck_assert(port->wall_s() > 1e9);
-    ck_assert(port->cpu_s() > 0);
-    ck_assert_uint_ne(port->random(), port->random());
+    ck_assert_ptr_ne(clock, &fake_clock);
+    ck_assert_uint_le(now_ns, clock->now_ns());
+    ck_assert(clock->wall_s() > 1e9);
+    ck_assert(clock->cpu_s() > 0);
+    ck_assert_uint_ne(clock->random(), clock->random());
     fake_os_fail(FAKE_GETRANDOM, 1, 2, ENOSYS);
-    ck_assert_uint_ne(port->random(), port->random());
+    ck_assert_uint_ne(clock->random(), clock->random());
 }
 END_TEST
 
@@ -123,10 +123,10 @@ moving_now_ns(void)
 
 START_TEST(tasks_wait_in_the_port_s_time)
 {
-    struct sxe_lua_port port = fake_port;
+    struct sxe_lua_clock clock = fake_clock;
 
-    port.now_ns = moving_now_ns;
-    sxe_lua_set_port(&port);
+    clock.now_ns = moving_now_ns;
+    sxe_lua_set_clock(&clock);
     state_start();
     run_script("local task = require 'sxe.task' woken = 0\n"
                "task.start(function() task.sleep(0) woken = 1 task.sleep(100) woken = 2 end)");
@@ -148,8 +148,8 @@ END_TEST
 int
 main(void)
 {
-    Suite *suite = suite_create("lua-port");
-    TCase *tcase = tcase_create("port");
+    Suite *suite = suite_create("lua-clock");
+    TCase *tcase = tcase_create("clock");
 
     tcase_add_test(tcase, clocks_are_those_of_the_port);
     tcase_add_test(tcase, chance_is_that_of_the_port);

@@ -22,11 +22,11 @@ key_of(const char *text)
 
     if (inet_pton(AF_INET, text, &in->sin_addr) == 1) {
         in->sin_family = AF_INET;
-        return sxe__http_address_key(&address, sizeof(*in));
+        return sxe__http_client_key(&address, sizeof(*in));
     }
     ck_assert_int_eq(inet_pton(AF_INET6, text, &in6->sin6_addr), 1);
     in6->sin6_family = AF_INET6;
-    return sxe__http_address_key(&address, sizeof(*in6));
+    return sxe__http_client_key(&address, sizeof(*in6));
 }
 
 static const struct pair {
@@ -70,12 +70,12 @@ START_TEST(what_is_no_ip_address_is_not_counted)
 {
     struct sockaddr_storage address = {.ss_family = AF_UNIX};
 
-    ck_assert_uint_eq(sxe__http_address_key(&address, sizeof(struct sockaddr_un)), 0);
+    ck_assert_uint_eq(sxe__http_client_key(&address, sizeof(struct sockaddr_un)), 0);
     address.ss_family = AF_INET;
-    ck_assert_uint_eq(sxe__http_address_key(&address, 0), 0);
-    ck_assert_uint_eq(sxe__http_address_key(&address, sizeof(struct sockaddr_in) - 1), 0);
+    ck_assert_uint_eq(sxe__http_client_key(&address, 0), 0);
+    ck_assert_uint_eq(sxe__http_client_key(&address, sizeof(struct sockaddr_in) - 1), 0);
     address.ss_family = AF_INET6;
-    ck_assert_uint_eq(sxe__http_address_key(&address, sizeof(struct sockaddr_in6) - 1), 0);
+    ck_assert_uint_eq(sxe__http_client_key(&address, sizeof(struct sockaddr_in6) - 1), 0);
 }
 END_TEST
 
@@ -94,7 +94,7 @@ START_TEST(counts_are_those_of_a_plain_array)
     uint32_t number = 0;
     uint32_t seed = 1 + (uint32_t)_i;
 
-    ck_assert_int_eq(sxe__http_addresses_new(&http), 0);
+    ck_assert_int_eq(sxe__http_clients_new(&http), 0);
     for (unsigned step = 0; step < STEPS; step++) {
         bool is_full = number == CONNECTIONS;
         uint32_t at;
@@ -106,21 +106,21 @@ START_TEST(counts_are_those_of_a_plain_array)
             uint64_t key = at % KEYS + 1;
 
             keys[number++] = key;
-            ck_assert_uint_eq(sxe__http_addresses_add(http.addresses, key), ++counts[key - 1]);
+            ck_assert_uint_eq(sxe__http_clients_add(http.clients, key), ++counts[key - 1]);
         } else {
             uint32_t gone = at % number;
             uint64_t key = keys[gone];
 
             keys[gone] = keys[--number];
-            sxe__http_addresses_remove(http.addresses, key);
+            sxe__http_clients_remove(http.clients, key);
             counts[key - 1]--;
         }
     }
     while (number > 0)
-        sxe__http_addresses_remove(http.addresses, keys[--number]);
+        sxe__http_clients_remove(http.clients, keys[--number]);
     for (unsigned i = 0; i < KEYS; i++)
-        ck_assert_uint_eq(sxe__http_addresses_add(http.addresses, i + 1), 1);
-    free(http.addresses);
+        ck_assert_uint_eq(sxe__http_clients_add(http.clients, i + 1), 1);
+    free(http.clients);
 }
 END_TEST
 

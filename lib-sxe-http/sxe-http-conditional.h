@@ -31,8 +31,8 @@
  *     unsigned status = sxe_http_precondition(&conditions, &file);
  *     int number = status == 0 ? sxe_http_select_ranges(&conditions, &file, ranges, 16) : 0;
  */
-#ifndef SXE_HTTP_SELECT_H
-#define SXE_HTTP_SELECT_H
+#ifndef SXE_HTTP_CONDITIONAL_H
+#define SXE_HTTP_CONDITIONAL_H
 
 #include "sxe-http-list.h"
 #include "sxe-http-parse.h"

@@ -52,7 +52,7 @@ is_word(const struct sxe_span *element, const char *word)
 }
 
 /* Whether one of the field's lists, in all its copies, has the word. */
-SXE__HTTP_SELDOM static bool
+SXE__HTTP_COLD static bool
 has_word(const struct sxe_http_parser *parser, const char *data, enum sxe_http_field_id id,
          const char *word)
 {
@@ -102,7 +102,7 @@ parse_number(const char *digits, size_t length, uint64_t *number)
 }
 
 /* RFC 9110, 8.6: digits; copies must agree. */
-SXE__HTTP_SELDOM static int
+SXE__HTTP_COLD static int
 content_length(struct sxe_http_parser *parser, const char *data, const struct sxe_http_field *first)
 {
     const struct sxe_http_field *field = first;
@@ -121,7 +121,7 @@ content_length(struct sxe_http_parser *parser, const char *data, const struct sx
 
 /* RFC 9112, 6.1: chunked and nothing else. A coding before it is answered 501, all else 400; an
  * empty element too, which others may take for the coding itself. */
-SXE__HTTP_SELDOM static int
+SXE__HTTP_COLD static int
 transfer_encoding(struct sxe_http_parser *parser, const char *data,
                   const struct sxe_http_field *first)
 {
@@ -236,7 +236,7 @@ response(struct sxe_http_parser *parser, const char *data)
 }
 
 int
-sxe__http_conclude(struct sxe_http_parser *parser, const char *data)
+sxe__http_frame(struct sxe_http_parser *parser, const char *data)
 {
     if (parser->kind == SXE_HTTP_TRAILER)
         return OK;

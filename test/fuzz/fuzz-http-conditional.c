@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sxe-http-select.h"
+#include "sxe-http-conditional.h"
 
 enum { RANGES = 16 };
 
@@ -22,7 +22,7 @@ expect(bool good, const char *what)
 {
     if (good)
         return;
-    fprintf(stderr, "sxe-http-select: %s\n", what);
+    fprintf(stderr, "sxe-http-conditional: %s\n", what);
     abort();
 }
 

@@ -250,7 +250,7 @@ END_TEST
 static Suite *
 suite(void)
 {
-    Suite *s = suite_create("pool-many");
+    Suite *s = suite_create("pool-batch");
     TCase *t = tcase_create("footings");
 
     tcase_add_loop_test(t, the_oldest_are_taken_in_their_order, 0, LENGTH_OF(kinds));
