@@ -8,9 +8,9 @@ local load = require "load"
 
 -- promise: docs/load-generator.md: its time ends when the last of its requests was answered or has
 --   failed, so an outage at its end lowers its rate.
-test("an outage at the end of a run of so many requests lowers its rate", function()
+httpd.test_at_a_pace("an outage at the end of a run of so many requests lowers its rate", function(pace)
     local listener <close> = wire.listen("127.0.0.1", 0)
-    local client = load.start(listener, "-c", "1", "-n", "4", "--timeout", "0.3")
+    local client = load.start(listener, "-c", "1", "-n", "4", "--timeout", httpd.seconds(0.3 * pace))
     local first <close> = listener:accept(20)
     for i = 1, 4 do
         first:recv_until("\r\n\r\n")
@@ -22,7 +22,7 @@ test("an outage at the end of a run of so many requests lowers its rate", functi
     equal(client.ok, 3, client.output)
     equal(client:count("timed out"), 1, client.output)
     local seconds, rate = client:numbers("in flight 0  in ([%d.]+) s  (%d+)/s")
-    check(seconds >= 0.3, client.output)
+    check(seconds >= 0.3 * pace, client.output)
     check(rate <= 10, client.output)
 end)
 
@@ -42,11 +42,12 @@ end)
 -- promise: docs/load-generator.md: Only when the server is gone, that is, when no connection could be
 --   opened and no byte came for two timeouts, it ends early: it says so, those that were not sent
 --   are skipped as `server gone`, and the exit status is 1.
-test("a server that is gone ends a run of so many requests, which says so", function()
+httpd.test_at_a_pace("a server that is gone ends a run of so many requests, which says so", function(pace)
     local listener = wire.listen("127.0.0.1", 0)
     local port = listener:port()
-    local client = load.start(port, "-c", "1", "--requests", "20", "--timeout", "0.3",
-                              "--threshold", "errors<99%", "--threshold", "skipped<99%")
+    local client = load.start(port, "-c", "1", "--requests", "20", "--timeout",
+                              httpd.seconds(0.3 * pace), "--threshold", "errors<99%", "--threshold",
+                              "skipped<99%")
     local sock = listener:accept(20)
     listener:close()
     for _ = 1, 5 do

@@ -64,9 +64,15 @@ local function add_hosts()
         slots[i] = address(i) .. " slots=1\n"
     end
     write("hosts", table.concat(slots))
-    -- What Open MPI has in the place of ssh.
-    write("rsh", ('#!/bin/sh\nhost=sx%s${1##*.}\nshift\nexec ip netns exec $host sh -c "$*"\n')
-          :format(id))
+    -- What Open MPI has in the place of ssh. Each host has a place of its own for Open MPI's files,
+    -- which the agents of several hosts make and remove.
+    write("rsh", ([[#!/bin/sh
+host=sx%s${1##*.}
+export TMPDIR=%s/$host
+mkdir -p "$TMPDIR"
+shift
+exec ip netns exec $host sh -c "$*"
+]]):format(id, path))
     sh("chmod +x %s/rsh", path)
 end
 
@@ -83,7 +89,7 @@ local function start(...)
                       "tcp,self", "--mca", "btl_tcp_if_include", "eth0", "--mca",
                       "oob_tcp_if_include", "eth0", "-np", tostring(HOSTS), "-x", "ASAN_OPTIONS",
                       wire.program("sxe-http-mpi"), "-q", "--timeout", "120", ...}
-    words.env = {ASAN_OPTIONS = "detect_leaks=0"}
+    words.env = {ASAN_OPTIONS = "detect_leaks=0", TMPDIR = path}
     return wire.spawn(words)
 end
 

@@ -53,7 +53,10 @@ local function start(at, ...)
                           at.path .. "/json", ...} do
         words[#words + 1] = word
     end
-    words.env = env
+    words.env = {TMPDIR = at.path} -- jobs that end remove the place that they share otherwise
+    for name, value in pairs(env) do
+        words.env[name] = value
+    end
     return wire.spawn(words)
 end
 
@@ -258,7 +261,7 @@ end)
 --   suspect has its name:
 test("a rank that cannot keep up is named", function()
     local at <close> = place()
-    local proc = start(at, "-R", "400", "-c", "8", "-d", "4", at.url)
+    local proc = start(at, "-R", "400", "-c", "8", "-d", "12", at.url)
     local pid = processes_of(at, 3).worker
     for _ = 1, 3 do
         os.execute(("kill -STOP %s; sleep 0.5; kill -CONT %s; sleep 0.1"):format(pid, pid))

@@ -164,7 +164,7 @@ end)
 test("so is one with too few samples", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-c", "1", "-n", "3", "--threshold", "p99<1s", server.url)
-    equal(ran.status, 3, ran.output .. ran.errors)
+    check(ran.status == 3 or ran.status == 4, ran.output .. ran.errors)
     check(ran.errors:find("threshold p99<1s is missed: there are too few samples to tell\n", 1,
                           true), ran.errors)
 end)
@@ -172,10 +172,13 @@ end)
 test("the selftest holds, or says what does not", function()
     local proc <close> = wire.spawn{wire.program("sxe-http"), "--selftest"}
     local output = proc:output(60)
-    for _, name in ipairs{"clocks", "timer", "histogram", "accounts", "merge", "stall"} do
+    for _, name in ipairs{"clocks", "timer", "histogram", "accounts", "merge"} do
         check(output:find("%f[^\n\0]ok      " .. name .. " "), output)
     end
-    -- This one depends on what else runs here.
-    check(output:find("\n%w+%s+delay "), output)
+    -- These depend on what else runs here.
+    for _, name in ipairs{"stall", "delay"} do
+        local line = output:match("\n(%w+ +" .. name .. " [^\n]*)")
+        check(line:find "^ok " or line:find(" not judged: ", 1, true), output)
+    end
     equal(proc:wait(20), output:find("\nFAILED") and 1 or 0, output)
 end)
