@@ -138,7 +138,7 @@ end)
 -- promise: docs/load-generator.md: the report says how well the clocks are known (*clocks within*).
 test("clocks are compared", function()
     local at <close> = place()
-    local ran = run(at, "-d", "1", "-R", "400", "-c", "8", at.url)
+    local ran = run(at, "-d", "1", "-R", "400", "-c", "256", at.url)
     -- A report of many suspect ranks has no room for the line, which the JSON has.
     check(ran.status == 4 or ran.output:find("clocks within %d"), ran.output)
     for rank = 1, RANKS - 1 do

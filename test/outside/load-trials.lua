@@ -14,7 +14,7 @@ end
 
 -- What arrived in each trial, and in all of them.
 local function offered(port, ...)
-    local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "8", "-R", "400", "-d", "0.25",
+    local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "64", "-R", "400", "-d", "0.25",
                         "--timeout", "120", "--drain", "60", "--json", "-", ...)
     local numbers = {}
     check(ran.status == 0 or ran.status == 4, ran.errors)
