@@ -42,6 +42,9 @@ static struct shared {
     _Atomic bool is_time_still; /* for a child that must not be late, however busy the machine */
 } * shared;
 
+/* Children live for no time, however long a busy machine takes to run them. */
+static bool is_life_short;
+
 /* What the nth child does: its exit status. */
 typedef int (*life)(int link);
 static const life *lives;
@@ -62,11 +65,22 @@ serve(void *user, int link, unsigned load)
     return lives[load](link);
 }
 
+static bool
+is_childless(void)
+{
+    int error = errno;
+    siginfo_t info;
+    bool is_error = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+
+    errno = error;
+    return is_error;
+}
+
 static void
 tick(int signal_number)
 {
     (void)signal_number;
-    if (!shared->is_time_still) {
+    if (!shared->is_time_still && (!is_life_short || is_childless())) {
         fake_time_advance(MS(100));
         shared->now_ns += MS(100);
     }
@@ -663,6 +677,7 @@ END_TEST
 
 START_TEST(one_that_dies_is_replaced_later_and_later)
 {
+    is_life_short = true;
     ck_assert_int_eq(SUPERVISE(die_soon, die_soon, die_soon, end_badly, die_soon, end_all), 0);
     ck_assert(logged("which served, ended with exit status 0"));
     for (unsigned i = 1; i < 6; i++)
@@ -696,6 +711,7 @@ END_TEST
 
 START_TEST(the_delay_ends_growing)
 {
+    is_life_short = true;
     ck_assert_int_eq(SUPERVISE(die_soon, end_badly, end_badly, end_badly, end_badly, end_badly,
                                end_badly, end_badly, end_badly, end_all),
                      0);
