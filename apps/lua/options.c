@@ -25,26 +25,24 @@ static int take(void *settings, int val);
 
 static const struct command_option table[] = {
     COMMAND_LINE_GROUP("What to run"),
-    {{"execute", required_argument, NULL, 'e'},
-     "CODE",
-     "run this, before the script; may be repeated"},
-    {{"interactive", no_argument, NULL, 'i'}, "", "a shell, once the script has been started"},
-    {{"check", no_argument, NULL, CHECK}, "", "only compile the scripts, and say what is wrong"},
+    {{"execute", required_argument, NULL, 'e'}, "CODE", "run CODE before the script; repeatable"},
+    {{"interactive", no_argument, NULL, 'i'}, "", "open a shell after starting the script"},
+    {{"check", no_argument, NULL, CHECK}, "", "only compile the scripts, and print their errors"},
     {{"coverage", required_argument, NULL, COVERAGE},
      "FILE",
-     "add which lines ran, as lcov reads it"},
+     "add the lines that ran to FILE, for lcov"},
     COMMAND_LINE_GROUP("Limits"),
-    {{"memory", required_argument, NULL, MEMORY}, "SIZE", "of scripts (4g)"},
+    {{"memory", required_argument, NULL, MEMORY}, "SIZE", "limit the memory of scripts (4g)"},
     {{"cpu", required_argument, NULL, CPU},
      "TIME",
-     "that a task may compute without a wait (no limit)"},
-    {{"tasks", required_argument, NULL, TASKS}, "N", "tasks that may exist at once (16384)"},
+     "limit a task's computing between two waits (no limit)"},
+    {{"tasks", required_argument, NULL, TASKS}, "N", "limit the tasks that exist at once (16384)"},
     {{"sockets", required_argument, NULL, SOCKETS},
      "N",
-     "connections that scripts may open at once (64)"},
-    {{"loose", no_argument, NULL, LOOSE}, "", "globals may be made at any time"},
+     "limit the connections that are open at once (64)"},
+    {{"loose", no_argument, NULL, LOOSE}, "", "allow new globals at any time"},
     COMMAND_LINE_GROUP("About"),
-    {{"lua-version", no_argument, NULL, 'v'}, "", "print Lua's version, too, and exit"},
+    {{"lua-version", no_argument, NULL, 'v'}, "", "print the version, and Lua's, and exit"},
     COMMAND_LINE_ABOUT("print all options, and exit"),
 };
 
@@ -52,16 +50,16 @@ static const struct command_line line = {
     .program = "sxe-lua",
     .words = "[SCRIPT [ARGUMENT...]]",
     .summary =
-        "Runs a script of Lua with the loop: it may wait, serve and have tasks, and ends when "
-        "nothing is left to do.\nWithout a script on a terminal: a shell.",
+        "Runs a Lua script that may wait, serve and start tasks; ends when nothing is left to do.\n"
+        "Without a script, on a terminal, it is a shell.",
     .examples =
         {
-            {"server.lua 8000", "runs server.lua; arg[1] is \"8000\""},
-            {"", "a shell: history, completion, servers go on while one types"},
-            {"-i server.lua", "the same, with the servers of a script"},
+            {"server.lua 8000", "run server.lua; arg[1] is \"8000\""},
+            {"", "open a shell with history and completion; servers run while you type"},
+            {"-i server.lua", "run server.lua, and open a shell into it"},
         },
-    .closing = "Exit status: 0, 1 after an error, 2 for what cannot be understood.\n"
-               "SIGINT, SIGTERM: end all tasks, then end; after 5 seconds in any case, by SIGALRM.",
+    .closing = "Exit status: 0; 1 after an error; 2 if the command line cannot be understood.\n"
+               "SIGINT, SIGTERM: end all tasks and exit; SIGALRM kills what still runs after 5 s.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .take = take,
@@ -78,7 +76,7 @@ static int
 add_chunk(struct program_options *options)
 {
     if (options->chunks_number == PROGRAM_CHUNKS_MAX)
-        return wrong("-e can be there 16 times at most");
+        return wrong("-e may be given 16 times at most");
     options->chunks[options->chunks_number++] = optarg;
     return COMMAND_LINE_GO_ON;
 }

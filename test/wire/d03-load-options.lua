@@ -37,7 +37,7 @@ test("--help has three examples first, and the options in groups", function()
     local examples, options = ran.output:match("^usage: .-\n\nExamples:\n(.-)\n\n(.*)$")
     local _, number = ("\n" .. examples):gsub("\n  sxe%-http ", "")
     equal(number, 3, "examples")
-    for _, group in ipairs{"Where to", "How much", "About"} do
+    for _, group in ipairs{"Server and addresses", "Amount of load", "About"} do
         check(options:find("\n?" .. group .. "[^\n]*:\n  "), group .. " is not in " .. options)
     end
 end)

@@ -373,7 +373,7 @@ START_TEST(more_code_than_fits_is_refused)
         argv[2 * i + 2] = "x = 1";
     }
     run_lua(argv);
-    ended(2, "", "sxe-lua: -e can be there 16 times at most. Try --help.");
+    ended(2, "", "sxe-lua: -e may be given 16 times at most. Try --help.");
 }
 END_TEST
 
