@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sxe-always-internal.h"
+
 enum { ASKED_EACH = 65536 }; /* places, whether to go on */
 
 /* A bit a cell: those that were met. */

@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "sxe-always-internal.h"
+
 enum { ROW_BYTES = 16, ROW_TEXT_MAX = 16 + 3 * ROW_BYTES + 1 + ROW_BYTES + 1 };
 
 struct message {

@@ -66,34 +66,10 @@ SXE_EARLY_OUT:                 \
     goto SXE_ERROR_OUT;        \
     SXE_ERROR_OUT
 
-/* Conditions of defensive branches: SXE_ALWAYS(x) is never false, SXE_NEVER(x) never true. Checked
- * builds assert it, coverage builds drop the dead branch, others keep it as a safety net; all of
- * them evaluate x. */
-#if SXE_CHECKED
-#    define SXE_ALWAYS_(x, text) ((x) ? 1 : (sxe__not_always(text, __FILE__, __LINE__), 0))
-#    define SXE_NEVER_(x, text)  ((x) ? (sxe__not_always(text, __FILE__, __LINE__), 1) : 0)
-#elif defined(SXE_COVERAGE)
-#    define SXE_ALWAYS_(x, text) ((void)(x), 1)
-#    define SXE_NEVER_(x, text)  ((void)(x), 0)
-#else
-#    define SXE_ALWAYS_(x, text) SXE_LIKELY(x)
-#    define SXE_NEVER_(x, text)  SXE_UNLIKELY(x)
-#endif
-#define SXE_ALWAYS(x) SXE_ALWAYS_(x, #x)
-#define SXE_NEVER(x)  SXE_NEVER_(x, "!(" #x ")")
-
 #define SXE_LITERAL_LENGTH(s) (sizeof("" s) - 1)
 
 /* Elements of an array. */
 #define SXE_COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-SXE_PUBLIC SXE_NORETURN void sxe__not_always(const char *expression, const char *file, int line);
-#ifdef __cplusplus
-}
-#endif
 
 /* Bytes somebody else owns. */
 struct sxe_span {

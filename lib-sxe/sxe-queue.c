@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sxe-always-internal.h"
+
 enum record_kind { BYTES, BORROWED, FILE_RANGE, END };
 
 struct record {

@@ -12,6 +12,8 @@
 
 #include <errno.h>
 
+#include "sxe-always-internal.h"
+
 void
 sxe__drop_unread(SXE *s)
 {

@@ -122,7 +122,7 @@ without_sentence() {
         [ "$(sed -n 2p "$f")" = " *" ] || echo "$f: says nothing of what it holds"
     done
 }
-peeking() { sources 'test/outside/*.[ch]' | xargs grep -nE '#include .*(private|fake|\.\./|\.c[">])'; }
+peeking() { sources 'test/outside/*.[ch]' | xargs grep -nE '#include .*(private|internal|fake|\.\./|\.c[">])'; }
 stale_man_pages() {
     for source in docs/*.1.in; do
         name=$(basename "$source" .1.in)
@@ -162,7 +162,7 @@ check "no path of a machine, nothing left to do" empty private_words
 check "examples have at most 40 lines" empty long_examples
 check "the README's tour names every folder" empty untoured
 check "whole programs in the docs compile" empty doc_programs
-for header in $(sources 'lib-*.h' | grep -v private) build/release/include/sxe-log-2010.h; do
+for header in $(sources 'lib-*.h' | grep -vE 'private|internal') build/release/include/sxe-log-2010.h; do
     check "$header compiles alone in C11" header_alone "${CC:-gcc}" -std=c11 -x c "$header"
     check "$header compiles alone in C++17" header_alone "${CXX:-g++}" -std=c++17 -x c++ "$header"
 done

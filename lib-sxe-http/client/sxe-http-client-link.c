@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#include "sxe-always-internal.h"
+
 /* A borrowed body is lent to the socket in pieces, so that each is a sign of progress. */
 #define PIECE (256u * 1024u)
 

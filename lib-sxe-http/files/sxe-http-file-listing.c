@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "sxe-always-internal.h"
+
 #define ROWS_MAX     10000u
 #define ROW_HTML_MAX (NAME_MAX * 3 + NAME_MAX * 6 + 200)
 #define HTML_SIZE    ((size_t)ROWS_MAX * ROW_HTML_MAX + 12 * SXE__HTTP_PATH_ROOM + 4096)

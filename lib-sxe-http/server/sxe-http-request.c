@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sxe-always-internal.h"
 #include "sxe-http-private.h"
 
 struct sxe_http_response *

@@ -189,7 +189,7 @@ tie_variable(struct sxe_lua *lua, struct request *request)
 {
     if (lua == NULL)
         return -EINVAL;
-    return sxe__lua_protect(lua, tie, request, "sxe_lua_tie");
+    return sxe__lua_protect(lua, tie, request, "sxe_lua_bind");
 }
 
 int

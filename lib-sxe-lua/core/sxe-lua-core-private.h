@@ -148,7 +148,9 @@ struct sxe_lua {
 /* Keys in the registry: the addresses of these. */
 extern const char sxe__lua_methods_key; /* class -> methods */
 
-/* In a protected call, once a state; each leaves the stack as it was. */
+/* In a protected call, once a state; each leaves the stack as it was. The first calls the others
+ * (sxe-lua-init.c). */
+void sxe__lua_open_parts(lua_State *L);
 void sxe__lua_open_handles(lua_State *L);
 void sxe__lua_open_coroutine(lua_State *L);
 void sxe__lua_open_require(lua_State *L);

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "sxe-always-internal.h"
+
 /* The flag stands between the head of every object of Lua's and the first pointer of lua_State. */
 enum { FIRST = sizeof(void *), END = 2 * sizeof(void *) };
 

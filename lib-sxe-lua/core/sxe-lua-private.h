@@ -3,6 +3,7 @@
  * What: what the files of lib-sxe-lua share, and their map.
  *
  *     sxe-lua.c           a state: made, loaded, called, deleted
+ *     sxe-lua-init.c      what is in a new state: the only file that names all modules
  *     sxe-lua-alloc.c     its memory: counted, capped, small sizes from free lists
  *     sxe-lua-watch.c     the watchdog: a thread that interrupts what computes too long
  *     sxe-lua-coroutine.c coroutine.resume, wrap and close, through which a task's wait passes
@@ -243,19 +244,35 @@ void sxe__lua_relieve(void);
 
 /* ---- The parts, as sxe-lua.c sees them ---- */
 
-/* require "sxe.x" calls sxe__lua_open_x once a state: it returns the module. A new one is added
- * here (and taken off the list of those to come, in sxe-lua-require.c). */
-#define SXE__LUA_MODULES(X) \
-    X(task)                 \
-    X(timer) X(tcp) X(udp) X(http) X(file) X(pool) X(dict) X(spawn) X(json) X(log) X(stats) X(tap)
+/* require "sxe.x" calls sxe__lua_open_x once a state: it returns the module. A new module gets its
+ * line here and one in sxe-lua-init.c, which opens them. */
+int sxe__lua_open_task(lua_State *L);
+int sxe__lua_open_timer(lua_State *L);
+int sxe__lua_open_tcp(lua_State *L);
+int sxe__lua_open_udp(lua_State *L);
+int sxe__lua_open_http(lua_State *L);
+int sxe__lua_open_file(lua_State *L);
+int sxe__lua_open_pool(lua_State *L);
+int sxe__lua_open_dict(lua_State *L);
+int sxe__lua_open_spawn(lua_State *L);
+int sxe__lua_open_json(lua_State *L);
+int sxe__lua_open_log(lua_State *L);
+int sxe__lua_open_stats(lua_State *L);
+int sxe__lua_open_tap(lua_State *L);
 
-#define SXE__LUA_DECLARE_OPEN(name) int sxe__lua_open_##name(lua_State *L);
-SXE__LUA_MODULES(SXE__LUA_DECLARE_OPEN)
-#undef SXE__LUA_DECLARE_OPEN
-
-/* The names of 2010 and 2011: returns a table of them, which is require "sxe" and, unless is_bare,
- * the global sxe; then each of its names sxe_... and SXEL... is a global, too. Protected. */
+/* A table of the names of 2010 and 2011, for require "sxe". Protected. */
 int sxe__lua_open_compat(lua_State *L);
+
+/* The modules of libsxe (sxe-lua-init.c); the last one has no name. */
+struct sxe__lua_module {
+    const char *name;
+    lua_CFunction open; /* NULL: the name is kept for a module that is to come */
+    bool is_in_sandbox; /* it opens no file, socket or process, and its memory is the state's */
+};
+extern const struct sxe__lua_module sxe__lua_modules[];
+
+/* NULL: there is none of that name. */
+const struct sxe__lua_module *sxe__lua_find_module(const char *name);
 
 /* Run what scripts queued with sxe_register, in order: 0, or -EINVAL after logging. */
 int sxe__lua_init_compat(lua_State *main);

@@ -159,40 +159,22 @@ require(lua_State *L)
 
 /* ---- The modules of ours ---- */
 
-/* Those there are, and those to come. */
-static const struct {
-    const char *name;
-    lua_CFunction open; /* NULL: not there yet */
-} modules[] = {
-#define MODULE(name) {"sxe." #name, sxe__lua_open_##name},
-    SXE__LUA_MODULES(MODULE)
-#undef MODULE
-        {"sxe.fcgi", NULL},
-    {"sxe.hll", NULL},
-    {"sxe.kv", NULL},
-    {"sxe.realm", NULL},
-    {"sxe.redis", NULL},
-    {"sxe.test", NULL},
-    {"sxe.tls", NULL},
-    {"sxe.worker", NULL},
-};
-
+/* A searcher: the loader and its data, or why there is none. */
 static int
 find_ours(lua_State *L)
 {
     const char *name = sxe__lua_check_text(L, 1);
+    const struct sxe__lua_module *module = sxe__lua_find_module(name);
 
-    for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
-        if (strcmp(modules[i].name, name) != 0)
-            continue;
-        if (modules[i].open == NULL)
-            return luaL_error(L, "%s is not there yet", name);
-        lua_pushcfunction(L, modules[i].open);
-        lua_pushliteral(L, ":sxe:");
-        return 2;
+    if (module == NULL) {
+        lua_pushfstring(L, "no module of libsxe '%s'", name);
+        return 1;
     }
-    lua_pushfstring(L, "no module of libsxe '%s'", name);
-    return 1;
+    if (module->open == NULL)
+        return luaL_error(L, "%s is not there yet", name);
+    lua_pushcfunction(L, module->open);
+    lua_pushliteral(L, ":sxe:");
+    return 2;
 }
 
 /* ---- load, loadfile, dofile: text, unless bytecode is asked for ----

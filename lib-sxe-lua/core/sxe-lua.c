@@ -2,7 +2,6 @@
 #include "sxe-lua.h"
 
 #include <errno.h>
-#include <lualib.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,45 +101,11 @@ open_arguments(lua_State *L, const struct sxe_lua_config *config)
     lua_setglobal(L, "arg");
 }
 
-/* The module "sxe" and, unless they are not wanted, its names as globals. */
-static void
-open_compat(lua_State *L)
-{
-    lua_pushcfunction(L, sxe__lua_open_compat);
-    lua_call(L, 0, 1);
-    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-    lua_pushvalue(L, -2);
-    lua_setfield(L, -2, "sxe");
-    lua_pop(L, 1);
-    if (!sxe__lua_config()->is_bare) {
-        lua_pushvalue(L, -1);
-        lua_setglobal(L, "sxe");
-        for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
-            if (lua_type(L, -2) == LUA_TSTRING && strncasecmp(lua_tostring(L, -2), "sxe", 3) == 0) {
-                lua_pushvalue(L, -1);
-                lua_setglobal(L, lua_tostring(L, -3));
-            }
-        }
-    }
-    lua_pop(L, 1);
-}
-
 static int
 open_state(lua_State *L)
 {
-    const struct sxe_lua_config *config = sxe__lua_config();
-
-    luaL_openlibs(L);
-    sxe__lua_open_handles(L);
-    sxe__lua_open_coroutine(L);
-    sxe__lua_open_require(L);
-    sxe__lua_open_clock(L);
-    open_arguments(L, config);
-    open_compat(L);
-    if (config->is_sandbox)
-        sxe__lua_open_sandbox(L);
-    if (!config->is_loose)
-        sxe__lua_open_strict(L);
+    open_arguments(L, sxe__lua_config());
+    sxe__lua_open_parts(L);
     return 0;
 }
 

@@ -341,11 +341,10 @@ plan(lua_State *L)
     lua_pushcfunction(L, l_say);
     lua_pushcfunction(L, l_methods_of);
     lua_newtable(L);
-#define NAME(name)         \
-    lua_pushboolean(L, 1); \
-    lua_setfield(L, -2, "sxe." #name);
-    SXE__LUA_MODULES(NAME)
-#undef NAME
+    for (const struct sxe__lua_module *module = sxe__lua_modules; module->open != NULL; module++) {
+        lua_pushboolean(L, 1);
+        lua_setfield(L, -2, module->name);
+    }
     lua_call(L, 3, FUNCTIONS - 1);
     for (int function = FUNCTIONS - 1; function > 0; function--)
         lua_rawseti(L, 2, function);

@@ -29,21 +29,7 @@ static const struct library {
     {"utf8", " char charpattern codepoint codes len offset "},
 };
 
-/* What there is of require "sxe...": what neither opens a file, nor a socket, nor a process, and
- * whose memory is the state's. */
-static const struct module {
-    const char *name;
-    lua_CFunction open;
-} modules[] = {
-    {"sxe.task", sxe__lua_open_task},   {"sxe.timer", sxe__lua_open_timer},
-    {"sxe.json", sxe__lua_open_json},   {"sxe.log", sxe__lua_open_log},
-    {"sxe.stats", sxe__lua_open_stats},
-};
-
-enum {
-    LIBRARIES = sizeof(libraries) / sizeof(libraries[0]),
-    MODULES = sizeof(modules) / sizeof(modules[0])
-};
+enum { LIBRARIES = sizeof(libraries) / sizeof(libraries[0]) };
 
 static bool
 is_listed(const char *names, const char *name)
@@ -81,16 +67,15 @@ static int
 find_ours(lua_State *L)
 {
     const char *name = sxe__lua_check_text(L, 1);
+    const struct sxe__lua_module *module = sxe__lua_find_module(name);
 
-    for (size_t i = 0; i < MODULES; i++) {
-        if (strcmp(modules[i].name, name) == 0) {
-            lua_pushcfunction(L, modules[i].open);
-            lua_pushliteral(L, ":sxe:");
-            return 2;
-        }
+    if (module == NULL || !module->is_in_sandbox) {
+        lua_pushfstring(L, "no module '%s' in a sandbox", name);
+        return 1;
     }
-    lua_pushfstring(L, "no module '%s' in a sandbox", name);
-    return 1;
+    lua_pushcfunction(L, module->open);
+    lua_pushliteral(L, ":sxe:");
+    return 2;
 }
 
 /* Files of Lua's, below the current directory: a name's dots become slashes, so none leads out. */

@@ -6,6 +6,8 @@
 
 #include "session-private.h"
 
+#include "sxe-always-internal.h"
+
 /* ---- Pieces ---- */
 
 static void

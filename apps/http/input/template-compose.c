@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sxe-always-internal.h"
 #include "sxe-http-list.h"
 #include "wrong.h"
 

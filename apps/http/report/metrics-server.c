@@ -9,6 +9,8 @@
 
 #include "metrics.h"
 
+#include "sxe-always-internal.h"
+
 #define FIELDS_MAX 64
 
 /* ---- Opening and closing ---- */

@@ -8,6 +8,7 @@
 
 #include "metrics.h"
 #include "output.h"
+#include "sxe-always-internal.h"
 #include "sxe-utf8.h"
 
 struct text {

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "sxe-always-internal.h"
 #include "sxe-util.h"
 
 #define ITEM_SIZE 400

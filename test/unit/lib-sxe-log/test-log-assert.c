@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "capture-log.h"
+#include "sxe-always-internal.h"
 #include "test-main.h"
 
 #define NOT_INLINED __attribute__((noinline))

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a new state has: Lua's libraries, what replaces parts of them, the modules of libsxe, and the
+ * globals of 2010. No other file names all modules, and none calls into this one but sxe-lua.c,
+ * require and the shell.
+ *
+ * To add a module: write sxe__lua_open_x in the room where it belongs, put its prototype into
+ * sxe-lua-private.h and its line into the table below, describe it in types/ and docs/, and name
+ * what scripts may call in test/fuzz/hostile.lua.
+ */
+#include "sxe-lua.h"
+
+#include <lualib.h>
+#include <string.h>
+
+#include "sxe-lua-core-private.h"
+
+const struct sxe__lua_module sxe__lua_modules[] = {
+    {"sxe.task", sxe__lua_open_task, true},
+    {"sxe.timer", sxe__lua_open_timer, true},
+    {"sxe.tcp", sxe__lua_open_tcp, false},
+    {"sxe.udp", sxe__lua_open_udp, false},
+    {"sxe.http", sxe__lua_open_http, false},
+    {"sxe.file", sxe__lua_open_file, false},
+    {"sxe.pool", sxe__lua_open_pool, false},
+    {"sxe.dict", sxe__lua_open_dict, false},
+    {"sxe.spawn", sxe__lua_open_spawn, false},
+    {"sxe.json", sxe__lua_open_json, true},
+    {"sxe.log", sxe__lua_open_log, true},
+    {"sxe.stats", sxe__lua_open_stats, true},
+    {"sxe.tap", sxe__lua_open_tap, false},
+    {"sxe.fcgi", NULL, false},
+    {"sxe.hll", NULL, false},
+    {"sxe.kv", NULL, false},
+    {"sxe.realm", NULL, false},
+    {"sxe.redis", NULL, false},
+    {"sxe.test", NULL, false},
+    {"sxe.tls", NULL, false},
+    {"sxe.worker", NULL, false},
+    {NULL, NULL, false},
+};
+
+const struct sxe__lua_module *
+sxe__lua_find_module(const char *name)
+{
+    for (const struct sxe__lua_module *module = sxe__lua_modules; module->name != NULL; module++) {
+        if (strcmp(module->name, name) == 0)
+            return module;
+    }
+    return NULL;
+}
+
+/* The module "sxe" and, unless the state is bare, the global sxe and each of its names sxe_... and
+ * SXEL... as a global, too. */
+static void
+open_2010(lua_State *L)
+{
+    lua_pushcfunction(L, sxe__lua_open_compat);
+    lua_call(L, 0, 1);
+    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "sxe");
+    lua_pop(L, 1);
+    if (!sxe__lua_config()->is_bare) {
+        lua_pushvalue(L, -1);
+        lua_setglobal(L, "sxe");
+        for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+            if (lua_type(L, -2) == LUA_TSTRING && strncasecmp(lua_tostring(L, -2), "sxe", 3) == 0) {
+                lua_pushvalue(L, -1);
+                lua_setglobal(L, lua_tostring(L, -3));
+            }
+        }
+    }
+    lua_pop(L, 1);
+}
+
+void
+sxe__lua_open_parts(lua_State *L)
+{
+    luaL_openlibs(L);
+    sxe__lua_open_handles(L);
+    sxe__lua_open_coroutine(L);
+    sxe__lua_open_require(L);
+    sxe__lua_open_clock(L);
+    open_2010(L);
+    if (sxe__lua_config()->is_sandbox)
+        sxe__lua_open_sandbox(L);
+    if (!sxe__lua_config()->is_loose)
+        sxe__lua_open_strict(L);
+}
