@@ -10,6 +10,8 @@
 
 #define NAME_MAX_LENGTH 32 /* of names that are suggested */
 
+const char *command_line_place = "";
+
 /* ---- What cannot be understood ---- */
 
 static unsigned
@@ -43,28 +45,40 @@ edits_between(const char *a, unsigned a_length, const char *b, unsigned b_length
     return rows[a_length % 3][b_length];
 }
 
+bool
+command_line_is_nearer(const char *typed, size_t length, const char *name, unsigned *fewest)
+{
+    const size_t name_length = strlen(name);
+    unsigned edits;
+
+    if (*fewest == 0)
+        *fewest = 2 + (unsigned)length / 4;
+    if (length > NAME_MAX_LENGTH || name_length > NAME_MAX_LENGTH)
+        return false;
+    if (length > 0 && strncmp(name, typed, length) == 0)
+        return true;
+    edits = edits_between(typed, (unsigned)length, name, (unsigned)name_length);
+    if (edits >= *fewest)
+        return false;
+    *fewest = edits;
+    return true;
+}
+
 /* The option that was probably meant, or NULL: one that begins so, or the nearest by spelling. */
 static const char *
 nearest_name(const struct command_line *line, const char *typed, unsigned length)
 {
     const char *nearest = NULL;
-    unsigned fewest = 2 + length / 4;
+    unsigned fewest = 0;
 
-    if (length > NAME_MAX_LENGTH)
-        return NULL;
     for (unsigned i = 0; i < line->number; i++) {
         const char *name = line->options[i].option.name;
-        unsigned edits;
 
-        if (name == NULL || strlen(name) > NAME_MAX_LENGTH)
+        if (name == NULL || !command_line_is_nearer(typed, length, name, &fewest))
             continue;
+        nearest = name;
         if (length > 0 && strncmp(name, typed, length) == 0)
-            return name;
-        edits = edits_between(typed, length, name, (unsigned)strlen(name));
-        if (edits < fewest) {
-            fewest = edits;
-            nearest = name;
-        }
+            break;
     }
     return nearest;
 }
@@ -166,6 +180,17 @@ complete(const struct command_line *line)
     return COMMAND_LINE_WRONG;
 }
 
+/* The program takes it, and is told of it. */
+static int
+give(const struct command_line *line, void *settings, int val, const struct command_option *row)
+{
+    int status = line->take(settings, val);
+
+    if (status == COMMAND_LINE_GO_ON && line->taken != NULL)
+        line->taken(settings, (unsigned)(row - line->options));
+    return status;
+}
+
 static int
 take_option(const struct command_line *line, void *settings, int result)
 {
@@ -184,7 +209,7 @@ take_option(const struct command_line *line, void *settings, int result)
     case COMMAND_LINE_COMPLETION_VAL:
         return complete(line);
     default:
-        return line->take(settings, val);
+        return give(line, settings, val, row_of(line, result));
     }
 }
 
@@ -213,6 +238,13 @@ take(const struct command_line *line, void *settings, int result, const char *la
     default:
         return take_option(line, settings, result);
     }
+}
+
+int
+command_line_set(const struct command_line *line, void *settings, unsigned row, char *text)
+{
+    optarg = text;
+    return give(line, settings, line->options[row].option.val, &line->options[row]);
 }
 
 int

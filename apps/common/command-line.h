@@ -33,7 +33,7 @@
 #define COMMAND_LINE_GO_ON (-1)
 #define COMMAND_LINE_WRONG 2 /* the exit status for what cannot be understood */
 
-#define COMMAND_OPTIONS_MAX 96
+#define COMMAND_OPTIONS_MAX 128
 #define COMMAND_EXAMPLES    3
 
 /* option.val is what take() gets. A letter is also the short option; the rest count from
@@ -86,12 +86,30 @@ struct command_line {
     /* Take one option, by its val, or a word; its argument is getopt's optarg.
      * COMMAND_LINE_GO_ON, or an exit status after saying why. */
     int (*take)(void *settings, int val);
+
+    /* After take() took a row of the table: its number; its argument is getopt's optarg. NULL:
+     * nobody wants to know. */
+    void (*taken)(void *settings, unsigned row);
 };
 
 /* COMMAND_LINE_GO_ON with everything taken; otherwise all is said, and this is the exit status. A
  * program that takes words gets those before "--"; what stands behind it begins at getopt's
  * optind. */
 int command_line_parse(const struct command_line *line, void *settings, int argc, char **argv);
+
+/* ---- Options that come from elsewhere, such as a file or the environment ---- */
+
+/* Messages on values begin with this text, which says where the value stands: "site.lua:3: port: ".
+ * "" for the command line. */
+extern const char *command_line_place;
+
+/* Take a row of the table with this argument, which is borrowed as an argument of main is; NULL for
+ * a row without one. The result is that of take(). */
+int command_line_set(const struct command_line *line, void *settings, unsigned row, char *text);
+
+/* Whether name is nearer to what was typed than the names before it: *fewest is 0 for the first,
+ * and then as it was left. Always true for one that begins with what was typed. */
+bool command_line_is_nearer(const char *typed, size_t length, const char *name, unsigned *fewest);
 
 /* ---- What a row is ---- */
 

@@ -100,8 +100,8 @@ command_line_number(const struct command_line *line, const char *what, unsigned 
     *value = strtoul(optarg, NULL, 10);
     if (is_digits && errno == 0 && *value >= min && *value <= max)
         return true;
-    fprintf(stderr, "%s: %s is '%s'; it must be a number from %lu to %lu. Try --help.\n",
-            line->program, what, optarg, min, max);
+    fprintf(stderr, "%s: %s%s is '%s'; it must be a number from %lu to %lu. Try --help.\n",
+            line->program, command_line_place, what, optarg, min, max);
     return false;
 }
 
@@ -111,10 +111,12 @@ command_line_duration(const struct command_line *line, const char *what, unsigne
 {
     if (parse_with_unit(optarg, durations, value_ms) && *value_ms >= min_ms && *value_ms <= max_ms)
         return true;
-    fprintf(stderr,
-            "%s: %s is '%s'; it must be from %.12g to %.12g seconds, such as 10, 0.5, 500ms or 2m. "
-            "Try --help.\n",
-            line->program, what, optarg, (double)min_ms / 1000, (double)max_ms / 1000);
+    fprintf(
+        stderr,
+        "%s: %s%s is '%s'; it must be from %.12g to %.12g seconds, such as 10, 0.5, 500ms or 2m. "
+        "Try --help.\n",
+        line->program, command_line_place, what, optarg, (double)min_ms / 1000,
+        (double)max_ms / 1000);
     return false;
 }
 
@@ -126,9 +128,10 @@ command_line_time(const struct command_line *line, const char *what, unsigned lo
         return true;
     fprintf(
         stderr,
-        "%s: %s is '%s'; it must be from %.12g to %.12g seconds, such as 10, 500ms, 20us or 2m. "
+        "%s: %s%s is '%s'; it must be from %.12g to %.12g seconds, such as 10, 500ms, 20us or 2m. "
         "Try --help.\n",
-        line->program, what, optarg, (double)min_ns / 1e9, (double)max_ns / 1e9);
+        line->program, command_line_place, what, optarg, (double)min_ns / 1e9,
+        (double)max_ns / 1e9);
     return false;
 }
 
@@ -140,8 +143,8 @@ command_line_count(const struct command_line *line, const char *what, unsigned l
 
     if (parse_and_cut(optarg, counts, value, &is_cut) && !is_cut && *value >= min && *value <= max)
         return true;
-    fprintf(stderr, "%s: %s is '%s'; it must be a %snumber from %lu to %lu%s. Try --help.\n",
-            line->program, what, optarg, is_cut ? "whole " : "", min, max,
+    fprintf(stderr, "%s: %s%s is '%s'; it must be a %snumber from %lu to %lu%s. Try --help.\n",
+            line->program, command_line_place, what, optarg, is_cut ? "whole " : "", min, max,
             max >= 1500000 ? ", such as 500, 10k or 1.5M" : "");
     return false;
 }
@@ -172,8 +175,8 @@ command_line_size(const struct command_line *line, const char *what, unsigned lo
     format_size(min, least, sizeof(least));
     format_size(max, most, sizeof(most));
     fprintf(stderr,
-            "%s: %s is '%s'; it must be from %s to %s bytes: 1m is 1MiB or 1024k or 1048576. "
+            "%s: %s%s is '%s'; it must be from %s to %s bytes: 1m is 1MiB or 1024k or 1048576. "
             "Try --help.\n",
-            line->program, what, optarg, least, most);
+            line->program, command_line_place, what, optarg, least, most);
     return false;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "command-line.h"
 #include "sxe-http-list.h"
 
 #define TYPE_LENGTH_MAX 127 /* bytes of type or subtype; RFC 6838, 4.2 */
@@ -68,7 +69,8 @@ httpd_is_file_name(const char *name)
 bool
 httpd_wrong(const char *what, const char *must)
 {
-    fprintf(stderr, "sxe-httpd: %s is '%s'; it must be %s. Try --help.\n", what, optarg, must);
+    fprintf(stderr, "sxe-httpd: %s%s is '%s'; it must be %s. Try --help.\n", command_line_place,
+            what, optarg, must);
     return false;
 }
 

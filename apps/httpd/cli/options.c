@@ -63,7 +63,10 @@ enum {
     IDLE_TIMEOUT,
     STALL_TIMEOUT,
     STOP_TIMEOUT,
-    PLAN
+    PLAN,
+    CONFIG,
+    CHECK,
+    PRINT_CONFIG
 };
 
 static int take(void *settings, int val);
@@ -180,6 +183,15 @@ static const struct command_option table[] = {
     {{"stop-timeout", required_argument, NULL, STOP_TIMEOUT},
      "TIME",
      "for requests in progress when it is told to end (5)"},
+    COMMAND_LINE_GROUP(
+        "Configuration (flags count before SXE_* variables, and these before a file)"),
+    {{"config", required_argument, NULL, CONFIG},
+     "FILE",
+     "read options from this Lua file: return { port = 80 }"},
+    {{"check", no_argument, NULL, CHECK}, "", "check all options, and exit: 0 good, 2 wrong"},
+    {{"print-config", no_argument, NULL, PRINT_CONFIG},
+     "",
+     "print each option with its value and origin, and exit"},
     COMMAND_LINE_GROUP("About"),
     {{"plan", no_argument, NULL, PLAN}, "", "print the memory that would be reserved, and exit"},
     COMMAND_LINE_ABOUT("print all options, and exit"),
@@ -202,6 +214,7 @@ static const struct command_line line = {
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .take = take,
+    .taken = config_taken,
 };
 
 /* ---- Values ---- */
@@ -509,6 +522,18 @@ take_time(struct httpd_options *options, int val)
 }
 
 static bool
+take_config(struct httpd_options *options, int val)
+{
+    if (val == CONFIG)
+        options->config.file = optarg;
+    else if (val == CHECK)
+        options->config.check = true;
+    else
+        options->config.print = true;
+    return true;
+}
+
+static bool
 is_among(int val, int first, int last)
 {
     return val >= first && val <= last;
@@ -529,6 +554,8 @@ take(void *settings, int val)
         is_good = take_limit(settings, val);
     else if (is_among(val, BODY_RATE, STOP_TIMEOUT))
         is_good = take_time(settings, val);
+    else if (is_among(val, CONFIG, PRINT_CONFIG))
+        is_good = take_config(settings, val);
     else
         is_good = take_place(settings, val);
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
@@ -561,7 +588,10 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
         .stop_timeout_ms = 5000,
         .access_log_format = ACCESS_LOG_COMBINED,
     };
+    config_begin(&line);
     status = command_line_parse(&line, options, argc, argv);
+    if (status == COMMAND_LINE_GO_ON)
+        status = config_read(&options->config, options);
     if (status != COMMAND_LINE_GO_ON)
         return status;
     if (!httpd_is_complete(options) || !httpd_fit_line(&options->http.head) ||

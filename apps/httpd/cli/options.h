@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "access-log.h"
+#include "config.h"
 #include "sxe-cidr.h"
 #include "sxe-http-file.h"
 #include "sxe-http.h"
@@ -43,6 +44,7 @@ struct httpd_options {
     bool is_script_described; /* an option for scripts was given */
     bool is_place_given;      /* ip, port or unix_path was given */
     bool plan;
+    struct config_options config;
 };
 
 /* Parse the command line into *options. -1: continue; 0 (after --help, --version) or 2 (after a

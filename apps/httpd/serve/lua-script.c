@@ -172,7 +172,7 @@ script_is_full(void)
 {
     size_t most = script.memory_max / 10 * 9;
 
-    if (sxe_lua_memory(script.lua, NULL) <= most)
+    if (script.lua == NULL || sxe_lua_memory(script.lua, NULL) <= most)
         return false;
     (void)sxe_lua_call(script.lua, "collectgarbage", "");
     return sxe_lua_memory(script.lua, NULL) > most;

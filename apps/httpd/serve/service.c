@@ -132,8 +132,9 @@ static void
 end_script(enum ending how)
 {
     if (how == DRAINING) {
-        sxe_http_drain(service.http, NULL);
-        sxe_lua_http_drain(script_state());
+        sxe_http_drain(service.http, script_state() == NULL ? on_stopped : NULL);
+        if (script_state() != NULL)
+            sxe_lua_http_drain(script_state());
     } else {
         sxe_http_stop(service.http, NULL);
         sxe_lua_http_stop(script_state());
@@ -152,7 +153,7 @@ end(enum ending how)
     }
     service.ending = how;
     sxe_timer_start(&service.grace);
-    if (script_state() != NULL)
+    if (script_state() != NULL || how == DRAINING)
         end_script(how);
     else
         sxe_http_stop(service.http, on_stopped);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks that the directory and the script which options name can be read.
+ */
+#include "config-check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool
+is_directory(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0) {
+        fprintf(stderr, "sxe-httpd: %scannot open the directory '%s': %s\n",
+                config_place_of("root"), path, strerror(errno));
+        return false;
+    }
+    close(fd);
+    return true;
+}
+
+static bool
+is_script(const char *path)
+{
+    lua_State *L = luaL_newstate();
+    int result = L == NULL ? LUA_ERRMEM : luaL_loadfilex(L, path, "t");
+
+    if (result != LUA_OK)
+        fprintf(stderr, "sxe-httpd: %s%s\n", config_place_of("lua"),
+                L == NULL ? strerror(ENOMEM) : lua_tostring(L, -1));
+    if (L != NULL)
+        lua_close(L);
+    return result == LUA_OK;
+}
+
+int
+config_check(const struct httpd_options *options)
+{
+    if ((options->files.root != NULL && !is_directory(options->files.root)) ||
+        (options->script != NULL && !is_script(options->script)))
+        return COMMAND_LINE_WRONG;
+    printf("sxe-httpd: the configuration is good\n");
+    return 0;
+}

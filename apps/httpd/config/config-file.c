@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads a configuration file and runs it in an environment that can only compute.
+ */
+#include "config-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STEPS 100000 /* between two looks at their number */
+
+static int
+refuse(const char *path, const char *why)
+{
+    fprintf(stderr, "sxe-httpd: cannot read the configuration '%s': %s\n", path, why);
+    return -1;
+}
+
+/* ---- The environment ---- */
+
+/* Bytes are counted twice: those in use, and all that were ever given, so that a loop which copies
+ * long strings ends, too. */
+static void *
+allocate(void *user, void *old, size_t old_size, size_t size)
+{
+    struct config_file *file = user;
+    size_t had = old == NULL ? 0 : old_size;
+    void *memory;
+
+    if (size == 0) {
+        free(old);
+        file->memory -= had;
+        return NULL;
+    }
+    if (size > had && (file->memory + size - had > CONFIG_MEMORY_MAX ||
+                       file->allocated + size > CONFIG_ALLOCATED_MAX))
+        return NULL;
+    memory = realloc(old, size);
+    if (memory == NULL)
+        return NULL;
+    file->memory += size - had;
+    file->allocated += size;
+    return memory;
+}
+
+static void
+on_steps(lua_State *L, lua_Debug *debug)
+{
+    void *user;
+    struct config_file *file;
+
+    (void)debug;
+    (void)lua_getallocf(L, &user);
+    file = user;
+    file->steps += STEPS;
+    if (file->steps >= CONFIG_STEPS_MAX) {
+        luaL_where(L, 0);
+        lua_pushfstring(L, "this takes more than %d instructions; a configuration is a table",
+                        CONFIG_STEPS_MAX);
+        lua_concat(L, 2);
+        lua_error(L);
+    }
+}
+
+/* Move the named functions of the table on top to the one below it; both stay. */
+static void
+keep_names(lua_State *L, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        lua_getfield(L, -1, *names);
+        lua_setfield(L, -3, *names);
+    }
+}
+
+/* A library with these names alone, as a field of the table on top; what strings have as methods,
+ * too. */
+static void
+open_library(lua_State *L, const char *name, lua_CFunction open, const char *const *names)
+{
+    lua_newtable(L);
+    luaL_requiref(L, name, open, 0);
+    keep_names(L, names);
+    lua_pop(L, 1);
+    if (open == luaopen_string) {
+        lua_pushliteral(L, "");
+        (void)lua_getmetatable(L, -1);
+        lua_pushvalue(L, -3);
+        lua_setfield(L, -2, "__index");
+        lua_pop(L, 2);
+    }
+    lua_setfield(L, -2, name);
+}
+
+/* Push the globals of a configuration. */
+static void
+push_environment(lua_State *L)
+{
+    static const char *const base[] = {"assert", "error",    "ipairs",   "next", "pairs",
+                                       "select", "tonumber", "tostring", "type", NULL};
+    static const char *const strings[] = {"byte",    "char", "format", "len", "lower",
+                                          "reverse", "sub",  "upper",  NULL};
+    static const char *const tables[] = {"concat", "insert", "pack", "remove",
+                                         "sort",   "unpack", NULL};
+    static const char *const numbers[] = {"abs", "ceil",       "floor",     "fmod", "huge", "max",
+                                          "min", "maxinteger", "tointeger", "type", NULL};
+
+    lua_newtable(L);
+    luaL_requiref(L, "_G", luaopen_base, 0);
+    keep_names(L, base);
+    lua_pop(L, 1);
+    open_library(L, "string", luaopen_string, strings);
+    open_library(L, "table", luaopen_table, tables);
+    open_library(L, "math", luaopen_math, numbers);
+}
+
+/* ---- Reading ---- */
+
+/* All bytes, allocated, and their number; NULL: all is said. */
+static char *
+read_text(const char *path, size_t *length)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *text = malloc(CONFIG_FILE_MAX + 1);
+    ssize_t got = -1;
+
+    *length = 0;
+    errno = text == NULL ? ENOMEM : errno;
+    while (fd >= 0 && text != NULL && *length <= CONFIG_FILE_MAX) {
+        got = read(fd, text + *length, CONFIG_FILE_MAX + 1 - *length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        *length += (size_t)got;
+    }
+    if (got < 0)
+        (void)refuse(path, strerror(errno));
+    else if (*length > CONFIG_FILE_MAX)
+        got = refuse(path, "it has more than 1 MiB");
+    if (fd >= 0)
+        close(fd);
+    if (got >= 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* In protected mode: text and length -> the table. */
+static int
+run_text(lua_State *L)
+{
+    const struct config_file *file = lua_touserdata(L, 1);
+    const char *text = lua_touserdata(L, 2);
+    const size_t length = (size_t)lua_tointeger(L, 3);
+
+    lua_pushfstring(L, "@%s", file->path);
+    if (luaL_loadbufferx(L, text, length, lua_tostring(L, -1), "t") != LUA_OK)
+        return lua_error(L);
+    push_environment(L);
+    (void)lua_setupvalue(L, -2, 1);
+    lua_sethook(L, on_steps, LUA_MASKCOUNT, STEPS);
+    lua_call(L, 0, 1);
+    lua_sethook(L, NULL, 0, 0);
+    if (!lua_istable(L, -1))
+        return luaL_error(L, "%s: it returned %s; let it end with: return { port = 8000 }",
+                          file->path, lua_isnil(L, -1) ? "nothing" : luaL_typename(L, -1));
+    return 1;
+}
+
+/* 0, or -1 with all said. */
+static int
+run(struct config_file *file, const char *text, size_t length)
+{
+    int result;
+
+    file->L = lua_newstate(allocate, file);
+    file->lines = config_lines_new(text, length);
+    if (file->L == NULL || file->lines == NULL)
+        return refuse(file->path, strerror(ENOMEM));
+    lua_pushcfunction(file->L, run_text);
+    lua_pushlightuserdata(file->L, file);
+    lua_pushlightuserdata(file->L, (void *)(uintptr_t)text);
+    lua_pushinteger(file->L, (lua_Integer)length);
+    result = lua_pcall(file->L, 3, 1, 0);
+    if (result == LUA_OK)
+        return 0;
+    if (result == LUA_ERRMEM)
+        return refuse(file->path, "it takes more than 16 MiB, or copies more than 256 MiB");
+    fprintf(stderr, "sxe-httpd: %s\n",
+            lua_isstring(file->L, -1) ? lua_tostring(file->L, -1) : "error of another type");
+    return -1;
+}
+
+struct config_file *
+config_file_open(const char *path)
+{
+    struct config_file *file = calloc(1, sizeof(*file));
+    size_t length;
+    char *text;
+    int result;
+
+    if (file == NULL) {
+        (void)refuse(path, strerror(errno));
+        return NULL;
+    }
+    file->path = path;
+    text = read_text(path, &length);
+    result = text == NULL ? -1 : run(file, text, length);
+    free(text);
+    if (result == 0)
+        return file;
+    config_file_close(file);
+    return NULL;
+}
+
+void
+config_file_close(struct config_file *file)
+{
+    if (file->L != NULL)
+        lua_close(file->L);
+    config_lines_delete(file->lines);
+    free(file);
+}
+
+/* ---- Texts ---- */
+
+static int
+keep_text(lua_State *L)
+{
+    (void)luaL_tolstring(L, 1, NULL);
+    lua_pushvalue(L, -1);
+    (void)luaL_ref(L, LUA_REGISTRYINDEX);
+    return 1;
+}
+
+char *
+config_file_keep(struct config_file *file)
+{
+    char *text = NULL;
+
+    lua_pushcfunction(file->L, keep_text);
+    lua_insert(file->L, -2);
+    if (lua_pcall(file->L, 1, 1, 0) == LUA_OK)
+        text = (char *)(uintptr_t)lua_tostring(file->L, -1);
+    lua_pop(file->L, 1);
+    return text;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a configuration file: text of Lua that returns a table. It is run in an environment that
+ * can compute and nothing else, so that reading it changes nothing and always ends.
+ *
+ * Place: config.c opens one and takes options from its table; config-lines.h knows the lines.
+ *
+ * Limits: a file of CONFIG_FILE_MAX bytes, CONFIG_STEPS_MAX instructions, CONFIG_MEMORY_MAX bytes
+ * at a time and CONFIG_ALLOCATED_MAX in all. Functions of C that could take longer are not there:
+ * patterns, string.rep, table.move.
+ */
+#ifndef CONFIG_FILE_H
+#define CONFIG_FILE_H
+
+#include <lua.h>
+#include <stddef.h>
+
+#include "config-lines.h"
+
+#define CONFIG_FILE_MAX      (1u << 20)
+#define CONFIG_STEPS_MAX     10000000
+#define CONFIG_MEMORY_MAX    (16u << 20)
+#define CONFIG_ALLOCATED_MAX (256u << 20)
+
+struct config_file {
+    lua_State *L;               /* the table is at the bottom of its stack */
+    const char *path;           /* borrowed */
+    struct config_lines *lines; /* of its keys */
+    struct config_file *before; /* rw: the caller's */
+    unsigned long steps;        /* private: instructions so far */
+    size_t memory;              /* private: bytes that Lua has */
+    size_t allocated;           /* private: that it ever got */
+};
+
+/* Read and run it. NULL: what is wrong, and where, is on standard error. */
+struct config_file *config_file_open(const char *path);
+void config_file_close(struct config_file *file);
+
+/* The string or number on top of the stack as a text that stays until the file is closed; it is
+ * popped. A number is as Lua writes it. NULL: no memory. */
+char *config_file_keep(struct config_file *file);
+
+#endif

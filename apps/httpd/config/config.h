@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: where the values of options come from: a flag, else an SXE_* variable of the environment,
+ * else the configuration file, else the default. Each option has one origin, also one that may be
+ * repeated.
+ *
+ * Place: options.c reads the flags, and then calls config_read; its take() function takes values of
+ * all origins. config-file.h runs the file.
+ *
+ * Shape: a row of the table of options is the same thing everywhere:
+ *
+ *     --stop-timeout 2m      SXE_STOP_TIMEOUT=2m      stop_timeout = "2m"
+ *     --listing              SXE_LISTING=1            listing = true
+ *     --index a --index b    (one value)              index = { "a", "b" }
+ *
+ * Limits: CONFIG_VALUES_MAX values of all options together are printed.
+ */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include <stdbool.h>
+
+#include "command-line.h"
+
+#define CONFIG_VALUES_MAX 512
+
+/* What options.c has of it. */
+struct config_options {
+    const char *file; /* of --config; NULL: none */
+    bool check;
+    bool print;
+};
+
+/* Forget all of the last reading but its texts, which stay until config_end. */
+void config_begin(const struct command_line *line);
+
+/* Note a value that was taken: command_line.taken. */
+void config_taken(void *settings, unsigned row);
+
+/* After the flags: take what the environment and the file say. COMMAND_LINE_GO_ON, or
+ * COMMAND_LINE_WRONG with all said. */
+int config_read(const struct config_options *options, void *settings);
+
+/* Print each option with its value and origin, as a file that --config reads. */
+void config_print(void);
+
+/* Where the last value of an option stands, as a message begins: "site.lua:3: root: "; "" for a
+ * flag and a default. Until the next call. */
+const char *config_place_of(const char *name);
+
+/* Free the texts of all readings: no options that came from a file may be used after it. */
+void config_end(void);
+
+#endif

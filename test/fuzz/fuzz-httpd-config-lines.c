@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reader of a configuration's lines gets any bytes: it ends, reads nothing else, and each line
+ * that it names is one of the text.
+ */
+#include "config-lines.c"
+
+#include "sxe-util.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1); /* a copy of its own, so that reading beyond it is seen */
+    struct config_lines *lines;
+    unsigned number = 1;
+
+    memcpy(text, data, size);
+    for (size_t i = 0; i < size; i++)
+        number += text[i] == '\n';
+    text = realloc(text, size > 0 ? size : 1);
+    lines = config_lines_new(text, size);
+    for (size_t i = 0; i < lines->number; i++) {
+        if (lines->all[i].line == 0 || lines->all[i].line > number)
+            abort();
+    }
+    config_lines_delete(lines);
+    free(text);
+    return 0;
+}
