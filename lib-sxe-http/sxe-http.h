@@ -84,26 +84,28 @@ struct sxe_http_config {
     sxe_http_handler handler;             /* for requests without a route; NULL: 404 */
     const struct sxe_http_router *router; /* borrowed; NULL: every request is the handler's */
     void *user;                           /* for the handler: request->user at first */
-    bool stream;                 /* the handler is called before the body, see sxe_http_read */
-    bool half_close;             /* requests go on after their client closed or half-closed;
+    bool stream;           /* the handler is called before the body, see sxe_http_read */
+    bool half_close;       /* requests go on after their client closed or half-closed;
                                     otherwise it counts as gone, see sxe_http_allow_half_close */
-    uint32_t connections;        /* open at once, then the longest idle one is closed; 10000 */
-    uint32_t requests_max;       /* of a connection, then it is closed; 1000000 */
-    uint32_t address_max;        /* connections of an address, IPv6: of a /64; 1000. This machine's
+    uint32_t connections;  /* open at once, then the longest idle one is closed; 10000 */
+    uint32_t requests_max; /* of a connection, then it is closed; 1000000 */
+    uint32_t address_max;  /* connections of an address, IPv6: of a /64; 1000. This machine's
                                    own addresses are not counted */
-    struct sxe_http_limits head; /* 8192 bytes of first line, 16384 of head, 100 fields */
-    uint32_t body_max;           /* bytes of a body that is read as a whole; 1 MiB */
-    size_t body_memory_max;      /* bytes of all bodies that are not whole yet, here or with
+    struct sxe_http_shares *shares; /* counts of several processes, see below; borrowed */
+    unsigned share;                 /* this process's */
+    struct sxe_http_limits head;    /* 8192 bytes of first line, 16384 of head, 100 fields */
+    uint32_t body_max;              /* bytes of a body that is read as a whole; 1 MiB */
+    size_t body_memory_max;         /* bytes of all bodies that are not whole yet, here or with
                                     handlers, see sxe_http_keep_body; 256 MiB */
-    uint32_t fields_max;         /* bytes of a reply's fields; 8192 */
-    uint32_t head_timeout_ms;    /* accept to the first byte, and that to a whole head; 10000 */
-    uint32_t body_timeout_ms;    /* a body must progress in each such period; time in which a
+    uint32_t fields_max;            /* bytes of a reply's fields; 8192 */
+    uint32_t head_timeout_ms;       /* accept to the first byte, and that to a whole head; 10000 */
+    uint32_t body_timeout_ms;       /* a body must progress in each such period; time in which a
                                     handler pauses it does not count; 10000 */
-    uint32_t body_rate_min;      /* bytes a second that count as progress; 500 */
-    uint32_t idle_timeout_ms;    /* between requests; 60000 */
-    uint32_t handler_timeout_ms; /* from LATER to the reply's first byte, less the waits for the
+    uint32_t body_rate_min;         /* bytes a second that count as progress; 500 */
+    uint32_t idle_timeout_ms;       /* between requests; 60000 */
+    uint32_t handler_timeout_ms;    /* from LATER to the reply's first byte, less the waits for the
                                     body; none */
-    const char *fields;          /* lines for every reply, each with CR LF, "Server: x\r\n"; none */
+    const char *fields; /* lines for every reply, each with CR LF, "Server: x\r\n"; none */
     const struct sxe_cidr_list *proxies; /* peers that begin with a PROXY header; borrowed */
     void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);
     sxe_http_handler unrouted; /* answers where the router has no route, also for the method; by
@@ -117,6 +119,17 @@ SXE_PUBLIC SXE_MUST_USE struct sxe_http *sxe_http_new(const struct sxe_http_conf
 
 /* After sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_delete(struct sxe_http *http);
+
+/* Several processes that serve the same clients hold one address_max together if their parent makes
+ * this before it forks. Each counts in a share of its own and adds up all of them, without locks:
+ * of connections that come at the same moment one too many may be refused, none too many accepted.
+ * connections: the most that config.connections is in any of them. NULL with errno. */
+SXE_PUBLIC SXE_MUST_USE struct sxe_http_shares *sxe_http_shares_new(unsigned processes,
+                                                                    uint32_t connections);
+SXE_PUBLIC void sxe_http_shares_delete(struct sxe_http_shares *shares); /* NULL is allowed */
+
+/* In the parent: that process has ended, however it did, and its connections with it. */
+SXE_PUBLIC void sxe_http_shares_clear(struct sxe_http_shares *shares, unsigned share);
 
 /* Listen; a server may have any number of listeners. 0, or -errno as sxe_listen. */
 SXE_PUBLIC SXE_RETURN sxe_http_listen(struct sxe_http *http, const char *ip, unsigned short port);

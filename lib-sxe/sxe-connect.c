@@ -356,6 +356,27 @@ go_on_after(const SXE *listener, int error)
     }
 }
 
+/* Another process has fewer connections, so that it gets this one if it takes it soon. */
+static bool
+is_for_others(void)
+{
+    const struct sxe_listeners *kept = CONTEXT->tables->config.listeners;
+
+    if (SXE_LIKELY(kept == NULL || kept->may_accept == NULL))
+        return false;
+    if (kept->may_accept()) {
+        CONTEXT->accept_trust = 1;
+        return false;
+    }
+    if (CONTEXT->accept_unasked > 0) {
+        CONTEXT->accept_unasked--;
+        return false;
+    }
+    sxe__accept_stop();
+    ev_timer_start(CONTEXT->loop, &CONTEXT->tables->accept_left);
+    return true;
+}
+
 void
 sxe__acceptable(SXE *listener)
 {
@@ -371,6 +392,8 @@ sxe__acceptable(SXE *listener)
                 make_room();
             return;
         }
+        if (is_for_others())
+            return;
         fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && !go_on_after(listener, errno))
             return;
@@ -420,5 +443,25 @@ sxe__accept_start(void)
 {
     CONTEXT->accept_stopped = false;
     ev_timer_stop(CONTEXT->loop, &CONTEXT->tables->accept_again);
+    ev_timer_stop(CONTEXT->loop, &CONTEXT->tables->accept_left);
     watch_listeners(SXE__LISTENER);
+}
+
+/* Others that do not accept are too busy, or hang: each time twice as many are taken from them. */
+void
+sxe__accept_left(void)
+{
+    SXE_POOL_WALKER walker;
+    unsigned id;
+
+    sxe__accept_start();
+    CONTEXT->accept_unasked = CONTEXT->accept_trust;
+    if (CONTEXT->accept_trust < CONTEXT->tables->config.accept_batch)
+        CONTEXT->accept_trust *= 2;
+    sxe_pool_walker_construct(&walker, CONTEXT->sockets, SXE_STATE_LISTENING);
+    while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
+        if (sxe__socket(id)->kind != SXE__UDP)
+            sxe__acceptable(sxe__socket(id));
+    }
+    CONTEXT->accept_unasked = 0;
 }

@@ -344,6 +344,16 @@ on_accept_again(struct ev_loop *loop, ev_timer *watcher, int events)
     sxe__finish();
 }
 
+static void
+on_accept_left(struct ev_loop *loop, ev_timer *watcher, int events)
+{
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(watcher);
+    SXE_UNUSED_PARAMETER(events);
+    sxe__accept_left();
+    sxe__finish();
+}
+
 /* libev's own answer to a call that fails unexpectedly is to abort. That is not for a server: it
  * goes on as soon as the call works again, and until then it neither spins nor fills the log. */
 static void
@@ -373,6 +383,8 @@ warm_up(struct ev_loop *loop)
     ev_idle_stop(loop, &CONTEXT->tables->no_wait);
     ev_timer_start(loop, &CONTEXT->tables->timeouts);
     ev_timer_start(loop, &CONTEXT->tables->accept_again);
+    ev_timer_start(loop, &CONTEXT->tables->accept_left);
+    ev_timer_stop(loop, &CONTEXT->tables->accept_left);
     ev_timer_stop(loop, &CONTEXT->tables->accept_again);
     ev_timer_stop(loop, &CONTEXT->tables->timeouts);
 }
@@ -398,6 +410,8 @@ sxe__loop_open(void)
     /* After what came in time but waited because a turn took long. */
     ev_set_priority(&CONTEXT->tables->timeouts, EV_MINPRI);
     ev_timer_init(&CONTEXT->tables->accept_again, on_accept_again, SXE__RETRY_S, SXE__RETRY_S);
+    ev_timer_init(&CONTEXT->tables->accept_left, on_accept_left, SXE__LEAVE_S, SXE__LEAVE_S);
+    CONTEXT->accept_trust = 1;
     warm_up(loop);
     ev_io_start(loop, &CONTEXT->tables->epoll_ready);
     ev_prepare_start(loop, &CONTEXT->tables->before_wait);
@@ -425,6 +439,7 @@ sxe__loop_close(void)
     ev_idle_stop(loop, &CONTEXT->tables->no_wait);
     ev_timer_stop(loop, &CONTEXT->tables->timeouts);
     ev_timer_stop(loop, &CONTEXT->tables->accept_again);
+    ev_timer_stop(loop, &CONTEXT->tables->accept_left);
     close(CONTEXT->epoll);
     sxe_time_set_turn_ns(0);
 }

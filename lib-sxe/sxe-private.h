@@ -48,6 +48,7 @@
 #define SXE__DATAGRAM_MAX   65535 /* bytes: more than any that IP carries */
 #define SXE__IP_SIZE        sizeof(struct sockaddr_un)
 #define SXE__RETRY_S        0.1            /* when descriptors ran out elsewhere */
+#define SXE__LEAVE_S        0.005          /* for another process to accept what waits */
 #define SXE__WORK_STACK     (256u * 1024u) /* of a thread */
 
 extern struct sxe_log_control sxe__log;
@@ -148,6 +149,7 @@ struct sxe__tables {
     ev_timer timeouts;
     SXE_TIME timeouts_due;
     ev_timer accept_again;
+    ev_timer accept_left; /* was it accepted, what was left to other processes? */
 
     struct sockaddr_storage sender; /* of the last datagram */
     char ip[SXE__IP_SIZE];          /* the last one asked for */
@@ -187,12 +189,14 @@ struct sxe__context {
     uint32_t deferred_head;
     uint32_t deferred_tail;
     unsigned deferred_count;
-    bool busy;             /* libev does not watch our epoll set, we poll it every turn */
-    unsigned load_rounds;  /* in a row that found many events */
-    unsigned empty_rounds; /* in a row, while busy, that found none */
-    bool accept_stopped;   /* no socket or no descriptor was free */
-    int accept_error;      /* that accept4 failed with since the last connection; 0: none */
-    unsigned accept_fails; /* in a row */
+    bool busy;               /* libev does not watch our epoll set, we poll it every turn */
+    unsigned load_rounds;    /* in a row that found many events */
+    unsigned empty_rounds;   /* in a row, while busy, that found none */
+    bool accept_stopped;     /* no socket or no descriptor was free, or others are to accept */
+    unsigned accept_unasked; /* so many more, though others are to accept them */
+    unsigned accept_trust;   /* so many at the next look: the others did not accept */
+    int accept_error;        /* that accept4 failed with since the last connection; 0: none */
+    unsigned accept_fails;   /* in a row */
 
     unsigned number;     /* of sockets, once open */
     unsigned unref;      /* of them are not waited for, see sxe_unref */
@@ -323,6 +327,7 @@ void sxe__feed_starved(void); /* chunks may be free again */
 /* ---- sxe-connect.c ---- */
 
 void sxe__acceptable(SXE *listener);
+void sxe__accept_left(void); /* others had the time to accept; take what still waits */
 void sxe__connected(SXE *s); /* or not: the kernel decided */
 
 /* ---- sxe-loop.c ---- */

@@ -110,6 +110,10 @@ struct sxe_listeners {
     /* This one was opened; borrowed. The address is the one that was asked for, perhaps of port 0.
      */
     void (*keep)(const struct sockaddr *address, socklen_t length, int fd);
+    /* Asked before each connection is accepted; NULL: accept all. False: another process that
+     * accepts from these sockets is to take it. Listeners then rest for 5 ms. If the connection
+     * still waits after that, it is accepted without asking: one, then 2, 4 ... until true. */
+    bool (*may_accept)(void);
 };
 
 /* The configuration of one loop. Start from SXE_CONFIG_DEFAULT; 0 means the default in each field.

@@ -3,6 +3,11 @@
  * What: how many connections an address has: a hash table with open addressing and linear probing,
  * twice as large as there can be connections. A removal moves later entries up, so there are no
  * tombstones.
+ *
+ * Processes that share their counts have a table each, in memory that all of them see. A process
+ * writes only its own and adds up what it reads in all of them, so there is no lock to recover when
+ * one dies: its table is emptied. The version is odd while a removal moves entries; whoever reads
+ * meanwhile reads again.
  */
 #include "sxe-http-server-private.h"
 
@@ -11,7 +16,10 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
+
+#define READS_MAX 1000 /* of a table that changes; the process that changes it may have died */
 
 struct entry {
     uint64_t key; /* 0: free */
@@ -21,10 +29,20 @@ struct entry {
 struct sxe__http_clients {
     uint64_t secret; /* so that nobody chooses addresses that meet in one place */
     uint32_t mask;
+    uint32_t version;
+    struct sxe_http_shares *shares; /* of which this is one; NULL: it stands alone */
     struct entry entries[];
 };
 
+struct sxe_http_shares {
+    size_t stride; /* bytes from one table to the next; the first one follows these */
+    unsigned number;
+};
+
 #define IPV4 (UINT64_C(0xffff) << 32) /* as if it were ::ffff:a.b.c.d, and no network is so */
+
+#define READ(word)         __atomic_load_n(&(word), __ATOMIC_RELAXED)
+#define WRITE(word, value) __atomic_store_n(&(word), (value), __ATOMIC_RELAXED)
 
 uint64_t
 sxe__http_client_key(const struct sockaddr_storage *address, socklen_t length)
@@ -62,23 +80,114 @@ place_of(const struct sxe__http_clients *clients, uint64_t key)
     return (uint32_t)(hash >> 32) & clients->mask;
 }
 
-int
-sxe__http_clients_new(struct sxe_http *http)
+/* ---- Tables ---- */
+
+/* Entries of a table for so many connections: a power of 2. */
+static uint32_t
+size_for(uint32_t connections)
 {
     uint32_t size = 16;
-    struct sxe__http_clients *clients;
 
-    while (size < 2 * http->config.connections)
+    while (size < 2 * connections)
         size *= 2;
-    clients = calloc(1, sizeof(*clients) + size * sizeof(struct entry));
-    if (clients == NULL)
-        return -ENOMEM;
+    return size;
+}
+
+static void
+prepare(struct sxe__http_clients *clients, uint32_t size)
+{
     clients->mask = size - 1;
     /* Without randomness the table still counts right. */
     (void)!getrandom(&clients->secret, sizeof(clients->secret), GRND_NONBLOCK);
+}
+
+static struct sxe__http_clients *
+table_of(struct sxe_http_shares *shares, unsigned share)
+{
+    return (void *)((char *)(shares + 1) + share * shares->stride);
+}
+
+static int
+use_share(struct sxe_http *http)
+{
+    struct sxe_http_shares *shares = http->config.shares;
+
+    if (http->config.share >= shares->number ||
+        table_of(shares, 0)->mask + 1 < size_for(http->config.connections)) {
+        SXE_ERROR(
+            "cannot make an HTTP server: share must be one of the %u of shares, and these for "
+            "as many connections as config.connections",
+            shares->number);
+        return -EINVAL;
+    }
+    http->clients = table_of(shares, http->config.share);
+    return 0;
+}
+
+int
+sxe__http_clients_new(struct sxe_http *http)
+{
+    uint32_t size = size_for(http->config.connections);
+    struct sxe__http_clients *clients;
+
+    if (http->config.shares != NULL)
+        return use_share(http);
+    clients = calloc(1, sizeof(*clients) + size * sizeof(struct entry));
+    if (clients == NULL)
+        return -ENOMEM;
+    prepare(clients, size);
     http->clients = clients;
     return 0;
 }
+
+void
+sxe__http_clients_delete(struct sxe_http *http)
+{
+    if (http->config.shares == NULL)
+        free(http->clients);
+}
+
+struct sxe_http_shares *
+sxe_http_shares_new(unsigned processes, uint32_t connections)
+{
+    uint32_t size = size_for(connections);
+    size_t stride =
+        (sizeof(struct sxe__http_clients) + size * sizeof(struct entry) + 63) & ~(size_t)63;
+    struct sxe_http_shares *shares =
+        mmap(NULL, sizeof(*shares) + processes * stride, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (shares == MAP_FAILED)
+        return NULL;
+    shares->stride = stride;
+    shares->number = processes;
+    for (unsigned i = 0; i < processes; i++) {
+        prepare(table_of(shares, i), size);
+        table_of(shares, i)->shares = shares;
+    }
+    return shares;
+}
+
+void
+sxe_http_shares_delete(struct sxe_http_shares *shares)
+{
+    if (shares != NULL)
+        munmap(shares, sizeof(*shares) + shares->number * shares->stride);
+}
+
+void
+sxe_http_shares_clear(struct sxe_http_shares *shares, unsigned share)
+{
+    struct sxe__http_clients *clients = table_of(shares, share);
+
+    for (uint32_t at = 0; at <= clients->mask; at++) {
+        if (clients->entries[at].key != 0)
+            clients->entries[at] = (struct entry){0};
+    }
+    WRITE(clients->version, 0);
+}
+
+/* ---- Counting ---- */
 
 /* The key's entry, or the free one where it would be. */
 static struct entry *
@@ -86,18 +195,54 @@ find(struct sxe__http_clients *clients, uint64_t key)
 {
     uint32_t at = place_of(clients, key);
 
-    while (clients->entries[at].key != key && clients->entries[at].key != 0)
+    for (uint32_t looks = 0; looks < clients->mask; looks++) {
+        uint64_t found = READ(clients->entries[at].key);
+
+        if (found == key || found == 0)
+            break;
         at = (at + 1) & clients->mask;
+    }
     return &clients->entries[at];
+}
+
+/* What another process counts. */
+static uint32_t
+look_up(struct sxe__http_clients *clients, uint64_t key)
+{
+    uint32_t count = 0;
+
+    for (unsigned i = 0; i < READS_MAX; i++) {
+        uint32_t version = __atomic_load_n(&clients->version, __ATOMIC_ACQUIRE);
+        const struct entry *entry = find(clients, key);
+
+        count = READ(entry->key) == key ? READ(entry->count) : 0;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (version % 2 == 0 && READ(clients->version) == version)
+            break;
+    }
+    return count;
 }
 
 uint32_t
 sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key)
 {
     struct entry *entry = find(clients, key);
+    uint32_t sum;
 
-    entry->key = key;
-    return ++entry->count;
+    WRITE(entry->count, entry->count + 1);
+    WRITE(entry->key, key);
+    sum = entry->count;
+    if (clients->shares == NULL)
+        return sum;
+    /* Of two that do this at the same time each sees the other's. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < clients->shares->number; i++) {
+        struct sxe__http_clients *other = table_of(clients->shares, i);
+
+        if (other != clients)
+            sum += look_up(other, key);
+    }
+    return sum;
 }
 
 /* Fill the hole with a later entry that found no free place nearer to its own. */
@@ -107,14 +252,17 @@ close_hole(struct sxe__http_clients *clients, uint32_t hole)
     uint32_t mask = clients->mask;
 
     for (uint32_t at = (hole + 1) & mask; clients->entries[at].key != 0; at = (at + 1) & mask) {
-        uint32_t wanted = place_of(clients, clients->entries[at].key);
+        const struct entry entry = clients->entries[at];
+        uint32_t wanted = place_of(clients, entry.key);
 
         if (((at - wanted) & mask) >= ((at - hole) & mask)) {
-            clients->entries[hole] = clients->entries[at];
+            WRITE(clients->entries[hole].count, entry.count);
+            WRITE(clients->entries[hole].key, entry.key);
             hole = at;
         }
     }
-    clients->entries[hole] = (struct entry){0};
+    WRITE(clients->entries[hole].key, 0);
+    WRITE(clients->entries[hole].count, 0);
 }
 
 void
@@ -122,6 +270,12 @@ sxe__http_clients_remove(struct sxe__http_clients *clients, uint64_t key)
 {
     struct entry *entry = find(clients, key);
 
-    if (--entry->count == 0)
-        close_hole(clients, (uint32_t)(entry - clients->entries));
+    if (entry->count > 1) {
+        WRITE(entry->count, entry->count - 1);
+        return;
+    }
+    WRITE(clients->version, clients->version + 1);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    close_hole(clients, (uint32_t)(entry - clients->entries));
+    __atomic_store_n(&clients->version, clients->version + 1, __ATOMIC_RELEASE);
 }

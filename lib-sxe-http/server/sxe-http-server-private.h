@@ -228,6 +228,7 @@ SXE_MUST_USE int sxe__http_clients_new(struct sxe_http *http);
 /* One more, or one less, of that key. add: how many there are now. */
 uint32_t sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key);
 void sxe__http_clients_remove(struct sxe__http_clients *clients, uint64_t key);
+void sxe__http_clients_delete(struct sxe_http *http);
 
 /* ---- sxe-http-session.c ---- */
 

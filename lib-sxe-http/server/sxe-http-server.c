@@ -105,6 +105,7 @@ allocate(struct sxe_http *http)
         [SXE__HTTP_BODY] = seconds(config->body_timeout_ms),
         [SXE__HTTP_HANDLING] = seconds(config->handler_timeout_ms),
     };
+    int result;
 
     /* The end of the line follows the Date. */
     http->common_length = (uint32_t)strlen(config->fields) + 2;
@@ -118,10 +119,10 @@ allocate(struct sxe_http *http)
                                                    sizeof(*http->connections), SXE__HTTP_STATES,
                                                    timeouts, sxe__http_on_timeout, NULL);
     if (http->head == NULL || http->connections == NULL ||
-        sxe_pool_set_state_to_string(http->connections, state_name) < 0 ||
-        (config->address_max != UINT32_MAX && sxe__http_clients_new(http) < 0))
+        sxe_pool_set_state_to_string(http->connections, state_name) < 0)
         return -ENOMEM;
-    return sxe__http_slots_new(http);
+    result = config->address_max == UINT32_MAX ? 0 : sxe__http_clients_new(http);
+    return result < 0 ? result : sxe__http_slots_new(http);
 }
 
 /* A peer that does not read is somebody's business, and lib-sxe sees it. */
@@ -168,7 +169,7 @@ sxe_http_delete(struct sxe_http *http)
         return;
     sxe_pool_delete(http->connections);
     sxe__http_slots_delete(http);
-    free(http->clients);
+    sxe__http_clients_delete(http);
     free(http->common);
     free(http->head);
     free(http);

@@ -12,8 +12,9 @@
  *     serve/    service.c the serving process: plan, listen, run, drain
  *               listening.c opens the listeners; lua-script.c the script of --lua
  *               access-log.c the access log; counters.c --stats
- *     process/  supervisor.c the parent that reloads a script by starting another serving process
- *               heartbeat.c how the parent sees that a child hangs
+ *     process/  supervisor.c the parent that starts and replaces serving processes
+ *               children.c its table of them; balance.c how they share connections
+ *               heartbeat.c and hang.c how the parent sees that a child hangs
  *               handover.c messages and sockets between them; changes.c notices changed files
  *               socket-file.c removes the file of a unix socket
  */
@@ -33,6 +34,7 @@
 
 static struct {
     struct httpd_options options;
+    struct sxe_http_shares *shares; /* the connections of an address at all workers; NULL: no -w */
     int argc;
     char **argv;
 } httpd;
@@ -40,16 +42,63 @@ static struct {
 /* A process that is started later reads the configuration again; what is wrong with it ends that
  * process, and the one that served before goes on. */
 static int
-serve(void *user, int link, unsigned load)
+serve(void *user, const struct worker *worker)
 {
     SXE_UNUSED_PARAMETER(user);
-    if (load > 0 && httpd.options.config.file != NULL) {
+    if (worker != NULL && worker->load > 0 && httpd.options.config.file != NULL) {
         int status = httpd_options_parse(&httpd.options, httpd.argc, httpd.argv);
 
         if (status >= 0)
             return status;
     }
-    return service_run(&httpd.options, link, load) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    httpd.options.http.shares = httpd.shares;
+    return service_run(&httpd.options, worker) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* The connections of a process that ended count no more. */
+static void
+forget(void *user, unsigned slot)
+{
+    SXE_UNUSED_PARAMETER(user);
+    if (httpd.shares != NULL)
+        sxe_http_shares_clear(httpd.shares, slot);
+}
+
+/* Workers count the connections of an address together. 0 or -errno. */
+static int
+share_limits(void)
+{
+    const struct httpd_options *options = &httpd.options;
+    uint32_t connections = options->http.connections == 0 ? 10000 : options->http.connections;
+
+    if (options->workers == 0)
+        return 0;
+    httpd.shares = sxe_http_shares_new(SUPERVISOR_CHILDREN * options->workers, connections);
+    return httpd.shares == NULL ? -errno : 0;
+}
+
+static int
+serve_under_supervisor(const char *script)
+{
+    const struct httpd_options *options = &httpd.options;
+    const struct supervisor_config config = {.serve = serve,
+                                             .on_end = forget,
+                                             .script = script,
+                                             .workers = options->workers,
+                                             .stop_timeout_ms = options->stop_timeout_ms,
+                                             .hang_timeout_ms = options->hang_timeout_ms,
+                                             .is_dev = options->lua.is_dev};
+    int result = share_limits();
+    int status;
+
+    if (result < 0) {
+        fprintf(stderr, "sxe-httpd: cannot start: %s; give fewer workers with -w, or -c\n",
+                strerror(-result));
+        return EXIT_FAILURE;
+    }
+    status = supervise(&config);
+    sxe_http_shares_delete(httpd.shares);
+    return status;
 }
 
 static void
@@ -66,7 +115,7 @@ static int
 run(void)
 {
     const struct httpd_options *options = &httpd.options;
-    struct supervisor_config config = {.serve = serve};
+    const char *script = options->script != NULL ? options->script : options->config.file;
 
     if (options->config.print) {
         config_print();
@@ -77,13 +126,9 @@ run(void)
     if (options->plan)
         return service_plan(&httpd.options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
     warn_of_root();
-    config.script = options->script != NULL ? options->script : options->config.file;
-    if (config.script == NULL || options->is_repl)
-        return serve(NULL, -1, 0);
-    config.stop_timeout_ms = options->stop_timeout_ms;
-    config.hang_timeout_ms = options->hang_timeout_ms;
-    config.is_dev = options->lua.is_dev;
-    return supervise(&config);
+    if (options->is_repl || (options->workers == 0 && script == NULL))
+        return serve(NULL, NULL);
+    return serve_under_supervisor(script);
 }
 
 int

@@ -150,6 +150,11 @@ httpd_is_complete(const struct httpd_options *options)
         missing = "--log-format needs an access log: add --access-log FILE";
     else if (options->unix_path == NULL && options->socket_mode != 0)
         missing = "--socket-mode needs a unix socket: add --unix PATH";
+    else if (options->workers == 0 && options->script == NULL && options->config.file == NULL &&
+             options->is_hang_given)
+        missing = "--hang-timeout needs a process that can be replaced: add --lua FILE or -w N";
+    else if (options->workers > 0 && options->is_repl)
+        missing = "--repl is a shell in a single process: leave out -w";
     else if (options->script == NULL && options->is_script_described)
         missing = "options for a script need a script: add --lua FILE";
     else if (options->script != NULL && files->root != NULL)

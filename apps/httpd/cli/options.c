@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include <arpa/inet.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include "command-line.h"
 #include "options-check.h"
 #include "sxe-http-list.h"
+#include "worker.h"
 
 #define CONNECTIONS_MAX 10000000ul
 #define TASKS_MAX       1000000ul
@@ -37,6 +39,7 @@ enum {
     LOG_FORMAT,
     STATS,
     STATS_FROM,
+    HANG_TIMEOUT,
     LUA,
     DEV,
     LUA_MEMORY,
@@ -47,7 +50,6 @@ enum {
     LUA_SANDBOX,
     STRICT,
     LOOSE,
-    HANG_TIMEOUT,
     REPL,
     REQUESTS_MAX,
     ADDRESS_MAX,
@@ -132,9 +134,13 @@ static const struct command_option table[] = {
      "",
      "allow new globals only while it loads (the default)"},
     {{"loose", no_argument, NULL, LOOSE}, "", "allow new globals at any time"},
+    COMMAND_LINE_GROUP("Processes"),
+    {{"workers", required_argument, NULL, 'w'},
+     "N",
+     "serve with N processes; auto: one a CPU (one, no -w)"},
     {{"hang-timeout", required_argument, NULL, HANG_TIMEOUT},
      "TIME",
-     "replace it when it blocks the loop; 0: never (10)"},
+     "replace a process whose loop is blocked; 0: never (10)"},
     COMMAND_LINE_GROUP("Logs and counters"),
     {{"access-log", required_argument, NULL, ACCESS_LOG},
      "FILE",
@@ -349,6 +355,20 @@ log_format(struct httpd_options *options)
     return httpd_wrong("the access log's format (--log-format)", "common, combined or json");
 }
 
+static bool
+set_workers(struct httpd_options *options)
+{
+    cpu_set_t cpus;
+
+    if (strcmp(optarg, "auto") != 0)
+        return number("the number of workers (-w)", 1, WORKERS_MAX, &options->workers);
+    CPU_ZERO(&cpus);
+    CPU_SET(0, &cpus); /* one, where more CPUs than fit in the set make the call fail */
+    (void)!sched_getaffinity(0, sizeof(cpus), &cpus);
+    options->workers = CPU_COUNT(&cpus) < WORKERS_MAX ? (unsigned)CPU_COUNT(&cpus) : WORKERS_MAX;
+    return true;
+}
+
 /* ---- Options ---- */
 
 /* Options of listeners, and of text in replies. */
@@ -377,6 +397,11 @@ take_place(struct httpd_options *options, int val)
         return set_stats_path(options);
     case STATS_FROM:
         return add_stats_from(options);
+    case 'w':
+        return set_workers(options);
+    case HANG_TIMEOUT:
+        options->is_hang_given = true;
+        return duration("the time of a hang (--hang-timeout)", 0, &options->hang_timeout_ms);
     default:
         options->plan = true;
         break;
@@ -451,8 +476,6 @@ take_script(struct httpd_options *options, int val)
     case LUA_COVERAGE:
         options->lua_coverage = optarg;
         break;
-    case HANG_TIMEOUT:
-        return duration("the time of a hang (--hang-timeout)", 0, &options->hang_timeout_ms);
     case LUA_SANDBOX:
         lua->is_sandbox = true;
         break;

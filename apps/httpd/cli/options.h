@@ -40,8 +40,10 @@ struct httpd_options {
     const char *script; /* path; NULL: no script */
     struct sxe_lua_config lua;
     const char *lua_coverage; /* path; NULL: count no lines */
+    unsigned workers;         /* serving processes under a supervisor; 0: -w was not given */
     bool is_repl;             /* a shell at the terminal, and no supervisor */
     bool is_script_described; /* an option for scripts was given */
+    bool is_hang_given;       /* --hang-timeout was given */
     bool is_place_given;      /* ip, port or unix_path was given */
     bool plan;
     struct config_options config;

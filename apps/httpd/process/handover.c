@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "balance.h"
 #include "socket-file.h"
 #include "sxe-log.h"
 
@@ -158,6 +159,15 @@ handover_settle(bool is_ready)
     handover.number = number;
 }
 
+void
+handover_join(void)
+{
+    for (unsigned i = 0; i < handover.number; i++) {
+        handover.sockets[i].is_used |= handover.sockets[i].is_wanted;
+        handover.sockets[i].is_wanted = false;
+    }
+}
+
 /* ---- In a process that serves ---- */
 
 void
@@ -192,7 +202,8 @@ keep(const struct sockaddr *address, socklen_t length, int fd)
     (void)handover_send(handover.link, &message, fd);
 }
 
-const struct sxe_listeners handover_listeners = {.find = find, .keep = keep};
+const struct sxe_listeners handover_listeners = {
+    .find = find, .keep = keep, .may_accept = balance_may_accept};
 
 void
 handover_close_others(void)

@@ -44,7 +44,8 @@ enum handover_kind {
     HANDOVER_DRAIN,  /* the next process accepts; finish the requests in progress and exit */
     HANDOVER_END,    /* finish and exit; the second time: exit now */
     HANDOVER_REOPEN, /* open the access log again */
-    HANDOVER_STATS   /* write the counters to the log */
+    HANDOVER_STATS,  /* write the counters to the log */
+    HANDOVER_SAY     /* all workers of the first load are ready: print where they listen */
 };
 
 struct handover_message {
@@ -74,6 +75,9 @@ void handover_note(const struct handover_message *message, int fd, bool is_next)
 /* The starting process is ready: close sockets that it does not use. Or it failed (is_ready is
  * false): close sockets that only it had. */
 void handover_settle(bool is_ready);
+
+/* One more process serves beside the others: what it uses is in use, too. */
+void handover_join(void);
 
 /* Before the supervisor exits, remove the files of kept unix sockets. */
 void handover_remove_files(void);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The supervisor: starts, replaces, watches and ends serving processes.
+ * The supervisor: starts, replaces and ends serving processes.
  */
 #include "supervisor.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,143 +14,93 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "balance.h"
 #include "changes.h"
+#include "children.h"
 #include "handover.h"
+#include "hang.h"
 #include "heartbeat.h"
 #include "program.h"
 #include "sxe-log.h"
 
-#define NEVER        UINT64_MAX
-#define LOOK_NS      (250 * SXE_NS_PER_MS) /* between two looks at the script's files */
+#define LOOK_NS      (250 * SXE_NS_PER_MS) /* at files, from one time to the next */
 #define LONG_LIFE_NS (10 * SXE_NS_PER_SECOND)
 #define DELAY_MIN_NS (100 * SXE_NS_PER_MS)
+#define DELAY_SAY_NS (400 * SXE_NS_PER_MS)
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
 #define OVERTIME_NS  (5 * SXE_NS_PER_SECOND) /* beyond stop_timeout_ms */
-#define ANSWER_NS    (250 * SXE_NS_PER_MS)   /* how long a hanging child has to say where */
 
-/* How long a child may go on loading after another load was asked for; PATIENCE doubles up to the
- * maximum. */
+/* For children that load when another load is asked for, and at most. */
 #define PATIENCE_NS     (10 * SXE_NS_PER_SECOND)
 #define PATIENCE_DEV_NS SXE_NS_PER_SECOND
 #define PATIENCE_MAX_NS (3600 * SXE_NS_PER_SECOND)
-
-/* A child hangs if this many looks in a row find its loop in the same turn. After a suspend of the
- * machine only one look is late, so no child is killed for it. */
-enum { LOOKS = 4 };
-
-enum role { STARTING, SERVING, LEAVING };
-
-struct child {
-    pid_t pid;
-    int link;
-    enum role role;
-    uint64_t since_ns;
-    uint64_t kill_ns;
-    struct heartbeat *heartbeat;
-    uint64_t turns; /* of the heartbeat, at the last look */
-    unsigned looks; /* looks that found the same number of turns */
-    bool is_killed; /* by the supervisor, which has logged why */
-};
 
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
 #define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
 
 static struct {
     const struct supervisor_config *config;
-    struct child children[SUPERVISOR_CHILDREN]; /* in the order of their forks */
-    unsigned number;
-    unsigned loads;
+    unsigned workers;
     int signals;
     sigset_t mask_before;
-    uint64_t start_ns; /* when to start a child */
+    uint64_t start_ns; /* when to start some */
     uint64_t delay_ns;
     uint64_t look_ns;
     uint64_t look_at_hearts_ns;
-    uint64_t give_up_ns;  /* when to give up the present load for the one asked for */
-    uint64_t patience_ns; /* how long the present load may take after that request */
-    bool has_served;      /* a child has been ready once */
-    bool is_waiting;      /* start a child as soon as another has ended */
+    uint64_t give_up_ns;  /* the load under way, as another was asked for; NEVER: none was */
+    uint64_t patience_ns; /* which it gets from then on */
+    bool has_served;      /* somebody did */
+    bool is_whole;        /* all workers are to be started then, not only those that are missing */
+    bool is_renewing;     /* all of them are being started */
+    bool is_waiting;      /* they are to be started when there is a place for them */
     bool is_ending;
     int status;
 } supervisor;
 
-static struct child *
-child_in(enum role role)
+/* What it is that is loaded. */
+static const char *
+name(void)
 {
-    for (unsigned i = 0; i < supervisor.number; i++) {
-        if (supervisor.children[i].role == role)
-            return &supervisor.children[i];
-    }
-    return NULL;
+    return supervisor.config->script != NULL ? supervisor.config->script : "the server";
+}
+
+static bool
+is_loading(void)
+{
+    return child_in(STARTING) != NULL || child_in(READY) != NULL;
+}
+
+/* Places with nobody in that role or an earlier one. */
+static unsigned
+number_missing(enum role last)
+{
+    unsigned number = 0;
+
+    for (unsigned place = 0; place < supervisor.workers; place++)
+        number += !is_taken(place, last);
+    return number;
+}
+
+static void
+have_leave(struct child *child, enum handover_kind how)
+{
+    leave(child, how, OVERTIME_NS + supervisor.config->stop_timeout_ms * (uint64_t)SXE_NS_PER_MS);
+    balance_clear(child->slot);
 }
 
 /* ---- Starting ---- */
 
-static _Noreturn void
-be_child(int link, struct heartbeat *heartbeat, pid_t parent)
+static void
+be_child(const struct worker *worker)
 {
-    for (unsigned i = 0; i < supervisor.number; i++)
-        close(supervisor.children[i].link);
     close(supervisor.signals);
     for (size_t i = 0; i < SIGNALS; i++)
         program_disarm(signal_numbers[i]);
     sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
-    heartbeat_begin(heartbeat, parent);
-    handover_begin(link);
-    exit(supervisor.config->serve(supervisor.config->user, link, supervisor.loads));
+    exit(supervisor.config->serve(supervisor.config->user, worker));
 }
 
-/* Fork; parent and child each keep their end of the link. 0 or -errno. */
-static int
-fork_with(int ends[2], struct heartbeat *heartbeat)
-{
-    const pid_t parent = getpid();
-    int error;
-    pid_t pid;
-
-    fflush(NULL);
-    pid = fork();
-    error = -errno;
-    if (pid == 0) {
-        close(ends[0]);
-        be_child(ends[1], heartbeat, parent);
-    }
-    close(ends[1]);
-    if (pid < 0) {
-        close(ends[0]);
-        return error;
-    }
-    supervisor.children[supervisor.number++] = (struct child){.pid = pid,
-                                                              .link = ends[0],
-                                                              .since_ns = sxe_time_ns(),
-                                                              .kill_ns = NEVER,
-                                                              .heartbeat = heartbeat};
-    supervisor.loads++;
-    return 0;
-}
-
-/* 0 or -errno. */
-static int
-fork_child(void)
-{
-    struct heartbeat *heartbeat = heartbeat_new();
-    int ends[2];
-    int result;
-
-    if (heartbeat == NULL)
-        return -errno;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
-        result = -errno;
-    } else {
-        (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-        result = fork_with(ends, heartbeat);
-    }
-    if (result < 0)
-        heartbeat_delete(heartbeat);
-    return result;
-}
-
-/* A child that lived shortly is replaced after a delay that doubles each time. */
+/* After one that did not live for long, the next is started later and later. */
 static void
 start_later(uint64_t since_ns)
 {
@@ -164,60 +113,107 @@ start_later(uint64_t since_ns)
     else if (supervisor.delay_ns < DELAY_MAX_NS)
         supervisor.delay_ns *= 2;
     supervisor.start_ns = now_ns + supervisor.delay_ns;
+    if (supervisor.delay_ns >= DELAY_SAY_NS)
+        SXE_WARN("processes end soon after their start, one after the other: the next one is "
+                 "started in %u ms; the lines of the log before this say why they end",
+                 (unsigned)(supervisor.delay_ns / SXE_NS_PER_MS));
 }
 
-/* Wait until a draining child has ended: killing it would fail its requests. Several requests for a
- * load start one child. */
+/* Workers are missing, nobody is about to take their places, and nothing is planned. */
+static void
+replace_missing(uint64_t since_ns)
+{
+    if (supervisor.is_ending || !supervisor.has_served || is_loading() ||
+        supervisor.start_ns != NEVER || number_missing(SERVING) == 0)
+        return;
+    start_later(since_ns);
+}
+
+/* Nobody is killed for the next ones, or requests would fail. However many ask, one load follows.
+ */
 static void
 wait_for_a_place(void)
 {
     if (!supervisor.is_waiting)
         SXE_WARN("%s is loaded again later: %u earlier processes still answer requests, and one of "
                  "them has to end first; --stop-timeout limits how long they take",
-                 supervisor.config->script, SUPERVISOR_CHILDREN - 1);
+                 name(), children.number - supervisor.workers);
     supervisor.is_waiting = true;
 }
 
+/* A load has failed: those of it that are ready may have accepted somebody. */
 static void
-start_child(void)
+undo_load(void)
 {
-    int result;
+    for (unsigned i = 0; supervisor.is_renewing && i < children.number; i++) {
+        struct child *child = &children.each[i];
+
+        if (child->role == READY || child->role == STARTING)
+            have_leave(child, supervisor.has_served ? HANDOVER_DRAIN : HANDOVER_END);
+    }
+    handover_settle(false);
+}
+
+static void
+cannot_start(int error)
+{
+    SXE_ERROR("cannot start a process: %s", strerror(error));
+    undo_load();
+    if (supervisor.has_served) {
+        supervisor.is_whole |= supervisor.is_renewing;
+        start_later(sxe_time_ns());
+    } else {
+        supervisor.status = EXIT_FAILURE;
+    }
+}
+
+/* Those that are missing. Of a new load the first one shows whether it loads, and opens the
+ * listeners; the others follow when it is ready. */
+static void
+start_missing(void)
+{
+    const enum role last = supervisor.is_renewing ? READY : SERVING;
+    const bool is_first = supervisor.is_renewing && child_in(READY) == NULL;
+
+    for (unsigned place = 0; place < supervisor.workers; place++) {
+        int result = is_taken(place, last) ? 0 : children_fork(place, be_child);
+
+        if (result < 0)
+            cannot_start(-result);
+        if (result < 0 || is_first)
+            return;
+    }
+}
+
+static void
+start_children(void)
+{
+    const unsigned missing = number_missing(SERVING);
+    const bool is_whole = supervisor.is_whole || missing == supervisor.workers;
 
     supervisor.start_ns = NEVER;
-    if (supervisor.number == SUPERVISOR_CHILDREN) {
+    if (children.number + (is_whole ? supervisor.workers : missing) >
+        SUPERVISOR_CHILDREN * supervisor.workers) {
         wait_for_a_place();
         return;
     }
-    changes_clear();
-    changes_add(supervisor.config->script);
-    result = fork_child();
-    if (result == 0)
-        return;
-    SXE_ERROR("cannot start a process: %s", strerror(-result));
-    if (supervisor.has_served)
-        start_later(sxe_time_ns());
-    else
-        supervisor.status = EXIT_FAILURE;
+    supervisor.is_whole = false;
+    supervisor.is_renewing = is_whole;
+    if (is_whole && supervisor.config->script != NULL) {
+        changes_clear();
+        changes_add(supervisor.config->script);
+    }
+    start_missing();
+}
+
+static void
+start_all(void)
+{
+    supervisor.is_whole = true;
+    start_children();
 }
 
 /* ---- Ending ---- */
-
-static void
-leave(struct child *child, enum handover_kind how)
-{
-    if (child->role != LEAVING)
-        child->kill_ns = sxe_time_ns() + OVERTIME_NS +
-                         supervisor.config->stop_timeout_ms * (uint64_t)SXE_NS_PER_MS;
-    child->role = LEAVING;
-    (void)handover_say(child->link, how);
-}
-
-static void
-say_to_all(enum handover_kind kind)
-{
-    for (unsigned i = 0; i < supervisor.number; i++)
-        (void)handover_say(supervisor.children[i].link, kind);
-}
 
 static void
 end_all(void)
@@ -228,73 +224,53 @@ end_all(void)
     supervisor.start_ns = NEVER;
     handover_remove_files();
     handover_close_others();
-    for (unsigned i = 0; i < supervisor.number; i++)
-        leave(&supervisor.children[i], HANDOVER_END);
+    for (unsigned i = 0; i < children.number; i++)
+        have_leave(&children.each[i], HANDOVER_END);
 }
 
-/* The caller logs why. */
-static void
-kill_child(struct child *child)
-{
-    child->is_killed = true;
-    kill(child->pid, SIGKILL);
-}
-
-static void
-describe_end(int status, char *text, size_t size)
-{
-    if (WIFSIGNALED(status))
-        snprintf(text, size, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        snprintf(text, size, "exit status %d", WEXITSTATUS(status));
-}
-
-/* A load has ended: start the one that was asked for meanwhile. */
+/* A load has ended: what was asked for meanwhile is due. */
 static void
 load_again_if_asked(void)
 {
     if (supervisor.give_up_ns == NEVER)
         return;
     supervisor.give_up_ns = NEVER;
+    supervisor.is_whole = true;
     supervisor.start_ns = sxe_time_ns();
 }
 
+/* One that was to serve ended before all of its load did. */
 static void
-starting_ended(const struct child *child, int status)
+load_failed(int status)
 {
-    handover_settle(false);
+    undo_load();
     if (!supervisor.has_served)
         supervisor.status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
     else if (child_in(SERVING) != NULL)
-        SXE_ERROR("%s could not be loaded again; the script as loaded before goes on serving",
-                  supervisor.config->script);
-    else
-        start_later(child->since_ns);
+        SXE_ERROR("%s could not be loaded again; %s as loaded before goes on serving", name(),
+                  supervisor.config->script != NULL ? "the script" : "it");
     load_again_if_asked();
 }
 
-/* The child closed its link, so it has ended or will at once: reap it. */
+/* A child closed its link: it is about to be no more. */
 static void
 bury(unsigned index)
 {
-    static const char *const doings[] = {"was starting", "served", "was leaving"};
-    struct child child = supervisor.children[index];
+    static const char *const doings[] = {"was starting", "was starting", "served", "was leaving"};
+    struct child child;
+    int status = children_bury(index, &child);
     char how[64];
-    int status = 0;
 
-    waitpid(child.pid, &status, 0);
-    close(child.link);
-    heartbeat_delete(child.heartbeat);
-    supervisor.number--;
-    memmove(&supervisor.children[index], &supervisor.children[index + 1],
-            (supervisor.number - index) * sizeof(child));
+    balance_clear(child.slot);
+    if (supervisor.config->on_end != NULL)
+        supervisor.config->on_end(supervisor.config->user, child.slot);
     describe_end(status, how, sizeof(how));
     if ((WIFSIGNALED(status) || child.role == SERVING) && !child.is_killed)
         SXE_ERROR("process %d, which %s, ended with %s", child.pid, doings[child.role], how);
-    if (child.role == STARTING)
-        starting_ended(&child, status);
-    else if (child.role == SERVING && child_in(STARTING) == NULL && supervisor.start_ns == NEVER)
-        start_later(child.since_ns);
+    if (child.role == STARTING || child.role == READY)
+        load_failed(status);
+    if (child.role != LEAVING)
+        replace_missing(child.since_ns);
     if (supervisor.is_waiting && supervisor.start_ns == NEVER)
         supervisor.start_ns = sxe_time_ns();
     supervisor.is_waiting = false;
@@ -303,27 +279,75 @@ bury(unsigned index)
 /* ---- What children say ---- */
 
 static void
-be_ready(struct child *child)
+be_loaded(const struct child *last)
 {
-    struct child *last = child_in(SERVING);
-
-    if (last != NULL)
-        leave(last, HANDOVER_DRAIN);
-    child->role = SERVING;
-    handover_settle(true);
-    if (supervisor.has_served)
-        SXE_INFO("%s was loaded again, into process %d", supervisor.config->script, child->pid);
+    if (supervisor.has_served && supervisor.workers == 1)
+        SXE_INFO("%s was loaded again, into process %d", name(), last->pid);
+    else if (supervisor.has_served)
+        SXE_INFO("%s was loaded again, into %u processes", name(), supervisor.workers);
     supervisor.has_served = true;
     supervisor.status = EXIT_SUCCESS;
     supervisor.patience_ns = supervisor.config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
     load_again_if_asked();
 }
 
+/* All of a load are ready: those of the last one leave. */
 static void
-renew(const struct child *child)
+take_over(const struct child *last)
 {
-    if (child->role == SERVING && child_in(STARTING) == NULL && supervisor.start_ns == NEVER)
-        start_later(child->since_ns);
+    for (unsigned i = 0; i < children.number; i++) {
+        struct child *child = &children.each[i];
+
+        if (child->role == SERVING)
+            have_leave(child, HANDOVER_DRAIN);
+        else if (child->role == READY)
+            child->role = SERVING;
+    }
+    handover_settle(true);
+    if (supervisor.workers > 1 && !supervisor.has_served)
+        (void)handover_say(child_in(SERVING)->link, HANDOVER_SAY);
+    be_loaded(last);
+}
+
+/* One takes a place that was empty, or of one that wanted to be replaced. */
+static void
+join(struct child *child)
+{
+    for (unsigned i = 0; i < children.number; i++) {
+        if (children.each[i].role == SERVING && children.each[i].place == child->place)
+            have_leave(&children.each[i], HANDOVER_DRAIN);
+    }
+    child->role = SERVING;
+    handover_join();
+    SXE_INFO("process %d serves as worker %u", child->pid, child->place);
+    if (!is_loading())
+        load_again_if_asked();
+    replace_missing(child->since_ns);
+}
+
+static void
+be_ready(struct child *child)
+{
+    if (!supervisor.is_renewing) {
+        join(child);
+        return;
+    }
+    child->role = READY;
+    start_missing();
+    if (supervisor.give_up_ns != NEVER)
+        supervisor.give_up_ns = sxe_time_ns() + supervisor.patience_ns;
+    if (child->role == READY && child_in(STARTING) == NULL)
+        take_over(child);
+}
+
+/* Another one takes its place. */
+static void
+renew(struct child *child)
+{
+    if (child->role != SERVING || child->is_worn)
+        return;
+    child->is_worn = true;
+    replace_missing(child->since_ns);
 }
 
 static void
@@ -333,7 +357,7 @@ take_message(struct child *child, const struct handover_message *message, int fd
     case HANDOVER_KEEP:
     case HANDOVER_USE:
         if (child->role != LEAVING)
-            handover_note(message, fd, child->role == STARTING);
+            handover_note(message, fd, child->role < SERVING);
         else if (fd >= 0)
             close(fd);
         break;
@@ -351,7 +375,7 @@ take_message(struct child *child, const struct handover_message *message, int fd
     }
 }
 
-/* Handle all messages that have arrived. 0, or -errno if the child has closed its link. */
+/* What it has said so far: 0, or -errno if it says nothing any more. */
 static int
 hear(struct child *child)
 {
@@ -367,17 +391,16 @@ hear(struct child *child)
 static void
 listen_to(unsigned index)
 {
-    if (hear(&supervisor.children[index]) < 0)
+    if (hear(&children.each[index]) < 0)
         bury(index);
 }
 
-/* ---- Reloading ---- */
+/* ---- Another one ---- */
 
-/* Kill a child that is still loading, unless it is ready by now and may have accepted connections.
- * Stop it first, so that it cannot become ready after its messages were read. The next child gets
- * twice the time, so that a slow script is loaded in the end, however often it is asked for. */
-static void
-give_up(struct child *child)
+/* One that starts makes room for the next, unless it has said meanwhile that it is ready: then it
+ * may have accepted somebody. It says nothing more while it is stopped. True: it is ended. */
+static bool
+is_given_up(struct child *child)
 {
     siginfo_t info;
 
@@ -386,84 +409,47 @@ give_up(struct child *child)
     (void)hear(child);
     if (child->role != STARTING) {
         kill(child->pid, SIGCONT);
-        return;
+        return false;
     }
     SXE_WARN("%s is not loaded %u s after another load was asked for: process %d, which loads it, "
              "is killed, and another process loads it",
-             supervisor.config->script, (unsigned)(supervisor.patience_ns / SXE_NS_PER_SECOND),
-             child->pid);
+             name(), (unsigned)(supervisor.patience_ns / SXE_NS_PER_SECOND), child->pid);
     kill_child(child);
     child->role = LEAVING;
-    handover_settle(false);
+    return true;
+}
+
+/* The next ones get twice the time, so that what loads slowly is loaded however often another load
+ * is asked for. */
+static void
+give_up(void)
+{
+    unsigned number = children.number; /* not those that are started meanwhile */
+    bool is_any = false;
+
+    for (unsigned i = 0; i < number; i++) {
+        if (children.each[i].role == STARTING)
+            is_any |= is_given_up(&children.each[i]);
+    }
+    if (!is_any)
+        return;
+    undo_load();
     if (supervisor.patience_ns < PATIENCE_MAX_NS)
         supervisor.patience_ns *= 2;
     load_again_if_asked();
 }
 
-/* A child that is loading may have read the script before its last change, so load it once more
- * afterwards, however often that is asked for. */
+/* What loads now may have read the script before it changed: it is loaded once more then, however
+ * many ask for it meanwhile. */
 static void
 reload(void)
 {
     if (supervisor.is_ending)
         return;
-    if (child_in(STARTING) == NULL)
-        start_child();
+    if (!is_loading())
+        start_all();
     else if (supervisor.give_up_ns == NEVER)
         supervisor.give_up_ns = sxe_time_ns() + supervisor.patience_ns;
-}
-
-/* ---- Loops that do not turn ---- */
-
-static void
-end_hung(struct child *child)
-{
-    const char *place = child->heartbeat->place;
-
-    SXE_ERROR("process %d has blocked its loop for more than %u ms, in %s: it is killed%s "
-              "(--hang-timeout)",
-              child->pid, supervisor.config->hang_timeout_ms,
-              *place != '\0' ? place : "a function of C",
-              child->role == SERVING && !supervisor.is_ending ? ", and another is started" : "");
-    kill_child(child);
-}
-
-/* True: look again soon, when the child has had time to say where it hangs. */
-static bool
-look_at_heart(struct child *child)
-{
-    const uint64_t turns = __atomic_load_n(&child->heartbeat->turns, __ATOMIC_RELAXED);
-
-    if (turns % 2 == 0 || turns != child->turns) {
-        child->turns = turns;
-        child->looks = 0;
-        return false;
-    }
-    child->looks++;
-    if (child->looks > LOOKS) {
-        end_hung(child);
-    } else if (child->looks == LOOKS && heartbeat_is_stopped(child->pid)) {
-        SXE_WARN("process %d is stopped, by a signal or a debugger: it is not replaced; send it "
-                 "SIGCONT to continue it, or SIGKILL to replace it",
-                 child->pid);
-        child->looks = 0;
-    } else if (child->looks == LOOKS) {
-        heartbeat_ask(child->heartbeat, child->pid);
-        return true;
-    }
-    return false;
-}
-
-static void
-look_at_hearts(uint64_t now_ns)
-{
-    uint64_t wait_ns = supervisor.config->hang_timeout_ms * SXE_NS_PER_MS / LOOKS;
-
-    for (unsigned i = 0; i < supervisor.number; i++) {
-        if (look_at_heart(&supervisor.children[i]))
-            wait_ns = ANSWER_NS;
-    }
-    supervisor.look_at_hearts_ns = now_ns + wait_ns;
 }
 
 /* ---- The loop ---- */
@@ -491,7 +477,7 @@ take_signals(void)
     }
 }
 
-/* Milliseconds until the next deadline, rounded up; -1: there is none. */
+/* Milliseconds until something is due, rounded up; -1: nothing is. */
 static int
 wait_ms(void)
 {
@@ -504,59 +490,44 @@ wait_ms(void)
         due_ns = supervisor.look_at_hearts_ns;
     if (supervisor.give_up_ns < due_ns)
         due_ns = supervisor.give_up_ns;
-    for (unsigned i = 0; i < supervisor.number; i++) {
-        if (supervisor.children[i].kill_ns < due_ns)
-            due_ns = supervisor.children[i].kill_ns;
+    for (unsigned i = 0; i < children.number; i++) {
+        if (children.each[i].kill_ns < due_ns)
+            due_ns = children.each[i].kill_ns;
     }
     if (due_ns == NEVER)
         return -1;
     return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns) / SXE_NS_PER_MS) + 1;
 }
 
-/* Kill children that have not left in time. */
-static void
-kill_late(uint64_t now_ns)
-{
-    for (unsigned i = 0; i < supervisor.number; i++) {
-        struct child *child = &supervisor.children[i];
-
-        if (child->kill_ns > now_ns)
-            continue;
-        child->kill_ns = NEVER;
-        SXE_WARN("process %d did not end within %u ms (--stop-timeout) and 5 s more: it is killed",
-                 child->pid, supervisor.config->stop_timeout_ms);
-        kill_child(child);
-    }
-}
-
 static void
 do_what_is_due(void)
 {
-    struct child *starting = child_in(STARTING);
     uint64_t now_ns = sxe_time_ns();
 
-    kill_late(now_ns);
-    if (starting != NULL && supervisor.give_up_ns <= now_ns)
-        give_up(starting);
+    kill_late(now_ns, supervisor.config->stop_timeout_ms);
+    if (supervisor.give_up_ns <= now_ns)
+        give_up();
     if (supervisor.look_at_hearts_ns <= now_ns)
-        look_at_hearts(now_ns);
+        supervisor.look_at_hearts_ns =
+            look_at_hearts(now_ns, supervisor.config->hang_timeout_ms, supervisor.is_ending);
     if (supervisor.look_ns <= now_ns) {
         supervisor.look_ns = now_ns + LOOK_NS;
         if (changes_look())
             reload();
     }
     if (supervisor.start_ns <= now_ns)
-        start_child();
+        start_children();
 }
 
 static void
 turn(void)
 {
-    struct pollfd fds[SUPERVISOR_CHILDREN + 1] = {{.fd = supervisor.signals, .events = POLLIN}};
-    unsigned number = supervisor.number;
+    static struct pollfd fds[SUPERVISOR_CHILDREN * WORKERS_MAX + 1];
+    unsigned number = children.number;
 
+    fds[0] = (struct pollfd){.fd = supervisor.signals, .events = POLLIN};
     for (unsigned i = 0; i < number; i++)
-        fds[i + 1] = (struct pollfd){.fd = supervisor.children[i].link, .events = POLLIN};
+        fds[i + 1] = (struct pollfd){.fd = children.each[i].link, .events = POLLIN};
     if (poll(fds, number + 1, wait_ms()) > 0) {
         for (unsigned i = number; i > 0; i--) {
             if (fds[i].revents != 0)
@@ -567,33 +538,60 @@ turn(void)
     do_what_is_due();
 }
 
-int
-supervise(const struct supervisor_config *config)
+static void
+prepare(const struct supervisor_config *config)
+{
+    memset(&supervisor, 0, sizeof(supervisor));
+    supervisor.config = config;
+    supervisor.workers = config->workers == 0 ? 1 : config->workers;
+    supervisor.start_ns = NEVER;
+    supervisor.give_up_ns = NEVER;
+    supervisor.patience_ns = config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
+    supervisor.look_ns = config->is_dev ? sxe_time_ns() : NEVER;
+    supervisor.look_at_hearts_ns = config->hang_timeout_ms > 0 ? sxe_time_ns() : NEVER;
+    children_begin(supervisor.workers);
+}
+
+/* 0 or -errno. */
+static int
+open_signals(void)
 {
     sigset_t mask;
 
     sigemptyset(&mask);
     for (size_t i = 0; i < SIGNALS; i++)
         sigaddset(&mask, signal_numbers[i]);
-    memset(&supervisor, 0, sizeof(supervisor));
-    supervisor.config = config;
-    supervisor.start_ns = NEVER;
-    supervisor.give_up_ns = NEVER;
-    supervisor.patience_ns = config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
-    supervisor.look_ns = config->is_dev ? sxe_time_ns() : NEVER;
-    supervisor.look_at_hearts_ns = config->hang_timeout_ms > 0 ? sxe_time_ns() : NEVER;
     supervisor.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (supervisor.signals < 0) {
-        SXE_ERROR("cannot start the supervisor: signalfd: %s", strerror(errno));
-        return EXIT_FAILURE;
-    }
-    /* The parent may have left SIGCHLD ignored, and then waitpid would find no child. */
+    if (supervisor.signals < 0)
+        return -errno;
+    /* Whoever started us may ignore it, and then no process could be waited for. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &mask, &supervisor.mask_before);
-    start_child();
-    while (supervisor.number > 0 || supervisor.start_ns != NEVER)
+    return 0;
+}
+
+int
+supervise(const struct supervisor_config *config)
+{
+    const char *what = "mmap";
+    int result;
+
+    prepare(config);
+    result = supervisor.workers > 1 ? balance_begin(SUPERVISOR_CHILDREN * supervisor.workers) : 0;
+    if (result == 0) {
+        what = "signalfd";
+        result = open_signals();
+    }
+    if (result < 0) {
+        SXE_ERROR("cannot start the supervisor: %s: %s", what, strerror(-result));
+        balance_end();
+        return EXIT_FAILURE;
+    }
+    start_all();
+    while (children.number > 0 || supervisor.start_ns != NEVER)
         turn();
     handover_remove_files();
+    balance_end();
     close(supervisor.signals);
     sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
     return supervisor.status;

@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the supervisor, a parent that keeps the listening sockets while a child serves. It reloads
- * a script by starting another child, and no connection is refused meanwhile.
+ * What: a parent that holds the sockets that listen, and has children that serve: so that a child
+ * can be replaced, because it died or because there is a new script, and no connection is refused
+ * meanwhile.
  *
- * Place: main calls supervise, which calls back in each child to serve. handover.h has the messages
- * between them.
+ * Place: main calls supervise; each child calls back and serves. handover.h has their messages,
+ * balance.h the rule by which they share connections.
  *
- * Shape: the states of a child, from its fork to its end.
+ * Shape: children, from their fork to their end; there are `workers` places.
  *
- *     STARTING --READY--> SERVING --another is READY: DRAIN--> LEAVING --> ended, or killed
- *        | ends: the serving child continues;     | ends: start another, at once if this one had
- *        |   without one, start again later       |   lived long, otherwise after a growing delay
- *        | the first ever ends: the supervisor ends, too
+ *     STARTING --its READY--> READY --all are READY--> SERVING --the next are: DRAIN--> LEAVING
+ *        | ends                 | accepts, too            | ends                          | ended,
+ *        v                      v                         v                               v or killed
+ *     the load has failed: its READY ones leave;     another is started at its place, at once if
+ *     those that serve go on                         it lived for long, else after a growing delay
  *
- *     SIGHUP, a changed file, a child that asks for it     start a child
- *     SIGTERM, SIGINT     send END to all, and wait; again: END again, which ends them at once
- *     SIGUSR1, SIGUSR2    send REOPEN, STATS to all
+ *     SIGHUP, a changed file               start all again: one, and the others when it is ready
+ *     a child that asks for it             start one, which takes its place
+ *     SIGTERM, SIGINT                      END to all, and wait; again: END again: at once
+ *     SIGUSR1, SIGUSR2                     REOPEN, STATS to those there are
  *
- * A child whose loop makes no turn for hang_timeout_ms is killed, and replaced if it served. One
- * that is stopped, by a signal or a debugger, is only logged.
+ * If the first load fails, so does the supervisor. A child whose loop does not turn for
+ * hang_timeout_ms is killed, see hang.h.
  *
- * Children ignore these signals, since a terminal sends them to the whole process group and they
- * would count twice. The supervisor sends SIGKILL, SIGSTOP while it checks whether a starting child
- * is ready, and the signal of heartbeat.h. Children end when the supervisor ends: see heartbeat.h.
+ * Children take no signals but SIGKILL, and SIGSTOP while it is seen whether one that starts is
+ * ready: those of a terminal reach all processes of a group, and would count twice. The end of the
+ * supervisor ends them: their link is closed, and the kernel tells them; see heartbeat.h.
  *
- * Limits: one child starts at a time. There are at most SUPERVISOR_CHILDREN, with those that leave;
- * the next start waits until one of them has ended. A child that has not left 5 s after its
- * stop_timeout_ms is killed.
+ * Limits: one load at a time. With those that leave there are SUPERVISOR_CHILDREN for each worker;
+ * the next load waits until some have ended, however many signals ask for it. A child that has not
+ * left 5 s after its time is killed.
  */
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H
@@ -34,19 +37,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "worker.h"
+
 #define SUPERVISOR_CHILDREN 8
 
 struct supervisor_config {
-    /* Called in each child; returns its exit status. load counts children from 0. */
-    int (*serve)(void *user, int link, unsigned load);
+    /* In the child: its exit status. */
+    int (*serve)(void *user, const struct worker *worker);
+    void (*on_end)(void *user, unsigned slot); /* a child ended, here; NULL: nobody wants to know */
     void *user;
-    const char *script;
-    uint32_t stop_timeout_ms; /* how long a leaving child may take */
-    uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: no limit */
-    bool is_dev;              /* load again when the script's files change */
+    const char *script;       /* NULL: none */
+    unsigned workers;         /* 1 to WORKERS_MAX; 0: 1 */
+    uint32_t stop_timeout_ms; /* for a child that leaves */
+    uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: for ever */
+    bool is_dev;              /* a change of the script's files is as SIGHUP */
 };
 
-/* Supervise until the end. Returns the exit status of the program. */
+/* The exit status. */
 int supervise(const struct supervisor_config *config);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "balance.h"
 #include "counters.h"
 #include "handover.h"
 #include "heartbeat.h"
@@ -35,7 +36,8 @@ static struct {
     struct sxe_timer grace; /* limits the drain to --stop-timeout */
     ev_io supervisor;
     int link; /* -1: no supervisor */
-    unsigned load;
+    struct worker worker;
+    int port; /* 0: it listens where the script says */
     enum ending ending;
     bool has_asked; /* to be replaced, for want of memory */
     int result;
@@ -64,7 +66,7 @@ on_reply(struct sxe_http_request *request, const struct sxe_http_summary *summar
 static void
 look_at_memory(void)
 {
-    if (service.link < 0 || service.has_asked || !script_is_full())
+    if (script_state() == NULL || service.link < 0 || service.has_asked || !script_is_full())
         return;
     SXE_WARN(
         "%s keeps more than nine tenths of its memory (--lua-memory), so it will be loaded again",
@@ -129,16 +131,23 @@ watch_progress_of_end(void)
 }
 
 static void
-end_script(enum ending how)
+drain(void)
 {
-    if (how == DRAINING) {
-        sxe_http_drain(service.http, script_state() == NULL ? on_stopped : NULL);
-        if (script_state() != NULL)
-            sxe_lua_http_drain(script_state());
-    } else {
-        sxe_http_stop(service.http, NULL);
-        sxe_lua_http_stop(script_state());
+    sxe_http_drain(service.http, script_state() == NULL ? on_stopped : NULL);
+    if (script_state() != NULL)
+        sxe_lua_http_drain(script_state());
+    sxe_stop_listening();
+}
+
+static void
+stop(void)
+{
+    if (script_state() == NULL) {
+        sxe_http_stop(service.http, on_stopped);
+        return;
     }
+    sxe_http_stop(service.http, NULL);
+    sxe_lua_http_stop(script_state());
     sxe_stop_listening();
 }
 
@@ -153,11 +162,19 @@ end(enum ending how)
     }
     service.ending = how;
     sxe_timer_start(&service.grace);
-    if (script_state() != NULL || how == DRAINING)
-        end_script(how);
+    if (how == DRAINING)
+        drain();
     else
-        sxe_http_stop(service.http, on_stopped);
+        stop();
     watch_progress_of_end();
+}
+
+/* Once: of several workers the first one, when all are ready. */
+static void
+say_where(void)
+{
+    if (service.port > 0)
+        listening_say(service.options, service.port);
 }
 
 /* ---- Signals, or the supervisor's messages in their place ---- */
@@ -192,6 +209,8 @@ on_message(struct ev_loop *loop, ev_io *watcher, int events)
             reopen();
         else if (message.kind == HANDOVER_STATS)
             stats_log();
+        else if (message.kind == HANDOVER_SAY)
+            say_where();
         else
             end(message.kind == HANDOVER_DRAIN ? DRAINING : ENDING);
     }
@@ -322,6 +341,7 @@ make_plan(void)
     struct sxe_http_config http = service.options->http;
     int result;
 
+    http.share = service.worker.slot;
     configure_loop();
     result = choose_handler(&http);
     if (result < 0)
@@ -345,12 +365,13 @@ drop_plan(void)
 }
 
 static void
-begin(struct httpd_options *options, int link, unsigned load)
+begin(struct httpd_options *options, const struct worker *worker)
 {
     memset(&service, 0, sizeof(service));
     service.options = options;
-    service.link = link;
-    service.load = load;
+    service.link = worker == NULL ? -1 : worker->link;
+    if (worker != NULL)
+        service.worker = *worker;
 }
 
 int
@@ -358,7 +379,7 @@ service_plan(struct httpd_options *options)
 {
     int result;
 
-    begin(options, -1, 0);
+    begin(options, NULL);
     result = make_plan();
     if (result == 0) {
         sxe_plan_print(stdout);
@@ -405,6 +426,7 @@ say_ready(void)
     if (service.link < 0)
         return 0;
     handover_close_others();
+    balance_join(service.worker.slot);
     return handover_say(service.link, HANDOVER_READY);
 }
 
@@ -424,8 +446,9 @@ accept_all(void)
     result = port < 0 ? port : say_ready();
     if (result < 0)
         return result;
-    if (port > 0 && service.load == 0)
-        listening_say(options, port);
+    service.port = port;
+    if (service.worker.workers < 2 && service.worker.load == 0)
+        say_where();
     return options->is_repl ? script_start_shell(on_shell_end) : 0;
 }
 
@@ -462,12 +485,12 @@ listen_and_run(void)
 }
 
 int
-service_run(struct httpd_options *options, int link, unsigned load)
+service_run(struct httpd_options *options, const struct worker *worker)
 {
     int result;
 
-    begin(options, link, load);
-    stats_begin(options, load);
+    begin(options, worker);
+    stats_begin(options, service.worker.load);
     result = make_plan();
     if (result == 0) {
         result = sxe_init();
@@ -478,7 +501,7 @@ service_run(struct httpd_options *options, int link, unsigned load)
         result = open_log();
         if (result == 0)
             result = listen_and_run();
-        if (link < 0) /* a supervisor keeps the file for the next process */
+        if (worker == NULL) /* a supervisor keeps the file for the next process */
             listening_end();
         sxe_fini();
         access_log_close(service.log);

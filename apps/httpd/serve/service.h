@@ -10,13 +10,13 @@
 #define SERVICE_H
 
 #include "options.h"
+#include "worker.h"
 
 /* Print the memory that would be reserved. 0, or -errno after a message on standard error. */
 int service_plan(struct httpd_options *options);
 
-/* Serve until a signal or the supervisor ends the process. link: to the supervisor, -1: no
- * supervisor; load: how many processes served before. 0, or -errno after a message on standard
- * error. */
-int service_run(struct httpd_options *options, int link, unsigned load);
+/* Serve until a signal or the supervisor ends the process. worker NULL: no supervisor. 0, or -errno
+ * after a message on standard error. */
+int service_run(struct httpd_options *options, const struct worker *worker);
 
 #endif

@@ -5,10 +5,15 @@
 #include "sxe-http-server-private.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "fake-os.h"
 #include "test-main.h"
 
 /* ---- Keys ---- */
@@ -124,12 +129,119 @@ START_TEST(counts_are_those_of_a_plain_array)
 }
 END_TEST
 
+/* ---- Several processes ---- */
+
+static struct sxe_http
+with_share(struct sxe_http_shares *shares, unsigned share)
+{
+    struct sxe_http http = {
+        .config.connections = CONNECTIONS, .config.shares = shares, .config.share = share};
+
+    ck_assert_int_eq(sxe__http_clients_new(&http), 0);
+    return http;
+}
+
+START_TEST(a_connection_counts_in_all_shares)
+{
+    struct sxe_http_shares *shares = sxe_http_shares_new(3, CONNECTIONS);
+    struct sxe_http https[3];
+
+    for (unsigned i = 0; i < 3; i++)
+        https[i] = with_share(shares, i);
+    for (uint64_t key = 1; key <= CONNECTIONS; key++) {
+        for (unsigned i = 0; i < 3; i++)
+            ck_assert_uint_eq(sxe__http_clients_add(https[i].clients, key), i + 1);
+    }
+    ck_assert_uint_eq(sxe__http_clients_add(https[0].clients, 7), 4);
+    sxe__http_clients_remove(https[0].clients, 7);
+    for (uint64_t key = 1; key <= CONNECTIONS; key += 2)
+        sxe__http_clients_remove(https[1].clients, key);
+    ck_assert_uint_eq(sxe__http_clients_add(https[2].clients, 1), 3);
+    ck_assert_uint_eq(sxe__http_clients_add(https[2].clients, 2), 4);
+    for (unsigned i = 0; i < 3; i++)
+        sxe__http_clients_delete(&https[i]);
+    sxe_http_shares_delete(shares);
+}
+END_TEST
+
+/* In the middle of a removal: its table never comes to rest, and is not waited for. */
+START_TEST(what_a_process_had_that_died_is_given_back)
+{
+    struct sxe_http_shares *shares = sxe_http_shares_new(2, CONNECTIONS);
+    struct sxe_http http = with_share(shares, 0);
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        struct sxe_http own = with_share(shares, 1);
+
+        for (unsigned i = 0; i < 50; i++)
+            sxe__http_clients_add(own.clients, 5);
+        ((uint32_t *)(void *)own.clients)[3] = 1; /* its version */
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    ck_assert_uint_eq(sxe__http_clients_add(http.clients, 5), 51);
+    sxe_http_shares_clear(shares, 1);
+    ck_assert_uint_eq(sxe__http_clients_add(http.clients, 5), 2);
+    sxe_http_shares_delete(shares);
+}
+END_TEST
+
+START_TEST(a_share_that_is_not_there_or_too_small_is_an_error)
+{
+    struct sxe_http_shares *shares = sxe_http_shares_new(2, CONNECTIONS);
+    struct sxe_http_config config = {.shares = shares, .share = 2, .connections = CONNECTIONS};
+
+    ck_assert_ptr_null(sxe_http_new(&config));
+    ck_assert_int_eq(errno, EINVAL);
+    config.share = 1;
+    config.connections = 100 * CONNECTIONS;
+    ck_assert_ptr_null(sxe_http_new(&config));
+    ck_assert_int_eq(errno, EINVAL);
+    sxe_http_shares_delete(shares);
+    sxe_http_shares_delete(NULL);
+    fake_os_fail(FAKE_MMAP, 1, 1, ENOMEM);
+    ck_assert_ptr_null(sxe_http_shares_new(2, CONNECTIONS));
+    ck_assert_int_eq(errno, ENOMEM);
+}
+END_TEST
+
+/* Two processes add and remove all the time: neither ever sees a sum that cannot be. */
+START_TEST(a_table_that_changes_is_read_whole)
+{
+    struct sxe_http_shares *shares = sxe_http_shares_new(2, CONNECTIONS);
+    struct sxe_http http = with_share(shares, 0);
+    pid_t pid;
+    struct sxe_http own = with_share(shares, 1);
+
+    for (uint64_t key = 1; key <= 40; key++)
+        sxe__http_clients_add(own.clients, key);
+    pid = fork();
+    if (pid == 0) {
+        for (uint64_t key = 41;; key = key == 90 ? 41 : key + 1) {
+            sxe__http_clients_add(own.clients, key);
+            sxe__http_clients_remove(own.clients, key);
+        }
+    }
+    for (unsigned i = 0; i < 200000; i++) {
+        uint64_t key = i % 40 + 1;
+
+        ck_assert_uint_eq(sxe__http_clients_add(http.clients, key), 2);
+        sxe__http_clients_remove(http.clients, key);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    sxe_http_shares_delete(shares);
+}
+END_TEST
+
 static Suite *
 address_suite(void)
 {
     Suite *suite = suite_create("http address");
     TCase *keys = tcase_create("keys");
     TCase *table = tcase_create("table");
+    TCase *shares = tcase_create("shares");
 
     tcase_add_loop_test(keys, an_address_is_one_of_ipv4_or_a_network_of_ipv6, 0, PAIRS);
     tcase_add_loop_test(keys, loopback_is_not_counted, 0, 4);
@@ -137,6 +249,11 @@ address_suite(void)
     suite_add_tcase(suite, keys);
     tcase_add_loop_test(table, counts_are_those_of_a_plain_array, 0, 10);
     suite_add_tcase(suite, table);
+    tcase_add_test(shares, a_connection_counts_in_all_shares);
+    tcase_add_test(shares, what_a_process_had_that_died_is_given_back);
+    tcase_add_test(shares, a_share_that_is_not_there_or_too_small_is_an_error);
+    tcase_add_test(shares, a_table_that_changes_is_read_whole);
+    suite_add_tcase(suite, shares);
     return suite;
 }
 

@@ -213,6 +213,108 @@ START_TEST(one_that_fails_is_not_kept)
 }
 END_TEST
 
+/* ---- Connections that are for another process ---- */
+
+static bool is_ours;
+static unsigned asked;
+
+static bool
+may_accept(void)
+{
+    asked++;
+    return is_ours;
+}
+
+static int
+find_nothing(const struct sockaddr *address, socklen_t length)
+{
+    (void)address;
+    (void)length;
+    return -1;
+}
+
+static void
+keep_nothing(const struct sockaddr *address, socklen_t length, int fd)
+{
+    (void)address;
+    (void)length;
+    (void)fd;
+}
+
+static const struct sxe_listeners shared = {
+    .find = find_nothing, .keep = keep_nothing, .may_accept = may_accept};
+
+static SXE *
+start_sharing(void)
+{
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+
+    config.listeners = &shared;
+    config.accept_batch = 4;
+    plan_start_with(30, &config);
+    return listen_tcp(push_read);
+}
+
+/* The other process hangs: it takes one, then 2, 4, and not more than the batch. */
+START_TEST(what_nobody_else_accepts_is_accepted_in_the_end)
+{
+    int peers[20];
+
+    SXE *listener = start_sharing();
+    SXE *udp = sxe_new_udp(NULL, "127.0.0.1", 0, push_read);
+    ck_assert_int_eq(sxe_listen(udp), 0);
+    for (unsigned i = 0; i < 20; i++)
+        peers[i] = peer_connect(sxe_local_port(listener));
+    for (unsigned i = 0; i < 20; i++)
+        EXPECT("connected", NULL, 0);
+    /* One refusal before each rest: of 1, 2, 4, 4, 4, 4 and 1. */
+    ck_assert_uint_le(asked, 20 + 7 + 1);
+    turn(2);
+    for (unsigned i = 0; i < 20; i++) {
+        close(peers[i]);
+        EXPECT("close", NULL, 0);
+    }
+    plan_stop();
+}
+END_TEST
+
+START_TEST(what_is_ours_is_accepted_at_once_and_trust_is_back)
+{
+    int peers[2];
+
+    SXE *listener = start_sharing();
+    is_ours = true;
+    peers[0] = peer_connect(sxe_local_port(listener));
+    EXPECT("connected", NULL, 0);
+    ck_assert_uint_eq(asked, 2); /* again, and nobody waits */
+    is_ours = false;
+    peers[1] = peer_connect(sxe_local_port(listener));
+    EXPECT("connected", NULL, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        close(peers[i]);
+        EXPECT("close", NULL, 0);
+    }
+    plan_stop();
+}
+END_TEST
+
+START_TEST(what_another_process_accepts_is_not_waited_for)
+{
+    int peer;
+    int taken = -1;
+
+    SXE *listener = start_sharing();
+    peer = peer_connect(sxe_local_port(listener));
+    while (asked == 0)
+        turn(1);
+    ck_assert_int_ge(taken = accept(sxe_fd(listener), NULL, NULL), 0);
+    EXPECT_NOTHING();
+    close(taken);
+    close(peer);
+    plan_stop();
+}
+END_TEST
+
 START_TEST(all_that_accept_can_be_closed_at_once)
 {
     int peer;
@@ -447,6 +549,9 @@ main(void)
     tcase_add_test(listening, a_port_can_be_listened_at_again_at_once);
     tcase_add_test(listening, a_socket_that_was_kept_is_found_with_all_who_wait_there);
     tcase_add_test(listening, one_that_fails_is_not_kept);
+    tcase_add_test(listening, what_nobody_else_accepts_is_accepted_in_the_end);
+    tcase_add_test(listening, what_is_ours_is_accepted_at_once_and_trust_is_back);
+    tcase_add_test(listening, what_another_process_accepts_is_not_waited_for);
     tcase_add_test(listening, all_that_accept_can_be_closed_at_once);
     tcase_add_loop_test(listening, all_that_wait_are_accepted_whatever_the_batch, 0, 7);
     tcase_add_test(listening, without_a_free_socket_newcomers_wait_and_nothing_spins);

@@ -287,6 +287,21 @@ START_TEST(what_the_next_one_does_not_use_is_closed)
 }
 END_TEST
 
+START_TEST(what_one_that_joins_uses_is_used_beside_what_was)
+{
+    note(1, false);
+    note(2, true);
+    use(0, true);
+    handover_join();
+    note(3, true);
+    handover_settle(false);
+    close(find(1));
+    close(find(2));
+    ck_assert_int_eq(find(3), -1);
+    handover_close_others();
+}
+END_TEST
+
 START_TEST(what_one_that_failed_had_alone_is_closed)
 {
     unsigned open;
@@ -425,6 +440,7 @@ handover_suite(void)
     tcase_add_test(link, a_socket_that_was_opened_is_told);
     tcase_add_test(link, what_the_next_one_does_not_use_is_closed);
     tcase_add_test(link, what_one_that_failed_had_alone_is_closed);
+    tcase_add_test(link, what_one_that_joins_uses_is_used_beside_what_was);
     tcase_add_test(link, there_is_room_for_so_many);
     suite_add_tcase(suite, link);
     tcase_add_checked_fixture(changes, enter_directory, leave_directory);

@@ -4,6 +4,7 @@
  */
 #include "../../../../apps/httpd/cli/options.h"
 
+#include <sched.h>
 #include <stddef.h>
 
 #include "run-httpd.h"
@@ -201,6 +202,24 @@ START_TEST(scripts_are_taken_with_their_arguments)
 }
 END_TEST
 
+START_TEST(workers_are_a_number_or_one_a_cpu)
+{
+    const char *plain[] = {"sxe-httpd", NULL};
+    const char *three[] = {"sxe-httpd", "-w", "3", "--hang-timeout=1", NULL};
+    const char *all[] = {"sxe-httpd", "--workers=auto", NULL};
+    cpu_set_t cpus;
+
+    ck_assert_int_eq(parse(plain), -1);
+    ck_assert_uint_eq(options.workers, 0);
+    ck_assert_int_eq(parse(three), -1);
+    ck_assert_uint_eq(options.workers, 3);
+    ck_assert_uint_eq(options.hang_timeout_ms, 1000);
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+    ck_assert_int_eq(parse(all), -1);
+    ck_assert_uint_eq(options.workers, CPU_COUNT(&cpus) < 64 ? CPU_COUNT(&cpus) : 64);
+}
+END_TEST
+
 START_TEST(counters_are_for_this_machine_unless_told)
 {
     struct sockaddr_in ours = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -392,7 +411,11 @@ static const struct {
     {{"--loose"}, "add --lua FILE"},
     {{"--strict"}, "add --lua FILE"},
     {{"--lua-cpu=1"}, "add --lua FILE"},
-    {{"--hang-timeout=1"}, "add --lua FILE"},
+    {{"--hang-timeout=1"},
+     "--hang-timeout needs a process that can be replaced: add --lua FILE or -w N"},
+    {{"-w", "0"}, "the number of workers (-w) is '0'; it must be a number from 1 to 64"},
+    {{"-w", "65"}, "the number of workers (-w) is '65'; it must be a number from 1 to 64"},
+    {{"-w2", "--lua", "a", "--repl"}, "--repl is a shell in a single process: leave out -w"},
     {{"--hang-timeout=x"}, "the time of a hang (--hang-timeout) is 'x'"},
     {{"--lua-coverage=c"}, "add --lua FILE"},
     {{"--lua-memory=8m"}, "add --lua FILE"},
@@ -498,6 +521,7 @@ static const char *const in_help[] = {
     "\nWhat it serves:\n  -r, --root ",
     "\nScripts (",
     "\n      --lua ",
+    "\nProcesses:\n  -w, --workers ",
     "\nLogs and counters:\n      --access-log ",
     "\nLimits (",
     "\n  -c, --connections ",
@@ -552,6 +576,7 @@ options_suite(void)
     tcase_add_test(taken, files_are_described);
     tcase_add_test(taken, zero_ranges_are_none);
     tcase_add_test(taken, scripts_are_taken_with_their_arguments);
+    tcase_add_test(taken, workers_are_a_number_or_one_a_cpu);
     tcase_add_test(taken, counters_are_for_this_machine_unless_told);
     tcase_add_test(taken, headers_are_gathered);
     tcase_add_test(taken, a_header_may_be_of_any_token_and_have_tabs_and_bytes_above_ascii);

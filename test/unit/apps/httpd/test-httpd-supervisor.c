@@ -34,10 +34,12 @@ static struct shared {
         _Atomic uint64_t since_ns;
         _Atomic unsigned heard; /* bits of what the supervisor said */
         _Atomic bool has_said;  /* that it is ready */
+        _Atomic unsigned slot;
     } children[LIVES_MAX];
     _Atomic unsigned loads;
     _Atomic bool may_leave;
-    _Atomic bool is_deaf; /* the supervisor hears nobody */
+    _Atomic unsigned ended_slots; /* bits */
+    _Atomic bool is_deaf;         /* the supervisor hears nobody */
     _Atomic bool is_made_deaf;
     _Atomic bool is_time_still; /* for a child that must not be late, however busy the machine */
 } * shared;
@@ -55,14 +57,24 @@ static char script[64] = "/nonexistent.lua";
 static struct supervisor_config config = {.script = script, .stop_timeout_ms = 1000000};
 
 static int
-serve(void *user, int link, unsigned load)
+serve(void *user, const struct worker *worker)
+{
+    unsigned nth = worker->load * worker->workers + worker->place;
+
+    ck_assert_ptr_eq(user, &config);
+    number = (int)nth;
+    shared->children[nth].pid = getpid();
+    shared->children[nth].since_ns = shared->now_ns;
+    shared->children[nth].slot = worker->slot;
+    shared->loads++;
+    return lives[nth](worker->link);
+}
+
+static void
+note_end(void *user, unsigned slot)
 {
     ck_assert_ptr_eq(user, &config);
-    number = (int)load;
-    shared->children[load].pid = getpid();
-    shared->children[load].since_ns = shared->now_ns;
-    shared->loads = load + 1;
-    return lives[load](link);
+    shared->ended_slots |= 1u << slot;
 }
 
 static bool
@@ -979,6 +991,327 @@ START_TEST(one_that_is_stopped_is_not_replaced)
 }
 END_TEST
 
+/* ---- Several workers ---- */
+
+static int
+serve_to_the_end(int link)
+{
+    say_ready(link);
+    while (hear(link) != 0 && !(shared->children[number].heard & 1u << HANDOVER_END))
+        continue;
+    return 0;
+}
+
+static void
+await_loads(unsigned loads)
+{
+    while (shared->loads < loads)
+        nap();
+}
+
+/* The last of two is ready: both serve. */
+static int
+end_all_when_both_serve(int link)
+{
+    ck_assert_uint_eq(shared->loads, 2);
+    say_ready(link);
+    while (!(shared->children[0].heard & 1u << HANDOVER_SAY))
+        nap();
+    tell(SIGTERM);
+    hear(link);
+    return 0;
+}
+
+START_TEST(all_workers_are_started_the_first_one_before_the_others)
+{
+    config.workers = 2;
+    config.on_end = note_end;
+    ck_assert_int_eq(SUPERVISE(serve_to_the_end, end_all_when_both_serve), 0);
+    ck_assert_uint_eq(shared->children[0].slot, 0);
+    ck_assert_uint_eq(shared->children[1].slot, 1);
+    ck_assert_uint_eq(shared->ended_slots, 3);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_SAY | 1u << HANDOVER_END);
+    ck_assert_uint_eq(captured.number, 0);
+}
+END_TEST
+
+/* Until the other one is replaced; then it is the one that has another try. */
+static int
+end_all_when_three_were_loaded(int link)
+{
+    say_ready(link);
+    await_loads(3);
+    while (!shared->children[3].has_said)
+        nap();
+    tell(SIGTERM);
+    while (hear(link) != HANDOVER_END)
+        continue;
+    return 0;
+}
+
+static int
+say_so_and_serve(int link)
+{
+    say_ready(link);
+    shared->children[number].has_said = true;
+    while (hear(link) != HANDOVER_END)
+        continue;
+    return 0;
+}
+
+START_TEST(a_worker_that_dies_is_replaced_alone)
+{
+    config.workers = 2;
+    ck_assert_int_eq(
+        SUPERVISE(end_all_when_three_were_loaded, die_soon, end_badly, say_so_and_serve), 0);
+    ck_assert_uint_eq(shared->loads, 3);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_SAY | 1u << HANDOVER_END);
+    ck_assert_uint_eq(shared->children[3].slot, 1);
+    ck_assert(logged("which served, ended with exit status 0"));
+    ck_assert(logged(" serves as worker 1"));
+    ck_assert(!logged("was loaded again"));
+}
+END_TEST
+
+static int
+end_all_when_five_were_loaded(int link)
+{
+    say_ready(link);
+    while (!shared->children[5].has_said)
+        nap();
+    tell(SIGTERM);
+    while (hear(link) != HANDOVER_END)
+        continue;
+    return 0;
+}
+
+START_TEST(a_worker_that_cannot_be_replaced_at_once_is_tried_again)
+{
+    config.workers = 2;
+    ck_assert_int_eq(SUPERVISE(end_all_when_five_were_loaded, die_soon, end_badly, end_badly,
+                               end_badly, say_so_and_serve),
+                     0);
+    ck_assert_uint_eq(shared->loads, 4);
+    ck_assert(logged("could not be loaded again; the script as loaded before goes on serving"));
+}
+END_TEST
+
+/* Of the first load; the second one of it asks for another. */
+static int
+serve_and_drain(int link)
+{
+    say_ready(link);
+    while (hear(link) != HANDOVER_DRAIN)
+        continue;
+    return 0;
+}
+
+static int
+reload_and_drain(int link)
+{
+    say_ready(link);
+    tell(SIGHUP);
+    while (hear(link) != HANDOVER_DRAIN)
+        continue;
+    return 0;
+}
+
+static int
+end_after_both_of_the_first(int link)
+{
+    say_ready(link);
+    await_end_of(0);
+    await_end_of(1);
+    tell(SIGTERM);
+    hear(link);
+    return 0;
+}
+
+START_TEST(all_workers_are_replaced_when_all_new_ones_are_ready)
+{
+    config.workers = 2;
+    ck_assert_int_eq(
+        SUPERVISE(serve_and_drain, reload_and_drain, say_so_and_serve, end_after_both_of_the_first),
+        0);
+    ck_assert_uint_eq(shared->loads, 4);
+    ck_assert(logged("/nonexistent.lua was loaded again, into 2 processes"));
+    ck_assert(!logged("ended with"));
+}
+END_TEST
+
+/* The second of a load fails: the first one, which may have accepted somebody, drains. */
+static int
+end_all_after_a_failed_load(int link)
+{
+    say_ready(link);
+    tell(SIGHUP);
+    await_loads(4);
+    await_end_of(2);
+    await_end_of(3);
+    tell(SIGTERM);
+    while (hear(link) != HANDOVER_END)
+        continue;
+    return 0;
+}
+
+START_TEST(a_load_of_which_one_fails_leaves_the_old_ones_alone)
+{
+    config.workers = 2;
+    ck_assert_int_eq(SUPERVISE(serve_to_the_end, end_all_after_a_failed_load, serve_and_drain,
+                               _i == 0 ? end_badly : be_killed),
+                     0);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_SAY | 1u << HANDOVER_END);
+    ck_assert_uint_eq(shared->children[1].heard, 1u << HANDOVER_END);
+    ck_assert_uint_eq(shared->children[2].heard, 1u << HANDOVER_DRAIN);
+    ck_assert(logged(
+        "/nonexistent.lua could not be loaded again; the script as loaded before goes on serving"));
+}
+END_TEST
+
+START_TEST(a_first_load_of_which_one_fails_is_the_end)
+{
+    config.workers = 2;
+    ck_assert_int_eq(SUPERVISE(serve_to_the_end, end_badly), 3);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_END);
+}
+END_TEST
+
+START_TEST(a_second_worker_that_cannot_be_forked_is_the_end)
+{
+    config.workers = 2;
+    fake_os_fail(FAKE_FORK, 2, 1, EAGAIN);
+    ck_assert_int_eq(SUPERVISE(serve_to_the_end), 1);
+    ck_assert(logged("cannot start a process: Resource temporarily unavailable"));
+}
+END_TEST
+
+START_TEST(a_load_that_cannot_be_forked_is_tried_again)
+{
+    config.workers = 2;
+    fake_os_fail(FAKE_FORK, 4, 1, EAGAIN);
+    ck_assert_int_eq(SUPERVISE(serve_and_drain, reload_and_drain, serve_and_drain,
+                               end_after_both_of_the_first, serve_to_the_end),
+                     0);
+    ck_assert(logged("cannot start a process: Resource temporarily unavailable"));
+    ck_assert(logged("was loaded again, into 2 processes"));
+}
+END_TEST
+
+/* It wears out, and drains when the one is ready that takes its place. */
+static int
+wear_out(int link)
+{
+    say_ready(link);
+    while (shared->loads < 2)
+        nap();
+    handover_say(link, HANDOVER_RENEW);
+    handover_say(link, HANDOVER_RENEW);
+    while (hear(link) != HANDOVER_DRAIN)
+        continue;
+    return 0;
+}
+
+static int
+end_all_when_the_first_is_replaced(int link)
+{
+    say_ready(link);
+    await_end_of(0);
+    tell(SIGTERM);
+    while (hear(link) != HANDOVER_END)
+        continue;
+    return 0;
+}
+
+START_TEST(a_worker_that_asks_is_replaced_alone)
+{
+    config.workers = 2;
+    ck_assert_int_eq(SUPERVISE(wear_out, end_all_when_the_first_is_replaced, serve_to_the_end), 0);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_SAY | 1u << HANDOVER_DRAIN);
+    ck_assert_uint_eq(shared->children[1].heard, 1u << HANDOVER_END);
+    ck_assert_uint_eq(shared->loads, 3);
+}
+END_TEST
+
+/* Asked for while a worker is replaced. */
+static int
+reload_while_starting(int link)
+{
+    tell(SIGHUP);
+    tell(SIGUSR1);
+    while (hear(link) != HANDOVER_REOPEN)
+        continue;
+    return serve_and_drain(link);
+}
+
+START_TEST(a_load_asked_for_while_one_is_replaced_comes_after_it)
+{
+    config.workers = 2;
+    ck_assert_int_eq(SUPERVISE(serve_and_drain, die_soon, serve_to_the_end, reload_while_starting,
+                               end_badly, end_after_the_first),
+                     0);
+    ck_assert(logged("was loaded again, into 2 processes"));
+}
+END_TEST
+
+static int
+hang_loading_the_second(int link)
+{
+    (void)link;
+    tell(SIGHUP);
+    return never_end(link);
+}
+
+START_TEST(a_load_of_which_one_hangs_is_given_up)
+{
+    config.workers = 2;
+    config.is_dev = true;
+    ck_assert_int_eq(SUPERVISE(serve_and_drain, reload_and_drain, serve_and_drain,
+                               hang_loading_the_second, serve_to_the_end,
+                               end_after_both_of_the_first),
+                     0);
+    ck_assert(logged("is not loaded 1 s after another load was asked for"));
+    ck_assert_uint_eq(shared->children[2].heard, 1u << HANDOVER_DRAIN);
+}
+END_TEST
+
+START_TEST(without_memory_for_the_balance_it_does_not_start)
+{
+    config.workers = 2;
+    fake_os_fail(FAKE_MMAP, 2, 1, ENOMEM); /* the first is the test's */
+    ck_assert_int_eq(SUPERVISE(serve_to_the_end, serve_to_the_end), 1);
+    ck_assert(logged("cannot start the supervisor: mmap: Cannot allocate memory"));
+}
+END_TEST
+
+START_TEST(without_a_script_it_is_the_server_that_is_loaded)
+{
+    config.script = NULL;
+    ck_assert_int_eq(SUPERVISE(have_reloaded, end_after_the_first), 0);
+    ck_assert(logged("the server was loaded again, into process "));
+}
+END_TEST
+
+static TCase *
+workers_case(void)
+{
+    TCase *t = tcase_create("workers");
+
+    tcase_add_test(t, all_workers_are_started_the_first_one_before_the_others);
+    tcase_add_test(t, a_worker_that_dies_is_replaced_alone);
+    tcase_add_test(t, a_worker_that_cannot_be_replaced_at_once_is_tried_again);
+    tcase_add_test(t, all_workers_are_replaced_when_all_new_ones_are_ready);
+    tcase_add_loop_test(t, a_load_of_which_one_fails_leaves_the_old_ones_alone, 0, 2);
+    tcase_add_test(t, a_first_load_of_which_one_fails_is_the_end);
+    tcase_add_test(t, a_second_worker_that_cannot_be_forked_is_the_end);
+    tcase_add_test(t, a_load_that_cannot_be_forked_is_tried_again);
+    tcase_add_test(t, a_worker_that_asks_is_replaced_alone);
+    tcase_add_test(t, a_load_asked_for_while_one_is_replaced_comes_after_it);
+    tcase_add_test(t, a_load_of_which_one_hangs_is_given_up);
+    tcase_add_test(t, without_memory_for_the_balance_it_does_not_start);
+    tcase_add_test(t, without_a_script_it_is_the_server_that_is_loaded);
+    return t;
+}
+
 static Suite *
 supervisor_suite(void)
 {
@@ -1019,6 +1352,7 @@ supervisor_suite(void)
     tcase_add_test(t, without_a_limit_it_may_hang);
     tcase_add_test(t, one_that_is_stopped_is_not_replaced);
     suite_add_tcase(suite, t);
+    suite_add_tcase(suite, workers_case());
     return suite;
 }
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the table of who has how many connections, and the rule that deals new ones.
+ */
+#include "balance.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "sxe.h"
+
+#define LINE_SIZE 64 /* bytes that processors pass to each other as one */
+
+struct line {
+    uint32_t connections; /* atomic, as is the next */
+    uint32_t accepts;
+    char rest[LINE_SIZE - 2 * sizeof(uint32_t)];
+};
+
+static struct {
+    struct line *lines; /* shared; NULL: none */
+    unsigned number;
+    struct line *own; /* NULL: not a worker, or there are no others */
+} balance;
+
+int
+balance_begin(unsigned slots)
+{
+    void *lines = mmap(NULL, slots * sizeof(struct line), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (lines == MAP_FAILED)
+        return -errno;
+    balance.lines = lines;
+    balance.number = slots;
+    balance.own = NULL;
+    return 0;
+}
+
+static void
+set(struct line *line, uint32_t connections, uint32_t accepts)
+{
+    __atomic_store_n(&line->connections, connections, __ATOMIC_RELAXED);
+    __atomic_store_n(&line->accepts, accepts, __ATOMIC_RELAXED);
+}
+
+void
+balance_clear(unsigned slot)
+{
+    if (balance.lines != NULL)
+        set(&balance.lines[slot], 0, 0);
+}
+
+void
+balance_end(void)
+{
+    if (balance.lines != NULL)
+        munmap(balance.lines, balance.number * sizeof(struct line));
+    balance.lines = NULL;
+}
+
+void
+balance_join(unsigned slot)
+{
+    if (balance.lines == NULL)
+        return;
+    balance.own = &balance.lines[slot];
+    set(balance.own, 0, 1);
+}
+
+void
+balance_note(unsigned connections)
+{
+    if (balance.own != NULL)
+        __atomic_store_n(&balance.own->connections, connections, __ATOMIC_RELAXED);
+}
+
+bool
+balance_allows(uint64_t own, uint64_t sum, uint64_t workers)
+{
+    uint64_t more = sum / 8 > workers ? sum / 8 : workers;
+
+    return own * workers <= sum + more;
+}
+
+bool
+balance_may_accept(void)
+{
+    uint64_t sum = 0;
+    uint64_t workers = 0;
+    unsigned own = 0;
+
+    if (balance.own == NULL)
+        return true;
+    for (unsigned state = SXE_STATE_IDLE; state <= SXE_STATE_CLOSING; state++)
+        own += sxe_number_in_state((enum sxe_state)state);
+    balance_note(own);
+    for (unsigned i = 0; i < balance.number; i++) {
+        if (__atomic_load_n(&balance.lines[i].accepts, __ATOMIC_RELAXED) == 0)
+            continue;
+        workers++;
+        sum += __atomic_load_n(&balance.lines[i].connections, __ATOMIC_RELAXED);
+    }
+    return workers == 0 || balance_allows(own, sum, workers);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of a supervisor's children.
+ */
+#include "children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sxe-log.h"
+
+struct children children;
+
+void
+children_begin(unsigned workers)
+{
+    memset(&children, 0, sizeof(children));
+    children.workers = workers;
+}
+
+/* ---- Starting ---- */
+
+static unsigned
+free_slot(void)
+{
+    unsigned slot = 0;
+
+    for (unsigned i = 0; i < children.number; i++) {
+        if (children.each[i].slot == slot) {
+            slot++;
+            i = UINT32_MAX; /* from the first one again */
+        }
+    }
+    return slot;
+}
+
+/* Its lifeline first: a child of a supervisor that has died ends. */
+static void
+begin(const struct worker *worker, struct heartbeat *heartbeat, pid_t parent)
+{
+    for (unsigned i = 0; i < children.number; i++)
+        close(children.each[i].link);
+    heartbeat_begin(heartbeat, parent);
+    handover_begin(worker->link);
+}
+
+/* Fork, with an end of a link for each: 0 or -errno. */
+static int
+fork_with(int ends[2], struct heartbeat *heartbeat, unsigned place,
+          void (*be)(const struct worker *worker))
+{
+    const struct worker worker = {.link = ends[1],
+                                  .workers = children.workers,
+                                  .place = place,
+                                  .slot = free_slot(),
+                                  .load = children.loads[place]};
+    const pid_t parent = getpid();
+    int error;
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    error = -errno;
+    if (pid == 0) {
+        close(ends[0]);
+        begin(&worker, heartbeat, parent);
+        be(&worker);
+    }
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return error;
+    }
+    children.each[children.number++] = (struct child){.pid = pid,
+                                                      .link = ends[0],
+                                                      .place = place,
+                                                      .slot = worker.slot,
+                                                      .since_ns = sxe_time_ns(),
+                                                      .kill_ns = NEVER,
+                                                      .heartbeat = heartbeat};
+    children.loads[place]++;
+    return 0;
+}
+
+int
+children_fork(unsigned place, void (*be)(const struct worker *worker))
+{
+    struct heartbeat *heartbeat = heartbeat_new();
+    int ends[2];
+    int result;
+
+    if (heartbeat == NULL)
+        return -errno;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+        result = -errno;
+    } else {
+        (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        result = fork_with(ends, heartbeat, place, be);
+    }
+    if (result < 0)
+        heartbeat_delete(heartbeat);
+    return result;
+}
+
+/* ---- Ending ---- */
+
+int
+children_bury(unsigned index, struct child *buried)
+{
+    int status = 0;
+
+    *buried = children.each[index];
+    waitpid(buried->pid, &status, 0);
+    close(buried->link);
+    heartbeat_delete(buried->heartbeat);
+    children.number--;
+    memmove(&children.each[index], &children.each[index + 1],
+            (children.number - index) * sizeof(*buried));
+    return status;
+}
+
+void
+describe_end(int status, char *text, size_t size)
+{
+    if (WIFSIGNALED(status))
+        snprintf(text, size, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        snprintf(text, size, "exit status %d", WEXITSTATUS(status));
+}
+
+void
+kill_child(struct child *child)
+{
+    child->is_killed = true;
+    kill(child->pid, SIGKILL);
+}
+
+void
+kill_late(uint64_t now_ns, uint32_t stop_timeout_ms)
+{
+    for (unsigned i = 0; i < children.number; i++) {
+        struct child *child = &children.each[i];
+
+        if (child->kill_ns > now_ns)
+            continue;
+        child->kill_ns = NEVER;
+        SXE_WARN("process %d did not end within %u ms (--stop-timeout) and 5 s more: it is killed",
+                 child->pid, stop_timeout_ms);
+        kill_child(child);
+    }
+}
+
+void
+leave(struct child *child, enum handover_kind how, uint64_t within_ns)
+{
+    if (child->role != LEAVING)
+        child->kill_ns = sxe_time_ns() + within_ns;
+    child->role = LEAVING;
+    (void)handover_say(child->link, how);
+}
+
+/* ---- Which there are ---- */
+
+struct child *
+child_in(enum role role)
+{
+    for (unsigned i = 0; i < children.number; i++) {
+        if (children.each[i].role == role)
+            return &children.each[i];
+    }
+    return NULL;
+}
+
+bool
+is_taken(unsigned place, enum role last)
+{
+    for (unsigned i = 0; i < children.number; i++) {
+        const struct child *child = &children.each[i];
+
+        if (child->place == place && child->role <= last && !child->is_worn)
+            return true;
+    }
+    return false;
+}
+
+void
+say_to_all(enum handover_kind kind)
+{
+    for (unsigned i = 0; i < children.number; i++)
+        (void)handover_say(children.each[i].link, kind);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: loops that do not turn.
+ */
+#include "hang.h"
+
+#include "children.h"
+#include "sxe-log.h"
+
+#define ANSWER_NS (250 * SXE_NS_PER_MS) /* for a child that hangs to say where */
+
+/* A loop that has not turned at so many looks in a row hangs. A machine that slept makes one look
+ * late, and ends nothing. */
+enum { LOOKS = 4 };
+
+static void
+end_hung(struct child *child, uint32_t hang_timeout_ms, bool is_ending)
+{
+    const char *place = child->heartbeat->place;
+
+    SXE_ERROR("process %d has blocked its loop for more than %u ms, in %s: it is killed%s "
+              "(--hang-timeout)",
+              child->pid, hang_timeout_ms, *place != '\0' ? place : "a function of C",
+              child->role == SERVING && !is_ending ? ", and another is started" : "");
+    kill_child(child);
+}
+
+/* True: it is to be looked at soon. */
+static bool
+look_at_heart(struct child *child, uint32_t hang_timeout_ms, bool is_ending)
+{
+    const uint64_t turns = __atomic_load_n(&child->heartbeat->turns, __ATOMIC_RELAXED);
+
+    if (turns % 2 == 0 || turns != child->turns) {
+        child->turns = turns;
+        child->looks = 0;
+        return false;
+    }
+    child->looks++;
+    if (child->looks > LOOKS) {
+        end_hung(child, hang_timeout_ms, is_ending);
+    } else if (child->looks == LOOKS && heartbeat_is_stopped(child->pid)) {
+        SXE_WARN("process %d is stopped, by a signal or a debugger: it is not replaced; send it "
+                 "SIGCONT to continue it, or SIGKILL to replace it",
+                 child->pid);
+        child->looks = 0;
+    } else if (child->looks == LOOKS) {
+        heartbeat_ask(child->heartbeat, child->pid);
+        return true;
+    }
+    return false;
+}
+
+uint64_t
+look_at_hearts(uint64_t now_ns, uint32_t hang_timeout_ms, bool is_ending)
+{
+    uint64_t wait_ns = hang_timeout_ms * SXE_NS_PER_MS / LOOKS;
+
+    for (unsigned i = 0; i < children.number; i++) {
+        if (look_at_heart(&children.each[i], hang_timeout_ms, is_ending))
+            wait_ns = ANSWER_NS;
+    }
+    return now_ns + wait_ns;
+}

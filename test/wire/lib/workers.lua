@@ -1,0 +1,43 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The processes that serve under a sxe-httpd: which there are, and what happens to them.
+
+local httpd = require "httpd"
+local workers = {}
+
+-- A handler that says which process it is in.
+workers.SCRIPT = [[
+    local file <close> = io.open("/proc/self/stat")
+    local pid = file:read("n")
+    return function() return tostring(pid) end]]
+
+-- The pids of a server's children, in the order of their forks.
+function workers.of(server)
+    local pids = {}
+    local file <close> = assert(io.open(("/proc/%d/task/%d/children"):format(server.pid, server.pid)))
+    for pid in file:read("a"):gmatch("%d+") do
+        pids[#pids + 1] = tonumber(pid)
+    end
+    return pids
+end
+
+-- Waits until there are so many, none of which is among those; returns them.
+function workers.await(server, number, but)
+    local pids
+    httpd.wait_until(function()
+        pids = workers.of(server)
+        for _, pid in ipairs(pids) do
+            for _, old in ipairs(but or {}) do
+                if pid == old then return false end
+            end
+        end
+        return #pids == number
+    end, number .. " workers")
+    return pids
+end
+
+function workers.kill(pid, signal)
+    return os.execute(("kill -%s %d 2>/dev/null"):format(signal or "KILL", pid))
+end
+
+return workers
