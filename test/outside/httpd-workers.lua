@@ -1,0 +1,164 @@
+-- SPDX-License-Identifier: MIT
+-- What docs/operations.md says of several workers.
+
+local httpd = require "httpd"
+local load = require "load"
+local script = require "script"
+local workers = require "workers"
+
+local function cpus()
+    local file <close> = io.popen("nproc")
+    return math.min(file:read("n"), 64)
+end
+
+-- promise: docs/operations.md: `-w N` has N processes serve, `-w auto` one for each CPU that the program may use.
+test("there are as many workers as -w says, and auto is one for each CPU", function()
+    for _, number in ipairs{1, 3, "auto"} do
+        local server <close> = httpd.start("-w", tostring(number))
+        workers.await(server, number == "auto" and cpus() or number)
+        server:check_answers()
+    end
+end)
+
+-- promise: docs/operations.md: It keeps the listening sockets, starts the workers, watches them, and serves nothing itself.
+test("the supervisor has no connection", function()
+    local server <close> = httpd.start("-w", "2")
+    local before = wire.fds(server.pid)
+    local socks = {}
+    for i = 1, 20 do
+        socks[i] = server:connect()
+        socks[i]:send(httpd.GET)
+        equal(socks[i]:read_reply().status, 200)
+    end
+    equal(wire.fds(server.pid), before)
+    for _, sock in ipairs(socks) do sock:close() end
+end)
+
+-- promise: docs/operations.md: Files, scripts and the greeting are served in the same way; with `--lua` each worker has a state of its own.
+test("each worker counts for itself in a global", function()
+    local server <close> = script.start([[
+        local file <close> = io.open("/proc/self/stat")
+        local pid, count = file:read("n"), 0
+        return function() count = count + 1 return pid .. " " .. count end]], "-w", "2")
+    local counts, socks = {}, {}
+    for i = 1, 40 do
+        socks[i] = server:connect()
+        socks[i]:send(httpd.GET)
+        local pid, count = socks[i]:read_reply().body:match("(%d+) (%d+)")
+        counts[pid] = (counts[pid] or 0) + 1
+        equal(tonumber(count), counts[pid])
+    end
+    for _, sock in ipairs(socks) do sock:close() end
+end)
+
+-- promise: docs/operations.md: A worker that is busy or hangs never keeps a connection waiting that another one can take.
+test("while a worker is stopped the other one takes all connections", function()
+    local server <close> = script.start(workers.SCRIPT, "-w", "2")
+    local pids = workers.await(server, 2)
+    workers.kill(pids[1], "STOP")
+    local socks = {}
+    for i = 1, 30 do
+        socks[i] = server:connect()
+        socks[i]:send(httpd.GET)
+    end
+    for i = 1, 30 do
+        equal(socks[i]:read_reply().body, tostring(pids[2]))
+        socks[i]:close()
+    end
+    workers.kill(pids[1], "CONT")
+end)
+
+-- promise: docs/operations.md: Requests that it had are lost, those of other workers are not.
+test("of requests in progress those are lost whose worker is killed", function()
+    local server <close> = script.start([[
+        local file <close> = io.open("/proc/self/stat")
+        local pid = file:read("n")
+        return function(req) return req:body() .. pid end]], "-w", "2")
+    local socks, of, first = {}, {}, nil
+    for i = 1, 20 do
+        socks[i] = server:connect()
+        socks[i]:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+        of[i] = tonumber(socks[i]:read_reply().body)
+        first = first or of[i]
+        socks[i]:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
+    end
+    workers.kill(first)
+    for i = 1, 20 do
+        if of[i] == first then
+            check(not pcall(socks[i].read_reply, socks[i]), "no reply of a process that was killed")
+        else
+            socks[i]:send("b")
+            equal(socks[i]:read_reply().body, "ab" .. of[i])
+        end
+        socks[i]:close()
+    end
+end)
+
+-- promise: docs/operations.md: `kill -USR1` has that done without a reload.
+-- promise: docs/operations.md: the access log's file, in whole lines
+test("all workers write whole lines to one access log, and open it again", function()
+    local path = os.tmpname()
+    local server <close> = httpd.start("-w", "3", "--access-log", path)
+    local function lines(of)
+        local number = 0
+        local file = io.open(of)
+        for line in file and file:lines() or function() end do
+            check(line:find('^127%.0%.0%.1 %- %- %[.*%] "GET / HTTP/1%.1" 200 14 "%-" ".*"$'), line)
+            number = number + 1
+        end
+        return number
+    end
+    local function check_lines(of)
+        local client = load.start(server.port, "-c", "12", "-n", "200", "--timeout", "60"):finish(120)
+        equal(client.ok, 2400)
+        httpd.wait_until(function() return lines(of) >= 2400 end, "2400 lines")
+        equal(lines(of), 2400)
+    end
+    check_lines(path)
+    os.rename(path, path .. ".old")
+    server.proc:signal("USR1")
+    httpd.wait_until(function() return io.open(path) end, "a new file")
+    for _, pid in ipairs(workers.of(server)) do
+        httpd.wait_until(function()
+            local file <close> = io.popen(("ls -l /proc/%d/fd 2>/dev/null"):format(pid))
+            return not file:read("a"):find(path .. ".old", 1, true)
+        end, "that all have it")
+    end
+    check_lines(path)
+    os.remove(path)
+    os.remove(path .. ".old")
+end)
+
+-- promise: docs/operations.md: A second one ends them at once.
+test("a second SIGTERM ends all workers, whatever is in progress", function()
+    local server = script.start("return function(req) return req:body() end", "-w", "2", "--stop-timeout", "1h")
+    local socks = {}
+    for i = 1, 8 do
+        socks[i] = server:connect()
+        socks[i]:send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+        check(socks[i]:recv_until("\r\n\r\n"):find("100"), "it goes on")
+    end
+    server.proc:signal("TERM")
+    httpd.wait_until(function() return not pcall(server.connect, server) end, "that nobody listens")
+    server.proc:signal("TERM")
+    equal(server.proc:wait(60), 0)
+    for _, sock in ipairs(socks) do sock:close() end
+    os.execute("rm -r " .. server.directory)
+end)
+
+-- promise: docs/operations.md: If the supervisor is killed, its workers end too, after the requests in progress.
+test("workers finish their requests and end when the supervisor is killed", function()
+    local server = script.start("return function(req) return req:body() end", "-w", "2")
+    local pids = workers.await(server, 2)
+    local sock <close> = server:connect()
+    sock:send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+    sock:recv_until("\r\n\r\n")
+    server.proc:signal("KILL")
+    server.proc:wait(60)
+    sock:send("ab")
+    equal(sock:read_reply().body, "ab")
+    for _, pid in ipairs(pids) do
+        httpd.wait_until(function() return not io.open("/proc/" .. pid .. "/stat") end, "the end of the workers")
+    end
+    os.execute("rm -r " .. server.directory)
+end)
