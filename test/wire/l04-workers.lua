@@ -120,15 +120,22 @@ test("a worker that hangs is replaced, and the other one answers meanwhile", fun
 end)
 
 test("workers that end soon after their start are started later and later, and the log says so", function()
-    local server <close> = script.start([[
+    local path = os.tmpname()
+    os.remove(path)
+    local server <close> = script.start(([[
         local task = require "sxe.task"
-        task.start(function() task.sleep(0.01) os.exit(3) end)
-        return function() return "hello" end]], "-w", "2")
+        task.start(function()
+            while not io.open(%q) do task.sleep(0.01) end
+            os.exit(3)
+        end)
+        return function() return "hello" end]]):format(path), "-w", "2")
+    io.open(path, "w"):close()
     httpd.wait_until(function()
         return server.proc:errors():find("processes end soon after their start, one after the other: the next one is "
             .. "started in 400 ms", 1, true)
     end, "a longer delay")
     check(server.proc:errors():find("which served, ended with exit status 3", 1, true), server.proc:errors())
+    os.remove(path)
 end)
 
 test("a script that does not load leaves the workers alone, and the log says so", function()

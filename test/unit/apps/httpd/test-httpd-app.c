@@ -609,6 +609,30 @@ START_TEST(f13_a_storm_of_signals_loses_no_request)
 }
 END_TEST
 
+/* ---- Workers ---- */
+
+START_TEST(without_memory_for_the_limits_of_all_workers_it_does_not_start)
+{
+    fake_os_fail(FAKE_MMAP, 1, 1, ENOMEM);
+    RUN_HTTPD("-w", "2");
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-httpd: cannot start: Cannot allocate memory; give fewer workers");
+}
+END_TEST
+
+START_TEST(workers_serve_with_and_without_a_limit_of_addresses)
+{
+    int fd;
+
+    START_HTTPD("-w", "2", "--connections-per-address", _i == 0 ? "0" : "1");
+    fd = dial();
+    say(fd, GET);
+    expect(fd, HELLO);
+    close(fd);
+    stop_httpd();
+}
+END_TEST
+
 /* ---- The end ---- */
 
 static void
@@ -719,6 +743,8 @@ app_suite(void)
     tcase_add_test(access_log, f13_a_storm_of_signals_loses_no_request);
     suite_add_tcase(suite, access_log);
     tcase_add_checked_fixture(end, make_directory, remove_directory);
+    tcase_add_test(end, without_memory_for_the_limits_of_all_workers_it_does_not_start);
+    tcase_add_loop_test(end, workers_serve_with_and_without_a_limit_of_addresses, 0, 2);
     tcase_add_test(end, told_to_end_it_closes_who_is_idle_and_finishes_what_is_under_way);
     tcase_add_test(end, what_is_under_way_has_a_time_to_end);
     tcase_add_loop_test(end, told_twice_it_ends_at_once, 0, 2);
