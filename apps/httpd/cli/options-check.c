@@ -4,15 +4,18 @@
  */
 #include "options-check.h"
 
+#include <arpa/inet.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "command-line.h"
 #include "sxe-http-list.h"
 
+#define UNIX_PATH_MAX   107
 #define TYPE_LENGTH_MAX 127 /* bytes of type or subtype; RFC 6838, 4.2 */
 
 bool
@@ -131,6 +134,47 @@ httpd_set_socket_mode(struct httpd_options *options)
                            "an octal number from 1 to 777, such as 660");
     options->socket_mode = (unsigned)mode;
     return true;
+}
+
+bool
+httpd_is_address(const char *ip)
+{
+    struct sockaddr_storage any;
+
+    return inet_pton(AF_INET, ip, &any) == 1 || inet_pton(AF_INET6, ip, &any) == 1 ||
+           httpd_wrong("the address (-i)", "IPv4 or IPv6");
+}
+
+bool
+httpd_set_unix_path(struct httpd_options *options)
+{
+    options->unix_path = optarg;
+    return (*optarg != '\0' && strlen(optarg) <= UNIX_PATH_MAX) ||
+           httpd_wrong("the path of the unix socket (--unix)", "1 to 107 bytes long");
+}
+
+bool
+httpd_set_log_format(struct httpd_options *options)
+{
+    static const char *const names[] = {"common", "combined", "json"};
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(optarg, names[i]) == 0) {
+            options->access_log_format = (enum access_log_format)i;
+            options->access_log_format_given = true;
+            return true;
+        }
+    }
+    return httpd_wrong("the access log's format (--log-format)", "common, combined or json");
+}
+
+bool
+httpd_set_cache_control(struct httpd_options *options)
+{
+    options->files.cache_control = optarg;
+    return sxe_http_is_field_value((struct sxe_span){optarg, strlen(optarg)}) ||
+           httpd_wrong("Cache-Control (--cache-control)",
+                       "the value of a header, without line ends");
 }
 
 /* ---- All together ---- */

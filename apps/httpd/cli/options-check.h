@@ -23,11 +23,17 @@ bool httpd_is_file_name(const char *name);
 /* Print that `what` is optarg and must be `must`. Always false. */
 bool httpd_wrong(const char *what, const char *must);
 
-/* Store optarg of --header, --type, --index, --socket-mode. False after a message. */
+/* True for an IP address, optarg of -i; otherwise false after a message. */
+bool httpd_is_address(const char *ip);
+
+/* Store optarg of --header, --type, --index, --socket-mode and so on. False after a message. */
 bool httpd_add_field(struct httpd_options *options);
 bool httpd_add_type(struct httpd_options *options);
 bool httpd_add_index(struct httpd_options *options);
 bool httpd_set_socket_mode(struct httpd_options *options);
+bool httpd_set_unix_path(struct httpd_options *options);
+bool httpd_set_log_format(struct httpd_options *options);
+bool httpd_set_cache_control(struct httpd_options *options);
 
 /* Check that options for files, a log or a script come with -r, --access-log or --lua. False after
  * a message. */

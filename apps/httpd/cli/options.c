@@ -4,11 +4,9 @@
  */
 #include "options.h"
 
-#include <arpa/inet.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "command-line.h"
 #include "options-check.h"
@@ -20,7 +18,6 @@
 #define DAY_MS          (24ul * 60 * 60 * 1000)
 #define MIB             (1024ul * 1024)
 #define HEAD_MOST       61440 /* bytes of a head, whose offsets have 16 bits */
-#define UNIX_PATH_MAX   107
 
 /* In the order of the functions that handle them. */
 enum {
@@ -226,15 +223,6 @@ static const struct command_line line = {
 /* ---- Values ---- */
 
 static bool
-is_address(const char *ip)
-{
-    struct sockaddr_storage any;
-
-    return inet_pton(AF_INET, ip, &any) == 1 || inet_pton(AF_INET6, ip, &any) == 1 ||
-           httpd_wrong("the address (-i)", "IPv4 or IPv6");
-}
-
-static bool
 number(const char *what, unsigned long min, unsigned long max, uint32_t *value)
 {
     unsigned long taken = 0;
@@ -306,15 +294,6 @@ set_ranges(struct httpd_options *options)
 }
 
 static bool
-set_cache_control(struct httpd_options *options)
-{
-    options->files.cache_control = optarg;
-    return sxe_http_is_field_value((struct sxe_span){optarg, strlen(optarg)}) ||
-           httpd_wrong("Cache-Control (--cache-control)",
-                       "the value of a header, without line ends");
-}
-
-static bool
 add_stats_from(struct httpd_options *options)
 {
     return sxe_cidr_add(&options->stats_from, optarg, NULL) == 0 ||
@@ -330,29 +309,6 @@ set_stats_path(struct httpd_options *options)
     return (*optarg == '/' && strcspn(optarg, "{}*?# %") == strlen(optarg) &&
             strlen(optarg) < SXE_HTTP_PATTERN_MAX) ||
            httpd_wrong("the path of the counters (--stats)", "a path such as /stats");
-}
-
-static bool
-set_unix_path(struct httpd_options *options)
-{
-    options->unix_path = optarg;
-    return (*optarg != '\0' && strlen(optarg) <= UNIX_PATH_MAX) ||
-           httpd_wrong("the path of the unix socket (--unix)", "1 to 107 bytes long");
-}
-
-static bool
-log_format(struct httpd_options *options)
-{
-    static const char *const names[] = {"common", "combined", "json"};
-
-    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(optarg, names[i]) == 0) {
-            options->access_log_format = (enum access_log_format)i;
-            options->access_log_format_given = true;
-            return true;
-        }
-    }
-    return httpd_wrong("the access log's format (--log-format)", "common, combined or json");
 }
 
 static bool
@@ -379,11 +335,11 @@ take_place(struct httpd_options *options, int val)
     switch (val) {
     case 'i':
         options->ip = optarg;
-        return is_address(optarg);
+        return httpd_is_address(optarg);
     case 'p':
         return small_number("the port (-p)", 0, 65535, &options->port);
     case UNIX:
-        return set_unix_path(options);
+        return httpd_set_unix_path(options);
     case SOCKET_MODE:
         return httpd_set_socket_mode(options);
     case PROXY_FROM:
@@ -392,7 +348,7 @@ take_place(struct httpd_options *options, int val)
         options->access_log = optarg;
         break;
     case LOG_FORMAT:
-        return log_format(options);
+        return httpd_set_log_format(options);
     case STATS:
         return set_stats_path(options);
     case STATS_FROM:
@@ -430,7 +386,7 @@ take_files(struct httpd_options *options, int val)
         options->files.sniff = true;
         break;
     case CACHE_CONTROL:
-        return set_cache_control(options);
+        return httpd_set_cache_control(options);
     case RANGES_MAX:
         return set_ranges(options);
     default:
