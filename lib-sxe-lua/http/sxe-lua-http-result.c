@@ -182,6 +182,25 @@ status_of(lua_State *L, int error)
     return status >= 400 && status <= 599 ? (unsigned)status : 500;
 }
 
+/* Log the error on top of L, and name its id in the reply, as reply_error does, but without Lua. */
+static void
+give_up_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
+{
+    char room[WHERE_SIZE];
+    char text[64];
+    const char *id = sxe__lua_log_error(L, describe(exchange, room));
+
+    if (exchange->reply == SXE__LUA_BEGUN || status == LUA_ERRMEM) {
+        give_up(exchange, 503);
+        return;
+    }
+    count(SXE__LUA_HTTP_ERRORS);
+    exchange->reply = SXE__LUA_ENDED;
+    sxe_http_remove_field(exchange->response, NULL);
+    snprintf(text, sizeof(text), "{\"error\":\"internal\",\"id\":\"%s\"}\n", id);
+    sxe_http_reply(exchange->response, 500, "application/json", text, strlen(text));
+}
+
 /* One more for the log; the reply names its id. */
 static void
 report(lua_State *L, struct sxe__lua_exchange *exchange)
@@ -399,15 +418,16 @@ conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
         SXE_ERROR("%s: not enough memory", describe(exchange, room));
         give_up(exchange, 503);
     } else if (is_failing) {
-        sxe__lua_log_error(L, describe(exchange, room));
-        give_up(exchange, 500);
+        give_up_error(exchange, L, status);
     } else if (on_error_of(exchange) != LUA_NOREF) {
         if (!start(exchange, L, explain, 1))
             give_up(exchange, 503);
-    } else if (call(exchange, L, explain, 1) != LUA_OK) { /* its metamethods fail, or no memory */
-        sxe__lua_log_error(sxe__lua_http.main, describe(exchange, room));
-        lua_pop(sxe__lua_http.main, 1);
-        give_up(exchange, 503);
+    } else {
+        status = call(exchange, L, explain, 1);
+        if (status != LUA_OK) { /* its metamethods fail, or no memory */
+            give_up_error(exchange, sxe__lua_http.main, status);
+            lua_pop(sxe__lua_http.main, 1);
+        }
     }
 }
 

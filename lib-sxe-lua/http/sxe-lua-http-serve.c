@@ -17,19 +17,21 @@
 
 /* ---- Options ---- */
 
-/* The whole number that is a field of the table, from least to most; 0 if it is not there. */
+/* The whole number that is a field of the table, from least to most; 0 if it is not there. In the
+ * configuration 0 is the default, so a script that says 0 would get that in silence. */
 static uint32_t
-number_option(lua_State *L, int table, const char *name, uint32_t most)
+number_option(lua_State *L, int table, const char *name, lua_Integer least, uint32_t most)
 {
     const char *of = table == 1 ? "" : "limits.";
     lua_Integer value = 0;
     int is_number = 1;
 
-    if (lua_getfield(L, table, name) != LUA_TNIL)
+    if (lua_getfield(L, table, name) != LUA_TNIL) {
         value = sxe__lua_option_integer(L, &is_number);
-    if (!is_number || value < 0 || value > most)
-        luaL_error(L, "http.serve: %s%s must be a number from 0 to %I, not %s", of, name,
-                   (lua_Integer)most, luaL_tolstring(L, -1, NULL));
+        if (!is_number || value < least || value > most)
+            luaL_error(L, "http.serve: %s%s must be a number from %I to %I, not %s", of, name, least,
+                       (lua_Integer)most, luaL_tolstring(L, -1, NULL));
+    }
     lua_pop(L, 1);
     return (uint32_t)value;
 }
@@ -84,13 +86,13 @@ take_limits(lua_State *L, struct sxe_http_config *config, struct sxe__lua_server
                                         "fields", "requests", "address", NULL};
     int table = push_table(L, "limits", names);
 
-    config->head.line_max = (uint16_t)number_option(L, table, "line", UINT16_MAX);
-    config->head.head_max = (uint16_t)number_option(L, table, "head", UINT16_MAX);
-    config->head.fields_max = (uint16_t)number_option(L, table, "fields", 255);
-    config->requests_max = number_option(L, table, "requests", UINT32_MAX - 1);
-    config->address_max = number_option(L, table, "address", UINT32_MAX - 1);
-    config->body_memory_max = number_option(L, table, "bodies", UINT32_MAX);
-    server->body_max = number_option(L, table, "body", UINT32_MAX);
+    config->head.line_max = (uint16_t)number_option(L, table, "line", 1, UINT16_MAX);
+    config->head.head_max = (uint16_t)number_option(L, table, "head", 1, UINT16_MAX);
+    config->head.fields_max = (uint16_t)number_option(L, table, "fields", 1, 255);
+    config->requests_max = number_option(L, table, "requests", 1, UINT32_MAX - 1);
+    config->address_max = number_option(L, table, "address", 1, UINT32_MAX - 1);
+    config->body_memory_max = number_option(L, table, "bodies", 1, UINT32_MAX);
+    server->body_max = number_option(L, table, "body", 1, UINT32_MAX);
     if (server->body_max == 0)
         server->body_max = SXE__LUA_BODY_MAX;
     lua_pop(L, 1);
@@ -160,8 +162,8 @@ serve(lua_State *L)
         return luaL_error(L, "http.serve: servers are planned before the loop starts: call it at "
                              "the script's top level, before anything waits");
     sxe__lua_refuse_at_end(L);
-    server.port = (unsigned short)number_option(L, 1, "port", UINT16_MAX);
-    config.connections = number_option(L, 1, "connections", 10000000);
+    server.port = (unsigned short)number_option(L, 1, "port", 0, UINT16_MAX);
+    config.connections = number_option(L, 1, "connections", 1, 10000000);
     config.half_close = sxe__lua_option_bool(L, 1, "http.serve", "half_close", false);
     copy_text(L, "ip", server.ip, sizeof(server.ip));
     copy_text(L, "unix", server.path, sizeof(server.path));

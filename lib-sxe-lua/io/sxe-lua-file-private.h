@@ -19,6 +19,8 @@ struct sxe__lua_file_wish {
     uint32_t mode;   /* of what is made */
     int flags;       /* of open(2); 0 is O_RDONLY */
     bool is_atomic;  /* write a new file, then rename it */
+    bool has_mode;   /* the script named the mode */
+    bool keeps_mode; /* mode is that of the file that is replaced, whatever the umask */
     bool is_synced;
     bool is_link;      /* look at the link itself */
     bool with_parents; /* make the directories above, too */

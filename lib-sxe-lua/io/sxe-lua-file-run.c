@@ -195,6 +195,8 @@ put(const struct sxe__lua_file_job *job, const char *path, int flags)
     if (fd < 0)
         return -errno;
     result = write_all(job, fd);
+    if (result == 0 && job->wish.keeps_mode && fchmod(fd, (mode_t)job->wish.mode) < 0)
+        result = -errno;
     if (result == 0 && job->wish.is_synced && fsync(fd) < 0)
         result = -errno;
     if (close(fd) < 0 && result == 0)
@@ -202,15 +204,30 @@ put(const struct sxe__lua_file_job *job, const char *path, int flags)
     return result;
 }
 
-/* Who reads it meanwhile sees the old or the new, and so does who looks after a crash. */
+/* The file that is to be replaced: 1, with its status; 0: there is none; -errno. A rename would
+ * put a plain file in the place of a device, a socket or a fifo, which another program needs. */
+static int
+find_replaced(struct sxe__lua_file_job *job)
+{
+    if (fstatat(AT_FDCWD, job->path, &job->status, 0) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    return S_ISREG(job->status.st_mode) ? 1 : S_ISDIR(job->status.st_mode) ? -EISDIR : -EINVAL;
+}
+
+/* A program that reads the file meanwhile sees the old or the new contents, also after a crash.
+ * The new file has the permissions of the old one, so that a secret stays one. */
 static int
 replace(struct sxe__lua_file_job *job)
 {
     int length = snprintf(job->to, sizeof(job->to), "%s.%016" PRIx64, job->path, job->unique);
+    int found = find_replaced(job);
     int result;
 
-    if (length >= (int)sizeof(job->to))
-        return -ENAMETOOLONG;
+    if (found < 0 || length >= (int)sizeof(job->to))
+        return found < 0 ? found : -ENAMETOOLONG;
+    job->wish.keeps_mode = found > 0 && !job->wish.has_mode;
+    if (job->wish.keeps_mode)
+        job->wish.mode = job->status.st_mode & 07777;
     job->wish.is_synced = true;
     result = put(job, job->to, O_EXCL);
     if (result == -EEXIST)

@@ -207,6 +207,8 @@ push_wish(lua_State *L, const struct sxe__lua_file_call *call)
     wish->from = (uint64_t)sxe__lua_file_number(L, OPTIONS, "from", 0, INT64_MAX);
     wish->length = (uint64_t)sxe__lua_file_number(L, OPTIONS, "length", INT64_MAX, INT64_MAX);
     wish->max = (uint64_t)sxe__lua_file_number(L, OPTIONS, "max", MAX_DEFAULT, MAX_MOST);
+    wish->has_mode = lua_getfield(L, OPTIONS, "mode") != LUA_TNIL;
+    lua_pop(L, 1);
     wish->mode = (uint32_t)sxe__lua_file_number(L, OPTIONS, "mode", wish->mode, 07777);
     wish->is_atomic = sxe__lua_option_bool(L, OPTIONS, what, "atomic", false);
     wish->is_synced = sxe__lua_option_bool(L, OPTIONS, what, "sync", false);

@@ -96,3 +96,24 @@ test("a filter may return more variables than next() has results", function()
     equal(http.ask(passing, http.request "GET /both").body, "both")
     equal(http.ask(passing, http.request "GET /text").body, "text")
 end)
+
+-- promise: docs/lua-handlers.md: Once a filter has begun the reply, by `res:write` or `res:send`, no further filter and no handler runs: `next()` returns nothing.
+test("a filter that has begun the reply answers alone", function()
+    local alone <close> = script.start([[
+        local r, ran = require "sxe.http".router(), 0
+        r:use(function(req, res, next)
+          if req.query.how == "write" then res:write("written") elseif req.query.how == "send" then res:send("sent") end
+          if req.query.next then return next() end
+        end)
+        r:use(function(req) if req.path ~= "/ran" then ran = ran + 1 end end)
+        r:get("/", function() ran = ran + 1 return "handler" end)
+        r:get("/ran", function() return tostring(ran) end)
+        return r]])
+    for target, body in pairs{["/?how=write"] = "7\r\nwritten\r\n0\r\n\r\n", ["/?how=write&next=1"] = "7\r\nwritten\r\n0\r\n\r\n",
+                              ["/?how=send"] = "sent", ["/?how=send&next=1"] = "sent"} do
+        equal(http.ask(alone, http.request("GET " .. target, "Connection: close")).body, body, target)
+    end
+    equal(alone:ask "/ran", "0")
+    equal(alone:ask "/?next=1", "handler")
+    equal(alone:ask "/ran", "2")
+end)

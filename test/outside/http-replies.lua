@@ -114,3 +114,34 @@ test("a body is read one way", function()
     equal(post("/after", "hello").body, "5")
     equal(post("/parts", "hello").body, "false false false")
 end)
+
+-- promise: docs/lua-handlers.md: An error in a handler is `500` with an id
+test("an error whose metamethods fail is 500 with the id that the log has", function()
+    local failing <close> = script.start([[
+        local r = require "sxe.http".router()
+        local function fails() error "in a metamethod" end
+        r:get("/index", function() error(setmetatable({}, { __index = fails })) end)
+        r:get("/text", function() error(setmetatable({}, { __tostring = fails, __name = 5, __pairs = fails })) end)
+        r:get("/twice", function() local _ <close> = setmetatable({}, { __close = fails }) error "first" end)
+        r:get("/good", function() return "good" end)
+        local on = require "sxe.http".router()
+        on:on_error(fails)
+        on:get("/on", fails)
+        local half = require "sxe.http".router()
+        half:on_error(function(_, res) res:write "half" error "again" end)
+        half:get("/", fails)
+        r:use("/half", half)
+        r:use("/on_error", on)
+        return r]])
+    for _, path in ipairs{"/index", "/text", "/twice", "/on_error/on"} do
+        local reply = http.ask(failing, http.request("GET " .. path))
+        equal(reply.status, 500, path)
+        local id = reply.body:match '^{"error":"internal","id":"(%x+)"}\n$'
+        check(id and #id == 16, path .. ": " .. reply.body)
+        check(failing.proc:errors():find(id, 1, true), path)
+        equal(http.ask(failing, http.request "GET /good").body, "good")
+    end
+    local sock <close> = failing:connect()
+    sock:send(http.request "GET /half/")
+    check(not pcall(sock.read_reply, sock))
+end)

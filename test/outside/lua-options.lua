@@ -81,6 +81,17 @@ test("options of another type, and of another call, are refused by their names",
     end
 end)
 
+-- promise: docs/lua-handlers.md: Raises for an option with another name, for a limit or `connections` of 0,
+test("no limit of 0 is taken for the default", function()
+    for _, option in ipairs{"limits = { body = 0 }", "limits = { bodies = 0 }", "limits = { line = 0 }", "limits = { head = 0 }",
+                            "limits = { fields = 0 }", "limits = { requests = 0 }", "limits = { address = 0 }",
+                            "connections = 0"} do
+        local ran = run(([[
+            print(pcall(require "sxe.http".serve, { port = 0, handler = print, %s })) os.exit(0)]]):format(option))
+        check(ran.output:find("^false\t.*" .. option:match "(%a+) = 0" .. " must be a number from 1 "), option .. ": " .. ran.output)
+    end
+end)
+
 -- promise: docs/lua-handlers.md: An item whose task is cancelled ends the call in the same way, which returns `nil, "cancelled"`.
 test("one item that is cancelled ends the call and the other items", function()
     prints("nil\tcancelled\n", [[

@@ -207,6 +207,8 @@ static const struct {
     {FAKE_FSYNC, 1, "fails(5, file.write(at 'a', 'x', {atomic = true})) one()"},
     {FAKE_RENAME, 1, "fails(5, file.write(at 'a', 'x', {atomic = true})) one()"},
     {FAKE_WRITE, 1, "fails(5, file.write(at 'a', 'x', {atomic = true})) one()"},
+    {FAKE_FSTATAT, 1, "fails(5, file.write(at 'a', 'x', {atomic = true})) one()"},
+    {FAKE_FCHMOD, 1, "fails(5, file.write(at 'a', 'x', {atomic = true})) one()"},
     {FAKE_OPENDIR, 1, "fails(5, file.list(arg[1]))"},
     {FAKE_FSTATAT, 1, "fails(5, file.stat(at 'a'))"},
     {FAKE_RENAME, 1, "fails(5, file.rename(at 'a', at 'b'))"},
