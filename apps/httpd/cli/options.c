@@ -11,7 +11,7 @@
 #include "command-line.h"
 #include "options-check.h"
 #include "sxe-http-list.h"
-#include "worker.h"
+#include "worker-place.h"
 
 #define CONNECTIONS_MAX 10000000ul
 #define TASKS_MAX       1000000ul

@@ -18,7 +18,7 @@
 #include "handover.h"
 #include "heartbeat.h"
 #include "supervisor.h"
-#include "worker.h"
+#include "worker-place.h"
 
 #define NEVER UINT64_MAX
 

@@ -37,7 +37,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "worker.h"
+#include "worker-place.h"
 
 #define SUPERVISOR_CHILDREN 8
 

@@ -10,7 +10,7 @@
 #define SERVICE_H
 
 #include "options.h"
-#include "worker.h"
+#include "worker-place.h"
 
 /* Print the memory that would be reserved. 0, or -errno after a message on standard error. */
 int service_plan(struct httpd_options *options);

@@ -6,8 +6,8 @@
  * and the new one have the same place, and never the same slot. So memory that all workers share
  * has a part for each slot, which one process writes, and which whoever reads adds up.
  */
-#ifndef WORKER_H
-#define WORKER_H
+#ifndef WORKER_PLACE_H
+#define WORKER_PLACE_H
 
 #define WORKERS_MAX 64
 
