@@ -84,6 +84,8 @@ struct sxe_http_files_config {
     uint32_t revalidate_ms;    /* a file is looked at again when that is over; 1000 */
     uint32_t ranges_max;       /* of a request that are there; beyond it, all is sent; 16, at most
                                   256, for which 4 KiB of the stack are set aside */
+    sxe_http_handler missing;  /* answers where there is no such file, with the request's user as it
+                                  was; it may send another of the same files. 404 */
     uint32_t waiting_max;      /* requests that wait for threads, then 503; 10000 */
 };
 

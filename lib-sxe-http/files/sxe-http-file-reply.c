@@ -418,6 +418,10 @@ sxe__http_file_reply(const struct sxe__http_wish *wish, struct sxe__http_file *b
         sxe__http_file_redirect(base->files, wish->request, base->name);
         return;
     }
+    if (file->status == 404 && base->files->config.missing != NULL) {
+        (void)base->files->config.missing(wish->request, response);
+        return;
+    }
     if (file->status != 0) {
         sxe__http_file_refuse(wish->request, file->status);
         return;

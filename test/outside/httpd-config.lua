@@ -114,4 +114,61 @@ test("SIGHUP takes a good file and leaves a bad one, again and again, and a clie
     end
 end)
 
+-- A server with routes.lua's routes; ask(path, host, method): status line and all.
+local function start_routes()
+    run("echo index > public/index.html; echo page > public/page.txt")
+    write("served.lua", (run("cat routes.lua"):gsub('"public"', '"' .. directory .. '/public"')))
+    local server = httpd.start("--config", directory .. "/served.lua")
+    return server, function(path, host, method)
+        local sock <close> = server:connect()
+        sock:send(("%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"):format(method or "GET", path, host or "a"))
+        return sock:recv_all()
+    end
+end
+
+-- promise: docs/configuration.md: The pattern with more literal bytes counts, whatever the order in the file.
+test("each route of the page answers as it says", function()
+    local server <close>, ask = start_routes()
+    for _, case in ipairs{
+        { "/page.txt", "^HTTP/1.1 200 .*\r\n\r\npage\n$" }, { "/", "\r\n\r\nindex\n$" },
+        { "/assets/page.txt", "\r\nCache%-Control: max%-age=3600\r\n" },
+        { "/users/7", "^HTTP/1.1 301 .*\r\nLocation: /people/7\r\n" }, { "/health", "^HTTP/1.1 200 .*\r\n\r\nwell\n$" },
+        { "/private/page.txt", "^HTTP/1.1 403 " },
+    } do
+        local reply = ask(case[1])
+        check(reply:find(case[2]), case[1] .. ": " .. reply)
+    end
+end)
+
+-- promise: docs/configuration.md: A file's route takes GET and HEAD; another method is answered 405.
+test("a POST to a file is 405, and to a fixed reply is answered", function()
+    local server <close>, ask = start_routes()
+    check(ask("/page.txt", "a", "POST"):find "^HTTP/1.1 405 ")
+    check(ask("/page.txt", "a", "HEAD"):find "^HTTP/1.1 200 ")
+    check(ask("/health", "a", "POST"):find "^HTTP/1.1 200 ")
+end)
+
+-- promise: docs/configuration.md: A name is compared without its case, port and final dot.
+test("a site has its names, and others have the routes at the top", function()
+    local server <close>, ask = start_routes()
+    for _, name in ipairs{ "api.example.com", "API.Example.COM:80", "api.example.com.", "x.y.api.example.com" } do
+        check(ask("/", name):find "\r\n\r\n{}$", name)
+    end
+    for _, name in ipairs{ "example.com", "evilapi.example.com", "api.example.com.evil.org" } do
+        check(ask("/", name):find "\r\n\r\nindex\n$", name)
+    end
+end)
+
+-- promise: docs/configuration.md: this file is sent where there is none, as by `try_files`; 404 where that is missing, too
+test("a fallback is sent again and again, nothing above the root is, and without it there is 404", function()
+    local server <close>, ask = start_routes()
+    for _ = 1, 3 do
+        check(ask("/no/such/page"):find "\r\n\r\nindex\n$")
+        check(not ask("/../served.lua"):find("routes", 1, true))
+        check(not ask("/assets/..%2f..%2fserved.lua"):find("routes", 1, true))
+    end
+    run("rm public/index.html")
+    httpd.wait_until(function() return ask("/no/such/page"):find "^HTTP/1.1 404 " end, "404")
+end)
+
 test("the directory goes", function() os.execute("rm -r " .. directory) end)

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "command-line.h"
+#include "config-sites.h"
 #include "sxe-http-list.h"
 
 #define UNIX_PATH_MAX   107
@@ -185,7 +186,7 @@ httpd_is_complete(const struct httpd_options *options)
     const struct sxe_http_files_config *files = &options->files;
     const char *missing = NULL;
 
-    if (files->root == NULL &&
+    if (files->root == NULL && options->config.sites == NULL &&
         (files->listing || files->index != NULL || files->dot_files || files->types != NULL ||
          files->cache_control != NULL || (files->sniff && options->http.fields == NULL) ||
          files->ranges_max != 0 || files->no_ranges))
@@ -204,6 +205,11 @@ httpd_is_complete(const struct httpd_options *options)
     else if (options->script != NULL && files->root != NULL)
         missing = "-r does not go with --lua: serve the files in the script, with "
                   "http.static(\"DIR\")";
+    else if (options->config.sites != NULL && files->root != NULL)
+        missing = "-r does not go with routes: add [\"/{path...}\"] = { root = \"DIR\" } to them";
+    else if (options->config.sites != NULL && options->config.sites->has_script &&
+             options->script == NULL)
+        missing = "a route has script = true, but there is no script: add --lua FILE";
     if (missing == NULL)
         return true;
     fprintf(stderr, "sxe-httpd: %s. Try --help.\n", missing);

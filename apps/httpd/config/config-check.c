@@ -7,18 +7,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "config-sites.h"
+
 static bool
-is_directory(const char *path)
+is_directory(const char *place, const char *path)
 {
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0) {
-        fprintf(stderr, "sxe-httpd: %scannot open the directory '%s': %s\n",
-                config_place_of("root"), path, strerror(errno));
+        fprintf(stderr, "sxe-httpd: %scannot open the directory '%s': %s\n", place, path,
+                strerror(errno));
         return false;
     }
     close(fd);
@@ -39,10 +42,28 @@ is_script(const char *path)
     return result == LUA_OK;
 }
 
+/* The directories of all routes. */
+static bool
+has_roots(const struct config_sites *sites)
+{
+    for (const struct config_site *site = sites->first; site != NULL; site = site->next) {
+        for (const struct config_route *route = site->routes; route != NULL; route = route->next) {
+            char place[PATH_MAX + 64];
+
+            snprintf(place, sizeof(place), "%s:%u: root: ", sites->path, route->line);
+            if (route->root != NULL && !is_directory(place, route->root))
+                return false;
+        }
+    }
+    return true;
+}
+
 int
 config_check(const struct httpd_options *options)
 {
-    if ((options->files.root != NULL && !is_directory(options->files.root)) ||
+    if ((options->files.root != NULL &&
+         !is_directory(config_place_of("root"), options->files.root)) ||
+        (options->config.sites != NULL && !has_roots(options->config.sites)) ||
         (options->script != NULL && !is_script(options->script)))
         return COMMAND_LINE_WRONG;
     printf("sxe-httpd: the configuration is good\n");

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "config-file.h"
+#include "config-internal.h"
+#include "config-sites.h"
 
 /* The higher one counts. */
 enum origin { DEFAULT, OF_FILE, ENVIRONMENT, FLAG };
@@ -203,6 +205,7 @@ read_environment(void *settings)
 
 struct reading {
     void *settings;
+    struct config_options *options;
     int status;
     const char *keys[COMMAND_OPTIONS_MAX]; /* as they stand in the file; NULL: not there */
     const char *unknown;                   /* the first key that is none; NULL: there is none */
@@ -219,8 +222,8 @@ line_of_key(const char *key)
 }
 
 /* From here on messages and values are of this line. */
-static void
-be_at(unsigned line, const char *key)
+void
+config_be_at(unsigned line, const char *key)
 {
     config.now_line = line;
     if (line > 0)
@@ -257,6 +260,9 @@ note_unknown(struct reading *reading, const char *key, unsigned line)
     reading->unknown_line = line;
 }
 
+/* Keys that are no options. */
+static const char *const tables[] = {"routes", "sites", NULL};
+
 /* Which keys there are. */
 static void
 look_at_keys(lua_State *L, struct reading *reading)
@@ -265,6 +271,8 @@ look_at_keys(lua_State *L, struct reading *reading)
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
         const unsigned row = row_of_key(key);
 
+        if (is_one_of(key, tables))
+            continue;
         if (lua_type(L, -2) != LUA_TSTRING)
             note_unknown(reading, "",
                          config_lines_find(config.file->lines, config_item(CONFIG_ROOT, 1), 0));
@@ -282,7 +290,7 @@ refuse_key(const char *key, unsigned line)
     unsigned fewest = 0;
     char name[NAME_SIZE];
 
-    be_at(line, *key == '\0' ? "[1]" : key);
+    config_be_at(line, *key == '\0' ? "[1]" : key);
     if (*key == '\0') {
         fprintf(stderr, "%s: %sa value without a key; write: key = value\n", config.line->program,
                 config.place);
@@ -297,6 +305,8 @@ refuse_key(const char *key, unsigned line)
         if (is_of_file(row) && command_line_is_nearer(key, strlen(key), key_of(row, name), &fewest))
             nearest = row_at(row)->option.name;
     }
+    for (const char *const *table = tables; *table != NULL; table++)
+        nearest = command_line_is_nearer(key, strlen(key), *table, &fewest) ? *table : nearest;
     fprintf(stderr, "%s: %sthere is no such key%s%s%s\n", config.line->program, config.place,
             nearest == NULL ? "; sxe-httpd --print-config lists all" : "; did you mean ",
             nearest == NULL ? "" : nearest, nearest == NULL ? "" : "?");
@@ -342,9 +352,9 @@ take_list(lua_State *L, struct reading *reading, unsigned row)
     int status = COMMAND_LINE_GO_ON;
 
     for (lua_Unsigned i = 1; i <= lua_rawlen(L, 2) && status == COMMAND_LINE_GO_ON; i++) {
-        be_at(config_lines_find(config.file->lines, config_item(table, i),
-                                config_anywhere(key, strlen(key))),
-              key);
+        config_be_at(config_lines_find(config.file->lines, config_item(table, i),
+                                       config_anywhere(key, strlen(key))),
+                     key);
         (void)lua_rawgeti(L, 2, (lua_Integer)i);
         status = take_text(L, reading, row);
     }
@@ -383,19 +393,26 @@ read_table(lua_State *L)
          row++) {
         if (reading->keys[row] == NULL || !is_wanted(row))
             continue;
-        be_at(line_of_key(reading->keys[row]), reading->keys[row]);
+        config_be_at(line_of_key(reading->keys[row]), reading->keys[row]);
         (void)lua_getfield(L, 1, reading->keys[row]);
         reading->status = take_value(L, reading, row);
         lua_settop(L, 1);
+    }
+    if (reading->status == COMMAND_LINE_GO_ON) {
+        bool is_good = true;
+
+        reading->options->sites = config_sites_read(config.file, &is_good);
+        reading->status = is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
     }
     return 0;
 }
 
 static int
-read_file(const char *path, void *settings)
+read_file(struct config_options *options, void *settings)
 {
-    struct reading reading = {.settings = settings, .status = COMMAND_LINE_GO_ON};
-    struct config_file *file = config_file_open(path);
+    struct reading reading = {
+        .settings = settings, .options = options, .status = COMMAND_LINE_GO_ON};
+    struct config_file *file = config_file_open(options->file);
     lua_State *L;
 
     if (file == NULL)
@@ -414,14 +431,14 @@ read_file(const char *path, void *settings)
 }
 
 int
-config_read(const struct config_options *options, void *settings)
+config_read(struct config_options *options, void *settings)
 {
     int status;
 
     command_line_place = config.place;
     status = read_environment(settings);
     if (status == COMMAND_LINE_GO_ON && options->file != NULL)
-        status = read_file(options->file, settings);
+        status = read_file(options, settings);
     command_line_place = "";
     return status;
 }
@@ -429,6 +446,7 @@ config_read(const struct config_options *options, void *settings)
 void
 config_end(void)
 {
+    config_sites_end();
     while (config.file != NULL) {
         struct config_file *file = config.file;
 
@@ -532,7 +550,7 @@ config_place_of(const char *name)
     if (config.origins[row] == ENVIRONMENT)
         snprintf(config.place, sizeof(config.place), "%s: ", variable_of(row, variable));
     else if (config.origins[row] == OF_FILE && value != NULL)
-        be_at(value->line, name);
+        config_be_at(value->line, name);
     return config.place;
 }
 

@@ -24,11 +24,14 @@
 
 #define CONFIG_VALUES_MAX 512
 
+struct config_sites;
+
 /* What options.c has of it. */
 struct config_options {
     const char *file; /* of --config; NULL: none */
     bool check;
     bool print;
+    struct config_sites *sites; /* of the file; NULL: none */
 };
 
 /* Forget all of the last reading but its texts, which stay until config_end. */
@@ -39,7 +42,7 @@ void config_taken(void *settings, unsigned row);
 
 /* After the flags: take what the environment and the file say. COMMAND_LINE_GO_ON, or
  * COMMAND_LINE_WRONG with all said. */
-int config_read(const struct config_options *options, void *settings);
+int config_read(struct config_options *options, void *settings);
 
 /* Print each option with its value and origin, as a file that --config reads. */
 void config_print(void);

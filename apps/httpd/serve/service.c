@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "balance.h"
+#include "config-sites.h"
 #include "counters.h"
 #include "handover.h"
 #include "heartbeat.h"
@@ -317,15 +318,21 @@ static int
 choose_handler(struct sxe_http_config *http)
 {
     const struct httpd_options *options = service.options;
+    int result = 0;
 
     http->handler = hello;
     if (options->script != NULL) {
         http->handler = sxe_lua_http_handle;
         http->stream = true;
-        return script_load(options, service.link);
+        result = script_load(options, service.link);
     }
-    if (options->files.root == NULL)
-        return 0;
+    if (result == 0 && options->config.sites != NULL) {
+        http->handler = config_routes_handle;
+        http->user = options->config.sites;
+        return config_routes_open(options->config.sites, &options->files);
+    }
+    if (result < 0 || options->files.root == NULL)
+        return result;
     service.files = sxe_http_files_new(&options->files);
     if (service.files == NULL)
         return cannot_serve(options->files.root, errno);
@@ -362,6 +369,8 @@ drop_plan(void)
     sxe_http_delete(service.http);
     sxe_http_router_delete(service.router);
     sxe_http_files_delete(service.files);
+    if (service.options->config.sites != NULL)
+        config_routes_close(service.options->config.sites);
 }
 
 static void

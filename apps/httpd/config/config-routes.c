@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Serves the sites and routes of a configuration file.
+ */
+#include "config-sites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sxe-lua-http.h"
+
+#define LOCATION_MAX 4096
+
+/* ---- Redirects ---- */
+
+/* Add bytes; false: there is no room. */
+static bool
+add(char *text, size_t *used, const char *bytes, size_t length)
+{
+    if (*used + length >= LOCATION_MAX)
+        return false;
+    memcpy(text + *used, bytes, length);
+    *used += length;
+    return true;
+}
+
+/* The target with {name} replaced by what the route's parameter of that name took, as it came. */
+static bool
+make_location(const struct sxe_http_request *request, const char *target, char *text)
+{
+    size_t used = 0;
+    bool has_room = true;
+
+    while (*target != '\0' && has_room) {
+        const size_t length = strcspn(target, "{");
+        const char *end = strchr(target + length, '}');
+        const struct sxe_http_text *value = NULL;
+        char name[64];
+
+        has_room = add(text, &used, target, length);
+        target += length;
+        if (end == NULL) {
+            has_room = has_room && add(text, &used, target, strlen(target));
+            break;
+        }
+        snprintf(name, sizeof(name), "%.*s", (int)(end - target - 1), target + 1);
+        value = sxe_http_match_value(&request->match, name);
+        if (value != NULL)
+            has_room =
+                has_room && add(text, &used, request->path.base + value->offset, value->length);
+        target = end + 1;
+    }
+    text[used] = '\0';
+    return has_room;
+}
+
+static enum sxe_http_verdict
+redirect(const struct config_route *route, struct sxe_http_request *request,
+         struct sxe_http_response *response)
+{
+    char location[LOCATION_MAX];
+
+    if (!make_location(request, route->redirect, location))
+        return sxe_http_reply_status(response, 414);
+    /* A parameter that is empty must not make a path the name of another server. */
+    if (strncmp(location, "//", 2) == 0 && strncmp(route->redirect, "//", 2) != 0)
+        return sxe_http_reply_status(response, 404);
+    (void)!sxe_http_add_field(response, "Location", location);
+    return sxe_http_reply_status(response, route->status);
+}
+
+/* ---- Files ---- */
+
+/* The path beneath the root, with its slash: what the pattern's tail took, or all of it. */
+static struct sxe_span
+file_of(const struct config_route *route, const struct sxe_http_request *request)
+{
+    const char *tail = strrchr(route->pattern, '{');
+    const unsigned last = request->match.number;
+    struct sxe_span path = request->path;
+
+    if (tail != NULL && tail > route->pattern && tail[-1] == '/' && strstr(tail, "...}") != NULL) {
+        path.base += request->match.values[last - 1].offset - 1;
+        path.length = request->match.values[last - 1].length + 1;
+    }
+    return path;
+}
+
+/* No such file: that of the fallback, once. */
+static enum sxe_http_verdict
+missing(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    struct config_route *route = request->user;
+
+    if (route == NULL || route->fallback == NULL)
+        return sxe_http_reply_status(response, 404);
+    request->user = NULL;
+    return sxe_http_files_send(route->files, request,
+                               (struct sxe_span){route->fallback, strlen(route->fallback)});
+}
+
+int
+config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual)
+{
+    struct sxe_http_files_config config = *usual;
+
+    config.missing = missing;
+    for (struct config_site *site = sites->first; site != NULL; site = site->next) {
+        for (struct config_route *route = site->routes; route != NULL; route = route->next) {
+            if (route->root == NULL)
+                continue;
+            config.root = route->root;
+            route->files = sxe_http_files_new(&config);
+            if (route->files == NULL) {
+                const int error = errno;
+
+                fprintf(stderr, "sxe-httpd: %s:%u: root: cannot serve the files of '%s': %s\n",
+                        sites->path, route->line, route->root, strerror(error));
+                return -error;
+            }
+        }
+    }
+    return 0;
+}
+
+void
+config_routes_close(struct config_sites *sites)
+{
+    for (struct config_site *site = sites->first; site != NULL; site = site->next) {
+        for (struct config_route *route = site->routes; route != NULL; route = route->next) {
+            sxe_http_files_delete(route->files);
+            route->files = NULL;
+        }
+    }
+}
+
+/* ---- Requests ---- */
+
+static void
+add_headers(const struct config_route *route, struct sxe_http_response *response)
+{
+    for (unsigned i = 0; i < route->headers_number; i++) {
+        const char *line = route->headers[i];
+        const size_t length = strcspn(line, ":");
+        char name[256];
+
+        snprintf(name, sizeof(name), "%.*s", (int)length, line);
+        line += length + 1;
+        (void)!sxe_http_add_field(response, name, line + strspn(line, " \t"));
+    }
+}
+
+static enum sxe_http_verdict
+answer(struct config_route *route, struct sxe_http_request *request,
+       struct sxe_http_response *response)
+{
+    const char *body = route->body != NULL ? route->body : "";
+
+    add_headers(route, response);
+    request->user = route;
+    switch (route->action) {
+    case CONFIG_ROOT_OF_FILES:
+        return sxe_http_files_send(route->files, request, file_of(route, request));
+    case CONFIG_REDIRECT:
+        return redirect(route, request, response);
+    case CONFIG_SCRIPT:
+        return sxe_lua_http_handle(request, response);
+    case CONFIG_REPLY:
+        break;
+    }
+    if (route->body == NULL)
+        return sxe_http_reply_status(response, route->status);
+    return sxe_http_reply(response, route->status, route->type != NULL ? route->type : "text/plain",
+                          body, strlen(body));
+}
+
+enum sxe_http_verdict
+config_routes_handle(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    const struct config_site *site = config_site_of(request->user, sxe_http_authority(request));
+    enum sxe_http_routing routing;
+
+    if (site == NULL)
+        return sxe_http_reply_status(response, 404);
+    routing = sxe_http_router_find(site->router, sxe_http_method(request),
+                                   sxe_http_method_text(request), request->path, &request->match);
+    if (routing != SXE_HTTP_ROUTE_FOUND)
+        return sxe_http_reply_unrouted(request, response);
+    return answer(request->match.route->user, request, response);
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads the sites and routes of a configuration file.
+ */
+#include "config-sites.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "command-line.h"
+#include "config-internal.h"
+#include "options-check.h"
+#include "sxe-http-list.h"
+
+struct reader {
+    struct config_file *file;
+    lua_State *L;
+    struct config_sites *sites;
+    uint64_t place; /* of the table on top */
+    unsigned line;  /* where it, or the key that was read last, stands */
+};
+
+static struct config_sites *all;
+
+/* ---- Messages ---- */
+
+static bool
+fail(const struct reader *reader, const char *key, const char *given, const char *must)
+{
+    config_be_at(reader->line, key);
+    fprintf(stderr, "sxe-httpd: %s%s%s%s%s\n", command_line_place, given == NULL ? "" : "it is ",
+            given == NULL ? "" : given, given == NULL ? "" : "; it must be ", must);
+    return false;
+}
+
+static void
+look_at(struct reader *reader, const char *key)
+{
+    const size_t length = strlen(key);
+    const unsigned line = config_lines_find(
+        reader->file->lines, config_key(reader->place, key, length), config_anywhere(key, length));
+
+    reader->line = line > 0 ? line : reader->line;
+}
+
+/* No key of the table on top is one that the list does not have. */
+static bool
+has_only(struct reader *reader, const char *const *names)
+{
+    lua_State *L = reader->L;
+
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+        const char *nearest = NULL;
+        unsigned fewest = 0;
+        unsigned i = 0;
+        char text[128];
+
+        while (names[i] != NULL && strcmp(names[i], key) != 0)
+            i++;
+        if (names[i] != NULL)
+            continue;
+        for (i = 0; names[i] != NULL; i++)
+            nearest =
+                command_line_is_nearer(key, strlen(key), names[i], &fewest) ? names[i] : nearest;
+        snprintf(text, sizeof(text), "there is no such key here%s%s%s",
+                 nearest == NULL ? "" : "; did you mean ", nearest == NULL ? "" : nearest,
+                 nearest == NULL ? "" : "?");
+        look_at(reader, key);
+        return fail(reader, key, NULL, text);
+    }
+    return true;
+}
+
+/* ---- Values ---- */
+
+/* The text on top, kept and popped; NULL with all said: it is none. */
+static const char *
+take_text(struct reader *reader, const char *key)
+{
+    const char *text = NULL;
+    size_t length = 0;
+
+    if (lua_type(reader->L, -1) == LUA_TSTRING)
+        text = lua_tolstring(reader->L, -1, &length);
+    if (text == NULL || strlen(text) != length) {
+        (void)fail(reader, key, luaL_typename(reader->L, -1), "a text without zero bytes");
+        return NULL;
+    }
+    text = config_file_keep(reader->file);
+    if (text == NULL)
+        luaL_error(reader->L, "no memory");
+    return text;
+}
+
+/* The text of a key of the table on top; it stays NULL if there is none. */
+static bool
+read_text(struct reader *reader, const char *key, const char **text)
+{
+    if (lua_getfield(reader->L, -1, key) == LUA_TNIL) {
+        lua_pop(reader->L, 1);
+        return true;
+    }
+    look_at(reader, key);
+    *text = take_text(reader, key);
+    return *text != NULL;
+}
+
+static bool
+read_status(struct reader *reader, const char *key, unsigned least, unsigned most, unsigned *status)
+{
+    lua_Integer value;
+    int is_number = 0;
+    char must[64];
+
+    if (lua_getfield(reader->L, -1, key) == LUA_TNIL) {
+        lua_pop(reader->L, 1);
+        return true;
+    }
+    look_at(reader, key);
+    value = lua_tointegerx(reader->L, -1, &is_number);
+    if (is_number == 0 || value < least || value > most) {
+        snprintf(must, sizeof(must), "a status from %u to %u", least, most);
+        return fail(reader, key,
+                    is_number ? lua_tostring(reader->L, -1) : luaL_typename(reader->L, -1), must);
+    }
+    lua_pop(reader->L, 1);
+    *status = (unsigned)value;
+    return true;
+}
+
+/* A text or a table of texts: into a list with room for `most`. */
+static bool
+read_texts(struct reader *reader, const char *key, const char **texts, unsigned most,
+           unsigned *number)
+{
+    lua_State *L = reader->L;
+    const int type = lua_getfield(L, -1, key);
+    const lua_Unsigned length = type == LUA_TTABLE ? lua_rawlen(L, -1) : type != LUA_TNIL;
+    char must[64];
+
+    *number = 0;
+    look_at(reader, key);
+    if (length > most) {
+        snprintf(must, sizeof(must), "there may be %u of them at most", most);
+        return fail(reader, key, NULL, must);
+    }
+    for (lua_Unsigned i = 1; i <= length; i++) {
+        if (type == LUA_TTABLE)
+            (void)lua_rawgeti(L, -1, (lua_Integer)i);
+        else
+            lua_pushvalue(L, -1);
+        texts[*number] = take_text(reader, key);
+        if (texts[(*number)++] == NULL)
+            return false;
+    }
+    lua_pop(L, 1);
+    return true;
+}
+
+static bool
+read_switch(struct reader *reader, const char *key, bool *is_on)
+{
+    const int type = lua_getfield(reader->L, -1, key);
+
+    look_at(reader, key);
+    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+        return fail(reader, key, luaL_typename(reader->L, -1), "true or false");
+    *is_on = lua_toboolean(reader->L, -1) != 0;
+    lua_pop(reader->L, 1);
+    return true;
+}
+
+/* ---- Routes ---- */
+
+static bool
+is_header(struct reader *reader, const struct config_route *route)
+{
+    for (unsigned i = 0; i < route->headers_number; i++) {
+        if (!httpd_is_field(route->headers[i]))
+            return fail(reader, "header", route->headers[i],
+                        "'Name: value', and not one of those that a reply has anyway");
+    }
+    return true;
+}
+
+/* What the values say together. */
+static bool
+choose_action(struct reader *reader, struct config_route *route, bool is_script)
+{
+    const int actions = (route->root != NULL) + (route->redirect != NULL) + is_script +
+                        (route->status != 0 && route->redirect == NULL);
+    const struct sxe_span type = {route->type, route->type == NULL ? 0 : strlen(route->type)};
+    const struct sxe_span to = {route->redirect,
+                                route->redirect == NULL ? 0 : strlen(route->redirect)};
+
+    reader->line = route->line;
+    if (actions != 1)
+        return fail(reader, route->pattern, NULL,
+                    "a route has one of root, redirect, status and script");
+    if (route->fallback != NULL && (route->root == NULL || *route->fallback != '/'))
+        return fail(reader, "fallback", route->fallback, "a path such as /index.html, of a root");
+    if (!sxe_http_is_field_value(type) || !sxe_http_is_field_value(to))
+        return fail(reader, route->pattern, NULL, "type and redirect are values of a header");
+    route->action = route->root != NULL       ? CONFIG_ROOT_OF_FILES
+                    : route->redirect != NULL ? CONFIG_REDIRECT
+                    : is_script               ? CONFIG_SCRIPT
+                                              : CONFIG_REPLY;
+    if (route->status == 0)
+        route->status = 302;
+    reader->sites->has_script |= is_script;
+    return true;
+}
+
+/* The route whose table is on top. */
+static bool
+read_route(struct reader *reader, struct config_route *route)
+{
+    static const char *const names[] = {"body",   "fallback", "header", "redirect", "root",
+                                        "script", "status",   "type",   NULL};
+    bool is_script = false;
+
+    if (!lua_istable(reader->L, -1))
+        return fail(reader, route->pattern, luaL_typename(reader->L, -1),
+                    "a table such as { root = \"public\" }");
+    if (!has_only(reader, names) || !read_text(reader, "root", &route->root) ||
+        !read_text(reader, "fallback", &route->fallback) ||
+        !read_text(reader, "redirect", &route->redirect) ||
+        !read_text(reader, "body", &route->body) || !read_text(reader, "type", &route->type) ||
+        !read_switch(reader, "script", &is_script) ||
+        !read_status(reader, "status", route->redirect != NULL ? 301 : 200,
+                     route->redirect != NULL ? 308 : 599, &route->status) ||
+        !read_texts(reader, "header", route->headers, CONFIG_HEADERS_MAX, &route->headers_number))
+        return false;
+    return is_header(reader, route) && choose_action(reader, route, is_script);
+}
+
+/* 0, or the error of the router. */
+static int
+add_to_router(struct config_site *site, struct config_route *route)
+{
+    const struct sxe_http_route_options options = {.user = route};
+
+    return sxe_http_router_add(site->router, route->action == CONFIG_ROOT_OF_FILES ? "GET" : "*",
+                               route->pattern, config_routes_handle, &options);
+}
+
+/* The routes, whose table is on top, of a site. */
+static bool
+read_routes(struct reader *reader, struct config_site *site)
+{
+    lua_State *L = reader->L;
+    const uint64_t place = reader->place;
+
+    if (!lua_istable(L, -1))
+        return fail(reader, "routes", luaL_typename(L, -1),
+                    "a table such as { [\"/\"] = { root = \"public\" } }");
+    for (lua_pushnil(L); lua_next(L, -2) != 0; lua_pop(L, 1)) {
+        struct config_route *route;
+
+        if (lua_type(L, -2) != LUA_TSTRING)
+            return fail(reader, "routes", NULL, "a key is a path, such as [\"/a/{rest...}\"]");
+        route = calloc(1, sizeof(*route));
+        if (route == NULL)
+            return luaL_error(L, "no memory");
+        route->next = site->routes;
+        site->routes = route;
+        lua_pushvalue(L, -2);
+        reader->place = place;
+        look_at(reader, lua_tostring(L, -1));
+        route->line = reader->line;
+        route->pattern = take_text(reader, "routes");
+        if (route->pattern == NULL) /* it has a zero byte */
+            return false;
+        reader->place = config_key(place, route->pattern, strlen(route->pattern));
+        if (!read_route(reader, route))
+            return false;
+        reader->line = route->line;
+        if (add_to_router(site, route) < 0)
+            return fail(reader, route->pattern, NULL, sxe_http_router_error(site->router));
+    }
+    reader->place = place;
+    return true;
+}
+
+/* ---- Sites ---- */
+
+static struct config_site *
+add_site(struct reader *reader)
+{
+    struct config_site *site = calloc(1, sizeof(*site));
+
+    if (site != NULL) {
+        site->next = reader->sites->first;
+        reader->sites->first = site;
+        site->router = sxe_http_router_new();
+    }
+    if (site == NULL || site->router == NULL)
+        luaL_error(reader->L, "no memory");
+    return site;
+}
+
+/* The site whose table is on top. */
+static bool
+read_site(struct reader *reader)
+{
+    static const char *const names[] = {"names", "routes", NULL};
+    const uint64_t place = reader->place;
+    const unsigned line = reader->line;
+    struct config_site *site;
+    bool is_good;
+
+    if (!lua_istable(reader->L, -1))
+        return fail(reader, "sites", luaL_typename(reader->L, -1),
+                    "a table such as { names = \"example.com\", routes = { ... } }");
+    if (!has_only(reader, names))
+        return false;
+    site = add_site(reader);
+    if (!read_texts(reader, "names", site->names, CONFIG_NAMES_MAX, &site->names_number))
+        return false;
+    reader->line = line;
+    if (site->names_number == 0)
+        return fail(reader, "sites", NULL, "a site has names");
+    (void)lua_getfield(reader->L, -1, "routes");
+    look_at(reader, "routes");
+    reader->place = config_key(place, "routes", 6);
+    is_good = read_routes(reader, site);
+    lua_pop(reader->L, 1);
+    return is_good;
+}
+
+static bool
+read_sites(struct reader *reader)
+{
+    lua_State *L = reader->L;
+    const uint64_t place = config_key(CONFIG_ROOT, "sites", 5);
+    bool is_good = true;
+
+    if (!lua_istable(L, -1))
+        return fail(reader, "sites", luaL_typename(L, -1), "a table of sites");
+    for (lua_Unsigned i = 1; i <= lua_rawlen(L, -1) && is_good; i++) {
+        const unsigned line = config_lines_find(reader->file->lines, config_item(place, i), 0);
+
+        reader->place = config_item(place, i);
+        reader->line = line > 0 ? line : reader->line;
+        (void)lua_rawgeti(L, -1, (lua_Integer)i);
+        is_good = read_site(reader);
+        lua_pop(L, 1);
+    }
+    return is_good;
+}
+
+static bool
+read_both(struct reader *reader)
+{
+    lua_State *L = reader->L;
+
+    if (lua_getfield(L, 1, "sites") != LUA_TNIL) {
+        look_at(reader, "sites");
+        if (!read_sites(reader))
+            return false;
+    }
+    reader->place = CONFIG_ROOT;
+    if (lua_getfield(L, 1, "routes") == LUA_TNIL)
+        return true;
+    look_at(reader, "routes");
+    reader->place = config_key(CONFIG_ROOT, "routes", 6);
+    reader->sites->usual = add_site(reader);
+    return read_routes(reader, reader->sites->usual);
+}
+
+struct config_sites *
+config_sites_read(struct config_file *file, bool *is_good)
+{
+    struct reader reader = {.file = file, .L = file->L, .place = CONFIG_ROOT};
+
+    reader.sites = calloc(1, sizeof(*reader.sites));
+    if (reader.sites == NULL)
+        luaL_error(file->L, "no memory");
+    reader.sites->path = file->path;
+    reader.sites->before = all;
+    all = reader.sites;
+    *is_good = read_both(&reader);
+    lua_settop(file->L, 1);
+    return reader.sites->first == NULL ? NULL : reader.sites;
+}
+
+static void
+free_site(struct config_site *site)
+{
+    while (site->routes != NULL) {
+        struct config_route *route = site->routes;
+
+        site->routes = route->next;
+        free(route);
+    }
+    sxe_http_router_delete(site->router);
+    free(site);
+}
+
+void
+config_sites_end(void)
+{
+    while (all != NULL) {
+        struct config_sites *sites = all;
+
+        all = sites->before;
+        while (sites->first != NULL) {
+            struct config_site *site = sites->first;
+
+            sites->first = site->next;
+            free_site(site);
+        }
+        free(sites);
+    }
+}
+
+/* ---- Names ---- */
+
+/* Without the port and a final dot. */
+static struct sxe_span
+host_of(struct sxe_span name)
+{
+    const char *end = name.length == 0 ? NULL : memrchr(name.base, ':', name.length);
+
+    if (end != NULL && memchr(end, ']', name.length - (size_t)(end - name.base)) == NULL)
+        name.length = (size_t)(end - name.base);
+    if (name.length > 0 && name.base[name.length - 1] == '.')
+        name.length--;
+    return name;
+}
+
+/* How well it fits: 0 not; more than its length for an exact one. */
+static size_t
+fit(const char *pattern, struct sxe_span host)
+{
+    const size_t length = strlen(pattern);
+
+    if (*pattern != '*')
+        return host.length == length && strncasecmp(pattern, host.base, length) == 0 ? SIZE_MAX : 0;
+    if (host.length < length ||
+        strncasecmp(pattern + 1, host.base + host.length - length + 1, length - 1) != 0)
+        return 0;
+    return length;
+}
+
+const struct config_site *
+config_site_of(const struct config_sites *sites, struct sxe_span name)
+{
+    const struct sxe_span host = host_of(name);
+    const struct config_site *best = sites->usual;
+    size_t best_fit = 0;
+
+    for (const struct config_site *site = sites->first; site != NULL; site = site->next) {
+        for (unsigned i = 0; i < site->names_number; i++) {
+            const size_t fits = fit(site->names[i], host);
+
+            if (fits > best_fit) {
+                best_fit = fits;
+                best = site;
+            }
+        }
+    }
+    return best;
+}
