@@ -29,8 +29,8 @@ number_option(lua_State *L, int table, const char *name, lua_Integer least, uint
     if (lua_getfield(L, table, name) != LUA_TNIL) {
         value = sxe__lua_option_integer(L, &is_number);
         if (!is_number || value < least || value > most)
-            luaL_error(L, "http.serve: %s%s must be a number from %I to %I, not %s", of, name, least,
-                       (lua_Integer)most, luaL_tolstring(L, -1, NULL));
+            luaL_error(L, "http.serve: %s%s must be a number from %I to %I, not %s", of, name,
+                       least, (lua_Integer)most, luaL_tolstring(L, -1, NULL));
     }
     lua_pop(L, 1);
     return (uint32_t)value;
