@@ -94,6 +94,21 @@ test("of requests in progress those are lost whose worker is killed", function()
     end
 end)
 
+-- promise: docs/operations.md: A worker that crashes first writes a report to standard error, after its last lines of the log: the version and build id of
+test("a crash is reported with the calls that led there", function()
+    local server <close> = httpd.start("-w", "2")
+    local pids = workers.await(server, 2)
+    workers.kill(pids[1], "ABRT")
+    local wanted = ("process %d crashed with signal 6 (Aborted) at address 0x"):format(pids[1])
+    httpd.wait_until(function()
+        return server.proc:errors():find(("process %d, which served, ended with signal 6"):format(pids[1]), 1, true)
+    end, "the end of a worker")
+    local report = server.proc:errors()
+    check(report:find(wanted, 1, true), report)
+    check(report:find("sxe%-httpd %d+%.%d+%.%d+ %(build id %x*%a*%): process"), report)
+    check(report:find("sxe%-httpd%(.*%)%[0x%x+%]"), report)
+end)
+
 -- promise: docs/operations.md: `kill -USR1` has that done without a reload.
 -- promise: docs/operations.md: the access log's file, in whole lines
 test("all workers write whole lines to one access log, and open it again", function()

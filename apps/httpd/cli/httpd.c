@@ -14,7 +14,7 @@
  *               access-log.c the access log; counters.c --stats
  *     process/  supervisor.c the parent that starts and replaces serving processes
  *               children.c its table of them; balance.c how they share connections
- *               heartbeat.c and hang.c how the parent sees that a child hangs
+ *               heartbeat.c and hang.c how the parent sees that a child hangs; crash.c reports
  *               handover.c messages and sockets between them; changes.c notices changed files
  *               socket-file.c removes the file of a unix socket
  */

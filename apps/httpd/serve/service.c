@@ -12,6 +12,7 @@
 #include "balance.h"
 #include "config-sites.h"
 #include "counters.h"
+#include "crash.h"
 #include "handover.h"
 #include "heartbeat.h"
 #include "listening.h"
@@ -499,6 +500,7 @@ service_run(struct httpd_options *options, const struct worker *worker)
     int result;
 
     begin(options, worker);
+    crash_begin();
     stats_begin(options, service.worker.load);
     result = make_plan();
     if (result == 0) {

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Signals that end a process for its own fault, and the report of them.
+ */
+#include "crash.h"
+
+#include <elf.h>
+#include <execinfo.h>
+#include <link.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sxe-util.h"
+
+enum { CALLS_MAX = 64, TEXT_MAX = 512, BUILD_ID_MAX = 20, STACK_SIZE = 64 * 1024 };
+
+static const struct {
+    int number;
+    const char *name;
+} signals[] = {{SIGSEGV, "Segmentation fault"},
+               {SIGBUS, "Bus error"},
+               {SIGILL, "Illegal instruction"},
+               {SIGFPE, "Floating point exception"},
+               {SIGABRT, "Aborted"}};
+#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
+
+static char build_id[2 * BUILD_ID_MAX + 1] = "unknown";
+static char stack[STACK_SIZE]; /* so that a stack that overflows can be reported */
+
+/* ---- Texts, without a function that may allocate or lock ---- */
+
+struct text {
+    size_t used;
+    char room[TEXT_MAX];
+};
+
+static void
+add(struct text *text, const char *what)
+{
+    size_t length = strlen(what);
+
+    memcpy(text->room + text->used, what, length);
+    text->used += length;
+}
+
+static void
+add_number(struct text *text, uintptr_t number, unsigned base)
+{
+    char digits[24];
+    char *at = digits + sizeof(digits) - 1;
+
+    *at = '\0';
+    do
+        *--at = "0123456789abcdef"[number % base];
+    while ((number /= base) > 0);
+    add(text, at);
+}
+
+/* ---- The build id: a note that the linker left in the program ---- */
+
+static void
+take_note(const char *note, size_t size)
+{
+    ElfW(Nhdr) head;
+    size_t used = 0;
+
+    while (size - used >= sizeof(head)) {
+        memcpy(&head, note + used, sizeof(head));
+        used += sizeof(head) + ((head.n_namesz + 3) & ~3u);
+        if (head.n_type == NT_GNU_BUILD_ID && head.n_descsz <= BUILD_ID_MAX) {
+            for (unsigned i = 0; i < head.n_descsz; i++) {
+                const unsigned char byte = (unsigned char)note[used + i];
+
+                build_id[2 * i] = "0123456789abcdef"[byte >> 4];
+                build_id[2 * i + 1] = "0123456789abcdef"[byte & 15];
+            }
+        }
+        used += (head.n_descsz + 3) & ~3u;
+    }
+}
+
+/* The first one is the program; the others are its shared libraries. */
+static int
+look_at_program(struct dl_phdr_info *info, size_t size, void *user)
+{
+    SXE_UNUSED_PARAMETER(size);
+    SXE_UNUSED_PARAMETER(user);
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+        if (part->p_type == PT_NOTE)
+            take_note((const char *)(info->dlpi_addr + part->p_vaddr), part->p_memsz);
+    }
+    return 1;
+}
+
+/* ---- The report ---- */
+
+void
+crash_report(int fd, int signal_number, const void *address)
+{
+    struct text text = {.used = 0};
+    void *calls[CALLS_MAX];
+    const char *name = "";
+
+    for (size_t i = 0; i < SIGNALS; i++) {
+        if (signals[i].number == signal_number)
+            name = signals[i].name;
+    }
+    add(&text, "sxe-httpd " SXE_VERSION " (build id ");
+    add(&text, build_id);
+    add(&text, "): process ");
+    add_number(&text, (uintptr_t)getpid(), 10);
+    add(&text, " crashed with signal ");
+    add_number(&text, (uintptr_t)signal_number, 10);
+    add(&text, " (");
+    add(&text, name);
+    add(&text, ") at address 0x");
+    add_number(&text, (uintptr_t)address, 16);
+    add(&text, "; the calls that led there, last first:\n");
+    (void)!write(fd, text.room, text.used);
+    backtrace_symbols_fd(calls, backtrace(calls, CALLS_MAX), fd);
+}
+
+/* The default is back, and takes effect when this returns. */
+static void
+on_crash(int signal_number, siginfo_t *info, void *context)
+{
+    SXE_UNUSED_PARAMETER(context);
+    crash_report(STDERR_FILENO, signal_number, info->si_addr);
+    kill(getpid(), signal_number);
+}
+
+void
+crash_begin(void)
+{
+    struct sigaction action = {.sa_sigaction = on_crash,
+                               .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND | SA_ONSTACK)};
+    const stack_t own = {.ss_sp = stack, .ss_size = sizeof(stack)};
+    struct sigaction before;
+    stack_t other;
+    void *call;
+
+    (void)backtrace(&call, 1); /* the first call loads a library, which a handler must not */
+    dl_iterate_phdr(look_at_program, NULL);
+    if (sigaltstack(NULL, &other) == 0 && (other.ss_flags & SS_DISABLE))
+        (void)sigaltstack(&own, NULL);
+    for (size_t i = 0; i < SIGNALS; i++) {
+        if (sigaction(signals[i].number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(signals[i].number, &action, NULL);
+    }
+}
