@@ -110,7 +110,6 @@ test("a crash is reported with the calls that led there", function()
 end)
 
 -- promise: docs/operations.md: `kill -USR1` has that done without a reload.
--- promise: docs/operations.md: the access log's file, in whole lines
 test("all workers write whole lines to one access log, and open it again", function()
     local path = os.tmpname()
     local server <close> = httpd.start("-w", "3", "--access-log", path)
