@@ -368,7 +368,7 @@ bench-deps: ## install the servers and load generators to compare with
 bench-build:
 	@tools/deps.sh install $(test.deps)
 	@$(MAKE) --no-print-directory $(parallel) MODE=release build bench-bin
-instructions: ## count the instructions of ours anew: bench/instructions.tsv, which lint compares with
+instructions: ## count the instructions of ours again: bench/instructions.tsv, which lint compares with
 	@tools/deps.sh install build test lint
 	@tools/instructions.sh write
 bench-bin: $(bench.bin) $B/test/wire

@@ -16,7 +16,7 @@
 --     --profile         of each row's first peer of ours: a flame graph, and system calls
 --
 -- The last result is build/bench/result.json, its page build/bench/index.html; both are written
--- anew after each row, so that a run that is interrupted loses no other. A row is an experiment of
+-- again after each row, so that a run that is interrupted loses no other. A row is an experiment of
 -- its own: nothing is compared across rows, and each says when and of which commit it was measured.
 -- So rows of several runs may stand in one result, but only of one machine (--into).
 --
@@ -93,7 +93,7 @@ local function load_result(path)
     return got
 end
 
--- Whether a file can be made there, or written anew, is known before anything is measured.
+-- Whether a file can be made there, or written again, is known before anything is measured.
 local function check_place(path)
     local file, why = io.open(path .. ".part", "w")
     if not file then

@@ -7,7 +7,7 @@
  *     micro-pool-peers PART...     lists, queues
  *
  * Peers that are not installed are left out, and it says so. None of them outlives a process that
- * is killed in the middle, but for the robust mutex, whose list would have to be made anew.
+ * is killed in the middle, but for the robust mutex, whose list would have to be made again.
  */
 #include <errno.h>
 #include <poll.h>

@@ -68,7 +68,7 @@ struct command_option {
 enum { COMMAND_LINE_COMPLETION_VAL = 2, COMMAND_LINE_MAN_VAL, COMMAND_LINE_VERSION_VAL };
 
 struct command_example {
-    const char *arguments; /* what to type behind the program's name */
+    const char *arguments; /* what to type after the program's name */
     const char *help;      /* what that does */
 };
 
@@ -93,7 +93,7 @@ struct command_line {
 };
 
 /* COMMAND_LINE_GO_ON with everything taken; otherwise all is said, and this is the exit status. A
- * program that takes words gets those before "--"; what stands behind it begins at getopt's
+ * program that takes words gets those before "--"; what stands after it begins at getopt's
  * optind. */
 int command_line_parse(const struct command_line *line, void *settings, int argc, char **argv);
 
@@ -162,7 +162,7 @@ bool command_line_size(const struct command_line *line, const char *what, unsign
                        unsigned long max, unsigned long *value);
 
 /* For values with units of their own: the decimal digits that a text begins with, at most one point
- * among them, as *digits / *scale; what is finer than a billionth is cut off. What is behind them,
+ * among them, as *digits / *scale; what is finer than a billionth is cut off. What is after them,
  * or NULL when there are none or too many. */
 const char *command_line_decimal(const char *text, unsigned long *digits, unsigned long *scale);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCALE_MAX 1000000000ul /* nine digits behind the point: a nanosecond */
+#define SCALE_MAX 1000000000ul /* nine digits after the point: a nanosecond */
 
 __extension__ typedef unsigned __int128 wide;
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Behind the signature, version, format and check data: the sizes of an instruction, an integer and
+/* After the signature, version, format and check data: the sizes of an instruction, an integer and
  * a number, an integer, a number, the count of upvalues. */
 enum { HEADER_SIZE = 4 + 1 + 1 + 6 + 3 + 8 + 8 + 1 };
 

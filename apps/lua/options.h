@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the command line of sxe-lua. One table says what there is; parsing and --help come from it.
- * What stands behind the script's name is the script's.
+ * What stands after the script's name is the script's.
  */
 #ifndef LUA_OPTIONS_H
 #define LUA_OPTIONS_H

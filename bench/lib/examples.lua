@@ -200,11 +200,11 @@ local cases = {
      program = "sxe-lua", load = chats, unit = "lines", one = "line"},
     {name = "proxy",
      work = "256 connections ask a server through a proxy that adds a millisecond each way",
-     program = "sxe-lua", arguments = {"127.0.0.1", "BEHIND", "0.001"},
+     program = "sxe-lua", arguments = {"127.0.0.1", "BACKEND", "0.001"},
      load = gets("/", 256), target = "/", expected = ""},
 }
 
--- DIRECTORY and BEHIND among the arguments are the server's own directory, and the port of another
+-- DIRECTORY and BACKEND among the arguments are the server's own directory, and the port of another
 -- server.
 local function command_of(language, case, words)
     local script = ("examples/lua/%s.lua"):format(case.name)
@@ -239,7 +239,7 @@ local function contender(language, case)
             start = function(context)
                 write_file(context.scratch .. "/hello", "Hello, World!")
                 local proc = context.spawn(command_of(language, case, {
-                    PORT = context.port, DIRECTORY = context.scratch, BEHIND = context.behind}))
+                    PORT = context.port, DIRECTORY = context.scratch, BACKEND = context.backend}))
                 context.wait_ready(proc)
                 return context.server(proc)
             end}
@@ -264,7 +264,7 @@ local function run(case)
             proc, port = start_behind(bench)
         end
         local _ <close> = proc
-        local server <close> = bench.start(peer, {behind = port, connections = 6000})
+        local server <close> = bench.start(peer, {backend = port, connections = 6000})
         prepare(case, server, bench)
         local stop = bench.clocks(server)
         local result = case.load(server, bench)

@@ -35,7 +35,7 @@ function machine.tree(pid)
     return pids
 end
 
--- The fields of a stat file behind the name, numbered as in proc(5).
+-- The fields of a stat file after the name, numbered as in proc(5).
 local function fields_of(text)
     local fields, number = {}, 2
     for word in text:gmatch("%S+") do
@@ -102,7 +102,7 @@ end
 
 -- ---- What it is ----
 
--- Of the sources: its short name, with "-dirty" behind it where files have changed, or nil.
+-- Of the sources: its short name, with "-dirty" after it where files have changed, or nil.
 function machine.commit()
     local name = machine.first_line("git describe --always --dirty --exclude '*' 2>/dev/null")
     return name ~= "?" and name or nil

@@ -8,7 +8,7 @@
 -- another: neither the driver, nor what it started, nor the kernel's threads for packets, which are
 -- the load's. Processes too short for both lists stand in their parents' time for children that
 -- ended; of the driver's own parents that is not looked at, because they inherit what servers leave
--- behind. To it comes what the host gave to other guests, which is called steal.
+-- after. To it comes what the host gave to other guests, which is called steal.
 
 local machine = require "machine"
 

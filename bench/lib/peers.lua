@@ -311,7 +311,7 @@ local function start_node_net(context)
                             tostring(context.port)}, SAYS)
 end
 
--- ---- Redis, behind those that ask it ----
+-- ---- Redis, and the servers that ask it ----
 
 -- Without persistence, on the CPU of the clients. {port, stop()}
 function peers.start_redis(house)

@@ -6,8 +6,8 @@ local programs = require "programs"
 
 local BOTH = {0, 1} -- CPUs, of programs that are two processes
 
--- The value behind a variant's name at a line's beginning, below a line that begins so (or not); of
--- several columns the first, or another. "-" is none, "~" behind one says that it was disturbed.
+-- The value after a variant's name at a line's beginning, below a line that begins so (or not); of
+-- several columns the first, or another. "-" is none, "~" after one says that it was disturbed.
 local function value_of(output, variant)
     local part = output
     if variant.below then

@@ -29,7 +29,7 @@ struct sxe__lua_callbacks {
     uint32_t users;                   /* private: sockets that have it */
 };
 
-/* Make callbacks of three arguments from first on; what is behind them goes. Raises if one is
+/* Make callbacks of three arguments from first on; what is after them goes. Raises if one is
  * neither a function nor nil, or sxe_init was not called. */
 void sxe__lua_callbacks_take(lua_State *L, int first, struct sxe__lua_callbacks *callbacks);
 void sxe__lua_callbacks_drop(lua_State *L, const struct sxe__lua_callbacks *callbacks);
@@ -55,7 +55,7 @@ void sxe__lua_field_set(lua_State *L, struct sxe__lua_slot *slot, uint32_t index
 /* ---- sxe-lua-compat-socket.c, -spawn.c ---- */
 
 /* A socket like that of sxe_new_tcp, with the three callbacks at arguments from first; what is
- * behind them goes. Pushes its handle, or nil and what follows it, *made being NULL. */
+ * after them goes. Pushes its handle, or nil and what follows it, *made being NULL. */
 int sxe__lua_new_unix(lua_State *L, const char *path, int first, SXE **made);
 
 int sxe__lua_spawn_kill(lua_State *L); /* a method: s:kill(signal) */

@@ -43,7 +43,7 @@ struct sxe__lua_page {
     uint16_t fresh; /* offset of the blocks that were never used */
     uint16_t size_class;
 };
-_Static_assert(sizeof(struct sxe__lua_page) <= PAGE_HEAD, "blocks begin behind the head");
+_Static_assert(sizeof(struct sxe__lua_page) <= PAGE_HEAD, "blocks begin after the head");
 
 struct sxe__lua_chunk {
     struct sxe__lua_chunk *next; /* with room */

@@ -59,17 +59,17 @@ read_place(const char *at, const char *end, struct place *place)
     for (const char *colon = at; (colon = memchr(colon, ':', (size_t)(end - colon))) != NULL;
          colon++) {
         const char *digits = colon + 1;
-        const char *behind = digits;
+        const char *after = digits;
 
-        while (behind < end && isdigit((unsigned char)*behind))
-            behind++;
-        if (behind == digits || end - behind < 2 || memcmp(behind, ": ", 2) != 0)
+        while (after < end && isdigit((unsigned char)*after))
+            after++;
+        if (after == digits || end - after < 2 || memcmp(after, ": ", 2) != 0)
             continue;
         if (colon - at >= PATH_SIZE || memchr(at, '\n', (size_t)(colon - at)) != NULL)
             return false;
         snprintf(place->path, sizeof(place->path), "%.*s", (int)(colon - at), at);
         place->line = (unsigned)strtoul(digits, NULL, 10);
-        place->message = (struct sxe_span){behind + 2, (size_t)(end - behind - 2)};
+        place->message = (struct sxe_span){after + 2, (size_t)(end - after - 2)};
         return true;
     }
     return false;

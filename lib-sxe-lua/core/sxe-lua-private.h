@@ -95,7 +95,7 @@ enum sxe__lua_class {
 enum { SXE__LUA_GENERATION_MASK = 0xffffff };
 
 /* What a class can do; a static table in the file it is about, registered once a state. get and set
- * find the index behind checked bits: they may be handed a stale one, which is theirs to refuse. */
+ * find the index after checked bits: they may be handed a stale one, which is theirs to refuse. */
 struct sxe__lua_class_spec {
     const char *name; /* "sxe.http.request", for messages */
     const luaL_Reg *methods;
@@ -277,8 +277,8 @@ const struct sxe__lua_module *sxe__lua_find_module(const char *name);
 /* Run what scripts queued with sxe_register, in order: 0, or -EINVAL after logging. */
 int sxe__lua_init_compat(lua_State *main);
 
-/* HTTP. init, in sxe_lua_init behind init_compat: http.serve's servers begin to listen, 0 or
- * -EINVAL after logging. close, in sxe_lua_delete behind sxe__lua_tasks_close and before lua_close:
+/* HTTP. init, in sxe_lua_init after init_compat: http.serve's servers begin to listen, 0 or
+ * -EINVAL after logging. close, in sxe_lua_delete after sxe__lua_tasks_close and before lua_close:
  * they are freed, so sxe_fini comes before sxe_lua_delete. */
 int sxe__lua_init_http(lua_State *main);
 void sxe__lua_close_http(void);

@@ -248,7 +248,7 @@ prepend(lua_State *L, const char *field, const char *text)
     lua_setfield(L, -2, field);
 }
 
-/* Behind package.preload, so that a program's own "sxe.redis" is found first. */
+/* After package.preload, so that a program's own "sxe.redis" is found first. */
 static void
 add_searcher(lua_State *L)
 {

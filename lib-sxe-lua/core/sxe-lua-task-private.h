@@ -114,7 +114,7 @@ struct sxe__lua_scheduler {
     int64_t counters[SXE__LUA_TASK_COUNTERS];
 
     struct sxe__lua_group *groups; /* as many as tasks */
-    uint32_t groups_made;          /* those behind were never used */
+    uint32_t groups_made;          /* those after were never used */
     uint32_t groups_free;          /* + 1 */
     uint32_t ring_first;           /* + 1: groups with tasks that are LATER, in turn */
     uint32_t ring_last;

@@ -3,7 +3,7 @@
  * What: require "sxe.dict": tables of lib-sxe-dict, which processes share, and which may be files.
  *
  * A call may find its shard locked, and then goes on as a continuation. So each is an operation,
- * which begins anew with the arguments; run() calls it, and is the continuation of all.
+ * which begins again with the arguments; run() calls it, and is the continuation of all.
  */
 #include "sxe-lua-dict-private.h"
 

@@ -97,7 +97,7 @@ read_unicode(struct reader *r, luaL_Buffer *buffer)
     return true;
 }
 
-/* Behind a backslash. */
+/* After a backslash. */
 static bool
 read_escape(struct reader *r, luaL_Buffer *buffer)
 {
@@ -126,7 +126,7 @@ plain_end(const char *text)
     return text;
 }
 
-/* Behind its quotation mark: push it. */
+/* After its quotation mark: push it. */
 static bool
 read_string(struct reader *r)
 {
@@ -268,7 +268,7 @@ read_scalar(struct reader *r)
     }
 }
 
-/* Push the name of a member, and go behind its colon. */
+/* Push the name of a member, and go after its colon. */
 static bool
 read_name(struct reader *r)
 {
@@ -280,7 +280,7 @@ read_name(struct reader *r)
         return false;
     skip_blanks(r);
     if (*r->at != ':')
-        return refuse(r, "expected : behind a name");
+        return refuse(r, "expected : after a name");
     r->at++;
     return true;
 }
@@ -354,7 +354,7 @@ read_all(struct reader *r)
             return false;
     } while (r->depth > 0);
     skip_blanks(r);
-    return r->at == r->end || refuse(r, "more behind the value");
+    return r->at == r->end || refuse(r, "more after the value");
 }
 
 bool

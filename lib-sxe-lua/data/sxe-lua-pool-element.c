@@ -78,7 +78,7 @@ half_written(lua_State *L, const struct sxe__lua_pool *pool, unsigned id, lua_KC
         return sxe__lua_again(L, pool->wait_ns, get_again, until);
     return luaL_error(L,
                       "element %d of pool %s is half written; if who wrote it was killed, write it "
-                      "anew with pool:write()",
+                      "again with pool:write()",
                       (int)id, pool->name);
 }
 

@@ -183,7 +183,7 @@ wait_for_part(lua_State *L, struct sxe__lua_exchange *exchange, lua_KFunction k,
     return sxe__lua_park_in(L, &exchange->line, 0, k, context);
 }
 
-/* Behind a wait: the exchange; NULL: nil and why are pushed. */
+/* After a wait: the exchange; NULL: nil and why are pushed. */
 static struct sxe__lua_exchange *
 woken(lua_State *L)
 {

@@ -266,7 +266,7 @@ struct sxe__lua_router {
     int on_error;                       /* functions in the registry; LUA_NOREF: none */
     int filters;                        /* a list in the registry; LUA_NOREF: none */
     struct sxe__lua_mount *mounts;      /* in order */
-    struct sxe__lua_mount **last_mount; /* the link behind the last */
+    struct sxe__lua_mount **last_mount; /* the link after the last */
     struct sxe__lua_answerer *unrouted;
 };
 
@@ -278,7 +278,7 @@ struct sxe_http_files *sxe__lua_http_files(lua_State *L, int index);
 bool sxe__lua_http_is_filtered(const struct sxe__lua_answerer *answerer);
 
 /* Put what runs its filters and then, if they let it, the function on top in the place of that:
- * three values to call with req and res behind them. */
+ * three values to call with req and res after them. */
 void sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer);
 
 /* A handler; request->user is a router's answerer of what has no route. */

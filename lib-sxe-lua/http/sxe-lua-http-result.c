@@ -147,7 +147,7 @@ finish(lua_State *L)
         sxe__lua_json_encode(L);
     if (lua_type(L, 2) != LUA_TSTRING)
         return luaL_error(L, "the handler returned a %s%s", luaL_typename(L, 2),
-                          exchange->reply == SXE__LUA_BEGUN ? " behind parts of a body" : "");
+                          exchange->reply == SXE__LUA_BEGUN ? " after parts of a body" : "");
     if (exchange->reply == SXE__LUA_BEGUN)
         return sxe__lua_http_write(L, exchange);
     sxe__lua_http_send(L, exchange, 2, SXE__LUA_TEXT);

@@ -148,7 +148,7 @@ send_beneath(struct sxe_http_request *request, const struct sxe__lua_answerer *a
     return sxe_http_files_send(answerer->files, request, path);
 }
 
-/* In the place of a handler, behind filters. */
+/* In the place of a handler, after filters. */
 static int
 call_beneath(lua_State *L)
 {
@@ -237,7 +237,7 @@ use_files(lua_State *L, struct sxe__lua_router *router, struct sxe_http_files *f
     add(L, router, &all);
 }
 
-/* Push the prefix at 2, without a slash at its end, and behind it the one of a mount. */
+/* Push the prefix at 2, without a slash at its end, and after it the one of a mount. */
 static void
 add_mount(lua_State *L, struct sxe__lua_router *router, const char *suffix,
           struct sxe__lua_router *mounted)

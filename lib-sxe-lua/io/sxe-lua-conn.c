@@ -222,7 +222,7 @@ go_on_reading(lua_State *L, int status, lua_KContext context)
         return add_partial(L, sxe__lua_fail_woken(L));
     if (s != NULL && !is_shut(slot))
         results = take_wanted(L, s);
-    /* Who waits behind this one may find what is left enough. */
+    /* Who waits after this one may find what is left enough. */
     if (results > 0 && SXE_BUF_USED(s) > 0)
         sxe__lua_wake_first(&slot->readers);
     if (results > 0)

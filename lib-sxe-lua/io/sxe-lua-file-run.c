@@ -116,7 +116,7 @@ sxe__lua_file_read(struct sxe__lua_file_job *job)
     if (job->fd < 0 && (result = sxe__lua_file_open(job)) < 0)
         return result;
     if (job->wish.from > 0 && lseek(job->fd, (off_t)job->wish.from, SEEK_SET) < 0)
-        result = errno == EINVAL ? 0 : -errno; /* no file is so long: behind the end */
+        result = errno == EINVAL ? 0 : -errno; /* no file is so long: after the end */
     else
         result = read_rest(job, job->fd);
     (void)sxe__lua_file_close(job);

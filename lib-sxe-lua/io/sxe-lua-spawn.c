@@ -69,7 +69,7 @@ close_ended(const struct child *child)
     }
 }
 
-/* The end may come behind that of the process. */
+/* The end may come after that of the process. */
 static void
 on_read(SXE *s, int length)
 {

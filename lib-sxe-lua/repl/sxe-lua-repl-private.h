@@ -16,7 +16,7 @@
 
 #include "sxe-http-parse.h"
 
-/* Tab was pressed behind this text: what to insert there, and what to list if that is empty; both
+/* Tab was pressed after this text: what to insert there, and what to list if that is empty; both
  * NULL: nothing is known. They are good until the next call. */
 struct sxe__lua_completion {
     const char *insert;

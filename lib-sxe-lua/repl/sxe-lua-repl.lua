@@ -132,7 +132,7 @@ local KEYWORDS <const> = {
     "or", "repeat", "return", "then", "true", "until", "while",
 }
 
--- What may stand behind the dot, from the table and those that it inherits from.
+-- What may stand after the dot, from the table and those that it inherits from.
 local function fields_of(value)
     local tables = {}
 

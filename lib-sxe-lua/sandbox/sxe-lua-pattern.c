@@ -23,7 +23,7 @@ sxe__lua_match_steps(struct sxe__lua_match *match, size_t number)
 
 /* ---- Single characters ---- */
 
-/* Behind the one that begins at p: x, ., %x or a set. What is behind the pattern is a NUL. */
+/* After the one that begins at p: x, ., %x or a set. What is after the pattern is a NUL. */
 static const char *
 end_of_single(struct sxe__lua_match *match, const char *p)
 {
@@ -166,7 +166,7 @@ match_least(struct sxe__lua_match *match, const char *s, const char *p, const ch
     }
 }
 
-/* A single character at *p, which is then behind it; or repeated, with all that follows. */
+/* A single character at *p, which is then after it; or repeated, with all that follows. */
 static const char *
 match_single(struct sxe__lua_match *match, const char *s, const char **p)
 {
@@ -219,7 +219,7 @@ match_balanced(struct sxe__lua_match *match, const char *s, const char *pair)
     return NULL;
 }
 
-/* Before and behind the string is a NUL. */
+/* Before and after the string is a NUL. */
 static const char *
 match_frontier(struct sxe__lua_match *match, const char *s, const char **p)
 {
@@ -253,7 +253,7 @@ match_again(struct sxe__lua_match *match, const char *s, char digit)
     return s + length;
 }
 
-/* %b, %f, %1; *p is behind it, then. */
+/* %b, %f, %1; *p is after it, then. */
 static const char *
 match_escaped(struct sxe__lua_match *match, const char *s, const char **p)
 {

@@ -237,7 +237,7 @@ __wrap_close(int fd)
     return -1;
 }
 
-/* One word behind the command serves every command of fcntl and ioctl on the machines we run on. */
+/* One word after the command serves every command of fcntl and ioctl on the machines we run on. */
 #define WITH_WORD(call, name, command_type)                                        \
     int __real_##name(int fd, command_type command, ...);                          \
     int __wrap_##name(int fd, command_type command, ...);                          \

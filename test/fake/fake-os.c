@@ -229,7 +229,7 @@ __wrap__ck_assert_failed(const char *file, int line, const char *expression, con
     __real__ck_assert_failed(file, line, expression, "%s", text);
 }
 
-/* A fault that a case left behind must not cost its coverage counters, written after this. */
+/* A fault that a case left set must not cost its coverage counters, written after this. */
 static void
 reset_at_exit(void)
 {

@@ -87,7 +87,7 @@ void peer_reset(int fd);                                 /* closes it */
 /* Read until there are length bytes, or the end: how many. */
 size_t peer_receive(int fd, void *data, size_t length);
 
-/* Drop what the kernel has for it: 0 at an orderly end behind that, else an errno. */
+/* Drop what the kernel has for it: 0 at an orderly end after that, else an errno. */
 int peer_drain(int fd);
 
 #define PEER_EXPECT(fd, text) peer__expect(__FILE__, __LINE__, fd, text)

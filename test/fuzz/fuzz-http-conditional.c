@@ -63,7 +63,7 @@ check_list(struct sxe_span text)
             expect(element.length > 0, "an empty element");
             expect(element.base >= end, "an element before its predecessor");
             end = element.base + element.length;
-            expect((size_t)(end - text.base) <= text.length, "an element behind the list");
+            expect((size_t)(end - text.base) <= text.length, "an element after the list");
             expect(sxe_http_without_blanks(element).length == element.length,
                    "an element with blanks around it");
         }

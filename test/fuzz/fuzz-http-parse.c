@@ -63,7 +63,7 @@ check_spans(const struct sxe_http_parser *parser, size_t head)
         const struct sxe_http_field *field = &fields[i];
         check(field->name_length > 0 && field->name >= line, "name");
         check(field->name + field->name_length < field->value, "value before name");
-        check((size_t)field->value + field->value_length <= head - 4, "value behind the head");
+        check((size_t)field->value + field->value_length <= head - 4, "value after the head");
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A text of fields: what is accepted has fields one behind the other, aligned, none twice, and
- * comes out the same when it is written anew; what is refused has a sentence.
+ * A text of fields: what is accepted has fields one after the other, aligned, none twice, and
+ * comes out the same when it is written again; what is refused has a sentence.
  */
 #include <stdio.h>
 #include <stdlib.h>

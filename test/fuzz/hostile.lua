@@ -312,7 +312,7 @@ local function forget()
     if chance(4) then collectgarbage(one_of{"collect", "step"}) end
 end
 
--- A module is made anew, while objects of the old one live.
+-- A module is made again, while objects of the old one live.
 local function load_again()
     local name = "sxe." .. one_of(words "http tcp udp pool dict json log stats timer task")
     if not chance(30) then return end

@@ -6,7 +6,7 @@
  *
  * Shape: a depth-first search. To try the second choice of a state, all is put back as it was
  * there, stacks included; under AddressSanitizer, which must not see stacks change, all is begun
- * anew and brought there by the same choices. States met before are not searched again
+ * again and brought there by the same choices. States met before are not searched again
  * (model-run.h says what makes two the same); how many schedules lead from each to an end is kept,
  * so that the number of all schedules is known although most are never run.
  *

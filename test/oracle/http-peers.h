@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: other parsers of HTTP behind one face, to be compared with ours: those of Debian's packages
+ * What: other HTTP parsers behind one interface, for comparison with ours: those of the packages
  * libhttp-parser-dev and node-llhttp (Node's). They are used where installed, never copied here.
  * Place: peer-*.c, one a parser, are compiled by the Makefile when the parser is there; without it
  * http_peer() is NULL, and what compares skips it and says so.

@@ -60,7 +60,7 @@ test("a run that is no result is an error, and texts of others are escaped", fun
     check(server)
 end)
 
--- promise: docs/load-generator.md: A file is written anew, but the one that `GITHUB_STEP_SUMMARY`
+-- promise: docs/load-generator.md: A file is written again, but the one that `GITHUB_STEP_SUMMARY`
 --   names is continued, since it belongs to all steps of a job.
 test("the summary of a job is continued, another file is not", function()
     local server <close>, url = serve()
@@ -100,7 +100,7 @@ end)
 
 -- promise: docs/load-generator.md: They go to standard output, after the report, or to standard error
 --   where an output goes to standard output.
-test("annotations are lines behind the report, and never in data", function()
+test("annotations are lines after the report, and never in data", function()
     local server <close>, url = serve()
     local line = "::error title=sxe-http%3A Threshold missed::errors>50%25: the figure is 0 %25\n"
     local ran = run(url, "--threshold", "errors>50%", "--annotate")

@@ -146,7 +146,7 @@ test("as many datagrams of each size are kept", function()
 end)
 
 -- promise: docs/lua-handlers.md: A body that was refused is refused again.
-test("a body that was too long stays so, in on_error and behind a pcall", function()
+test("a body that was too long stays so, in on_error and after a pcall", function()
     local server <close> = script.start([[
         local http = require "sxe.http"
         local r = http.router()

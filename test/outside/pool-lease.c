@@ -98,7 +98,7 @@ START_TEST(no_stamp_comes_twice)
         ck_assert_uint_eq(sxe_pool_lease_indexed(jobs, from, (from + 1) % STATES, NULL, &lease), 0);
         ck_assert_uint_gt(lease.stamp, last);
         last = lease.stamp;
-        if (i % 7 == 0) { /* opened anew by the only one that has it */
+        if (i % 7 == 0) { /* opened again by the only one that has it */
             sxe_pool_delete(jobs);
             jobs = open_jobs(2);
         }

@@ -23,7 +23,7 @@ test("replies come in the order of the requests", function()
     equal(httpd.undated(sock:recv_all()), replies:rep(200) .. httpd.hello("close"))
 end)
 
-test("half a request behind a whole one waits for its rest", function()
+test("half a request after a whole one waits for its rest", function()
     local sock <close> = server:connect()
     sock:send(httpd.GET .. httpd.GET:sub(1, 9))
     equal(httpd.undated(sock:read_reply().raw), httpd.hello())

@@ -7,7 +7,7 @@ local httpd = require "httpd"
 local site = require "site"
 
 local SOON = 0.1 * httpd.slack -- the answer to a good client comes within that
-local SLACK = 1.5              -- seconds behind its time that an end may come
+local SLACK = 1.5              -- seconds after its time that an end may come
 
 -- Whether it ends between these seconds from then.
 local function check_ends(sock, began, from, to)
@@ -66,7 +66,7 @@ httpd.test_at_a_pace("--header-timeout: it is for all of the head, however it tr
     check_408(sock:recv_all())
 end)
 
-httpd.test_at_a_pace("--header-timeout: it begins anew with each request", function(pace)
+httpd.test_at_a_pace("--header-timeout: it begins again with each request", function(pace)
     local server <close> = httpd.start("--header-timeout", httpd.seconds(0.5 * pace))
     local sock <close> = server:connect()
     for _ = 1, 3 do

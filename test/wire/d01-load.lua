@@ -40,7 +40,7 @@ local kinds = {
     {"with a length", "HTTP/1.1 200 OK\r\nA: b\r\ncontent-length:  6\r\n\r\na\r\n\r\nb"},
     {"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" ..
                   "5\r\n0\r\n\r\n\r\n00B; a=\"b\"\r\nhello world\r\n0\r\nDigest: x\r\n\r\n"},
-    {"behind interim ones", "HTTP/1.1 100 Continue\r\n\r\n" ..
+    {"after interim ones", "HTTP/1.1 100 Continue\r\n\r\n" ..
                             "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" ..
                             "HTTP/1.1 204 No Content\r\n\r\n"},
 }

@@ -225,7 +225,7 @@ local listener = wire.listen("127.0.0.1", 0)
 os.remove(directory)
 assert(os.execute("mkdir " .. directory .. " && printf 'one\\ntwo\\n' >" .. directory .. "/a.txt"))
 
--- name, how it is run, its arguments behind the port, the check and its argument
+-- name, how it is run, its arguments after the port, the check and its argument
 local examples = {
     {"hello", "httpd", {}, hello},
     {"router", "lua", {}, router},

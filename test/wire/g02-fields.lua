@@ -15,10 +15,10 @@ local function length(line)
 end
 
 http.test_answered(server, {
-    {"RFC 9112 5.1: no blank behind the colon", length("Content-Length:5"), {body = "hello"}},
+    {"RFC 9112 5.1: no blank after the colon", length("Content-Length:5"), {body = "hello"}},
     {"RFC 9112 5.1: blanks around a value are no part of it", length("Content-Length: \t 5 \t "),
      {body = "hello"}},
-    {"RFC 9112 5.1: a tab behind the colon", length("Content-Length:\t5"), {body = "hello"}},
+    {"RFC 9112 5.1: a tab after the colon", length("Content-Length:\t5"), {body = "hello"}},
     {"RFC 9110 5.1: names in capitals", length("CONTENT-LENGTH: 5"), {body = "hello"}},
     {"RFC 9110 5.1: names in lower case", length("content-length: 5"), {body = "hello"}},
     {"RFC 9110 5.1: names in mixed case", length("cONTENT-lENGTH: 5"), {body = "hello"}},
@@ -56,7 +56,7 @@ local refused = {
     {"RFC 9112 5: a colon alone", field(":")},
     {"RFC 9110 5.1: a blank in a name", field("X Y: a")},
     {"RFC 9110 5.1: a byte above ASCII in a name", field("X\xe9: a")},
-    {"RFC 9110 5.1: a byte above ASCII behind a name", length("Content-Length\x85: 5")},
+    {"RFC 9110 5.1: a byte above ASCII after a name", length("Content-Length\x85: 5")},
     {"RFC 9110 5.1: a NUL in a name", field("X\0: a")},
     {"RFC 9110 5.1: a control byte in a name", field("X\1: a")},
     {"RFC 9110 5.1: a DEL in a name", field("X\127: a")},
@@ -66,21 +66,21 @@ local refused = {
     {"RFC 9112 2.2: a tab before the first field", "GET / HTTP/1.1\r\n\tHost: a\r\n\r\n"},
     {"RFC 9112 2.2: a line of blanks before the first field",
      "GET / HTTP/1.1\r\n \r\nHost: a\r\n\r\n"},
-    {"RFC 9112 2.2: a bare LF behind a field", "GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n"},
-    {"RFC 9112 2.2: a bare LF behind the last field", "GET / HTTP/1.1\r\nHost: a\n\r\n"},
+    {"RFC 9112 2.2: a bare LF after a field", "GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n"},
+    {"RFC 9112 2.2: a bare LF after the last field", "GET / HTTP/1.1\r\nHost: a\n\r\n"},
     {"RFC 9112 2.2: a bare LF for the empty line", "GET / HTTP/1.1\r\nHost: a\r\n\n"},
     {"RFC 9112 2.2: bare LF everywhere", "GET / HTTP/1.1\nHost: a\n\n"},
     {"RFC 9112 2.2: a bare CR for the empty line", "GET / HTTP/1.1\r\nHost: a\r\n\rX: y\r\n\r\n"},
-    {"RFC 9112 2.2: CR CR LF behind a field", "GET / HTTP/1.1\r\nHost: a\r\r\n\r\n"},
+    {"RFC 9112 2.2: CR CR LF after a field", "GET / HTTP/1.1\r\nHost: a\r\r\n\r\n"},
     {"RFC 9112 2.2: CR CR LF for the empty line", "GET / HTTP/1.1\r\nHost: a\r\n\r\r\n"},
-    {"RFC 9112 2.2: LF CR behind a field", "GET / HTTP/1.1\r\nHost: a\n\r\r\n"},
+    {"RFC 9112 2.2: LF CR after a field", "GET / HTTP/1.1\r\nHost: a\n\r\r\n"},
     {"RFC 9110 5.5: a bare CR in a value", field("X: a\rb")},
     {"RFC 9110 5.5: a bare CR before a field's name", field("X: a\rContent-Length: 5")},
     {"RFC 9110 5.5: a bare CR at a value's front", field("X:\r a")},
     {"RFC 9110 5.5: a bare LF in a value", field("X: a\nb")},
     {"RFC 9112 5.2: a folded line", field("X: a\r\n b")},
     {"RFC 9112 5.2: a line folded with a tab", field("X: a\r\n\tb")},
-    {"RFC 9112 5.2: a line folded behind an empty value", field("X:\r\n a")},
+    {"RFC 9112 5.2: a line folded after an empty value", field("X:\r\n a")},
     {"RFC 9112 5.2: a fold of blanks alone", field("X: a\r\n \r\nY: b")},
     {"RFC 9112 5.2: a folded Content-Length", length("Content-Length:\r\n 5")},
     {"RFC 9112 5.2: a folded Transfer-Encoding",
@@ -103,7 +103,7 @@ for _, case in ipairs(refused) do
     test(name .. " is refused", function() http.check_refused(server, 400, bytes) end)
 end
 
-test("RFC 9110 5.5: control bytes behind a value are no blanks", function()
+test("RFC 9110 5.5: control bytes after a value are no blanks", function()
     for _, byte in ipairs{0, 11, 12, 127} do
         http.check_refused(server, 400, length("Content-Length: 5" .. string.char(byte)))
     end

@@ -11,7 +11,7 @@ end
 local answered = {
     {"RFC 9112 3.2: an empty Host", host("")},
     {"RFC 9112 3.2: a Host of blanks is empty", host(" \t ")},
-    {"RFC 9110 7.2: Host behind other fields",
+    {"RFC 9110 7.2: Host after other fields",
      http.bare("GET / HTTP/1.1", "A: b", "C: d", "Host: a")},
     {"RFC 9110 5.1: HOST in capitals", http.bare("GET / HTTP/1.1", "HOST: a")},
     {"RFC 9112 3.2: no Host in HTTP/1.0", http.bare("GET / HTTP/1.0", "Connection: keep-alive")},
@@ -24,7 +24,7 @@ local hosts = {
     {"RFC 3986 3.2.2", "a name", "www.example.com"},
     {"RFC 3986 3.2.2", "a name in capitals", "WWW.EXAMPLE.COM"},
     {"RFC 3986 3.2.2", "a name of one label", "localhost"},
-    {"RFC 3986 3.2.2", "a name with a dot behind it", "www.example.com."},
+    {"RFC 3986 3.2.2", "a name with a dot after it", "www.example.com."},
     {"RFC 3986 3.2.2", "a name with an underscore", "a_b"},
     {"RFC 3986 3.2.2", "a name with an escape", "%C3%A9.example"},
     {"RFC 3986 3.2.2", "an IPv4 address", "127.0.0.1"},
@@ -77,15 +77,15 @@ local values = {
     {"RFC 3986 3.2.2", "a name in brackets", "[localhost]"},
     {"RFC 3986 3.2.2", "an IPv4 address in brackets", "[127.0.0.1]"},
     {"RFC 3986 3.2.2", "too many groups", "[1:2:3:4:5:6:7:8:9]"},
-    {"RFC 3986 3.2.2", "letters behind the bracket", "[::1]a"},
+    {"RFC 3986 3.2.2", "letters after the bracket", "[::1]a"},
     {"RFC 3986 3.2.2", "a zone", "[fe80::1%eth0]"},
     {"RFC 6874 2", "an escaped zone", "[fe80::1%25eth0]"},
     {"RFC 3986 3.2.2", "an address of no version", "[v.x]"},
-    {"RFC 3986 3.2.2", "nothing behind a version", "[v1.]"},
+    {"RFC 3986 3.2.2", "nothing after a version", "[v1.]"},
     {"RFC 1034 3.1", "a dot alone", "."},
     {"RFC 1034 3.1", "an empty label in front", ".example.com"},
     {"RFC 1034 3.1", "an empty label", "www..example.com"},
-    {"RFC 1034 3.1", "two dots behind it", "www.example.com.."},
+    {"RFC 1034 3.1", "two dots after it", "www.example.com.."},
 }
 for _, case in ipairs(values) do
     local section, name, value = table.unpack(case)

@@ -144,14 +144,14 @@ test("RFC 9112 9.3.2: what came before a bad request is answered before it is re
     http.check_refusal(sock, 400)
 end)
 
-test("RFC 9112 9.3.2: a bad chunk behind good requests is refused once", function()
+test("RFC 9112 9.3.2: a bad chunk after good requests is refused once", function()
     local sock <close> = server:connect()
     sock:send(request("GET /1") .. http.chunked("5\r\nhello\r\nX\r\n") .. request("GET /3"))
     http.check_echoed(sock:read_reply(), {target = "/1"})
     http.check_refusal(sock, 400)
 end)
 
-test("RFC 9112 9.3: half a request behind a whole one waits for its rest", function()
+test("RFC 9112 9.3: half a request after a whole one waits for its rest", function()
     local sock <close> = server:connect()
     local second = request("GET /2")
     sock:send(request("GET /1") .. second:sub(1, 9))

@@ -33,7 +33,7 @@ http.test_refused(echo, {
     {"RFC 3986 7.4: CONNECT to a number is refused", 400, request("CONNECT 2130706433:80")},
     {"RFC 9112 3.2.3: CONNECT with a user is refused", 400, request("CONNECT me@a:80")},
     {"RFC 9112 3.2.3: CONNECT in absolute form is refused", 400, request("CONNECT http://a:80/")},
-    {"RFC 9112 3.2.3: CONNECT with a path behind the port is refused", 400,
+    {"RFC 9112 3.2.3: CONNECT with a path after the port is refused", 400,
      request("CONNECT a:80/")},
     {"RFC 9110 9.3.6: CONNECT with a body is refused", {400, 501},
      request("CONNECT a:80", "Content-Length: 5") .. "hello"},
@@ -131,7 +131,7 @@ for _, method in ipairs{"BREW", "get", "Head", "GETT", "X"} do
     end)
 end
 
--- What is behind a 405 may be answered or not, but the body is never a request.
+-- What is after a 405 may be answered or not, but the body is never a request.
 for _, case in ipairs{
     {"a body of a stated length", "Content-Length: %d", "%s"},
     {"a chunked body", "Transfer-Encoding: chunked", "%x\r\n%s\r\n0\r\n\r\n"},

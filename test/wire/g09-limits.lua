@@ -108,7 +108,7 @@ for _, case in ipairs{
     end)
 end
 
-hasty_test("RFC 9112 9.5: half a head behind a whole request, then silence", function(hasty)
+hasty_test("RFC 9112 9.5: half a head after a whole request, then silence", function(hasty)
     local sock <close> = hasty:connect()
     sock:send(request("GET /1") .. "GET /2 HTTP/1.1\r\n")
     http.check_echoed(sock:read_reply(), {target = "/1"})

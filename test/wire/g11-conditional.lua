@@ -74,7 +74,7 @@ local cases = {
      "If-Modified-Since: Thu, 02 Jan 2026 03:04:05 CET"},
     {"RFC 9110 5.6.7: If-Modified-Since in lower case", 200,
      "If-Modified-Since: fri, 02 jan 2026 03:04:05 gmt"},
-    {"RFC 9110 13.1.3: If-Modified-Since with text behind it", 200,
+    {"RFC 9110 13.1.3: If-Modified-Since with text after it", 200,
      "If-Modified-Since: " .. site.AFTER .. " x"},
 
     {"RFC 9110 13.1.1: If-Match with the tag", 200, "If-Match: TAG"},

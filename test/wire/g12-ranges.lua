@@ -40,8 +40,8 @@ local parts = {
     {"RFC 9110 14.1.2", "all bytes as a suffix", "bytes=-1000", 0, 999},
     {"RFC 9110 14.1.2", "a suffix longer than the file", "bytes=-1001", 0, 999},
     {"RFC 9110 14.1.2", "a suffix much longer than the file", "bytes=-9223372036854775807", 0, 999},
-    {"RFC 9110 14.1.2", "an end one behind the file's", "bytes=990-1000", 990, 999},
-    {"RFC 9110 14.1.2", "an end far behind the file's", "bytes=990-9223372036854775807", 990, 999},
+    {"RFC 9110 14.1.2", "an end one after the file's", "bytes=990-1000", 990, 999},
+    {"RFC 9110 14.1.2", "an end far after the file's", "bytes=990-9223372036854775807", 990, 999},
     {"RFC 9110 14.1.1", "zeros in front of numbers", "bytes=0010-0019", 10, 19},
     {"RFC 9110 14.1", "the unit in capitals", "BYTES=0-9", 0, 9},
     {"RFC 9110 5.6.1", "empty elements in the list", "bytes=,0-9,", 0, 9},
@@ -82,10 +82,10 @@ local malformed = {
     {"hexadecimal numbers", "bytes=0x0-0x5"},
     {"a blank in a range", "bytes=0 -5"},
     {"a blank between ranges", "bytes=10-11 12-"},
-    {"text behind the range", "bytes=0-5x"},
+    {"text after the range", "bytes=0-5x"},
     {"a semicolon between ranges", "bytes=0-5;7-9"},
     {"a good range before a bad one", "bytes=0-5,x"},
-    {"a good range behind a bad one", "bytes=9-5,0-5"},
+    {"a good range after a bad one", "bytes=9-5,0-5"},
 }
 for _, case in ipairs(malformed) do
     local name, range = table.unpack(case)
@@ -101,12 +101,12 @@ test("RFC 9110 13.1.5: If-Range with another tag, and a malformed range", functi
 end)
 
 local unsatisfiable = {
-    {"the first byte behind the end", "bytes=1000-"},
-    {"one byte behind the end", "bytes=1000-1000"},
-    {"bytes behind the end", "bytes=2000-3000"},
-    {"bytes far behind the end", "bytes=9223372036854775807-"},
+    {"the first byte after the end", "bytes=1000-"},
+    {"one byte after the end", "bytes=1000-1000"},
+    {"bytes after the end", "bytes=2000-3000"},
+    {"bytes far after the end", "bytes=9223372036854775807-"},
     {"a suffix of no bytes", "bytes=-0"},
-    {"two ranges behind the end", "bytes=1000-1001,2000-"},
+    {"two ranges after the end", "bytes=1000-1001,2000-"},
 }
 for _, case in ipairs(unsatisfiable) do
     local name, range = table.unpack(case)
@@ -314,7 +314,7 @@ test("RFC 9110 17.15: a thousand ranges of the same bytes cost no more than the 
     check(#reply.body <= 1200, ("%d bytes"):format(#reply.body))
 end)
 
-test("RFC 9110 14.2: several ranges behind If-Range with another tag", function()
+test("RFC 9110 14.2: several ranges after If-Range with another tag", function()
     check_whole(server:get_and_go_on("/big.bin", "Range: bytes=0-9,20-29", "If-Range: \"other\""))
 end)
 

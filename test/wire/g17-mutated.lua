@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Requests with a fault put into one of them: what comes before it is answered, what comes behind
+-- Requests with a fault put into one of them: what comes before it is answered, what comes after
 -- is answered or not, and all that is said is HTTP. G4: 100,000 of them leave no trace.
 
 local http = require "http"
@@ -26,12 +26,12 @@ local ODD = {"\r", "\n", "\r\n", "\0", " ", "\t", ":", ",", ";", "\"", "%", "/",
 
 local function faulty(request)
     local at, from = math.random(#request), math.random(#request)
-    local before, behind = request:sub(1, at - 1), request:sub(at + 1)
+    local before, after = request:sub(1, at - 1), request:sub(at + 1)
     local kinds = {
-        function() return before .. string.char(math.random(0, 255)) .. behind end,
-        function() return before .. behind end,
+        function() return before .. string.char(math.random(0, 255)) .. after end,
+        function() return before .. after end,
         function() return before .. ODD[math.random(#ODD)] .. request:sub(at) end,
-        function() return before .. ODD[math.random(#ODD)] .. behind end,
+        function() return before .. ODD[math.random(#ODD)] .. after end,
         function() return before .. request:sub(from) end, -- some is missing, or there twice
     }
     return kinds[math.random(#kinds)]()
@@ -41,7 +41,7 @@ end
 local function statuses_of(said)
     local statuses, at = {}, 1
     while at <= #said do
-        local status, head, behind = said:match("^HTTP/1%.1 (%d%d%d) [%a ]+\r\n(.-\r\n)\r\n()", at)
+        local status, head, after = said:match("^HTTP/1%.1 (%d%d%d) [%a ]+\r\n(.-\r\n)\r\n()", at)
         check(status, "no reply: " .. said:sub(at, at + 200))
         for line in head:gmatch("(.-)\r\n") do
             check(status == "100" or line:find("^[%a-]+: [^%c]*$"), "no field: " .. line)
@@ -49,13 +49,13 @@ local function statuses_of(said)
         if status ~= "100" then
             local length = tonumber(head:match("Content%-Length: (%d+)\r\n"))
             check(length and head:find("Date: ", 1, true), "no length or date: " .. head)
-            -- A HEAD that is refused says nowhere that it was one: nothing is behind it.
+            -- A HEAD that is refused says nowhere that it was one: nothing is after it.
             local bodyless = head:find("X-Echo-Method: HEAD\r\n", 1, true)
-                or (tonumber(status) >= 400 and behind == #said + 1)
-            behind = behind + (bodyless and 0 or length)
+                or (tonumber(status) >= 400 and after == #said + 1)
+            after = after + (bodyless and 0 or length)
             statuses[#statuses + 1] = tonumber(status)
         end
-        at = behind
+        at = after
     end
     equal(at, #said + 1, "where the last reply ends")
     return statuses

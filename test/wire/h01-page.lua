@@ -21,7 +21,7 @@ local function run(name, ...)
     check(ran.status == 0 or ran.status == 4, ran.output .. ran.errors)
 end
 
--- The value behind the figures table's cell.
+-- The value after the figures table's cell.
 local function figure(document, name, number)
     for cell in document:gmatch("<td[^>]*>") do
         if cell:find(('data-figure="%s"'):format(name), 1, true)

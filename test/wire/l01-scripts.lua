@@ -9,7 +9,7 @@ test("a handler answers", function()
     equal(server:ask("/a"), "GET/a")
 end)
 
-test("a script that is loaded anew answers from then on", function()
+test("a script that is loaded again answers from then on", function()
     local server <close> = script.start("return function() return 'one' end")
     equal(server:ask(), "one")
     server:write("return function() return 'two' end")

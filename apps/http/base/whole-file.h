@@ -10,7 +10,7 @@
 
 #define LOAD_WHOLE_FILE_MAX (64 << 20)
 
-/* Its bytes, and a NUL behind them that is not counted; the caller frees them. NULL with errno;
+/* Its bytes, and a NUL after them that is not counted; the caller frees them. NULL with errno;
  * EFBIG: there are more than LOAD_WHOLE_FILE_MAX. */
 char *load_whole_file(const char *path, size_t *length);
 

@@ -210,7 +210,7 @@ check_source(struct load_command *command)
         return load_command_refuse("the requests of %s are sent as they are: it goes without -H",
                                    source_of(typed));
     if (command->argc > 0 && typed->script == NULL && typed->scenario == NULL)
-        return load_command_refuse("'%s' stands behind --, where a script's arguments are, but "
+        return load_command_refuse("'%s' stands after --, where a script's arguments are, but "
                                    "there is no script (-s)",
                                    command->argv[0]);
     return COMMAND_LINE_GO_ON;
@@ -359,13 +359,13 @@ set_rate(struct load_command *command)
 {
     const struct load_typed *typed = &command->typed;
     struct load_plan *plan = &command->plan;
-    const char *behind = typed->rate;
-    bool is_good = load_command_rate(typed->rate, &plan->rate, &behind) == 0;
+    const char *after = typed->rate;
+    bool is_good = load_command_rate(typed->rate, &plan->rate, &after) == 0;
 
     plan->rate_end = plan->rate;
-    if (is_good && *behind == ':')
-        is_good = load_command_rate(behind + 1, &plan->rate_end, &behind) == 0;
-    if (!is_good || *behind != '\0' || plan->rate + plan->rate_end <= 0)
+    if (is_good && *after == ':')
+        is_good = load_command_rate(after + 1, &plan->rate_end, &after) == 0;
+    if (!is_good || *after != '\0' || plan->rate + plan->rate_end <= 0)
         return load_command_refuse("the rate (-R) is '%s'; it must be requests a second, above 0 "
                                    "and up to 1G, such as 500, 10k or 1k:50k; one end of a ramp "
                                    "may be 0",
@@ -382,11 +382,11 @@ set_probe(struct load_command *command)
 {
     const struct load_typed *typed = &command->typed;
     struct load_plan *plan = &command->plan;
-    const char *behind = typed->probe;
+    const char *after = typed->probe;
 
     if (typed->probe == NULL)
         return COMMAND_LINE_GO_ON;
-    if (load_command_rate(typed->probe, &plan->probe_rate, &behind) < 0 || *behind != '\0' ||
+    if (load_command_rate(typed->probe, &plan->probe_rate, &after) < 0 || *after != '\0' ||
         plan->probe_rate <= 0)
         return load_command_refuse("the probe's rate (--probe) is '%s'; it must be requests a "
                                    "second, above 0 and up to 1G, such as 100",

@@ -13,7 +13,7 @@
 #define STAGES_NS_MAX (86400 * SXE_NS_PER_SECOND)
 
 int
-load_command_rate(const char *text, double *rate, const char **behind)
+load_command_rate(const char *text, double *rate, const char **after)
 {
     static const struct {
         char letter;
@@ -31,7 +31,7 @@ load_command_rate(const char *text, double *rate, const char **behind)
             break;
         }
     }
-    *behind = end;
+    *after = end;
     return *rate >= 0 && *rate <= 1e9 ? 0 : -1;
 }
 

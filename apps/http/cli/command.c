@@ -302,19 +302,19 @@ take_stop(struct load_command *command, const char *option, enum load_stop stop)
 static int
 take_ramp(struct load_plan *plan)
 {
-    char *behind = strchr(optarg, '/');
-    bool is_rate = behind != NULL && strcmp(behind, "/s") == 0;
+    char *after = strchr(optarg, '/');
+    bool is_rate = after != NULL && strcmp(after, "/s") == 0;
     unsigned long value = 0;
     int result;
 
     if (is_rate)
-        *behind = '\0';
+        *after = '\0';
     result = take_count("the ramp of connects (--connect-ramp)", 1000000, &value);
     if (!is_rate) {
         plan->ramp = (unsigned)value;
         return result;
     }
-    *behind = '/';
+    *after = '/';
     plan->ramp_rate = (double)value;
     return result;
 }

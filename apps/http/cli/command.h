@@ -82,7 +82,7 @@ void load_command_free(struct load_command *command);
 
 /* ---- Between the files ---- */
 
-/* Make the plan of what was typed, with what stood behind "--" in argc and argv: as
+/* Make the plan of what was typed, with what stood after "--" in argc and argv: as
  * load_command_parse. */
 int load_command_plan(struct load_command *command);
 
@@ -91,9 +91,9 @@ int load_command_plan(struct load_command *command);
 int load_command_hosts(struct load_command *command);
 unsigned load_command_host_of(const struct load_plan *plan, const struct load_url *url);
 
-/* A rate at the beginning of the text, such as 500 or 10k; *behind is what comes after it. 0, or
+/* A rate at the beginning of the text, such as 500 or 10k; *after is what comes after it. 0, or
  * -1: there is none from 0 to 1G. */
-int load_command_rate(const char *text, double *rate, const char **behind);
+int load_command_rate(const char *text, double *rate, const char **after);
 
 /* The stages of "0:10s,5k:1m" into a plan that has none. NULL, or what is wrong. */
 const char *load_stages_parse(struct load_plan *plan, const char *text);
@@ -120,7 +120,7 @@ int load_command_refuse(const char *format, ...) SXE_PRINTF(1, 2);
 int load_command_refuse_if(const char *what, const char *problem);
 
 /* Take optarg as the value of an option: COMMAND_LINE_GO_ON, or say what is wrong with it. The
- * number has that unit behind it, or none. */
+ * number has that unit after it, or none. */
 int load_command_arrivals(struct load_command *command);
 int load_command_positive(const char *what, const char *unit, double max, double *value);
 int load_command_min_effect(struct load_command *command);

@@ -27,7 +27,7 @@ is_delimiter(char byte)
            (byte >= '[' && byte <= '`') || (byte >= '{' && byte <= '~');
 }
 
-/* From min to max digits at the front, behind which no other digit is; -1: there are none. */
+/* From min to max digits at the front, after which no other digit is; -1: there are none. */
 static int
 take_number(struct sxe_span *token, size_t min, size_t max)
 {

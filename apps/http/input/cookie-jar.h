@@ -4,7 +4,7 @@
  * each Set-Cookie of a reply in, and write the Cookie field of the next request from it. Pure: no
  * I/O, no memory, no clock; a jar is all that there is, and all zero it is empty.
  *
- * Shape: cookies lie one behind the other in the order in which they are sent (5.4): those of the
+ * Shape: cookies lie one after the other in the order in which they are sent (5.4): those of the
  * longer path first, of equal ones the older first. One that is set again, with the same name and
  * path, keeps its place; one that has expired is removed.
  *
@@ -45,7 +45,7 @@ struct load_jar {
 /* Where a reply came from. */
 struct load_jar_origin {
     struct sxe_span host; /* without a port; an IPv6 address without brackets */
-    struct sxe_span path; /* of the request's target; what stands behind a ? is left out */
+    struct sxe_span path; /* of the request's target; what stands after a ? is left out */
 };
 
 void load_jar_clear(struct load_jar *jar);

@@ -33,7 +33,7 @@ hex_digit(char c)
     return at == NULL ? -1 : (int)(at - digits);
 }
 
-/* The byte that is escaped at the front of the text, behind its backslash, and how long that is:
+/* The byte that is escaped at the front of the text, after its backslash, and how long that is:
  * \xHH of nginx and Apache, and what C has of Apache. */
 static size_t
 unescape_one(struct sxe_span text, char *byte)
@@ -76,7 +76,7 @@ unquote(struct sxe_span text, char *room, struct sxe_span *result)
     return false;
 }
 
-/* "GET /a HTTP/1.1": the last blank is before the version, the first behind the method. */
+/* "GET /a HTTP/1.1": the last blank is before the version, the first after the method. */
 static bool
 split_request(struct sxe_span request, struct log_line *line)
 {

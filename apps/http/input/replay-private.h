@@ -34,7 +34,7 @@ struct load_reader {
 int load_reader_open(struct load_reader *reader, const char *path);
 void load_reader_close(struct load_reader *reader);
 
-/* Read behind what is there, if there is room: bytes read, or 0: the end, or reader->error. */
+/* Read after what is there, if there is room: bytes read, or 0: the end, or reader->error. */
 size_t load_reader_more(struct load_reader *reader);
 
 /* The next line, without its LF; of one that is too long, its beginning. False: the end, or

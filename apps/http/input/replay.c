@@ -246,7 +246,7 @@ judge(const struct load_replay *replay, const char *path, FILE *err)
     return NULL;
 }
 
-/* HAR is a JSON object, perhaps behind a mark of the order of its bytes. */
+/* HAR is a JSON object, perhaps after a mark of the order of its bytes. */
 static const char *
 read_file(struct load_replay *replay, struct load_reader *reader)
 {

@@ -35,7 +35,7 @@ put(struct csv *csv, char byte)
     csv->at++;
 }
 
-/* Behind the first quote, up to what is behind the last. */
+/* After the first quote, up to what is after the last. */
 static bool
 read_quoted(struct csv *csv)
 {
@@ -90,7 +90,7 @@ read_value(struct csv *csv, size_t *begin, bool *is_more)
     if (*is_more || is_at_end(csv))
         return true;
     if (line_end(csv) == 0)
-        return load_rows_refuse(reader, "behind a closing quote stands neither a comma nor the "
+        return load_rows_refuse(reader, "after a closing quote stands neither a comma nor the "
                                         "line's end");
     csv->at += line_end(csv);
     return true;

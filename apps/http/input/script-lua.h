@@ -72,7 +72,7 @@ bool load_lua_has_zero(lua_State *L, int index);
 /* Inside a call: as luaL_checkstring; and an error if the argument has a zero byte. */
 const char *load_lua_check_text(lua_State *L, int argument);
 
-/* Inside a call: put bytes behind lua->text; memory is kept for the next text. Raises an error when
+/* Inside a call: put bytes after lua->text; memory is kept for the next text. Raises an error when
  * there is no memory. */
 void load_lua_put(lua_State *L, const char *bytes, size_t length);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: where a request ends in the bytes that a script returned, which may be several requests one
- * behind the other, as scripts of wrk do for pipelining. Place: script-worker.c. Pure.
+ * after the other, as scripts of wrk do for pipelining. Place: script-worker.c. Pure.
  */
 #ifndef LOAD_SCRIPT_QUERY_H
 #define LOAD_SCRIPT_QUERY_H

@@ -88,7 +88,7 @@ note(struct load_script *script, const char *what, const char *why)
     script->has_noted = true;
 }
 
-/* The request at script->at; several behind one another are sent one by one. */
+/* The request at script->at; several after one another are sent one by one. */
 static int
 take_query(struct load_script *script, struct load_query *query)
 {

@@ -45,7 +45,7 @@
 struct load_script_options {
     const char *path;
     bool is_scenario;
-    int argc; /* what stands behind -- on the command line */
+    int argc; /* what stands after -- on the command line */
     char **argv;
     const char *host; /* what wrk.host, wrk.port, wrk.path begin as */
     uint16_t port;

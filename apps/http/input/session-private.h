@@ -175,7 +175,7 @@ struct load_sessions {
     unsigned shard;
     unsigned shards;
     uint64_t random;
-    char *request;          /* [request_room], and behind it the body, which has as much */
+    char *request;          /* [request_room], and after it the body, which has as much */
     char why[LOAD_WHY_MAX]; /* what is wrong with the reply that was read last */
 };
 

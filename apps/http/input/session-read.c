@@ -190,7 +190,7 @@ add_line(lua_State *L, struct load_sessions *sessions, struct load_pieces *to, c
 }
 
 /* What is added to a step's pieces: where a redirect made a GET of the query, a Content-Type is not
- * sent, so it stands behind the others. */
+ * sent, so it stands after the others. */
 struct adding {
     bool has_places;
     bool is_type; /* now */
@@ -317,41 +317,41 @@ read_headers(lua_State *L, struct load_sessions *sessions, struct load_user_step
 
 /* ---- A step ---- */
 
-/* "1.5s" up to what stands behind it; NULL: it is no time. */
+/* "1.5s" up to what stands after it; NULL: it is no time. */
 static const char *
 read_time(const char *text, uint64_t *ns)
 {
     unsigned long digits, scale;
-    const char *behind = command_line_decimal(text, &digits, &scale);
+    const char *after = command_line_decimal(text, &digits, &scale);
     uint64_t unit = SXE_NS_PER_SECOND;
 
-    if (behind == NULL)
+    if (after == NULL)
         return NULL;
-    if (strncmp(behind, "ms", 2) == 0) {
+    if (strncmp(after, "ms", 2) == 0) {
         unit = SXE_NS_PER_MS;
-        behind += 2;
+        after += 2;
     } else {
-        behind += *behind == 's';
+        after += *after == 's';
     }
     *ns = digits / scale > PAUSE_MAX_NS / unit
               ? PAUSE_MAX_NS + 1
               : (uint64_t)((double)digits * (double)unit / (double)scale);
-    return behind;
+    return after;
 }
 
 static void
 read_pause(lua_State *L, struct load_user_step *step, int table)
 {
     const char *text = load_table_text(L, table, step->where, "pause");
-    const char *behind;
+    const char *after;
 
     if (text == NULL)
         return;
-    behind = read_time(text, &step->pause_min_ns);
+    after = read_time(text, &step->pause_min_ns);
     step->pause_max_ns = step->pause_min_ns;
-    if (behind != NULL && *behind == ':')
-        behind = read_time(behind + 1, &step->pause_max_ns);
-    if (behind == NULL || *behind != '\0' || step->pause_max_ns > PAUSE_MAX_NS ||
+    if (after != NULL && *after == ':')
+        after = read_time(after + 1, &step->pause_max_ns);
+    if (after == NULL || *after != '\0' || step->pause_max_ns > PAUSE_MAX_NS ||
         step->pause_max_ns < step->pause_min_ns)
         luaL_error(L,
                    "%s.pause is '%s'; it must be a time up to an hour, or two, such as \"1s\" or "

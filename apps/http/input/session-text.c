@@ -153,7 +153,7 @@ load_session_add_text(lua_State *L, struct load_sessions *sessions, struct load_
     while (find_place(text, 0, &place)) {
         bool is_text = place.at > 0 && text.base[place.at - 1] == '{';
         size_t before = is_text ? place.at - 1 : place.at;
-        size_t behind = place.at + place.length;
+        size_t after = place.at + place.length;
 
         add_between(L, sessions, to, (struct sxe_span){text.base, before}, escape);
         if (is_text)
@@ -165,7 +165,7 @@ load_session_add_text(lua_State *L, struct load_sessions *sessions, struct load_
                           .value = find_value(L, sessions, where, place.name),
                           .escape = (uint8_t)escape_of(L, where, &place, escape),
                       });
-        text = (struct sxe_span){text.base + behind, text.length - behind};
+        text = (struct sxe_span){text.base + after, text.length - after};
     }
     add_between(L, sessions, to, text, escape);
 }

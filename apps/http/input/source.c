@@ -59,7 +59,7 @@ parse_network(const char *text, struct sxe_cidr *network)
     struct sxe_cidr_list list = {0};
 
     if (strchr(text, ',') != NULL || sxe_cidr_add(&list, text, NULL) < 0 || list.has_unix)
-        return load_wrong("'%s' is not an address, nor a network without bits behind its prefix "
+        return load_wrong("'%s' is not an address, nor a network without bits after its prefix "
                           "(127.0.0.1, 127.0.0.1-127.0.0.8, 127.0.0.0/28, ::1)",
                           text);
     *network = list.networks[0];
@@ -87,8 +87,7 @@ parse_range(char *text, char *hyphen, unsigned char first[16], uint64_t *number)
     if (family_of(from.address) != family_of(to.address))
         return load_wrong("'%s' begins with IPv4 and ends with IPv6, or the reverse", text);
     if (memcmp(from.address, to.address, sizeof(to.address)) > 0)
-        return load_wrong("'%s' is the wrong way round: the first address is behind the last",
-                          text);
+        return load_wrong("'%s' is the wrong way round: the first address is after the last", text);
     memcpy(first, from.address, sizeof(from.address));
     distance = half(to.address, 1) - half(from.address, 1);
     *number = half(from.address, 0) != half(to.address, 0) || distance >= RANGE_MAX ? RANGE_MAX

@@ -26,7 +26,7 @@ read_index(struct path_reader *reader, uint64_t *index)
            *reader->at++ == ']';
 }
 
-/* ["name"] or ['name'], behind the bracket. */
+/* ["name"] or ['name'], after the bracket. */
 static bool
 read_quoted(struct path_reader *reader, const char **name, size_t *length)
 {
@@ -101,7 +101,7 @@ skip_blanks(struct json *json)
         json->at++;
 }
 
-/* The next byte behind blanks, taken if it is that one. */
+/* The next byte after blanks, taken if it is that one. */
 static bool
 take_byte(struct json *json, char byte)
 {
@@ -133,7 +133,7 @@ read_hex(struct json *json)
     return value;
 }
 
-/* Behind \u; of a pair of surrogates both. */
+/* After \u; of a pair of surrogates both. */
 static uint32_t
 read_code_point(struct json *json)
 {
@@ -162,7 +162,7 @@ put_code_point(char bytes[4], uint32_t code)
     return more + 1;
 }
 
-/* Behind a backslash: how many bytes it stands for; 0: it is no escape. */
+/* After a backslash: how many bytes it stands for; 0: it is no escape. */
 static unsigned
 read_escape(struct json *json, char bytes[4])
 {
@@ -219,7 +219,7 @@ add_bytes(struct load_json_value *value, const char *bytes, size_t number)
     value->length += number;
 }
 
-/* A string, behind its quote. The value has what there is room for, and the whole length. */
+/* A string, after its quote. The value has what there is room for, and the whole length. */
 static bool
 read_string(struct json *json, struct load_json_value *value)
 {
@@ -323,7 +323,7 @@ is_in_object(const struct nesting *nesting)
     return nesting->are_objects & 1;
 }
 
-/* Behind a value: what closes, and then the comma and the name of what comes next. False: broken;
+/* After a value: what closes, and then the comma and the name of what comes next. False: broken;
  * or, with a depth of 0, all of it was read. */
 static bool
 go_on(struct json *json, struct nesting *nesting)
@@ -388,7 +388,7 @@ enter_element(struct json *json, uint64_t index)
     return LOAD_JSON_FOUND;
 }
 
-/* A member's name, behind its quote, and whether it is that one. */
+/* A member's name, after its quote, and whether it is that one. */
 static bool
 read_member(struct json *json, const char *name, size_t length, bool *is_it)
 {

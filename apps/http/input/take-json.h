@@ -8,7 +8,7 @@
  *
  *     $.user.emails[0]    $["a b"].id    $
  *
- * What stands before the value must be JSON, and is read once; what stands behind it is not looked
+ * What stands before the value must be JSON, and is read once; what stands after it is not looked
  * at. Of equal names the first counts. A string gives its text, with escapes replaced; a number,
  * true, false, an object and an array give their bytes as they are. null is no value.
  *

@@ -73,7 +73,7 @@ struct reader {
     const char *end;
 };
 
-/* Behind a %. */
+/* After a %. */
 static const char *
 read_escape(struct reader *reader, uint64_t set[4])
 {
@@ -85,7 +85,7 @@ read_escape(struct reader *reader, uint64_t set[4])
     return NULL;
 }
 
-/* Behind a [. As in Lua, a ] that comes first is a byte like others. */
+/* After a [. As in Lua, a ] that comes first is a byte like others. */
 static const char *
 read_set(struct reader *reader, uint64_t set[4])
 {
@@ -260,7 +260,7 @@ pass_parentheses(const struct load_pattern *pattern, struct way *way, const char
         way->to = place;
 }
 
-/* Add a way, and those that leave out what may be left out: behind it what is greedy, before it
+/* Add a way, and those that leave out what may be left out: after it what is greedy, before it
  * what is not. An item that is there already has brought all that follow it. A way that is at an
  * item again has passed the parentheses before it already. */
 static void
@@ -291,7 +291,7 @@ add_ways(const struct load_pattern *pattern, struct ways *ways, struct way way, 
         ways->all[ways->number++] = reluctant[--number];
 }
 
-/* Move all on by the byte at place. True: one matches, and those behind it do not count. */
+/* Move all on by the byte at place. True: one matches, and those after it do not count. */
 static bool
 move_on(const struct load_pattern *pattern, const struct ways *now, struct ways *next,
         const char *place, const char *end, struct sxe_span *found)

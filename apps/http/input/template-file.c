@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Request files: raw requests one behind another.
+ * Request files: raw requests one after another.
  *
  *     # anything
  *     POST /item/{SEQ} HTTP/1.1 LF

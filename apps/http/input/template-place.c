@@ -184,13 +184,13 @@ static size_t
 expand_brace(struct load_draft *draft, struct sxe_span text)
 {
     unsigned kind = kind_of(text);
-    struct sxe_span behind = {text.base + 1, text.length - 1};
+    struct sxe_span after = {text.base + 1, text.length - 1};
 
     if (kind < KINDS)
         return expand_place(draft, text, kind);
     load_draft_add(draft, (struct sxe_span){text.base, 1});
     /* Two braces before a placeholder's word are one, and the word is sent as it is. */
-    return kind_of(behind) < KINDS ? 2 : 1;
+    return kind_of(after) < KINDS ? 2 : 1;
 }
 
 const char *

@@ -91,7 +91,7 @@ take_name(struct envoy *envoy, int bytes)
         fail(envoy, "is of another version of sxe-http-mpi; install the same everywhere");
 }
 
-/* Its clock is measured now, where nothing disturbs it, and anew for each trial: clocks drift. */
+/* Its clock is measured now, where nothing disturbs it, and again for each trial: clocks drift. */
 static void
 take_said(struct envoy *envoy)
 {

@@ -44,7 +44,7 @@ struct load_live {
     struct load_histogram before; /* at the last full second, since the beginning */
 };
 
-/* Columns that may be filled: behind the last one a cursor may be in the next line. */
+/* Columns that may be filled: after the last one a cursor may be in the next line. */
 static unsigned
 terminal_width(FILE *err)
 {
@@ -243,7 +243,7 @@ add_bar(char *line, double done)
     add(line, "]");
 }
 
-/* The latest seconds for which there is room behind the rate. */
+/* The latest seconds for which there is room after the rate. */
 static void
 add_sparkline(char *line, const struct load_live *live)
 {

@@ -31,7 +31,7 @@ extern const char load_page_end[];
 extern const char load_plot[];
 extern const char load_plot_end[];
 
-/* The page from `from` up to a mark: what is behind that. */
+/* The page from `from` up to a mark: what is after that. */
 static const char *
 write_up_to(FILE *out, const char *from, const char *mark)
 {
@@ -41,7 +41,7 @@ write_up_to(FILE *out, const char *from, const char *mark)
     return at + strlen(mark);
 }
 
-/* What is behind the runs. */
+/* What is after the runs. */
 static void
 write_rest(FILE *out, const char *from)
 {

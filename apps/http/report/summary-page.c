@@ -62,7 +62,7 @@ load_page_add(struct load_page *page, const char *format, ...)
     append(last_line(page), text);
 }
 
-/* Behind a gap; in a next line, indented, if there is no room in this one. */
+/* After a gap; in a next line, indented, if there is no room in this one. */
 static void
 place(struct load_page *page, const char *gap, char *item)
 {

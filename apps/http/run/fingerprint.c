@@ -104,7 +104,7 @@ read_line(const char *root, const char *path, char *text, size_t size)
     return text;
 }
 
-/* What stands behind "name:" in a text of such lines, cut off there; NULL if there is none. */
+/* What stands after "name:" in a text of such lines, cut off there; NULL if there is none. */
 static char *
 value_of(char *text, const char *name)
 {

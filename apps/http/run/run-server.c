@@ -169,7 +169,7 @@ load_server_start(struct load_parent *parent)
         return 0;
     if (fail_if_in_use(parent) < 0)
         return -1;
-    /* What its shell leaves behind becomes our child, and can be waited for. */
+    /* A process that outlives its shell becomes our child, so that it can be waited for. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     fflush(NULL);
     error = spawn(parent);

@@ -31,7 +31,7 @@ load_bad_reply_why(const struct load_bad_reply *bad)
     return sxe_http_refusal_text((enum sxe_http_refusal)bad->why);
 }
 
-/* The letter behind the backslash; 0: it has none. */
+/* The letter after the backslash; 0: it has none. */
 static char
 letter_of(char byte)
 {

@@ -121,7 +121,7 @@ double load_histogram_mean_ns(const struct load_histogram *histogram);
 double load_histogram_deviation_ns(const struct load_histogram *histogram);
 
 /* Walk the buckets that are not empty, in order: begin with *bucket 0, which is then the number of
- * the one behind that which was found; false at the end. The durations in one are from from_ns to
+ * the one after that which was found; false at the end. The durations in one are from from_ns to
  * to_ns, both inclusive. */
 struct load_bucket {
     uint64_t from_ns;

@@ -13,7 +13,7 @@
  * carried is what was in flight already when the measuring began, after a warm-up. waiting is what
  * has arrived and neither found a socket nor was given up; at the end it is 0.
  *
- * Clocks (CLOCK_MONOTONIC, read at the write and behind the read, never the loop's cached time):
+ * Clocks (CLOCK_MONOTONIC, read at the write and after the read, never the loop's cached time):
  *
  *     connect      connect(2)                -> the socket is known to be open
  *     first byte   a query's write           -> the first byte of its reply was read
@@ -164,9 +164,9 @@ struct load_result {
     uint64_t sockets_wanted;
     uint64_t opened;
     uint64_t unopened[LOAD_UNOPENEDS];
-    uint64_t reopened;     /* connections made anew because the server ended one */
+    uint64_t reopened;     /* connections made again because the server ended one */
     uint64_t not_reopened; /* tries of that which failed */
-    uint64_t resent;       /* their connection ended behind an earlier reply, as that had said it
+    uint64_t resent;       /* their connection ended after an earlier reply, as that had said it
                               would; another was sent in their place, and `sent` has it alone */
     uint64_t syn_retries;  /* connects whose first SYN was not answered: TCP_INFO */
     uint64_t retransmits;  /* segments, over all connections that were closed: TCP_INFO */
@@ -195,7 +195,7 @@ struct load_result {
     uint64_t sessions_failed;    /* one was not */
     uint32_t first_bad_status;
     struct load_bad_reply first_bad_reply;
-    int32_t first_error; /* errno behind OTHER */
+    int32_t first_error; /* the errno that OTHER counts */
     uint8_t interrupted;
 
     /* Times */
@@ -248,7 +248,7 @@ load_status_class(unsigned status)
     return status >= 100 && status < 600 ? status / 100 - 1 : LOAD_CLASSES - 1;
 }
 
-/* What of ns came behind before_ns; 0: nothing. */
+/* What of ns came after before_ns; 0: nothing. */
 static inline uint64_t
 load_later_part(uint64_t ns, uint64_t before_ns)
 {
@@ -299,7 +299,7 @@ void load_timeline_subtract(struct load_timeline *timeline, const struct load_ti
 /* Move what happened to a time that is by_ns later, to the next border of slices. */
 void load_timeline_delay(struct load_timeline *timeline, uint64_t by_ns);
 
-/* Slices of a run that took so long: used, and those behind them in which nothing happened. */
+/* Slices of a run that took so long: used, and those after them in which nothing happened. */
 unsigned load_timeline_length(const struct load_timeline *timeline, uint64_t elapsed_ns);
 
 /* The response time that a fraction of the slice's replies did not exceed, at most 1/8 and 1 us too

@@ -61,12 +61,12 @@ static bool
 take_number(const char **text, double *value)
 {
     unsigned long digits, scale;
-    const char *behind = command_line_decimal(*text, &digits, &scale);
+    const char *after = command_line_decimal(*text, &digits, &scale);
 
-    if (behind == NULL)
+    if (after == NULL)
         return false;
     *value = (double)digits / (double)scale;
-    *text = behind;
+    *text = after;
     return true;
 }
 
@@ -107,7 +107,7 @@ take_figure(struct load_threshold *threshold, const char **text)
     if (wrong != NULL)
         return wrong;
     if (!take_word(text, figures, SXE_COUNT(figures), &threshold->figure))
-        return has_what ? "write p99, mean, min or max behind the point"
+        return has_what ? "write p99, mean, min or max after the point"
                         : "the figure is unknown: write a percentile as p99.9, mean, min, max (of "
                           "response, "
                           "or as in service.p99, first_byte.p99, connect.p99), rate, errors, "
@@ -170,7 +170,7 @@ load_threshold_parse(struct load_threshold *threshold, const char *text)
         return wrong;
     skip_blanks(&text);
     if (!take_word(&text, operators, SXE_COUNT(operators), &threshold->operator_))
-        return "the operator is missing: write <, <=, > or >= behind the figure, as in p99<20ms";
+        return "the operator is missing: write <, <=, > or >= after the figure, as in p99<20ms";
     skip_blanks(&text);
     return take_value(threshold, text);
 }

@@ -22,7 +22,7 @@
  *                (OOPSLA 2007).
  *
  * Limits: what is smaller than the noise of ten windows is not seen, and neither is what comes
- * behind ten windows in which nothing changed.
+ * after ten windows in which nothing changed.
  */
 #ifndef LOAD_WARMUP_H
 #define LOAD_WARMUP_H

@@ -13,7 +13,7 @@ local dict = {}
 ---@field evicts? boolean without room, what was not used for longest is forgotten
 ---@field file? string a path; without a '/', a name in /dev/shm
 ---@field shared? boolean in memory, with those that this process forks
----@field repair? boolean make it anew of what is whole
+---@field repair? boolean make it again of what is whole
 ---@field wait? sxe.seconds try so long while others have the lock: 0.1
 ---@field verified? boolean compare sums when an entry is read: true for files, false for memory
 

@@ -16,7 +16,7 @@ local pool = {}
 ---@field shared? boolean in memory, with those that this process forks
 ---@field shards? integer 1, 2, 4 ... 64
 ---@field exact? boolean take the oldest of all shards
----@field repair? boolean make lists anew that are damaged
+---@field repair? boolean make lists again that are damaged
 ---@field wait? sxe.seconds try so long while others have the lock: 0.1
 ---@field verified? boolean compare the sum of a file that was closed: true
 

@@ -280,10 +280,10 @@ take_dates_out(char *text, size_t length)
 
     text[length] = '\0';
     while ((date = memmem(text, length, "\r\nDate: ", 8)) != NULL) {
-        size_t behind = length - (size_t)(date - text) - DATE_LINE;
+        size_t after = length - (size_t)(date - text) - DATE_LINE;
 
         ck_assert_mem_eq(date + DATE_LINE, "\r\n", 2);
-        memmove(date, date + DATE_LINE, behind);
+        memmove(date, date + DATE_LINE, after);
         length -= DATE_LINE;
     }
     return length;
@@ -320,7 +320,7 @@ expect_reply(const char *file, int line, int peer, const char *text)
 #define EXPECT_STATUS(peer, status, fields, body) \
     expect_status(__FILE__, __LINE__, peer, status, fields, body)
 
-/* A reply with Content-Length: the status with its reason, the lines before and behind that. */
+/* A reply with Content-Length: the status with its reason, the lines before and after that. */
 static inline void
 expect_status(const char *file, int line, int peer, const char *status, const char *const lines[2],
               const char *body)
@@ -332,7 +332,7 @@ expect_status(const char *file, int line, int peer, const char *status, const ch
     expect_reply(file, line, peer, text);
 }
 
-#define LINES(before, behind) ((const char *const[2]){before, behind})
+#define LINES(before, after) ((const char *const[2]){before, after})
 
 /* 200 with nothing but that body. */
 #define EXPECT_OK(peer, body) EXPECT_STATUS(peer, "200 OK", LINES("", ""), body)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a case leaves no descriptor open, and no child. note_what_is_open() before it,
- * check_that_nothing_is_left() behind it.
+ * check_that_nothing_is_left() after it.
  */
 #ifndef LEAKS_H
 #define LEAKS_H

@@ -75,7 +75,7 @@ run_script(const char *text)
     ck_assert_msg(load_text(text) == 0, "%s", log_line(0));
 }
 
-/* All its allocations succeed but two: those behind the first `after`. False: there were none. */
+/* All its allocations succeed but two: those after the first `after`. False: there were none. */
 static inline bool
 runs_out_of_memory(const char *text, uint64_t after)
 {

@@ -125,7 +125,7 @@ router_model_take(struct router_model_way *way, size_t at, size_t length, char d
     memset(way->digits + at, digit, length);
 }
 
-/* At a {: the bytes of the path that it and the literal behind it take, or -1. */
+/* At a {: the bytes of the path that it and the literal after it take, or -1. */
 static inline long
 router_model_take_parameter(struct router_model_way *way, const char *pattern, const char *begin,
                             struct sxe_span path, size_t at)

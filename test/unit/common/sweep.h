@@ -4,7 +4,7 @@
  * call of a kind, once or from then on, with each error that the call may have, until it passes
  * untouched.
  *
- * Place: tests of what happens while the system fails. How a run begins and what must be so behind
+ * Place: tests of what happens while the system fails. How a run begins and what must be so after
  * it is the test's.
  *
  * Example:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening: what is refused, what is found again, what is made anew, and that memory which something
- * else wrote into is an error and never a crash.
+ * Opening: what is refused, what is found again, what is made again, and that memory which another
+ * program wrote into is an error and never a crash.
  */
 #include <errno.h>
 #include <signal.h>

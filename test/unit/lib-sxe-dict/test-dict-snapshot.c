@@ -283,7 +283,7 @@ START_TEST(eviction_ends_the_snapshots_that_see_the_victim)
 }
 END_TEST
 
-/* One version that nobody sees any more, behind 2000 that somebody does. */
+/* One version that nobody sees any more, after 2000 that somebody does. */
 START_TEST(long_sweep_goes_on_with_the_next_put)
 {
     SXE_DICT_SNAPSHOT *snapshot[2];

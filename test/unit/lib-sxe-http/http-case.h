@@ -2,7 +2,7 @@
  *
  * What: a message and what the parser must say of it, in one line of text; http_case_run() tries it
  * in each way to scan, whole, cut in two at every place, and byte by byte. After each piece the
- * bytes move, to end at the edge of a page behind which nothing may be read.
+ * bytes move, to end at the edge of a page after which nothing may be read.
  *
  *     GET origin /a?b 1.1 [Host: x] length 5 keep upgrade rest 7
  *     1.1 200 OK [Server: x] chunked keep
@@ -54,7 +54,7 @@ http_case_choose(unsigned way)
     return sxe__http_scan_choose(http_case_ways[way] & sxe__http_scan_features());
 }
 
-/* A copy of the bytes behind which a page begins that nobody may touch. */
+/* A copy of the bytes after which a page begins that nobody may touch. */
 static inline const char *
 http_case_at_edge(const char *bytes, size_t length)
 {
@@ -182,7 +182,7 @@ http_case_feed(struct http_case_text *out, const struct http_case *test, size_t 
             break;
         length = length + step < test->length ? length + step : test->length;
     }
-    /* Bytes behind the head make no difference. */
+    /* Bytes after the head make no difference. */
     http_case_describe(out, &parser, data, result > 0 ? test->length : length, result);
     ck_assert_int_eq(sxe_http_parse(&parser, data, length), result);
 }

@@ -11,7 +11,7 @@
 
 /* ---- Kept ---- */
 
-/* The length, and that a NUL is behind it. */
+/* The length, and that a NUL is after it. */
 static enum sxe_http_verdict
 reply_length(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -167,7 +167,7 @@ START_TEST(what_a_large_body_touched_goes_back_to_the_kernel)
         ck_assert_uint_eq(fake_os_calls(FAKE_MADVISE), i + 1);
         ck_assert_uint_le(resident(), 65536);
     }
-    /* A small one behind a large one on the same connection. */
+    /* A small one after a large one on the same connection. */
     say(peer, POST("Content-Length: 1000000\r\n", ""));
     say_x(peer, 1000000);
     say(peer, POST("Content-Length: 1\r\n", "x"));

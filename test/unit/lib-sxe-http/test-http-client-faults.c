@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The client while the system fails, see sweep.h: each call ends exactly once, and nothing is left
- * behind. And only new allocates.
+ * after. And only new allocates.
  */
 #include "http-client-peer.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The client's timeouts, under a virtual clock: each after its time, not before, and progress
- * begins it anew where the header says so.
+ * begins it again where the header says so.
  */
 #include "http-client-peer.h"
 

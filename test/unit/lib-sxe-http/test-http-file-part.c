@@ -202,7 +202,7 @@ END_TEST
 
 /* ---- Several ranges ---- */
 
-/* At body: one part of that range; what is behind it. */
+/* At body: one part of that range; what is after it. */
 static const char *
 expect_part(const char *at, const char *boundary, size_t first, size_t length, size_t size)
 {

@@ -34,15 +34,15 @@ is_token(unsigned byte)
 }
 
 static int
-parse_with(const char *before, unsigned byte, const char *behind)
+parse_with(const char *before, unsigned byte, const char *after)
 {
     char message[256];
     size_t length = strlen(before);
 
     memcpy(message, before, length);
     message[length++] = (char)byte;
-    memcpy(message + length, behind, strlen(behind));
-    length += strlen(behind);
+    memcpy(message + length, after, strlen(after));
+    length += strlen(after);
     sxe_http_parser_init(&parser, SXE_HTTP_REQUEST, fields, HTTP_CASE_FIELDS, NULL);
     return sxe_http_parse(&parser, http_case_at_edge(message, length), length);
 }
@@ -143,11 +143,11 @@ static const struct http_case limited[] = {
             "LINE_TOO_LONG@26"),
     LIMITED("a target without an end", "GET /345678901234567890123456789012345678901234567890",
             "LINE_TOO_LONG@24"),
-    LIMITED("what is wrong behind the limit is not seen", "GET /34567890123456789012345\n",
+    LIMITED("what is wrong after the limit is not seen", "GET /34567890123456789012345\n",
             "LINE_TOO_LONG@24"),
     LIMITED("what is wrong before it is", "GET /345678901234567\n HTTP/1.1\r\n", "BAD_TARGET@20"),
     LIMITED("a method without an end", "GETTTTTTTTTTTTTTTTTTTTTTTTTTTT", "METHOD_TOO_LONG@24"),
-    LIMITED("a method that ends behind the limit", "GETTTTTTTTTTTTTTTTTTTTTTTT / HTTP/1.1\r\n",
+    LIMITED("a method that ends after the limit", "GETTTTTTTTTTTTTTTTTTTTTTTT / HTTP/1.1\r\n",
             "METHOD_TOO_LONG@24"),
     LIMITED("a head as long as may be", LINE "Host: 7890123456789012345678\r\n\r\n",
             "GET origin / 1.1 [Host: 7890123456789012345678] none keep"),

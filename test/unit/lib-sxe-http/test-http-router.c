@@ -17,7 +17,7 @@
 
 enum { TEXT_MAX = 1024, EDGE = 1 << 16 };
 
-/* A copy behind which a page begins that nobody may touch. */
+/* A copy after which a page begins that nobody may touch. */
 static const char *
 at_edge(const char *bytes, size_t length)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The server while the system fails, see sweep.h: each request ends exactly once, a client sees
- * whole replies or an end, and nothing is left behind. And only new allocates.
+ * whole replies or an end, and nothing is left over. And only new allocates.
  */
 #include "http-site.h"
 

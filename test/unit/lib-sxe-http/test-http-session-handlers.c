@@ -96,7 +96,7 @@ end_by_timer(struct sxe_timer *timer)
 
 /* libev calls timers first; so the rest of the body, and more, comes between the reply's end and
  * what follows from it. */
-static const char *const behind[] = {"y", "y" GET("/n"), "y" GET("/l"), "yGET /n"};
+static const char *const after[] = {"y", "y" GET("/n"), "y" GET("/l"), "yGET /n"};
 
 START_TEST(what_comes_between_is_not_mistaken_for_what_was)
 {
@@ -111,7 +111,7 @@ START_TEST(what_comes_between_is_not_mistaken_for_what_was)
     EXPECT("body", NULL, false);
     sxe_timer_init(&timer, end_by_timer, 0.001, 0);
     sxe_timer_start(&timer);
-    peer_send(peer, behind[_i], strlen(behind[_i]));
+    peer_send(peer, after[_i], strlen(after[_i]));
     fake_time_advance(2 * MS);
     turn(3);
     EXPECT_OF("done", "/l", 0);

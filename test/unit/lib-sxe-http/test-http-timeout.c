@@ -109,7 +109,7 @@ START_TEST(a_head_that_waits_in_the_kernel_is_answered_408_too)
 }
 END_TEST
 
-/* A handler that answers later holds the only chunk, by the request behind its own. */
+/* A handler that answers later holds the only chunk, by the request after its own. */
 START_TEST(of_a_head_that_nobody_kept_a_log_knows_nothing)
 {
     static const struct sxe_config loop = {.chunks = 1};

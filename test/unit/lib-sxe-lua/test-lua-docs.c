@@ -3,7 +3,7 @@
  * The pages about Lua: every example runs, and every name that scripts find is explained there and
  * described in lib-sxe-lua/types/.
  *
- *     ```lua            runs as a script; what it prints is what stands behind each -->
+ *     ```lua            runs as a script; what it prints is what stands after each -->
  *     -- GET /a --> 200 hello      asks it, as a handler: the status, and a part of the body
  *     ```lua sandbox    the same, without handlers, as a script that is not trusted
  *     ```lua fragment   compiles
@@ -19,7 +19,7 @@ static struct {
     unsigned line; /* of its first line, from 1 */
     bool is_fragment;
     bool is_sandbox;
-    char *text; /* behind so many newlines that lines have the page's numbers */
+    char *text; /* after so many newlines that lines have the page's numbers */
 } blocks[BLOCKS_MAX];
 static unsigned blocks_number;
 

@@ -227,7 +227,7 @@ START_TEST(an_error_behind_parts_of_the_body_resets_the_connection)
         close(peer);
     }
     ck_assert(logged("boom"));
-    ck_assert(logged("the handler returned a function behind parts of a body"));
+    ck_assert(logged("the handler returned a function after parts of a body"));
     ck_assert_int_eq(sxe__lua_http.counters[SXE__LUA_HTTP_TRUNCATED], 2);
     end_script();
 }

@@ -124,7 +124,7 @@ START_TEST(an_index_above_all_of_cjsons_makes_an_object)
 }
 END_TEST
 
-/* In a room that is too small nothing is written behind its end. */
+/* In a room that is too small nothing is written after its end. */
 START_TEST(any_room_is_enough_or_is_not)
 {
     static const char text[] = "{\"a\":[1,-2.5,\"x\\/y\\u0001z\",true,false,null,{},{\"1\":{}}]}";

@@ -540,11 +540,11 @@ static const struct story locked[] = {
           "for j in p:each 'FREE' do say(j.index) end",
      "0;1;2;3;"},
     {JOBS "local peer = require 'peer' p:take('FREE', 'BUSY') task.sleep(0) peer.tear(0)\n"
-          "task.start(function() task.sleep(0) p:write(0, {name = 'anew'}) end)\n"
+          "task.start(function() task.sleep(0) p:write(0, {name = 'fresh'}) end)\n"
           "say(p:at(0).name) peer.tear(0)\n"
-          "task.start(function() task.sleep(0) p:write(0, {name = 'again'}) end)\n"
+          "task.start(function() task.sleep(0) p:write(0, {name = 'fresh'}) end)\n"
           "say(p:read(0).name)",
-     "anew;again;"},
+     "fresh;again;"},
     /* Not for ever. */
     {JOBS "local peer = require 'peer' task.sleep(0) peer.lock()\n"
           "say(p:take('FREE', 'BUSY')) say(world.now_ms() < 500) peer.unlock()",

@@ -156,14 +156,14 @@ turn_once(void)
     look();
 }
 
-/* Turn the loop until that appears, behind what was expected before. */
+/* Turn the loop until that appears, after what was expected before. */
 static void
 expect(const char *text)
 {
     const char *found;
 
     for (unsigned i = 0; (found = strstr(screen + looked, text)) == NULL; i++) {
-        ck_assert_msg(i < WAIT_TURNS, "no \"%s\" behind \"%.*s\" in \"%s\"", text, (int)looked,
+        ck_assert_msg(i < WAIT_TURNS, "no \"%s\" after \"%.*s\" in \"%s\"", text, (int)looked,
                       screen, screen + looked);
         turn_once();
     }

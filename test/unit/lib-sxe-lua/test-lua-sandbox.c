@@ -16,7 +16,7 @@
 
 #include "test-main.h"
 
-/* stock: Lua's own libraries, each anew. */
+/* stock: Lua's own libraries, each again. */
 static int
 open_stock(lua_State *L)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Opening and closing while the system fails, see sweep.h: each call in turn, once and from then
- * on. After each run nothing is left behind: no file that was not there, no descriptor, no memory;
+ * on. After each run nothing is left over: no file that was not there, no descriptor, no memory;
  * and the pool that was there is whole.
  */
 #include "pool-file.h"

@@ -644,7 +644,7 @@ START_TEST(a_file_that_another_makes_meanwhile_is_opened)
 }
 END_TEST
 
-/* Another process unlinks the file and makes it anew, while this one waits for the lock. */
+/* Another process unlinks the file and makes it again, while this one waits for the lock. */
 START_TEST(a_file_that_is_replaced_meanwhile_is_not_the_one)
 {
     struct sxe__pool_opening opening = {.spec = file_spec(), .what = "pond"};

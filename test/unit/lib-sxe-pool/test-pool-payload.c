@@ -156,7 +156,7 @@ START_TEST(a_process_never_reads_half_of_what_another_writes)
 }
 END_TEST
 
-/* A page that cannot be touched until someone has written the element anew. */
+/* A page that cannot be touched until someone has written the element again. */
 static struct {
     char *page;
     char *array;

@@ -182,7 +182,7 @@ START_TEST(time_goes_on_where_it_was_before_a_restart)
     put_at(10, array, 0, READY);
     ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 0), START + 10 + 3600 * SECOND);
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), START + 10 + SECOND);
-    /* As if the machine had been started anew: the clock is young, the pool's time is not. */
+    /* As if the machine had been started again: the clock is young, the pool's time is not. */
     sharing_of(array)->time_offset_ns += START;
     sxe_time_set_turn_ns(11);
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), 10 + SECOND);

@@ -269,7 +269,7 @@ START_TEST(a_lingering_close_drains_first)
 }
 END_TEST
 
-/* The half-close is queued behind the output; that the peer ended is no reason to drop that. */
+/* The half-close is queued after the output; that the peer ended is no reason to drop that. */
 START_TEST(after_a_shutdown_it_drains_too)
 {
     open_pair(NULL);

@@ -336,10 +336,10 @@ END_TEST
 static void
 write_to_the_second(SXE *s, int result)
 {
-    SXE *behind = s == sockets[0] ? sockets[1] : sockets[0];
+    SXE *after = s == sockets[0] ? sockets[1] : sockets[0];
 
     push_sent(s, result);
-    ck_assert_int_eq(sxe_write(behind, " more", 5), 0);
+    ck_assert_int_eq(sxe_write(after, " more", 5), 0);
 }
 
 static void

@@ -246,7 +246,7 @@ push_dropped(SXE *s)
     event_push("close", s, (long)sxe_dropped(s));
 }
 
-/* The kernel takes half of the second, and none of what is behind it. */
+/* The kernel takes half of the second, and none of what is after it. */
 START_TEST(on_close_may_ask_how_much_was_dropped)
 {
     open_pair(NULL);

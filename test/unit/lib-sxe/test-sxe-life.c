@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A loop's life: running, stopping, ending, beginning anew, one for each thread.
+ * A loop's life: running, stopping, ending, beginning again, one for each thread.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -246,7 +246,7 @@ START_TEST(what_stands_in_front_of_a_file_goes_into_its_segments)
     in_event(play);
     ck_assert_uint_eq(fake_os_calls(FAKE_SENDMSG), 1);
     ck_assert_uint_eq(fake_os_calls(FAKE_SENDFILE), 1);
-    ck_assert_uint_eq(write_calls(), 3); /* that, the file, and what stands behind it */
+    ck_assert_uint_eq(write_calls(), 3); /* that, the file, and what stands after it */
     expect_pattern(peer, run.position);
     close(run.file);
     close_pair();

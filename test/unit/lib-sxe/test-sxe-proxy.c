@@ -188,10 +188,10 @@ END_TEST
 START_TEST(a_zero_byte_does_not_end_a_word)
 {
     static const char inside[] = "PROXY TCP4 1.2.3.4\0 1.2.3.4 1 2\r\n";
-    static const char behind[] = "PROXY TCP4 1.2.3.4 1.2.3.4 1 2\0 \r\n";
+    static const char after[] = "PROXY TCP4 1.2.3.4 1.2.3.4 1 2\0 \r\n";
 
     check_refused(inside, sizeof(inside) - 1);
-    check_refused(behind, sizeof(behind) - 1);
+    check_refused(after, sizeof(after) - 1);
 }
 END_TEST
 

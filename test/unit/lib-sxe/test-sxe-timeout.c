@@ -236,7 +236,7 @@ START_TEST(timeouts_of_states_that_end_nothing_are_ignored)
 }
 END_TEST
 
-/* ---- Beginning anew ---- */
+/* ---- Beginning again ---- */
 
 START_TEST(idle_begins_anew_with_what_is_read_or_written)
 {
@@ -371,7 +371,7 @@ main(void)
 {
     Suite *suite = suite_create("sxe-timeout");
     TCase *ends = tcase_create("ends");
-    TCase *anew = tcase_create("anew");
+    TCase *again = tcase_create("again");
     TCase *others = tcase_create("others");
 
     tcase_add_loop_test(ends, each_state_ends_after_its_time_and_not_before, 0, STATES_NUMBER * 9);
@@ -380,11 +380,11 @@ main(void)
     tcase_add_loop_test(ends, without_a_timeout_a_state_lasts, 0, STATES_NUMBER);
     tcase_add_test(ends, timeouts_of_states_that_end_nothing_are_ignored);
     suite_add_tcase(suite, ends);
-    tcase_add_loop_test(anew, idle_begins_anew_with_what_is_read_or_written, 0, 2);
-    tcase_add_test(anew, reading_does_not_begin_anew);
-    tcase_add_test(anew, each_message_is_read_in_a_time_of_its_own);
-    tcase_add_test(anew, consuming_some_begins_reading_anew);
-    suite_add_tcase(suite, anew);
+    tcase_add_loop_test(again, idle_begins_anew_with_what_is_read_or_written, 0, 2);
+    tcase_add_test(again, reading_does_not_begin_anew);
+    tcase_add_test(again, each_message_is_read_in_a_time_of_its_own);
+    tcase_add_test(again, consuming_some_begins_reading_anew);
+    suite_add_tcase(suite, again);
     tcase_add_test(others, of_many_each_ends_at_its_own_time);
     tcase_add_test(others, the_loop_serves_the_timeouts_of_the_programs_pools);
     suite_add_tcase(suite, others);

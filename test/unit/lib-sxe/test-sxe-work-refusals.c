@@ -45,7 +45,7 @@ START_TEST(what_is_under_way_is_not_submitted_again)
 }
 END_TEST
 
-/* Each subset of 0 to 3, which wait behind 4. */
+/* Each subset of 0 to 3, which wait after 4. */
 START_TEST(what_waits_can_be_cancelled)
 {
     unsigned cancelled = (unsigned)_i;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Requests put together, and what a server has to make of them. Every check sends one request more
--- behind those of the case: who reads a message's end wrongly answers it wrongly, or not at all.
+-- after those of the case: who reads a message's end wrongly answers it wrongly, or not at all.
 
 local httpd = require "httpd"
 local http = {}

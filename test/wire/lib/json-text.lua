@@ -22,12 +22,12 @@ local function read_string(text, at)
     local parts = {}
     at = at + 1
     while true do
-        local plain, byte, behind = text:match('^([^"\\\0-\31]*)(.)()', at)
+        local plain, byte, after = text:match('^([^"\\\0-\31]*)(.)()', at)
         if not byte then
             fail(text, at, "a string without an end")
         end
         parts[#parts + 1] = plain
-        at = behind
+        at = after
         if byte == '"' then
             return table.concat(parts), at
         elseif byte ~= "\\" then
@@ -70,16 +70,16 @@ local function read_object(text, at)
         if text:sub(here, here) ~= '"' then
             fail(text, here, "no name")
         end
-        local name, behind = read_string(text, here)
-        behind = skip_space(text, behind)
-        if text:sub(behind, behind) ~= ":" then
-            fail(text, behind, "no :")
+        local name, after = read_string(text, here)
+        after = skip_space(text, after)
+        if text:sub(after, after) ~= ":" then
+            fail(text, after, "no :")
         end
         if object[name] ~= nil then
             fail(text, here, "a name that is there twice")
         end
-        object[name], behind = read_value(text, skip_space(text, behind + 1))
-        return behind
+        object[name], after = read_value(text, skip_space(text, after + 1))
+        return after
     end)
     return object, at
 end
@@ -88,9 +88,9 @@ local function read_array(text, at)
     local array = {}
     arrays[array] = true
     at = read_members(text, at, "]", function(here)
-        local value, behind = read_value(text, here)
+        local value, after = read_value(text, here)
         array[#array + 1] = value
-        return behind
+        return after
     end)
     return array, at
 end
@@ -119,7 +119,7 @@ function json.decode(text)
     local value, at = read_value(text, skip_space(text, 1))
     at = skip_space(text, at)
     if at <= #text then
-        fail(text, at, "something behind the value")
+        fail(text, at, "something after the value")
     end
     return value
 end

@@ -121,7 +121,7 @@ function site:get(target, ...)
     return http.ask(self, http.request("GET " .. target, ...))
 end
 
--- The same, with a request behind it that has to be answered too.
+-- The same, with a request after it that has to be answered too.
 function site:get_and_go_on(target, ...)
     local sock <close> = self:connect()
     sock:send(http.request("GET " .. target, ...)

@@ -41,10 +41,10 @@ local function attributes_of(text)
 end
 
 local function parse_element(text, at)
-    local name, attributes, close, behind = text:match("^<([%w:_-]+)([^<>]-)(/?)>()", at)
+    local name, attributes, close, after = text:match("^<([%w:_-]+)([^<>]-)(/?)>()", at)
     assert(name, "no element at " .. text:sub(at, at + 40))
     local element = {name = name, attributes = attributes_of(attributes), text = ""}
-    at = behind
+    at = after
     while close == "" do
         local between, next_at = text:match("^([^<]*)()", at)
         assert(not between:find("]]>", 1, true), "]]> in a text")
@@ -64,8 +64,8 @@ function xml.parse(text)
     check_characters(text)
     local at = text:match('^<%?xml version="1%.0" encoding="UTF%-8"%?>\n()')
     assert(at, "no declaration: " .. text:sub(1, 60))
-    local root, behind = parse_element(text, at)
-    assert(text:match("^%s*$", behind), "something behind the root: " .. text:sub(behind, behind + 40))
+    local root, after = parse_element(text, at)
+    assert(text:match("^%s*$", after), "something after the root: " .. text:sub(after, after + 40))
     return root
 end
 

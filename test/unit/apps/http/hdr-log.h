@@ -5,7 +5,7 @@
  * does, from the digits and the lowest value that stand in the encoding.
  *
  *     struct hdr_line line;
- *     const char *rest = hdr_line_read(&line, text);       the first line behind the head
+ *     const char *rest = hdr_line_read(&line, text);       the first line after the head
  */
 #ifndef HDR_LOG_H
 #define HDR_LOG_H
@@ -167,7 +167,7 @@ hdr_decode(struct hdr_line *line, const char *text)
     hdr_take_counts(line, &bytes);
 }
 
-/* One line behind the head; returns what follows it. */
+/* One line after the head; returns what follows it. */
 static inline const char *
 hdr_line_read(struct hdr_line *line, const char *text)
 {

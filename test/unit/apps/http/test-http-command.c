@@ -647,7 +647,7 @@ static const struct {
     {{"--source", "::1", U1}, "--source must have IPv4 addresses, too"},
     {{"--find", "p99>1ms"}, "there is no highest rate that holds it"},
     {{"--find", "rate<5"}, "there is no highest rate that holds it"},
-    {{U1, "--", "x"}, "'x' stands behind --"},
+    {{U1, "--", "x"}, "'x' stands after --"},
     {{"https://127.0.0.1/"}, "https is not there yet"},
     {{U1, "https://127.0.0.1/"}, "https is not there yet"},
     {{U1, "http://no-such-host.invalid/"}, "the URL is 'http://no-such-host.invalid/'"},

@@ -680,7 +680,7 @@ END_TEST
 static const struct {
     const char *where;
     const char *before;
-    const char *behind;
+    const char *after;
 } names[] = {
     {"0", "http://127.0.0.1:", "/metrics"},
     {"[::1]:0", "http://[::1]:", "/metrics"},
@@ -694,7 +694,7 @@ START_TEST(it_says_where_it_is)
     open_metrics(names[_i].where != NULL ? names[_i].where : abstract());
     load_metrics_name(metrics, name, sizeof(name));
     ck_assert_ptr_eq(strstr(name, names[_i].before), name);
-    ck_assert_str_eq(name + strlen(name) - strlen(names[_i].behind), names[_i].behind);
+    ck_assert_str_eq(name + strlen(name) - strlen(names[_i].after), names[_i].after);
     close_metrics();
 }
 END_TEST

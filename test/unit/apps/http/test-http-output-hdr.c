@@ -76,7 +76,7 @@ START_TEST(the_head_has_what_readers_look_for)
 }
 END_TEST
 
-/* Bounds are in whole us, where the JSON's longest time is exact, and its buckets begin 1 ns behind
+/* Bounds are in whole us, where the JSON's longest time is exact, and its buckets begin 1 ns after
  * the one in front. */
 static void
 check_buckets(const json_t *times)

@@ -147,7 +147,7 @@ interrupt_parent(const struct load_worker *worker)
         kill(getppid(), SIGINT);
 }
 
-/* The interrupt, which comes behind the mark, is only there to end it. */
+/* The interrupt, which comes after the mark, is only there to end it. */
 START_TEST(it_begins_to_measure_at_the_mark_of_the_load)
 {
     plan.warmup_ns = SXE_NS_PER_MS;

@@ -10,7 +10,7 @@
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 #define BEFORE       "127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "
-#define BEHIND       " 200 2326"
+#define AFTER        " 200 2326"
 #define FIELDS       "Host: h:1\r\n" REPLAY_AGENT
 
 static const struct {
@@ -18,33 +18,33 @@ static const struct {
     const char *line;
     const char *request;
 } good[] = {
-    {"common", BEFORE "\"GET /a?b HTTP/1.0\"" BEHIND, "GET /a?b HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"combined", BEFORE "\"GET / HTTP/1.1\"" BEHIND " \"http://r/\" \"agent [x] \\\"y\\\"\"",
+    {"common", BEFORE "\"GET /a?b HTTP/1.0\"" AFTER, "GET /a?b HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"combined", BEFORE "\"GET / HTTP/1.1\"" AFTER " \"http://r/\" \"agent [x] \\\"y\\\"\"",
      "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"with a virtual host before", "www:80 " BEFORE "\"GET / HTTP/1.1\"" BEHIND,
+    {"with a virtual host before", "www:80 " BEFORE "\"GET / HTTP/1.1\"" AFTER,
      "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"IPv6", "::1 - - [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.1\"" BEHIND,
+    {"IPv6", "::1 - - [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.1\"" AFTER,
      "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
     {"a user with blanks and brackets",
-     "::1 - a [b] c [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.1\"" BEHIND,
+     "::1 - a [b] c [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.1\"" AFTER,
      "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"nothing behind", BEFORE "\"GET / HTTP/1.1\"", "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"HTTP/2", BEFORE "\"GET / HTTP/2.0\"" BEHIND, "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"CR LF", BEFORE "\"GET / HTTP/1.1\"" BEHIND "\r", "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"HEAD", BEFORE "\"HEAD / HTTP/1.1\"" BEHIND, "HEAD / HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"POST has an empty body", BEFORE "\"POST /p HTTP/1.1\"" BEHIND,
+    {"nothing after", BEFORE "\"GET / HTTP/1.1\"", "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"HTTP/2", BEFORE "\"GET / HTTP/2.0\"" AFTER, "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"CR LF", BEFORE "\"GET / HTTP/1.1\"" AFTER "\r", "GET / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"HEAD", BEFORE "\"HEAD / HTTP/1.1\"" AFTER, "HEAD / HTTP/1.1\r\n" FIELDS "\r\n"},
+    {"POST has an empty body", BEFORE "\"POST /p HTTP/1.1\"" AFTER,
      "POST /p HTTP/1.1\r\n" FIELDS "Content-Length: 0\r\n\r\n"},
-    {"OPTIONS of the server", BEFORE "\"OPTIONS * HTTP/1.1\"" BEHIND,
+    {"OPTIONS of the server", BEFORE "\"OPTIONS * HTTP/1.1\"" AFTER,
      "OPTIONS * HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"a method of its own", BEFORE "\"PROPFIND / HTTP/1.1\"" BEHIND,
+    {"a method of its own", BEFORE "\"PROPFIND / HTTP/1.1\"" AFTER,
      "PROPFIND / HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"a target in absolute form", BEFORE "\"GET http://x/a HTTP/1.1\"" BEHIND,
+    {"a target in absolute form", BEFORE "\"GET http://x/a HTTP/1.1\"" AFTER,
      "GET http://x/a HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"escapes of nginx", BEFORE "\"GET /?a=\\x27b\\x7e HTTP/1.1\"" BEHIND,
+    {"escapes of nginx", BEFORE "\"GET /?a=\\x27b\\x7e HTTP/1.1\"" AFTER,
      "GET /?a='b~ HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"escapes in capitals", BEFORE "\"GET /\\x7E HTTP/1.1\"" BEHIND,
+    {"escapes in capitals", BEFORE "\"GET /\\x7E HTTP/1.1\"" AFTER,
      "GET /~ HTTP/1.1\r\n" FIELDS "\r\n"},
-    {"percent signs stay", BEFORE "\"GET /%7e%2F HTTP/1.1\"" BEHIND,
+    {"percent signs stay", BEFORE "\"GET /%7e%2F HTTP/1.1\"" AFTER,
      "GET /%7e%2F HTTP/1.1\r\n" FIELDS "\r\n"},
 };
 
@@ -63,9 +63,9 @@ static const struct {
     const char *title;
     const char *line;
 } bad[] = {
-    {"no time", "127.0.0.1 - - \"GET / HTTP/1.1\"" BEHIND},
+    {"no time", "127.0.0.1 - - \"GET / HTTP/1.1\"" AFTER},
     {"a bracket alone", "["},
-    {"a bad time", "::1 - - [10/Okt/2000:13:55:36 -0700] \"GET / HTTP/1.1\"" BEHIND},
+    {"a bad time", "::1 - - [10/Okt/2000:13:55:36 -0700] \"GET / HTTP/1.1\"" AFTER},
     {"a time without its end", "::1 - - [10/Oct/2000:13:55:36 -0700"},
     {"a time and more", "::1 - - [10/Oct/2000:13:55:36 -07000] \"GET / HTTP/1.1\""},
     {"no request", BEFORE},
@@ -76,20 +76,20 @@ static const struct {
     {"no request, and no end", BEFORE "\"-"},
     {"a dash and more", BEFORE "\"- HTTP/1.1\" 408 0"},
     {"TLS", BEFORE "\"\\x16\\x03\\x01\" 400 0"},
-    {"HTTP/0.9", BEFORE "\"GET /\"" BEHIND},
-    {"no version", BEFORE "\"GET / a\"" BEHIND},
-    {"a version too short", BEFORE "\"GET / HTTP/\"" BEHIND},
-    {"no method", BEFORE "\" / HTTP/1.1\"" BEHIND},
-    {"a method that is none", BEFORE "\"G,T / HTTP/1.1\"" BEHIND},
-    {"a method too long", BEFORE "\"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF / HTTP/1.1\"" BEHIND},
-    {"CONNECT", BEFORE "\"CONNECT h:1 HTTP/1.1\"" BEHIND},
-    {"no target", BEFORE "\"GET  HTTP/1.1\"" BEHIND},
-    {"a blank in the target", BEFORE "\"GET /a b HTTP/1.1\"" BEHIND},
-    {"a byte that is no target's", BEFORE "\"GET /\\xc3\\xa9 HTTP/1.1\"" BEHIND},
-    {"an escaped backslash", BEFORE "\"GET /\\\\ HTTP/1.1\"" BEHIND},
-    {"escaped blanks", BEFORE "\"GET /\\t\\n\\b\\v\\f\\r HTTP/1.1\"" BEHIND},
-    {"an escaped NUL", BEFORE "\"GET /\\x00 HTTP/1.1\"" BEHIND},
-    {"an escaped quote", BEFORE "\"GET /\\\" HTTP/1.1\"" BEHIND},
+    {"HTTP/0.9", BEFORE "\"GET /\"" AFTER},
+    {"no version", BEFORE "\"GET / a\"" AFTER},
+    {"a version too short", BEFORE "\"GET / HTTP/\"" AFTER},
+    {"no method", BEFORE "\" / HTTP/1.1\"" AFTER},
+    {"a method that is none", BEFORE "\"G,T / HTTP/1.1\"" AFTER},
+    {"a method too long", BEFORE "\"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF / HTTP/1.1\"" AFTER},
+    {"CONNECT", BEFORE "\"CONNECT h:1 HTTP/1.1\"" AFTER},
+    {"no target", BEFORE "\"GET  HTTP/1.1\"" AFTER},
+    {"a blank in the target", BEFORE "\"GET /a b HTTP/1.1\"" AFTER},
+    {"a byte that is no target's", BEFORE "\"GET /\\xc3\\xa9 HTTP/1.1\"" AFTER},
+    {"an escaped backslash", BEFORE "\"GET /\\\\ HTTP/1.1\"" AFTER},
+    {"escaped blanks", BEFORE "\"GET /\\t\\n\\b\\v\\f\\r HTTP/1.1\"" AFTER},
+    {"an escaped NUL", BEFORE "\"GET /\\x00 HTTP/1.1\"" AFTER},
+    {"an escaped quote", BEFORE "\"GET /\\\" HTTP/1.1\"" AFTER},
 };
 
 START_TEST(clients_that_sent_nothing_are_counted)
@@ -149,7 +149,7 @@ many_lines(const char *end)
     size_t length = 0;
 
     for (unsigned i = 0; i < LINES; i++)
-        length += (size_t)snprintf(text + length, 100, BEFORE "\"GET /%u HTTP/1.1\"" BEHIND "%s",
+        length += (size_t)snprintf(text + length, 100, BEFORE "\"GET /%u HTTP/1.1\"" AFTER "%s",
                                    i % 2000, end);
     return text;
 }
@@ -193,15 +193,15 @@ START_TEST(pieces_of_any_size_are_put_together)
 }
 END_TEST
 
-/* A line whose request is at its front, and so many bytes behind. */
+/* A line whose request is at its front, and so many bytes after. */
 static char *
-long_line(size_t length, const char *behind)
+long_line(size_t length, const char *after)
 {
     char *text = malloc(length + 300);
-    size_t front = (size_t)snprintf(text, 200, BEFORE "\"GET /long HTTP/1.1\"" BEHIND " \"");
+    size_t front = (size_t)snprintf(text, 200, BEFORE "\"GET /long HTTP/1.1\"" AFTER " \"");
 
     memset(text + front, 'a', length - front);
-    memcpy(text + length, behind, strlen(behind) + 1);
+    memcpy(text + length, after, strlen(after) + 1);
     return text;
 }
 
@@ -233,7 +233,7 @@ line_of_target(size_t length)
     size_t front = (size_t)snprintf(text, 100, BEFORE "\"GET /");
 
     memset(text + front, 'a', length - 1);
-    snprintf(text + front + length - 1, 100, " HTTP/1.1\"" BEHIND);
+    snprintf(text + front + length - 1, 100, " HTTP/1.1\"" AFTER);
     return text;
 }
 

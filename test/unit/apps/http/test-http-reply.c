@@ -181,7 +181,7 @@ END_TEST
 
 /* ---- Limits ---- */
 
-/* These bytes, and x up to the limit of a head behind them. */
+/* These bytes, and x up to the limit of a head after them. */
 static const char *
 filled(const char *begin)
 {

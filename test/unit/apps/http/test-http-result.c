@@ -26,7 +26,7 @@ static const struct {
 } accounts[] = {
     {"nothing at all", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL},
     {"a whole run", 4, 3, 1, 10, 7, 1, 2, 0, 0, 5, 1, 1, NULL},
-    {"behind a mark", 0, 0, 0, 2, 2, 0, 0, 0, 1, 3, 0, 0, NULL},
+    {"after a mark", 0, 0, 0, 2, 2, 0, 0, 0, 1, 3, 0, 0, NULL},
     {"still waiting", 0, 0, 0, 2, 1, 0, 0, 1, 0, 1, 0, 0, NULL},
     {"neither sent nor skipped", 0, 0, 0, 3, 1, 0, 1, 0, 0, 1, 0, 0,
      "offered 3 is not sent 1 + skipped 1 + waiting 0"},

@@ -107,7 +107,7 @@ static const struct {
     {".csv", "a,b\n\"1\n2\",2\n3,4,5\n", ":4: the row has more values than the 2 names"},
     {".csv", "a,b\n1,2\nx\"y,3\n", ":3: a quote stands inside of a value"},
     {".csv", "a,b\n1,2\n3,\"y\n4,5\n", ":3: a quote is not closed"},
-    {".csv", "a,b\n\"1\"x,2\n", ":2: behind a closing quote stands neither"},
+    {".csv", "a,b\n\"1\"x,2\n", ":2: after a closing quote stands neither"},
     {".csv", "\"a", ":1: a quote is not closed"},
     {".jsonl", "", " has no rows"},
     {".jsonl", "\n{}\n", ":2: the first object is empty"},

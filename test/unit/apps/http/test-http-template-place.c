@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Placeholders: patched in place, against a slow composer that writes each query anew.
+ * Placeholders: patched in place, against a slow composer that writes each query again.
  */
 #include <ctype.h>
 #include <inttypes.h>

@@ -203,7 +203,7 @@ static const struct {
     {"p99<9999999999999999999h", "more than 1h"},
     {"p99<99999999999999999999h", "is no number"},
     {"p99<1.2.3ms", "the unit is none"},
-    {"service.", "behind the point"},
+    {"service.", "after the point"},
     {"service.rate>1", "stand alone"},
     {"response.errors<1%", "stand alone"},
     {"connects.p99<1ms", "the figure is unknown"},

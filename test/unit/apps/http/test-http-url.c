@@ -127,23 +127,23 @@ START_TEST(others_are_refused)
 }
 END_TEST
 
-/* front, then so many letters, then behind. */
+/* front, then so many letters, then after. */
 static const char *
-long_url(const char *front, size_t letters, const char *behind)
+long_url(const char *front, size_t letters, const char *after)
 {
     static char text[8192];
 
-    ck_assert_uint_lt(strlen(front) + letters + strlen(behind), sizeof(text));
+    ck_assert_uint_lt(strlen(front) + letters + strlen(after), sizeof(text));
     snprintf(text, sizeof(text), "%s", front);
     memset(text + strlen(front), 'a', letters);
-    snprintf(text + strlen(front) + letters, sizeof(text) - strlen(front) - letters, "%s", behind);
+    snprintf(text + strlen(front) + letters, sizeof(text) - strlen(front) - letters, "%s", after);
     return text;
 }
 
 static const struct {
     const char *front;
     size_t letters;
-    const char *behind;
+    const char *after;
     const char *says; /* of one letter more */
 } longest[] = {
     {"http://", 255, "/", "a host of 1 to 255 bytes"},
@@ -155,13 +155,13 @@ static const struct {
 START_TEST(the_longest_part_is_taken_and_no_longer_one)
 {
     const char *front = longest[_i].front;
-    const char *behind = longest[_i].behind;
+    const char *after = longest[_i].after;
     struct load_url url;
     const char *wrong;
 
-    wrong = load_url_parse(&url, at_edge(long_url(front, longest[_i].letters, behind)));
+    wrong = load_url_parse(&url, at_edge(long_url(front, longest[_i].letters, after)));
     ck_assert_msg(wrong == NULL, "%s: %s", front, wrong);
-    wrong = load_url_parse(&url, at_edge(long_url(front, longest[_i].letters + 1, behind)));
+    wrong = load_url_parse(&url, at_edge(long_url(front, longest[_i].letters + 1, after)));
     ck_assert_msg(wrong != NULL && strstr(wrong, longest[_i].says) != NULL, "%s: %s", front, wrong);
 }
 END_TEST
@@ -247,7 +247,7 @@ have_three_addresses(void)
     addresses[0].sin_port = addresses[2].sin_port = addresses[1].sin_port;
 }
 
-/* A name that has these and those behind them is that address. */
+/* A name that has these and those after them is that address. */
 static void
 check_resolved(struct addrinfo *from, const char *ip)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker whose server ends connections behind "Connection: close": what was pipelined behind that
+ * A worker whose server ends connections after "Connection: close": what was pipelined after that
  * is sent once more. And a client that stood still itself.
  */
 #include "http-world.h"

@@ -312,7 +312,7 @@ START_TEST(it_listens_on_a_unix_socket_too)
 }
 END_TEST
 
-/* A server that was killed leaves its socket's file behind. */
+/* A server that was killed leaves its socket file. */
 START_TEST(a_unix_socket_that_nobody_has_any_more_is_taken_over)
 {
     close(taken_path(socket_path));

@@ -443,7 +443,7 @@ START_TEST(a_mistake_is_named_and_ends_it_with_2)
 }
 END_TEST
 
-/* Text of so many letters behind what it begins with. */
+/* Text of so many letters after what it begins with. */
 static const char *
 long_text(const char *begin, size_t length)
 {
@@ -459,7 +459,7 @@ long_text(const char *begin, size_t length)
 static const struct {
     const char *option;
     const char *begin;
-    size_t fits; /* letters behind that */
+    size_t fits; /* letters after that */
     const char *says;
 } lengths[] = {
     {"--unix", "/", 106, "1 to 107 bytes long"},

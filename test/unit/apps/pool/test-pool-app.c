@@ -654,7 +654,7 @@ run_all(void)
     ck_assert_msg(ran.status == 0 || ran.status == 1, "status %d, %s", ran.status, ran.errors);
 }
 
-/* Most of them go where the lists are, behind the array. */
+/* Most of them go where the lists are, after the array. */
 static void
 change_bytes(char *bytes, size_t size)
 {
