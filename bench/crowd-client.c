@@ -15,8 +15,8 @@
  * {"connections", "counted"}, and while the load goes on whoever reads it says whether they are
  * counted once more, because others were at work, by SIGUSR1, or not, by SIGUSR2.
  * Connections come from 127.0.0.1 to .8, as one address has ports for 28,000 only. The first reply
- * of each worker is looked at: status 200. All others must be as long. What is refused, reset,
- * closed or wrong is an error.
+ * of each worker must have status 200, and all others its length. A connection that is refused,
+ * reset or closed, and a wrong reply, is an error.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -64,7 +64,7 @@ struct options {
     bool asks;
 };
 
-/* What the workers and their parent see. */
+/* Memory that the workers and their parent share. */
 struct shared {
     _Atomic unsigned turn;    /* phases that the parent has begun; */
     enum phase phase;         /* the last one, */
@@ -364,8 +364,8 @@ count_replies(struct worker *worker)
     atomic_fetch_add(&worker->shared->replies, worker->replies);
 }
 
-/* Who has been greeted does not ask again until all have: some servers answer those whom they know
- * a dozen times before a new one. */
+/* A connection that has its reply waits until all have theirs: some servers answer known
+ * connections a dozen times before a new one. */
 static void
 do_phase(struct worker *worker, enum phase phase, unsigned connections)
 {

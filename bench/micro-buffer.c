@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What chunks, appending and searching cost. From the top of the tree, after `make`:
+ * Measures the cost of chunks, appending and searching. From the top of the tree, after `make`:
  *
  *     gcc -std=c11 -D_GNU_SOURCE -O2 -Ilib-sxe-log -Ilib-sxe-buffer -DSXE_LOG_NO_2010 \
  *         bench/micro-buffer.c build/release/libsxe.a -lev -lm -o /tmp/micro-buffer &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a dict costs, beside LMDB and Redis, which are measured in the same run where they are
- * installed: ns for a get and a put of a value of 100 bytes with one client, keys in random order;
- * what snapshots cost; whether readers in other processes ever see half a value; and how many calls
- * of processes that meet at one lock say -EAGAIN, with and without sxe_dict_set_wait.
+ * Measures a dict beside LMDB and Redis, in the same run, where they are installed: ns for a get
+ * and a put of a value of 100 bytes with one client, keys in random order; what snapshots cost;
+ * whether readers in other processes ever see half a value; and how many calls of processes that
+ * meet at one lock say -EAGAIN, with and without sxe_dict_set_wait.
  *
  *     gcc -O2 -Ilib-sxe-log -Ilib-sxe-pool -Ilib-sxe-dict bench/micro-dict.c build/release/libsxe.a
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What finding a route costs: ns for a path, with 1 route and with 100 that are like the interface
+ * Measures finding a route: ns for a path, with 1 route and with 100 that are like the interface
  * of a code hosting service. After `make`:
  *
  *     gcc -O2 -DSXE_LOG_NO_2010 -Ilib-sxe-log -Ilib-sxe-http bench/micro-http-router.c \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a line of the log costs: CPU nanoseconds, the best of five rounds. A function that takes the
+ * Measures a line of the log: CPU nanoseconds, the best of five rounds. A function that takes the
  * line and does nothing shows our part; /dev/null shows what the system calls add.
  */
 #include <fcntl.h>

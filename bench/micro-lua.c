@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a call over the border between C and Lua costs, each way, in nanoseconds: ours, and beside
- * it what Lua 5.4 itself has. The best of five rounds; the loop that calls is taken off. Ours into
- * Lua is a task from the pool with a watchdog over it, looked up by its name, its arguments typed;
- * out of Lua, a function of a module, and a variable of C that a script reads as a field.
+ * Measures a call between C and Lua, each way, in nanoseconds: ours, and beside it plain Lua 5.4.
+ * The best of five rounds; the loop that calls is taken off. Ours into Lua is a task from the pool
+ * with a watchdog over it, looked up by its name, its arguments typed; out of Lua, a function of a
+ * module, and a variable of C that a script reads as a field.
  */
 #include <lauxlib.h>
 #include <lua.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What sharing a pool costs, and what it gains: alone, between two processes on two cores, and
+ * Measures what sharing a pool costs and gains: alone, between two processes on two cores, and
  * whether readers ever see half of a write.
  *
  *     micro-pool-shared             all of it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a pool costs, by its size: ns for a change of state, a touch, and an allocation with its
+ * Measures a pool, by its size: ns for a change of state, a touch, and an allocation with its
  * release, of elements in the order of their ids and in random order; and bytes for an element
  * beside its own. "clock" is what a change costs where no loop has set the turn's time, so that
  * each stamp reads the clock.

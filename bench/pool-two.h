@@ -152,7 +152,7 @@ start_run(struct board *board, unsigned workers)
     __atomic_store_n(&board->phase, 1, __ATOMIC_RELEASE);
 }
 
-/* What all of them did a second, together; negative if the run was spoilt. */
+/* Operations a second of all workers together; negative if the run was disturbed. */
 static inline double
 run_once(struct board *board, const worker *workers, unsigned number, void *subject)
 {

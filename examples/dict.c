@@ -13,7 +13,7 @@ is_allowed(SXE_DICT *dict, const char *who)
 {
     int64_t times = 0;
 
-    /* What cannot be counted is allowed. */
+    /* Allow a client that cannot be counted. */
     return sxe_dict_add(dict, who, strlen(who), 1, 60.0, &times) < 0 || times <= 3;
 }
 

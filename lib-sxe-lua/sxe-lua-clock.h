@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the table of functions through which scripts see what is not their own: the clocks and
- * chance. Whoever replaces it decides what they see, so that a request can be recorded and run
- * again.
+ * chance. A program that replaces it decides what they see, so that a request can be recorded and
+ * run again.
  *
  * Place: under os.time, os.date, os.clock, math.randomseed, every timeout and every id of an error;
- * a table a thread. What scripts read comes through tasks, which are woken in the loop.
+ * a table a thread. Data that scripts read comes through tasks, which are woken in the loop.
  *
  * Shape: math.random stays Lua's own generator, which begins with two numbers from here, when a
  * state is made and when math.randomseed() is called without a seed: what follows depends on

@@ -103,9 +103,9 @@ SXE_PUBLIC int sxe_lua_loaded(const struct sxe_lua *lua);
  */
 SXE_PUBLIC uint64_t sxe_lua_errors(const struct sxe_lua *lua);
 
-/* What a person is told of an error whose text this is: error, place with the lines around it, a
- * hint if there is one, traceback. Reads the file that the text names, if that is Lua's. Bytes
- * written, always with a NUL, which is not counted; what does not fit is cut. */
+/* Format an error's text for a person: the error, its place with the lines around it, a hint if
+ * there is one, and the traceback. Reads the source file that the text names. Returns the number of
+ * bytes written, without the NUL; text that does not fit is cut. */
 SXE_PUBLIC size_t sxe_lua_explain(const char *text, char *room, size_t size);
 
 /* Where this thread's script is now, "app.lua:3, app.lua:10", innermost call first: for the last

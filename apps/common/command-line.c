@@ -98,7 +98,7 @@ refuse_name(const struct command_line *line, const char *typed)
 
 /* ---- Parsing ---- */
 
-/* What getopt_long wants to know: "-:i:p:h", and the long ones; the first sign asks for words in
+/* The arguments of getopt_long: "-:i:p:h" and the long options; the leading - asks for words in
  * their order. It returns a letter, or the row's number + COMMAND_LINE_LONG: so messages can tell a
  * long option from a letter; or 1 for a word. */
 static void
@@ -213,7 +213,7 @@ take_option(const struct command_line *line, void *settings, int result)
     }
 }
 
-/* What was asked for is on standard output, or was lost there. */
+/* Check that help or a version was written to standard output. */
 static int
 ended(const struct command_line *line, int status)
 {

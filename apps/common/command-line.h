@@ -46,7 +46,7 @@ struct command_option {
 
 #define COMMAND_LINE_LONG 256
 
-/* What take() gets for a word that is no option. */
+/* The value that take() gets for a word that is not an option. */
 #define COMMAND_LINE_WORD 1
 
 #define COMMAND_LINE_GROUP(heading)               \
@@ -144,8 +144,8 @@ bool command_line_print_completion(const struct command_line *line, const char *
 bool command_line_number(const struct command_line *line, const char *what, unsigned long min,
                          unsigned long max, unsigned long *value);
 
-/* Milliseconds: "10", "0.5", "500ms", "30s", "2m", "1.5h", "1d"; a plain number is seconds. What is
- * finer than a millisecond is cut off. */
+/* Milliseconds: "10", "0.5", "500ms", "30s", "2m", "1.5h", "1d"; a plain number is seconds.
+ * Fractions of a millisecond are cut off. */
 bool command_line_duration(const struct command_line *line, const char *what, unsigned long min_ms,
                            unsigned long max_ms, unsigned long *value_ms);
 
@@ -161,9 +161,9 @@ bool command_line_count(const struct command_line *line, const char *what, unsig
 bool command_line_size(const struct command_line *line, const char *what, unsigned long min,
                        unsigned long max, unsigned long *value);
 
-/* For values with units of their own: the decimal digits that a text begins with, at most one point
- * among them, as *digits / *scale; what is finer than a billionth is cut off. What is after them,
- * or NULL when there are none or too many. */
+/* For values with units of their own: read the decimal number that a text begins with, as *digits /
+ * *scale; fractions below a billionth are cut off. Returns the text after the number, or NULL if
+ * there is no number or it has too many digits. */
 const char *command_line_decimal(const char *text, unsigned long *digits, unsigned long *scale);
 
 #endif

@@ -3,8 +3,8 @@
  * What: which lines of scripts ran, and how often, added to a file as lcov reads it.
  *
  * Shape: a hook counts; it is set in the main state, and each coroutine that is made has the hook
- * of the one that makes it. What is written are lines that can be executed, of each file of which
- * one line ran:
+ * of the one that makes it. The file lists the executable lines of each source file that ran at
+ * all:
  *
  *     SF:/path/of/app.lua
  *     DA:line,times
@@ -14,7 +14,7 @@
  *
  * lcov adds up what several runs wrote.
  *
- * Limits: files only; one state a process. What a script runs is ten times slower.
+ * Limits: files only; one state a process. Scripts run ten times slower.
  */
 #ifndef COVERAGE_H
 #define COVERAGE_H

@@ -22,7 +22,7 @@
 static const uint8_t any_ipv6[16];
 static const uint8_t any_ipv4[16] = {[10] = 0xff, [11] = 0xff};
 
-/* What is asked for. */
+/* The address that is in use. */
 struct place {
     uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
     unsigned port;

@@ -30,7 +30,7 @@ enum {
     END_SECONDS = 5
 };
 
-/* What callbacks without a context of their own look at. */
+/* The state of the process, for callbacks that have no context argument. */
 static struct {
     struct program_options options;
     struct sxe_lua *lua;
@@ -59,8 +59,8 @@ stop(void)
     sxe_stop();
 }
 
-/* on_error of the state. That of the script itself ends the program, unless there is a shell; which
- * shows those of others as the log does. */
+/* on_error of the state. An error of the main script ends the program unless there is a shell; the
+ * shell shows other errors as the log does. */
 static bool
 on_error(const char *where, const char *text)
 {

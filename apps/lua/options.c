@@ -16,7 +16,7 @@
 #define TASKS_MAX   1000000ul
 #define SOCKETS_MAX 1000000ul
 
-/* What parsing ends with at the script's name; no exit status. */
+/* Returned when parsing reaches the script's name; not an exit status. */
 #define AT_SCRIPT (-2)
 
 enum { CHECK = COMMAND_LINE_LONG, COVERAGE, MEMORY, CPU, TASKS, SOCKETS, LOOSE };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the command line of sxe-lua. One table says what there is; parsing and --help come from it.
- * What stands after the script's name is the script's.
+ * What: the command line of sxe-lua. Parsing and --help use one table of options. Arguments after
+ * the script's name belong to the script.
  */
 #ifndef LUA_OPTIONS_H
 #define LUA_OPTIONS_H

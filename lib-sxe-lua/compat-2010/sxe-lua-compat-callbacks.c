@@ -2,7 +2,8 @@
  *
  * What: the events of the sockets of 2010 and 2011: callbacks, and no tasks.
  *
- * What a read callback gets was another thing in each year, and what it takes tells which is meant:
+ * The arguments of a read callback changed each year; the number of its parameters tells which year
+ * the script means:
  *
  *     function(sxe, content)  2010: content is all unread bytes as a string. They are consumed when
  *                             it wrote to the socket or closed it, and kept otherwise, so that a
@@ -323,7 +324,7 @@ call_read(lua_State *L, SXE *s, const struct sxe__lua_slot *slot, int length)
     return sxe__lua_pcall_handled(L, lua_gettop(L) - top - 2, 1, "read callback");
 }
 
-/* What the callback returned is on top. */
+/* The results of the callback are on top of the stack. */
 static void
 consume(lua_State *L, SXE *s, const struct sxe__lua_slot *slot)
 {

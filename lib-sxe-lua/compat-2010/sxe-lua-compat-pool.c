@@ -2,7 +2,7 @@
  *
  * What: sxe_pool_...: the pools of 2011. Elements are numbers, each with a table of the script's.
  *
- * What the C library asserts is an error of the script's here: nothing a script does ends the
+ * Where the C library asserts, this raises an error in the script, so that no script can end the
  * process.
  */
 #include "sxe-lua-compat-private.h"
@@ -161,7 +161,7 @@ l_get_indexed_element(lua_State *L)
     return 1;
 }
 
-/* Those of C that have timeouts; these pools have none. */
+/* Does nothing: pools of C may have timeouts, these have none. */
 static int
 l_check_timeouts(lua_State *L)
 {

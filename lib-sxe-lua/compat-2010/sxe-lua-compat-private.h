@@ -22,7 +22,7 @@ extern const char sxe__lua_read_arg_key; /* in the registry: what sxe.read_arg i
 
 enum { SXE__LUA_ON_CONNECT, SXE__LUA_ON_READ, SXE__LUA_ON_CLOSE, SXE__LUA_CALLBACKS };
 
-/* What a listener and those it accepted share, until one gets a function of its own. */
+/* Callbacks that a listener shares with its connections, until one sets a function of its own. */
 struct sxe__lua_callbacks {
     int function[SXE__LUA_CALLBACKS]; /* in the registry */
     uint32_t contract;                /* private: what the read callback gets */
@@ -47,7 +47,8 @@ void sxe__lua_on_connected(SXE *s);
 void sxe__lua_on_read(SXE *s, int length);
 void sxe__lua_on_close(SXE *s);
 
-/* What scripts keep in a socket, s.key = value, of the key at stack index 2 and the value at 3. */
+/* Values that scripts keep in a socket, s.key = value; the key is at stack index 2, the value at 3.
+ * */
 void sxe__lua_open_fields(lua_State *L);
 void sxe__lua_field_get(lua_State *L, const struct sxe__lua_slot *slot, uint32_t index);
 void sxe__lua_field_set(lua_State *L, struct sxe__lua_slot *slot, uint32_t index);

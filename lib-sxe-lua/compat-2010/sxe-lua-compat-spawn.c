@@ -111,7 +111,7 @@ l_spawn(lua_State *L)
     int result;
     SXE *s;
 
-    /* What may raise comes before there is a socket. */
+    /* Check arguments, which may raise, before there is a socket. */
     for (int i = 4; i <= 6; i++) {
         if (!lua_isnoneornil(L, i))
             luaL_checktype(L, i, LUA_TFUNCTION);

@@ -90,7 +90,7 @@ l_diag(lua_State *L)
     return 0;
 }
 
-/* What the process is to exit with: 0 if as many as planned ran, and none failed. */
+/* The exit status for the process: 0 if as many tests ran as were planned, and none failed. */
 static int
 l_exit_status(lua_State *L)
 {

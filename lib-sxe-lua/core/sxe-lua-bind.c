@@ -102,7 +102,8 @@ assign_variable(lua_State *L, const struct tied *tied)
     }
 }
 
-/* What the key at index 2 is tied to; NULL: nothing. Upvalue 1 is fields. */
+/* The C variable to which the key at index 2 is bound, or NULL. Upvalue 1 is the table of fields.
+ * */
 static const struct tied *
 find(lua_State *L)
 {

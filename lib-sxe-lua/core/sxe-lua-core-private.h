@@ -102,8 +102,8 @@ void sxe__lua_watch_stop(struct sxe_lua *lua);
 /* Whether the thread sleeps, because no state has run Lua for a while. */
 bool sxe__lua_watch_is_asleep(void);
 
-/* What the thread does every 10 ms with each state: cpu_ns is the CPU time of the loop's thread,
- * now_ns the monotonic time. */
+/* The watching thread calls this every 10 ms for each state: cpu_ns is the CPU time of the loop's
+ * thread, now_ns the monotonic time. */
 void sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns);
 
 /* For a function of C that takes long: raises what the watchdog demands. */

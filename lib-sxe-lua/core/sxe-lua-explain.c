@@ -20,7 +20,7 @@ enum { AROUND = 2, LINE_SIZE = 512, PATH_SIZE = 256, NUMBER_WIDTH = 4 };
 
 #define TRACE "\nstack traceback:"
 
-/* What is written so far; what does not fit is dropped. */
+/* The text written so far; text that does not fit is dropped. */
 struct text {
     char *room;
     size_t size;
@@ -107,13 +107,13 @@ is_name(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* What the message quotes: (field 'name'), (method 'name'), (global 'name') ... */
+/* The name that a message quotes: (field 'name'), (method 'name'), (global 'name') ... */
 struct culprit {
     struct sxe_span name; /* base NULL: it quotes nothing */
     char before;          /* '.' of a field, ':' of a method, ' ' of a variable; 0: anything */
 };
 
-/* What stands before a name: '.', ':', or ' ' for all else. Two dots join texts. */
+/* The byte before a name: '.', ':', or ' ' for all others. Two dots are an operator. */
 static char
 before(const char *line, const char *at)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * All light userdata of a state share one metatable. Those of other libraries come here as well; a
- * pointer's highest byte is 0 and so is their class, and they get the errors that Lua would raise.
+ * Handles: light userdata with a class, a generation and an index in it. All light userdata of a
+ * state share one metatable, so other libraries' pointers come here as well. Their highest byte is
+ * 0 and so is their class, and they get the errors that Lua would raise.
  */
 #include "sxe-lua-core-private.h"
 

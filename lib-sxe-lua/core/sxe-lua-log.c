@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.log": lines of the script's, with its file and line. What is not shown is not
+ * require "sxe.log": log lines of scripts, with file and line. A line below the level is not
  * formatted.
  */
 #include "sxe-lua-private.h"
 
 #include <string.h>
 
-/* What scripts say has a level of its own: SXE_LOG_LEVEL_SCRIPT. */
+/* Lines of scripts have a level of their own: SXE_LOG_LEVEL_SCRIPT. */
 static struct sxe_log_control script_log = SXE_LOG_CONTROL_INIT("script");
 
 static const struct level {

@@ -91,11 +91,11 @@ enum sxe__lua_class {
     SXE__LUA_CLASSES
 };
 
-/* What of a generation is in a handle. */
+/* The bits of a generation that a handle holds. */
 enum { SXE__LUA_GENERATION_MASK = 0xffffff };
 
-/* What a class can do; a static table in the file it is about, registered once a state. get and set
- * find the index after checked bits: they may be handed a stale one, which is theirs to refuse. */
+/* The methods of a class: a static table in the file of that class, registered once a state. get
+ * and set must refuse a stale handle. */
 struct sxe__lua_class_spec {
     const char *name; /* "sxe.http.request", for messages */
     const luaL_Reg *methods;

@@ -468,7 +468,7 @@ l_cancel_all_if_failed(lua_State *L)
 
 /* ---- The module ---- */
 
-/* What needs no speed. It gets the table of the module. */
+/* Functions that need no speed, in Lua. The chunk gets the table of the module. */
 static const char sugar[] =
     "local task, cancel_all, cancel_all_if_failed = ...\n"
     "\n"

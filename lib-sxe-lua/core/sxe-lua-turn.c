@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: when tasks run. Before the loop waits, those whose deadline has come are woken, and each
- * that is ready runs once: so many at most, and for one time slice, since sockets wait meanwhile.
- * Then those that stood back run for another slice, at least one of them, so that they go on.
- * What they write is sent in the same turn, as lib-sxe's own watcher comes later.
+ * What: when tasks run. Before the loop waits, tasks whose deadline has come are woken, and each
+ * ready task runs once. The number of tasks and their time are limited, since sockets wait
+ * meanwhile. Then tasks that yielded run for another time slice, at least one of them. Data that
+ * tasks write is sent in the same turn, since lib-sxe's own watcher comes later.
  *
- * Shape: a binary heap of the deadlines; those that are equal come in the order of parking.
+ * Shape: a binary heap of deadlines; equal deadlines keep the order in which tasks were parked.
  *
  *     heap[0] is the soonest      heap[i] <= heap[2i + 1], heap[2i + 2]
  *     tasks[heap[i]].heap_place == i + 1

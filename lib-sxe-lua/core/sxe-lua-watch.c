@@ -287,7 +287,7 @@ sxe__lua_watch_leave(struct sxe__lua_watched *watched)
     watch->running = NULL;
 }
 
-/* What a signal interrupted may be in the middle of a call: it is read, and nothing is changed. */
+/* The signal may have interrupted a call of Lua, so this reads the state and changes nothing. */
 size_t
 sxe_lua_describe_running(char *room, size_t size)
 {

@@ -272,7 +272,7 @@ check_batch(lua_State *L, int argument)
     return notes->batch;
 }
 
-/* What is not noted would be missing: so it raises, and nothing is done. */
+/* Raise if a change could not be noted, so that no batch is committed without it. */
 static int
 noted(lua_State *L, int result)
 {

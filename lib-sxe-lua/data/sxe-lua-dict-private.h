@@ -43,7 +43,7 @@ typedef ssize_t (*sxe__lua_dict_read)(lua_State *L, const void *key, size_t key_
                                       size_t size);
 int sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read);
 
-/* What an error of a dict's is called. */
+/* The text for an error of a dict. */
 const char *sxe__lua_dict_text(int error);
 
 /* A call failed: it is tried again by k, or the results are nil, why, error. */

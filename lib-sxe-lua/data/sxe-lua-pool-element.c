@@ -58,7 +58,7 @@ sxe__lua_pool_state_of(lua_State *L, const struct sxe__lua_pool *pool, unsigned 
     return state;
 }
 
-/* What another process has just done may be later than this one's turn. */
+/* The change of another process may be later than this loop's cached time. */
 double
 sxe__lua_pool_age(const struct sxe__lua_pool *pool, SXE_TIME since)
 {

@@ -73,7 +73,7 @@ take_timeouts(lua_State *L, struct sxe__lua_pool *pool)
 
 /* ---- What the pool shall be ---- */
 
-/* What a spec points to. */
+/* Storage of the texts that a spec points to. */
 struct texts {
     char states[SXE_POOL_NAMES_MAX + 1];
     char fields[SXE_POOL_FIELDS_MAX + 1];
@@ -170,7 +170,8 @@ open_own(lua_State *L, struct sxe__lua_pool *pool)
 
 /* ---- One that is shared ---- */
 
-/* What a file says of itself; results if scripts cannot use it, otherwise 0. */
+/* Read states and fields from the pool itself. Returns the number of results if scripts cannot use
+ * the pool, otherwise 0. */
 static int
 learn(lua_State *L, struct sxe__lua_pool *pool)
 {

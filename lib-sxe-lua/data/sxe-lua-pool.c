@@ -102,8 +102,8 @@ not_now(lua_State *L, const struct sxe__lua_pool *pool, unsigned result, lua_KFu
                                       : sxe__lua_again(L, pool->wait_ns, k, until);
 }
 
-/* What an element finds that comes from a state into another: a new tenant nothing of the one
- * before; NULL: it keeps what it has. */
+/* The contents of an element that changes its state: zeros for an element that was free, so that a
+ * new owner sees nothing of the last one; NULL: the element keeps its contents. */
 static const void *
 contents_for(const struct sxe__lua_pool *pool, unsigned from, unsigned to)
 {

@@ -71,7 +71,7 @@ make_room(struct sxe__lua_exchange *exchange, size_t needed)
     return true;
 }
 
-/* What becomes of the body with this part. */
+/* Add a part to the body. Returns the body's new state. */
 static enum sxe__lua_body
 add_part(struct sxe__lua_exchange *exchange, struct sxe_span part)
 {

@@ -10,8 +10,8 @@
  */
 #include "sxe-lua-http-private.h"
 
-/* What each function here has on its stack: the handler, a list of the filters, req and res; then
- * next, and what a filter returned. */
+/* Stack indexes of all functions here: the handler, the list of filters, req and res; then next,
+ * and the results of a filter. */
 enum { FUNCTION = 1, FILTERS, REQUEST, RESPONSE, NEXT, FILTERED, MESSAGE };
 
 /* Upvalues of next: the above, the filter that it begins with, false once it was called; then what
@@ -119,7 +119,7 @@ is_answered(lua_State *L)
     return exchange == NULL || exchange->reply != SXE__LUA_UNANSWERED;
 }
 
-/* What ran in next is back: its results are kept for its filter, and returned. */
+/* The call of next() has ended: keep its results for the filter, and return them. */
 static int
 next_ended(lua_State *L, int status, lua_KContext context)
 {
@@ -189,7 +189,7 @@ is_passed(lua_State *L)
     return is_unused && says_nothing(L);
 }
 
-/* What the filter returned, or, if that is nothing, what next did. */
+/* Push the results of the filter, or, if it returned nothing, those of next(). */
 static int
 push_results(lua_State *L)
 {

@@ -66,7 +66,7 @@ struct sxe__lua_gathered {
     char bytes[];
 };
 
-/* What answers: of http.serve, or of a route. Lives as long as the state. */
+/* The handler of an http.serve or of a route. Lives as long as the state. */
 struct sxe__lua_router;
 struct sxe__lua_answerer {
     int function;                 /* in the registry; LUA_NOREF: files do, or nothing */

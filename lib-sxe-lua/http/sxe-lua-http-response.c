@@ -229,7 +229,7 @@ add_field(lua_State *L, struct sxe__lua_exchange *exchange, const char *name, in
         luaL_error(L, "the reply has too many header fields: res.headers['%s']", name);
 }
 
-/* What is not in 1 to count would be left out of the reply without a word. */
+/* Refuse a list with other keys than 1 to count: their values would be missing in the reply. */
 static void
 check_list(lua_State *L, int count, const char *name)
 {

@@ -253,7 +253,7 @@ string_field(lua_State *L, const char *name)
     return text;
 }
 
-/* What a developer is told: the error's text, with the lines of the source. */
+/* Reply with the error's text and the lines of the source, for developers. */
 static void
 reply_explained(lua_State *L, struct sxe__lua_exchange *exchange, const char *text)
 {
@@ -319,7 +319,7 @@ on_error_of(const struct sxe__lua_exchange *exchange)
     return on_error;
 }
 
-/* What on_error returned goes on as what a handler returned. */
+/* Treat the results of on_error like those of a handler. */
 static int
 explained(lua_State *L, int status, lua_KContext context)
 {
@@ -431,7 +431,8 @@ conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
     }
 }
 
-/* What cannot be answered at once. A reply that has begun may have to wait for its client. */
+/* Handle results that cannot be sent at once. A reply that has begun may have to wait for its
+ * client. */
 static void
 conclude_results(struct sxe__lua_exchange *exchange, lua_State *L, int results)
 {

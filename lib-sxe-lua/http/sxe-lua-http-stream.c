@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies in parts, and server-sent events. Who writes faster than the client reads waits: when
- * WINDOW bytes were written the next write waits until the kernel has all of them.
+ * Replies in parts, and server-sent events. A script that writes faster than the client reads has
+ * to wait: after WINDOW bytes the next write waits until the kernel has taken all of them.
  */
 #include "sxe-lua-http-private.h"
 
@@ -45,7 +45,8 @@ has_room(struct sxe_http_response *response)
 
 /* ---- Writing ---- */
 
-/* What is left of the string at 2, from at on: its end, or how far it came; -errno. */
+/* Write the string at index 2 from offset `at` on. Returns the offset that was reached, or -errno.
+ * */
 static ssize_t
 write_some(lua_State *L, struct sxe__lua_exchange *exchange, size_t at)
 {

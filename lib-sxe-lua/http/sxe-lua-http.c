@@ -200,7 +200,7 @@ static void
 on_end(lua_State *L, int status, int results, void *user)
 {
     struct sxe__lua_exchange *exchange = user;
-    /* What concludes may be a task, which ends in here. */
+    /* Concluding may end the task that runs here. */
     bool was_inside = exchange->is_inside;
 
     exchange->is_running = false;
@@ -322,7 +322,8 @@ sxe_lua_http_has_handler(struct sxe_lua *lua)
 
 /* ---- The module ---- */
 
-/* What is not Lua's; it may be there already, if an error came in between. */
+/* Allocate memory outside Lua. Some of it may exist already, if an error interrupted an earlier
+ * call. */
 static bool
 open_memory(void)
 {

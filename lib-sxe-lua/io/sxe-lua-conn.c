@@ -3,7 +3,7 @@
  * What: a tcp connection as tasks see it: conn:read, :chunks, :lines, :write, :shutdown, :close.
  *
  * Reading takes from what lib-sxe keeps unread, a chunk at most; the task waits in the line of
- * readers until there is enough. What does not fit a chunk is taken as it comes, in pieces in a
+ * readers until there is enough. Data that does not fit into a chunk is collected in pieces, in a
  * table on the task's stack.
  *
  * Writing is copied, and the task goes on at once, as long as little is unsent. Above output_pause,
@@ -164,7 +164,7 @@ take_count(lua_State *L, SXE *s, lua_Integer count)
     return used < missing ? 0 : push_pieces(L);
 }
 
-/* What is wanted, if it is there: the number of results; 0: not yet. */
+/* Push the data that was asked for, if it has come: the number of results; 0: not yet. */
 static int
 take_wanted(lua_State *L, SXE *s)
 {
@@ -222,7 +222,7 @@ go_on_reading(lua_State *L, int status, lua_KContext context)
         return add_partial(L, sxe__lua_fail_woken(L));
     if (s != NULL && !is_shut(slot))
         results = take_wanted(L, s);
-    /* Who waits after this one may find what is left enough. */
+    /* The rest may be enough for the next reader. */
     if (results > 0 && SXE_BUF_USED(s) > 0)
         sxe__lua_wake_first(&slot->readers);
     if (results > 0)

@@ -264,7 +264,7 @@ push_handle(lua_State *L, const struct sxe__lua_file_job *job)
     lua_pushvalue(L, 2);
 }
 
-/* Those that were forgotten are closed, if there is no room for another one. */
+/* If there is no room for another file, collect garbage, which closes forgotten files. */
 static unsigned
 take_element(lua_State *L)
 {

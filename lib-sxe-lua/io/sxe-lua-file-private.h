@@ -66,7 +66,7 @@ int sxe__lua_file_begin(lua_State *L, struct sxe__lua_file_job *job, int error,
 /* Nobody wants to know it any more: give it, now or when the thread is done. */
 void sxe__lua_file_forget(void *job);
 
-/* What is the same for all jobs. */
+/* Set the members that are the same for all jobs. */
 void sxe__lua_file_prepare(struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call,
                            void (*give)(struct sxe__lua_file_job *job));
 

@@ -383,7 +383,7 @@ sxe__lua_file_rename(struct sxe__lua_file_job *job)
     return rename(job->path, job->to) < 0 ? -errno : 0;
 }
 
-/* What is there already, or cannot be made, shows at the last one. */
+/* Ignore errors of parent directories; only the last mkdir's result counts. */
 static void
 make_parents(struct sxe__lua_file_job *job)
 {

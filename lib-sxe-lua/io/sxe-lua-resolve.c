@@ -139,8 +139,8 @@ sxe__lua_resolved(lua_State *L)
     return 0;
 }
 
-/* The state is closed: nobody waits any more. What a thread still does keeps the look-ups for the
- * next state. */
+/* The state is closed, so nobody waits any more. If a thread is still at work, the look-ups are
+ * kept for the next state. */
 static int
 close_lookups(lua_State *L)
 {

@@ -55,8 +55,8 @@ on_connected(SXE *s)
         sxe__lua_wake_first(&slot->writers);
 }
 
-/* What will bring nothing more is not kept until garbage is collected. Who reads there finds the
- * end, not that the script closed it. */
+/* Close pipes that have ended without waiting for the garbage collector. A later read finds the end
+ * of the file, as if the pipe were still open. */
 static void
 close_ended(const struct child *child)
 {

@@ -110,7 +110,7 @@ give_server(lua_State *L, struct server *server)
     server->listener = 0;
 }
 
-/* What sxe_init was waited for with. */
+/* Continues tcp.listen after sxe_init. */
 static int
 listen_later(lua_State *L)
 {

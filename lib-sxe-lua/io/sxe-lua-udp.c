@@ -135,8 +135,8 @@ push_datagram(lua_State *L, uint32_t length, lua_KContext deadline_ns)
     char *room;
     SXE *s;
 
-    /* What needs much memory comes first: a datagram is lost only where there is hardly any. A
-     * finalizer that runs then may take it, and leave a longer one. */
+    /* Allocate the room first, so that a datagram is lost only if there is hardly any memory. A
+     * finalizer that runs meanwhile may take the datagram, and leave a longer one. */
     room = luaL_buffinitsize(L, &data, length);
     s = check(L, &slot);
     ring = s == NULL ? NULL : s->user_data;

@@ -29,7 +29,7 @@ __asm__(".section .rodata\n"
 extern const char sxe__lua_repl[] __attribute__((visibility("hidden")));
 extern const char sxe__lua_repl_end[] __attribute__((visibility("hidden")));
 
-/* What sxe-lua-repl.lua returns, in a table in the registry. */
+/* The functions that sxe-lua-repl.lua returns, in a table in the registry. */
 enum function { TAKE = 1, FORGET, SHOW, COMPLETE, FUNCTIONS };
 static const char functions_key = 0;
 
@@ -72,8 +72,8 @@ ask(const char *prompt)
 
 /* ---- What came of it ---- */
 
-/* What was typed is interrupted at once; the second Ctrl-C raises in it at every instruction, so
- * that no pcall keeps it alive, and interrupts what else may run, a server's task perhaps. */
+/* The first Ctrl-C interrupts the typed code. The second raises an error in it at every
+ * instruction, so that no pcall keeps it alive, and interrupts any other task that runs. */
 static void
 interrupt(lua_State *L, lua_Debug *ar)
 {

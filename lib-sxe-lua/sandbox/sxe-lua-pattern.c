@@ -23,7 +23,7 @@ sxe__lua_match_steps(struct sxe__lua_match *match, size_t number)
 
 /* ---- Single characters ---- */
 
-/* After the one that begins at p: x, ., %x or a set. What is after the pattern is a NUL. */
+/* The end of the single item that begins at p: x, ., %x or a set. A NUL follows the pattern. */
 static const char *
 end_of_single(struct sxe__lua_match *match, const char *p)
 {
@@ -234,7 +234,7 @@ match_frontier(struct sxe__lua_match *match, const char *s, const char **p)
     return s;
 }
 
-/* What was captured, once more. */
+/* Match a capture again: %1. */
 static const char *
 match_again(struct sxe__lua_match *match, const char *s, char digit)
 {

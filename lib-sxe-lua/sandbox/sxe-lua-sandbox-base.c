@@ -109,7 +109,7 @@ get_metatable(lua_State *L)
     return 1;
 }
 
-/* What a collection costs is bounded, as memory is; what it would cost to stop it is not. */
+/* Allow a collection, whose cost is bounded as memory is; stopping the collector would not be. */
 static int
 collect_garbage(lua_State *L)
 {

@@ -26,7 +26,8 @@
  * 100 a second of 160 ms each. */
 #define LOAD_PROBE_SOCKETS 16
 
-/* Who decides when the next query is sent (Schroeder, Wierman, Harchol-Balter, NSDI 2006). */
+/* The model that decides when the next query is sent (Schroeder, Wierman, Harchol-Balter, NSDI
+ * 2006). */
 enum load_model {
     LOAD_CLOSED,      /* each socket sends the next one when it has the reply: a slow server gets
                          fewer */
@@ -115,7 +116,7 @@ struct load_plan {
     unsigned shard;                  /* from 0: the part that this process makes */
     bool has_shard[LOAD_SHARDS_MAX]; /* [shards] those that this run, or this sum of runs, has */
 
-    /* What */
+    /* Requests and judgement of replies */
     struct load_requests *requests;
     const struct load_expect *expect; /* never NULL: by default any 2xx with all of its body */
 
@@ -150,14 +151,14 @@ struct load_plan {
     char **argv;
 };
 
-/* What this process has of a whole, which the plan has. */
+/* The share of this process of a number that the plan has for all shards. */
 static inline uint64_t
 load_plan_share(const struct load_plan *plan, uint64_t whole)
 {
     return plan->shards == 0 ? whole : whole / plan->shards + (plan->shard < whole % plan->shards);
 }
 
-/* What this process has of the rate of a whole. */
+/* The share of this process of the plan's rate. */
 static inline double
 load_plan_rate(const struct load_plan *plan)
 {

@@ -101,7 +101,7 @@ load_duration_text(uint64_t ns)
 void
 load_sparkline(char *text, size_t size, const double *values, unsigned number)
 {
-    /* What is not 0 is never drawn as nothing. */
+    /* Draw at least the lowest block for a value above 0. */
     static const char blocks[][LOAD_SPARK_BYTES + 1] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                                         "\u2585", "\u2586", "\u2587", "\u2588"};
     double highest = 0;

@@ -49,8 +49,8 @@ void load_clip(char *text, unsigned columns);
 /* As wide as the terminal is; 0: it is none, or does not say. */
 unsigned load_terminal_columns(FILE *file);
 
-/* What the environment says of a terminal: whether lines on it can be drawn again (TERM); whether
- * colours are wanted, too (NO_COLOR: https://no-color.org). */
+/* Read from the environment whether the terminal can redraw lines (TERM), and whether the user also
+ * wants colours (NO_COLOR: https://no-color.org). */
 bool load_can_move_cursor(void);
 bool load_wants_colour(void);
 

@@ -49,8 +49,8 @@ print_text(char text[LOAD_TEXT_MAX], const char *format, ...)
 
 /* ---- Where to ---- */
 
-/* What stands in the Host field: an IPv6 address in brackets, without its zone, which means nothing
- * to the peer (RFC 6874, 4). */
+/* Set the Host field: an IPv6 address stands in brackets, without its zone, which means nothing to
+ * the peer (RFC 6874, 4). */
 static int
 set_address(struct load_command *command)
 {
@@ -330,7 +330,7 @@ make_requests(struct load_command *command)
     return source_of(typed) == NULL ? add_urls(command) : COMMAND_LINE_GO_ON;
 }
 
-/* What the first line of a report says. */
+/* Make the text of the report's first line. */
 static int
 name_it(struct load_command *command)
 {

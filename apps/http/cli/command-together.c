@@ -54,7 +54,7 @@ check_baseline(const struct load_plan *plan)
     return COMMAND_LINE_GO_ON;
 }
 
-/* What goes by its own replies alone, or would be done once for each part. */
+/* A shard refuses options that decide by its own replies alone, or would run once for each part. */
 static int
 check_shards(const struct load_command *command)
 {

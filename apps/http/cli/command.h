@@ -26,7 +26,7 @@ enum load_command_what {
 #define LOAD_REQUEST_FILES_MAX 16
 #define LOAD_DRAIN_TIMEOUT     UINT64_MAX /* of the plan's drain_ns, until --timeout is known */
 
-/* What was typed, where it is not in the plan at once; texts are argv's. */
+/* Typed values that cannot go into the plan at once; texts point into argv. */
 struct load_typed {
     char **words; /* URLs, or the files of compare and html */
     unsigned words_number;
@@ -103,7 +103,7 @@ int load_command_stages(struct load_command *command);
 int load_command_check_stages(struct load_command *command);
 int load_command_check_conditions(struct load_command *command); /* are of stages that there are */
 
-/* What of it means nothing together, or without another: as load_command_plan. */
+/* Refuse options that contradict each other or lack another; returns like load_command_plan. */
 int load_command_check_together(struct load_command *command);
 int load_command_check_outputs(struct load_command *command); /* two into one file */
 

@@ -29,7 +29,7 @@ rank(int status)
     return i;
 }
 
-/* What is found after the run may be worse than what the run was judged. */
+/* A failure after the run may be worse than the run's own status. */
 static void
 add_status(struct load_run *run, int status)
 {
@@ -69,7 +69,7 @@ report(const struct load_command *command, struct load_run *run, FILE *out)
     return (int)run->status;
 }
 
-/* What would make a run of an hour useless is found before it. */
+/* Find unusable files before the run, which may take an hour. */
 static int
 check_files(const struct load_plan *plan)
 {

@@ -9,8 +9,7 @@
 
 #include "command.h"
 
-/* What is left to do when the command line was understood: -1 to go on, or an exit status after
- * saying why not. */
+/* Called after the command line was parsed: -1 to continue, or an exit status after a message. */
 typedef int (*load_prepare)(struct load_command *command);
 
 /* The exit status; prepare may be NULL. */

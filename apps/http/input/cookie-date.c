@@ -3,7 +3,7 @@
 
 #include <strings.h>
 
-/* What was found so far; -1: not yet. */
+/* The parts found so far; -1: not found yet. */
 struct date {
     int hour;
     int minute;
@@ -19,7 +19,7 @@ is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* Those between tokens. */
+/* Bytes that separate tokens. */
 static bool
 is_delimiter(char byte)
 {

@@ -257,7 +257,7 @@ default_path(struct sxe_span path)
     return (struct sxe_span){path.base, (size_t)(slash - path.base)};
 }
 
-/* What the attributes say, of which the last of a kind counts. */
+/* Values of the attributes; the last of each kind counts. */
 struct attributes {
     struct sxe_span path;
     struct sxe_span domain;

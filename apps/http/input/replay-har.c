@@ -38,7 +38,7 @@ string_of(const json_t *object, const char *name)
     return (struct sxe_span){json_string_value(value), json_string_length(value)};
 }
 
-/* What http:// and https:// are followed by: host, path, query; base NULL: it has another scheme,
+/* The part after http:// or https://: host, path, query; base NULL: the URL has another scheme,
  * no host, or a query without a path. */
 static struct sxe_span
 after_scheme(struct sxe_span url)
@@ -62,7 +62,7 @@ after_scheme(struct sxe_span url)
     return (struct sxe_span){0};
 }
 
-/* What a page loads without a request of HTTP. */
+/* True for a URL that a page loads without an HTTP request. */
 static bool
 is_unasked(struct sxe_span url)
 {

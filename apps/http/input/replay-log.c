@@ -58,8 +58,8 @@ unescape_one(struct sxe_span text, char *byte)
     return 3;
 }
 
-/* What is in quotes at the front of the text, without escapes, into room, which is large enough.
- * False: the quotes do not end. */
+/* Copy the quoted string at the front of the text into room, which is large enough, without its
+ * escapes. False: the closing quote is missing. */
 static bool
 unquote(struct sxe_span text, char *room, struct sxe_span *result)
 {

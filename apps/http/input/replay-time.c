@@ -8,7 +8,7 @@
 
 enum { YEAR_MAX = 2200 };
 
-/* What is left of the text; base NULL: something was wrong, and everything is from now on. */
+/* The text that is left to read; base is NULL after an error, and then every read fails. */
 static char
 peek(const struct sxe_span *text)
 {

@@ -215,7 +215,7 @@ finish(struct load_replay *replay, double speed)
     return NULL;
 }
 
-/* NULL, or why there is nothing to replay. What is left out is said. */
+/* NULL, or why there is nothing to replay. Prints which requests are left out. */
 static const char *
 judge(const struct load_replay *replay, const char *path, FILE *err)
 {

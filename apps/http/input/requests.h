@@ -49,7 +49,7 @@ struct load_exchange {
     uint64_t service_ns;
 };
 
-/* What a source of sessions makes of a whole reply. */
+/* How a source of sessions continues after a whole reply. */
 enum load_reading {
     LOAD_READ_JUDGE,  /* it has what is wanted; status, fields and body are judged as always */
     LOAD_READ_FAILED, /* the same, and if they are good it is a failed check */
@@ -57,7 +57,7 @@ enum load_reading {
     LOAD_READ_ASTRAY, /* a failed check, whatever is expected: it leads to where nobody goes */
 };
 
-/* What the end of a query was to its client's session; flags. */
+/* How the end of a query affects its client's session; flags. */
 enum load_session_end {
     LOAD_SESSION_COMPLETED = 1,
     LOAD_SESSION_FAILED = 2,

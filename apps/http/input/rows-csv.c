@@ -134,7 +134,7 @@ load_rows_read_csv(struct load_rows_reader *reader)
 {
     struct csv csv = {.reader = reader};
 
-    /* What some editors write at the front of UTF-8. */
+    /* The byte order mark that some editors write before UTF-8. */
     if (reader->length >= 3 && memcmp(reader->text, "\xEF\xBB\xBF", 3) == 0)
         csv.at = csv.to = 3;
     if (!read_names(&csv))

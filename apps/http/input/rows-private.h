@@ -7,7 +7,7 @@
 
 #include "rows.h"
 
-/* A file while it is read. What is wrong is said once, and then nothing more is read. */
+/* A file while it is read. The first error is reported, and ends the reading. */
 struct load_rows_reader {
     struct load_rows *rows;
     const char *path;

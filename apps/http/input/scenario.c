@@ -119,7 +119,7 @@ push_field(lua_State *L, int table, const char *where, const char *name, uint64_
     }
 }
 
-/* Those of the command line, and over them those of the kind. */
+/* Push the headers of the command line, replaced by those of the kind. */
 static void
 push_headers(lua_State *L, int table, const char *where, uint64_t n)
 {

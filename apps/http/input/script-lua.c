@@ -212,7 +212,8 @@ cpu_ns(void)
     return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* What is measured when nothing is: this clock is a system call, as long as a short function. */
+/* The time of an empty measurement: reading this clock takes a system call, as long as a short
+ * function. */
 static uint64_t
 cost_of_clock(void)
 {

@@ -39,7 +39,7 @@ struct load_lua {
     size_t room;   /* private */
 };
 
-/* What calls took. */
+/* CPU time of calls. */
 struct load_lua_cost {
     uint64_t calls;
     uint64_t ns;       /* of CPU time */

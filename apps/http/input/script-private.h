@@ -28,7 +28,7 @@
 #define LOAD_SCRIPT_GLOBALS_MAX (1u << 20)
 #define LOAD_SCRIPT_NAME_MAX    64
 
-/* What a worker leaves for the parent, in memory that both see. */
+/* A worker's results for the parent, in shared memory. */
 struct load_script_slot {
     uint64_t failed_checks;
     char reason[200];      /* of the first of them */

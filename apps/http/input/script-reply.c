@@ -70,7 +70,7 @@ push_headers(lua_State *L, const char *head, size_t length)
     luaL_setmetatable(L, type_name);
 }
 
-/* What the function does not take is not made for it. */
+/* Make only the arguments that the function declares. */
 static void
 call(lua_State *L, struct load_script *script, const struct load_exchange *exchange, int results)
 {

@@ -4,7 +4,7 @@
 
 #include "script-private.h"
 
-/* What done() gets as latency and requests: values, each with how often it was there, in order. */
+/* The arguments latency and requests of done(): sorted values, each with its count. */
 static const char type_name[] = "wrk.stats";
 
 struct point {

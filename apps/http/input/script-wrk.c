@@ -35,7 +35,7 @@ put_text(lua_State *L, const char *text)
     load_lua_put(L, text, strlen(text));
 }
 
-/* What is at the index, as tostring() has it. */
+/* Append the value at the index, converted as tostring() does. */
 static void
 put_value(lua_State *L, int index)
 {

@@ -30,7 +30,7 @@ divert_stdout(struct load_script *script)
         dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
-/* What it did not flush, the worker, or each worker again, would write elsewhere. */
+/* Flush first: otherwise each worker would write the buffered text once more, elsewhere. */
 static void
 restore_stdout(struct load_script *script)
 {
@@ -59,8 +59,8 @@ set_address(struct load_script *script)
     }
 }
 
-/* What another worker has said is not said again. An error has the first place that was free, so
- * of two workers that say the same at once one finds the other's. */
+/* False if another worker has printed this text already. Each text takes the first free place, so
+ * that of two workers with the same text at the same time one finds the other's. */
 static bool
 is_news(void *user, const char *what, const char *text)
 {
@@ -129,7 +129,7 @@ load_script_seed(struct load_script *script, uint64_t seed)
     return load_lua_call(script->own, "math.randomseed()", seed_random, &seeding);
 }
 
-/* What the script wrote and did not flush would be lost with the process. */
+/* Flush what the script wrote, which would be lost with the process. */
 void
 load_script_end(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
 {

@@ -15,8 +15,8 @@
  *     wrk.kinds = {"GET", "POST"}          request() returns bytes and one of them
  *
  * A script without request(), delay(), response() and check() costs nothing a query: what
- * wrk.format() makes after init() is sent. What others cost is measured. Bytes with several
- * requests are sent one by one.
+ * wrk.format() makes after init() is sent. The cost of other scripts is measured. If request()
+ * returns several requests, they are sent one by one.
  *
  * A scenario returns a table; see examples/read-write.lua:
  *
@@ -41,7 +41,7 @@
 
 #define LOAD_SCRIPT_MEMORY (256u << 20)
 
-/* What it points to stays as long as the script. */
+/* All pointers must stay valid as long as the script. */
 struct load_script_options {
     const char *path;
     bool is_scenario;
@@ -65,8 +65,8 @@ struct load_requests *load_script_new(const struct load_script_options *options,
 int load_script_done(struct load_requests *requests, const struct load_run *run);
 void load_script_free(struct load_requests *requests);
 
-/* What the worker of that shard leaves for done(), as bytes: they can be copied to where the same
- * script was loaded for as many workers. */
+/* The results of a shard's worker for done(), as bytes that can be copied to a process which has
+ * loaded the same script for as many workers. */
 void *load_script_left(struct load_requests *requests, unsigned shard, unsigned shards,
                        size_t *size);
 

@@ -9,10 +9,10 @@
 
 #include "session-private.h"
 
-/* What a byte may become at most, in any escape. */
+/* The longest escape of a byte. */
 #define ESCAPED_MAX 6
 
-/* What else a head may have: the version, Content-Length, Content-Type with a boundary. */
+/* Room for the rest of a head: version, Content-Length, Content-Type with a boundary. */
 #define HEAD_ROOM   512
 #define LENGTH_ROOM 48
 
@@ -58,7 +58,7 @@ put_url(struct load_bytes *to, char byte)
         put_percent(to, byte);
 }
 
-/* What RFC 9112 does not have in a target, and a fragment, which is not sent. */
+/* Escape bytes that RFC 9112 does not allow in a target, and #, since fragments are not sent. */
 static void
 put_raw(struct load_bytes *to, char byte)
 {
@@ -226,8 +226,8 @@ has_boundary(const struct load_sessions *sessions, const char *bytes, size_t len
     return memmem(bytes, length, sessions->boundary, strlen(sessions->boundary)) != NULL;
 }
 
-/* RFC 2046, 5.1.1. False: a part has the boundary inside. What never changes was looked at before
- * the run, unless the boundary is another one now. */
+/* RFC 2046, 5.1.1. False: a part contains the boundary. Constant parts were checked before the run,
+ * so they are checked again only for another boundary. */
 static bool
 put_parts(const struct load_sessions *sessions, const struct load_user *user,
           const struct load_user_step *step, struct load_bytes *to)

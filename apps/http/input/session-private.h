@@ -46,7 +46,7 @@
 #define LOAD_LITERAL    UINT16_MAX
 #define LOAD_NO_ROW     UINT64_MAX
 
-/* What is done to a value where it is put. */
+/* How a value is escaped where it is inserted. */
 enum load_escape {
     LOAD_ESCAPE_NONE,  /* a body: nothing */
     LOAD_ESCAPE_URL,   /* a path: all but unreserved characters become %XX (RFC 3986, 2.3) */
@@ -219,7 +219,7 @@ void load_session_read_parts(lua_State *L, struct load_script *script, struct lo
 /* Value bytes, escaped, to the end of what is put together. */
 void load_session_put(struct load_bytes *to, enum load_escape escape, struct sxe_span value);
 
-/* What request_room has to be, once all steps are read. */
+/* Set request_room, after all steps were read. */
 void load_session_measure(struct load_sessions *sessions);
 void load_session_compose(struct load_sessions *sessions, struct load_user *user,
                           struct load_query *query);

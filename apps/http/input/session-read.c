@@ -189,8 +189,8 @@ add_line(lua_State *L, struct load_sessions *sessions, struct load_pieces *to, c
     load_session_add_literal(L, sessions, to, "\r\n", 2);
 }
 
-/* What is added to a step's pieces: where a redirect made a GET of the query, a Content-Type is not
- * sent, so it stands after the others. */
+/* Adds headers to a step's pieces. Content-Type comes last, because it is left out after a redirect
+ * that changed the request to a GET. */
 struct adding {
     bool has_places;
     bool is_type; /* now */
@@ -270,7 +270,7 @@ add_host(lua_State *L, struct load_sessions *sessions, struct load_user_step *st
     load_session_add_literal(L, sessions, &step->fields, "\r\n", 2);
 }
 
-/* Those of the command line that the step does not have, and the step's. */
+/* Add the step's headers, and those of the command line that the step does not have. */
 static void
 add_fields(lua_State *L, struct load_sessions *sessions, struct load_user_step *step, int own,
            bool is_type)
@@ -484,7 +484,7 @@ read_step(lua_State *L, struct load_script *script, lua_Integer number)
 
 /* ---- All of it ---- */
 
-/* What is sent has to be a request, whatever the values are; here, with empty ones. */
+/* Check that the step makes a valid request with empty values; escapes keep others valid. */
 static void
 check_request(lua_State *L, struct load_sessions *sessions, unsigned number)
 {

@@ -10,7 +10,7 @@
 
 #include "session-private.h"
 
-/* What is wrong with the reply; the first counts. */
+/* Note what is wrong with the reply; the first note counts. */
 SXE_PRINTF(3, 4)
 static void
 fail(struct load_sessions *sessions, struct load_user *user, const char *format, ...)

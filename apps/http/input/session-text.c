@@ -87,7 +87,7 @@ is_form(const struct place *place, const char *form)
            memcmp(place->form.base, form, place->form.length) == 0;
 }
 
-/* What a place asks for may not make another request of the one that it stands in. */
+/* Choose an escape with which the place's value cannot end its part of the request. */
 static enum load_escape
 escape_of(lua_State *L, const char *where, const struct place *place, enum load_escape escape)
 {
@@ -127,7 +127,7 @@ find_value(lua_State *L, const struct load_sessions *sessions, const char *where
         lua_tostring(L, -1));
 }
 
-/* What stands between places; of a form it is encoded. */
+/* Add the text between places; the text of a form is encoded. */
 static void
 add_between(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
             struct sxe_span text, enum load_escape escape)

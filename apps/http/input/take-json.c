@@ -311,7 +311,7 @@ skip_name(struct json *json)
     return take_byte(json, '"') && skip_string(json) && take_byte(json, ':');
 }
 
-/* What is open: a bit each, 1 for an object. */
+/* Open objects and arrays: a bit each, 1 for an object. */
 struct nesting {
     uint64_t are_objects;
     unsigned depth;

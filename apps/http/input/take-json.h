@@ -8,9 +8,9 @@
  *
  *     $.user.emails[0]    $["a b"].id    $
  *
- * What stands before the value must be JSON, and is read once; what stands after it is not looked
- * at. Of equal names the first counts. A string gives its text, with escapes replaced; a number,
- * true, false, an object and an array give their bytes as they are. null is no value.
+ * The text before the value must be JSON, and is read once; the text after it is not read. Of equal
+ * names the first counts. A string gives its text, with escapes replaced; a number, true, false, an
+ * object and an array give their bytes as they are. null is no value.
  *
  * Limits: LOAD_JSON_PARTS parts; LOAD_JSON_DEPTH arrays and objects inside each other.
  *

@@ -244,7 +244,7 @@ struct way {
     const char *to;
 };
 
-/* Those at one byte, in the order in which Lua would try them. */
+/* Ways to go on at one byte, in the order in which Lua would try them. */
 struct ways {
     uint64_t has; /* a bit each item, so that none is there twice */
     unsigned number;

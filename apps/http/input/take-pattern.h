@@ -10,7 +10,7 @@
  *                         open before item 7, close before item 9
  *
  * Of several ways to match it takes the one that Lua takes: places are kept in the order in which
- * Lua would try them. What begins with plain bytes is looked for with memmem(3).
+ * Lua would try them. memmem(3) finds a pattern's first plain bytes.
  *
  * Limits: LOAD_PATTERN_ITEMS items, of which a + is two; one capture, which is the value, or none:
  * the value is then all that matched; no %b, %f, %1 and (), which are refused. Time: at most bytes

@@ -90,7 +90,7 @@ add_pair(struct composition *c, struct sxe_span name, struct sxe_span value, boo
     return NULL;
 }
 
-/* Those that neither the options nor the parts have. */
+/* Add the default headers that neither the options nor the parts have. */
 static void
 add_defaults(struct composition *c)
 {

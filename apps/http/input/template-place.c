@@ -24,7 +24,7 @@ read_number(struct sxe_span text, uint64_t *value)
     return i <= DIGITS_MAX ? i : 0;
 }
 
-/* What follows SEQ: nothing, or ":width". */
+/* Read the text after SEQ: nothing, or ":width". */
 static bool
 read_seq(struct load_place *place, struct sxe_span text)
 {
@@ -40,7 +40,7 @@ read_seq(struct load_place *place, struct sxe_span text)
     return true;
 }
 
-/* What follows RAND: ":a:b". */
+/* Read the text after RAND: ":a:b". */
 static bool
 read_rand(struct load_place *place, struct sxe_span text)
 {
@@ -179,7 +179,7 @@ expand_place(struct load_draft *draft, struct sxe_span text, unsigned kind)
     return (size_t)(close - text.base) + 1;
 }
 
-/* What begins with a brace: a placeholder, or the brace alone. The same result. */
+/* Copy a placeholder, or a brace that begins none. Returns the bytes of text that were used. */
 static size_t
 expand_brace(struct load_draft *draft, struct sxe_span text)
 {

@@ -29,7 +29,7 @@ struct load_template {
     uint8_t host; /* of several; 0 */
 };
 
-/* What one request is made of, besides the options. */
+/* The parts of one request that do not come from the options. */
 struct load_template_parts {
     struct sxe_span method;
     struct sxe_span target;

@@ -48,7 +48,7 @@ load_template_query(const struct load_template *template, uint64_t sequence, uin
                                  .is_head = template->is_head};
 }
 
-/* Those of this worker's host come first. */
+/* Move the requests of this worker's host to the front. */
 static void
 take_host(struct load_templates *set)
 {

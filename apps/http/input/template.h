@@ -44,7 +44,7 @@ struct load_template_options {
 struct load_requests *load_templates_new(const struct load_template_options *options);
 void load_templates_free(struct load_requests *requests);
 
-/* Those that are added from now on are for that host of several, and sent by its workers only. */
+/* Requests that are added from now on are for this host, and only its workers send them. */
 void load_templates_set_host(struct load_requests *requests, unsigned host);
 
 /* A request to a target ("/a?b") of an authority; name is its kind's ("GET /a"). NULL, or what is

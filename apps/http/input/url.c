@@ -109,7 +109,7 @@ set_ipv6(struct load_url *url, const char *text, size_t length)
     return true;
 }
 
-/* What is before the path: host, or host and port. */
+/* Read the authority before the path: host, or host and port. */
 static const char *
 set_host(struct load_url *url, const char *text, size_t length)
 {

@@ -110,8 +110,8 @@ load_pace_init(struct load_pace *pace, const struct load_plan *plan, unsigned sh
     pace->area = pace->arrivals == LOAD_FIXED ? shard : step_of(pace);
 }
 
-/* Of a piece with an end. What is whole comes out whole: 100/s for 0.29 s are 29, which they are
- * not if 0.29 is rounded first. */
+/* The arrivals of a piece that has an end. Whole numbers stay whole: 100/s for 0.29 s are 29, which
+ * rounding 0.29 first would miss. */
 static double
 area_of(const struct load_pace *pace)
 {

@@ -63,9 +63,9 @@ uint64_t load_pace_skip(struct load_pace *pace, uint64_t before_ns);
  * to come, is withdrawn. */
 void load_pace_pause(struct load_pace *pace, uint64_t at_ns);
 
-/* From at_ns on the rate, over all shards, is this and no ramp. An arrival that was given out
- * already stays; if it is later than at_ns, the new rate begins with it. Those that were due and
- * not given out yet still come. */
+/* Set a constant rate, over all shards, from at_ns on. An arrival that was given out already stays;
+ * if it is later than at_ns, the new rate begins with it. Arrivals that were due earlier but not
+ * given out still come. */
 void load_pace_set_rate(struct load_pace *pace, uint64_t at_ns, double rate, unsigned shards);
 
 #endif

@@ -36,7 +36,7 @@ begin_body(struct load_reply *reply, const struct sxe_http_parser *head)
     reply->status = head->status;
 }
 
-/* What a reply to HEAD means is its own. */
+/* A reply to HEAD is framed differently, so it is never a repetition. */
 static bool
 is_known(const struct load_reply *reply, const char *data, size_t length,
          const struct load_reply_memo *memo)

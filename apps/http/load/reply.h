@@ -59,10 +59,9 @@ struct load_reply_viewer {
     void (*on_body)(struct load_reply_viewer *, const char *data, size_t length);
 };
 
-/* Take what belongs to the reply from the front of data: bytes taken; 0 when more is needed to go
- * on; -1: this is no reply, and left is the offset of what is wrong. What is not taken is offered
- * again, with more after it. Nothing is taken of what follows a reply that is WHOLE. The viewer may
- * be NULL. */
+/* Take the bytes of the reply from the front of data. Returns how many were taken; 0: more are
+ * needed; -1: this is not a reply, and left is the offset of the error. The caller offers the rest
+ * again, with more after it. Bytes after a WHOLE reply are not taken. The viewer may be NULL. */
 ssize_t load_reply_view(struct load_reply *reply, const char *data, size_t length,
                         struct load_reply_viewer *viewer);
 

@@ -5,8 +5,8 @@
  * one, for whatever is due next.
  *
  * Shape: one time is asked for, the earliest; on_tick comes when it is over, with the time asked,
- * so that the difference to now is the error of the timer. What on_tick writes to sockets is on its
- * way when it returns.
+ * so that the difference to now is the error of the timer. Data that on_tick writes to sockets is
+ * sent before the loop waits.
  *
  *     at(30) at(10) at(20)        ->  on_tick(10), which asks for the next
  *

@@ -182,8 +182,8 @@ count_ahead(struct load__worker *worker, uint64_t number)
     pass(worker, &worker->ahead);
 }
 
-/* A second walk over the same arrivals, ahead of those that are sent. Those that are too many to
- * walk over now wait for the next time. */
+/* Walk over the same arrivals a second time, ahead of those that are sent. The walk is limited; the
+ * next call continues it. */
 void
 load__count_waiting(struct load__worker *worker, uint64_t now_ns)
 {
@@ -409,7 +409,7 @@ lose_patience(struct load__worker *worker, uint64_t now_ns)
     }
     worker->ended_ns = now_ns;
     worker->is_offering = false;
-    /* What was in flight has timed out meanwhile. */
+    /* Requests in flight have timed out meanwhile. */
     worker->has_given_up = true;
 }
 
@@ -458,7 +458,7 @@ held_is_due(struct load__socket *socket, uint64_t now_ns)
     load__send_ready(socket, sxe_time_ns());
 }
 
-/* Of what is the run's, the id is 0, and nobody looks at the socket. */
+/* Run-level events carry id 0 and ignore `socket`. */
 static void
 handle(struct load__worker *worker, struct load_due due, uint64_t now_ns)
 {
@@ -488,7 +488,7 @@ handle(struct load__worker *worker, struct load_due due, uint64_t now_ns)
         load__push(worker, now_ns + LOAD__LOOK_NS, LOAD__LOOK, 0);
         break;
     case LOAD__END:
-        /* What was due before the end, and could be sent if this tick were not late, is. */
+        /* Send requests that were due before the end; only this tick is late. */
         load__arrive(worker, now_ns);
         load__stop(worker, worker->end_ns);
         break;

@@ -14,7 +14,7 @@
  *     worker-self.c    what the client itself costs, and copies for the parent
  *     worker.c         its life, and its talk with the parent
  *
- * What waits for which time:
+ * Timed events:
  *
  *     heap    QUERY      a thinking socket's next query is due
  *             HELD       a query that the source gave out with a delay is due
@@ -26,8 +26,9 @@
  *
  * Invariant of a closed loop's socket: in_flight + again + ready + thinking + held == depth.
  *
- * What each reply would write into two histograms or slices alike is written once, and copied when
- * somebody looks: in a closed loop service is response, and one kind is all.
+ * Values that would go into two histograms or slices alike are written once and copied when
+ * somebody looks: in a closed loop service time is response time, and a single kind equals the
+ * total.
  */
 #ifndef LOAD_WORKER_PRIVATE_H
 #define LOAD_WORKER_PRIVATE_H
@@ -82,7 +83,7 @@ struct load__flight {
 
 _Static_assert(sizeof(struct load__flight) == 32, "docs: what a request in flight takes");
 
-/* What is kept aside for a socket only if somebody asks for it. */
+/* Bytes of a socket that are kept only for sources that ask for them. */
 struct load__bytes {
     char *data; /* grows by malloc(3); freed at the end */
     size_t used;
@@ -343,7 +344,7 @@ void load__go(struct load__worker *worker, uint64_t start_ns);
 /* A socket is free, or an arrival is due: send those that can be, and ask for the next tick. */
 void load__arrive(struct load__worker *worker, uint64_t now_ns);
 
-/* Those that came by then, and wait, are offered. */
+/* Count arrivals up to now_ns that wait for a socket as offered. */
 void load__count_waiting(struct load__worker *worker, uint64_t now_ns);
 void load__drop_waiting(struct load__worker *worker, uint64_t now_ns);
 void load__set_rate(struct load__worker *worker, double rate);
@@ -366,7 +367,7 @@ void load__watch_turns(struct load__worker *worker);
 void load__unwatch_turns(struct load__worker *worker);
 void load__start_accounts(struct load__worker *worker);
 
-/* What is known only when somebody looks: states, CPU, what waits. */
+/* Update figures that are computed on demand: states, CPU, waiting requests. */
 void load__bring_up_to_date(struct load__worker *worker, uint64_t now_ns);
 void load__copy_result(struct load_result *to, const struct load_result *result);
 

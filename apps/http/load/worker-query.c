@@ -142,8 +142,8 @@ load__send_held(struct load__socket *socket)
     load__settle(socket);
 }
 
-/* What the source takes is none of the server's time. Most take next to none, and then the clock is
- * read for one query in SAMPLE only; otherwise for each, until one is quick again. */
+/* The source's time must not count as the server's. For a fast source the clock is read for one
+ * query in SAMPLE only; for a slow one for each query, until one is fast again. */
 static int
 ask_source(struct load__worker *worker, uint64_t number, struct load_query *query, uint64_t *now_ns)
 {
@@ -466,8 +466,8 @@ put_back(struct load__socket *socket)
     worker->result->resent += number;
 }
 
-/* What is unread begins with a reply that is none; or whole replies ended before it, and nobody
- * asked for what follows them. */
+/* The unread bytes begin with an invalid reply; or (is_more) they follow complete replies although
+ * nothing more was asked for. */
 static void
 note_bad_reply(struct load__socket *socket, bool is_more)
 {

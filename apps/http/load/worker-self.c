@@ -67,7 +67,7 @@ look_at_states(struct load__worker *worker)
         worker->result->in_state[i] = sxe_pool_get_number_in_state(worker->sockets, i);
 }
 
-/* What is the same in every reply was recorded once. */
+/* Copy values that are the same for two histograms, and were recorded in one. */
 static void
 look_at_times(struct load_result *result, bool is_paced)
 {

@@ -152,7 +152,7 @@ begin_connect(struct load__socket *socket)
     return error;
 }
 
-/* What a proxy would say at the front: the client is this end of the connection. */
+/* Send the header that a proxy would send first; it names this end as the client. */
 static void
 write_proxy(struct load__socket *socket)
 {
@@ -217,7 +217,7 @@ on_connected(SXE *sxe)
 
 /* ---- The ramp ---- */
 
-/* What is not tried yet never will be. */
+/* Give up connections that have not been tried yet. */
 static void
 cut_ramp(struct load__worker *worker)
 {
@@ -412,7 +412,7 @@ load__reopen(struct load__socket *socket)
         reopen_failed(socket, error);
 }
 
-/* Those after the oldest had no reply to be bad or short. */
+/* Requests after the oldest had no reply that could be bad or short. */
 static enum load_end
 end_of_others(enum load_end end)
 {
@@ -498,8 +498,8 @@ load__close(struct load__socket *socket)
     (void)sxe_close(socket->sxe);
 }
 
-/* What rests is closed with FIN when the loop goes: all of its replies were read. A reset tells the
- * server that the others will not be waited for, and leaves no port in TIME_WAIT. */
+/* Connections without requests are closed with FIN when the loop ends: all their replies were read.
+ * A reset tells the server that nobody waits for the others, and leaves no port in TIME_WAIT. */
 void
 load__prepare_close(struct load__worker *worker)
 {

@@ -293,7 +293,7 @@ close_times(struct load__worker *worker)
     result->elapsed_ns = load__since_start(worker, last_ns);
 }
 
-/* What was never tried, and what was never sent. */
+/* Account for connections that were never tried and requests that were never sent. */
 static void
 close_accounts(struct load__worker *worker)
 {

@@ -47,7 +47,7 @@ struct load {
 
 /* ---- What is counted ---- */
 
-/* What has changed from there to there. */
+/* Send the words of the result that changed between two offsets. */
 static void
 send_delta(struct load *load, unsigned which, size_t from, size_t to)
 {
@@ -72,7 +72,7 @@ send_whole(struct load *load, unsigned which)
     send_delta(load, which, 0, sizeof(*load->shared));
 }
 
-/* What people look at meanwhile; not the large tables at its end, of which little is used. */
+/* Send the part of the result that live views show; leave out the large tables at its end. */
 static void
 send_result(struct load *load)
 {
@@ -223,7 +223,7 @@ hear_worker(struct load *load)
         load->is_done |= message.type == LOAD_MESSAGE_DONE;
         if (message.type == LOAD_MESSAGE_DONE)
             continue;
-        /* What it says is about these. */
+        /* Send the results first: the message is about them. */
         if (message.type == LOAD_MESSAGE_MARKED) {
             send_whole(load, MARK);
             send_whole(load, RESULT);

@@ -20,7 +20,8 @@
 #include "sxe-log.h"
 #include "warmup.h"
 
-/* What a rank gets to know takes up to two turns of a relay, and a way through the network. */
+/* Start this far in the future: a message to a rank takes up to two turns of a relay, and the
+ * network's time. */
 #define START_IN_NS (100 * SXE_NS_PER_MS)
 #define WINDOW_NS   (500 * SXE_NS_PER_MS) /* of --warmup auto: more than a RESULT's period */
 

@@ -51,7 +51,7 @@ enum load_frame_type {
 
 #define LOAD_FRAME_BYTES 16384
 
-/* What of a trial's plan is not on the command line. */
+/* The parts of a trial's plan that are not on the command line. */
 struct load_start {
     double rate;
     double rate_end;

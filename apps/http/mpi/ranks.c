@@ -75,7 +75,7 @@ add_part(struct load_part *part, struct count *count, const struct load_result *
     load_verdict_add(&part->verdict, verdict);
 }
 
-/* Those that the run has; of a search those of the step that is judged. NULL: no memory. */
+/* The parts of the run, or, in a search, of the step that is judged. NULL: no memory. */
 static struct load_part *
 parts_of(struct load_run *run)
 {
@@ -118,7 +118,7 @@ judge(struct load_parent *parent, struct load_trial *trial,
         snprintf(parts[i].name, sizeof(parts[i].name), "%s", load_rank_name(judged, i));
         parts[i].clock_ns = judged->ranks[i].clock_ns;
     }
-    /* What shows only in all of them together. */
+    /* Some limits are exceeded only in the sum of all ranks. */
     if (trial->verdict.number == 0)
         trial->verdict = whole;
 }

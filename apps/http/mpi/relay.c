@@ -19,7 +19,7 @@
 uint64_t load_relay_end_ns = 3 * SXE_NS_PER_SECOND;
 uint64_t load_relay_pong_ns = 200 * SXE_NS_PER_MS;
 
-/* What goes in one direction and cannot go on yet. */
+/* A frame in one direction that cannot be passed on yet. */
 struct held {
     size_t length; /* 0: nothing */
     struct load_frame frame;

@@ -2,8 +2,8 @@
  *
  * What: carries frames between the channels of a process and the ranks of a job. Place: the process
  * that mpirun started does nothing else; it sleeps most of the time, and its engine (engine.h),
- * which it forked, does the rest. What carries a message from rank to rank is a struct load_link:
- * MPI in main-mpi.c, anything else in tests.
+ * which it forked, does the rest. A struct load_link carries messages from rank to rank: MPI in
+ * main-mpi.c, anything else in tests.
  *
  * Shape:
  *     rank 0                                        rank r

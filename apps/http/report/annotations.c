@@ -6,7 +6,7 @@
 #include "checks.h"
 #include "output.h"
 
-/* What would end the line, and what escapes that. */
+/* Escape bytes that would end the line, and %, which begins an escape. */
 static void
 write_escaped(FILE *out, const char *text)
 {

@@ -174,7 +174,7 @@ check_figure(struct load_check *check, const struct load_comparison *comparison,
         ratio->low, ratio->high, contrast->judged);
 }
 
-/* Of what failed there is a case if there is more of it: that it did is of the run already. */
+/* Report failures only if they increased: the run's own check already reports failures. */
 static bool
 check_count(struct load_check *check, const struct load_comparison *comparison, unsigned count)
 {

@@ -35,7 +35,7 @@ break_line(const struct load_json *json)
     fprintf(json->out, "\n%*s", (int)json->depth * 2, "");
 }
 
-/* What stands in front of a value. */
+/* Write the comma, indent and name before a value. */
 static void
 lead_in(struct load_json *json, const char *name)
 {

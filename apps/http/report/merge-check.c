@@ -6,7 +6,7 @@
 #include "result-file.h"
 #include "sxe-util.h"
 
-/* What each part has of its own. */
+/* Members that may differ between parts. */
 static const char *const own[] = {"ip",         "workers", "probe_rate",
                                   "server_cmd", "shards",  "start_at_s"};
 
@@ -176,7 +176,7 @@ have_other_runs(const struct load_merge_file *a, const struct load_merge_file *b
     return false;
 }
 
-/* What looks at its own replies alone cannot be added to others. */
+/* A run that was controlled by its own replies alone cannot be added to others. */
 static bool
 is_no_part(const struct load_merge_file *file, FILE *err)
 {

@@ -52,8 +52,8 @@ void load_merge_free(struct load_merge *merge);
 
 /* ---- merge-check.c ---- */
 
-/* Whether they are parts of one load; false after saying on err why not. What may differ is said,
- * too. */
+/* True if the files are parts of one load; false after a message on err. Differences that are
+ * allowed are printed as well. */
 bool load_merge_check(const struct load_merge *merge, FILE *err);
 
 /* Add what speaks against the sum as a whole: parts that are missing, or that began together with

@@ -200,7 +200,7 @@ write_reply(struct load_metrics_connection *connection)
     shutdown(connection->fd, SHUT_WR);
 }
 
-/* What a connection that ends still sends is thrown away. */
+/* Read a connection's bytes; throw them away once it is ending. */
 static void
 read_more(struct load_metrics *metrics, struct load_metrics_connection *connection,
           const struct load_metrics_figures *figures)

@@ -32,7 +32,7 @@
 #define LOAD_METRICS_FDS         (1 + LOAD_METRICS_CONNECTIONS)
 #define LOAD_METRICS_TYPE        "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-/* What is told. */
+/* The figures that a scrape shows. */
 struct load_metrics_figures {
     struct load_tally sum; /* of all trials so far; the last part is of now */
     double offered_rate;   /* of the last second */
@@ -87,7 +87,7 @@ void load_metrics_name(const struct load_metrics *metrics, char *name, size_t si
 /* Another second: connections that took too long are closed, and the text is made again. */
 void load_metrics_tick(struct load_metrics *metrics, uint64_t now_ns);
 
-/* What to wait for, [LOAD_METRICS_FDS] of it; and what to do then. */
+/* Fill in fds [LOAD_METRICS_FDS] for poll(2); then serve them. */
 void load_metrics_poll(const struct load_metrics *metrics, struct pollfd *fds);
 void load_metrics_serve(struct load_metrics *metrics, const struct pollfd *fds, uint64_t now_ns,
                         const struct load_metrics_figures *figures);

@@ -130,7 +130,7 @@ has_room(FILE *lines)
     return poll(&fd, 1, 0) == 1 && fd.revents != 0;
 }
 
-/* What is lost is lost; the run goes on. */
+/* Note the first error of an output; the run continues without it. */
 static void
 note_error(struct load_monitor *monitor, int error)
 {
@@ -232,7 +232,7 @@ add_up(struct load_monitor *monitor, const struct load_result *const *workers, u
     load_tally_add(&monitor->figures.sum, &monitor->over);
 }
 
-/* What came since the look before; that look is forgotten. */
+/* Compute what came since the previous look, and forget that look. */
 static void
 look_back(struct load_monitor *monitor)
 {

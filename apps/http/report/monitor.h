@@ -5,8 +5,8 @@
  * is for people. run-parent.c looks once a second at what the workers have counted in shared
  * memory, and waits for the monitor's descriptors with its own.
  *
- * Shape: a look adds the workers up. What is told of a second is the difference between two looks;
- * what is told of the run is the sum over the trials that are over, and the look.
+ * Shape: a look adds the workers up. The figures of a second are the difference between two looks;
+ * the figures of the run are the sum of the trials that have ended and the look.
  *
  *     open -> { begin -> look ... look -> end }, once a trial -> finish -> close
  *
@@ -50,7 +50,7 @@ uint64_t load_monitor_due_ns(const struct load_monitor *monitor);
 void load_monitor_look(struct load_monitor *monitor, const struct load_result *const *workers,
                        unsigned number, uint64_t now_ns);
 
-/* What to wait for, [LOAD_MONITOR_FDS]; and what came of it. */
+/* Fill in fds [LOAD_MONITOR_FDS] for poll(2); then serve them. */
 void load_monitor_poll(const struct load_monitor *monitor, struct pollfd *fds);
 void load_monitor_serve(struct load_monitor *monitor, const struct pollfd *fds, uint64_t now_ns);
 

@@ -37,7 +37,7 @@ write_count(FILE *out, uint64_t count)
     fprintf(out, ",%llu", (unsigned long long)count);
 }
 
-/* What cannot be told is an empty field. */
+/* A figure that is not known is an empty field. */
 static void
 write_times(FILE *out, const struct load_histogram *histogram)
 {

@@ -41,7 +41,7 @@ write_up_to(FILE *out, const char *from, const char *mark)
     return at + strlen(mark);
 }
 
-/* What is after the runs. */
+/* Write the part of the page after the runs. */
 static void
 write_rest(FILE *out, const char *from)
 {
@@ -77,7 +77,7 @@ write_escaped(const char *text, size_t length, void *out)
     return ferror((FILE *)out) ? -1 : 0;
 }
 
-/* What compare says of the two; where there is no memory for it, the page does without. */
+/* Add the text of a comparison; without memory for it the page lacks it. */
 static void
 add_comparison(json_t *run, const char *a, const char *b)
 {
@@ -93,7 +93,7 @@ add_comparison(json_t *run, const char *a, const char *b)
     }
 }
 
-/* What the page cannot do without. */
+/* Check that the file has every member that the page reads. */
 static bool
 has_all(const char *path, const json_t *run, FILE *err)
 {

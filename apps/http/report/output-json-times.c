@@ -22,7 +22,7 @@ write_percentiles(struct load_json *json, const struct load_histogram *histogram
     }
 }
 
-/* What of the figures is only a lower bound, since some queries failed. */
+/* List the figures that are only lower bounds, because some queries failed. */
 static void
 write_censored(struct load_json *json, const struct load_histogram *histogram)
 {

@@ -224,8 +224,7 @@ write_began(struct load_json *json, const struct load_run *run, const struct loa
     load_json_number(json, "began_s", (double)(run->wall_ns + behind_ns) / NS);
 }
 
-/* What a trial, the total and the probe have in common; the seconds of the total are those of all
- * trials. */
+/* Members of a trial, the total and the probe; the total's seconds are the sum of all trials. */
 static void
 write_trend(struct load_json *json, const struct load_run *run, const struct load_result *result)
 {

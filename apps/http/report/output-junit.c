@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A test case for each thing that was judged, as servers of continuous integration read them: the
- * elements and attributes that Jenkins, GitLab and GitHub's actions have in common. What is missed
- * is a failure; a run that is no result is an error; what cannot be judged is skipped.
+ * elements and attributes that Jenkins, GitLab and GitHub's actions have in common. A missed
+ * threshold is a failure, a run without a result is an error, and a check that cannot be judged is
+ * skipped.
  */
 #include <string.h>
 

@@ -83,7 +83,7 @@ extern const struct load_figure_name load_figure_names[LOAD_FIGURES];
 /* A second; 0 for no time. */
 double load_per_second(uint64_t count, double seconds);
 
-/* What the plan's requests are called; "request" if it has no name. */
+/* The name of a kind of request; "request" if the plan has no name for it. */
 const char *load_kind_name(const struct load_plan *plan, unsigned kind);
 
 /* Whether the server is reached without leaving this machine, as far as its address says. */

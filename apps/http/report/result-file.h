@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: reads a result that output-json.c has written, with jansson. Place: compare, --baseline and
- * html. What a file says is not to be believed: the version of its schema is checked here, and
- * whether its counts fit together (result-check.h).
+ * html. A file is not trusted: this checks the version of its schema, and that its counts fit
+ * together (result-check.h).
  */
 #ifndef LOAD_RESULT_FILE_H
 #define LOAD_RESULT_FILE_H
@@ -19,8 +19,7 @@ json_t *load_result_file_load(const char *path, FILE *err);
 /* Say what is wrong with it. */
 void load_result_file_refuse(const char *path, const char *problem, FILE *err);
 
-/* What comes from a file must not be able to move the terminal's cursor: of control bytes '?' is
- * printed. */
+/* Print text from a file, with '?' for control bytes, which could move the terminal's cursor. */
 void load_result_file_print(FILE *out, const char *text);
 
 #endif

@@ -105,7 +105,7 @@ add_trials(struct load_page *page, const struct load_run *run)
     }
 }
 
-/* What was asked for, and did not come about. */
+/* Add a line if --until-ci was not reached. */
 static void
 add_until_ci(struct load_page *page, const struct load_run *run)
 {

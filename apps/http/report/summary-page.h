@@ -14,7 +14,7 @@
 #define LOAD_PAGE_LINES  96
 #define LOAD_PAGE_INDENT 10 /* of what goes on in the next line */
 
-/* What stays where not all has room: of the lightest weight every line is left out. */
+/* The weight of a line: if the page is too long, all lines of the lowest weight are left out. */
 enum load_weight {
     LOAD_WEIGHT_CONNECT,
     LOAD_WEIGHT_HINT,

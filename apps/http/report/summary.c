@@ -290,7 +290,7 @@ add_queries(struct load_page *page, const struct load_run *run)
         load_page_item(page, "late %llu (by more than 1 ms)", ull(total->late));
 }
 
-/* Those that waited for a socket, or would have; what a rate was too high for. */
+/* The number of requests that waited for a socket or were skipped, at too high a rate. */
 static uint64_t
 without_socket(const struct load_run *run)
 {
@@ -351,7 +351,7 @@ add_times(struct load_page *page, enum load_weight weight, const char *name,
     load_page_add(page, "%10s", load_max_text(histogram));
 }
 
-/* What the columns have no room for: the name that was cut, and what failed. */
+/* Add what does not fit into the columns: a name that was cut, and errors. */
 static void
 add_rest_of_kind(struct load_page *page, const char *kind_name, uint64_t errors)
 {

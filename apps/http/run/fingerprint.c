@@ -104,7 +104,7 @@ read_line(const char *root, const char *path, char *text, size_t size)
     return text;
 }
 
-/* What stands after "name:" in a text of such lines, cut off there; NULL if there is none. */
+/* The value after "name:" in a text of such lines, ended by a NUL; NULL if there is none. */
 static char *
 value_of(char *text, const char *name)
 {
@@ -184,7 +184,7 @@ add_memory(struct load_fingerprint *fingerprint, const char *root)
         add_fact(fingerprint, "memory", "%llu MiB", strtoull(total, NULL, 10) / 1024);
 }
 
-/* What the hypervisor took for others, of all time since the system's start. */
+/* The part of the time since boot that the hypervisor gave to other guests. */
 static void
 add_steal(struct load_fingerprint *fingerprint, const char *root)
 {

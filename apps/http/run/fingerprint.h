@@ -6,7 +6,7 @@
  * Shape: kernel, cpu model, cpus online and allowed, governor, turbo, mitigations, memory, clock
  * source, the sysctls that matter to sockets, ulimit -n, steal time, sxe-http's version and
  * compiler, libev, command line (quoted as a shell needs it); that of the server, which is
- * --server-cmd or of the process that listens on this machine. What the system does not tell is
+ * --server-cmd or of the process that listens on this machine. A fact that the system hides is
  * "unknown".
  *
  * Limits: reads Linux's /proc and /sys; where they are is a parameter, for the tests.

@@ -55,7 +55,7 @@ keep_marks(struct find *find)
     find->parent->pressure = load_pressure_read(LOAD_PRESSURE_FILE);
 }
 
-/* What the workers have counted since then, up to their next marks. */
+/* Replace the workers' counts by what they counted between their last two marks. */
 static void
 take_deltas(struct find *find)
 {
@@ -68,7 +68,7 @@ take_deltas(struct find *find)
 
 /* ---- A step ---- */
 
-/* What all of them have counted since the step's measuring began. */
+/* Sum up what all workers have counted since the step began to measure. */
 static const struct load_result *
 count_up(struct find *find)
 {
@@ -125,8 +125,7 @@ in_flight(const struct find *find)
     return number;
 }
 
-/* What the step before has left must be answered, or time out, before the next one is measured.
- * False: the workers end. */
+/* Wait until the last step's requests are answered or have timed out. False: the workers end. */
 static bool
 drain(struct find *find)
 {
@@ -227,7 +226,7 @@ blame_client(const struct find *find, struct load_verdict *verdict)
     load_verdict_add(verdict, &blamed);
 }
 
-/* What a worker cannot send says nothing about the server. */
+/* Say that the search ended at the highest rate that the workers can send, not at the server's. */
 static void
 say_if_highest(const struct find *find)
 {

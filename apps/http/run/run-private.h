@@ -109,7 +109,7 @@ const char *load_wait_text(int status);
 
 /* ---- run-workers.c ---- */
 
-/* What a worker process does: load_worker_run, but in tests. */
+/* The work of a worker process: load_worker_run, unless a test replaces it. */
 extern int (*load_workers_work)(const struct load_worker *worker);
 
 /* Fork the plan's workers, and its probe. 0, or -1 after saying why; stop and free them either
@@ -172,8 +172,8 @@ extern uint64_t load_trial_start_in_ns;
 extern void (*load_trial_parts)(struct load_parent *parent, struct load_trial *trial,
                                 const struct load_result *const *workers);
 
-/* What is done between GO and STOP. True: it has left the trial's result itself; otherwise the
- * workers' whole results are added up. */
+/* Runs between GO and STOP. True: it has set the trial's result; false: the caller adds up the
+ * workers' results. */
 typedef bool (*load_measure)(struct load_parent *parent, uint64_t start_ns, void *user);
 
 /* One trial from its server to its verdict. 0, or -1: there is no result, said why or interrupted.
@@ -233,7 +233,7 @@ bool load_search_is_untold(const struct load_step *steps, unsigned number);
 /* Whether the counts of a step say enough, so that it need not go on. */
 bool load_step_is_enough(const struct load_threshold *condition, const struct load_result *result);
 
-/* What they say: all of the step but its rates. */
+/* Judge the counts: set all members of the step but its rates. */
 void load_step_judge(struct load_step *step, const struct load_threshold *condition,
                      const struct load_result *result);
 
@@ -261,7 +261,7 @@ unsigned load_figures_at_least(const struct load_result *result,
 
 /* ---- run.c ---- */
 
-/* What the trials say together: the total, its intervals, thresholds and the exit status. */
+/* Combine the trials: the total, its intervals, thresholds and the exit status. */
 void load_run_conclude(struct load_run *run, bool is_interrupted, bool has_failed, FILE *err);
 
 /* ---- run-status.c ---- */

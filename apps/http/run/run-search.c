@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rates are searched by ratios: doubled until one does not hold, then cut in two until what held
- * and what did not are 2 % apart. What held last has to hold once more, because one that did by
- * luck would be reported as the highest; and what did not hold is tried again, because one moment
- * in which the machine did something else would end the search far below.
+ * Rates are doubled until one does not hold, and then the interval is halved, as a ratio, until the
+ * rates that held and did not hold are 2 % apart. The last rate that held has to hold once more,
+ * since it may have held by luck. A rate that did not hold is tried again, since one moment in
+ * which the machine did something else would end the search far too low.
  * Where there are too few samples to tell, a higher rate
  * gives more: so the search goes up from a low rate without waiting for them, and comes back to it
  * for as long as it takes when a higher one did not hold. Where even that is too short, lower rates

@@ -72,9 +72,9 @@ does_accept(const struct load_plan *plan)
 
 /* ---- The process ---- */
 
-/* A group of its own, so that all that the command starts is ended with it, and Ctrl-C is ours; so
- * are the signals that http.c ignores. What it prints goes to stderr: stdout is for data. 0 or an
- * errno. */
+/* Start the command in a process group of its own: then all processes that it starts can be ended,
+ * and it gets neither Ctrl-C nor the signals that http.c ignores. Its output goes to stderr, since
+ * stdout is for data. 0 or an errno. */
 static int
 spawn(struct load_parent *parent)
 {

@@ -212,7 +212,7 @@ leave_out_warmup(struct load_parent *parent, struct load_left_out *left_out)
               parent->err);
 }
 
-/* What is added up and judged for itself: the load, or the probe. */
+/* A part that is summed and judged separately: the load, or the probe. */
 struct part {
     const char *name; /* as it stands after "the accounts" */
     const struct load_plan *plan;

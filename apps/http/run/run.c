@@ -141,7 +141,7 @@ run_trials(struct load_parent *parent, struct load_run *run)
          i++)
         if (run_trial(parent, run, i) < 0 || is_settled(run, parent->err))
             break;
-    /* What was interrupted in its first trial of the baseline has no other. */
+    /* A run that was interrupted in its first trial of the baseline has only that one. */
     return run->trials_number > 0 || (run->baseline_number > 0 && parent->interrupts > 0) ? 0 : -1;
 }
 
@@ -220,7 +220,7 @@ load_run_conclude(struct load_run *run, bool is_interrupted, bool has_failed, FI
     for (unsigned i = 0; i < LOAD_FIGURES; i++) {
         figure_interval(run, (enum load_figure)i, &run->figures[i]);
         run->figures_from[i] = bound_of(run, (enum load_figure)i);
-        /* What two lower bounds differ by says nothing. */
+        /* The difference of two lower bounds means nothing. */
         if (run->plan->aa && run->figures_from[i] <= 0)
             measure_noise(run, (enum load_figure)i);
     }

@@ -77,7 +77,7 @@ enum load_figure {
     LOAD_FIGURES
 };
 
-/* What the total says of a threshold. */
+/* A threshold, judged by the total. */
 struct load_judged {
     struct load_threshold threshold;
     double figure;    /* ns, a second, or a part of 1 */
@@ -86,7 +86,7 @@ struct load_judged {
     bool holds;
 };
 
-/* What was before the mark, where the warm-up ended: no figure has it. */
+/* Counts of the warm-up, which no other figure includes. */
 struct load_left_out {
     uint64_t ns; /* 0: there was no warm-up, or all ended within it */
     uint64_t queries;

@@ -17,7 +17,7 @@
 #include "template.h"
 #include "text.h"
 
-/* What a check runs: a plan with what it borrows. */
+/* The load of a check: a plan, and all that it points to. */
 struct load {
     struct load_selftest_server server;
     struct load_plan plan;
@@ -115,7 +115,7 @@ run(struct load *load, char *text, size_t size)
     return status == 0 && !is_interrupted && wrong == NULL;
 }
 
-/* What else runs on the machine may be why it does not hold. */
+/* Add that the check may have failed because of other load on the machine. */
 static void
 add_suspicion(const struct load *load, char *text, size_t size)
 {
@@ -246,8 +246,8 @@ run_stalled(struct load *load, char *text, size_t size)
     return has_run;
 }
 
-/* Of those that arrive in the stall each waits for its end; so a tenth of all waits longer than the
- * stall without a tenth of the run. */
+/* Each request that arrives in the stall waits for its end, so a tenth of all requests waits longer
+ * than the stall less a tenth of the run. */
 bool
 load_selftest_stall(char *text, size_t size)
 {
@@ -307,7 +307,7 @@ time_late_replies(struct load *load, char *text, size_t size)
     return load->run.verdict.number == 0 && service->count > 0 && fabs(error) < DELAY_ERROR_NS;
 }
 
-/* What else runs on the machine makes replies late, never early, and results suspect: the best of a
+/* Other load on the machine makes replies late, never early, and results suspect, so the best of a
  * few tries counts. */
 bool
 load_selftest_delay(char *text, size_t size)

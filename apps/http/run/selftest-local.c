@@ -20,8 +20,8 @@
 #define CLOCK_COST_MAX_NS   2000
 #define CLOCK_RESOLUTION_NS 1000
 
-/* Many reads; *is_monotonic becomes false if one is earlier than the one before it. What one takes,
- * ns. */
+/* Read the clock many times. Returns the ns that a read takes; *is_monotonic becomes false if a
+ * read is earlier than the one before. */
 static double
 read_clock(bool *is_monotonic)
 {

@@ -32,7 +32,7 @@ void load_bad_reply_note(struct load_bad_reply *bad, unsigned why, const char *d
 /* A sentence. */
 const char *load_bad_reply_why(const struct load_bad_reply *bad);
 
-/* Those of the bytes that have room, in quotes; what does not print as \r, \n, \t, or \x and two
+/* Write the bytes that fit in quotes; bytes that do not print become \r, \n, \t, or \x and two
  * hexadecimal digits. size is 7 or more: LOAD_BAD_TEXT for all. Returns text. */
 const char *load_bad_reply_quote(const struct load_bad_reply *bad, char *text, size_t size);
 

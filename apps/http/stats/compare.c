@@ -406,7 +406,7 @@ print_share(FILE *out, const struct load_share *share)
     fprintf(out, "%-9s ", text);
 }
 
-/* What failed is always told, the rest if there is any. */
+/* Failures are always printed, other counts only if there are any. */
 static void
 print_count(FILE *out, enum load_contrast_count count, const struct load_contrast *contrast,
             const struct side *a, const struct side *b)

@@ -24,7 +24,7 @@
 #include "contrast.h"
 #include "run.h"
 
-/* What a comparison found, for those who print it again. */
+/* The result of a comparison, for outputs that print it again. */
 struct load_comparison {
     bool is_made;     /* all that follows is there */
     const char *with; /* what it was compared with: a file, or "--baseline-cmd" */
@@ -42,8 +42,8 @@ const char *load_comparison_text(enum load_contrast_word word, double min_effect
 int load_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err);
 /* Before a run: 0, or LOAD_EXIT_USAGE after saying why a is none to compare with. */
 int load_compare_check(const char *a, FILE *err);
-/* The run against that file, or, if it is NULL, against its own trials of --baseline-cmd. What is
- * found is left in the run's comparison, if it has one. */
+/* Compare the run with the file a, or, if a is NULL, with its own trials of --baseline-cmd. The
+ * result is stored in the run's comparison, if it has one. */
 int load_compare_baseline(const char *a, const struct load_run *b, FILE *out, FILE *err);
 
 #endif

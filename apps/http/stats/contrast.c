@@ -65,8 +65,8 @@ take_ratio(struct load_contrast *contrast, unsigned figure, const struct load_co
                                contrast->judged > 0 ? contrast->judged : 1);
 }
 
-/* What was not sent varies with the server's capacity by much more than chance says, so its minimum
- * effect is of all that was offered. */
+/* The number of unsent requests varies with the server's capacity, by much more than chance, so its
+ * minimum effect is a part of all offered requests. */
 static bool
 is_more(enum load_contrast_count count, const struct load_contrast_side *than,
         const struct load_contrast_side *side, double min_effect)

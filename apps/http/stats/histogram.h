@@ -16,8 +16,8 @@
  * longer. They are counted at that bound, so a percentile that is no less than the smallest of the
  * bounds is a lower bound itself; all percentiles below that are exact.
  *
- * Limits: 189 KB. What took longer than 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact,
- * the sum up to 584 years, where it stays.
+ * Limits: 189 KB. A duration over 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact, the
+ * sum up to 584 years, where it stays.
  */
 #ifndef LOAD_HISTOGRAM_H
 #define LOAD_HISTOGRAM_H
@@ -93,8 +93,8 @@ void load_histogram_update(struct load_histogram *copy, const struct load_histog
 
 void load_histogram_add(struct load_histogram *to, const struct load_histogram *histogram);
 
-/* What was recorded since earlier, a copy of *histogram. Its min_ns and max_ns are those of the
- * buckets, unless earlier is empty. */
+/* Keep only durations that were recorded since `earlier`, which is a copy of *histogram. min_ns and
+ * max_ns become bounds of buckets, unless earlier is empty. */
 void load_histogram_subtract(struct load_histogram *histogram,
                              const struct load_histogram *earlier);
 

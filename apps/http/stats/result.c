@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What counts since the beginning, or since the mark. The rest is of the whole run or of now. */
+/* Counts since the beginning or the mark. Other members are of the whole run, or of now. */
 #define EACH_COUNT(X)     \
     X(reopened)           \
     X(not_reopened)       \

@@ -121,7 +121,7 @@ struct load_stage_result {
     struct load_histogram response;
 };
 
-/* What a host of several got. */
+/* Counts of one host of several. */
 struct load_host_result {
     uint64_t sockets_wanted;
     uint64_t opened;
@@ -236,10 +236,9 @@ void load_result_add(struct load_result *to, const struct load_result *result);
 void load_result_add_host(struct load_result *sum, const struct load_result *result, unsigned host,
                           unsigned hosts);
 
-/* Leave what came since earlier, a copy of *result; of a load without stages, which begin with the
- * run. What was in flight then is carried, and what
- * was waiting is offered. What is said of the opening of sockets stays that of the whole run, and
- * so do the extremes in by_client. */
+/* Keep only counts since `earlier`, which is a copy of *result. Requests that were in flight then
+ * become carried, requests that were waiting become offered. Counts of opening sockets, and the
+ * extremes in by_client, stay those of the whole run. Not for a load with stages. */
 void load_result_subtract(struct load_result *result, const struct load_result *earlier);
 
 static inline unsigned
@@ -248,7 +247,7 @@ load_status_class(unsigned status)
     return status >= 100 && status < 600 ? status / 100 - 1 : LOAD_CLASSES - 1;
 }
 
-/* What of ns came after before_ns; 0: nothing. */
+/* The part of ns after before_ns, or 0. */
 static inline uint64_t
 load_later_part(uint64_t ns, uint64_t before_ns)
 {

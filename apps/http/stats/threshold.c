@@ -175,7 +175,7 @@ load_threshold_parse(struct load_threshold *threshold, const char *text)
     return take_value(threshold, text);
 }
 
-/* What there is of it to judge: of all of a result, or of a stage. */
+/* The counts to judge: of a whole result, or of a stage. */
 struct scope {
     uint64_t offered;
     uint64_t begun; /* sent, or carried */
@@ -226,7 +226,7 @@ histogram_of(const struct load_threshold *threshold, const struct load_result *r
     return histograms[threshold->what];
 }
 
-/* What a figure is divided by: without any of it there is no figure. */
+/* The divisor of a figure; if it is 0 there is no figure. */
 static double
 base_of(const struct load_threshold *threshold, const struct load_result *result)
 {

@@ -57,9 +57,9 @@ bool load_threshold_is_at_least(const struct load_threshold *threshold,
 bool load_threshold_holds(const struct load_threshold *threshold, const struct load_result *result,
                           bool *is_told);
 
-/* What a result says of it as counts. It takes that many samples to tell it at all; of those that
- * there are, so many lie beyond its value, and so large a part of them may. Where what is told is
- * no part of something, as a mean, allowed is 0. */
+/* A threshold as counts. `needed` samples are necessary to judge it; of the `samples`, `beyond` lie
+ * beyond its value, and the part `allowed` may. For a figure that is no part of a whole, such as a
+ * mean, allowed is 0. */
 struct load_evidence {
     double needed;
     double samples;

@@ -14,8 +14,8 @@
  *
  * Simulated steady servers (test-http-trend.c) have a trend in less than 1 % of runs.
  *
- * Limits: runs of a fixed time and rate only. What has fewer than 40 slices of the time line, or
- * windows with fewer than 100 replies (1,000 for p99), is not judged.
+ * Limits: runs of a fixed time and rate only. A run with fewer than 40 slices of the time line, or
+ * with fewer than 100 replies in a window (1,000 for p99), is not judged.
  */
 #ifndef LOAD_TREND_H
 #define LOAD_TREND_H
