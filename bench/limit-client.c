@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: MIT */
-
-/* The physical limit that a load generator is compared with: raw epoll, level triggered, one
+/* SPDX-License-Identifier: MIT
+ *
+ * The physical limit that a load generator is compared with: raw epoll, level triggered, one
  * thread, one outstanding request a connection, or -P of them in one write. In order:
  *
  *   ramp      connect all sockets, 16 at a time                        -> connect_seconds

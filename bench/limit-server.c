@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: MIT */
-
-/* The physical limit that a web server is compared with: raw epoll, level triggered, one thread,
+/* SPDX-License-Identifier: MIT
+ *
+ * The physical limit that a web server is compared with: raw epoll, level triggered, one thread,
  * one recv and one send, and nothing else. It does not parse: whatever one recv brings counts as
  * one request, so a client must keep at most one outstanding on a connection.
  *

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Parsing the command line by its table, with messages for what it does not accept.
+ */
 #include "command-line.h"
 
 #include <errno.h>

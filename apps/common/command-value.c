@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Values on the command line: numbers, sizes, times, and the messages that refuse them.
+ */
 #include "command-line.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Counting lines of scripts with a debug hook, and appending them to a file of lcov's format.
+ */
 #include "coverage.h"
 
 #include <errno.h>

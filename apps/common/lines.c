@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding the executable lines of a script in the bytecode that string.dump writes.
+ */
 #include "lines.h"
 
 #include <lauxlib.h>

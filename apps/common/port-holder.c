@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding the process that holds a port or socket path, in /proc/net and /proc/PID/fd.
+ */
 #include "port-holder.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The first steps of each program: standard descriptors, signal mask, SIGPIPE.
+ */
 #include "program.h"
 
 #include "sxe-log.h"

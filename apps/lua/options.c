@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of sxe-lua's options, and the functions that store their values.
+ */
 #include "options.h"
 
 #include <lua.h>

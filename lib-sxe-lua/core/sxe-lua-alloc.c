@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The allocator of a state: pages of equal blocks, counted and limited.
+ */
 #include "sxe-lua-core-private.h"
 
 #include <stdlib.h>

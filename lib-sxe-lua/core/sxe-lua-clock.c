@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The replaceable clock and random numbers: os.time, os.date, os.clock, math.randomseed.
+ */
 #include "sxe-lua-clock.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Making, loading and deleting a state.
+ */
 #include "sxe-lua.h"
 
 #include <errno.h>

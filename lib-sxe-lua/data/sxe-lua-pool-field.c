@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Fields of a pool's elements: layout, loading and storing Lua values.
+ */
 #include "sxe-lua-pool-private.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Exchanges: the requests that Lua answers, from their start to their end.
+ */
 #include "sxe-lua-http-private.h"
 
 #include <errno.h>

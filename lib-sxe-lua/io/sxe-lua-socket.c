@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Slots of sockets: adopting, finding and closing the sockets of scripts.
+ */
 #include "sxe-lua-socket-private.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Processes that scripts start: fork, pipes, reaping, kill.
+ */
 #include "sxe-lua-spawn-private.h"
 
 #include <errno.h>

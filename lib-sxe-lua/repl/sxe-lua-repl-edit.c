@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Line editing of the shell with libedit.
+ */
 #include "sxe-lua-repl-private.h"
 
 #include <errno.h>

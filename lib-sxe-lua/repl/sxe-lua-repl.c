@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The shell: runs typed chunks as tasks and prints their results.
+ */
 #include "sxe-lua-repl.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * string.find, match, gmatch and gsub for sandboxes, on the matcher of sxe-lua-pattern.c.
+ */
 #include "sxe-lua-pattern-private.h"
 
 #include <string.h>

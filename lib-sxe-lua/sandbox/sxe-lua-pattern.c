@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Lua's patterns with a limit of steps, so that no pattern blocks the loop.
+ */
 #include "sxe-lua-pattern-private.h"
 
 #include <ctype.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The basic functions of a sandbox: load, setmetatable, collectgarbage, print.
+ */
 #include "sxe-lua-sandbox-private.h"
 
 #include <string.h>

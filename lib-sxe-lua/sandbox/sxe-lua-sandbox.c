@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Making a state a sandbox: removing what reaches outside it.
+ */
 #include "sxe-lua-sandbox-private.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The queue of events that callbacks push and tests pop.
+ */
 #include "event-queue.h"
 
 #include <stdio.h>

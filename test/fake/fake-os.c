@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * System calls that fail on demand.
+ */
 #include "fake-os.h"
 
 #include <dirent.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * A virtual clock under libev.
+ */
 #include "fake-time.h"
 
 #include "fake-os.h"

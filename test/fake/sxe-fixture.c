@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Sockets, peers and a loop for tests of lib-sxe.
+ */
 #include "sxe-fixture.h"
 
 #include "fake-os.h"

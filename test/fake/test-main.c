@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The main function of each check program.
+ */
 #include "test-main.h"
 
 #include "fake-os.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * libhttp-parser behind the interface of http-peers.h.
+ */
 #include "http-peers.h"
 
 #include <http_parser.h>

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: MIT */
-
+/* SPDX-License-Identifier: MIT
+ *
+ * A network namespace of its own for a test, with a chosen congestion control.
+ */
 #include "wire.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: MIT */
-
+/* SPDX-License-Identifier: MIT
+ *
+ * Processes of wire tests: start, output, signals, exit.
+ */
 #include "wire.h"
 
 #include <dirent.h>

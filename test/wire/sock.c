@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: MIT */
-
+/* SPDX-License-Identifier: MIT
+ *
+ * Sockets of wire tests.
+ */
 #include "wire.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: MIT */
-
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading and writing streams in wire tests.
+ */
 #include "wire.h"
 
 #include <ctype.h>

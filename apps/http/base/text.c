@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers and times as text, widths on a terminal, sparklines, and a hash.
+ */
 #include "text.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading a whole file into memory.
+ */
 #include "whole-file.h"
 
 #include <errno.h>

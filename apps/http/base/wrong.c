@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Formatting a message about a user's value, with control bytes replaced.
+ */
 #include "wrong.h"
 
 #include <stdarg.h>

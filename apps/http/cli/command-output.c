@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Options that name output files.
+ */
 #include <getopt.h>
 
 #include "command-options.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Making the plan of a run from the options: address, requests, rate, amount.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>

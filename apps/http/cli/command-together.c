@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Refusing options that contradict each other.
+ */
 #include <string.h>
 
 #include "command-line.h"

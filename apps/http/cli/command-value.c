@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Values of options that have a syntax of their own: thresholds, figures, metrics addresses.
+ */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Running a command: a load, compare, merge, html or the self-test, with outputs and exit status.
+ */
 #include "perform.h"
 
 #include <poll.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Parsing --start-at and --shard.
+ */
 #include "start-at.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Parsing the date of a cookie's Expires attribute (RFC 6265, 5.1.1).
+ */
 #include "cookie-date.h"
 
 #include <strings.h>

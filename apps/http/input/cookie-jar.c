@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * A user's cookies: reading Set-Cookie, writing the Cookie field.
+ */
 #include "cookie-jar.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Which replies count as good: status, headers, body.
+ */
 #include "expect.h"
 
 #include <ctype.h>

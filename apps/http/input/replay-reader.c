@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading a log line by line, or a file that may be a pipe.
+ */
 #include "replay-private.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Times of access logs and ISO 8601 times of HAR files.
+ */
 #include "replay-private.h"
 
 #include <string.h>

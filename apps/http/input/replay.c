@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Loading a log for --replay, sorting its requests by time, and giving them out.
+ */
 #include "replay-private.h"
 
 #include <ctype.h>

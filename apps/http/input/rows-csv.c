@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows of a CSV file (RFC 4180).
+ */
 #include <string.h>
 
 #include "rows-private.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows of a file of JSON lines.
+ */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

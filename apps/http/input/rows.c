@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of rows that a data file fills, and the choice of its reader.
+ */
 #include "rows.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Scenarios with kinds of requests: reading the table, choosing kinds, checking replies.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

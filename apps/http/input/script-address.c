@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Addresses as Lua objects: wrk.lookup and wrk.connect.
+ */
 #include "script-address.h"
 
 #include <lauxlib.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Functions that LuaJIT has and Lua 5.4 lacks, for scripts written for wrk.
+ */
 #include "script-compat.h"
 
 #include <lauxlib.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The Lua state of scripts: allocator, time limit, tracebacks.
+ */
 #include "script-lua.h"
 
 #include <lualib.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding the ends of requests in the bytes that a script returned.
+ */
 #include "script-query.h"
 
 #include <string.h>

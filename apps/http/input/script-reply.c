@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Passing replies to a script's response() and check().
+ */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The arguments of a script's done(): latency, requests, summary.
+ */
 #include <math.h>
 #include <string.h>
 

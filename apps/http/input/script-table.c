@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading fields of a scenario's table, with errors that name the field.
+ */
 #include "script-table.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Threads as Lua objects: thread:get, thread:set, thread.addr.
+ */
 #include <string.h>
 
 #include "script-private.h"

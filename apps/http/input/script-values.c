@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Copying plain Lua values between states, as bytes.
+ */
 #include "script-values.h"
 
 #include <lauxlib.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Calling a script's functions in a worker: init, request, delay.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

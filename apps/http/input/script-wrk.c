@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The global wrk: its fields, wrk.format, wrk.init.
+ */
 #include "script-wrk.h"
 
 #include <stdbool.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Loading a script, preparing its workers, and collecting their results.
+ */
 #include "script.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding a value in JSON by its path while reading it once.
+ */
 #include "take-json.h"
 
 #include <string.h>

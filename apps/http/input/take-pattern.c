@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Matching a subset of Lua's patterns in bounded time, by stepping all ways at once.
+ */
 #include "take-pattern.h"
 
 #include <string.h>

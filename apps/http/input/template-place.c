@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Placeholders in requests: finding, expanding and overwriting them.
+ */
 #include "template-place.h"
 
 #include <stdlib.h>

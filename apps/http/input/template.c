@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The usual source of requests: templates whose placeholders are patched.
+ */
 #include "template.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Parsing a URL of the command line, and resolving its host.
+ */
 #include "url.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * A binary heap of times.
+ */
 #include "heap.h"
 
 #include <errno.h>

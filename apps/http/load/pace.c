@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Arrival times of a Poisson or fixed process along a line of rates.
+ */
 #include "pace.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding the end of a reply: status line and head, counted, chunked and endless bodies.
+ */
 #include "reply.h"
 
 #include <string.h>

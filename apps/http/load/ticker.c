@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Waking the loop by a timerfd, or by spinning just before the time.
+ */
 #include "ticker.h"
 
 #include <sys/timerfd.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * A rank's agent: forks its worker, and sends the worker's messages and counts to rank 0.
+ */
 #include "agent.h"
 
 #include <errno.h>

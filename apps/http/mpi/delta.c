@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Sending and applying the changed blocks of a copied memory.
+ */
 #include "delta.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The process of a rank that does the work: coordinator and envoys at rank 0, an agent elsewhere.
+ */
 #include "engine.h"
 
 #include <poll.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * An envoy at rank 0: acts as the worker of another rank.
+ */
 #include "envoy.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Building, sending and receiving frames between envoys and agents.
+ */
 #include "frame.h"
 
 #include <errno.h>

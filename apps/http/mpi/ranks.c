@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of ranks, and a verdict for each rank.
+ */
 #include "ranks.h"
 
 #include <math.h>

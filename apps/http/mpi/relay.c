@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Carrying frames between a process's channels and other ranks, and measuring clocks.
+ */
 #include "relay.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The list of checks that a run was judged by, each with its outcome in a sentence.
+ */
 #include "checks.h"
 
 #include <stdarg.h>

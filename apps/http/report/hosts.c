@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reports on each host of a run that loads several.
+ */
 #include "hosts.h"
 
 #include "json-writer.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading members of JSON objects, with an error that names the member.
+ */
 #include "json-reader.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing JSON piece by piece to a file.
+ */
 #include "json-writer.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The live view on a terminal, and the progress lines elsewhere.
+ */
 #include "live.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Checking that results to merge are parts of one load.
+ */
 #include <stdlib.h>
 #include <string.h>
 

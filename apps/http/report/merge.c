@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Adding up several results to one run.
+ */
 #include "merge.h"
 
 #include <errno.h>

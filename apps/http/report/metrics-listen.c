@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Parsing the address of --metrics, and listening there.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * A small HTTP server for --metrics.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Following a run for --jsonl and --metrics: a look at the workers each second.
+ */
 #include "monitor.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing a result as JSON.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing all output files that were asked for.
+ */
 #include "output.h"
 
 #include <errno.h>

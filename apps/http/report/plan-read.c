@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading a plan from the JSON of a result.
+ */
 #include "plan-read.h"
 
 #include <stdio.h>

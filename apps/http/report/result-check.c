@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Checking that the numbers in a result file agree with each other.
+ */
 #include "result-check.h"
 
 #include <math.h>

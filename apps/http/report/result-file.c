@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Loading a result file, and checking its schema.
+ */
 #include "result-file.h"
 
 #include <errno.h>

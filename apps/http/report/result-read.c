@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading counts and histograms from the JSON of a result.
+ */
 #include "result-read.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reports on a load with stages.
+ */
 #include "stages.h"
 
 #include "json-writer.h"

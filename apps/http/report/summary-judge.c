@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Lines of the summary about trials, thresholds, searches and comparisons.
+ */
 #include <math.h>
 #include <sched.h>
 #include <string.h>

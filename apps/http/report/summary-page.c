@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Laying out lines of the summary, and dropping some that have no room.
+ */
 #include "summary-page.h"
 
 #include <stdarg.h>

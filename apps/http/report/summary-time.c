@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The lines of the summary that show rates and times over the run.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The summary that a run prints at its end.
+ */
 #include "summary.h"
 
 #include <math.h>

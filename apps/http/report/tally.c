@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Counts of a running load, in the few buckets that live outputs need.
+ */
 #include "tally.h"
 
 /* The first bound is 2^6 - 1 us; two follow one another in each power of two. */

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Collecting facts about the machine, the client and the server.
+ */
 #include "fingerprint.h"
 
 #include <dirent.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading the kernel's CPU pressure (PSI).
+ */
 #include "pressure.h"
 
 #include <inttypes.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared memory for the workers' results, and checks that their accounts close.
+ */
 #include "run-private.h"
 
 #include <math.h>

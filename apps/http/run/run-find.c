@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Running the steps of --find: measure a rate, judge it, settle.
+ */
 #include "run-private.h"
 
 #include <math.h>

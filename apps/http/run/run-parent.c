@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The coordinating process: signals, its poll loop, messages about workers.
+ */
 #include "run-private.h"
 
 #include <errno.h>

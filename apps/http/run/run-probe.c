@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The plan of the probe.
+ */
 #include "run-private.h"
 
 /* Seeds so far apart that no worker has the probe's: its arrivals and random values are its own. */

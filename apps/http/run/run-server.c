@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Starting and stopping the server of --server-cmd.
+ */
 #include "run-private.h"
 
 #include <fcntl.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Trials of two servers in turn, and how many requests each figure needs.
+ */
 #include "run-private.h"
 
 /* Above the bits that tell shards apart (pace.c), and below the probe's (run-probe.c). */

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Judging a run: thresholds, delivered load, errors, exit status.
+ */
 #include "run-private.h"
 
 #include "text.h"

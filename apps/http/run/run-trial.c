@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * One trial: open connections, start, warm up, measure, stop, add up.
+ */
 #include "run-private.h"
 
 #include <stdlib.h>

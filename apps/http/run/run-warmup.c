@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Waiting for --warmup auto to end.
+ */
 #include "run-private.h"
 
 #include "sxe-time.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Starting, hearing and reaping worker processes.
+ */
 #include "run-private.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * A whole run: its trials, the search or comparison, and the total.
+ */
 #include "run.h"
 
 #include <errno.h>

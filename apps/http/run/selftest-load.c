@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Self-tests that run a load: accounts, merge, stall, delay.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Self-tests without a load: clocks, timer, histogram.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The server that self-tests send their load to.
+ */
 #include "selftest-private.h"
 
 #include <arpa/inet.h>

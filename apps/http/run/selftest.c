@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Running all self-tests in order.
+ */
 #include <stdio.h>
 
 #include "run.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Noting and printing the first invalid reply.
+ */
 #include "bad-reply.h"
 
 #include <stdio.h>

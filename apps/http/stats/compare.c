@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Comparing two results, and printing what differs.
+ */
 #include "compare.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Deciding for each figure of two runs whether one is better.
+ */
 #include "contrast.h"
 
 #include <math.h>

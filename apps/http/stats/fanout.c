@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Estimating the time of a page that needs several requests at once.
+ */
 #include "fanout.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * A histogram of durations with logarithmic buckets.
+ */
 #include "histogram.h"
 
 #define HALF 1024u /* buckets a power of two */

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Adding and subtracting results.
+ */
 #include "result.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Comparing shares by the binomial distribution.
+ */
 #include "share.h"
 
 #include <math.h>

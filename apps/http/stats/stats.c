@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Confidence intervals of medians and of ratios.
+ */
 #include "stats.h"
 
 #include <float.h>

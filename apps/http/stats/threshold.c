@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Parsing and judging conditions such as p99<20ms.
+ */
 #include "threshold.h"
 
 #include <math.h>

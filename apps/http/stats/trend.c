@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Detecting a trend over the time of a run.
+ */
 #include "trend.h"
 
 #include <math.h>

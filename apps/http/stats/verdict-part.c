@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Verdicts on parts of a load, such as a merged client or a rank.
+ */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

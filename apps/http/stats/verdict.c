@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Judging whether the client kept up.
+ */
 #include "verdict.h"
 
 #include <math.h>

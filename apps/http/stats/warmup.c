@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Deciding whether windows of a warm-up still show a trend.
+ */
 #include "warmup.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Buffers and their chunks: append, consume, search, exhaustion.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

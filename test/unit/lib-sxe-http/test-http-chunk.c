@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Chunked bodies, fed at every split point.
+ */
 #include "http-case.h"
 
 #include "sxe-http-chunk.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Heads of requests and responses, fed at every split point.
+ */
 #include "http-cases.h"
 
 #include "test-main.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The scanning functions, in each of their versions.
+ */
 #include "http-case.h"
 #include "sxe-http-list.h"
 #include "test-main.h"

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Layouts of fields: which are accepted, and the messages for others.
+ */
 #include <check.h>
 #include <errno.h>
 #include <stddef.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The heap of times: order, equal times, growth.
+ */
 #include "heap.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading the kernel's CPU pressure.
+ */
 #include "pressure.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Parsing and judging thresholds.
+ */
 #include "../../../../apps/http/stats/threshold.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The ticker wakes the loop at the time that was asked for.
+ */
 #include "ticker.h"
 
 #include <unistd.h>

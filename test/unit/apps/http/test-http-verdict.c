@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * When a result is suspect.
+ */
 #include "../../../../apps/http/stats/verdict.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Heartbeats of children that run, hang, stop and lose their supervisor.
+ */
 #include "../../../../apps/httpd/process/heartbeat.h"
 
 #include <signal.h>
