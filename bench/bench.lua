@@ -210,7 +210,7 @@ local function all_of(row)
     return list
 end
 
--- Those of a row that are here; and of the others {name, why}.
+-- The peers of a row that are installed; and {name, why} of the others.
 local function present(row)
     local list, absent = {}, {}
     for _, peer in ipairs(all_of(row)) do
@@ -282,7 +282,7 @@ end
 
 local has_lost = false
 
--- Who cannot write loses a file, but no row that was measured, nor those that will be.
+-- A file that cannot be written is lost, but no measured row, and no later one.
 local function try_to(write, ...)
     local good, why = pcall(write, ...)
     if not good then

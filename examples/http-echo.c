@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Answers each request with its body: http-echo [-p PORT] [--header-timeout SECONDS] ... */
 #include <getopt.h>
 #include <stdlib.h>
 #include <sxe-http.h>
-/* Answers each request with its body: http-echo [-p PORT] [--header-timeout SECONDS] ... */
 static enum sxe_http_verdict
 echo(struct sxe_http_request *request, struct sxe_http_response *response)
 {

@@ -156,7 +156,7 @@ local function gather(house, name, report)
     return players
 end
 
--- Who plays it first is whom the others must agree with.
+-- The others must agree with the first that plays it.
 local function check_service(house, name, report)
     local players <close> = gather(house, name, report)
     local first

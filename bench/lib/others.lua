@@ -4,7 +4,7 @@
 -- Place: load.lua watches a client's run with it, method.lua all of a sample that runs by itself.
 --
 -- All processes are listed before and after, with the time that the scheduler says they ran: exact
--- to a nanosecond where the kernel counts each thread's, to 10 ms where not. Whoever is not ours is
+-- to a nanosecond where the kernel counts each thread's, to 10 ms where not. A process that is not ours is
 -- another: neither the driver, nor what it started, nor the kernel's threads for packets, which are
 -- the load's. Processes too short for both lists stand in their parents' time for children that
 -- ended; of the driver's own parents that is not looked at, because they inherit what servers leave
@@ -94,7 +94,7 @@ function others.between(first, last, driver)
     return sum, ran
 end
 
--- Who ran most, with their shares.
+-- The programs that ran most, with their shares.
 local function names_of(ran, seconds)
     local names, texts = {}, {}
     for name, time in pairs(ran) do

@@ -152,7 +152,7 @@ local function most_clients(row)
     return most
 end
 
--- Those of the most clients; the page and the CSV have all.
+-- The figures with the most clients; the page and the CSV have all.
 local function candles_of(row)
     local most = most_clients(row)
     return crossed(row, "mean, and longest, in µs", "servers x clients, kind", function(peer)

@@ -373,7 +373,7 @@ function result.put(got, row, order)
     end
 end
 
--- Those of the list that are void in it.
+-- The names of the list that are void in it.
 function result.void_of(got, list)
     local void = {}
     for _, row in ipairs(list) do

@@ -13,7 +13,7 @@
 
 local rows = {list = {}}
 
--- Those that show in seconds that everything works: each way to measure, once.
+-- The rows that show in seconds that everything works: each way to measure, once.
 local SMOKE = {S4 = true, S6 = true, ["S8-sweep"] = true, S9 = true, pipeline = true,
                connects = true, ["start-up"] = true, size = true, ["file-13"] = true,
                ["lua-2010"] = true, ["example-echo"] = true, buffer = true}

@@ -22,5 +22,5 @@ local function talk(conn)
   say(conn, name .. " has gone")
 end
 
--- Who neither reads nor says anything for 300 s is put out.
+-- A client that neither reads nor says anything for 300 s is closed.
 server = tcp.serve("127.0.0.1", tonumber(arg[1]) or 7001, { handler = talk, timeout = 300 })

@@ -218,7 +218,7 @@ local function common(names)
     return text
 end
 
--- Of what stands before the cursor: what to insert there, or nil, and then what to list, or nil.
+-- Complete the text before the cursor: returns text to insert, or nil, and then names to list, or nil.
 local function complete(text)
     local found, prefix = candidates(text)
     local names = {}

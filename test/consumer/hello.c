@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a program outside the tree does with an installed libsxe; C11 and C++17 alike: it talks to
+ * A program outside the tree that uses an installed libsxe, in C11 and in C++17: it connects to
  * itself.
  */
 #include <sxe.h>

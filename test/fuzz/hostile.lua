@@ -27,7 +27,7 @@ local task, timer, tcp, udp, http = require "sxe.task", require "sxe.timer", req
 local file, pool, dict, spawn = require "sxe.file", require "sxe.pool", require "sxe.dict",
                                 require "sxe.spawn"
 
--- Of what is changed on the way: modules are tables.
+-- Local copies, because the scripts under test change the tables of modules.
 local sleep, start, all_tasks, this_task = task.sleep, task.start, task.all, task.self
 local connect, after, wrap, yield = tcp.connect, timer.after, coroutine.wrap, coroutine.yield
 local select, unpack, pack = select, table.unpack, table.pack

@@ -124,7 +124,7 @@ struct model_memory {
     struct sxe__pool_node nodes[MODEL_ELEMENTS + MODEL_STATES * MODEL_SHARDS];
 };
 
-/* Who waits, and who was woken: parts of the head and of processes' own pages, and sockets. */
+/* The processes that wait and that were woken: in the head, in their own pages, and in sockets. */
 struct model_waits {
     uint64_t watching;
     uint64_t watched[MODEL_PROCESSES];
@@ -611,7 +611,7 @@ model_reset_world(void)
 #define MODEL_SAY(...) \
     (snprintf(model_world.said, sizeof(model_world.said), __VA_ARGS__), model_world.said)
 
-/* Who has nothing but takes finds every element. NULL, or what is wrong. */
+/* Check that a process which only takes finds every element. NULL, or an error. */
 static const char *
 model_check_takes(void)
 {

@@ -19,7 +19,7 @@
  *
  * Why this is enough on x86: a processor shows its stores to others in program order, from a queue
  * in which only its own later reads may overtake them; a locked instruction empties the queue
- * first. That is TSO, above. Whoever holds a shard's lock entered by a locked instruction, and all
+ * first. That is TSO, above. The holder of a shard's lock entered by a locked instruction, and all
  * others stay out until its last store, the unlock, has arrived, so inside of it the order makes no
  * difference; for what is read without the lock, cases run under TSO as well. There a call is over,
  * for others, when its last store has arrived: before that, nothing they see can tell them. SIGKILL

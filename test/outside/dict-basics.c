@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md says of the size that a look-up returns, and of a dict that is made twice.
+ * Tests what docs/dict.md says of the size that a look-up returns, and of a dict that is made
+ * twice.
  */
 #include "outside.h"
 

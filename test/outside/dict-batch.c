@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md and sxe-dict.h say of a batch: it is used again and again, also after a commit
- * that was refused, and its bytes are its own.
+ * Tests what docs/dict.md and sxe-dict.h say of a batch: it is used again and again, also after a
+ * commit that was refused, and its bytes are its own.
  */
 #include "outside.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md and its header promise of the conditions of a batch.
+ * Tests what docs/dict.md and its header promise of the conditions of a batch.
  */
 #include "outside.h"
 

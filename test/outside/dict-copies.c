@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md and sxe-dict.h say of backup, restore and resize.
+ * Tests what docs/dict.md and sxe-dict.h say of backup, restore and resize.
  */
 #include "outside.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md and docs/pool.md say of bits that change and of pages that are lost, tried on
- * the files of dicts.
+ * Tests what docs/dict.md and docs/pool.md say of bits that change and of pages that are lost,
+ * tried on the files of dicts.
  */
 #include "outside.h"
 

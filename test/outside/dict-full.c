@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md says of a dict that is full while snapshots see its values.
+ * Tests what docs/dict.md says of a dict that is full while snapshots see its values.
  */
 #include "outside.h"
 

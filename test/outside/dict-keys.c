@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md and sxe-dict.h say of keys, sizes, times to live, and of who is evicted.
+ * Tests what docs/dict.md and sxe-dict.h say of keys, sizes, times to live, and of who is evicted.
  */
 #include "outside.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md says of kills, with several processes that do everything: the next one finds
- * what was there before or after, and can fill the table to the brim.
+ * Tests what docs/dict.md says of kills, with several processes that do everything: the next one
+ * finds what was there before or after, and can fill the table to the brim.
  */
 #include "outside.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md and sxe-dict.h say of the numbers that a dict keeps of itself.
+ * Tests what docs/dict.md and sxe-dict.h say of the numbers that a dict keeps of itself.
  */
 #include "outside.h"
 

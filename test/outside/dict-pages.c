@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/pool.md says of a dict after a power cut: of the pages that were changed after the last
- * sync some are on the disk and some are not. Here two images of one file are mixed, page by page.
+ * Tests what docs/pool.md says of a dict after a power cut: of the pages that were changed after
+ * the last sync some are on the disk and some are not. Here two images of one file are mixed, page
+ * by page.
  */
 #include "outside.h"
 

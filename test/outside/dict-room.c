@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md says of the room of a dict: it comes back after a death at any instruction, and
- * -ENOSPC means that there is none.
+ * Tests what docs/dict.md says of the room of a dict: it comes back after a death at any
+ * instruction, and -ENOSPC means that there is none.
  */
 #include "outside.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md and sxe-dict.h say of snapshots: counters, expiry, deaths, and a past that is
- * compared entry by entry while everything is written.
+ * Tests what docs/dict.md and sxe-dict.h say of snapshots: counters, expiry, deaths, and a past
+ * that is compared entry by entry while everything is written.
  */
 #include "outside.h"
 

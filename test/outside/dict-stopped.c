@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/dict.md and docs/pool.md say of a lock that a process has which was stopped: each call
- * ends, nothing was done, and after the death of that process all goes on with all room.
+ * Tests what docs/dict.md and docs/pool.md say of a lock that a process has which was stopped: each
+ * call ends, nothing was done, and after the death of that process all goes on with all room.
  */
 #include "outside.h"
 

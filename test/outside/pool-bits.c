@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/pool.md says of the bits of a file that all have closed: each byte has one of its bits
- * changed, and no open serves that, of a pool or of a dict.
+ * Tests what docs/pool.md says of the bits of a file that all have closed: each byte has one of its
+ * bits changed, and no open serves that, of a pool or of a dict.
  */
 #include "outside.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/pool.md says of the time of a shared pool, by processes whose clocks differ.
+ * Tests what docs/pool.md says of the time of a shared pool, by processes whose clocks differ.
  */
 #include "outside.h"
 

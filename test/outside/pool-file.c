@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/pool.md says of files in which a pool may be made: somebody's data stay.
+ * Tests what docs/pool.md says of files in which a pool may be made: somebody's data stay.
  */
 #include "outside.h"
 

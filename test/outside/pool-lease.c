@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/pool.md promises of leases: a worker that was too slow changes nothing of the next
- * one's.
+ * Tests what docs/pool.md promises of leases: a worker that was too slow changes nothing of the
+ * next one's.
  */
 #include "outside.h"
 

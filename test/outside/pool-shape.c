@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/pool.md says of files that are no longer what they were, or are not what the program
- * thinks: refused with a sentence, and left as they are. And of pages that came back.
+ * Tests what docs/pool.md says of files that are no longer what they were, or are not what the
+ * program thinks: refused with a sentence, and left as they are. And of pages that came back.
  */
 #include "outside.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/pool.md and sxe-pool-shared.h say of the disk.
+ * Tests what docs/pool.md and sxe-pool-shared.h say of the disk.
  */
 #include "outside.h"
 

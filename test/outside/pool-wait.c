@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What docs/pool.md promises of calls that may wait for a lock. The lock is that of a process which
- * was stopped (SIGSTOP) in the middle of a call: it makes calls on the pool without end, and is
- * stopped again and again until it stops with the lock.
+ * Tests what docs/pool.md promises of calls that may wait for a lock. The lock is that of a process
+ * which was stopped (SIGSTOP) in the middle of a call: it makes calls on the pool without end, and
+ * is stopped again and again until it stops with the lock.
  */
 #include "outside.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is written arrives, whole and in order, or the writer is told that it did not.
+ * Tests what is written arrives, whole and in order, or the writer is told that it did not.
  */
 #include <errno.h>
 #include <fcntl.h>

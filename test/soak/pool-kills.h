@@ -6,7 +6,7 @@
  *
  * Place: some hundred kills in test-pool-crash.c, tens of thousands in soak.c (`make soak`).
  *
- * Shape: elements go FREE -> BUSY -> FREE or READY -> BUSY ... Who takes one notes that beside the
+ * Shape: elements go FREE -> BUSY -> FREE or READY -> BUSY ... A taker notes it beside the
  * pool, where nobody else may have noted it: no element is given to two. What the killed had stays
  * BUSY until the round is over.
  */

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Who closes, and when: RFC 9112 section 9.3.
+-- Which end closes a connection, and when: RFC 9112 section 9.3.
 
 local httpd = require "httpd"
 local server <close> = httpd.start()

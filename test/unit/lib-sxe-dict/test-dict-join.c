@@ -65,7 +65,7 @@ START_TEST(dict_that_another_checks_is_joined)
 }
 END_TEST
 
-/* Who has it now would let go of the next one's. */
+/* The present holder would release the next one's lock. */
 START_TEST(lock_of_who_commits_a_batch_stays_when_the_table_is_made_anew)
 {
     uint32_t *lock = &dict->control->batch;

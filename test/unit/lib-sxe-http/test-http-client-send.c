@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a call of the client sends, and where to.
+ * Tests what a call of the client sends, and where to.
  */
 #include "http-client-peer.h"
 

@@ -43,7 +43,7 @@ END_TEST
 
 static struct sxe_http_response *waiting;
 
-/* Whoever comes first waits for the second, whose handler answers both. */
+/* The first request waits for the second, whose handler answers both. */
 static enum sxe_http_verdict
 meet(struct sxe_http_request *request, struct sxe_http_response *response)
 {

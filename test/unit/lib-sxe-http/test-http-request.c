@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What handlers ask of a request, and which handler it is that is asked.
+ * Tests what handlers ask of a request, and which handler it is that is asked.
  */
 #include "http-site.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a handler may not send: fields that would end their line, and calls that are not in order.
+ * Tests what a handler may not send: fields that would end their line, and calls that are not in
+ * order.
  */
 #include "http-site.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What finds what; refused routes are in test-http-route-pattern.c.
+ * Tests what finds what; refused routes are in test-http-route-pattern.c.
  */
 #include "sxe-http-router.h"
 

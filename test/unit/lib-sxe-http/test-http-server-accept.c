@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who gets a connection: places and who makes room, connections of an address, proxies that say
+ * Accepting: which connections get a place, which make room, limits of an address, proxies that say
  * whose connection it is.
  */
 #include "http-site.h"

@@ -566,7 +566,7 @@ static const struct story locked[] = {
     {SHARED "say(d:batch(function(b) b:put('a', 'x') task.sleep(1) b:put('b', 'y') end))\n"
             "say(sorted(d:each()))",
      "true;a=x b=y;"},
-    /* Who is cancelled is told. */
+    /* A cancelled task gets "cancelled". */
     {LOCKED "local walk = d:each()\n"
             "for _, f in ipairs{function() return d:get 'a' end,\n"
             "    function() return d:batch{a = 'two'} end, function() return d:snapshot() end,\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the log says of errors, and what becomes of them.
+ * Tests what the log says of errors, and what becomes of them.
  */
 #include "lua-state.h"
 

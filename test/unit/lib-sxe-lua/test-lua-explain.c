@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a person is told of an error, and what a program hears of its scripts' errors.
+ * Tests what a person is told of an error, and what a program hears of its scripts' errors.
  */
 #include "lua-state.h"
 

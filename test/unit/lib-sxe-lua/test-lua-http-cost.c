@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What requests cost beside time: allocations of Lua's, once the pooled objects are there.
+ * Tests what requests cost beside time: allocations of Lua's, once the pooled objects are there.
  */
 #include "lua-site.h"
 

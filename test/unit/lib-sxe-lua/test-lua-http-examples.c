@@ -7,7 +7,8 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-/* On a port of the system's choice. Those that return a handler get a server of C. */
+/* Run an example on a port of the system's choice. An example that returns a handler gets a server
+ * of C. */
 static struct sxe_http *
 run_example(const char *path, const char *argument)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a program with a script and a server does besides answering: looks whether there is a
+ * Tests what a program with a script and a server does besides answering: looks whether there is a
  * handler, limits bodies, ends the script's own servers.
  */
 #include "lua-site.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a script does in the middle of a call of require "sxe.http": in a metamethod, or in a
+ * Tests what a script does in the middle of a call of require "sxe.http": in a metamethod, or in a
  * finalizer.
  */
 #include "lua-site.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What json.encode writes, and why it refuses, is what lua-cjson does.
+ * Tests what json.encode writes, and why it refuses, is what lua-cjson does.
  */
 #include "lua-state.h"
 

@@ -123,7 +123,7 @@ l_count_ready(lua_State *L)
     return 0;
 }
 
-/* Who is watched for is not told of what comes. */
+/* A watched state is not told of new elements. */
 static int
 l_forget(lua_State *L)
 {
@@ -560,7 +560,7 @@ static const struct story locked[] = {
           "local peer = require 'peer' task.sleep(0) peer.lock() local before = world.now_ms()\n"
           "say(p:touch(1)) say(world.now_ms() == before) peer.unlock()",
      "nil busy 11;true;"},
-    /* Who is cancelled is told. */
+    /* A cancelled task gets "cancelled". */
     {JOBS "local peer = require 'peer' task.sleep(0) peer.lock() peer.tear(2)\n"
           "local walk = p:each 'FREE'\n"
           "for _, f in ipairs{function() return p:take('FREE', 'BUSY') end,\n"
@@ -609,7 +609,7 @@ static const struct story waits[] = {
     {JOBS WAITING "local peer = require 'peer' wait('a', 9) task.sleep(1.2)\n"
                   "task.sleep(0) peer.forget() peer.put()\n",
      "a 0 2;"},
-    /* Those who wait no more watch no more. */
+    /* A task that stops waiting stops watching. */
     {JOBS WAITING "local peer = require 'peer' local t = wait('a', 9) task.sleep(0.1)\n"
                   "say(peer.watched() ~= 0) t:cancel() t:join() say(peer.watched())\n"
                   "wait('b', 1):join() say(peer.watched())",

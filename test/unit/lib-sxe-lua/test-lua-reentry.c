@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a script does in the middle of one of our calls: in a metamethod of its options, in a
+ * Tests what a script does in the middle of one of our calls: in a metamethod of its options, in a
  * finalizer, or when the state ends.
  */
 #include "lua-files.h"

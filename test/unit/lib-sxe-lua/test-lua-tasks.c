@@ -205,7 +205,7 @@ static const struct story locks[] = {
       "task.sleep(1) say(pcall(l.release, l)) say(l:acquire(0)) say(l:acquire(0.5)) "
       "say(l:acquire(5) == l)",
       "false this task does not have the lock;nil timeout;nil timeout;true;"),
-    /* Who waited does not lose it to one who comes between the release and its turn. */
+    /* A waiting task does not lose the lock to one that comes between the release and its turn. */
     S("local l = task.lock() l:acquire() task.start(function() l:acquire() say 'waited' "
       "l:release() "
       "end) task.sleep(1) l:release() l:acquire() say 'came'",

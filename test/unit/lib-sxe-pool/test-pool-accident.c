@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What others do at a bad moment: to the file of a pool, to its lock, and by dying in a change. The
- * lines that run are those of the library, compiled here with stores that can be a process's last.
+ * Tests what others do at a bad moment: to the file of a pool, to its lock, and by dying in a
+ * change. The lines that run are those of the library, compiled here with stores that can be a
+ * process's last.
  */
 #include "mortal-stores.h"
 

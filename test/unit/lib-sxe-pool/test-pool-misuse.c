@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What stops the program, in every build, and what it says then.
+ * Tests what stops the program, in every build, and what it says then.
  */
 #include "pool-of-ints.h"
 

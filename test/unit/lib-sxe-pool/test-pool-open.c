@@ -32,7 +32,7 @@ end(void)
 
 /* ---- Specs ---- */
 
-/* Of what a spec here says twice the last counts: it is the good one but for that. */
+/* Each spec is the good one with one member replaced: of two initializers the last counts. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 static const struct {

@@ -526,7 +526,7 @@ START_TEST(what_a_dead_process_counted_nowhere_is_found)
 }
 END_TEST
 
-/* Whoever takes has one from the next shard after SXE_POOL_TAKES of its own. */
+/* A taker gets one from the next shard after SXE_POOL_TAKES of its own. */
 START_TEST(the_oldest_of_all_is_taken_in_the_end)
 {
     enum { ELEMENTS = 64, SHARDS = 8 };

@@ -126,7 +126,7 @@ START_TEST(a_file_that_cannot_be_opened_stays_closed)
 }
 END_TEST
 
-/* What an earlier release has closed. */
+/* A file that an earlier release has closed. */
 START_TEST(a_file_of_an_earlier_release_opens)
 {
     make_image();
@@ -160,7 +160,7 @@ END_TEST
 
 /* ---- The head and its copy ---- */
 
-/* Of those that were killed nothing is compared. */
+/* After a kill nothing is compared. */
 START_TEST(a_copy_that_is_damaged_while_in_use_is_written_again)
 {
     make_image();

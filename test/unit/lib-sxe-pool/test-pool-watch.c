@@ -320,7 +320,7 @@ START_TEST(the_dead_are_passed_by)
     }
     end_child(child, SIGKILL);
     watch(array, READY);
-    /* Whoever is asked first. */
+    /* Either process may be asked first. */
     for (unsigned i = 0; i < 2; i++) {
         put(array, i, FREE, READY);
         ck_assert(i > 0 || wakes(array));

@@ -104,7 +104,7 @@ END_TEST
 
 enum { MANY = 200 };
 
-/* Those who stop in the middle of a request, or do not read, take nothing from the others. */
+/* Clients that stop in the middle of a request, or do not read, take nothing from the others. */
 START_TEST(each_socket_can_keep_unread_and_unsent_bytes)
 {
     int peers[MANY];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a connection costs: no memory after sxe_init, one read and one write a request, and nothing
- * that is not given back.
+ * Tests what a connection costs: no memory after sxe_init, one read and one write a request, and
+ * nothing that is not given back.
  */
 #include "sxe-private.h"
 

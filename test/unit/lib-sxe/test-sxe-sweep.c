@@ -259,7 +259,7 @@ tells(const struct strike *strike)
     return !again || !strike->for_ever;
 }
 
-/* Of those that are repeated one failure is no harm. */
+/* One failure of a call that is repeated does no harm. */
 static bool
 must_be_done(const struct strike *strike)
 {

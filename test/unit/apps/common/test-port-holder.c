@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who holds a port: in a made-up /proc, and in the real one, where this process does.
+ * Finding the process that holds a port: in a made-up /proc, and in the real one, where it is this
+ * process.
  */
 #include "port-holder.h"
 

@@ -64,7 +64,7 @@ fake_worker_gap(struct fake_worker_state *state, double rate)
     return rate > 0 ? -log1p(-load_random_fraction(state->random)) / rate : HUGE_VAL;
 }
 
-/* Those that are done by now, one after the other; it is free since the last. */
+/* Answer the requests that are done by now, in order. The worker is free since the last of them. */
 static inline void
 fake_worker_answer(struct fake_worker_state *state, double service_s)
 {

@@ -55,7 +55,7 @@ made_query(struct load_result *result, uint64_t *state, unsigned i)
 {
     uint64_t at_ns = MADE_NS / MADE_QUERIES * i;
     uint64_t service_ns = made_ns(state);
-    /* Those that come in the second second wait. */
+    /* Requests in the second second wait. */
     uint64_t response_ns = service_ns + (at_ns / 1000000000 == 1 ? 2000000 : 3000);
     unsigned client = i / 2 % 4 * result->kinds + i % 2;
 

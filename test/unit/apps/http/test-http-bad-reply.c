@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is said of the first reply that is none: why, and which bytes are shown.
+ * Tests what is said of the first reply that is none: why, and which bytes are shown.
  */
 #include "bad-reply.h"
 

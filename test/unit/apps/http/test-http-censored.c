@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What becomes of requests that failed in all that is said of a run: their times are lower bounds,
- * and each output says so.
+ * Tests what becomes of requests that failed in all that is said of a run: their times are lower
+ * bounds, and each output says so.
  */
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What was judged, for servers of continuous integration: JUnit's XML, Markdown, GitHub's lines.
+ * Tests what was judged, for servers of continuous integration: JUnit's XML, Markdown, GitHub's
+ * lines.
  */
 #include <errno.h>
 #include <string.h>

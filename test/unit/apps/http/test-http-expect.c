@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What replies must be: statuses and fields by tables, bodies in pieces cut at every place.
+ * Tests what replies must be: statuses and fields by tables, bodies in pieces cut at every place.
  */
 #include "expect.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the reports say of each of several hosts.
+ * Tests what the reports say of each of several hosts.
  */
 #include "hosts.h"
 

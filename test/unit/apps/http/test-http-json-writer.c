@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is written is good JSON, whatever the bytes and numbers are: jansson reads it back.
+ * Tests what is written is good JSON, whatever the bytes and numbers are: jansson reads it back.
  */
 #include <jansson.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a worker says of servers whose behaviour is known, in virtual time: the figures are those of
- * theory.
+ * Tests what a worker says of servers whose behaviour is known, in virtual time: the figures are
+ * those of theory.
  */
 #include "known-world.h"
 

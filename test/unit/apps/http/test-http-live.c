@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is seen while a run runs: a line a second, or a few lines on a terminal (a real one: a pty)
- * that are drawn again in place.
+ * Tests what is seen while a run runs: a line a second, or a few lines on a terminal (a real one: a
+ * pty) that are drawn again in place.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What main() puts together: the run, its summary, its outputs, its comparison, its script, and the
- * exit status of them all.
+ * Tests what main() puts together: the run, its summary, its outputs, its comparison, its script,
+ * and the exit status of them all.
  */
 #include <fcntl.h>
 #include <stdlib.h>

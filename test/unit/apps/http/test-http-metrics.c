@@ -452,7 +452,7 @@ START_TEST(a_request_has_the_text)
     check_has(reply, "sxe_http_requests_offered_total 4711\n");
     ck_assert_uint_eq(strtoul(strstr(reply, "Length: ") + 8, NULL, 10),
                       strlen(strstr(reply, "\r\n\r\n") + 4));
-    /* That of this second is not made again. */
+    /* The page of this second is not made again. */
     figures.sum.offered = 4712;
     check_has(asked(GET("/metrics?a=b")), "sxe_http_requests_offered_total 4711\n");
     load_metrics_tick(metrics, now_ns);

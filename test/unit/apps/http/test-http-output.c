@@ -779,7 +779,7 @@ START_TEST(the_summary_of_a_job_is_continued)
 }
 END_TEST
 
-/* Who opened one would wait for its reader, and end what that reads. */
+/* Opening a FIFO would wait for its reader, and closing it would end the reader's input. */
 START_TEST(before_a_run_a_pipe_is_not_opened)
 {
     struct load_plan plan = {.json = path_with("")};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is replayed when: order, spread, speed; times as logs write them; and files that are none.
+ * Tests what is replayed when: order, spread, speed; times as logs write them; and files that are
+ * none.
  */
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a head, a chunk or a trailer may look like is tested with the parser; here, what follows
- * from it.
+ * Tests what a head, a chunk or a trailer may look like is tested with the parser; here, what
+ * follows from it.
  */
 #include "../../../../apps/http/load/reply.h"
 

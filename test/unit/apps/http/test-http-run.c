@@ -754,7 +754,7 @@ START_TEST(memory_that_cannot_be_given_back_is_cleared)
 }
 END_TEST
 
-/* Whoever started us does not want to know of its children. */
+/* The parent process ignores SIGCHLD. */
 START_TEST(workers_are_waited_for_where_children_were_ignored)
 {
     signal(SIGCHLD, SIG_IGN);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What goes from setup() to the workers and from them to done(): values, and figures.
+ * Tests what goes from setup() to the workers and from them to done(): values, and figures.
  */
 #include "../../../../apps/http/input/script-values.h"
 #include "script-case.h"

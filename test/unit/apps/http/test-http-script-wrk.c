@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a script finds: wrk.format, wrk.lookup, wrk.connect; what LuaJIT has and Lua 5.4 has not.
+ * Tests what a script finds: wrk.format, wrk.lookup, wrk.connect; what LuaJIT has and Lua 5.4 has
+ * not.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What scripts of wrk do: those that wrk publishes, said again in other words, and what else its
- * SCRIPTING page promises.
+ * Tests what scripts of wrk do: those that wrk publishes, said again in other words, and what else
+ * its SCRIPTING page promises.
  */
 #include "script-case.h"
 

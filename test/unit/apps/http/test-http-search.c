@@ -180,7 +180,7 @@ START_TEST(that_nothing_holds_is_told_by_fewer_samples)
 }
 END_TEST
 
-/* Those that are passed on the way up are tried again, as long as it takes. */
+/* Rates that were passed on the way up are tried again, as long as it takes. */
 START_TEST(what_was_passed_is_tried_again)
 {
     const struct load_search what = {10, 1e6, 17};

@@ -269,7 +269,7 @@ START_TEST(a_server_that_does_not_want_to_end_is_killed)
 }
 END_TEST
 
-/* Those that the program ignores for itself. */
+/* Signals that the program ignores for itself. */
 START_TEST(a_server_has_no_signal_ignored)
 {
     signal(SIGPIPE, SIG_IGN);

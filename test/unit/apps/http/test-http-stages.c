@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the reports say of a load with stages: rows, marks, the JSON; and what conditions on a stage
- * are about.
+ * Tests what the reports say of a load with stages: rows, marks, the JSON; and what conditions on a
+ * stage are about.
  */
 #include "stages.h"
 

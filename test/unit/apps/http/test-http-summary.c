@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a person reads: never more than 20 lines of 100 columns, whatever there is to say, with the
- * errors first and the three lines of 2010 last.
+ * Tests what a person reads: never more than 20 lines of 100 columns, whatever there is to say,
+ * with the errors first and the three lines of 2010 last.
  */
 #include <errno.h>
 #include <fcntl.h>

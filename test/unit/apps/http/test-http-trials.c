@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What trials say together of servers whose figures theory knows: an M/M/1 queue (Poisson arrivals,
- * one reply after the other, each takes a random time). Its response times are exponential with the
- * mean 1 / (MU - LAMBDA). The arrivals are those of the load generator, with the seeds of trials.
+ * Tests what trials say together of servers whose figures theory knows: an M/M/1 queue (Poisson
+ * arrivals, one reply after the other, each takes a random time). Its response times are
+ * exponential with the mean 1 / (MU - LAMBDA). The arrivals are those of the load generator, with
+ * the seeds of trials.
  */
 #include <math.h>
 #include <stdlib.h>

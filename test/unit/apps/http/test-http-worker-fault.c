@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a worker makes of servers that close, reset, fall silent or talk nonsense: each query that
- * was sent ends as something, and the socket goes on.
+ * Tests what a worker makes of servers that close, reset, fall silent or talk nonsense: each query
+ * that was sent ends as something, and the socket goes on.
  */
 #include "http-world.h"
 

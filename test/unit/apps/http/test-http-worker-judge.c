@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a worker makes of whole replies: what the plan or the query expects of them, and what a
- * source that wants to see them says.
+ * Tests what a worker makes of whole replies: what the plan or the query expects of them, and what
+ * a source that wants to see them says.
  */
 #include "http-world.h"
 

@@ -306,7 +306,7 @@ START_TEST(lateness_of_the_client_is_seen)
     world.serve = sleep_once;
     run_world();
 
-    /* Those of 20 and 30 are sent at 35. */
+    /* The arrivals of 20 and 30 are sent at 35. */
     expect_all_ok(10);
     ck_assert_uint_eq(world.result->late, 2);
     ck_assert_uint_eq(world.result->schedule_lag.count, 10);

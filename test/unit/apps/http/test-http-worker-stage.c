@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a worker counts of each stage of a load, in virtual time: exact for fixed arrivals, and what
- * the area under the rate says for random ones.
+ * Tests what a worker counts of each stage of a load, in virtual time: exact for fixed arrivals,
+ * and what the area under the rate says for random ones.
  */
 #include "known-world.h"
 

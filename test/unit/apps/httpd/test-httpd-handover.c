@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What passes between the supervisor and those who serve, and files that change.
+ * Tests what passes between the supervisor and those who serve, and files that change.
  */
 #include "../../../../apps/httpd/process/handover.h"
 

@@ -216,7 +216,7 @@ START_TEST(computing_is_limited)
 }
 END_TEST
 
-/* Those of each process that served, at its end. */
+/* Each process that served writes its lines at its end. */
 START_TEST(lines_that_ran_are_counted)
 {
     char record[200];

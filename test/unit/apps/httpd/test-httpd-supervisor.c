@@ -560,7 +560,7 @@ be_ready_at_the_signal(int link)
     return 0;
 }
 
-/* Who has said that it is ready may have accepted somebody. */
+/* A child that said it was ready may have accepted a connection. */
 START_TEST(one_that_is_ready_at_the_signal_drains)
 {
     ck_assert_int_eq(SUPERVISE(have_reloaded, be_ready_at_the_signal, be_ready_at_the_signal,
