@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a new state has: Lua's libraries, what replaces parts of them, the modules of libsxe, and the
+ * The contents of a new state: Lua's libraries, with parts replaced, the modules of libsxe, and the
  * globals of 2010. No other file names all modules, and none calls into this one but sxe-lua.c,
  * require and the shell.
  *

@@ -121,7 +121,7 @@ push_environment(lua_State *L)
 
 /* ---- Reading ---- */
 
-/* All bytes, allocated, and their number; NULL: all is said. */
+/* Read all bytes into allocated memory; NULL after a message. */
 static char *
 read_text(const char *path, size_t *length)
 {
@@ -173,7 +173,7 @@ run_text(lua_State *L)
     return 1;
 }
 
-/* 0, or -1 with all said. */
+/* 0, or -1 after a message. */
 static int
 run(struct config_file *file, const char *text, size_t length)
 {

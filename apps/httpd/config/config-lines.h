@@ -36,7 +36,7 @@ uint64_t config_item(uint64_t table, unsigned long long number);
 /* The line of the key of that place, or of the same key anywhere; 0: it stands nowhere. */
 unsigned config_lines_find(const struct config_lines *lines, uint64_t place, uint64_t anywhere);
 
-/* What to give as `anywhere`. */
+/* The place to pass as `anywhere`. */
 uint64_t config_anywhere(const char *key, size_t length);
 
 #endif

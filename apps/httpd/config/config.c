@@ -15,7 +15,7 @@
 #include "config-internal.h"
 #include "config-sites.h"
 
-/* The higher one counts. */
+/* Origins of a value; a higher one replaces a lower one. */
 enum origin { DEFAULT, OF_FILE, ENVIRONMENT, FLAG };
 
 #define NAME_SIZE  64
@@ -30,7 +30,7 @@ struct value {
 static struct {
     const struct command_line *line;
     struct config_file *file;
-    enum origin now; /* of what is taken now */
+    enum origin now; /* of the value that is taken now */
     unsigned now_line;
     enum origin origins[COMMAND_OPTIONS_MAX];
     struct value values[CONFIG_VALUES_MAX];
@@ -52,7 +52,7 @@ is_one_of(const char *name, const char *const *names)
     return *names != NULL;
 }
 
-/* Options that are no heading, and may come from elsewhere than a flag. */
+/* True for an option (not a heading) that may be set elsewhere than by a flag. */
 static bool
 is_settable(unsigned row)
 {
@@ -106,7 +106,7 @@ config_begin(const struct command_line *line)
     memset(config.origins, 0, sizeof(config.origins));
 }
 
-/* strict and loose are two names of one thing. */
+/* strict and loose set the same value. */
 static void
 mark(unsigned row)
 {
@@ -136,7 +136,7 @@ config_taken(void *settings, unsigned row)
     note_value(row, has_argument(row) ? optarg : "true");
 }
 
-/* The value of this origin is not hidden by one of a higher one. */
+/* True unless a higher origin has set the value. */
 static bool
 is_wanted(unsigned row)
 {
@@ -207,8 +207,8 @@ struct reading {
     void *settings;
     struct config_options *options;
     int status;
-    const char *keys[COMMAND_OPTIONS_MAX]; /* as they stand in the file; NULL: not there */
-    const char *unknown;                   /* the first key that is none; NULL: there is none */
+    const char *keys[COMMAND_OPTIONS_MAX]; /* as written in the file; NULL: not in it */
+    const char *unknown;                   /* the first unknown key; NULL: all are known */
     unsigned unknown_line;
 };
 
@@ -221,7 +221,7 @@ line_of_key(const char *key)
                              config_anywhere(key, length));
 }
 
-/* From here on messages and values are of this line. */
+/* Messages and values refer to this line from now on. */
 void
 config_be_at(unsigned line, const char *key)
 {
@@ -260,10 +260,10 @@ note_unknown(struct reading *reading, const char *key, unsigned line)
     reading->unknown_line = line;
 }
 
-/* Keys that are no options. */
+/* Keys that are not options. */
 static const char *const tables[] = {"routes", "sites", NULL};
 
-/* Which keys there are. */
+/* Note the keys of the file. */
 static void
 look_at_keys(lua_State *L, struct reading *reading)
 {
@@ -377,7 +377,7 @@ take_value(lua_State *L, struct reading *reading, unsigned row)
     return COMMAND_LINE_GO_ON;
 }
 
-/* The table -> nothing; what becomes of it is in the reading. */
+/* Take all values of the table at index 1; the outcome is stored in the reading. */
 static int
 read_table(lua_State *L)
 {
@@ -455,9 +455,9 @@ config_end(void)
     }
 }
 
-/* ---- --print-config: what no file may set, and defaults, are comments ---- */
+/* ---- --print-config: defaults, and options that no file may set, are printed as comments ---- */
 
-/* What is in brackets at the end of the help: a default, unless there is a blank in it. */
+/* The default in brackets at the end of a help text; text with a blank in it is not a default. */
 static void
 print_default(unsigned row)
 {

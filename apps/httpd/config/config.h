@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: where the values of options come from: a flag, else an SXE_* variable of the environment,
- * else the configuration file, else the default. Each option has one origin, also one that may be
- * repeated.
+ * What: the origin of each option's value: a flag, else an SXE_* variable of the environment, else
+ * the configuration file, else the default. All values of a repeatable option have one origin.
  *
  * Place: options.c reads the flags, and then calls config_read; its take() function takes values of
  * all origins. config-file.h runs the file.
@@ -26,32 +25,32 @@
 
 struct config_sites;
 
-/* What options.c has of it. */
+/* The options about the configuration itself. */
 struct config_options {
-    const char *file; /* of --config; NULL: none */
+    const char *file; /* of --config; NULL: no file */
     bool check;
     bool print;
     struct config_sites *sites; /* of the file; NULL: none */
 };
 
-/* Forget all of the last reading but its texts, which stay until config_end. */
+/* Forget the last reading, except its texts, which stay valid until config_end. */
 void config_begin(const struct command_line *line);
 
 /* Note a value that was taken: command_line.taken. */
 void config_taken(void *settings, unsigned row);
 
-/* After the flags: take what the environment and the file say. COMMAND_LINE_GO_ON, or
- * COMMAND_LINE_WRONG with all said. */
+/* After the flags: take values from the environment and the file. COMMAND_LINE_GO_ON, or
+ * COMMAND_LINE_WRONG after a message. */
 int config_read(struct config_options *options, void *settings);
 
 /* Print each option with its value and origin, as a file that --config reads. */
 void config_print(void);
 
-/* Where the last value of an option stands, as a message begins: "site.lua:3: root: "; "" for a
- * flag and a default. Until the next call. */
+/* The place of an option's last value, as a prefix for messages: "site.lua:3: root: "; "" for a
+ * flag and a default. Valid until the next call. */
 const char *config_place_of(const char *name);
 
-/* Free the texts of all readings: no options that came from a file may be used after it. */
+/* Free the texts of all readings; options that came from a file must not be used afterwards. */
 void config_end(void);
 
 #endif

@@ -542,7 +542,7 @@ static const struct story locked[] = {
     {JOBS "local peer = require 'peer' p:take('FREE', 'BUSY') task.sleep(0) peer.tear(0)\n"
           "task.start(function() task.sleep(0) p:write(0, {name = 'fresh'}) end)\n"
           "say(p:at(0).name) peer.tear(0)\n"
-          "task.start(function() task.sleep(0) p:write(0, {name = 'fresh'}) end)\n"
+          "task.start(function() task.sleep(0) p:write(0, {name = 'again'}) end)\n"
           "say(p:read(0).name)",
      "fresh;again;"},
     /* Not for ever. */
