@@ -70,11 +70,12 @@ undocumented_options() {
         done
     done
 }
-# The page says of each feature which test shows it: "file: a_test, another, file: a_third".
+# The page names for each feature the tests that show it: "* **feature**: file: a_test, another, file: a_third".
 untested_claims() {
     page=docs/load-generator.md
-    sed -n '/^| feature | shown by |/,$s/^| [^|]* | \(.*\) |$/\1/p' $page | sed 1d >"$work/claims"
-    [ -s "$work/claims" ] || echo "$page: no table begins with | feature | shown by |"
+    sed -n '/^The tests that show it/,$p' $page | awk '/^\* / { print line; line = "" } { line = line " " $0 } END { print line }' |
+        sed -n 's/^ *\* \*\*.*\*\*: //p' >"$work/claims"
+    [ -s "$work/claims" ] || echo "$page: no list follows: The tests that show it"
     tr ',' '\n' <"$work/claims" | while read -r word test; do
         case $word in
         *:) file=${word%:} ;;

@@ -54,8 +54,7 @@ local function good(server)
     return http.ask(server, http.request("GET /good", "Connection: close")).status
 end
 
--- promise: docs/http.md: the connection that has waited longest for a request is closed for it, then one that has its
---   last reply and does not close; all busy: 503
+-- promise: docs/http.md: the longest idle connection is closed, then one that has its last reply; all busy: 503
 test("a good client is served while others hold all connections but one", function()
     for what, bytes in pairs(HELD) do
         local server <close> = script.start(APP, "--connections", "8", "--stop-timeout", "100ms")

@@ -120,9 +120,8 @@ test("an interrupt in the first trial of a baseline leaves a JSON", function()
     os.remove(path)
 end)
 
--- promise: docs/load-generator.md: A reply to the probe that is not good makes it 1, as does a connection
---   of it that does not open, or more than 1 % of its requests that were not sent; a `--threshold`
---   is about the load, and changes nothing of that.
+-- promise: docs/load-generator.md: The exit status is 1 if a reply to the probe is not good, a connection of it does not
+-- open, or more than 1 % of its requests are not sent; a `--threshold` is about the load, and does not change that.
 test("a probe that gets no answer makes the exit status 1, whatever the thresholds", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1", "-d", "0.5", "-R", "1000", "--probe", "100",
