@@ -205,7 +205,7 @@ find(struct sxe__http_clients *clients, uint64_t key)
     return &clients->entries[at];
 }
 
-/* What another process counts. */
+/* The count of a client in another process. */
 static uint32_t
 look_up(struct sxe__http_clients *clients, uint64_t key)
 {

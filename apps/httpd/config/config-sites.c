@@ -187,7 +187,7 @@ is_header(struct reader *reader, const struct config_route *route)
     return true;
 }
 
-/* What the values say together. */
+/* Choose the route's action from its keys. False after a message. */
 static bool
 choose_action(struct reader *reader, struct config_route *route, bool is_script)
 {

@@ -73,10 +73,10 @@ bool is_taken(unsigned place, enum role last);
 /* The caller says why. */
 void kill_child(struct child *child);
 
-/* Have it leave, and kill it if it has not left so long after. */
+/* Tell a child to leave, and kill it if it has not left within within_ns. */
 void leave(struct child *child, enum handover_kind how, uint64_t within_ns);
 
-/* Those that were to leave, and have not. */
+/* Kill children that have not left in time. */
 void kill_late(uint64_t now_ns, uint32_t stop_timeout_ms);
 
 void say_to_all(enum handover_kind kind);

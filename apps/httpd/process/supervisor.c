@@ -49,7 +49,7 @@ static struct {
     uint64_t look_at_hearts_ns;
     uint64_t give_up_ns;  /* the load under way, as another was asked for; NEVER: none was */
     uint64_t patience_ns; /* which it gets from then on */
-    bool has_served;      /* somebody did */
+    bool has_served;      /* a child has been ready once */
     bool is_whole;        /* all workers are to be started then, not only those that are missing */
     bool is_renewing;     /* all of them are being started */
     bool is_waiting;      /* they are to be started when there is a place for them */
@@ -57,7 +57,7 @@ static struct {
     int status;
 } supervisor;
 
-/* What it is that is loaded. */
+/* The name of the load, for the log. */
 static const char *
 name(void)
 {
@@ -167,8 +167,8 @@ cannot_start(int error)
     }
 }
 
-/* Those that are missing. Of a new load the first one shows whether it loads, and opens the
- * listeners; the others follow when it is ready. */
+/* Start the missing workers. Of a new load start one first: it shows whether the script loads, and
+ * opens the listeners; the others follow when it is ready. */
 static void
 start_missing(void)
 {
@@ -375,7 +375,7 @@ take_message(struct child *child, const struct handover_message *message, int fd
     }
 }
 
-/* What it has said so far: 0, or -errno if it says nothing any more. */
+/* Handle all messages that have arrived. 0, or -errno if the child has closed its link. */
 static int
 hear(struct child *child)
 {
@@ -439,8 +439,8 @@ give_up(void)
     load_again_if_asked();
 }
 
-/* What loads now may have read the script before it changed: it is loaded once more then, however
- * many ask for it meanwhile. */
+/* A child that is loading may have read the script before its last change, so load it once more
+ * afterwards, however often that is asked for. */
 static void
 reload(void)
 {
@@ -564,7 +564,7 @@ open_signals(void)
     supervisor.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (supervisor.signals < 0)
         return -errno;
-    /* Whoever started us may ignore it, and then no process could be waited for. */
+    /* The parent may have left SIGCHLD ignored, and then waitpid would find no child. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &mask, &supervisor.mask_before);
     return 0;
