@@ -109,6 +109,27 @@ test("a crash is reported with the calls that led there", function()
     check(report:find("sxe%-httpd%(.*%)%[0x%x+%]"), report)
 end)
 
+-- promise: docs/operations.md: With `file = "hits"`, a name without a slash, all workers have one in `/dev/shm`;
+test("a dict with a file counts the requests of all workers, one that is shared those of each", function()
+    local name = "sxe-workers-test-" .. tostring(os.time()) .. "-" .. wire.free_port()
+    local server <close> = script.start(([[
+        local dict = require "sxe.dict"
+        local all = assert(dict.open{ name = "all", cells = 100, file = %q })
+        local own = assert(dict.open{ name = "own", cells = 100, shared = true })
+        return function() return all:add("n") .. " " .. own:add("n") end]]):format(name), "-w", "2")
+    local most, socks = 0, {}
+    for i = 1, 40 do
+        socks[i] = server:connect()
+        socks[i]:send(httpd.GET)
+        local all, own = socks[i]:read_reply().body:match("(%d+) (%d+)")
+        equal(tonumber(all), i)
+        most = math.max(most, tonumber(own))
+    end
+    check(most < 40, most)
+    for _, sock in ipairs(socks) do sock:close() end
+    os.remove("/dev/shm/" .. name)
+end)
+
 -- promise: docs/operations.md: `kill -USR1` has that done without a reload.
 test("all workers write whole lines to one access log, and open it again", function()
     local path = os.tmpname()
