@@ -14,7 +14,7 @@
 
 void crash_begin(void);
 
-/* What is written: async-signal-safe once crash_begin was called. */
+/* Write the report. Async-signal-safe after crash_begin. */
 void crash_report(int fd, int signal_number, const void *address);
 
 #endif
