@@ -64,7 +64,7 @@ command_line_decimal(const char *text, unsigned long *digits, unsigned long *sca
     return is_number ? text : NULL;
 }
 
-/* "1.5m" as a whole number, what is finer cut off, and then *is_cut; or false. */
+/* Parse "1.5m" as a whole number. *is_cut: a fraction was cut off. False: it is not a number. */
 static bool
 parse_and_cut(const char *text, const struct unit *unit, unsigned long *value, bool *is_cut)
 {

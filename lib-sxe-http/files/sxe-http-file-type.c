@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: from the extension of a name to a content type: lines of the program's, then those of a
- * file, then a table of the usual ones. Asked once for each file that is opened.
+ * What: finds the content type for the extension of a file name: in the program's lines, then in
+ * those of a mime.types file, then in a built-in table. Used once for each file that is opened.
  */
 #include "sxe-http-file-private.h"
 
@@ -270,7 +270,7 @@ sxe__http_types_delete(struct sxe__http_types *types)
 
 /* ---- Asking ---- */
 
-/* The extension of a path in small letters; false: it has none, or one that nothing can have. */
+/* The extension of a path in small letters; false: it has none, or one that no type can have. */
 static bool
 get_extension(const char *path, char extension[EXTENSION_SIZE])
 {

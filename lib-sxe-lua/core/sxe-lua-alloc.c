@@ -22,7 +22,7 @@ enum {
     PAGE_HEAD = 64
 };
 
-/* In steps of 16 to where most objects are. The stack of a new coroutine is 720. */
+/* Block sizes: in steps of 16 where most objects are. The stack of a new coroutine takes 720. */
 static const uint16_t block_sizes[SXE__LUA_SIZES] = {16,  32,  48,  64,  80,  96,  112, 128,
                                                      144, 160, 176, 192, 208, 224, 240, 256,
                                                      320, 384, 448, 512, 640, 736, 896, 1024};
@@ -157,7 +157,8 @@ new_page(struct sxe__lua_heap *heap, unsigned size_class)
     return page;
 }
 
-/* One empty chunk is kept, if no other has room: work at the border of one would be slow. */
+/* Keep one empty chunk if no other has room: otherwise a program that allocates and frees at the
+ * border of a chunk would get and release a chunk each time. */
 static void
 drop_page(struct sxe__lua_heap *heap, struct sxe__lua_page *page)
 {
@@ -277,7 +278,7 @@ is_same_block(size_t old_size, size_t new_size)
            size_classes[(old_size - 1) / UNIT] == size_classes[(new_size - 1) / UNIT];
 }
 
-/* Lua tries a second time, after collecting garbage; a test that wants an error lets both fail. */
+/* After a failure Lua collects garbage and tries again; a test that wants an error fails both. */
 static bool
 must_fail(struct sxe__lua_heap *heap)
 {

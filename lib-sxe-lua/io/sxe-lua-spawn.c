@@ -5,10 +5,10 @@
  *     spawn: connects the sockets, waits for that, runs the command ----> child
  *     on_end: wakes who waits                                       <---- ends
  *
- * Standard input and output are one socket, standard error another. A child is in the registry
- * while it runs, so that its end is seen; what it was is told as long as the script has it. It is
- * killed when a task that waits for it is cancelled, when its <close> variable goes, and with the
- * state.
+ * Standard input and output are one socket, standard error another. The registry holds a child
+ * while it runs, so that its end is noticed; its exit status stays available as long as the script
+ * has the object. A child is killed when a task that waits for it is cancelled, when its <close>
+ * variable goes out of scope, and when the state is deleted.
  */
 #include "sxe-lua-spawn-private.h"
 
@@ -38,7 +38,7 @@ struct child {
 
 /* ---- Its sockets ---- */
 
-/* NULL: it is closed, or there is none. */
+/* NULL: the socket is closed, or does not exist. */
 static SXE *
 find_socket(const struct child *child, int which)
 {
@@ -139,7 +139,7 @@ check(lua_State *L)
     return luaL_checkudata(L, 1, CLASS);
 }
 
-/* Nobody is interested any more, but in its end. */
+/* The script no longer uses the child; only its end must be noticed. */
 static int
 l_leave(lua_State *L)
 {
@@ -397,7 +397,8 @@ l_spawn(lua_State *L)
 
     sxe__lua_option_names_of_list(L, OPTIONS, options, "spawn");
     lua_settop(L, OPTIONS);
-    /* A script's top level may come before sxe_init: then this goes on with the first turn. */
+    /* The top level of a script may run before sxe_init: then this continues with the first turn.
+     * */
     if (sxe_loop() == NULL)
         return sxe__lua_park(L, 1, NULL, NULL, loop_turns, 0);
     return spawn(L);

@@ -119,7 +119,7 @@ parse_line(struct sxe_span text, char *room, struct log_line *line)
     return false;
 }
 
-/* The parser of lib-sxe-http decides; to CONNECT there would be a tunnel. */
+/* The parser of lib-sxe-http decides which requests are valid. CONNECT would open a tunnel. */
 static bool
 is_sendable(const struct log_line *line)
 {
@@ -130,8 +130,8 @@ is_sendable(const struct log_line *line)
            sxe_http_request_write(&request, head, sizeof(head)) > 0;
 }
 
-/* The index of what the line asks for, a new one perhaps. SXE_NONE: it is not to be sent, or *wrong
- * is set. */
+/* The index of the line's request, added if it is new. SXE_NONE: the line is not to be sent, or
+ * *wrong is set. */
 static uint32_t
 find_text(struct load_replay *replay, const struct log_line *line, const char **wrong)
 {
