@@ -3,8 +3,8 @@
  * What: walks the elements of a field that is a list (RFC 9110, 5.6.1), through all the lines on
  * which the field stands; finds the value of a field that may stand there once; knows a token.
  *
- * Place: sxe-http-conditional.h takes such lists; handlers read any other list field with it. Pure: no
- * allocation, nothing copied.
+ * Place: sxe-http-conditional.h takes such lists; handlers read any other list field with it. Pure:
+ * no allocation, nothing copied.
  *
  * Shape: elements are spans of the caller's bytes. A comma inside quotes separates nothing:
  *

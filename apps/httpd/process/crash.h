@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a report when a serving process dies of its own fault: a line with the program's version and
- * build id, the process, the signal and the address, and then the calls that led there. It goes to
- * standard error, after the process's last lines of the log.
+ * What: a report when a serving process dies of its own fault: a line with the program's version
+ * and build id, the process, the signal and the address, and then the calls that led there. It goes
+ * to standard error, after the process's last lines of the log.
  *
  * Place: service.c arms it when a process begins to serve. The process still dies of the signal, so
  * there is a core file where the system makes one, and the supervisor logs the end.
