@@ -10,8 +10,8 @@
  * Shape: children, from their fork to their end; there are `workers` places.
  *
  *     STARTING --its READY--> READY --all are READY--> SERVING --the next are: DRAIN--> LEAVING
- *        | ends                 | accepts, too            | ends                          | ended or
- *        v                      v                         v                               v killed
+ *        | ends                 | accepts, too            | ends                      | ended or
+ *        v                      v                         v                           v killed
  *     the load has failed: its READY ones leave;     another is started at its place, at once if
  *     those that serve go on                         it lived for long, else after a growing delay
  *
