@@ -101,6 +101,12 @@ sxe__lua_loop_release(void)
         ev_unref(SCHEDULER->loop);
 }
 
+unsigned
+sxe_lua_waiting(void)
+{
+    return SCHEDULER->outside;
+}
+
 static unsigned
 number_ready(void)
 {

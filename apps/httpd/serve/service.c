@@ -42,6 +42,7 @@ static struct {
     int port; /* 0: it listens where the script says */
     enum ending ending;
     bool has_asked; /* to be replaced, for want of memory */
+    bool was_over;  /* nobody waited, at the last look at the progress of the end */
     int result;
 } service;
 
@@ -112,16 +113,19 @@ on_grace_over(struct sxe_timer *timer)
 }
 
 /* A script may have connections of any kind. Stop when no task waits for one and no client waits
- * for the rest of a reply; a client that has its whole reply may keep its end open. */
+ * for the rest of a reply; a client that has its whole reply may keep its end open. A task that was
+ * just woken waits again, or has ended, at the next look. */
 static void
 on_progress_of_end(struct sxe_timer *timer)
 {
+    bool is_over = sxe_lua_waiting() == 0;
+
     SXE_UNUSED_PARAMETER(timer);
-    for (unsigned state = SXE_STATE_CONNECTING; state <= SXE_STATE_CLOSING; state++) {
-        if (sxe_number_waited_for((enum sxe_state)state) > 0)
-            return;
-    }
-    sxe_stop();
+    for (unsigned state = SXE_STATE_CONNECTING; state <= SXE_STATE_CLOSING; state++)
+        is_over = is_over && sxe_number_waited_for((enum sxe_state)state) == 0;
+    if (is_over && service.was_over)
+        sxe_stop();
+    service.was_over = is_over;
 }
 
 static void

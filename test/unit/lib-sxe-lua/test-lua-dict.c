@@ -473,9 +473,18 @@ END_TEST
 START_TEST(a_finalizer_may_close_the_dict_of_a_call)
 {
     static const char *const calls[] = {
-        "d.get, d, 'a'", "d.put, d, 5, 6", "d.cas, d, 7, nil, 8", "d.batch, d, {a = 5}",
-        "d.snapshot, d", "d.add, d, 12",   "s.get, s, 'a'",       "d:each()",
-        "s:each()",      "d.each, d",      "s.each, s",           "d.ttl, d, 1.5",
+        "d.get, d, 'a'",
+        "d.put, d, 5, 6",
+        "d.cas, d, 7, nil, 8",
+        "d.batch, d, {a = 5}",
+        "d.snapshot, d",
+        "d.add, d, 12",
+        "s.get, s, 'a'",
+        "function() return d:each()() end",
+        "function() return s:each()() end",
+        "d.each, d",
+        "s.each, s",
+        "d.ttl, d, 1.5",
     };
     char script[1024];
 
