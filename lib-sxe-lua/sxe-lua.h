@@ -148,8 +148,8 @@ SXE_PUBLIC int sxe_lua_bind_string(struct sxe_lua *lua, const char *table, const
  * (which may be NULL). */
 SXE_PUBLIC size_t sxe_lua_memory(const struct sxe_lua *lua, size_t *most);
 
-/* The number of tasks, of all states, that wait for what comes from outside: for bytes at a socket, or
- * for a child. A task that was just woken is not counted until it waits again. */
+/* The number of tasks, of all states, that wait for what comes from outside: for bytes at a socket,
+ * or for a child. A task that was just woken is not counted until it waits again. */
 SXE_PUBLIC unsigned sxe_lua_waiting(void);
 
 /* After sxe_run returned because nothing is left that could run: close what the script left open.

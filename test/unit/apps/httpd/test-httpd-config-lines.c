@@ -75,16 +75,26 @@ START_TEST(a_key_is_found_at_its_place)
 }
 END_TEST
 
+/* Add to a text that has this much room. */
+static void
+append(char *text, size_t size, const char *more)
+{
+    size_t length = strlen(text);
+
+    ck_assert_uint_lt(length + strlen(more), size);
+    memcpy(text + length, more, strlen(more) + 1);
+}
+
 START_TEST(tables_are_known_to_64_levels)
 {
     char text[1024] = "return ";
 
     for (unsigned i = 0; i < 70; i++)
-        strcat(text, "{\n");
-    strcat(text, "x = 1");
+        append(text, sizeof(text), "{\n");
+    append(text, sizeof(text), "x = 1");
     for (unsigned i = 0; i < 70; i++)
-        strcat(text, "}");
-    strcat(text, ", {");
+        append(text, sizeof(text), "}");
+    append(text, sizeof(text), ", {");
     ck_assert_uint_eq(line_in(text, ".x"), 0);
     memmove(text + 7, text + 7 + 2 * 40, strlen(text + 7 + 2 * 40) + 1);
     ck_assert_uint_eq(line_in(text, ".x"), 31);

@@ -17,7 +17,7 @@ static char path[] = "/tmp/sxe-config-XXXXXX";
 static const char *
 file_of(const char *text)
 {
-    const int fd = mkostemp(strcpy(path, "/tmp/sxe-config-XXXXXX"), 0);
+    const int fd = mkostemp(memcpy(path, "/tmp/sxe-config-XXXXXX", sizeof(path)), 0);
 
     ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
@@ -144,13 +144,23 @@ START_TEST(a_file_may_compute)
 }
 END_TEST
 
+/* Add to a text that has this much room. */
+static void
+append(char *text, size_t size, const char *more)
+{
+    size_t length = strlen(text);
+
+    ck_assert_uint_lt(length + strlen(more), size);
+    memcpy(text + length, more, strlen(more) + 1);
+}
+
 START_TEST(more_values_than_are_printed_are_taken)
 {
     static char text[16384] = "return { stats_from = {";
 
     for (unsigned i = 0; i < 2 * CONFIG_VALUES_MAX; i++)
-        strcat(text, "'::1',");
-    strcat(text, "} }");
+        append(text, sizeof(text), "'::1',");
+    append(text, sizeof(text), "} }");
     RUN_FILE(text, "--check");
     ck_assert_int_eq(ran.status, 2);
     check_has(ran.errors, "stats-from");
