@@ -140,7 +140,10 @@ warnings() {
     flags=$(${MAKE:-make} --no-print-directory -s MODE=release CC="$1" WERROR=-Werror print-flags)
     sources 'lib-*.c' 'apps/*.c' 'bench/*.c' 'examples/*.c' | compiler=$1 flags="$flags -g0 $2 $includes -Itest/fake/mpi" in_parallel sh -c '
         for f; do
-            rooms=$(printf -- "-I%s " "$(echo "$f" | cut -d/ -f1,2)"/*/)
+            rooms=
+            for room in "$(echo "$f" | cut -d/ -f1,2)"/*/; do
+                [ ! -d "$room" ] || rooms="$rooms -I$room"
+            done
             $compiler $flags -I"$(dirname "$f")" $rooms -Iapps/common -o /dev/null "$f" || echo "$compiler: $f"
         done' warnings
 }
