@@ -269,8 +269,10 @@ sxe_consume(SXE *this, unsigned length)
 void
 sxe_pause(SXE *this)
 {
-    /* An end that epoll reported before the pause is not reported again. */
-    if (this->watches_end && (this->flags & (SXE__END_NEAR | SXE__PAUSED)) == SXE__END_NEAR)
+    /* An end that epoll reported before the pause is not reported again. A socket that has ended
+     * goes back at the end of this event: nothing may find it later. */
+    if (this->watches_end && (this->flags & (SXE__END_NEAR | SXE__PAUSED)) == SXE__END_NEAR &&
+        sxe__state(this) < SXE_STATE_CLOSING)
         sxe__defer(this);
     this->flags |= SXE__PAUSED;
     settle_unless_reading(this);

@@ -357,6 +357,49 @@ stop(SXE *s)
     sxe_stop();
 }
 
+static void
+pause_after_close(SXE *s)
+{
+    push_close(s);
+    sxe_pause(s);
+}
+
+static void
+close_now(SXE *s, int length)
+{
+    push_read(s, length);
+    ck_assert_int_eq(sxe_close(s), 0);
+}
+
+static void
+close_and_pause(SXE *s, int length)
+{
+    close_now(s, length);
+    sxe_pause(s);
+}
+
+/* Its peer's end would be shown for a socket that is free by then, or another connection's. */
+START_TEST(a_pause_after_the_end_shows_no_end)
+{
+    int peer;
+
+    plan_start(2);
+    SXE *s = accept_peer(listen_tcp(push_read), &peer);
+
+    sxe_watch_end(s, true);
+    s->on_read = _i == 0 ? close_now : close_and_pause;
+    if (_i == 0)
+        s->on_close = pause_after_close;
+    peer_send(peer, "hello", 5);
+    peer_shutdown(peer);
+    EXPECT("read", s, 5);
+    EXPECT("close", s, 0);
+    EXPECT_NOTHING();
+    close(peer);
+    plan_stop();
+}
+END_TEST
+
 START_TEST(on_close_may_stop_the_loop)
 {
     int peer;
@@ -389,6 +432,7 @@ main(void)
     tcase_add_test(closing, on_close_may_make_a_socket_and_that_gets_no_event_of_the_old_one);
     tcase_add_loop_test(closing, what_on_sent_writes_before_it_closes_is_sent, 0, 2);
     tcase_add_exit_test(closing, a_callback_may_exit, 5);
+    tcase_add_loop_test(closing, a_pause_after_the_end_shows_no_end, 0, 2);
     tcase_add_test(closing, on_close_may_stop_the_loop);
     suite_add_tcase(suite, closing);
     return sxe_test_main(suite);
