@@ -171,4 +171,32 @@ test("a fallback is sent again and again, nothing above the root is, and without
     httpd.wait_until(function() return ask("/no/such/page"):find "^HTTP/1.1 404 " end, "404")
 end)
 
+-- promise: docs/configuration.md: A client never chooses the server of a redirect: a `{name}` before the path is refused when
+--   the file is read, and a redirect that parameters would turn into another server's name, `//host`, is answered 404.
+test("a redirect leads to the server that the file names", function()
+    local function check_file(redirect)
+        write("redirect.lua", ('return { port = 0, routes = { ["/a/{t...}"] = { redirect = %q } } }'):format(redirect))
+        return run("sxe-httpd --config redirect.lua --check")
+    end
+    for _, redirect in ipairs{ "{t}", "https://example.com{t}", "https:{t}", "//{t}/", "x{t}", "https://{t}.example.com/" } do
+        check(check_file(redirect):find("redirect.lua:1: redirect: it is " .. redirect, 1, true), redirect)
+    end
+    for redirect, location in pairs{
+        ["https://example.com/{t}"] = "https://example.com/.evil", ["https://example.com?to={t}"] = "https://example.com?to=.evil",
+        ["/{t}"] = "/.evil", ["/b/{t}//c"] = "/b/.evil//c", ["?{t}"] = "?.evil", ["#{t}"] = "#.evil",
+    } do
+        equal(check_file(redirect), "sxe-httpd: the configuration is good\n")
+        local server <close> = httpd.start("--config", directory .. "/redirect.lua")
+        local function ask(path)
+            local sock <close> = server:connect()
+            sock:send(("GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"):format(path))
+            return sock:recv_all()
+        end
+        equal(ask("/a/.evil"):match "\r\nLocation: ([^\r]*)\r\n", location)
+        for _, path in ipairs{ "/a//evil.org", "/a/%2fevil.org", "/a/%5cevil.org", "/a/./evil.org", "/a/" } do
+            check(redirect ~= "/{t}" or not ask(path):find "\r\nLocation: [/\\][/\\]", path)
+        end
+    end
+end)
+
 test("the directory goes", function() os.execute("rm -r " .. directory) end)

@@ -187,6 +187,21 @@ is_header(struct reader *reader, const struct config_route *route)
     return true;
 }
 
+/* Does the file say to which server a redirect leads? A {name} before the path would let the client
+ * say it. */
+static bool
+names_its_server(const char *redirect)
+{
+    const char *value = redirect + strcspn(redirect, "{");
+    const char *server = strstr(redirect, "//");
+
+    if (*value == '\0' || *redirect == '?' || *redirect == '#')
+        return true;
+    if (*redirect == '/' && server != redirect)
+        return true;
+    return server != NULL && server + 2 + strcspn(server + 2, "/?#") < value;
+}
+
 /* Choose the route's action from its keys. False after a message. */
 static bool
 choose_action(struct reader *reader, struct config_route *route, bool is_script)
@@ -205,6 +220,9 @@ choose_action(struct reader *reader, struct config_route *route, bool is_script)
         return fail(reader, "fallback", route->fallback, "a path such as /index.html, of a root");
     if (!sxe_http_is_field_value(type) || !sxe_http_is_field_value(to))
         return fail(reader, route->pattern, NULL, "type and redirect are values of a header");
+    if (route->redirect != NULL && !names_its_server(route->redirect))
+        return fail(reader, "redirect", route->redirect,
+                    "a path such as /people/{id}, or a URL with a {name} only after its server");
     route->action = route->root != NULL       ? CONFIG_ROOT_OF_FILES
                     : route->redirect != NULL ? CONFIG_REDIRECT
                     : is_script               ? CONFIG_SCRIPT

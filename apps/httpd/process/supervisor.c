@@ -110,8 +110,9 @@ start_later(uint64_t since_ns)
         supervisor.delay_ns = 0;
     else if (supervisor.delay_ns == 0)
         supervisor.delay_ns = DELAY_MIN_NS;
-    else if (supervisor.delay_ns < DELAY_MAX_NS)
-        supervisor.delay_ns *= 2;
+    else
+        supervisor.delay_ns =
+            supervisor.delay_ns < DELAY_MAX_NS / 2 ? 2 * supervisor.delay_ns : DELAY_MAX_NS;
     supervisor.start_ns = now_ns + supervisor.delay_ns;
     if (supervisor.delay_ns >= DELAY_SAY_NS)
         SXE_WARN("processes end soon after their start, one after the other: the next one is "
