@@ -183,7 +183,8 @@ is_taken(unsigned place, enum role last)
     for (unsigned i = 0; i < children.number; i++) {
         const struct child *child = &children.each[i];
 
-        if (child->place == place && child->role <= last && !child->is_worn)
+        if (child->place == place && child->role <= last &&
+            !(child->role == SERVING && child->is_worn))
             return true;
     }
     return false;

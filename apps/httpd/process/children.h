@@ -41,7 +41,7 @@ struct child {
     uint64_t turns; /* that the heartbeat had at the last look */
     unsigned looks; /* at which it had these */
     bool is_killed; /* by this process, which said why */
-    bool is_worn;   /* it serves, and wants to be replaced */
+    bool is_worn;   /* it wants to be replaced, once it serves */
 };
 
 extern struct children {
@@ -67,7 +67,7 @@ void describe_end(int status, char *text, size_t size);
 
 struct child *child_in(enum role role); /* the first one; NULL: none */
 
-/* One there that is not about to leave, in that role or an earlier one. */
+/* One there, in that role or an earlier one, that does not wait to be replaced. */
 bool is_taken(unsigned place, enum role last);
 
 /* The caller says why. */

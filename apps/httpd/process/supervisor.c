@@ -308,6 +308,7 @@ take_over(const struct child *last)
     if (supervisor.workers > 1 && !supervisor.has_served)
         (void)handover_say(child_in(SERVING)->link, HANDOVER_SAY);
     be_loaded(last);
+    replace_missing(last->since_ns);
 }
 
 /* One takes a place that was empty, or of one that wanted to be replaced. */
@@ -341,11 +342,11 @@ be_ready(struct child *child)
         take_over(child);
 }
 
-/* Another one takes its place. */
+/* Another one takes its place, as soon as all of its own load serve: it asks once. */
 static void
 renew(struct child *child)
 {
-    if (child->role != SERVING || child->is_worn)
+    if (child->role == LEAVING || child->is_worn)
         return;
     child->is_worn = true;
     replace_missing(child->since_ns);
