@@ -12,7 +12,8 @@
  *     serve/    service.c the serving process: plan, listen, run, drain
  *               listening.c opens the listeners; lua-script.c the script of --lua
  *               access-log.c the access log; counters.c --stats
- *     process/  supervisor.c the parent that starts and replaces serving processes
+ *     process/  supervisor.c the parent that starts and replaces serving processes;
+ *               supervisor-loop.c its signals, messages and deadlines
  *               children.c its table of them; balance.c how they share connections
  *               heartbeat.c and hang.c how the parent sees that a child hangs; crash.c reports
  *               handover.c messages and sockets between them; changes.c notices changed files

@@ -2,15 +2,13 @@
  *
  * The supervisor: starts, replaces and ends serving processes.
  */
-#include "supervisor.h"
+#include "supervisor-private.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,44 +16,16 @@
 #include "changes.h"
 #include "children.h"
 #include "handover.h"
-#include "hang.h"
-#include "heartbeat.h"
-#include "program.h"
-#include "sxe-log.h"
 
-#define LOOK_NS      (250 * SXE_NS_PER_MS) /* at files, from one time to the next */
 #define LONG_LIFE_NS (10 * SXE_NS_PER_SECOND)
 #define DELAY_MIN_NS (100 * SXE_NS_PER_MS)
 #define DELAY_SAY_NS (400 * SXE_NS_PER_MS)
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
 #define OVERTIME_NS  (5 * SXE_NS_PER_SECOND) /* beyond stop_timeout_ms */
 
-/* For children that load when another load is asked for, and at most. */
-#define PATIENCE_NS     (10 * SXE_NS_PER_SECOND)
-#define PATIENCE_DEV_NS SXE_NS_PER_SECOND
 #define PATIENCE_MAX_NS (3600 * SXE_NS_PER_SECOND)
 
-static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
-#define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
-
-static struct {
-    const struct supervisor_config *config;
-    unsigned workers;
-    int signals;
-    sigset_t mask_before;
-    uint64_t start_ns; /* when to start some */
-    uint64_t delay_ns;
-    uint64_t look_ns;
-    uint64_t look_at_hearts_ns;
-    uint64_t give_up_ns;  /* the load under way, as another was asked for; NEVER: none was */
-    uint64_t patience_ns; /* which it gets from then on */
-    bool has_served;      /* a child has been ready once */
-    bool is_whole;        /* all workers are to be started then, not only those that are missing */
-    bool is_renewing;     /* all of them are being started */
-    bool is_waiting;      /* they are to be started when there is a place for them */
-    bool is_ending;
-    int status;
-} supervisor;
+struct supervisor supervisor;
 
 /* The name of the load, for the log. */
 static const char *
@@ -93,10 +63,7 @@ have_leave(struct child *child, enum handover_kind how)
 static void
 be_child(const struct worker *worker)
 {
-    close(supervisor.signals);
-    for (size_t i = 0; i < SIGNALS; i++)
-        program_disarm(signal_numbers[i]);
-    sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
+    supervisor_leave_loop();
     exit(supervisor.config->serve(supervisor.config->user, worker));
 }
 
@@ -186,8 +153,8 @@ start_missing(void)
     }
 }
 
-static void
-start_children(void)
+void
+supervisor_start_children(void)
 {
     const unsigned missing = number_missing(SERVING);
     const bool is_whole = supervisor.is_whole || missing == supervisor.workers;
@@ -207,17 +174,17 @@ start_children(void)
     start_missing();
 }
 
-static void
-start_all(void)
+void
+supervisor_start_all(void)
 {
     supervisor.is_whole = true;
-    start_children();
+    supervisor_start_children();
 }
 
 /* ---- Ending ---- */
 
-static void
-end_all(void)
+void
+supervisor_end_all(void)
 {
     supervisor.is_ending = true;
     supervisor.is_waiting = false;
@@ -390,8 +357,8 @@ hear(struct child *child)
     return result;
 }
 
-static void
-listen_to(unsigned index)
+void
+supervisor_listen_to(unsigned index)
 {
     if (hear(&children.each[index]) < 0)
         bury(index);
@@ -423,8 +390,8 @@ is_given_up(struct child *child)
 
 /* The next ones get twice the time, so that what loads slowly is loaded however often another load
  * is asked for. */
-static void
-give_up(void)
+void
+supervisor_give_up(void)
 {
     unsigned number = children.number; /* not those that are started meanwhile */
     bool is_any = false;
@@ -443,158 +410,14 @@ give_up(void)
 
 /* A child that is loading may have read the script before its last change, so load it once more
  * afterwards, however often that is asked for. */
-static void
-reload(void)
+void
+supervisor_reload(void)
 {
     if (supervisor.is_ending)
         return;
     if (!is_loading())
-        start_all();
+        supervisor_start_all();
     else if (supervisor.give_up_ns == NEVER)
         supervisor.give_up_ns = sxe_time_ns() + supervisor.patience_ns;
 }
 
-/* ---- The loop ---- */
-
-static void
-take_signals(void)
-{
-    struct signalfd_siginfo info;
-
-    while (read(supervisor.signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        switch (info.ssi_signo) {
-        case SIGHUP:
-            reload();
-            break;
-        case SIGUSR1:
-            say_to_all(HANDOVER_REOPEN);
-            break;
-        case SIGUSR2:
-            say_to_all(HANDOVER_STATS);
-            break;
-        default:
-            end_all();
-            break;
-        }
-    }
-}
-
-/* Milliseconds until something is due, rounded up; -1: nothing is. */
-static int
-wait_ms(void)
-{
-    uint64_t due_ns = supervisor.start_ns;
-    uint64_t now_ns = sxe_time_ns();
-
-    if (supervisor.look_ns < due_ns)
-        due_ns = supervisor.look_ns;
-    if (supervisor.look_at_hearts_ns < due_ns)
-        due_ns = supervisor.look_at_hearts_ns;
-    if (supervisor.give_up_ns < due_ns)
-        due_ns = supervisor.give_up_ns;
-    for (unsigned i = 0; i < children.number; i++) {
-        if (children.each[i].kill_ns < due_ns)
-            due_ns = children.each[i].kill_ns;
-    }
-    if (due_ns == NEVER)
-        return -1;
-    return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns) / SXE_NS_PER_MS) + 1;
-}
-
-static void
-do_what_is_due(void)
-{
-    uint64_t now_ns = sxe_time_ns();
-
-    kill_late(now_ns, supervisor.config->stop_timeout_ms);
-    if (supervisor.give_up_ns <= now_ns)
-        give_up();
-    if (supervisor.look_at_hearts_ns <= now_ns)
-        supervisor.look_at_hearts_ns =
-            look_at_hearts(now_ns, supervisor.config->hang_timeout_ms, supervisor.is_ending);
-    if (supervisor.look_ns <= now_ns) {
-        supervisor.look_ns = now_ns + LOOK_NS;
-        if (changes_look())
-            reload();
-    }
-    if (supervisor.start_ns <= now_ns)
-        start_children();
-}
-
-static void
-turn(void)
-{
-    static struct pollfd fds[SUPERVISOR_CHILDREN * WORKERS_MAX + 1];
-    unsigned number = children.number;
-
-    fds[0] = (struct pollfd){.fd = supervisor.signals, .events = POLLIN};
-    for (unsigned i = 0; i < number; i++)
-        fds[i + 1] = (struct pollfd){.fd = children.each[i].link, .events = POLLIN};
-    if (poll(fds, number + 1, wait_ms()) > 0) {
-        for (unsigned i = number; i > 0; i--) {
-            if (fds[i].revents != 0)
-                listen_to(i - 1);
-        }
-        take_signals();
-    }
-    do_what_is_due();
-}
-
-static void
-prepare(const struct supervisor_config *config)
-{
-    memset(&supervisor, 0, sizeof(supervisor));
-    supervisor.config = config;
-    supervisor.workers = config->workers == 0 ? 1 : config->workers;
-    supervisor.start_ns = NEVER;
-    supervisor.give_up_ns = NEVER;
-    supervisor.patience_ns = config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
-    supervisor.look_ns = config->is_dev ? sxe_time_ns() : NEVER;
-    supervisor.look_at_hearts_ns = config->hang_timeout_ms > 0 ? sxe_time_ns() : NEVER;
-    children_begin(supervisor.workers);
-}
-
-/* 0 or -errno. */
-static int
-open_signals(void)
-{
-    sigset_t mask;
-
-    sigemptyset(&mask);
-    for (size_t i = 0; i < SIGNALS; i++)
-        sigaddset(&mask, signal_numbers[i]);
-    supervisor.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (supervisor.signals < 0)
-        return -errno;
-    /* The parent may have left SIGCHLD ignored, and then waitpid would find no child. */
-    signal(SIGCHLD, SIG_DFL);
-    sigprocmask(SIG_BLOCK, &mask, &supervisor.mask_before);
-    return 0;
-}
-
-int
-supervise(const struct supervisor_config *config)
-{
-    const char *what = "mmap";
-    int result;
-
-    prepare(config);
-    result = supervisor.workers > 1 ? balance_begin(SUPERVISOR_CHILDREN * supervisor.workers) : 0;
-    if (result == 0) {
-        what = "signalfd";
-        result = open_signals();
-    }
-    if (result < 0) {
-        SXE_ERROR("cannot start the supervisor: %s: %s", what, strerror(-result));
-        balance_end();
-        return EXIT_FAILURE;
-    }
-    start_all();
-    while (children.number > 0 || supervisor.start_ns != NEVER)
-        turn();
-    handover_remove_files();
-    balance_end();
-    close(supervisor.signals);
-    sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
-    return supervisor.status;
-}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loop of the supervisor: signals, messages of its children, deadlines.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "balance.h"
+#include "changes.h"
+#include "children.h"
+#include "handover.h"
+#include "hang.h"
+#include "program.h"
+#include "supervisor-private.h"
+
+#define LOOK_NS (250 * SXE_NS_PER_MS) /* at files, from one time to the next */
+
+static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+#define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
+
+void
+supervisor_leave_loop(void)
+{
+    close(supervisor.signals);
+    for (size_t i = 0; i < SIGNALS; i++)
+        program_disarm(signal_numbers[i]);
+    sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
+}
+
+static void
+take_signals(void)
+{
+    struct signalfd_siginfo info;
+
+    while (read(supervisor.signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        switch (info.ssi_signo) {
+        case SIGHUP:
+            supervisor_reload();
+            break;
+        case SIGUSR1:
+            say_to_all(HANDOVER_REOPEN);
+            break;
+        case SIGUSR2:
+            say_to_all(HANDOVER_STATS);
+            break;
+        default:
+            supervisor_end_all();
+            break;
+        }
+    }
+}
+
+/* Milliseconds until something is due, rounded up; -1: nothing is. */
+static int
+wait_ms(void)
+{
+    uint64_t due_ns = supervisor.start_ns;
+    uint64_t now_ns = sxe_time_ns();
+
+    if (supervisor.look_ns < due_ns)
+        due_ns = supervisor.look_ns;
+    if (supervisor.look_at_hearts_ns < due_ns)
+        due_ns = supervisor.look_at_hearts_ns;
+    if (supervisor.give_up_ns < due_ns)
+        due_ns = supervisor.give_up_ns;
+    for (unsigned i = 0; i < children.number; i++) {
+        if (children.each[i].kill_ns < due_ns)
+            due_ns = children.each[i].kill_ns;
+    }
+    if (due_ns == NEVER)
+        return -1;
+    return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns) / SXE_NS_PER_MS) + 1;
+}
+
+static void
+do_what_is_due(void)
+{
+    uint64_t now_ns = sxe_time_ns();
+
+    kill_late(now_ns, supervisor.config->stop_timeout_ms);
+    if (supervisor.give_up_ns <= now_ns)
+        supervisor_give_up();
+    if (supervisor.look_at_hearts_ns <= now_ns)
+        supervisor.look_at_hearts_ns =
+            look_at_hearts(now_ns, supervisor.config->hang_timeout_ms, supervisor.is_ending);
+    if (supervisor.look_ns <= now_ns) {
+        supervisor.look_ns = now_ns + LOOK_NS;
+        if (changes_look())
+            supervisor_reload();
+    }
+    if (supervisor.start_ns <= now_ns)
+        supervisor_start_children();
+}
+
+static void
+turn(void)
+{
+    static struct pollfd fds[SUPERVISOR_CHILDREN * WORKERS_MAX + 1];
+    unsigned number = children.number;
+
+    fds[0] = (struct pollfd){.fd = supervisor.signals, .events = POLLIN};
+    for (unsigned i = 0; i < number; i++)
+        fds[i + 1] = (struct pollfd){.fd = children.each[i].link, .events = POLLIN};
+    if (poll(fds, number + 1, wait_ms()) > 0) {
+        for (unsigned i = number; i > 0; i--) {
+            if (fds[i].revents != 0)
+                supervisor_listen_to(i - 1);
+        }
+        take_signals();
+    }
+    do_what_is_due();
+}
+
+static void
+prepare(const struct supervisor_config *config)
+{
+    memset(&supervisor, 0, sizeof(supervisor));
+    supervisor.config = config;
+    supervisor.workers = config->workers == 0 ? 1 : config->workers;
+    supervisor.start_ns = NEVER;
+    supervisor.give_up_ns = NEVER;
+    supervisor.patience_ns = config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
+    supervisor.look_ns = config->is_dev ? sxe_time_ns() : NEVER;
+    supervisor.look_at_hearts_ns = config->hang_timeout_ms > 0 ? sxe_time_ns() : NEVER;
+    children_begin(supervisor.workers);
+}
+
+/* 0 or -errno. */
+static int
+open_signals(void)
+{
+    sigset_t mask;
+
+    sigemptyset(&mask);
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaddset(&mask, signal_numbers[i]);
+    supervisor.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (supervisor.signals < 0)
+        return -errno;
+    /* The parent may have left SIGCHLD ignored, and then waitpid would find no child. */
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_BLOCK, &mask, &supervisor.mask_before);
+    return 0;
+}
+
+int
+supervise(const struct supervisor_config *config)
+{
+    const char *what = "mmap";
+    int result;
+
+    prepare(config);
+    result = supervisor.workers > 1 ? balance_begin(SUPERVISOR_CHILDREN * supervisor.workers) : 0;
+    if (result == 0) {
+        what = "signalfd";
+        result = open_signals();
+    }
+    if (result < 0) {
+        SXE_ERROR("cannot start the supervisor: %s: %s", what, strerror(-result));
+        balance_end();
+        return EXIT_FAILURE;
+    }
+    supervisor_start_all();
+    while (children.number > 0 || supervisor.start_ns != NEVER)
+        turn();
+    handover_remove_files();
+    balance_end();
+    close(supervisor.signals);
+    sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
+    return supervisor.status;
+}
