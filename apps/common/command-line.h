@@ -4,8 +4,8 @@
  * --help, the man page's list, shell completions, the nearest option to one that is misspelt, and
  * the checks of values come from it, and say what was wrong, what is allowed, and where to look.
  *
- * Place: each program's options.c has a table and a function that takes one option. Uses
- * getopt_long, so options may be abbreviated and come in any order.
+ * Place: each program has a table and a function that takes one option. Uses getopt_long, so
+ * options may be abbreviated and come in any order.
  *
  * Shape: a row is an option, or the heading of those that follow it in --help:
  *
@@ -20,7 +20,7 @@
  * Limits: COMMAND_OPTIONS_MAX rows. An option is taken each time it is given, in the order in which
  * it is given.
  *
- * Example: apps/httpd/cli/options.c.
+ * Example: apps/httpd/cli/options-table.c.
  */
 #ifndef COMMAND_LINE_H
 #define COMMAND_LINE_H

@@ -6,7 +6,8 @@
  * Place: read it after sxe-http.h, as an example of a server on that library. Its files in reading
  * order:
  *
- *     cli/      options.c the command line; options-check.c refuses values and combinations
+ *     cli/      options.c the command line; options-table.c its options
+ *               options-check.c refuses values and combinations
  *     config/   config.c options from the environment and a file; config-file.c runs the file
  *               config-check.c --check
  *     serve/    service.c the serving process: plan, listen, run, drain

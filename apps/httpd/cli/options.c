@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of sxe-httpd's options, and the functions that store their values.
+ * The functions that store the values of sxe-httpd's options, and what is checked at the end.
  */
 #include "options.h"
 
@@ -10,6 +10,7 @@
 
 #include "command-line.h"
 #include "options-check.h"
+#include "options-table.h"
 #include "sxe-http-list.h"
 #include "worker-place.h"
 
@@ -19,214 +20,13 @@
 #define MIB             (1024ul * 1024)
 #define HEAD_MOST       61440 /* bytes of a head, whose offsets have 16 bits */
 
-/* In the order of the functions that handle them. */
-enum {
-    UNIX = COMMAND_LINE_LONG,
-    SOCKET_MODE,
-    PROXY_FROM,
-    LISTING,
-    INDEX,
-    CACHE_CONTROL,
-    TYPE,
-    DOT_FILES,
-    SNIFF,
-    RANGES_MAX,
-    HEADER,
-    ACCESS_LOG,
-    LOG_FORMAT,
-    STATS,
-    STATS_FROM,
-    HANG_TIMEOUT,
-    LUA,
-    DEV,
-    LUA_MEMORY,
-    LUA_CPU,
-    LUA_TASKS,
-    LUA_SOCKETS,
-    LUA_COVERAGE,
-    LUA_SANDBOX,
-    STRICT,
-    LOOSE,
-    REPL,
-    REQUESTS_MAX,
-    ADDRESS_MAX,
-    LINE_MAX_BYTES,
-    HEAD_MAX,
-    FIELDS_MAX,
-    BODY_MEMORY,
-    HALF_CLOSE,
-    BODY_MAX,
-    BODY_RATE,
-    HEADER_TIMEOUT,
-    BODY_TIMEOUT,
-    IDLE_TIMEOUT,
-    STALL_TIMEOUT,
-    STOP_TIMEOUT,
-    PLAN,
-    CONFIG,
-    CHECK,
-    PRINT_CONFIG
-};
-
-static int take(void *settings, int val);
-
-static const struct command_option table[] = {
-    COMMAND_LINE_GROUP("Where it listens"),
-    {{"ip", required_argument, NULL, 'i'},
-     "IP",
-     "listen on this address, IPv4 or IPv6 (127.0.0.1)"},
-    {{"port", required_argument, NULL, 'p'}, "PORT", "listen on this port; 0: any free one (8000)"},
-    {{"unix", required_argument, NULL, UNIX}, "PATH", "also listen on a unix socket"},
-    {{"socket-mode", required_argument, NULL, SOCKET_MODE},
-     "MODE",
-     "set the socket's permissions, octal (from umask)"},
-    {{"proxy-from", required_argument, NULL, PROXY_FROM},
-     "NETS",
-     "expect a PROXY header from: 10.0.0.0/8,::1,unix"},
-    COMMAND_LINE_GROUP("What it serves"),
-    {{"root", required_argument, NULL, 'r'},
-     "DIR",
-     "serve the files below DIR; without: \"Hello, World!\""},
-    {{"listing", no_argument, NULL, LISTING}, "", "list directories that have no index"},
-    {{"index", required_argument, NULL, INDEX},
-     "NAME",
-     "serve this file for a directory; repeatable (index.html)"},
-    {{"sniff", no_argument, NULL, SNIFF}, "", "send files without X-Content-Type-Options: nosniff"},
-    {{"dot-files", no_argument, NULL, DOT_FILES}, "", "serve files whose names begin with a dot"},
-    {{"type", required_argument, NULL, TYPE},
-     "'TYPE EXT'",
-     "add a content type: 'text/markdown md'; repeatable"},
-    {{"cache-control", required_argument, NULL, CACHE_CONTROL},
-     "VALUE",
-     "send this Cache-Control with files: 'max-age=3600'"},
-    {{"max-ranges", required_argument, NULL, RANGES_MAX},
-     "N",
-     "send all of a file for more ranges; 0: no ranges (16)"},
-    {{"header", required_argument, NULL, HEADER}, "'K: V'", "add this to every reply; repeatable"},
-    COMMAND_LINE_GROUP("Scripts (arguments after -- go to the script)"),
-    {{"lua", required_argument, NULL, LUA},
-     "FILE",
-     "answer with this script; SIGHUP loads it again"},
-    {{"dev", no_argument, NULL, DEV}, "", "load it again when it changes; show errors in replies"},
-    {{"repl", no_argument, NULL, REPL},
-     "",
-     "open a shell in it at the terminal; turns reloading off"},
-    {{"lua-memory", required_argument, NULL, LUA_MEMORY}, "SIZE", "limit its memory (256m)"},
-    {{"lua-cpu", required_argument, NULL, LUA_CPU},
-     "TIME",
-     "limit its computing between two waits (1)"},
-    {{"lua-tasks", required_argument, NULL, LUA_TASKS},
-     "N",
-     "limit its tasks, one for each waiting request (16384)"},
-    {{"lua-sockets", required_argument, NULL, LUA_SOCKETS},
-     "N",
-     "limit the connections that it opens (64)"},
-    {{"lua-coverage", required_argument, NULL, LUA_COVERAGE},
-     "FILE",
-     "add the lines that ran to FILE, for lcov"},
-    {{"lua-sandbox", no_argument, NULL, LUA_SANDBOX},
-     "",
-     "do not trust it: no files, sockets, processes; 32m"},
-    {{"strict", no_argument, NULL, STRICT},
-     "",
-     "allow new globals only while it loads (the default)"},
-    {{"loose", no_argument, NULL, LOOSE}, "", "allow new globals at any time"},
-    COMMAND_LINE_GROUP("Processes"),
-    {{"workers", required_argument, NULL, 'w'},
-     "N",
-     "serve with N processes; auto: one a CPU (one, no -w)"},
-    {{"hang-timeout", required_argument, NULL, HANG_TIMEOUT},
-     "TIME",
-     "replace a process whose loop is blocked; 0: never (10)"},
-    COMMAND_LINE_GROUP("Logs and counters"),
-    {{"access-log", required_argument, NULL, ACCESS_LOG},
-     "FILE",
-     "write a line for each request; -: standard output"},
-    {{"log-format", required_argument, NULL, LOG_FORMAT},
-     "FORMAT",
-     "common, combined or json (combined)"},
-    {{"stats", required_argument, NULL, STATS}, "PATH", "serve counters at PATH, as JSON"},
-    {{"stats-from", required_argument, NULL, STATS_FROM},
-     "NETS",
-     "serve them to these (127.0.0.0/8,::1,unix)"},
-    COMMAND_LINE_GROUP("Limits (sizes: 64k, 1m; larger requests are refused)"),
-    {{"connections", required_argument, NULL, 'c'},
-     "N",
-     "connections open at once; then idle ones close (10000)"},
-    {{"connections-per-address", required_argument, NULL, ADDRESS_MAX},
-     "N",
-     "connections of one client; 0: no limit (1000)"},
-    {{"requests", required_argument, NULL, REQUESTS_MAX},
-     "N",
-     "requests on a connection, then it closes (1000000)"},
-    {{"max-line", required_argument, NULL, LINE_MAX_BYTES},
-     "SIZE",
-     "bytes of the request line (8k)"},
-    {{"max-header", required_argument, NULL, HEAD_MAX}, "SIZE", "bytes of a whole head (16k)"},
-    {{"max-fields", required_argument, NULL, FIELDS_MAX}, "N", "header fields of a request (100)"},
-    {{"max-body", required_argument, NULL, BODY_MAX}, "SIZE", "bytes of a request's body (1m)"},
-    {{"body-memory", required_argument, NULL, BODY_MEMORY},
-     "SIZE",
-     "bytes of all unfinished bodies (256m)"},
-    {{"half-close", no_argument, NULL, HALF_CLOSE}, "", "also answer clients that half-closed"},
-    COMMAND_LINE_GROUP("Time (seconds, or 500ms, 2m; then the connection closes)"),
-    {{"header-timeout", required_argument, NULL, HEADER_TIMEOUT},
-     "TIME",
-     "from a head's first byte to its last (10)"},
-    {{"body-timeout", required_argument, NULL, BODY_TIMEOUT},
-     "TIME",
-     "a body must progress in each such period (10)"},
-    {{"body-rate", required_argument, NULL, BODY_RATE},
-     "SIZE",
-     "bytes a second that count as progress (500)"},
-    {{"idle-timeout", required_argument, NULL, IDLE_TIMEOUT}, "TIME", "between requests (60)"},
-    {{"stall-timeout", required_argument, NULL, STALL_TIMEOUT},
-     "TIME",
-     "without the client reading its reply (30)"},
-    {{"stop-timeout", required_argument, NULL, STOP_TIMEOUT},
-     "TIME",
-     "for requests in progress when it is told to end (5)"},
-    COMMAND_LINE_GROUP(
-        "Configuration (flags count before SXE_* variables, and these before a file)"),
-    {{"config", required_argument, NULL, CONFIG},
-     "FILE",
-     "read options from this Lua file: return { port = 80 }"},
-    {{"check", no_argument, NULL, CHECK}, "", "check all options, and exit: 0 good, 2 wrong"},
-    {{"print-config", no_argument, NULL, PRINT_CONFIG},
-     "",
-     "print each option with its value and origin, and exit"},
-    COMMAND_LINE_GROUP("About"),
-    {{"plan", no_argument, NULL, PLAN}, "", "print the memory that would be reserved, and exit"},
-    COMMAND_LINE_ABOUT("print all options, and exit"),
-};
-
-static const struct command_line line = {
-    .program = "sxe-httpd",
-    .words = "[-- ARG...]",
-    .summary = "A web server. It serves files, the replies of a script, or \"Hello, World!\".",
-    .examples =
-        {
-            {"-r public", "serve the files below public on http://127.0.0.1:8000/"},
-            {"-i :: -p 80 -r /srv/www --access-log -", "listen on all addresses, write a log"},
-            {"--lua app.lua --dev", "answer with app.lua; reload it when it changes"},
-        },
-    .closing = "SIGTERM, SIGINT: finish the requests in progress, then end; again: end now.\n"
-               "SIGHUP, SIGUSR1: open the access log again, after it was renamed.\n"
-               "SIGHUP: load the script again, under nohup, too.\n"
-               "SIGUSR2: print counters to standard error.",
-    .options = table,
-    .number = sizeof(table) / sizeof(table[0]),
-    .take = take,
-    .taken = config_taken,
-};
-
 /* ---- Values ---- */
 
 static bool
 number(const char *what, unsigned long min, unsigned long max, uint32_t *value)
 {
     unsigned long taken = 0;
-    bool is_good = command_line_number(&line, what, min, max, &taken);
+    bool is_good = command_line_number(&httpd_line, what, min, max, &taken);
 
     *value = (uint32_t)taken;
     return is_good;
@@ -236,7 +36,7 @@ static bool
 size(const char *what, unsigned long min, unsigned long max, uint32_t *value)
 {
     unsigned long taken = 0;
-    bool is_good = command_line_size(&line, what, min, max, &taken);
+    bool is_good = command_line_size(&httpd_line, what, min, max, &taken);
 
     *value = (uint32_t)taken;
     return is_good;
@@ -266,7 +66,7 @@ static bool
 duration(const char *what, unsigned long min_ms, uint32_t *value)
 {
     unsigned long taken = 0;
-    bool is_good = command_line_duration(&line, what, min_ms, DAY_MS, &taken);
+    bool is_good = command_line_duration(&httpd_line, what, min_ms, DAY_MS, &taken);
 
     *value = (uint32_t)taken;
     return is_good;
@@ -518,8 +318,8 @@ is_among(int val, int first, int last)
     return val >= first && val <= last;
 }
 
-static int
-take(void *settings, int val)
+int
+httpd_take_option(void *settings, int val)
 {
     bool is_good;
 
@@ -567,8 +367,8 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
         .stop_timeout_ms = 5000,
         .access_log_format = ACCESS_LOG_COMBINED,
     };
-    config_begin(&line);
-    status = command_line_parse(&line, options, argc, argv);
+    config_begin(&httpd_line);
+    status = command_line_parse(&httpd_line, options, argc, argv);
     if (status == COMMAND_LINE_GO_ON)
         status = config_read(&options->config, options);
     if (status != COMMAND_LINE_GO_ON)
