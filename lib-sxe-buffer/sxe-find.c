@@ -34,7 +34,7 @@ is_letter(uint8_t byte)
 }
 
 static uint8_t
-lower(uint8_t byte)
+lower_byte(uint8_t byte)
 {
     return is_letter(byte) ? byte | CASE_BIT : byte;
 }
@@ -42,7 +42,7 @@ lower(uint8_t byte)
 static struct pattern
 pattern_of(uint8_t byte)
 {
-    return (struct pattern){is_letter(byte) ? EACH_BYTE(CASE_BIT) : 0, EACH_BYTE(lower(byte))};
+    return (struct pattern){is_letter(byte) ? EACH_BYTE(CASE_BIT) : 0, EACH_BYTE(lower_byte(byte))};
 }
 
 /* Zero in each of the eight bytes at `bytes` that matches. */
@@ -66,7 +66,7 @@ static bool
 same(const uint8_t *hay, const uint8_t *needle, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        if (lower(hay[i]) != lower(needle[i]))
+        if (lower_byte(hay[i]) != lower_byte(needle[i]))
             return false;
     }
     return true;
@@ -101,7 +101,7 @@ find_in_words(const uint8_t *hay, size_t places, const uint8_t *needle, size_t l
 
 /* A pointer into the hay (which may be NULL) without its const, as memmem returns it. */
 static void *
-place(const void *hay, size_t at)
+place_at(const void *hay, size_t at)
 {
     return (void *)((uintptr_t)hay + at);
 }
@@ -110,7 +110,7 @@ void *
 sxe_find(const void *hay, size_t hay_length, const void *needle, size_t length)
 {
     if (length == 0)
-        return place(hay, 0);
+        return place_at(hay, 0);
     return hay_length < length ? NULL : memmem(hay, hay_length, needle, length);
 }
 
@@ -118,10 +118,10 @@ void *
 sxe_find_nocase(const void *hay, size_t hay_length, const void *needle, size_t length)
 {
     if (length == 0)
-        return place(hay, 0);
+        return place_at(hay, 0);
     if (hay_length < length)
         return NULL;
     size_t places = hay_length - length + 1;
     size_t at = find_in_words(hay, places, needle, length);
-    return at == places ? NULL : place(hay, at);
+    return at == places ? NULL : place_at(hay, at);
 }

@@ -182,7 +182,7 @@ lock_shards(const SXE_DICT *dict, uint64_t shards)
 
 /* Taking the lock of a shard decides what the dead have staged there. */
 static int
-settle(const SXE_DICT *dict)
+settle_dict(const SXE_DICT *dict)
 {
     for (uint32_t shard = 0; shard < dict->shards; shard++) {
         if (SXE__POOL_GET(dict->records[shard].staged) == 0)
@@ -342,10 +342,10 @@ commit_locked(const SXE_DICT_BATCH *batch)
 }
 
 static int
-commit(const SXE_DICT_BATCH *batch)
+commit_batch(const SXE_DICT_BATCH *batch)
 {
     const uint64_t shards = shards_of(batch, false);
-    int result = settle(batch->dict);
+    int result = settle_dict(batch->dict);
 
     if (result == 0)
         result = lock_shards(batch->dict, shards);
@@ -363,7 +363,7 @@ lock_and_commit(const SXE_DICT_BATCH *batch)
 
     if (sxe__pool_lock(dict->sharing, &dict->control->batch) < 0)
         return -EAGAIN;
-    const int result = commit(batch);
+    const int result = commit_batch(batch);
     sxe__pool_unlock(&dict->control->batch);
     return result;
 }

@@ -259,7 +259,7 @@ sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, const
 /* ---- Sums: for finding damage, not for keeping anyone out ---- */
 
 static inline uint64_t
-mix(uint64_t sum, uint64_t word)
+mix_sum(uint64_t sum, uint64_t word)
 {
     sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
     return sum ^ sum >> 32;
@@ -282,9 +282,9 @@ add_blocks(uint64_t sum, const char *at, size_t blocks)
 
     for (; blocks > 0; blocks--, at += 32) {
         for (unsigned i = 0; i < 4; i++)
-            lanes[i] = mix(lanes[i], word_at(at + 8 * i));
+            lanes[i] = mix_sum(lanes[i], word_at(at + 8 * i));
     }
-    return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
+    return mix_sum(mix_sum(mix_sum(lanes[0], lanes[1]), lanes[2]), lanes[3]);
 }
 
 /* A sum over bytes, in which each has its place. */
@@ -299,12 +299,12 @@ add_up(uint64_t sum, const char *at, size_t size)
         size -= 32 * blocks;
     }
     for (; size >= 8; at += 8, size -= 8)
-        sum = mix(sum, word_at(at));
+        sum = mix_sum(sum, word_at(at));
     if (size > 0) {
         uint64_t word = 0;
 
         memcpy(&word, at, size);
-        sum = mix(sum, word);
+        sum = mix_sum(sum, word);
     }
     return sum;
 }
@@ -313,10 +313,10 @@ uint32_t
 sxe__dict_head_sum(const SXE_DICT *dict, const struct sxe__dict_view *view)
 {
     const uint32_t generation = SXE__POOL_GET(dict->sharing->nodes[view->id].generation);
-    uint64_t sum = mix(view->hash, view->expires_ns);
+    uint64_t sum = mix_sum(view->hash, view->expires_ns);
 
-    sum = mix(sum, (uint64_t)generation << 32 | view->value_size);
-    return (uint32_t)mix(sum, view->key_size);
+    sum = mix_sum(sum, (uint64_t)generation << 32 | view->value_size);
+    return (uint32_t)mix_sum(sum, view->key_size);
 }
 
 uint32_t

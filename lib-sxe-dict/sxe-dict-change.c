@@ -131,8 +131,8 @@ each(const SXE_DICT *dict, uint32_t shard, uint32_t link,
 /* ---- What is pending ---- */
 
 static int
-apply(const SXE_DICT *dict, uint32_t shard, uint32_t *place,
-      int (*step)(const SXE_DICT *, uint32_t, uint32_t))
+apply_intent(const SXE_DICT *dict, uint32_t shard, uint32_t *place,
+             int (*step)(const SXE_DICT *, uint32_t, uint32_t))
 {
     const uint32_t link = SXE__POOL_GET(*place);
 
@@ -153,7 +153,7 @@ sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 
     SXE__POOL_PUT_LAST(record->pending, id + 1);
     SXE__POOL_FENCE_STORES();
-    return apply(dict, shard, &record->pending, put_in);
+    return apply_intent(dict, shard, &record->pending, put_in);
 }
 
 int
@@ -163,7 +163,7 @@ sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 
     SXE__POOL_PUT_LAST(record->doomed, id + 1);
     SXE__POOL_FENCE_STORES();
-    return apply(dict, shard, &record->doomed, retire);
+    return apply_intent(dict, shard, &record->doomed, retire);
 }
 
 int
@@ -233,13 +233,13 @@ sxe__dict_settle_change(const SXE_DICT *dict, uint32_t shard)
 /* ---- Locks ---- */
 
 static int
-complete(const SXE_DICT *dict, uint32_t shard)
+complete_change(const SXE_DICT *dict, uint32_t shard)
 {
     struct sxe__dict_record *record = &dict->records[shard];
 
-    if (apply(dict, shard, &record->changed, finish_change) < 0 ||
-        apply(dict, shard, &record->pending, put_in) < 0 ||
-        apply(dict, shard, &record->doomed, retire) < 0)
+    if (apply_intent(dict, shard, &record->changed, finish_change) < 0 ||
+        apply_intent(dict, shard, &record->pending, put_in) < 0 ||
+        apply_intent(dict, shard, &record->doomed, retire) < 0)
         return -EUCLEAN;
     return SXE__POOL_GET(record->staged) == 0 ? 0 : sxe__dict_apply_staged(dict, shard);
 }
@@ -253,7 +253,7 @@ sxe__dict_lock(const SXE_DICT *dict, uint32_t shard)
         return locked == SXE_POOL_LOCK_NOT_TAKEN ? -EAGAIN : -EUCLEAN;
     if (SXE_LIKELY(!sxe__dict_is_busy(dict, shard)))
         return 0;
-    const int done = complete(dict, shard);
+    const int done = complete_change(dict, shard);
     if (done < 0)
         sxe__dict_unlock(dict, shard);
     return done;

@@ -162,7 +162,7 @@ copy_snapshot(struct copying *copying)
 /* ---- The new file ---- */
 
 static int
-explain(const struct copying *copying, int result)
+explain_failure(const struct copying *copying, int result)
 {
     const SXE_DICT *to = copying->to;
     const char *name = to->pool->name;
@@ -267,7 +267,7 @@ fill_copy(struct copying *copying, unsigned cells, int fd)
         return result;
     result = copy_snapshot(copying);
     if (result < 0)
-        explain(copying, result);
+        explain_failure(copying, result);
     copy_counts(copying);
     sxe_dict_close(copying->to);
     return result < 0 ? result : check_closed(copying, fd);
@@ -330,7 +330,7 @@ put_in_place(const struct copying *copying)
 }
 
 static int
-copy(struct copying *copying, unsigned cells)
+copy_cells(struct copying *copying, unsigned cells)
 {
     int result = -ESTALE;
 
@@ -427,7 +427,7 @@ take_target(struct copying *copying)
 /* ---- The calls ---- */
 
 static struct copying
-plan(SXE_DICT *from, const char *file, bool (*is_over)(void), char *why)
+plan_copy(SXE_DICT *from, const char *file, bool (*is_over)(void), char *why)
 {
     return (struct copying){
         .from = from,
@@ -440,12 +440,12 @@ plan(SXE_DICT *from, const char *file, bool (*is_over)(void), char *why)
 int
 sxe_dict_backup(SXE_DICT *dict, const char *file, bool (*is_over)(void), char *why)
 {
-    struct copying copying = plan(dict, file, is_over, why);
+    struct copying copying = plan_copy(dict, file, is_over, why);
     int result = take_target(&copying);
 
     if (result < 0)
         return result;
-    result = copy(&copying, dict->number - dict->shards);
+    result = copy_cells(&copying, dict->number - dict->shards);
     if (copying.file.fd != -1) {
         /* A child of a fork meanwhile may have the descriptor, and with it the lock. */
         sxe__pool_opening_unlock(copying.file.fd);
@@ -477,14 +477,14 @@ sxe_dict_resize(const char *file, unsigned cells, bool (*is_over)(void), char *w
         return sxe__dict_refuse(why, EINVAL, "a dict of no cells holds nothing: give a number");
     if (dict == NULL)
         return -errno;
-    struct copying copying = plan(dict, file, is_over, why);
+    struct copying copying = plan_copy(dict, file, is_over, why);
     int result = sxe__pool_file_path(&copying.file);
 
     copying.file.fd = dict->sharing->fd;
     if (result == 0)
         result = lock_target(&copying);
     if (result == 0)
-        result = copy(&copying, cells);
+        result = copy_cells(&copying, cells);
     else if (result == 1)
         result =
             sxe__pool_refuse(&copying.file, EAGAIN, "the file was replaced just now: try again");

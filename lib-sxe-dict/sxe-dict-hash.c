@@ -27,7 +27,7 @@ sip_round(uint64_t v[4])
 }
 
 static inline void
-mix(uint64_t v[4], uint64_t word)
+mix_lanes(uint64_t v[4], uint64_t word)
 {
     v[3] ^= word;
     sip_round(v);
@@ -51,11 +51,11 @@ sxe__dict_hash(const uint64_t key[2], const void *bytes, size_t size)
         uint64_t word;
 
         memcpy(&word, at, sizeof(word));
-        mix(v, word);
+        mix_lanes(v, word);
     }
     for (unsigned i = 0; i < size % 8; i++)
         last |= (uint64_t)(unsigned char)at[i] << (8 * i);
-    mix(v, last);
+    mix_lanes(v, last);
     v[2] ^= 0xff;
     for (unsigned i = 0; i < 3; i++)
         sip_round(v);

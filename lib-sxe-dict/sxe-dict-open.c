@@ -63,7 +63,7 @@ write_fields(char *fields, size_t size, size_t cell_size)
 
 /* Fill in the spec of the dict's pool. 0 or -EINVAL. */
 static int
-plan(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t size, char *why)
+plan_pool(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t size, char *why)
 {
     const unsigned cell_size = spec->cell_size == 0 ? CELL_SIZE_DEFAULT : spec->cell_size;
     const unsigned shards = spec->shards == 0 ? 1 : spec->shards;
@@ -116,7 +116,7 @@ has_names(const SXE_DICT *dict)
 
 /* Where everything is; false: the pool is none of a dict. */
 static bool
-attach(SXE_DICT *dict)
+attach_dict(SXE_DICT *dict)
 {
     const struct sxe__pool_header *pool = dict->pool;
     size_t size;
@@ -285,11 +285,11 @@ make_sure(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 /* ---- Opening ---- */
 
 static int
-enter(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
+enter_dict(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 {
     int result;
 
-    if (!attach(dict))
+    if (!attach_dict(dict))
         return sxe__dict_refuse(
             why, EMEDIUMTYPE, "pool %s is no dict: its cells have another shape", dict->pool->name);
     result = open_table(dict, spec, why);
@@ -311,7 +311,7 @@ open_in(void *array, const SXE_DICT_SPEC *spec, char *why)
     } else {
         dict->array = array;
         dict->pool = sxe__pool_header(array);
-        result = enter(dict, spec, why);
+        result = enter_dict(dict, spec, why);
     }
     if (result == 0)
         return dict;
@@ -326,7 +326,7 @@ sxe_dict_open(const SXE_DICT_SPEC *spec, char *why)
 {
     char fields[SXE_POOL_FIELDS_MAX + 1];
     SXE_POOL_SPEC pool;
-    const int planned = plan(spec, &pool, fields, sizeof(fields), why);
+    const int planned = plan_pool(spec, &pool, fields, sizeof(fields), why);
 
     errno = -planned;
     return planned < 0 ? NULL : open_in(sxe_pool_open(&pool, why), spec, why);
@@ -338,7 +338,7 @@ sxe_dict_open_fd(int fd, const SXE_DICT_SPEC *spec, char *why)
     static const SXE_DICT_SPEC any;
     char fields[SXE_POOL_FIELDS_MAX + 1];
     SXE_POOL_SPEC pool;
-    const int planned = plan(spec == NULL ? &any : spec, &pool, fields, sizeof(fields), why);
+    const int planned = plan_pool(spec == NULL ? &any : spec, &pool, fields, sizeof(fields), why);
 
     errno = -planned;
     return planned < 0 ? NULL : open_in(sxe_pool_open_fd(fd, &pool, why), spec, why);

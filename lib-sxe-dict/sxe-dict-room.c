@@ -175,7 +175,7 @@ expire_one(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now)
 /* A round comes by all cells of the shard, unless nothing can have expired. How many had; -EAGAIN:
  * none yet, and the round is not over. */
 static int
-expire(const SXE_DICT *dict, uint32_t shard, uint32_t *budget)
+expire_entries(const SXE_DICT *dict, uint32_t shard, uint32_t *budget)
 {
     struct sxe__dict_record *record = &dict->records[shard];
     const uint32_t capacity = sxe__dict_capacity(dict, shard);
@@ -218,7 +218,7 @@ victim(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
 
 /* 1: an entry is gone; 0: there is none to be had. */
 static int
-evict(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
+evict_entry(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
 {
     const uint32_t id = dict->evicts ? victim(dict, shard, keep) : SXE_NONE;
     struct sxe__dict_view view;
@@ -256,12 +256,12 @@ sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_
 
     if (swept != 0)
         return swept < 0 ? (int)swept : 1;
-    int room = *budget == 0 ? -EAGAIN : expire(dict, shard, budget);
+    int room = *budget == 0 ? -EAGAIN : expire_entries(dict, shard, budget);
     if (room == 0)
         room = give_up_a_past(dict, shard, budget);
     if (room > 0 || (room < 0 && room != -EAGAIN))
         return room;
     /* Where nothing can be evicted, a search that is not over may still find room. */
-    const int evicted = evict(dict, shard, keep);
+    const int evicted = evict_entry(dict, shard, keep);
     return evicted == 0 ? room : evicted;
 }

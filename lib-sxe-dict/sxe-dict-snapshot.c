@@ -21,7 +21,7 @@ sxe__dict_is_active(const struct sxe_dict_snapshot *snapshot)
 
 /* Under all locks. A process that dies in here leaves an epoch that nobody uses. */
 static int
-begin(struct sxe_dict_snapshot *snapshot)
+begin_snapshot(struct sxe_dict_snapshot *snapshot)
 {
     struct sxe__dict_control *control = snapshot->dict->control;
     uint32_t slot = 0;
@@ -43,14 +43,14 @@ begin(struct sxe_dict_snapshot *snapshot)
 }
 
 static int
-take(struct sxe_dict_snapshot *snapshot)
+take_snapshot(struct sxe_dict_snapshot *snapshot)
 {
     const SXE_DICT *dict = snapshot->dict;
     int result = sxe__dict_lock_all(dict);
 
     if (result < 0)
         return result;
-    result = begin(snapshot);
+    result = begin_snapshot(snapshot);
     sxe__dict_unlock_all(dict);
     return result;
 }
@@ -66,10 +66,10 @@ sxe_dict_snapshot_take(SXE_DICT *dict)
         return NULL;
     snapshot->dict = dict;
     do
-        result = take(snapshot);
+        result = take_snapshot(snapshot);
     while (result == -EAGAIN && sxe__pool_wait(dict->sharing, &patience));
     if (result == -EUSERS && sxe__dict_end_dead(dict))
-        result = take(snapshot);
+        result = take_snapshot(snapshot);
     if (result == 0)
         return snapshot;
     free(snapshot);

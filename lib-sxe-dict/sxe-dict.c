@@ -9,8 +9,8 @@
 /* Lock the shard of a key, find its entry, and remove it if it has expired. 1: found; 0: none; in
  * both cases the shard is locked. -errno: the shard is not locked. */
 static int
-enter(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
-      struct sxe__dict_view *view)
+enter_key(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
+          struct sxe__dict_view *view)
 {
     int result = sxe__dict_set_key(dict, key, bytes, size);
 
@@ -33,7 +33,7 @@ enter(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t
 }
 
 static inline ssize_t
-leave(const SXE_DICT *dict, const struct sxe__dict_key *key, ssize_t result)
+leave_key(const SXE_DICT *dict, const struct sxe__dict_key *key, ssize_t result)
 {
     sxe__dict_unlock(dict, key->shard);
     return result;
@@ -46,16 +46,16 @@ enter_again(const SXE_DICT *dict, struct sxe__dict_key *key, struct sxe__dict_vi
     int result = -EAGAIN;
 
     while (result == -EAGAIN && sxe__pool_wait(dict->sharing, &patience))
-        result = enter(dict, key, key->bytes, key->size, view);
+        result = enter_key(dict, key, key->bytes, key->size, view);
     return result;
 }
 
-/* Like enter(), but waits as long as each call of this process may. */
+/* Like enter_key(), but waits as long as each call of this process may. */
 static inline int
 enter_patiently(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
                 struct sxe__dict_view *view)
 {
-    const int found = enter(dict, key, bytes, size, view);
+    const int found = enter_key(dict, key, bytes, size, view);
 
     return SXE_LIKELY(found != -EAGAIN) ? found : enter_again(dict, key, view);
 }
@@ -69,7 +69,7 @@ enter_entry(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, 
 
     if (found != 0)
         return found < 0 ? found : 0;
-    return (int)leave(dict, key, -ENOENT);
+    return (int)leave_key(dict, key, -ENOENT);
 }
 
 /* For calls that read an entry: these are the hits and misses that are counted. */
@@ -85,16 +85,16 @@ enter_to_read(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes
 
     if (found == 0) {
         sxe__dict_count(&counts->misses);
-        return (int)leave(dict, key, -ENOENT);
+        return (int)leave_key(dict, key, -ENOENT);
     }
     if (sxe__dict_verify(dict, view) < 0)
-        return (int)leave(dict, key, -EUCLEAN);
+        return (int)leave_key(dict, key, -EUCLEAN);
     sxe__dict_count(&counts->hits);
     return 0;
 }
 
 static int
-touch(const SXE_DICT *dict, const struct sxe__dict_view *view, uint32_t state)
+touch_entry(const SXE_DICT *dict, const struct sxe__dict_view *view, uint32_t state)
 {
     return sxe__pool_move_locked(dict->pool, view->id, state) ? 0 : sxe__dict_damaged(dict);
 }
@@ -124,9 +124,9 @@ sxe_dict_get(SXE_DICT *dict, const void *key, size_t key_size, void *value, size
 
     if (entered < 0)
         return entered;
-    if (touch(dict, &view, sxe__dict_state(dict, view.id)) < 0)
-        return leave(dict, &place, -EUCLEAN);
-    return leave(dict, &place, copy_out(dict, &view, value, size));
+    if (touch_entry(dict, &view, sxe__dict_state(dict, view.id)) < 0)
+        return leave_key(dict, &place, -EUCLEAN);
+    return leave_key(dict, &place, copy_out(dict, &view, value, size));
 }
 
 ssize_t
@@ -136,7 +136,7 @@ sxe_dict_peek(SXE_DICT *dict, const void *key, size_t key_size, void *value, siz
     struct sxe__dict_view view;
     const int entered = enter_to_read(dict, &place, key, key_size, &view);
 
-    return entered < 0 ? entered : leave(dict, &place, copy_out(dict, &view, value, size));
+    return entered < 0 ? entered : leave_key(dict, &place, copy_out(dict, &view, value, size));
 }
 
 double
@@ -148,7 +148,7 @@ sxe_dict_get_ttl(SXE_DICT *dict, const void *key, size_t key_size)
 
     if (entered < 0)
         return entered;
-    leave(dict, &place, 0);
+    leave_key(dict, &place, 0);
     return sxe__dict_ttl(dict, view.expires_ns);
 }
 
@@ -188,7 +188,7 @@ sxe_dict_put(SXE_DICT *dict, const void *key, size_t key_size, const void *value
         result = sxe__dict_lock(dict, place.shard);
         is_locked = result == 0;
         if (is_locked)
-            result = (int)leave(dict, &place, sxe__dict_put(dict, &put));
+            result = (int)leave_key(dict, &place, sxe__dict_put(dict, &put));
     } while (SXE_UNLIKELY(result == -EAGAIN) && may_try_again(dict, &patience, is_locked));
     return result;
 }
@@ -218,14 +218,14 @@ sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t key_size, const
     if (!sxe__dict_expiry(dict, ttl_s, &put.expires_ns))
         return -EINVAL;
     do {
-        result = enter(dict, &place, key, key_size, &view);
+        result = enter_key(dict, &place, key, key_size, &view);
         is_locked = result >= 0;
         if (is_locked)
             result = is_expected(dict, result, &view, expected, expected_size);
         if (is_locked && result >= 0)
             result = result == 1 ? sxe__dict_put(dict, &put) : -EEXIST;
         if (is_locked)
-            leave(dict, &place, 0);
+            leave_key(dict, &place, 0);
     } while (result == -EAGAIN && may_try_again(dict, &patience, is_locked));
     return result;
 }
@@ -241,7 +241,7 @@ add_in_place(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *
     const uint64_t old = SXE__POOL_GET(*counter);
     if (__builtin_add_overflow((int64_t)old, *sum, sum))
         return -EOVERFLOW;
-    if (touch(dict, view, sxe__dict_state(dict, view->id)) < 0)
+    if (touch_entry(dict, view, sxe__dict_state(dict, view->id)) < 0)
         return -EUCLEAN;
     sxe__dict_change(dict, shard, view->id, counter, (uint64_t)*sum,
                      sxe__dict_value_sum((const char *)&old, sizeof(old)) ^
@@ -296,11 +296,11 @@ sxe_dict_add(SXE_DICT *dict, const void *key, size_t key_size, int64_t addend, d
         return -EINVAL;
     do {
         counter = addend;
-        result = enter(dict, &place, key, key_size, &view);
+        result = enter_key(dict, &place, key, key_size, &view);
         is_locked = result >= 0;
         if (is_locked)
-            result = (int)leave(dict, &place,
-                                add_locked(dict, &place, result, &view, expires_ns, &counter));
+            result = (int)leave_key(dict, &place,
+                                    add_locked(dict, &place, result, &view, expires_ns, &counter));
     } while (result == -EAGAIN && may_try_again(dict, &patience, is_locked));
     if (result == 0 && sum != NULL)
         *sum = counter;
@@ -318,7 +318,7 @@ sxe_dict_remove(SXE_DICT *dict, const void *key, size_t key_size)
 
     if (entered < 0)
         return entered;
-    return (int)leave(dict, &place, sxe__dict_commit_remove(dict, place.shard, view.id));
+    return (int)leave_key(dict, &place, sxe__dict_commit_remove(dict, place.shard, view.id));
 }
 
 int
@@ -330,7 +330,7 @@ sxe_dict_touch(SXE_DICT *dict, const void *key, size_t key_size)
 
     if (entered < 0)
         return entered;
-    return (int)leave(dict, &place, touch(dict, &view, sxe__dict_state(dict, view.id)));
+    return (int)leave_key(dict, &place, touch_entry(dict, &view, sxe__dict_state(dict, view.id)));
 }
 
 int
@@ -350,7 +350,7 @@ sxe_dict_expire(SXE_DICT *dict, const void *key, size_t key_size, double ttl_s)
     sxe__dict_note_expiry(dict, place.shard, expires_ns);
     sxe__dict_change(dict, place.shard, view.id, &sxe__dict_cell(dict, view.id)->expires_ns,
                      expires_ns, before ^ sxe__dict_head_sum(dict, &view));
-    return (int)leave(dict, &place, 0);
+    return (int)leave_key(dict, &place, 0);
 }
 
 int
@@ -362,5 +362,5 @@ sxe_dict_set_state(SXE_DICT *dict, const void *key, size_t key_size, SXE_DICT_ST
     if (!sxe__dict_is_entry(state))
         return -EINVAL;
     const int entered = enter_entry(dict, &place, key, key_size, &view);
-    return entered < 0 ? entered : (int)leave(dict, &place, touch(dict, &view, state));
+    return entered < 0 ? entered : (int)leave_key(dict, &place, touch_entry(dict, &view, state));
 }

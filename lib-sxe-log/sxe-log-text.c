@@ -14,7 +14,7 @@ enum { PID_DIGITS = 8, ID_WIDTH = 6, ID_DIGITS_MAX = 10 };
 static const char hex_digits[] = "0123456789abcdef";
 
 static char *
-put(char *end, const char *bytes, size_t length)
+put_bytes(char *end, const char *bytes, size_t length)
 {
     memcpy(end, bytes, length);
     return end + length;
@@ -97,8 +97,8 @@ sxe__log_append(char *end, const char *limit, const char *text, size_t length,
         if (!is_plain(*in))
             taken = encode(item, &item_length, in, length);
         if (item_length > (size_t)(limit - end))
-            return put(cut, "..", 2);
-        end = put(end, item, item_length);
+            return put_bytes(cut, "..", 2);
+        end = put_bytes(end, item, item_length);
         if (limit - end >= 2)
             cut = end;
         in += taken;
@@ -151,14 +151,14 @@ put_id(char *end, uint32_t id)
     unsigned first = ID_DIGITS_MAX - 1;
 
     if (id == SXE_NO_ID)
-        return put(end, "------ ", ID_WIDTH + 1);
+        return put_bytes(end, "------ ", ID_WIDTH + 1);
     memset(digits, ' ', sizeof(digits));
     put_digits(digits + first, id, 1);
     while ((id /= 10) > 0)
         put_digits(digits + --first, id, 1);
     if (first > ID_DIGITS_MAX - ID_WIDTH)
         first = ID_DIGITS_MAX - ID_WIDTH;
-    end = put(end, digits + first, ID_DIGITS_MAX - first);
+    end = put_bytes(end, digits + first, ID_DIGITS_MAX - first);
     *end++ = ' ';
     return end;
 }
@@ -172,9 +172,9 @@ sxe__log_text(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event)
     *end++ = (char)('0' + event->site->level);
     *end++ = ' ';
     memset(end, ' ', 2 * (size_t)event->indent);
-    end = put(end + 2 * (size_t)event->indent, event->mark, 2);
+    end = put_bytes(end + 2 * (size_t)event->indent, event->mark, 2);
     if (event->is_row)
-        end = put(end, event->text, event->length);
+        end = put_bytes(end, event->text, event->length);
     else
         end = sxe__log_append(end, limit, event->text, event->length, encode_text);
     *end++ = '\n';

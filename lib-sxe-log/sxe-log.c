@@ -196,7 +196,7 @@ emit_trace(const struct sxe_log_site *failed)
 }
 
 static SXE_NORETURN void
-fail(const struct sxe_log_site *site, uint32_t id, const struct message *message)
+fail_with(const struct sxe_log_site *site, uint32_t id, const struct message *message)
 {
     emit(site, id, sxe__trace_indent(), "- ", message);
     emit_trace(site);
@@ -220,7 +220,7 @@ sxe_log_assert_failed(const struct sxe_log_site *site, const struct sxe_log_fram
     add_formatted(&message, format, arguments);
     va_end(arguments);
     sxe__trace_forget(frame);
-    fail(site, id, &message);
+    fail_with(site, id, &message);
 }
 
 void
@@ -234,5 +234,5 @@ sxe__not_always(const char *expression, const char *file, int line)
     add(&message, "ERROR: assertion '%s' failed at %s:%d; what cannot happen did", expression, file,
         line);
     sxe__trace_forget(&frame);
-    fail(&site, SXE_NO_ID, &message);
+    fail_with(&site, SXE_NO_ID, &message);
 }

@@ -320,7 +320,7 @@ is_before(const struct key *a, const struct key *b)
 
 /* Both must hold something; of equals, those of `a` go first. */
 static struct chain
-merge(const struct view *view, struct chain a, struct chain b)
+merge_chains(const struct view *view, struct chain a, struct chain b)
 {
     struct key from_a = key_of(view, a.first);
     struct key from_b = key_of(view, b.first);
@@ -360,7 +360,7 @@ mend(const struct view *view, uint32_t id)
 /* A merge sort without recursion or memory: chains[n] holds 2^n elements or none, as a binary
  * counter does. Adds what was mended to *mended. */
 static struct chain
-sort(const struct view *view, uint32_t *mended)
+sort_chain(const struct view *view, uint32_t *mended)
 {
     struct chain chains[POWERS] = {{0}};
     struct chain sorted = {0};
@@ -371,14 +371,14 @@ sort(const struct view *view, uint32_t *mended)
 
         *mended += mend(view, (uint32_t)id);
         for (; chains[power].length != 0; power++) {
-            chain = merge(view, chains[power], chain);
+            chain = merge_chains(view, chains[power], chain);
             chains[power].length = 0;
         }
         chains[power] = chain;
     }
     for (unsigned power = 0; power < POWERS; power++) {
         if (chains[power].length != 0)
-            sorted = sorted.length == 0 ? chains[power] : merge(view, chains[power], sorted);
+            sorted = sorted.length == 0 ? chains[power] : merge_chains(view, chains[power], sorted);
     }
     return sorted;
 }
@@ -401,7 +401,7 @@ empty_lists(const struct view *view)
 /* Put an element at the young end of its state's list. Returns its stamp: the one it had, but not
  * later than now, and later than that of the one before. */
 static uint64_t
-append(const struct view *view, const struct key *key, uint64_t now)
+append_key(const struct view *view, const struct key *key, uint64_t now)
 {
     struct sxe__pool_node *nodes = view->nodes;
     const uint32_t list = list_of(view, key->state < view->pool->states ? key->state : 0);
@@ -430,14 +430,14 @@ rebuild_shard(const struct sxe__pool_header *pool, uint32_t number, uint64_t now
     uint64_t youngest = 0;
 
     SXE__POOL_PUT(shard->intent.stamp, 0);
-    const struct chain sorted = sort(&view, &mended);
+    const struct chain sorted = sort_chain(&view, &mended);
     uint32_t id = sorted.first;
     empty_lists(&view);
     for (uint32_t i = 0; i < sorted.length; i++) {
         const struct key key = key_of(&view, id);
 
         id = key.next;
-        const uint64_t stamp = append(&view, &key, now);
+        const uint64_t stamp = append_key(&view, &key, now);
         youngest = stamp > youngest ? stamp : youngest;
     }
     SXE__POOL_PUT(shard->last_stamp, youngest);

@@ -71,7 +71,7 @@ round_up(uint64_t size, uint64_t alignment)
 
 /* All offsets and the size, from the numbers, which have been checked; false: too large. */
 static bool
-place(struct sxe__pool_head *head)
+place_parts(struct sxe__pool_head *head)
 {
     const uint64_t nodes = head->number + (uint64_t)head->states * head->shards;
     const uint64_t page = head->page_size;
@@ -171,7 +171,7 @@ has_controls(const char *text)
 
 /* The numbers and names of a head; it is `error` if they are impossible. */
 static int
-check(const struct sxe__pool_opening *opening, struct sxe__pool_head *head, int error)
+check_planned(const struct sxe__pool_opening *opening, struct sxe__pool_head *head, int error)
 {
     if (head->number == 0 || head->states == 0 || head->element_size == 0)
         return sxe__pool_refuse(opening, error,
@@ -192,7 +192,7 @@ check(const struct sxe__pool_opening *opening, struct sxe__pool_head *head, int 
                                 "its states are named '%.100s': must be as many words as states, "
                                 "%u, with one space between them",
                                 head->state_names, head->states);
-    if (!place(head))
+    if (!place_parts(head))
         return sxe__pool_refuse(opening, error,
                                 "%u elements of %zu bytes in %u states and %u shards, with %zu "
                                 "bytes more, are too much for one pool",
@@ -291,7 +291,7 @@ sxe__pool_head_plan(struct sxe__pool_opening *opening)
     head->extra_size = spec->extra_size;
     result = copy_texts(opening, head);
     if (result == 0)
-        result = check(opening, head, EINVAL);
+        result = check_planned(opening, head, EINVAL);
     if (result == 0)
         result = check_fields(opening, head);
     return result;
@@ -373,7 +373,7 @@ check_head(struct sxe__pool_opening *opening, const struct sxe__pool_head *head)
         return refuse_foreign(opening, "the pool's head is damaged (a name has no end)");
     int result = check_page_size(opening, head);
     if (result == 0)
-        result = check(opening, &placed, EMEDIUMTYPE);
+        result = check_planned(opening, &placed, EMEDIUMTYPE);
     if (result < 0)
         return result;
     if (memcmp(&placed, head, FIXED_SIZE) != 0 || head->layout != layout_of(head))
@@ -410,7 +410,7 @@ refuse_text(const struct sxe__pool_opening *opening, const char *what, const cha
 
 /* A text that either side leaves out is not compared, nor are shards that the spec leaves out. */
 static int
-compare(const struct sxe__pool_opening *opening, const struct sxe__pool_head *is)
+compare_head(const struct sxe__pool_opening *opening, const struct sxe__pool_head *is)
 {
     const struct sxe__pool_head *want = &opening->head;
 
@@ -573,7 +573,7 @@ sxe__pool_head_read(struct sxe__pool_opening *opening)
     if (result == 0)
         result = check_head(opening, &head);
     if (result == 0 && opening->spec.number != 0)
-        result = compare(opening, &head);
+        result = compare_head(opening, &head);
     opening->head = head;
     return result;
 }

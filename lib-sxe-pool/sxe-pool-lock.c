@@ -21,7 +21,7 @@
 #define LONGEST_SLEEP_NS SXE_NS_PER_MS
 
 static inline bool
-swap(const struct sxe__pool_sharing *sharing, uint32_t *lock, uint32_t *owner)
+swap_owner(const struct sxe__pool_sharing *sharing, uint32_t *lock, uint32_t *owner)
 {
     SXE__POOL_STEP();
     const bool taken = __atomic_compare_exchange_n(lock, owner, sharing->token, false,
@@ -39,14 +39,14 @@ sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock)
         return -EAGAIN;
     for (unsigned spins = 0, pauses = 1; spins < SXE__POOL_SPINS; spins += pauses) {
         owner = SXE__POOL_GET(*lock);
-        if (owner == 0 && swap(sharing, lock, &owner))
+        if (owner == 0 && swap_owner(sharing, lock, &owner))
             return 0;
         for (unsigned i = 0; i < pauses; i++)
             sxe__pool_pause();
         pauses = pauses < LONGEST_PAUSE ? 2 * pauses : pauses;
     }
     /* A token is never given twice, so what is swapped is the lock of the one who is dead. */
-    if (owner == 0 || sxe__pool_owner_lives(sharing, owner) || !swap(sharing, lock, &owner))
+    if (owner == 0 || sxe__pool_owner_lives(sharing, owner) || !swap_owner(sharing, lock, &owner))
         return -EAGAIN;
     return 1;
 }

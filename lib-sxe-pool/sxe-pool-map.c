@@ -218,7 +218,7 @@ sxe__pool_file_undo(const struct sxe__pool_opening *opening)
 /* ---- Memory ---- */
 
 static void *
-map(size_t size, int fd, uint64_t from, void *at)
+map_pages(size_t size, int fd, uint64_t from, void *at)
 {
     const int kind = fd == -1 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     const int place = at == NULL ? 0 : MAP_FIXED;
@@ -228,7 +228,7 @@ map(size_t size, int fd, uint64_t from, void *at)
 
 /* Copy the checked values into this process's own page. */
 static struct sxe__pool_header *
-keep(const struct sxe__pool_opening *opening, void *memory, size_t own_size, void *head)
+keep_mapping(const struct sxe__pool_opening *opening, void *memory, size_t own_size, void *head)
 {
     const struct sxe__pool_head *fixed = &opening->head;
     const uintptr_t array = (uintptr_t)memory + own_size;
@@ -287,15 +287,15 @@ map_parts(struct sxe__pool_opening *opening, int fd)
     const size_t head_size = opening->head.array_offset;
     const size_t size = opening->head.file_size - head_size;
 
-    void *head = map(head_size, fd, 0, NULL);
+    void *head = map_pages(head_size, fd, 0, NULL);
     if (head == MAP_FAILED)
         return -1;
-    char *memory = map(own_size + size, -1, 0, NULL);
+    char *memory = map_pages(own_size + size, -1, 0, NULL);
     if (memory == MAP_FAILED)
         goto no_memory;
-    if (fd != -1 && map(size, fd, head_size, memory + own_size) == MAP_FAILED)
+    if (fd != -1 && map_pages(size, fd, head_size, memory + own_size) == MAP_FAILED)
         goto no_array;
-    opening->pool = keep(opening, memory, own_size, head);
+    opening->pool = keep_mapping(opening, memory, own_size, head);
     opening->pool->sharing->lent_fd = fd;
     return 0;
 no_array:

@@ -62,7 +62,7 @@ check_memory(const struct sxe__pool_opening *opening)
 
 /* In memory or a file that is all zero. */
 static int
-make(struct sxe__pool_opening *opening)
+make_pool(struct sxe__pool_opening *opening)
 {
     int result = opening->spec.file == NULL ? check_memory(opening) : 0;
 
@@ -124,7 +124,7 @@ complete_all(const struct sxe__pool_header *pool)
 
 /* Let go what the dead held. */
 static void
-bury(const struct sxe__pool_sharing *sharing)
+bury_dead(const struct sxe__pool_sharing *sharing)
 {
     for (uint32_t shard = 0; shard <= sharing->shard_mask; shard++) {
         sharing->shards[shard].intent.stamp = 0;
@@ -191,7 +191,7 @@ repair(struct sxe__pool_opening *opening, bool same_boot, const char *why)
 
     sharing->head->closed = SXE__POOL_IN_USE;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    bury(sharing);
+    bury_dead(sharing);
     if (!same_boot || opening->is_restored)
         sharing->time_offset_ns = sxe__pool_carry_time_over(sharing, 0);
     const uint32_t freed = sxe__pool_rebuild(opening->pool);
@@ -212,7 +212,7 @@ inspect(struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
     sharing->found =
         sharing->head->closed != SXE__POOL_IN_USE ? SXE_POOL_CLOSED : SXE_POOL_COMPLETED;
     if (stale == NULL && is_whole(pool, why)) {
-        bury(sharing);
+        bury_dead(sharing);
         sharing->time_offset_ns =
             same_boot ? sxe__pool_catch_up(sharing, sxe__pool_last_stamp(sharing))
                       : sxe__pool_carry_time_over(sharing, sxe__pool_last_stamp(sharing));
@@ -280,7 +280,7 @@ leave_as_it_was(struct sxe__pool_head *head, const struct sxe__pool_head *was)
 }
 
 static int
-join(struct sxe__pool_opening *opening)
+join_pool(struct sxe__pool_opening *opening)
 {
     struct sxe__pool_sharing *sharing = opening->pool->sharing;
 
@@ -326,13 +326,13 @@ open_locked(struct sxe__pool_opening *opening)
                                 "no pool is in the file: open it with the numbers of one, when "
                                 "nobody uses it");
     if (result == 0)
-        result = opening->empty ? make(opening) : sxe__pool_map(opening);
+        result = opening->empty ? make_pool(opening) : sxe__pool_map(opening);
     if (result < 0)
         return result;
     struct sxe__pool_head *head = opening->pool->sharing->head;
     const struct sxe__pool_head was = *head;
     opening->pool->sharing->time_offset_ns = head->time_offset_ns - opening->namespace_ns;
-    result = others > 0 ? join(opening) : enter_first(opening);
+    result = others > 0 ? join_pool(opening) : enter_first(opening);
     if (result == 0)
         result = become_user(opening);
     if (result < 0 && others == 0 && opening->pool->sharing->found != SXE_POOL_REBUILT)
@@ -398,7 +398,7 @@ open_file(struct sxe__pool_opening *opening)
 }
 
 static void *
-opened(const struct sxe__pool_opening *opening, int result)
+array_of(const struct sxe__pool_opening *opening, int result)
 {
     if (result == 0) {
         if (opening->why != NULL && opening->pool->sharing->found != SXE_POOL_REBUILT)
@@ -425,10 +425,10 @@ sxe_pool_open(const SXE_POOL_SPEC *spec, char *why)
     /* So that no child has the descriptor without being told; and from here on children are. */
     sxe__pool_fork_hold();
     if (result == 0)
-        result =
-            (spec->options & SXE_POOL_OPTION_LOCKED) != 0 ? make(&opening) : open_file(&opening);
+        result = (spec->options & SXE_POOL_OPTION_LOCKED) != 0 ? make_pool(&opening)
+                                                               : open_file(&opening);
     sxe__pool_fork_allow();
-    return opened(&opening, result);
+    return array_of(&opening, result);
 }
 
 void *
@@ -443,7 +443,7 @@ sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why)
     opening.spec.file = what;
     int result = sxe__pool_head_plan(&opening);
     if (result < 0)
-        return opened(&opening, result);
+        return array_of(&opening, result);
     sxe_hold_standard_descriptors();
     /* A description of its own, because its locks are the description's. */
     sxe__pool_fork_hold();
@@ -451,7 +451,7 @@ sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why)
     result = opening.fd == -1 ? sxe__pool_refuse_errno(&opening, "open it again by /proc")
                               : open_there(&opening);
     sxe__pool_fork_allow();
-    return opened(&opening, result);
+    return array_of(&opening, result);
 }
 
 /* ---- Closing ---- */
@@ -468,7 +468,7 @@ close_last(struct sxe__pool_header *pool)
     /* Complete the changes of dead processes first: done later, they would not be in the sum. */
     head->is_summed = sharing->is_summed && complete_all(pool) ? SXE__POOL_CLOSED_MARK : 0;
     if (head->is_summed != 0) {
-        bury(sharing);
+        bury_dead(sharing);
         head->sum = sxe__pool_sum_of(pool);
     }
     if (msync((char *)sharing + own_size, sharing->size - own_size, MS_SYNC) == 0 &&
@@ -483,7 +483,7 @@ close_last(struct sxe__pool_header *pool)
 
 /* A process that cannot take the opening lock leaves as if it were killed, which does no harm. */
 static void
-leave(struct sxe__pool_header *pool)
+leave_pool(struct sxe__pool_header *pool)
 {
     struct sxe__pool_sharing *sharing = pool->sharing;
 
@@ -506,7 +506,7 @@ sxe__pool_close(struct sxe__pool_header *pool)
         close(sharing->watch_fd);
     sxe__pool_fork_hold();
     if (sharing->survives)
-        leave(pool);
+        leave_pool(pool);
     sxe__pool_unmap(pool);
     if (fd != -1)
         close(fd);

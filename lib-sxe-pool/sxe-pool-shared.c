@@ -45,7 +45,7 @@ lock_slowly(const struct sxe__pool_header *pool, uint32_t number)
 }
 
 SXE__POOL_INLINE unsigned
-lock(const struct sxe__pool_header *pool, uint32_t number)
+lock_site(const struct sxe__pool_header *pool, uint32_t number)
 {
     return sxe__pool_lock_at_once(pool->sharing, &pool->sharing->shards[number].lock)
                ? SXE_POOL_LOCK_TAKEN
@@ -62,7 +62,7 @@ lock_patiently(const struct sxe__pool_header *pool, uint32_t number)
 }
 
 SXE__POOL_INLINE void
-unlock(const struct sxe__pool_site *site)
+unlock_site(const struct sxe__pool_site *site)
 {
     sxe__pool_unlock(&site->shard->lock);
 }
@@ -70,7 +70,7 @@ unlock(const struct sxe__pool_site *site)
 unsigned
 sxe__pool_lock_shard(const struct sxe__pool_header *pool, uint32_t number)
 {
-    return lock(pool, number);
+    return lock_site(pool, number);
 }
 
 void
@@ -89,7 +89,7 @@ sxe__pool_move_locked(const struct sxe__pool_header *pool, uint32_t id, uint32_t
 
 /* After the lock is let go: those who wait for the state. */
 static inline void
-tell(const struct sxe__pool_header *pool, uint32_t state)
+tell_watchers(const struct sxe__pool_header *pool, uint32_t state)
 {
     if (SXE__POOL_GET(pool->sharing->head->watching) != 0)
         sxe__pool_wake(pool, state);
@@ -107,9 +107,9 @@ change(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state, uin
     if (result != SXE_POOL_LOCK_TAKEN)
         return result;
     result = sxe__pool_change(&site, id, old_state, new_state);
-    unlock(&site);
+    unlock_site(&site);
     if (result == SXE_POOL_LOCK_TAKEN)
-        tell(pool, *new_state);
+        tell_watchers(pool, *new_state);
     else if (result == SXE_POOL_DAMAGED)
         sxe__pool_damaged(pool);
     return result;
@@ -126,8 +126,8 @@ sxe__pool_shared_set(const struct sxe__pool_header *pool, uint32_t id, uint32_t 
 
 /* Among the threads of one process, a wrong old state is a mistake in the program. */
 static __attribute__((noinline)) unsigned
-refuse(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state, uint32_t new_state,
-       uint32_t state)
+refuse_change(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,
+              uint32_t new_state, uint32_t state)
 {
     SXE_ASSERT_ID(id, pool->sharing->survives,
                   "pool %s: element %u is in state %s, not %s (to go to %s)", pool->name, id,
@@ -145,7 +145,7 @@ sxe__pool_shared_move(const struct sxe__pool_header *pool, uint32_t id, uint32_t
     const unsigned result = change(pool, id, old_state, &state);
 
     if (result == SXE_POOL_INCORRECT_STATE)
-        return refuse(pool, id, old_state, new_state, state);
+        return refuse_change(pool, id, old_state, new_state, state);
     return result;
 }
 
@@ -206,9 +206,9 @@ sxe__pool_shared_claim(const struct sxe__pool_header *pool, struct sxe__pool_cla
     if (result != SXE_POOL_LOCK_TAKEN)
         return result;
     result = claim_locked(&site, claim);
-    unlock(&site);
+    unlock_site(&site);
     if (result == SXE_POOL_LOCK_TAKEN && claim->new_state != SXE__POOL_ANY_STATE)
-        tell(pool, claim->new_state);
+        tell_watchers(pool, claim->new_state);
     else if (result == SXE_POOL_DAMAGED)
         sxe__pool_damaged(pool);
     return result;
@@ -242,14 +242,14 @@ take_from(const struct sxe__pool_header *pool, uint32_t shard, uint32_t old_stat
           uint32_t new_state, struct sxe__pool_claim *claim)
 {
     const struct sxe__pool_site site = sxe__pool_site(pool, shard);
-    unsigned result = lock(pool, shard);
+    unsigned result = lock_site(pool, shard);
 
     if (result != SXE_POOL_LOCK_TAKEN)
         return result;
     result = take_locked(&site, old_state, new_state, claim);
-    unlock(&site);
+    unlock_site(&site);
     if (result < pool->number)
-        tell(pool, new_state);
+        tell_watchers(pool, new_state);
     else if (result == SXE_POOL_DAMAGED)
         sxe__pool_damaged(pool);
     return result;
@@ -448,15 +448,15 @@ take_oldest(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim, 
         return true;
     const struct sxe__pool_site site =
         sxe__pool_site(pool, sxe__pool_shard_of(pool->sharing, oldest.id));
-    *result = lock(pool, site.number);
+    *result = lock_site(pool, site.number);
     const bool locked = *result == SXE_POOL_LOCK_TAKEN;
     const bool still = locked && is_still_oldest(pool, claim->old_state, &oldest);
     if (still)
         *result = take_locked(&site, claim->old_state, claim->new_state, claim);
     if (locked)
-        unlock(&site);
+        unlock_site(&site);
     if (still && *result < pool->number)
-        tell(pool, claim->new_state);
+        tell_watchers(pool, claim->new_state);
     else if (still && *result == SXE_POOL_DAMAGED)
         sxe__pool_damaged(pool);
     return still || !locked;

@@ -96,7 +96,7 @@ sxe__pool_others(int fd)
 /* ---- Slots ---- */
 
 static void
-enter(struct sxe__pool_sharing *sharing, uint32_t number)
+enter_slot(struct sxe__pool_sharing *sharing, uint32_t number)
 {
     struct sxe__pool_slot *slot = &sharing->head->slots[number];
     const uint32_t next = (SXE__POOL_GET(slot->generation) + 1) & (GENERATION_LIMIT - 1);
@@ -120,7 +120,7 @@ sxe__pool_slot_claim(struct sxe__pool_sharing *sharing)
         const int result = lock_byte(sharing->fd, SXE__POOL_SLOT_BYTE + number, F_WRLCK);
 
         if (result == 0)
-            enter(sharing, number);
+            enter_slot(sharing, number);
         if (!is_taken(result))
             return result;
     }

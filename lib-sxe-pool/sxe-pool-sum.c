@@ -17,7 +17,7 @@
 #define MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
 
 static inline uint64_t
-mix(uint64_t sum, uint64_t word)
+mix_word(uint64_t sum, uint64_t word)
 {
     sum = (sum ^ word) * MULTIPLIER;
     return sum ^ sum >> 32;
@@ -34,12 +34,12 @@ add_up(uint64_t sum, const void *bytes, size_t size)
 
     for (; words >= LANES; words -= LANES, word += LANES) {
         for (unsigned i = 0; i < LANES; i++)
-            lanes[i] = mix(lanes[i], word[i]);
+            lanes[i] = mix_word(lanes[i], word[i]);
     }
     for (; words > 0; words--)
-        lanes[0] = mix(lanes[0], *word++);
+        lanes[0] = mix_word(lanes[0], *word++);
     for (unsigned i = 0; i < LANES; i++)
-        sum = mix(sum, lanes[i]);
+        sum = mix_word(sum, lanes[i]);
     return sum;
 }
 

@@ -182,7 +182,7 @@ sxe__pool_wake(const struct sxe__pool_header *pool, uint32_t state)
 
 /* Whether a state has an element now: 1, 0; -EAGAIN, -EUCLEAN. */
 static int
-look(const struct sxe__pool_header *pool, uint32_t state)
+look_at_state(const struct sxe__pool_header *pool, uint32_t state)
 {
     const struct sxe__pool_sharing *sharing = pool->sharing;
     struct sxe__pool_patience patience = {0};
@@ -214,7 +214,7 @@ sxe_pool_watch(void *array, unsigned state)
         return 1;
     __atomic_fetch_or(&own_slot(pool->sharing)->watched, bit_of(state), __ATOMIC_RELEASE);
     __atomic_fetch_or(&pool->sharing->head->watching, bit_of(state), __ATOMIC_ACQ_REL);
-    const int found = look(pool, state);
+    const int found = look_at_state(pool, state);
     if (found != 0)
         __atomic_fetch_and(&own_slot(pool->sharing)->watched, ~bit_of(state), __ATOMIC_RELEASE);
     return found;

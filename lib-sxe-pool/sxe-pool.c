@@ -61,8 +61,8 @@ next_stamp(struct sxe__pool_header *pool)
 
 /* Put an element at the young end of a state's list. */
 static inline void
-append(const struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id,
-       unsigned state, uint64_t stamp)
+append_node(const struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id,
+            unsigned state, uint64_t stamp)
 {
     const unsigned list = sxe__pool_list(pool, state);
     struct sxe__pool_node *node = &nodes[id];
@@ -88,7 +88,7 @@ make_lists(struct sxe__pool_header *pool)
     const uint64_t stamp = next_stamp(pool);
     for (unsigned id = 0; id < pool->number; id++) {
         nodes[id].generation = 1;
-        append(pool, nodes, id, 0, stamp + id);
+        append_node(pool, nodes, id, 0, stamp + id);
     }
     pool->last_stamp = stamp + pool->number - 1;
 }
@@ -225,7 +225,8 @@ is_linked(const struct sxe__pool_header *pool, const struct sxe__pool_node *node
 
 /* Id and new_state are known to be good. Forced inline: a call would be a quarter of its cost. */
 static inline __attribute__((always_inline)) void
-move(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id, unsigned new_state)
+move_node(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id,
+          unsigned new_state)
 {
     const uint64_t stamp = next_stamp(pool); /* first: it may call, with nothing to save */
     struct sxe__pool_node *node = &nodes[id];
@@ -241,7 +242,7 @@ move(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id, u
     /* Sums, not branches: nobody can predict which way an element goes. */
     const uint32_t generation = node->generation + (new_state == 0 && old_state != 0);
     node->generation = generation + (generation == 0);
-    append(pool, nodes, id, new_state, stamp);
+    append_node(pool, nodes, id, new_state, stamp);
 }
 
 unsigned
@@ -282,7 +283,7 @@ move_alone(struct sxe__pool_header *pool, unsigned id, unsigned old_state, unsig
                   sxe_pool_state_to_string(pool + 1, nodes[id].state),
                   sxe_pool_state_to_string(pool + 1, old_state),
                   sxe_pool_state_to_string(pool + 1, new_state));
-    move(pool, nodes, id, new_state);
+    move_node(pool, nodes, id, new_state);
     return SXE_POOL_LOCK_TAKEN;
 }
 
@@ -313,7 +314,7 @@ sxe_pool_try_to_set_indexed_element_state(void *array, unsigned id, unsigned old
         *new_state = nodes[id].state;
         return SXE_POOL_INCORRECT_STATE;
     }
-    move(pool, nodes, id, *new_state);
+    move_node(pool, nodes, id, *new_state);
     return id;
 }
 
@@ -337,7 +338,7 @@ take_alone(struct sxe__pool_header *pool, unsigned old_state, unsigned new_state
 
     if (id >= pool->number)
         return SXE_POOL_NO_INDEX;
-    move(pool, nodes, id, new_state);
+    move_node(pool, nodes, id, new_state);
     return id;
 }
 
@@ -357,7 +358,7 @@ touch_alone(struct sxe__pool_header *pool, unsigned id)
 {
     struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
 
-    move(pool, nodes, id, nodes[id].state);
+    move_node(pool, nodes, id, nodes[id].state);
     return SXE_POOL_LOCK_TAKEN;
 }
 

@@ -275,7 +275,7 @@ become(SXE *listener, int fd)
 }
 
 static void
-welcome(const SXE *listener, int fd)
+welcome_peer(const SXE *listener, int fd)
 {
     SXE *s = sxe__take(listener->kind);
 
@@ -401,7 +401,7 @@ sxe__acceptable(SXE *listener)
         if (fd >= 0 && oneshot)
             become(listener, fd);
         else if (fd >= 0)
-            welcome(listener, fd);
+            welcome_peer(listener, fd);
     }
 }
 

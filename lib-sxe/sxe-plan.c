@@ -69,7 +69,7 @@ or_default(uint32_t wanted, uint32_t value)
 
 /* The configuration with all its defaults. */
 static struct sxe_config
-complete(const struct sxe__context *c)
+complete_config(const struct sxe__context *c)
 {
     struct sxe_config config = c->wanted;
     uint32_t *closing_ms;
@@ -117,7 +117,7 @@ size_t
 sxe_plan_print(FILE *out)
 {
     struct sxe__context *c = CONTEXT;
-    struct sxe_config config = c->sockets != NULL ? c->tables->config : complete(c);
+    struct sxe_config config = c->sockets != NULL ? c->tables->config : complete_config(c);
     size_t number = c->sockets != NULL ? c->number : c->registered;
     size_t each = stride_of(c);
     size_t pool = sxe_pool_size((unsigned)number, each, SXE_STATES);
@@ -194,7 +194,7 @@ output_chunks_max(const struct sxe__context *c)
 
 /* Everything that is memory. */
 static int
-reserve(struct sxe__context *c)
+reserve_memory(struct sxe__context *c)
 {
     const struct sxe_config *config;
     double timeouts[SXE_STATES];
@@ -202,7 +202,7 @@ reserve(struct sxe__context *c)
     c->tables = calloc(1, sizeof(*c->tables));
     if (c->tables == NULL)
         return -ENOMEM;
-    c->tables->config = complete(c);
+    c->tables->config = complete_config(c);
     config = &c->tables->config;
     for (unsigned i = 0; i < SXE_STATES; i++)
         timeouts[i] = config->timeout_ms[i] / 1000.0;
@@ -287,7 +287,7 @@ sxe_init(void)
     c->number = c->registered;
     result = choose_loop(c);
     if (result == 0)
-        result = reserve(c);
+        result = reserve_memory(c);
     if (result == 0)
         result = open_loop();
     if (result < 0) {

@@ -100,7 +100,7 @@ tail_with_room(SXE *s, size_t size)
 }
 
 static int
-append(SXE *s, const struct record *record, const void *payload, uint32_t length)
+append_record(SXE *s, const struct record *record, const void *payload, uint32_t length)
 {
     uint32_t chunk = tail_with_room(s, sizeof(*record) + length);
     uint32_t used;
@@ -141,7 +141,7 @@ sxe__queue_bytes(SXE *s, const void *data, size_t length)
         piece = length < piece ? (uint32_t)length : piece;
         record.left = piece;
         record.at.length = piece;
-        if (SXE_NEVER(append(s, &record, from, piece) < 0))
+        if (SXE_NEVER(append_record(s, &record, from, piece) < 0))
             return -ENOBUFS;
         s->u.open.out_copied += piece;
         from += piece;
@@ -155,7 +155,7 @@ sxe__queue_borrowed(SXE *s, const void *data, size_t length, SXE_OUT_EVENT_SENT 
 {
     struct record record = {.kind = BORROWED, .left = length, .at.data = data, .on_sent = on_sent};
 
-    return append(s, &record, NULL, 0);
+    return append_record(s, &record, NULL, 0);
 }
 
 int
@@ -167,7 +167,7 @@ sxe__queue_file(SXE *s, int fd, off_t offset, size_t length, SXE_OUT_EVENT_SENT 
                             .at.offset = offset,
                             .on_sent = on_sent};
 
-    return append(s, &record, NULL, 0);
+    return append_record(s, &record, NULL, 0);
 }
 
 int
@@ -175,7 +175,7 @@ sxe__queue_end(SXE *s)
 {
     struct record record = {.kind = END};
 
-    return append(s, &record, NULL, 0);
+    return append_record(s, &record, NULL, 0);
 }
 
 /* Where a record is. */
@@ -185,7 +185,7 @@ struct place {
 };
 
 static void
-load(struct place at, struct record *record)
+load_record(struct place at, struct record *record)
 {
     memcpy(record, sxe_chunks_data(CONTEXT->chunks, at.chunk) + at.offset, sizeof(*record));
 }
@@ -203,7 +203,7 @@ first(const SXE *s)
 }
 
 static struct place
-after(struct place at, const struct record *record)
+place_after(struct place at, const struct record *record)
 {
     at.offset += (uint32_t)sizeof(*record) + (record->kind == BYTES ? record->at.length : 0);
     if (at.offset == chunk_used(at.chunk)) {
@@ -218,7 +218,7 @@ static void
 pop(SXE *s, const struct record *record)
 {
     uint32_t chunk = s->u.open.out_head;
-    struct place next = after(first(s), record);
+    struct place next = place_after(first(s), record);
 
     s->u.open.out_offset = next.offset;
     if (next.chunk == chunk)
@@ -233,7 +233,7 @@ pop(SXE *s, const struct record *record)
 /* The bytes of the records in front, up to one that is no bytes; whether it is a file, which goes
  * into the same segments. */
 static int
-gather(const SXE *s, struct iovec *vector, bool *is_before_file)
+gather_records(const SXE *s, struct iovec *vector, bool *is_before_file)
 {
     struct place at = first(s);
     int count = 0;
@@ -243,7 +243,7 @@ gather(const SXE *s, struct iovec *vector, bool *is_before_file)
     while (at.chunk != SXE_NONE && count < SXE__STAGE_VECTOR) {
         char *end;
 
-        load(at, &record);
+        load_record(at, &record);
         if (record.kind > BORROWED) {
             *is_before_file = record.kind == FILE_RANGE && record.left > 0;
             break;
@@ -253,7 +253,7 @@ gather(const SXE *s, struct iovec *vector, bool *is_before_file)
         vector[count].iov_base =
             record.kind == BYTES ? end - record.left : (char *)(uintptr_t)record.at.data;
         vector[count++].iov_len = record.left;
-        at = after(at, &record);
+        at = place_after(at, &record);
     }
     return count;
 }
@@ -273,7 +273,7 @@ take_from(SXE *s, struct record *record, size_t part)
 /* The kernel took sent bytes of the records in front: that is progress, and the timeout of writing
  * starts again. */
 static void
-advance(SXE *s, size_t sent)
+advance_queue(SXE *s, size_t sent)
 {
     enum sxe_state state = sxe__state(s);
 
@@ -283,7 +283,7 @@ advance(SXE *s, size_t sent)
         struct record record;
         size_t part;
 
-        load(first(s), &record);
+        load_record(first(s), &record);
         part = sent < record.left ? sent : record.left;
         sent -= part;
         take_from(s, &record, part);
@@ -306,12 +306,12 @@ write_bytes(SXE *s)
 {
     struct iovec vector[SXE__STAGE_VECTOR];
     bool more;
-    int count = gather(s, vector, &more);
+    int count = gather_records(s, vector, &more);
     ssize_t sent = s->io->write(s, vector, count, more);
 
     if (sent < 0)
         return sxe__write_failed((int)sent);
-    advance(s, (size_t)sent);
+    advance_queue(s, (size_t)sent);
     return GO_ON;
 }
 
@@ -340,7 +340,7 @@ write_file(SXE *s, const struct record *record)
         return sxe__write_failed((int)sent);
     if (sent == 0)
         return -ENODATA;
-    advance(s, (size_t)sent);
+    advance_queue(s, (size_t)sent);
     return sent == SXE__FILE_SLICE ? ENOUGH : GO_ON;
 }
 
@@ -358,9 +358,9 @@ write_first(SXE *s)
 {
     struct record record;
 
-    load(first(s), &record);
+    load_record(first(s), &record);
     if (record.left == 0 && record.kind != END) {
-        advance(s, 0);
+        advance_queue(s, 0);
         return GO_ON;
     }
     switch ((enum record_kind)record.kind) {
@@ -398,7 +398,7 @@ sxe__queue_drop(SXE *s, int result)
     while (!sxe__queue_is_empty(s)) {
         struct record record;
 
-        load(first(s), &record);
+        load_record(first(s), &record);
         pop(s, &record);
         dropped += record.left;
         if (record.on_sent != NULL)

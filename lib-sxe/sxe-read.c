@@ -56,7 +56,7 @@ after_read(SXE *s)
 /* The one call up. Inside it, pausing and consuming leave the socket for after_read to settle. All
  * that is unread is seen, so there is no need to show it again. */
 static void
-show(SXE *s, ssize_t n)
+show_bytes(SXE *s, ssize_t n)
 {
     s->flags &= (uint16_t)~SXE__READ_AGAIN;
     CONTEXT->reader = s;
@@ -66,7 +66,7 @@ show(SXE *s, ssize_t n)
 
 /* n <= 0 came from a read: the peer's end, nothing yet, or an error. */
 static void
-ended(SXE *s, int n)
+on_end(SXE *s, int n)
 {
     if (n == -EINTR) {
         sxe__settle(s);
@@ -85,7 +85,7 @@ ended(SXE *s, int n)
         return;
     }
     s->flags |= SXE__END_SEEN;
-    show(s, 0);
+    show_bytes(s, 0);
     after_read(s);
 }
 
@@ -117,11 +117,11 @@ read_peeked(SXE *s)
     ssize_t left;
 
     if (n <= 0) {
-        ended(s, (int)n);
+        on_end(s, (int)n);
         return;
     }
     sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, CONTEXT->tables->config.chunk_size);
-    show(s, n);
+    show_bytes(s, n);
     left = (ssize_t)sxe_buffer_length(&s->in);
     sxe__drop_unread(s);
     if (left == n)
@@ -164,7 +164,7 @@ read_datagram(SXE *s)
     CONTEXT->sender_length = length;
     CONTEXT->receiver = sxe_handle(s);
     sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, SXE__DATAGRAM_MAX);
-    show(s, n);
+    show_bytes(s, n);
     sxe__drop_unread(s);
     sxe__settle(s);
 }
@@ -205,7 +205,7 @@ sxe__readable(SXE *s)
     }
     n = s->io->read(s, into, room);
     if (SXE_UNLIKELY(n <= 0)) {
-        ended(s, (int)n);
+        on_end(s, (int)n);
         return;
     }
     note_read(s, n, room);
@@ -213,7 +213,7 @@ sxe__readable(SXE *s)
         sxe_buffer_commit(&s->in, (uint32_t)n);
     else
         sxe_buffer_wrap(&s->in, into, (uint32_t)n, room);
-    show(s, n);
+    show_bytes(s, n);
     after_read(s);
 }
 
@@ -222,7 +222,7 @@ sxe__read_again(SXE *s)
 {
     if (sxe_buffer_length(&s->in) == 0 || (s->flags & (SXE__PAUSED | SXE__FULL)))
         return;
-    show(s, SXE_BUF_USED(s));
+    show_bytes(s, SXE_BUF_USED(s));
     after_read(s);
 }
 

@@ -223,7 +223,7 @@ sxe__settle(SXE *s)
 
 /* The program hears of it while the socket can still be looked at; then everything goes back. */
 static void
-release(SXE *s)
+release_socket(SXE *s)
 {
     CONTEXT->dropped = sxe__queue_drop(s, s->error != 0 ? -s->error : -ECONNRESET);
     CONTEXT->released = s;
@@ -247,7 +247,7 @@ sxe__finish(void)
             sxe__flush_staged(CONTEXT->staged);
         is_closed = sxe_pool_get_number_in_state(CONTEXT->sockets, SXE_STATE_CLOSED) > 0;
         if (SXE_UNLIKELY(is_closed))
-            release(
+            release_socket(
                 sxe__socket(sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_CLOSED)));
     } while (SXE_UNLIKELY(is_closed || CONTEXT->staged != NULL));
     if (SXE_UNLIKELY(sxe_pool_get_number_in_state(CONTEXT->sockets, SXE_STATE_STARVED) > 0))

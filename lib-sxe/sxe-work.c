@@ -23,7 +23,7 @@ enum work_state { IDLE, WAITING, RUNNING, FINISHED };
 /* ---- Lines ---- */
 
 static void
-append(struct sxe__line *line, struct sxe_work *work)
+append_work(struct sxe__line *line, struct sxe_work *work)
 {
     work->next = NULL;
     work->prev = line->last;
@@ -110,7 +110,7 @@ work_on(void *workers)
             ev_async_send(w->loop, &w->wake);
         w->group[work->group].running--;
         work->state = FINISHED;
-        append(&w->finished, work);
+        append_work(&w->finished, work);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -209,7 +209,7 @@ sxe_work_submit(struct sxe_work *work)
         if (work->group > SXE_WORK_GROUPS_MAX || w->group[work->group].max == 0)
             work->group = 0;
         work->state = WAITING;
-        append(&w->group[work->group].waiting, work);
+        append_work(&w->group[work->group].waiting, work);
         pthread_cond_signal(&w->come);
     }
     pthread_mutex_unlock(&w->lock);
@@ -330,7 +330,7 @@ sxe__work_open(void)
 }
 
 static void
-forget(struct sxe__line *line)
+forget_line(struct sxe__line *line)
 {
     while (take_first(line, IDLE) != NULL)
         continue;
@@ -350,8 +350,8 @@ sxe__work_close(void)
     for (unsigned i = 0; i < w->threads; i++)
         pthread_join(w->thread[i], NULL);
     for (unsigned i = 0; i <= SXE_WORK_GROUPS_MAX; i++)
-        forget(&w->group[i].waiting);
-    forget(&w->finished);
+        forget_line(&w->group[i].waiting);
+    forget_line(&w->finished);
     ev_ref(w->loop);
     ev_async_stop(w->loop, &w->wake);
     if (w->under_way > 0)

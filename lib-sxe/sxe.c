@@ -23,7 +23,7 @@ ignore_bytes(SXE *s, int length)
 }
 
 static SXE *
-make(const SXE *from, uint8_t kind)
+make_socket(const SXE *from, uint8_t kind)
 {
     SXE *s = CONTEXT->sockets == NULL ? NULL : sxe__take(kind);
 
@@ -58,7 +58,7 @@ make_at(const SXE *from, uint8_t kind, const char *ip, unsigned short port)
         errno = EINVAL;
         return NULL;
     }
-    s = make(from, kind);
+    s = make_socket(from, kind);
     if (s == NULL)
         return NULL;
     memcpy(s->u.address, &address, sizeof(s->u.address));
@@ -91,7 +91,7 @@ sxe_new_unix(SXE *from, const char *path, SXE_IN_EVENT_CONNECTED connected, SXE_
         errno = ENAMETOOLONG;
         return NULL;
     }
-    s = make(from, SXE__UNIX);
+    s = make_socket(from, SXE__UNIX);
     if (s == NULL)
         return NULL;
     s->u.path = path;
@@ -217,7 +217,7 @@ sxe_from_handle(uint64_t handle)
 typedef int (*ask_name)(int fd, struct sockaddr *address, socklen_t *length);
 
 static socklen_t
-ask(const SXE *s, ask_name name, struct sockaddr_storage *address)
+ask_for_address(const SXE *s, ask_name name, struct sockaddr_storage *address)
 {
     socklen_t length = sizeof(*address);
 
@@ -229,7 +229,7 @@ socklen_t
 sxe_get_peer(const SXE *this, struct sockaddr_storage *address)
 {
     if (this->kind != SXE__UDP)
-        return ask(this, getpeername, address);
+        return ask_for_address(this, getpeername, address);
     *address = CONTEXT->tables->sender;
     return CONTEXT->receiver == sxe_handle(this) ? CONTEXT->sender_length : 0;
 }
@@ -255,7 +255,8 @@ sxe_local_ip(const SXE *this)
 {
     struct sockaddr_storage address;
 
-    return sxe__address_ip(CONTEXT->tables->ip, &address, ask(this, getsockname, &address));
+    return sxe__address_ip(CONTEXT->tables->ip, &address,
+                           ask_for_address(this, getsockname, &address));
 }
 
 unsigned short
@@ -263,7 +264,7 @@ sxe_local_port(const SXE *this)
 {
     struct sockaddr_storage address;
 
-    return ask(this, getsockname, &address) > 0 ? sxe__address_port(&address) : 0;
+    return ask_for_address(this, getsockname, &address) > 0 ? sxe__address_port(&address) : 0;
 }
 
 const struct sockaddr *

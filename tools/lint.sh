@@ -106,6 +106,13 @@ stale_limits() {
         [ -z "$option" ] || grep -q -- "$option " "$work/help" || echo "$page: sxe-httpd has no $option"
     done <$page
 }
+# grep and a breakpoint find one function: a verb that several files define has a noun as well (take_slot, take_place).
+shared_verbs() {
+    sources 'lib-*.c' 'apps/*.c' | xargs grep -oE '^[a-z]+\(' | grep -v ':main(' | sort -u >"$work/verbs"
+    cut -d: -f2 "$work/verbs" | sort | uniq -d | while read -r verb; do
+        echo "$verb...) in $(grep -F ":$verb" "$work/verbs" | cut -d: -f1 | tr '\n' ' ')"
+    done
+}
 # The project's English (CONTRIBUTING.md, "Language"), in all files. "behind" is for space only; a comment or a sentence of
 # the docs begins with its subject or a verb (in tests, "What" may stand for "Tests what"); and a .c file opens with a
 # sentence that says what it holds.
@@ -188,6 +195,7 @@ done
 check "the man pages name every option" empty undocumented_options
 check "the man pages are as the programs say" empty stale_man_pages
 check "what the load generator claims has a test" empty untested_claims
+check "no bare verb is the name of several functions" empty shared_verbs
 check "no words that need decoding" empty unplain_words
 check "each .c file opens with what it holds" empty without_sentence
 check "docs/limits.md has the defaults of headers and options" empty stale_limits

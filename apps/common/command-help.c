@@ -16,7 +16,7 @@ is_shown(const struct command_option *row)
 /* ---- Help ---- */
 
 static int
-larger(int width, const char *text)
+larger_width(int width, const char *text)
 {
     int length = (int)strlen(text);
 
@@ -29,7 +29,7 @@ print_examples(const struct command_line *line)
     int width = 0;
 
     for (unsigned i = 0; i < COMMAND_EXAMPLES; i++)
-        width = larger(width, line->examples[i].arguments);
+        width = larger_width(width, line->examples[i].arguments);
     printf("Examples:\n");
     for (unsigned i = 0; i < COMMAND_EXAMPLES; i++)
         printf("  %s %-*s  %s\n", line->program, width, line->examples[i].arguments,
@@ -69,8 +69,8 @@ print_options(const struct command_line *line, bool is_all)
         const struct command_option *row = &line->options[i];
 
         if (is_shown(row) && (is_all || is_common(line, row))) {
-            name = larger(name, row->option.name);
-            argument = larger(argument, row->argument);
+            name = larger_width(name, row->option.name);
+            argument = larger_width(argument, row->argument);
         }
     }
     for (unsigned i = 0; i < line->number; i++) {

@@ -105,7 +105,7 @@ refuse_name(const struct command_line *line, const char *typed)
  * their order. It returns a letter, or the row's number + COMMAND_LINE_LONG: so messages can tell a
  * long option from a letter; or 1 for a word. */
 static void
-describe(const struct command_line *line, char *letters, struct option *options)
+describe_options(const struct command_line *line, char *letters, struct option *options)
 {
     *letters++ = '-';
     *letters++ = ':';
@@ -155,7 +155,7 @@ refuse_without_argument(const struct command_line *line)
 /* getopt_long returned '?'; it leaves 0 in optopt for a name that it does not know, or that could
  * be several. */
 static void
-refuse(const struct command_line *line, const char *last)
+refuse_last_word(const struct command_line *line, const char *last)
 {
     if (optopt == 0)
         refuse_name(line, last + strlen("--"));
@@ -174,7 +174,7 @@ refuse_word(const struct command_line *line, const char *word)
 }
 
 static int
-complete(const struct command_line *line)
+complete_word(const struct command_line *line)
 {
     if (command_line_print_completion(line, optarg))
         return EXIT_SUCCESS;
@@ -210,7 +210,7 @@ take_option(const struct command_line *line, void *settings, int result)
         command_line_print_man(line);
         return EXIT_SUCCESS;
     case COMMAND_LINE_COMPLETION_VAL:
-        return complete(line);
+        return complete_word(line);
     default:
         return give(line, settings, val, row_of(line, result));
     }
@@ -218,7 +218,7 @@ take_option(const struct command_line *line, void *settings, int result)
 
 /* Check that help or a version was written to standard output. */
 static int
-ended(const struct command_line *line, int status)
+after_parsing(const struct command_line *line, int status)
 {
     if (status != EXIT_SUCCESS || (fflush(stdout) == 0 && ferror(stdout) == 0))
         return status;
@@ -227,7 +227,7 @@ ended(const struct command_line *line, int status)
 }
 
 static int
-take(const struct command_line *line, void *settings, int result, const char *last)
+take_value(const struct command_line *line, void *settings, int result, const char *last)
 {
     switch (result) {
     case COMMAND_LINE_WORD:
@@ -236,7 +236,7 @@ take(const struct command_line *line, void *settings, int result, const char *la
         refuse_without_argument(line);
         return COMMAND_LINE_WRONG;
     case '?':
-        refuse(line, last);
+        refuse_last_word(line, last);
         return COMMAND_LINE_WRONG;
     default:
         return take_option(line, settings, result);
@@ -258,12 +258,12 @@ command_line_parse(const struct command_line *line, void *settings, int argc, ch
     int result;
 
     SXE_ASSERT(line->number <= COMMAND_OPTIONS_MAX, "%u rows of options", line->number);
-    describe(line, letters, options);
+    describe_options(line, letters, options);
     optind = 0; /* forget all of an earlier command line, GNU's way */
     while ((result = getopt_long(argc, argv, letters, options, NULL)) >= 0) {
-        int status = take(line, settings, result, argv[optind - 1]);
+        int status = take_value(line, settings, result, argv[optind - 1]);
         if (status != COMMAND_LINE_GO_ON)
-            return ended(line, status);
+            return after_parsing(line, status);
     }
     return optind == argc || line->words != NULL ? COMMAND_LINE_GO_ON
                                                  : refuse_word(line, argv[optind]);

@@ -88,7 +88,7 @@ line_of(struct file *file, unsigned number)
 }
 
 static void
-count(lua_State *L, lua_Debug *ar)
+count_line(lua_State *L, lua_Debug *ar)
 {
     struct file *file;
     struct line *line;
@@ -139,7 +139,7 @@ print_file(FILE *out, struct file *file)
 
 /* 0 or -errno. */
 static int
-append(const char *path, const char *text, size_t length)
+append_to_file(const char *path, const char *text, size_t length)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     ssize_t written;
@@ -168,7 +168,7 @@ write_files(void)
         print_file(out, file);
     result = fclose(out) != 0 || coverage.lacks_memory ? -ENOMEM : 0;
     if (result == 0)
-        result = append(coverage.path, text, length);
+        result = append_to_file(coverage.path, text, length);
     free(text);
     return result;
 }
@@ -221,6 +221,6 @@ coverage_begin(lua_State *L, const char *path, const char *program, const char *
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     main = lua_tothread(L, -1);
     lua_pop(L, 1);
-    lua_sethook(main, count, LUA_MASKLINE, 0);
-    lua_sethook(L, count, LUA_MASKLINE, 0);
+    lua_sethook(main, count_line, LUA_MASKLINE, 0);
+    lua_sethook(L, count_line, LUA_MASKLINE, 0);
 }

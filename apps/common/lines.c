@@ -122,7 +122,7 @@ write_piece(lua_State *L, const void *piece, size_t size, void *out)
 }
 
 static bool
-dump(const char *path, FILE *out)
+dump_lines(const char *path, FILE *out)
 {
     lua_State *L = luaL_newstate();
     bool is_good = L != NULL && luaL_loadfilex(L, path, "t") == LUA_OK &&
@@ -135,7 +135,7 @@ dump(const char *path, FILE *out)
 
 /* Free it; NULL: it cannot be compiled, or no memory. */
 static char *
-compile(const char *path)
+compile_list(const char *path)
 {
     char *code = NULL;
     size_t size;
@@ -144,7 +144,7 @@ compile(const char *path)
 
     if (out == NULL)
         return NULL;
-    is_good = dump(path, out);
+    is_good = dump_lines(path, out);
     if (fclose(out) == 0 && is_good)
         return code;
     free(code);
@@ -154,7 +154,7 @@ compile(const char *path)
 bool
 lines_of_file(const char *path, void (*take)(void *user, unsigned line), void *user)
 {
-    char *code = compile(path);
+    char *code = compile_list(path);
     struct reader reader = {.take = take, .user = user};
 
     if (code == NULL)

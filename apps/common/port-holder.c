@@ -204,7 +204,7 @@ read_command(const char *proc, long pid, char command[COMMAND_SIZE])
 
 /* "nginx (pid 123)"; listener NULL: none was found. */
 static void
-describe(const char *proc, const struct listener *listener, char text[PORT_HOLDER_MAX])
+describe_holder(const char *proc, const struct listener *listener, char text[PORT_HOLDER_MAX])
 {
     long pid = listener != NULL ? find_process(proc, listener->inode) : 0;
     char command[COMMAND_SIZE];
@@ -261,7 +261,7 @@ port_holder_of_port(const char *proc, const char *ip, unsigned short port, char 
     char holder[PORT_HOLDER_MAX];
     bool found = find_port(proc, ip, port, &listener);
 
-    describe(proc, found ? &listener : NULL, holder);
+    describe_holder(proc, found ? &listener : NULL, holder);
     snprintf(text, size, "port %u is in use by %s", port, holder);
 }
 
@@ -272,7 +272,7 @@ port_holder_of_path(const char *proc, const char *path, char *text, size_t size)
     char holder[PORT_HOLDER_MAX];
     bool found = find_path(proc, path, &listener);
 
-    describe(proc, found ? &listener : NULL, holder);
+    describe_holder(proc, found ? &listener : NULL, holder);
     snprintf(text, size, "%s is in use by %s", path, holder);
 }
 

@@ -44,7 +44,7 @@ static struct {
 /* ---- Errors ---- */
 
 static void
-tell(const char *text)
+tell_user(const char *text)
 {
     char told[TOLD_SIZE];
 
@@ -53,7 +53,7 @@ tell(const char *text)
 }
 
 static void
-stop(void)
+stop_script(void)
 {
     program.is_stopped = true;
     sxe_stop();
@@ -68,9 +68,9 @@ on_error(const char *where, const char *text)
     program.has_failed |= program.is_over;
     if (program.options.is_shell && sxe_loop() != NULL)
         return false;
-    tell(text);
+    tell_user(text);
     if (program.lua != NULL && sxe_loop() != NULL && sxe_lua_loaded(program.lua) == -EINVAL)
-        stop();
+        stop_script();
     return true;
 }
 
@@ -85,7 +85,7 @@ cannot_start(const char *what, int error)
 
 /* arg[-1] and those before it are the program's, as Lua's own interpreter has them. */
 static int
-begin(lua_State *L)
+begin_script(lua_State *L)
 {
     int before = (int)(program.options.argv - program.argv);
 
@@ -107,9 +107,9 @@ load_text(const char *name, const char *text, size_t length)
 
 /* Prepare what a script sees, in Lua's own terms. */
 static int
-prepare(void)
+prepare_loop(void)
 {
-    static const luaL_Reg functions[] = {{"begin", begin}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"begin", begin_script}, {NULL, NULL}};
     static const char text[] = "require 'sxe-lua'.begin()";
     int result = sxe_lua_module(program.lua, "sxe-lua", functions);
 
@@ -180,7 +180,7 @@ static void
 on_end_signal(struct sxe_signal *watch)
 {
     program.signal = (int)(intptr_t)watch->user;
-    stop();
+    stop_script();
 }
 
 /* A script may keep the loop from turning, so that it never hears of the signal: then an alarm ends
@@ -203,7 +203,7 @@ struct watches {
 };
 
 static void
-watch(struct sxe_signal *watch, int number)
+watch_signal(struct sxe_signal *watch, int number)
 {
     struct sigaction action;
 
@@ -217,7 +217,7 @@ watch(struct sxe_signal *watch, int number)
 
 /* 0, or -errno after saying why. */
 static int
-start(void)
+start_script(void)
 {
     int result = sxe_init();
 
@@ -229,7 +229,7 @@ start(void)
         return 0;
     printf("sxe-lua %s, %s\nTab completes, Ctrl-C interrupts, Ctrl-D ends.\n", SXE_VERSION,
            LUA_RELEASE);
-    result = sxe_lua_repl_start(program.lua, NULL, stop);
+    result = sxe_lua_repl_start(program.lua, NULL, stop_script);
     if (result < 0)
         cannot_start(" the shell", -result);
     return result;
@@ -249,7 +249,7 @@ tell_why_it_ends(void)
 }
 
 static void
-end(void)
+end_program(void)
 {
     tell_why_it_ends();
     sxe_lua_finish(program.lua);
@@ -262,13 +262,13 @@ loop(void)
     struct watches watches = {.interrupt = {.user = NULL}};
 
     if (!program.options.is_shell)
-        watch(&watches.interrupt, SIGINT);
-    watch(&watches.terminate, SIGTERM);
+        watch_signal(&watches.interrupt, SIGINT);
+    watch_signal(&watches.terminate, SIGTERM);
     if (!program_ignores(SIGHUP))
-        watch(&watches.hang_up, SIGHUP);
+        watch_signal(&watches.hang_up, SIGHUP);
     sxe_run();
     if (!program.is_stopped)
-        end();
+        end_program();
     sxe_signal_stop(&watches.interrupt);
     sxe_signal_stop(&watches.terminate);
     sxe_signal_stop(&watches.hang_up);
@@ -277,7 +277,7 @@ loop(void)
 /* ---- The program ---- */
 
 static int
-run(void)
+run_script(void)
 {
     const struct program_options *options = &program.options;
     struct sxe_lua_config config = {.memory_max = options->memory_max,
@@ -294,14 +294,14 @@ run(void)
     if (program.lua == NULL)
         return cannot_start("", errno);
     sxe_register(options->sockets > SOCKETS ? options->sockets : SOCKETS, 0);
-    result = prepare();
+    result = prepare_loop();
     if (result == 0 && options->is_shell)
         result = sxe_lua_repl_plan(program.lua);
     if (result == 0)
         result = load_all();
     if (result < 0 && !options->is_shell)
         program.has_failed = true;
-    else if (start() < 0)
+    else if (start_script() < 0)
         program.has_failed = true;
     else
         loop();
@@ -320,7 +320,7 @@ run(void)
 
 /* Compile the scripts, and do no more. */
 static int
-check(void)
+check_script(void)
 {
     int status = EXIT_SUCCESS;
 
@@ -330,7 +330,7 @@ check(void)
         if (L == NULL)
             return cannot_start("", ENOMEM);
         if (luaL_loadfilex(L, program.options.argv[i], "t") != LUA_OK) {
-            tell(lua_tostring(L, -1));
+            tell_user(lua_tostring(L, -1));
             status = EXIT_FAILURE;
         }
         lua_close(L);
@@ -349,5 +349,5 @@ main(int argc, char **argv)
     status = program_options_parse(&program.options, argc, argv);
     if (status != COMMAND_LINE_GO_ON)
         return status;
-    return program.options.is_check ? check() : run();
+    return program.options.is_check ? check_script() : run_script();
 }

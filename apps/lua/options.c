@@ -24,7 +24,7 @@
 
 enum { CHECK = COMMAND_LINE_LONG, COVERAGE, MEMORY, CPU, TASKS, SOCKETS, LOOSE };
 
-static int take(void *settings, int val);
+static int take_option(void *settings, int val);
 
 static const struct command_option table[] = {
     COMMAND_LINE_GROUP("What to run"),
@@ -65,11 +65,11 @@ static const struct command_line line = {
                "SIGINT, SIGTERM: end all tasks and exit; SIGALRM kills what still runs after 5 s.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
-    .take = take,
+    .take = take_option,
 };
 
 static int
-wrong(const char *why)
+refuse_option(const char *why)
 {
     fprintf(stderr, "sxe-lua: %s. Try --help.\n", why);
     return COMMAND_LINE_WRONG;
@@ -79,7 +79,7 @@ static int
 add_chunk(struct program_options *options)
 {
     if (options->chunks_number == PROGRAM_CHUNKS_MAX)
-        return wrong("-e may be given 16 times at most");
+        return refuse_option("-e may be given 16 times at most");
     options->chunks[options->chunks_number++] = optarg;
     return COMMAND_LINE_GO_ON;
 }
@@ -115,7 +115,7 @@ take_number(const char *what, unsigned long max, uint32_t *number)
 }
 
 static int
-take(void *settings, int val)
+take_option(void *settings, int val)
 {
     struct program_options *options = settings;
 
@@ -153,7 +153,7 @@ take(void *settings, int val)
 
 /* Without a script: the shell, or what standard input says. */
 static void
-choose(struct program_options *options)
+choose_defaults(struct program_options *options)
 {
     if (options->script != NULL || options->chunks_number > 0 || options->is_shell)
         return;
@@ -178,10 +178,10 @@ program_options_parse(struct program_options *options, int argc, char **argv)
     options->argv = script < argc ? argv + script : argv;
     options->script = script < argc ? argv[script] : NULL;
     if (options->is_check && options->script == NULL)
-        return wrong("--check needs a script");
+        return refuse_option("--check needs a script");
     if (!options->is_check)
-        choose(options);
+        choose_defaults(options);
     if (options->is_shell && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-        return wrong("-i needs a terminal");
+        return refuse_option("-i needs a terminal");
     return COMMAND_LINE_GO_ON;
 }

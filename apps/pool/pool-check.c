@@ -17,7 +17,7 @@ enum { TRIES = 1000, TEXT_SIZE = 256, SIGNALS_EACH = 65536 };
 /* The pool, then the table of a dict; again while a lock is held, for a second. -ECANCELED: a
  * signal asks to end. */
 static int
-check(const struct pool_opened *opened, char *why)
+check_pool(const struct pool_opened *opened, char *why)
 {
     unsigned tries = 0;
     int result;
@@ -71,7 +71,7 @@ check_and_tell(const struct pool_opened *opened)
 {
     const void *array = opened->array;
     char why[SXE_POOL_WHY_SIZE] = "";
-    const int result = check(opened, why);
+    const int result = check_pool(opened, why);
 
     if (result == -ECANCELED)
         return EXIT_FAILURE;

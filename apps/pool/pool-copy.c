@@ -38,7 +38,7 @@ open_dict(const char *which, struct pool_opened *opened)
 
 /* Copy a dict, which is closed then, to a file. */
 static int
-copy(const struct pool_opened *opened, const char *path, const char *done)
+copy_pool(const struct pool_opened *opened, const char *path, const char *done)
 {
     char why[SXE_POOL_WHY_SIZE] = "";
     const int result = sxe_dict_backup(opened->dict, path, pool_is_over, why);
@@ -58,7 +58,7 @@ pool_backup(const struct pool_options *options)
 
     if (!open_dict(options->words[1], &opened))
         return EXIT_FAILURE;
-    return copy(&opened, path_of(options->words[2], path), "backed up in");
+    return copy_pool(&opened, path_of(options->words[2], path), "backed up in");
 }
 
 int
@@ -71,7 +71,7 @@ pool_restore(const struct pool_options *options)
     if (!pool_find_file(options->words[2], path) ||
         !open_dict(path_of(options->words[1], from), &opened))
         return EXIT_FAILURE;
-    return copy(&opened, path, "restored to");
+    return copy_pool(&opened, path, "restored to");
 }
 
 /* It is opened and closed first, because that may complete what the dead have left, which a signal

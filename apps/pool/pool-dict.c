@@ -76,7 +76,7 @@ print_entry(const SXE_DICT_ENTRY *entry, const char *state, bool is_json)
 
 /* The walker's next step, waited for while a lock is held, for a second. */
 static int
-step(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
+step_walker(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
 {
     int result = sxe_dict_walker_step(walker, entry);
 
@@ -89,7 +89,7 @@ step(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
 }
 
 static int
-dump(SXE_DICT *dict, const struct pool_options *options, SXE_DICT_ENTRY *entry)
+dump_dict(SXE_DICT *dict, const struct pool_options *options, SXE_DICT_ENTRY *entry)
 {
     const void *array = sxe_dict_get_pool(dict);
     const unsigned wanted =
@@ -103,7 +103,7 @@ dump(SXE_DICT *dict, const struct pool_options *options, SXE_DICT_ENTRY *entry)
     if (wanted == SXE_NONE)
         return EXIT_FAILURE;
     sxe_dict_walker_construct(&walker, dict);
-    while ((result = step(&walker, entry)) == 1) {
+    while ((result = step_walker(&walker, entry)) == 1) {
         if (wanted != 0 && wanted != entry->state)
             continue;
         print_entry(entry, sxe_pool_state_to_string(array, entry->state), options->is_json);
@@ -125,7 +125,7 @@ pool_dump_dict(SXE_DICT *dict, const struct pool_options *options)
         return pool_fail("no memory for an entry: %s", strerror(errno));
     entry.key = room;
     entry.value = room + KEY_ROOM;
-    const int result = dump(dict, options, &entry);
+    const int result = dump_dict(dict, options, &entry);
     free(room);
     return result;
 }

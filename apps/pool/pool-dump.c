@@ -169,7 +169,7 @@ print_json(const struct dump *dump, const struct seen *seen, uint64_t now)
 
 /* Copy an element of one moment: again if it moved meanwhile, but not for ever. */
 static void
-copy(const struct dump *dump, unsigned id, struct seen *seen)
+copy_element(const struct dump *dump, unsigned id, struct seen *seen)
 {
     for (unsigned tries = 0; tries < TRIES; tries++) {
         *seen = (struct seen){
@@ -187,12 +187,12 @@ copy(const struct dump *dump, unsigned id, struct seen *seen)
 
 /* False: somebody wants us to end. */
 static bool
-show(struct dump *dump, unsigned id)
+show_element(struct dump *dump, unsigned id)
 {
     const uint64_t now = sxe_pool_get_now(dump->array);
     struct seen seen;
 
-    copy(dump, id, &seen);
+    copy_element(dump, id, &seen);
     if (dump->is_json)
         print_json(dump, &seen, now);
     else
@@ -205,14 +205,14 @@ show(struct dump *dump, unsigned id)
 static int
 dump_all(struct dump *dump)
 {
-    for (unsigned id = 0; id < sxe_pool_get_number(dump->array) && show(dump, id); id++)
+    for (unsigned id = 0; id < sxe_pool_get_number(dump->array) && show_element(dump, id); id++)
         ;
     return EXIT_SUCCESS;
 }
 
 /* The walker's next step, waited for while a lock is held, for a second. */
 static unsigned
-step(SXE_POOL_WALKER *walker)
+step_walker(SXE_POOL_WALKER *walker)
 {
     unsigned id = sxe_pool_walker_step(walker);
 
@@ -231,7 +231,7 @@ dump_state(struct dump *dump, unsigned state)
     unsigned id;
 
     sxe_pool_walker_construct(&walker, dump->array, state);
-    while ((id = step(&walker)) < sxe_pool_get_number(dump->array) && show(dump, id))
+    while ((id = step_walker(&walker)) < sxe_pool_get_number(dump->array) && show_element(dump, id))
         ;
     if (id == SXE_POOL_LOCK_NOT_TAKEN)
         return pool_fail("a process that is alive has held a lock for a second: try again; is it "

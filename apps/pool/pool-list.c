@@ -64,7 +64,7 @@ print_json(const struct pool_peek *peek)
 }
 
 static void
-print(void *user, const struct pool_peek *peek)
+print_pool(void *user, const struct pool_peek *peek)
 {
     struct listing *listing = user;
 
@@ -87,7 +87,7 @@ list_processes(struct listing *listing)
         return pool_fail("cannot read /proc: %s", strerror(errno));
     while ((entry = readdir(entries)) != NULL) {
         if (isdigit((unsigned char)entry->d_name[0]))
-            pool_peek_process((int)strtol(entry->d_name, NULL, 10), print, listing);
+            pool_peek_process((int)strtol(entry->d_name, NULL, 10), print_pool, listing);
     }
     closedir(entries);
     return EXIT_SUCCESS;
@@ -96,7 +96,7 @@ list_processes(struct listing *listing)
 static int
 list_directory(struct listing *listing, const char *directory)
 {
-    const int error = pool_peek_directory(directory, print, listing);
+    const int error = pool_peek_directory(directory, print_pool, listing);
 
     return error == 0 ? EXIT_SUCCESS
                       : pool_fail("cannot read the directory %s: %s", directory, strerror(error));

@@ -30,7 +30,7 @@ struct watch {
 };
 
 static void
-look(struct watch *watch)
+look_at_pool(struct watch *watch)
 {
     const unsigned states = sxe_pool_get_states(watch->array);
 
@@ -69,7 +69,7 @@ oldest_text(const struct watch *watch, unsigned state)
 
 /* On a terminal: a table, over the last one. */
 static void
-draw(struct watch *watch)
+draw_screen(struct watch *watch)
 {
     if (watch->drawn > 0)
         printf("\033[%uA\033[J", watch->drawn);
@@ -114,9 +114,9 @@ print_line(const struct watch *watch)
 static void
 look_and_show(struct watch *watch)
 {
-    look(watch);
+    look_at_pool(watch);
     if (watch->is_terminal)
-        draw(watch);
+        draw_screen(watch);
     else
         print_line(watch);
     fflush(stdout);

@@ -114,7 +114,7 @@ struct choice {
 };
 
 static void
-choose(void *user, const struct pool_peek *peek)
+choose_pool(void *user, const struct pool_peek *peek)
 {
     struct choice *choice = user;
     const size_t used = strlen(choice->text);
@@ -132,7 +132,7 @@ static int
 choose_descriptor(int process)
 {
     static struct choice choice;
-    const int error = pool_peek_process(process, choose, &choice);
+    const int error = pool_peek_process(process, choose_pool, &choice);
 
     if (error != 0)
         pool_fail("process %d: %s", process, error == ENOENT ? "there is none" : strerror(error));

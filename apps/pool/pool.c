@@ -33,7 +33,7 @@ static const struct {
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
-static int take(void *settings, int val);
+static int take_option(void *settings, int val);
 
 static const struct command_option table[] = {
     COMMAND_LINE_GROUP("What is printed"),
@@ -78,18 +78,18 @@ static const struct command_line line = {
                "cannot be understood; 128 plus the signal's number if a signal ended it.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
-    .take = take,
+    .take = take_option,
 };
 
 static int
-wrong(const char *why, const char *what)
+refuse_usage(const char *why, const char *what)
 {
     fprintf(stderr, "sxe-pool: %s%s. Try --help.\n", why, what);
     return COMMAND_LINE_WRONG;
 }
 
 static int
-take(void *settings, int val)
+take_option(void *settings, int val)
 {
     struct pool_options *options = settings;
     bool is_good = true;
@@ -97,7 +97,7 @@ take(void *settings, int val)
     switch (val) {
     case COMMAND_LINE_WORD:
         if (options->words_number == POOL_WORDS_MAX)
-            return wrong("too many words: ", optarg);
+            return refuse_usage("too many words: ", optarg);
         options->words[options->words_number++] = optarg;
         break;
     case 'j':
@@ -127,17 +127,18 @@ find_command(const struct pool_options *options)
     while (i < COMMANDS && name != NULL && strcmp(name, commands[i].name) != 0)
         i++;
     if (name == NULL)
-        wrong("a command is missing: list, show, check, repair, dump, watch, backup, restore or "
-              "resize",
-              "");
+        refuse_usage(
+            "a command is missing: list, show, check, repair, dump, watch, backup, restore or "
+            "resize",
+            "");
     else if (i == COMMANDS)
-        wrong("the commands are list, show, check, repair, dump, watch, backup, restore and "
-              "resize, not ",
-              name);
+        refuse_usage("the commands are list, show, check, repair, dump, watch, backup, restore and "
+                     "resize, not ",
+                     name);
     else if (options->words_number < commands[i].words_min)
-        wrong("a word is missing: ", commands[i].words);
+        refuse_usage("a word is missing: ", commands[i].words);
     else if (options->words_number > commands[i].words_max)
-        wrong("one word too many: ", options->words[commands[i].words_max]);
+        refuse_usage("one word too many: ", options->words[commands[i].words_max]);
     else
         return i;
     return COMMANDS;

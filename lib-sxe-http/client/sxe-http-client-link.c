@@ -115,7 +115,7 @@ sxe__http_job_fail(struct sxe_http_client *client, unsigned job, int error)
 }
 
 static void
-attach(struct sxe__http_link *link, unsigned job)
+attach_job(struct sxe__http_link *link, unsigned job)
 {
     struct sxe__http_job *to = &link->client->jobs[job];
 
@@ -261,7 +261,7 @@ on_close(SXE *s)
     if (job != SXE_NONE) {
         result = result_of_close(link, sxe_error(s));
         if (may_retry(link, sxe_error(s))) {
-            attach(link, job);
+            attach_job(link, job);
             result = open_link(link);
         }
         if (sxe__http_link_state(link) == SXE__HTTP_LINK_FREE)
@@ -295,7 +295,7 @@ sxe__http_job_start(struct sxe_http_client *client, unsigned job)
            SXE_POOL_NO_INDEX) {
         link = &client->links[id];
         link->reused = true;
-        attach(link, job);
+        attach_job(link, job);
         if (send_request(link) == 0)
             return 0;
         detach(link);
@@ -305,7 +305,7 @@ sxe__http_job_start(struct sxe_http_client *client, unsigned job)
     if (id == SXE_POOL_NO_INDEX)
         return 1;
     link = &client->links[id];
-    attach(link, job);
+    attach_job(link, job);
     result = open_link(link);
     if (result < 0)
         detach(link);

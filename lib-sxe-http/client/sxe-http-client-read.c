@@ -14,17 +14,17 @@
 enum step { STOP, GO_ON };
 
 static enum step
-fail(struct sxe__http_link *link, int error)
+fail_reply(struct sxe__http_link *link, int error)
 {
     sxe__http_job_fail(link->client, link->job, error);
     return STOP;
 }
 
 static enum step
-refuse(struct sxe__http_link *link, uint8_t refusal)
+refuse_reply(struct sxe__http_link *link, uint8_t refusal)
 {
     link->refusal = refusal;
-    return fail(link, -EPROTO);
+    return fail_reply(link, -EPROTO);
 }
 
 /* ---- The end of a response ---- */
@@ -38,7 +38,7 @@ may_be_reused(const struct sxe__http_link *link)
 }
 
 static void
-rest(struct sxe__http_link *link)
+rest_link(struct sxe__http_link *link)
 {
     struct sxe_http_client *client = link->client;
 
@@ -52,12 +52,12 @@ rest(struct sxe__http_link *link)
 }
 
 static enum step
-complete(struct sxe__http_link *link)
+complete_reply(struct sxe__http_link *link)
 {
     struct sxe_http_client *client = link->client;
 
     if (may_be_reused(link))
-        rest(link);
+        rest_link(link);
     else
         sxe__http_link_end(link,
                            link->unsent > 0 ? SXE__HTTP_END_AT_ONCE : SXE__HTTP_END_AFTER_OUTPUT);
@@ -69,7 +69,7 @@ complete(struct sxe__http_link *link)
 /* ---- The body ---- */
 
 static enum step
-show(struct sxe__http_link *link, struct sxe_span span)
+show_body(struct sxe__http_link *link, struct sxe_span span)
 {
     struct sxe_http_client *client = link->client;
     const struct sxe_http_call *call = &sxe__http_link_job(link)->wanted;
@@ -81,7 +81,7 @@ show(struct sxe__http_link *link, struct sxe_span span)
         return link->job == SXE_NONE ? STOP : GO_ON;
     }
     if (span.length > client->config.body_max - link->body_used)
-        return fail(link, -EMSGSIZE);
+        return fail_reply(link, -EMSGSIZE);
     memcpy(sxe__http_link_room(link) + client->config.limits.head_max + link->body_used, span.base,
            span.length);
     link->body_used += (uint32_t)span.length;
@@ -115,15 +115,15 @@ read_body(struct sxe__http_link *link)
     ssize_t n = next_span(link, &span, &is_whole);
 
     if (n < 0)
-        return refuse(link, link->chunks.refusal);
+        return refuse_reply(link, link->chunks.refusal);
     /* A trailer must come whole, and there is no room for it. */
     if (n == 0 && SXE_BUF_ROOM(link->socket) == 0)
-        return refuse(link, SXE_HTTP_REFUSED_HEAD_TOO_LARGE);
-    if (n == 0 || (span.length > 0 && show(link, span) == STOP))
+        return refuse_reply(link, SXE_HTTP_REFUSED_HEAD_TOO_LARGE);
+    if (n == 0 || (span.length > 0 && show_body(link, span) == STOP))
         return STOP;
     sxe_consume(link->socket, (unsigned)n);
     if (is_whole)
-        return complete(link);
+        return complete_reply(link);
     return sxe__http_link_job(link)->paused ? STOP : GO_ON;
 }
 
@@ -139,7 +139,7 @@ upgrade(struct sxe__http_link *link)
     SXE *s = link->socket;
 
     if (!sxe__http_link_job(link)->asked.upgrade || link->unsent > 0)
-        return fail(link, -EPROTO);
+        return fail_reply(link, -EPROTO);
     sxe__http_job_release(client, link->job);
     sxe__http_link_forget(link);
     sxe__http_link_move(link, SXE__HTTP_LINK_FREE);
@@ -159,10 +159,10 @@ begin_body(struct sxe__http_link *link)
 
     link->left = link->parser.length;
     if (body == SXE_HTTP_BODY_NONE || (body == SXE_HTTP_BODY_LENGTH && link->left == 0))
-        return complete(link);
+        return complete_reply(link);
     if (body == SXE_HTTP_BODY_LENGTH && job->wanted.on_body == NULL &&
         link->left > config->body_max)
-        return fail(link, -EMSGSIZE);
+        return fail_reply(link, -EMSGSIZE);
     if (body == SXE_HTTP_BODY_CHUNKED)
         sxe_http_chunks_init(&link->chunks, NULL, 0, &config->limits);
     sxe__http_link_move(link, job->paused ? SXE__HTTP_LINK_PAUSED : SXE__HTTP_LINK_BODY);
@@ -174,7 +174,7 @@ begin_body(struct sxe__http_link *link)
 
 /* Look at what is unread as the head, or as more of what is in the room: its length, 0 or -1. */
 static int
-parse(struct sxe__http_link *link)
+parse_head(struct sxe__http_link *link)
 {
     SXE *s = link->socket;
     char *room = sxe__http_link_room(link);
@@ -208,10 +208,10 @@ static enum step
 read_head(struct sxe__http_link *link)
 {
     const struct sxe_http_call *call = &sxe__http_link_job(link)->wanted;
-    int n = parse(link);
+    int n = parse_head(link);
 
     if (n < 0)
-        return refuse(link, link->parser.refusal);
+        return refuse_reply(link, link->parser.refusal);
     if (n == 0)
         return STOP;
     if (link->parser.status < 200 && !link->parser.upgrade) {

@@ -58,7 +58,7 @@ struct out {
 };
 
 static void
-add(struct out *out, struct sxe_span text)
+add_span(struct out *out, struct sxe_span text)
 {
     if (text.length > (size_t)(out->end - out->at)) {
         out->is_full = true;
@@ -72,10 +72,10 @@ add(struct out *out, struct sxe_span text)
 static void
 add_field(struct out *out, struct sxe_span name, struct sxe_span value)
 {
-    add(out, name);
-    add(out, sxe_http_span(": "));
-    add(out, value);
-    add(out, sxe_http_span("\r\n"));
+    add_span(out, name);
+    add_span(out, sxe_http_span(": "));
+    add_span(out, value);
+    add_span(out, sxe_http_span("\r\n"));
 }
 
 /* RFC 9110, 8.6: methods that are about a body say that there is none. */
@@ -121,15 +121,15 @@ sxe__http_request_write(const struct sxe_http_request_head *request, char *room,
 
     if (!is_writable(request))
         return -EINVAL;
-    add(&out, method);
-    add(&out, sxe_http_span(" "));
-    add(&out, request->target);
-    add(&out, sxe_http_span(" HTTP/1.1\r\n"));
+    add_span(&out, method);
+    add_span(&out, sxe_http_span(" "));
+    add_span(&out, request->target);
+    add_span(&out, sxe_http_span(" HTTP/1.1\r\n"));
     add_field(&out, sxe_http_span("Host"), request->host);
     for (unsigned i = 0; i < request->fields_number; i++)
         add_field(&out, request->fields[i].name, request->fields[i].value);
     add_framing(&out, request->body_length, sxe__http_method_of(method.base, method.length));
-    add(&out, sxe_http_span("\r\n"));
+    add_span(&out, sxe_http_span("\r\n"));
     if (out.is_full)
         return -EMSGSIZE;
     length = (size_t)(out.at - room);

@@ -90,7 +90,7 @@ configure(struct sxe_http_client *client, const struct sxe_http_client_config *w
 }
 
 static double
-seconds(uint32_t timeout_ms)
+seconds_of_ms(uint32_t timeout_ms)
 {
     return timeout_ms == UINT32_MAX ? 0 : timeout_ms / 1000.0;
 }
@@ -108,14 +108,14 @@ make_pools(struct sxe_http_client *client)
 {
     const struct sxe_http_client_config *config = &client->config;
     double link_timeouts[SXE__HTTP_LINK_STATES] = {
-        [SXE__HTTP_LINK_CONNECTING] = seconds(config->connect_timeout_ms),
-        [SXE__HTTP_LINK_SENDING] = seconds(config->stall_timeout_ms),
-        [SXE__HTTP_LINK_HEAD] = seconds(config->head_timeout_ms),
-        [SXE__HTTP_LINK_BODY] = seconds(config->stall_timeout_ms),
-        [SXE__HTTP_LINK_IDLE] = seconds(config->idle_timeout_ms),
+        [SXE__HTTP_LINK_CONNECTING] = seconds_of_ms(config->connect_timeout_ms),
+        [SXE__HTTP_LINK_SENDING] = seconds_of_ms(config->stall_timeout_ms),
+        [SXE__HTTP_LINK_HEAD] = seconds_of_ms(config->head_timeout_ms),
+        [SXE__HTTP_LINK_BODY] = seconds_of_ms(config->stall_timeout_ms),
+        [SXE__HTTP_LINK_IDLE] = seconds_of_ms(config->idle_timeout_ms),
     };
     double job_timeouts[SXE__HTTP_JOB_STATES] = {
-        [SXE__HTTP_JOB_LIVE] = seconds(config->total_timeout_ms),
+        [SXE__HTTP_JOB_LIVE] = seconds_of_ms(config->total_timeout_ms),
     };
 
     client->links = sxe_pool_new_with_timeouts("http links", config->connections_max,
@@ -130,7 +130,7 @@ make_pools(struct sxe_http_client *client)
 
 /* Everything that is memory: 0 or -errno. */
 static int
-reserve(struct sxe_http_client *client)
+reserve_links(struct sxe_http_client *client)
 {
     const struct sxe_http_client_config *config = &client->config;
     uint16_t fields_max = config->limits.fields_max;
@@ -160,7 +160,7 @@ sxe_http_client_new(const struct sxe_http_client_config *config)
     int result = client == NULL ? -ENOMEM : configure(client, config);
 
     if (result == 0)
-        result = reserve(client);
+        result = reserve_links(client);
     if (result < 0) {
         sxe_http_client_delete(client);
         errno = -result;
@@ -197,7 +197,7 @@ sxe_http_client_delete(struct sxe_http_client *client)
 
 /* Keep what the call says, and write its request: 0, -EINVAL or -EMSGSIZE. */
 static int
-prepare(struct sxe_http_client *client, unsigned id, const struct sxe_http_call *call)
+prepare_job(struct sxe_http_client *client, unsigned id, const struct sxe_http_call *call)
 {
     struct sxe__http_job *job = &client->jobs[id];
     struct sxe_http_request_head request = call->request;
@@ -227,7 +227,7 @@ prepare(struct sxe_http_client *client, unsigned id, const struct sxe_http_call 
 
 /* Start the job, after the waiting ones: 0 or -errno. */
 static int
-begin(struct sxe_http_client *client, unsigned id)
+begin_job(struct sxe_http_client *client, unsigned id)
 {
     int result = 1;
 
@@ -251,9 +251,9 @@ sxe_http_client_send(struct sxe_http_client *client, const struct sxe_http_call 
 
     if (id == SXE_POOL_NO_INDEX)
         return -ENOBUFS;
-    result = prepare(client, id, call);
+    result = prepare_job(client, id, call);
     if (result == 0)
-        result = begin(client, id);
+        result = begin_job(client, id);
     if (result < 0)
         sxe_pool_set_indexed_element_state(client->jobs, id, SXE__HTTP_JOB_LIVE,
                                            SXE__HTTP_JOB_FREE);

@@ -30,7 +30,7 @@ round_up(size_t size, size_t to)
 }
 
 static int
-allocate(struct sxe_http_files *files, uint32_t number)
+allocate_files(struct sxe_http_files *files, uint32_t number)
 {
     uint32_t buckets = 1;
 
@@ -52,7 +52,7 @@ int
 sxe__http_cache_new(struct sxe_http_files *files)
 {
     uint32_t number = files->config.entries_max;
-    int result = allocate(files, number);
+    int result = allocate_files(files, number);
 
     if (result < 0)
         return result;
@@ -181,7 +181,7 @@ sxe__http_cache_remove(struct sxe__http_file *file)
 
 /* The one that nobody used for the longest time makes way. */
 static bool
-evict(struct sxe_http_files *files)
+evict_file(struct sxe_http_files *files)
 {
     unsigned id = sxe_pool_get_oldest_element_index(files->entries, SXE__HTTP_FILE_IDLE);
 
@@ -194,7 +194,7 @@ evict(struct sxe_http_files *files)
 static void
 keep_to_memory_max(struct sxe_http_files *files)
 {
-    while (files->memory > files->config.memory_max && evict(files))
+    while (files->memory > files->config.memory_max && evict_file(files))
         continue;
 }
 
@@ -224,7 +224,7 @@ sxe__http_cache_add(struct sxe_http_files *files, struct sxe_span name)
     do {
         id = sxe_pool_set_oldest_element_state(files->entries, SXE__HTTP_FILE_FREE,
                                                SXE__HTTP_FILE_OPENING);
-    } while (id == SXE_POOL_NO_INDEX && evict(files));
+    } while (id == SXE_POOL_NO_INDEX && evict_file(files));
     if (id == SXE_POOL_NO_INDEX)
         return NULL;
     file = &files->entries[id];

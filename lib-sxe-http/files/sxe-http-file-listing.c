@@ -72,7 +72,7 @@ sxe__http_listing_size(void)
 
 /* Look up the target of a link, if it is beneath the root. 0 or -1. */
 static int
-follow(const struct sxe__http_file *file, const char *name, struct stat *found)
+follow_link(const struct sxe__http_file *file, const char *name, struct stat *found)
 {
     char path[SXE__HTTP_PATH_SIZE];
     int fd;
@@ -107,7 +107,7 @@ add_row(struct sxe__http_file *file, int fd, const char *name)
 
     if (!is_shown(file, name, length) || fstatat(fd, name, &found, AT_SYMLINK_NOFOLLOW) < 0)
         return;
-    if (S_ISLNK(found.st_mode) && follow(file, name, &found) < 0)
+    if (S_ISLNK(found.st_mode) && follow_link(file, name, &found) < 0)
         return;
     if (!S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode))
         return;
@@ -166,7 +166,7 @@ is_before(const struct row *a, const struct row *b)
 }
 
 static void
-swap(struct row *a, struct row *b)
+swap_rows(struct row *a, struct row *b)
 {
     struct row kept = *a;
 
@@ -183,18 +183,18 @@ sift(struct row *rows, uint32_t number, uint32_t root)
             child++;
         if (!is_before(&rows[root], &rows[child]))
             return;
-        swap(&rows[root], &rows[child]);
+        swap_rows(&rows[root], &rows[child]);
     }
 }
 
 /* A heap, for qsort() may allocate. */
 static void
-sort(struct row *rows, uint32_t number)
+sort_rows(struct row *rows, uint32_t number)
 {
     for (uint32_t i = number / 2; i > 0; i--)
         sift(rows, number, i - 1);
     for (uint32_t i = number; i > 1; i--) {
-        swap(&rows[0], &rows[i - 1]);
+        swap_rows(&rows[0], &rows[i - 1]);
         sift(rows, i - 1, 0);
     }
 }
@@ -202,7 +202,7 @@ sort(struct row *rows, uint32_t number)
 /* ---- The page: html has room for the longest ---- */
 
 static void
-put(struct sxe__http_listing *listing, const char *text)
+put_text(struct sxe__http_listing *listing, const char *text)
 {
     size_t length = strlen(text);
 
@@ -225,10 +225,10 @@ put_path(struct sxe__http_listing *listing, const struct sxe__http_file *file)
 {
     struct sxe_span prefix = file->files->prefix;
 
-    put(listing, "/");
+    put_text(listing, "/");
     put_with(listing, sxe_http_escape_html, prefix.base, prefix.length);
     if (listing->html[listing->html_used - 1] != '/')
-        put(listing, "/");
+        put_text(listing, "/");
     if (strcmp(file->name, ".") != 0)
         put_with(listing, sxe_http_escape_html, file->name, file->name_length);
 }
@@ -272,13 +272,13 @@ static const char before_rows[] = "</h1>\n"
 static void
 put_head(struct sxe__http_listing *listing, const struct sxe__http_file *file)
 {
-    put(listing, before_title);
+    put_text(listing, before_title);
     put_path(listing, file);
-    put(listing, before_heading);
+    put_text(listing, before_heading);
     put_path(listing, file);
-    put(listing, before_rows);
+    put_text(listing, before_rows);
     if (strcmp(file->name, ".") != 0)
-        put(listing, "<tr><td><a href=\"../\">../</a></td><td></td><td></td></tr>\n");
+        put_text(listing, "<tr><td><a href=\"../\">../</a></td><td></td><td></td></tr>\n");
 }
 
 static void
@@ -293,7 +293,7 @@ put_size(struct sxe__http_listing *listing, uint64_t bytes)
         number /= 1000;
     snprintf(text, sizeof(text), unit > 0 && number < 9.95 ? "%.1f %s" : "%.0f %s", number,
              units[unit]);
-    put(listing, text);
+    put_text(listing, text);
 }
 
 /* "06 Nov 1994 08:49" */
@@ -312,18 +312,18 @@ put_row(struct sxe__http_listing *listing, const struct row *row)
 {
     const char *slash = row->is_directory ? "/" : "";
 
-    put(listing, "<tr><td><a href=\"");
+    put_text(listing, "<tr><td><a href=\"");
     put_with(listing, sxe_http_encode_segment, row->name, row->length);
-    put(listing, slash);
-    put(listing, "\">");
+    put_text(listing, slash);
+    put_text(listing, "\">");
     put_with(listing, sxe_http_escape_html, row->name, row->length);
-    put(listing, slash);
-    put(listing, "</a></td><td class=\"n\">");
+    put_text(listing, slash);
+    put_text(listing, "</a></td><td class=\"n\">");
     if (!row->is_directory)
         put_size(listing, row->size);
-    put(listing, "</td><td class=\"n\">");
+    put_text(listing, "</td><td class=\"n\">");
     put_date(listing, row->modified);
-    put(listing, "</td></tr>\n");
+    put_text(listing, "</td></tr>\n");
 }
 
 static void
@@ -332,10 +332,10 @@ put_page(struct sxe__http_listing *listing, const struct sxe__http_file *file)
     put_head(listing, file);
     for (uint32_t i = 0; i < listing->number; i++)
         put_row(listing, &listing->rows[i]);
-    put(listing, "</tbody>\n</table>\n");
+    put_text(listing, "</tbody>\n</table>\n");
     if (listing->is_cut)
-        put(listing, "<p>There are more: only 10,000 are shown.</p>\n");
-    put(listing, "</body>\n</html>\n");
+        put_text(listing, "<p>There are more: only 10,000 are shown.</p>\n");
+    put_text(listing, "</body>\n</html>\n");
 }
 
 /* ---- Keeping it ---- */
@@ -364,7 +364,7 @@ keep_in_file(struct sxe__http_file *file, const struct sxe__http_listing *listin
 }
 
 static int
-keep(struct sxe__http_file *file, const struct sxe__http_listing *listing)
+keep_row(struct sxe__http_file *file, const struct sxe__http_listing *listing)
 {
     int result = 0;
 
@@ -397,9 +397,9 @@ sxe__http_list(struct sxe__http_file *file, int fd)
     listing->html_used = 0;
     result = read_rows(file, fd);
     if (result == 0) {
-        sort(listing->rows, listing->number);
+        sort_rows(listing->rows, listing->number);
         put_page(listing, file);
-        result = keep(file, listing);
+        result = keep_row(file, listing);
     }
     /* The next listing may be far away. */
     (void)!madvise(listing, sizeof(*listing), MADV_DONTNEED);

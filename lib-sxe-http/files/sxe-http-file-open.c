@@ -149,16 +149,16 @@ status_of(int error)
 }
 
 static void
-refuse(struct sxe__http_file *file, unsigned status)
+refuse_file(struct sxe__http_file *file, unsigned status)
 {
     file->status = (uint16_t)status;
 }
 
 static void
-fail(struct sxe__http_file *file, int error)
+fail_file(struct sxe__http_file *file, int error)
 {
     file->error = error;
-    refuse(file, status_of(error));
+    refuse_file(file, status_of(error));
 }
 
 /* ---- Contents ---- */
@@ -264,7 +264,7 @@ siblings_of(const struct sxe__http_file *file, char *path)
 
 /* A step of a hash of 64 bits that cannot be followed back (the finalizer of MurmurHash3). */
 static uint64_t
-mix(uint64_t hash, uint64_t value)
+mix_hash(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
     hash = (hash ^ hash >> 33) * UINT64_C(0xff51afd7ed558ccd);
@@ -275,7 +275,7 @@ mix(uint64_t hash, uint64_t value)
 static uint64_t
 mix_time(uint64_t hash, const struct timespec *time)
 {
-    return mix(mix(hash, (uint64_t)time->tv_sec), (uint64_t)time->tv_nsec);
+    return mix_hash(mix_hash(hash, (uint64_t)time->tv_sec), (uint64_t)time->tv_nsec);
 }
 
 /* A strong tag (RFC 9110, 8.8.1): whatever writes or replaces a file changes one of these times. It
@@ -284,14 +284,14 @@ static void
 make_tag(struct sxe__http_file *file)
 {
     const struct stat *found = &file->found;
-    uint64_t hash = mix(0, (uint64_t)found->st_size);
+    uint64_t hash = mix_hash(0, (uint64_t)found->st_size);
 
     hash = mix_time(mix_time(hash, &found->st_mtim), &found->st_ctim);
     snprintf(file->etag, sizeof(file->etag), "\"%016" PRIx64 "\"", hash);
 }
 
 static void
-describe(struct sxe__http_file *file, const char *path)
+describe_file(struct sxe__http_file *file, const char *path)
 {
     const struct stat *found = &file->found;
 
@@ -313,7 +313,7 @@ is_as_known(const struct sxe__http_file *file, const struct stat *found)
 
 /* Owns fd. */
 static void
-take(struct sxe__http_file *file, char *path, int fd)
+take_file(struct sxe__http_file *file, char *path, int fd)
 {
     int result = 0;
 
@@ -325,10 +325,10 @@ take(struct sxe__http_file *file, char *path, int fd)
     else
         file->fd = fd;
     if (result < 0) {
-        fail(file, -result);
+        fail_file(file, -result);
         return;
     }
-    describe(file, path);
+    describe_file(file, path);
     file->siblings = siblings_of(file, path);
 }
 
@@ -342,12 +342,12 @@ open_file(struct sxe__http_file *file, char *path)
     snprintf(path, SXE__HTTP_PATH_SIZE, "%s", file->name);
     fd = open_and_stat(file->files, path, OPEN, &file->found);
     if (fd < 0) {
-        fail(file, -fd);
+        fail_file(file, -fd);
     } else if (S_ISREG(file->found.st_mode)) {
-        take(file, path, fd);
+        take_file(file, path, fd);
     } else {
         close(fd);
-        refuse(file, S_ISDIR(file->found.st_mode) ? 301 : 404);
+        refuse_file(file, S_ISDIR(file->found.st_mode) ? 301 : 404);
     }
 }
 
@@ -363,13 +363,13 @@ open_index(struct sxe__http_file *file, char *path)
         fd = open_and_stat(file->files, path, OPEN, &file->found);
         if (fd >= 0 && S_ISREG(file->found.st_mode)) {
             file->index = *index;
-            take(file, path, fd);
+            take_file(file, path, fd);
             return true;
         }
         if (fd >= 0) {
             close(fd);
         } else if (fd != -ENOENT) {
-            fail(file, -fd);
+            fail_file(file, -fd);
             return true;
         }
     }
@@ -386,10 +386,10 @@ open_directory(struct sxe__http_file *file)
         result = sxe__http_list(file, fd);
     } else if (fd >= 0) {
         close(fd);
-        refuse(file, 403);
+        refuse_file(file, 403);
     }
     if (result < 0)
-        fail(file, -result);
+        fail_file(file, -result);
 }
 
 void

@@ -148,7 +148,7 @@ is_copied(const struct sxe__http_file *file)
 
 /* If the reply cannot be sent, answer 500, or abort if that fails, too. */
 static void
-finish(const struct reply *reply, int result)
+finish_reply(const struct reply *reply, int result)
 {
     if (result < 0)
         sxe__http_file_refuse(reply->request, 500);
@@ -191,7 +191,7 @@ send_all(const struct reply *reply)
 {
     int result = add_all_fields(reply);
 
-    finish(reply, result < 0 ? result : end_with(reply, 0, reply->file->size));
+    finish_reply(reply, result < 0 ? result : end_with(reply, 0, reply->file->size));
 }
 
 static void
@@ -204,7 +204,7 @@ send_range(const struct reply *reply, const struct sxe_http_range *range)
     result = add_fields(reply, reply->base->type, content_range);
     if (result == 0)
         result = sxe_http_set_status(reply->response, 206);
-    finish(reply, result < 0 ? result : end_with(reply, range->first, range->length));
+    finish_reply(reply, result < 0 ? result : end_with(reply, range->first, range->length));
 }
 
 /* ---- Several ranges ---- */
@@ -308,7 +308,7 @@ send_ranges(const struct reply *reply, const struct sxe_http_range *ranges, unsi
         result = sxe_http_begin(reply->response, length_of(&multipart));
     if (result == 0)
         write_parts(&multipart);
-    finish(reply, result);
+    finish_reply(reply, result);
 }
 
 /* ---- Which of them ---- */
@@ -320,7 +320,7 @@ send_not_modified(const struct reply *reply)
 
     if (result == 0)
         result = sxe_http_set_status(reply->response, 304);
-    finish(reply, result < 0 ? result : sxe_http_end(reply->response, NULL, 0));
+    finish_reply(reply, result < 0 ? result : sxe_http_end(reply->response, NULL, 0));
 }
 
 static void

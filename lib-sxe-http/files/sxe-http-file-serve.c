@@ -107,7 +107,7 @@ wants_sibling(struct sxe__http_wish *wish, struct sxe__http_file *file)
 
 /* Answer from what was opened, file NULL: nothing can be. False: a sibling is wanted first. */
 static bool
-answer(struct sxe__http_wish *wish, struct sxe__http_file *file)
+answer_wish(struct sxe__http_wish *wish, struct sxe__http_file *file)
 {
     struct sxe__http_file *base = wish->base;
 
@@ -130,17 +130,17 @@ answer(struct sxe__http_wish *wish, struct sxe__http_file *file)
 
 /* ---- Opening ---- */
 
-static void opened(struct sxe_work *work);
+static void on_opened(struct sxe_work *work);
 
 static void
-run(struct sxe_work *work)
+open_in_thread(struct sxe_work *work)
 {
     sxe__http_file_open((struct sxe__http_file *)work);
 }
 
 /* Have a thread open it; known: what was there, or NULL. NULL: there is no room, or no thread. */
 static struct sxe__http_file *
-begin(struct sxe_http_files *files, struct sxe_span name, struct sxe__http_file *known)
+begin_opening(struct sxe_http_files *files, struct sxe_span name, struct sxe__http_file *known)
 {
     struct sxe__http_file *file;
 
@@ -152,8 +152,8 @@ begin(struct sxe_http_files *files, struct sxe_span name, struct sxe__http_file 
         return NULL;
     }
     file->known = known;
-    file->work.run = run;
-    file->work.done = opened;
+    file->work.run = open_in_thread;
+    file->work.done = on_opened;
     file->work.group = files->group;
     if (sxe_work_submit(&file->work) == 0)
         return file;
@@ -170,10 +170,10 @@ look_up(struct sxe_http_files *files, struct sxe_span name)
     uint64_t fresh_ns = files->config.revalidate_ms * (uint64_t)1000000;
 
     if (file == NULL)
-        return begin(files, name, NULL);
+        return begin_opening(files, name, NULL);
     if (file->state == SXE__HTTP_FILE_OPENING || sxe_time_turn_ns() - file->checked < fresh_ns)
         return file;
-    return begin(files, name, file);
+    return begin_opening(files, name, file);
 }
 
 /* The name of what the wish is about now. */
@@ -200,7 +200,7 @@ pursue(struct sxe_http_files *files, struct sxe__http_wish *wish, struct sxe_spa
                 return SXE_HTTP_LATER;
             file = NULL;
         }
-        if (answer(wish, file))
+        if (answer_wish(wish, file))
             return SXE_HTTP_DONE;
         name = sibling_name(files, wish);
     }
@@ -214,7 +214,7 @@ is_out_of_descriptors(const struct sxe__http_file *file)
 
 /* The entry that its name leads to now: itself, or, if nothing has changed, the one known. */
 static struct sxe__http_file *
-settle(struct sxe__http_file *file)
+settle_file(struct sxe__http_file *file)
 {
     struct sxe__http_file *known = file->known;
 
@@ -231,7 +231,7 @@ settle(struct sxe__http_file *file)
 }
 
 static void
-opened(struct sxe_work *work)
+on_opened(struct sxe_work *work)
 {
     struct sxe__http_file *file = (struct sxe__http_file *)work;
     struct sxe_http_files *files = file->files;
@@ -243,13 +243,13 @@ opened(struct sxe_work *work)
         return;
     if (file->status >= 500)
         SXE_WARN("cannot read %s: %s", file->name, strerror(file->error));
-    found = settle(file);
+    found = settle_file(file);
     while (file->first != NULL) {
         struct sxe__http_waiter *waiter = file->first;
         struct sxe__http_wish wish = waiter->wish;
 
         leave_line(waiter);
-        if (!answer(&wish, found))
+        if (!answer_wish(&wish, found))
             (void)!pursue(files, &wish, sibling_name(files, &wish));
     }
     sxe__http_cache_release(file);

@@ -285,7 +285,7 @@ get_extension(const char *path, char extension[EXTENSION_SIZE])
 }
 
 static int
-compare(const void *extension, const void *type)
+compare_extension(const void *extension, const void *type)
 {
     return strcmp(extension, ((const struct sxe__http_type *)type)->extension);
 }
@@ -303,6 +303,6 @@ sxe__http_type_of(const struct sxe__http_types *types, const char *path)
             return types->types[i].type;
     }
     found = bsearch(extension, usual_types, sizeof(usual_types) / sizeof(usual_types[0]),
-                    sizeof(usual_types[0]), compare);
+                    sizeof(usual_types[0]), compare_extension);
     return found == NULL ? types->usual : found->type;
 }

@@ -60,7 +60,7 @@ has_long_index(const struct sxe_http_files_config *config)
 
 /* NULL, or what is wrong. */
 static const char *
-check(const struct sxe_http_files_config *config)
+check_config(const struct sxe_http_files_config *config)
 {
     if (config->root == NULL)
         return "root must be a directory";
@@ -100,9 +100,9 @@ open_root(struct sxe_http_files *files)
 }
 
 static int
-make(struct sxe_http_files *files)
+make_files(struct sxe_http_files *files)
 {
-    const char *wrong = check(&files->config);
+    const char *wrong = check_config(&files->config);
     int result;
 
     if (wrong != NULL) {
@@ -130,7 +130,7 @@ sxe_http_files_new(const struct sxe_http_files_config *config)
     pthread_mutex_init(&files->listing_lock, NULL);
     fill_in(&files->config);
     files->prefix = trim_prefix(files->config.prefix);
-    result = make(files);
+    result = make_files(files);
     if (result < 0) {
         sxe_http_files_delete(files);
         errno = -result;
@@ -275,8 +275,8 @@ make_name(struct sxe_http_files *files, struct sxe_span path, struct sxe_span pr
 }
 
 static enum sxe_http_verdict
-serve(struct sxe_http_files *files, struct sxe_http_request *request, struct sxe_span path,
-      struct sxe_span prefix)
+serve_request(struct sxe_http_files *files, struct sxe_http_request *request, struct sxe_span path,
+              struct sxe_span prefix)
 {
     struct sxe_span name;
     unsigned status = make_name(files, path, prefix, &name);
@@ -294,7 +294,7 @@ enum sxe_http_verdict
 sxe_http_files_send(struct sxe_http_files *files, struct sxe_http_request *request,
                     struct sxe_span path)
 {
-    return serve(files, request, path, (struct sxe_span){NULL, 0});
+    return serve_request(files, request, path, (struct sxe_span){NULL, 0});
 }
 
 enum sxe_http_verdict
@@ -306,7 +306,7 @@ sxe_http_files_handle(struct sxe_http_request *request, struct sxe_http_response
     switch (sxe_http_method(request)) {
     case SXE_HTTP_GET:
     case SXE_HTTP_HEAD:
-        return serve(files, request, request->path, files->prefix);
+        return serve_request(files, request, request->path, files->prefix);
     case SXE_HTTP_OTHER:
         sxe__http_file_refuse(request, 501);
         break;

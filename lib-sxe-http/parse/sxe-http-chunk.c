@@ -48,7 +48,7 @@ sxe_http_chunks_init(struct sxe_http_chunks *chunks, struct sxe_http_field *fiel
 }
 
 static ssize_t
-refuse(struct sxe_http_chunks *chunks, enum sxe_http_refusal why)
+refuse_chunks(struct sxe_http_chunks *chunks, enum sxe_http_refusal why)
 {
     chunks->refusal = (uint8_t)why;
     chunks->state = REFUSED;
@@ -79,7 +79,7 @@ hex_digit(uint8_t byte)
 
 /* After a size, a name or a value. */
 static int
-after(uint8_t byte, enum state blanks)
+state_after(uint8_t byte, enum state blanks)
 {
     if (byte == ';')
         return EXTENSION;
@@ -113,7 +113,7 @@ extension_state(enum state state, uint8_t byte)
     /* After blanks a line must go on. */
     if ((state == AFTER_NAME || state == AFTER_SIZE) && byte == '\r')
         return BAD;
-    return after(byte, state == NAME || state == AFTER_NAME ? AFTER_NAME : AFTER_SIZE);
+    return state_after(byte, state == NAME || state == AFTER_NAME ? AFTER_NAME : AFTER_SIZE);
 }
 
 static ssize_t
@@ -124,14 +124,14 @@ size_byte(struct sxe_http_chunks *chunks, uint8_t byte)
 
     if (digit < 16) {
         if (chunks->left >> 60 != 0)
-            return refuse(chunks, SXE_HTTP_REFUSED_CHUNK_TOO_LARGE);
+            return refuse_chunks(chunks, SXE_HTTP_REFUSED_CHUNK_TOO_LARGE);
         chunks->left = chunks->left << 4 | digit;
         chunks->state = DIGITS;
         return 1;
     }
-    state = chunks->state == DIGITS ? after(byte, AFTER_SIZE) : BAD;
+    state = chunks->state == DIGITS ? state_after(byte, AFTER_SIZE) : BAD;
     if (state == BAD)
-        return refuse(chunks, SXE_HTTP_REFUSED_BAD_CHUNK_SIZE);
+        return refuse_chunks(chunks, SXE_HTTP_REFUSED_BAD_CHUNK_SIZE);
     chunks->state = (uint8_t)state;
     return 1;
 }
@@ -143,9 +143,9 @@ extension_byte(struct sxe_http_chunks *chunks, uint8_t byte)
     int state = extension_state(chunks->state, byte);
 
     if (state == BAD)
-        return refuse(chunks, SXE_HTTP_REFUSED_BAD_CHUNK_EXTENSION);
+        return refuse_chunks(chunks, SXE_HTTP_REFUSED_BAD_CHUNK_EXTENSION);
     if (++chunks->excess > chunks->trailer.limits.head_max)
-        return refuse(chunks, SXE_HTTP_REFUSED_CHUNK_OVERHEAD);
+        return refuse_chunks(chunks, SXE_HTTP_REFUSED_CHUNK_OVERHEAD);
     chunks->state = (uint8_t)state;
     return 1;
 }
@@ -155,7 +155,7 @@ static ssize_t
 size_end(struct sxe_http_chunks *chunks, uint8_t byte)
 {
     if (byte != '\n')
-        return refuse(chunks, SXE_HTTP_REFUSED_BARE_CR);
+        return refuse_chunks(chunks, SXE_HTTP_REFUSED_BARE_CR);
     chunks->excess -= chunks->left < chunks->excess ? (uint32_t)chunks->left : chunks->excess;
     chunks->state = chunks->left > 0 ? DATA : TRAILER;
     return 1;
@@ -167,13 +167,13 @@ framing_byte(struct sxe_http_chunks *chunks, uint8_t byte)
 {
     if (chunks->state == DATA_CR || chunks->state == DATA_LF) {
         if (byte != (chunks->state == DATA_CR ? '\r' : '\n'))
-            return refuse(chunks, SXE_HTTP_REFUSED_BAD_CHUNK_END);
+            return refuse_chunks(chunks, SXE_HTTP_REFUSED_BAD_CHUNK_END);
         chunks->state = chunks->state == DATA_CR ? DATA_LF : SIZE;
         chunks->line = 0;
         return 1;
     }
     if (++chunks->line > chunks->trailer.limits.line_max)
-        return refuse(chunks, SXE_HTTP_REFUSED_CHUNK_LINE_TOO_LONG);
+        return refuse_chunks(chunks, SXE_HTTP_REFUSED_CHUNK_LINE_TOO_LONG);
     if (chunks->state == SIZE_LF)
         return size_end(chunks, byte);
     return chunks->state <= DIGITS ? size_byte(chunks, byte) : extension_byte(chunks, byte);
@@ -197,7 +197,7 @@ read_trailer(struct sxe_http_chunks *chunks, const char *data, size_t length)
 
     if (result < 0) {
         chunks->taken += chunks->trailer.refused_at;
-        return refuse(chunks, chunks->trailer.refusal);
+        return refuse_chunks(chunks, chunks->trailer.refusal);
     }
     if (result > 0) {
         chunks->state = DONE;

@@ -257,13 +257,13 @@ read_range(struct sxe_span spec, uint64_t length, struct sxe_http_range *range)
 }
 
 static bool
-touch(const struct sxe_http_range *a, const struct sxe_http_range *b)
+touches(const struct sxe_http_range *a, const struct sxe_http_range *b)
 {
     return a->first <= b->first + b->length && b->first <= a->first + a->length;
 }
 
 static struct sxe_http_range
-join(const struct sxe_http_range *a, const struct sxe_http_range *b)
+join_ranges(const struct sxe_http_range *a, const struct sxe_http_range *b)
 {
     uint64_t end_a = a->first + a->length;
     uint64_t end_b = b->first + b->length;
@@ -281,11 +281,11 @@ add_range(struct sxe_http_range *ranges, unsigned number, struct sxe_http_range 
     unsigned place = number;
 
     for (unsigned i = 0; i < number; i++) {
-        if (!touch(&ranges[i], &range)) {
+        if (!touches(&ranges[i], &range)) {
             ranges[kept++] = ranges[i];
             continue;
         }
-        range = join(&ranges[i], &range);
+        range = join_ranges(&ranges[i], &range);
         if (place == number)
             place = kept++;
     }

@@ -138,7 +138,7 @@ sxe_http_date_refresh(struct sxe_http_date_cache *cache, uint64_t now_ns)
 /* ---- Reading: each takes something off the front of the text, if it is there ---- */
 
 static bool
-take(struct sxe_span *text, const char *wanted, size_t length)
+take_text(struct sxe_span *text, const char *wanted, size_t length)
 {
     if (text->length < length || memcmp(text->base, wanted, length) != 0)
         return false;
@@ -152,7 +152,7 @@ static bool
 take_weekday(struct sxe_span *text, size_t abbreviated)
 {
     for (unsigned i = 0; i < 7; i++) {
-        if (take(text, weekdays[i], abbreviated > 0 ? abbreviated : strlen(weekdays[i])))
+        if (take_text(text, weekdays[i], abbreviated > 0 ? abbreviated : strlen(weekdays[i])))
             return true;
     }
     return false;
@@ -162,7 +162,7 @@ static bool
 take_month(struct sxe_span *text, unsigned *month)
 {
     for (*month = 0; *month < 12; ++*month) {
-        if (take(text, months + 3 * *month, 3))
+        if (take_text(text, months + 3 * *month, 3))
             return true;
     }
     return false;
@@ -189,36 +189,37 @@ take_number(struct sxe_span *text, size_t digits, unsigned *number)
 static bool
 take_time(struct sxe_span *text, struct date *date)
 {
-    return take_number(text, 2, &date->hour) && take(text, ":", 1) &&
-           take_number(text, 2, &date->minute) && take(text, ":", 1) &&
+    return take_number(text, 2, &date->hour) && take_text(text, ":", 1) &&
+           take_number(text, 2, &date->minute) && take_text(text, ":", 1) &&
            take_number(text, 2, &date->second);
 }
 
 static bool
 take_imf_fixdate(struct sxe_span *text, struct date *date)
 {
-    return take_weekday(text, 3) && take(text, ", ", 2) && take_number(text, 2, &date->day) &&
-           take(text, " ", 1) && take_month(text, &date->month) && take(text, " ", 1) &&
-           take_number(text, 4, &date->year) && take(text, " ", 1) && take_time(text, date) &&
-           take(text, " GMT", 4);
+    return take_weekday(text, 3) && take_text(text, ", ", 2) && take_number(text, 2, &date->day) &&
+           take_text(text, " ", 1) && take_month(text, &date->month) && take_text(text, " ", 1) &&
+           take_number(text, 4, &date->year) && take_text(text, " ", 1) && take_time(text, date) &&
+           take_text(text, " GMT", 4);
 }
 
 static bool
 take_asctime(struct sxe_span *text, struct date *date)
 {
-    return take_weekday(text, 3) && take(text, " ", 1) && take_month(text, &date->month) &&
-           take(text, " ", 1) && take_number(text, take(text, " ", 1) ? 1 : 2, &date->day) &&
-           take(text, " ", 1) && take_time(text, date) && take(text, " ", 1) &&
+    return take_weekday(text, 3) && take_text(text, " ", 1) && take_month(text, &date->month) &&
+           take_text(text, " ", 1) &&
+           take_number(text, take_text(text, " ", 1) ? 1 : 2, &date->day) &&
+           take_text(text, " ", 1) && take_time(text, date) && take_text(text, " ", 1) &&
            take_number(text, 4, &date->year);
 }
 
 static bool
 take_rfc_850(struct sxe_span *text, struct date *date)
 {
-    return take_weekday(text, 0) && take(text, ", ", 2) && take_number(text, 2, &date->day) &&
-           take(text, "-", 1) && take_month(text, &date->month) && take(text, "-", 1) &&
-           take_number(text, 2, &date->year) && take(text, " ", 1) && take_time(text, date) &&
-           take(text, " GMT", 4);
+    return take_weekday(text, 0) && take_text(text, ", ", 2) && take_number(text, 2, &date->day) &&
+           take_text(text, "-", 1) && take_month(text, &date->month) && take_text(text, "-", 1) &&
+           take_number(text, 2, &date->year) && take_text(text, " ", 1) && take_time(text, date) &&
+           take_text(text, " GMT", 4);
 }
 
 static bool

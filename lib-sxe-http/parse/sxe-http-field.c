@@ -91,7 +91,7 @@ sxe__http_method_of(const char *name, size_t length)
 }
 
 static uint8_t
-lower(char c)
+lower_letter(char c)
 {
     return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : (uint8_t)c;
 }
@@ -100,7 +100,7 @@ bool
 sxe__http_same(const char *a, const char *b, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        if (lower(a[i]) != lower(b[i]))
+        if (lower_letter(a[i]) != lower_letter(b[i]))
             return false;
     }
     return true;
@@ -108,7 +108,7 @@ sxe__http_same(const char *a, const char *b, size_t length)
 
 /* The first field from index `i` on that has the name. */
 static const struct sxe_http_field *
-find(const struct sxe_http_parser *parser, const char *data, struct sxe_span name, size_t i)
+find_name(const struct sxe_http_parser *parser, const char *data, struct sxe_span name, size_t i)
 {
     for (; i < parser->number; i++) {
         const struct sxe_http_field *field = &parser->fields[i];
@@ -129,15 +129,15 @@ sxe_http_field(const struct sxe_http_parser *parser, const char *data, const cha
 
     if (id != SXE_HTTP_FIELD_OTHER)
         return sxe_http_known(parser, id);
-    return find(parser, data, (struct sxe_span){name, length}, 0);
+    return find_name(parser, data, (struct sxe_span){name, length}, 0);
 }
 
 const struct sxe_http_field *
 sxe_http_field_next(const struct sxe_http_parser *parser, const char *data,
                     const struct sxe_http_field *field)
 {
-    return find(parser, data, (struct sxe_span){data + field->name, field->name_length},
-                (size_t)(field - parser->fields) + 1);
+    return find_name(parser, data, (struct sxe_span){data + field->name, field->name_length},
+                     (size_t)(field - parser->fields) + 1);
 }
 
 unsigned

@@ -90,7 +90,7 @@ more(struct sxe_http_parser *parser, size_t at)
 
 /* The next part begins at `at`. */
 static int
-next(struct sxe_http_parser *parser, enum state state, size_t at)
+go_to(struct sxe_http_parser *parser, enum state state, size_t at)
 {
     parser->state = (uint8_t)state;
     parser->at = parser->mark = (uint16_t)at;
@@ -136,7 +136,7 @@ empty(struct sxe_http_parser *parser, struct sxe__http_input *in)
             return result;
         parser->line = (uint16_t)(parser->line + 2);
     }
-    return parser->line == in->end ? MORE : next(parser, METHOD, parser->line);
+    return parser->line == in->end ? MORE : go_to(parser, METHOD, parser->line);
 }
 
 static int
@@ -151,7 +151,7 @@ method(struct sxe_http_parser *parser, struct sxe__http_input *in)
     parser->method_name = span(parser->mark, at);
     parser->method =
         (uint8_t)sxe__http_method_of(in->data + parser->mark, parser->method_name.length);
-    return next(parser, TARGET, at + 1);
+    return go_to(parser, TARGET, at + 1);
 }
 
 /* How many bytes are good here, where one is outside the target's set: those of an escape, or one
@@ -192,7 +192,7 @@ target(struct sxe_http_parser *parser, struct sxe__http_input *in)
     parser->target = span(parser->mark, at);
     if (!sxe__http_target(parser, in->data))
         return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_TARGET, parser->mark);
-    return next(parser, VERSION, at + 1);
+    return go_to(parser, VERSION, at + 1);
 }
 
 static bool
@@ -223,7 +223,7 @@ version(struct sxe_http_parser *parser, struct sxe__http_input *in)
     if (in->data[mark + 5] != '1')
         return sxe__http_refuse(parser, SXE_HTTP_REFUSED_UNKNOWN_VERSION, mark + 5);
     parser->minor = (uint8_t)(in->data[mark + 7] - '0');
-    return next(parser, length == 9 ? STATUS : LINE_END, mark + length);
+    return go_to(parser, length == 9 ? STATUS : LINE_END, mark + length);
 }
 
 /* Three digits and a space; some servers leave that out with the reason (RFC 9112, 4). */
@@ -245,21 +245,21 @@ status(struct sxe_http_parser *parser, struct sxe__http_input *in)
     for (size_t i = parser->mark; i < at; i++)
         parser->status = (uint16_t)(parser->status * 10 + (in->data[i] - '0'));
     if (in->data[at] == ' ')
-        return next(parser, REASON, at + 1);
+        return go_to(parser, REASON, at + 1);
     if (in->data[at] == '\r')
-        return next(parser, LINE_END, at);
+        return go_to(parser, LINE_END, at);
     return sxe__http_refuse(parser, SXE_HTTP_REFUSED_BAD_STATUS, at);
 }
 
 static int
-reason(struct sxe_http_parser *parser, struct sxe__http_input *in)
+reason_of_state(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
     size_t at = sxe__http_stop(in, SXE__HTTP_VALUE, parser->at);
 
     if (at == in->end)
         return more(parser, at);
     parser->reason = span(parser->mark, at);
-    return next(parser, LINE_END, at);
+    return go_to(parser, LINE_END, at);
 }
 
 static int
@@ -273,7 +273,7 @@ line_end(struct sxe_http_parser *parser, struct sxe__http_input *in)
     if (in->data[at] != '\r')
         return sxe__http_refuse(parser, not_an_end(in->data[at], SXE_HTTP_REFUSED_BAD_VERSION), at);
     result = line_feed(parser, in, at);
-    return result == NEXT ? next(parser, NAME, at + 2) : result;
+    return result == NEXT ? go_to(parser, NAME, at + 2) : result;
 }
 
 /* There is no name with its colon: half of the line that ends the head, or something wrong. */
@@ -294,7 +294,7 @@ not_a_name(struct sxe_http_parser *parser, const struct sxe__http_input *in, siz
 }
 
 static int
-name(struct sxe_http_parser *parser, struct sxe__http_input *in)
+parse_name(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
     size_t at = parser->at;
 
@@ -308,7 +308,7 @@ name(struct sxe_http_parser *parser, struct sxe__http_input *in)
     if (in->data[at] != ':' || at == parser->mark)
         return not_a_name(parser, in, at);
     parser->name = span(parser->mark, at);
-    return next(parser, BLANKS, at + 1);
+    return go_to(parser, BLANKS, at + 1);
 }
 
 /* Where the value ends whose line ends at `at`. */
@@ -339,7 +339,7 @@ keep_field(struct sxe_http_parser *parser, const char *data, struct sxe_http_tex
 }
 
 static int
-value(struct sxe_http_parser *parser, struct sxe__http_input *in)
+parse_value(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
     size_t at = parser->at;
     int result;
@@ -349,7 +349,7 @@ value(struct sxe_http_parser *parser, struct sxe__http_input *in)
             at++;
         if (at == in->end)
             return more(parser, at);
-        next(parser, VALUE, at);
+        go_to(parser, VALUE, at);
     }
     at = sxe__http_stop(in, SXE__HTTP_VALUE, at);
     if (at == in->end)
@@ -362,11 +362,11 @@ value(struct sxe_http_parser *parser, struct sxe__http_input *in)
         return result;
     keep_field(parser, in->data, parser->name,
                span(parser->mark, value_end(in->data, parser->mark, at)));
-    return next(parser, NAME, at + 2);
+    return go_to(parser, NAME, at + 2);
 }
 
 /* The usual: lines that are all there, and right, to the end of the head. Stops before any other,
- * for name() and value() to look at more closely. */
+ * for parse_name() and parse_value() to look at more closely. */
 static void
 whole_fields(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -391,9 +391,9 @@ whole_fields(struct sxe_http_parser *parser, struct sxe__http_input *in)
         line = end + 2;
     }
     if (in->end - line >= 2 && memcmp(data + line, "\r\n", 2) == 0)
-        next(parser, DONE, line + 2);
+        go_to(parser, DONE, line + 2);
     else
-        next(parser, NAME, line);
+        go_to(parser, NAME, line);
 }
 
 /* The usual: GET, a path, 1.1, and all of the line there. */
@@ -417,7 +417,7 @@ whole_request_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
     parser->method_name = span(0, target - 1);
     parser->target = span(target, end);
     parser->minor = 1;
-    next(parser, NAME, end + version_length);
+    go_to(parser, NAME, end + version_length);
 }
 
 /* The first line, from where it was left. NEXT: it is whole. */
@@ -435,7 +435,7 @@ first_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
     if (result == NEXT && parser->state == STATUS)
         result = status(parser, in);
     if (result == NEXT && parser->state == REASON)
-        result = reason(parser, in);
+        result = reason_of_state(parser, in);
     if (result == NEXT && parser->state == LINE_END)
         result = line_end(parser, in);
     return result;
@@ -452,7 +452,7 @@ field_lines(struct sxe_http_parser *parser, struct sxe__http_input *in)
         if (parser->state == NAME && parser->at == parser->mark)
             whole_fields(parser, in);
         if (parser->state != DONE)
-            result = parser->state == NAME ? name(parser, in) : value(parser, in);
+            result = parser->state == NAME ? parse_name(parser, in) : parse_value(parser, in);
     }
     return result;
 }

@@ -320,8 +320,8 @@ sxe_http_path_to_file(struct sxe_span path, char *room, size_t size)
 
 /* Byte by byte, as `take` takes them. */
 static ssize_t
-decode(struct sxe_span text, int (*take)(const char **text, const char *end), char *room,
-       size_t size)
+decode_text(struct sxe_span text, int (*take)(const char **text, const char *end), char *room,
+            size_t size)
 {
     const char *p = text.base;
     size_t length = 0;
@@ -343,7 +343,7 @@ decode(struct sxe_span text, int (*take)(const char **text, const char *end), ch
 ssize_t
 sxe_http_decode(struct sxe_span text, char *room, size_t size)
 {
-    return decode(text, take_byte, room, size);
+    return decode_text(text, take_byte, room, size);
 }
 
 /* ---- Queries ---- */
@@ -351,7 +351,7 @@ sxe_http_decode(struct sxe_span text, char *room, size_t size)
 ssize_t
 sxe_http_decode_form(struct sxe_span text, char *room, size_t size)
 {
-    return decode(text, take_form_byte, room, size);
+    return decode_text(text, take_form_byte, room, size);
 }
 
 bool
@@ -400,7 +400,7 @@ sxe_http_query_find(struct sxe_span text, const char *name, char *room, size_t s
 
 /* Escapes all but the unreserved bytes and one more. */
 static ssize_t
-encode(struct sxe_span text, char kept, char *room, size_t size)
+encode_text(struct sxe_span text, char kept, char *room, size_t size)
 {
     size_t length = 0;
 
@@ -423,13 +423,13 @@ encode(struct sxe_span text, char kept, char *room, size_t size)
 ssize_t
 sxe_http_encode_segment(struct sxe_span text, char *room, size_t size)
 {
-    return encode(text, '-', room, size);
+    return encode_text(text, '-', room, size);
 }
 
 ssize_t
 sxe_http_encode_path(struct sxe_span text, char *room, size_t size)
 {
-    return encode(text, '/', room, size);
+    return encode_text(text, '/', room, size);
 }
 
 /* The escape of the byte in HTML. */

@@ -121,7 +121,7 @@ known_methods(const char *list)
 }
 
 static void
-append(struct sxe__http_allow *allow, struct sxe_span method)
+append_method(struct sxe__http_allow *allow, struct sxe_span method)
 {
     if (allow->length > 0) {
         memcpy(allow->text + allow->length, ", ", 2);
@@ -147,7 +147,7 @@ sxe__http_allow_with(const struct sxe__http_allow *old, const char *methods)
         const char *name = sxe_http_method_name(id);
 
         if (allow.known & 1u << id)
-            append(&allow, (struct sxe_span){name, strlen(name)});
+            append_method(&allow, (struct sxe_span){name, strlen(name)});
     }
     allow.others = allow.length;
     if (others_length > 0) {
@@ -156,7 +156,7 @@ sxe__http_allow_with(const struct sxe__http_allow *old, const char *methods)
     }
     while (sxe__http_methods_next(&methods, &method)) {
         if (!is_any(method) && !sxe__http_methods_have(allow.text, method))
-            append(&allow, method);
+            append_method(&allow, method);
     }
     return allow;
 }

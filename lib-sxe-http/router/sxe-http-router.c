@@ -184,8 +184,8 @@ place_part(struct sxe_http_router *router, uint32_t id, struct node part, bool m
 
 /* The node where a pattern ends; its text stays if nodes are made. */
 static uint32_t
-place(struct sxe_http_router *router, const struct sxe__http_words *words, const char *pattern,
-      bool make)
+place_route(struct sxe_http_router *router, const struct sxe__http_words *words,
+            const char *pattern, bool make)
 {
     uint32_t id = ROOT;
 
@@ -244,7 +244,7 @@ static int
 check_conflicts(struct sxe_http_router *router, struct addition *addition)
 {
     const struct sxe__http_words *words = &addition->words;
-    const uint32_t id = place(router, words, words->pattern, false);
+    const uint32_t id = place_route(router, words, words->pattern, false);
     const char *rest = words->methods;
     struct sxe_span method;
 
@@ -288,7 +288,7 @@ route_new(const char *methods)
 
 /* Gets all the memory, or none. */
 static int
-prepare(struct sxe_http_router *router, struct addition *addition)
+prepare_addition(struct sxe_http_router *router, struct addition *addition)
 {
     const struct sxe__http_words *words = &addition->words;
     struct pattern *made = addition->existing == NULL ? pattern_new(words) : NULL;
@@ -327,7 +327,7 @@ choose_routes(struct pattern *pattern)
 }
 
 static void
-commit(struct sxe_http_router *router, const struct addition *addition)
+commit_addition(struct sxe_http_router *router, const struct addition *addition)
 {
     struct pattern *pattern = addition->pattern;
     struct route *route = addition->route;
@@ -335,7 +335,7 @@ commit(struct sxe_http_router *router, const struct addition *addition)
     if (addition->existing == NULL) {
         pattern->next = router->patterns;
         router->patterns = pattern;
-        router->nodes[place(router, &addition->words, pattern->text, true)].pattern = pattern;
+        router->nodes[place_route(router, &addition->words, pattern->text, true)].pattern = pattern;
     }
     free(pattern->allow.text);
     pattern->allow = addition->pattern_allow;
@@ -358,7 +358,7 @@ sxe_http_router_add(struct sxe_http_router *router, const char *methods, const c
     if (result == 0)
         result = check_conflicts(router, &addition);
     if (result == 0)
-        result = prepare(router, &addition);
+        result = prepare_addition(router, &addition);
     if (result < 0)
         return result;
     addition.route->public = (struct sxe_http_route){
@@ -368,7 +368,7 @@ sxe_http_router_add(struct sxe_http_router *router, const char *methods, const c
         .user = options == NULL ? NULL : options->user,
         .flags = options == NULL ? 0 : options->flags,
     };
-    commit(router, &addition);
+    commit_addition(router, &addition);
     router->error[0] = '\0';
     return 0;
 }

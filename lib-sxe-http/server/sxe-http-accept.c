@@ -56,7 +56,7 @@ longest_closing(const struct sxe_http *http)
 /* A client that has not read its last reply yet would hold the socket for seconds, and so would one
  * that does not close. */
 static void
-evict(struct sxe__http_connection *connection)
+evict_connection(struct sxe__http_connection *connection)
 {
     SXE *s = connection->sxe;
 
@@ -80,7 +80,7 @@ take_place(struct sxe_http *http)
             id = longest_closing(http);
         if (id == SXE_POOL_NO_INDEX)
             return NULL;
-        evict(&http->connections[id]);
+        evict_connection(&http->connections[id]);
     }
     id = sxe_pool_set_oldest_element_state(http->connections, SXE__HTTP_FREE, SXE__HTTP_FRESH);
     return &http->connections[id];

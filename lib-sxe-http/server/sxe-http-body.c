@@ -79,7 +79,7 @@ announced(const struct sxe__http_slot *slot)
 
 /* 0, or the status that refuses it. */
 static unsigned
-keep(struct sxe__http_slot *slot, struct sxe_span part)
+keep_part(struct sxe__http_slot *slot, struct sxe_span part)
 {
     struct sxe_http *http = slot->request.http;
     char *to = (char *)slot + http->head_at + slot->used;
@@ -125,7 +125,7 @@ use_part(struct sxe__http_slot *slot, struct sxe_span part)
             sxe__http_reject(slot->connection, 413);
         return;
     case KEEP:
-        status = keep(slot, part);
+        status = keep_part(slot, part);
         if (status != 0)
             sxe__http_reject(slot->connection, status);
         else if (slot->body_whole)

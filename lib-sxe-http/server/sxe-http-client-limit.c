@@ -94,7 +94,7 @@ size_for(uint32_t connections)
 }
 
 static void
-prepare(struct sxe__http_clients *clients, uint32_t size)
+prepare_table(struct sxe__http_clients *clients, uint32_t size)
 {
     clients->mask = size - 1;
     /* Without randomness the table still counts right. */
@@ -135,7 +135,7 @@ sxe__http_clients_new(struct sxe_http *http)
     clients = calloc(1, sizeof(*clients) + size * sizeof(struct entry));
     if (clients == NULL)
         return -ENOMEM;
-    prepare(clients, size);
+    prepare_table(clients, size);
     http->clients = clients;
     return 0;
 }
@@ -162,7 +162,7 @@ sxe_http_shares_new(unsigned processes, uint32_t connections)
     shares->stride = stride;
     shares->number = processes;
     for (unsigned i = 0; i < processes; i++) {
-        prepare(table_of(shares, i), size);
+        prepare_table(table_of(shares, i), size);
         table_of(shares, i)->shares = shares;
     }
     return shares;
@@ -191,7 +191,7 @@ sxe_http_shares_clear(struct sxe_http_shares *shares, unsigned share)
 
 /* The key's entry, or the free one where it would be. */
 static struct entry *
-find(struct sxe__http_clients *clients, uint64_t key)
+find_entry(struct sxe__http_clients *clients, uint64_t key)
 {
     uint32_t at = place_of(clients, key);
 
@@ -213,7 +213,7 @@ look_up(struct sxe__http_clients *clients, uint64_t key)
 
     for (unsigned i = 0; i < READS_MAX; i++) {
         uint32_t version = __atomic_load_n(&clients->version, __ATOMIC_ACQUIRE);
-        const struct entry *entry = find(clients, key);
+        const struct entry *entry = find_entry(clients, key);
 
         count = READ(entry->key) == key ? READ(entry->count) : 0;
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -226,7 +226,7 @@ look_up(struct sxe__http_clients *clients, uint64_t key)
 uint32_t
 sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key)
 {
-    struct entry *entry = find(clients, key);
+    struct entry *entry = find_entry(clients, key);
     uint32_t sum;
 
     WRITE(entry->count, entry->count + 1);
@@ -268,7 +268,7 @@ close_hole(struct sxe__http_clients *clients, uint32_t hole)
 void
 sxe__http_clients_remove(struct sxe__http_clients *clients, uint64_t key)
 {
-    struct entry *entry = find(clients, key);
+    struct entry *entry = find_entry(clients, key);
 
     if (entry->count > 1) {
         WRITE(entry->count, entry->count - 1);

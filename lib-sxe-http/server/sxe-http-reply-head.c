@@ -198,7 +198,7 @@ is_last(const struct sxe__http_slot *slot, const char *type, uint64_t length)
 }
 
 static void
-compose(struct sxe__http_slot *slot, uint64_t length)
+compose_lines(struct sxe__http_slot *slot, uint64_t length)
 {
     struct sxe_http *http = slot->request.http;
     struct sxe__http_last_head *last = &http->last;
@@ -246,7 +246,7 @@ compose_another(struct sxe__http_slot *slot, const char *type, uint64_t length)
         result = sxe_http_add_field(&slot->response, "Content-Type", type);
     if (result < 0)
         return result;
-    compose(slot, length);
+    compose_lines(slot, length);
     slot->fields_used = fields_used;
     note_last(slot, type, length);
     return slot->request.http->last.used;

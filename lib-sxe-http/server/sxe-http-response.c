@@ -299,7 +299,7 @@ sxe_http_end(struct sxe_http_response *response, const void *body, size_t length
 
 /* A reply that cannot be sent: 500, or not even that. */
 static void
-fail(struct sxe__http_slot *slot, unsigned status, int error)
+fail_reply(struct sxe__http_slot *slot, unsigned status, int error)
 {
     static const char text[] = "500 Internal Server Error\n";
     bool is_gone = sxe_get_state(slot->connection->sxe) == SXE_STATE_CLOSED;
@@ -326,7 +326,7 @@ sxe_http_reply(struct sxe_http_response *response, unsigned status, const char *
     if (result == 0)
         result = end_whole(slot, type, body, length);
     if (result < 0)
-        fail(slot, status, result);
+        fail_reply(slot, status, result);
     return SXE_HTTP_DONE;
 }
 

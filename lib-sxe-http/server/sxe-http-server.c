@@ -60,7 +60,7 @@ are_lines(const char *at)
 
 /* NULL, or what is wrong. */
 static const char *
-check(const struct sxe_http_config *config)
+check_config(const struct sxe_http_config *config)
 {
     uint32_t chunk_size = sxe_get_config()->chunk_size;
 
@@ -80,7 +80,7 @@ check(const struct sxe_http_config *config)
 }
 
 static double
-seconds(uint32_t ms)
+seconds_of_ms(uint32_t ms)
 {
     return ms == UINT32_MAX ? 0.0 : ms / 1000.0;
 }
@@ -95,15 +95,15 @@ state_name(unsigned state)
 }
 
 static int
-allocate(struct sxe_http *http)
+allocate_slots(struct sxe_http *http)
 {
     const struct sxe_http_config *config = &http->config;
     const double timeouts[SXE__HTTP_STATES] = {
-        [SXE__HTTP_FRESH] = seconds(config->head_timeout_ms),
-        [SXE__HTTP_IDLE] = seconds(config->idle_timeout_ms),
-        [SXE__HTTP_HEAD] = seconds(config->head_timeout_ms),
-        [SXE__HTTP_BODY] = seconds(config->body_timeout_ms),
-        [SXE__HTTP_HANDLING] = seconds(config->handler_timeout_ms),
+        [SXE__HTTP_FRESH] = seconds_of_ms(config->head_timeout_ms),
+        [SXE__HTTP_IDLE] = seconds_of_ms(config->idle_timeout_ms),
+        [SXE__HTTP_HEAD] = seconds_of_ms(config->head_timeout_ms),
+        [SXE__HTTP_BODY] = seconds_of_ms(config->body_timeout_ms),
+        [SXE__HTTP_HANDLING] = seconds_of_ms(config->handler_timeout_ms),
     };
     int result;
 
@@ -148,10 +148,10 @@ sxe_http_new(const struct sxe_http_config *config)
         return NULL;
     http->config = *config;
     fill_in(&http->config);
-    wrong = check(&http->config);
+    wrong = check_config(&http->config);
     if (wrong != NULL)
         SXE_ERROR("cannot make an HTTP server: %s", wrong);
-    result = wrong == NULL ? allocate(http) : -EINVAL;
+    result = wrong == NULL ? allocate_slots(http) : -EINVAL;
     if (result < 0) {
         sxe_http_delete(http);
         errno = -result;

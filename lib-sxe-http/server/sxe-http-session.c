@@ -33,7 +33,7 @@ summarise(struct sxe__http_slot *slot, int result)
 }
 
 static void
-tell(struct sxe__http_slot *slot, int result)
+tell_handler(struct sxe__http_slot *slot, int result)
 {
     struct sxe__http_connection *connection = slot->connection;
 
@@ -48,10 +48,10 @@ tell(struct sxe__http_slot *slot, int result)
 
 /* The request has ended: those who wanted to know are told. */
 static void
-report(struct sxe__http_slot *slot, int result)
+report_reply(struct sxe__http_slot *slot, int result)
 {
     if (slot->response.on_done != NULL || slot->request.http->config.on_reply != NULL)
-        tell(slot, result);
+        tell_handler(slot, result);
 }
 
 void
@@ -59,7 +59,7 @@ sxe__http_forget(struct sxe__http_connection *connection, int result)
 {
     if (connection->slot == NULL)
         return;
-    report(connection->slot, result);
+    report_reply(connection->slot, result);
     sxe__http_body_forget(connection->slot);
     sxe__http_slot_reset(connection->slot);
     sxe__http_slot_give(connection);
@@ -83,7 +83,7 @@ sxe__http_dismiss(struct sxe__http_connection *connection)
 
 /* The reply has ended, and needs its memory no more. */
 static void
-finish(struct sxe__http_connection *connection)
+finish_request(struct sxe__http_connection *connection)
 {
     struct sxe__http_slot *slot = connection->slot;
 
@@ -92,7 +92,7 @@ finish(struct sxe__http_connection *connection)
         sxe__http_forget(connection, 0);
         return;
     }
-    report(slot, 0);
+    report_reply(slot, 0);
     if (SXE_UNLIKELY(slot->body_kept > 0))
         sxe__http_body_forget(slot);
     sxe__http_slot_reset(slot);
@@ -101,7 +101,7 @@ finish(struct sxe__http_connection *connection)
 
 /* A part of the body, for a handler that wants to see them as they come. */
 static void
-show(struct sxe__http_connection *connection, struct sxe_span part)
+show_body(struct sxe__http_connection *connection, struct sxe_span part)
 {
     struct sxe__http_slot *slot = connection->slot;
 
@@ -120,7 +120,7 @@ sxe__http_follow(struct sxe__http_connection *connection)
     /* A handler that starts reading after the last byte still gets the final callback. */
     if (slot->on_body != NULL && slot->body_whole && !slot->body_shown &&
         sxe__http_body_shows(slot)) {
-        show(connection, (struct sxe_span){slot->request.data, 0});
+        show_body(connection, (struct sxe_span){slot->request.data, 0});
         if (connection->slot != slot) /* it left HTTP */
             return;
     }
@@ -131,7 +131,7 @@ sxe__http_follow(struct sxe__http_connection *connection)
     if (slot->is_sending)
         connection->phase = SXE__HTTP_DRAIN;
     else if (slot->close || slot->body_whole)
-        finish(connection);
+        finish_request(connection);
     else
         connection->phase = SXE__HTTP_READ_BODY; /* what is left of it is dropped */
 }
@@ -190,7 +190,7 @@ sxe__http_show(struct sxe__http_connection *connection, struct sxe_span part)
 {
     struct sxe__http_slot *slot = connection->slot;
 
-    show(connection, part);
+    show_body(connection, part);
     if (connection->slot == slot) /* otherwise it left HTTP */
         sxe__http_follow(connection);
 }
@@ -351,7 +351,7 @@ wait_for_reader(struct sxe__http_connection *connection)
 }
 
 static size_t
-take(struct sxe__http_connection *connection, const char *data, size_t length)
+take_bytes(struct sxe__http_connection *connection, const char *data, size_t length)
 {
     switch ((enum sxe__http_phase)connection->phase) {
     case SXE__HTTP_READ_PROXY:
@@ -446,8 +446,8 @@ count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_
 
 /* From one state to another, or a new request in the same one. */
 static unsigned
-change(struct sxe__http_connection *connection, unsigned id, enum sxe__http_state from,
-       enum sxe__http_state to, bool is_new)
+change_state(struct sxe__http_connection *connection, unsigned id, enum sxe__http_state from,
+             enum sxe__http_state to, bool is_new)
 {
     unsigned status = 0;
 
@@ -464,7 +464,7 @@ change(struct sxe__http_connection *connection, unsigned id, enum sxe__http_stat
 
 /* The end of an event: into the state of what is awaited. A time begins again with each request. */
 static void
-rest(struct sxe__http_connection *connection, bool is_new)
+rest_connection(struct sxe__http_connection *connection, bool is_new)
 {
     struct sxe__http_connection *pool = connection->http->connections;
     unsigned id = (unsigned)(connection - pool);
@@ -481,11 +481,11 @@ rest(struct sxe__http_connection *connection, bool is_new)
         return;
     }
     if (from != to || is_new) {
-        unsigned status = change(connection, id, from, to, is_new);
+        unsigned status = change_state(connection, id, from, to, is_new);
 
         if (SXE_UNLIKELY(status != 0)) {
             sxe__http_reject(connection, status);
-            rest(connection, false);
+            rest_connection(connection, false);
             return;
         }
     }
@@ -510,11 +510,11 @@ sxe__http_on_read(SXE *s, int length)
         return;
     }
     do {
-        n = take(connection, data + taken, unread - taken);
+        n = take_bytes(connection, data + taken, unread - taken);
         taken += n;
     } while (n > 0 && taken < unread);
     sxe_consume(s, (unsigned)taken);
-    rest(connection, connection->requests != requests);
+    rest_connection(connection, connection->requests != requests);
 }
 
 /* A reply ended, or a body may go on, in a call of the program's: this is what follows. */
@@ -532,7 +532,7 @@ go_on(SXE *s)
     if (connection->phase == SXE__HTTP_READ_HEAD ||
         (connection->phase == SXE__HTTP_READ_BODY && !sxe__http_body_rests(connection->slot)))
         sxe_resume(s, SXE_RESUME_IMMEDIATE);
-    rest(connection, false);
+    rest_connection(connection, false);
 }
 
 void
@@ -562,5 +562,5 @@ sxe__http_on_timeout(void *array, unsigned id, void *user)
         keep_head(connection->slot, SXE_BUF(connection->sxe),
                   (size_t)SXE_BUF_USED(connection->sxe));
     sxe__http_reject(connection, state == SXE__HTTP_HANDLING ? 503 : 408);
-    rest(connection, false);
+    rest_connection(connection, false);
 }

@@ -130,7 +130,7 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
 
 /* Give the memory after the first `keep` bytes back to the kernel. */
 static uint32_t
-release(struct sxe__http_slot *slot, size_t touched, size_t keep)
+release_pages(struct sxe__http_slot *slot, size_t touched, size_t keep)
 {
     if (touched <= keep)
         return (uint32_t)touched;
@@ -150,9 +150,9 @@ sxe__http_slot_give(struct sxe__http_connection *connection)
     touched = touched > http->touched[index] ? touched : http->touched[index];
     if (touched > KEEP_MAX) /* where fields are many, the head is in what goes back */
         sxe__http_slot_forget_head(slot);
-    http->touched[index] = release(slot, touched, KEEP_MAX);
+    http->touched[index] = release_pages(slot, touched, KEEP_MAX);
     if (http->resident + http->touched[index] > RESIDENT_MAX)
-        http->touched[index] = release(slot, http->touched[index], 0);
+        http->touched[index] = release_pages(slot, http->touched[index], 0);
     http->resident += http->touched[index];
     http->free_slots[http->free_count++] = index;
 }

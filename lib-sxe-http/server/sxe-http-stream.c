@@ -18,7 +18,7 @@
 /* ---- Begin ---- */
 
 static int
-begin(struct sxe__http_slot *slot, uint64_t length)
+begin_stream(struct sxe__http_slot *slot, uint64_t length)
 {
     bool is_open = length == SXE_HTTP_LENGTH_UNKNOWN && sxe__http_sends_body(slot);
     ssize_t head;
@@ -51,7 +51,7 @@ sxe_http_begin(struct sxe_http_response *response, uint64_t length)
      * of a reply. */
     int result = slot->on_body != NULL ? sxe__http_body_await(slot) : 0;
 
-    return result < 0 ? sxe__http_cannot_write(slot, result) : begin(slot, length);
+    return result < 0 ? sxe__http_cannot_write(slot, result) : begin_stream(slot, length);
 }
 
 /* ---- Parts ---- */
@@ -195,7 +195,7 @@ write_last_chunk(struct sxe__http_slot *slot)
 /* All parts are written. A reply with borrowed memory, or with an on_room still to come, is done
  * when the kernel has it; the last part reports that, or a mark after it. */
 static int
-end(struct sxe__http_slot *slot)
+end_stream(struct sxe__http_slot *slot)
 {
     int result;
 
@@ -234,7 +234,7 @@ end_with(struct sxe__http_slot *slot, struct part *part)
 
     if (is_whole) {
         sxe__http_decide_close(slot);
-        result = begin(slot, part->length);
+        result = begin_stream(slot, part->length);
         if (result < 0)
             return result;
     }
@@ -242,7 +242,7 @@ end_with(struct sxe__http_slot *slot, struct part *part)
     result = add_part(slot, part);
     if (result == 0) {
         slot->is_sending = part->on_sent != NULL;
-        return end(slot);
+        return end_stream(slot);
     }
     return is_whole ? sxe__http_break(slot) : result;
 }

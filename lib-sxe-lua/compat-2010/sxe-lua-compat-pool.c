@@ -24,7 +24,7 @@ struct pool {
 };
 
 static struct pool *
-check(lua_State *L)
+check_pool(lua_State *L)
 {
     return luaL_checkudata(L, 1, class_name);
 }
@@ -82,14 +82,14 @@ l_new(lua_State *L)
 static int
 l_get_name(lua_State *L)
 {
-    lua_pushstring(L, sxe_pool_get_name(check(L)->array));
+    lua_pushstring(L, sxe_pool_get_name(check_pool(L)->array));
     return 1;
 }
 
 static int
 l_get_number_in_state(lua_State *L)
 {
-    const struct pool *pool = check(L);
+    const struct pool *pool = check_pool(L);
 
     lua_pushinteger(L, sxe_pool_get_number_in_state(pool->array, check_state(L, pool, 2)));
     return 1;
@@ -98,7 +98,7 @@ l_get_number_in_state(lua_State *L)
 static int
 l_get_oldest_element_index(lua_State *L)
 {
-    const struct pool *pool = check(L);
+    const struct pool *pool = check_pool(L);
 
     return push_index(L, sxe_pool_get_oldest_element_index(pool->array, check_state(L, pool, 2)));
 }
@@ -106,7 +106,7 @@ l_get_oldest_element_index(lua_State *L)
 static int
 l_index_to_state(lua_State *L)
 {
-    const struct pool *pool = check(L);
+    const struct pool *pool = check_pool(L);
 
     lua_pushinteger(L, sxe_pool_index_to_state(pool->array, check_index(L, pool, 2)));
     return 1;
@@ -115,7 +115,7 @@ l_index_to_state(lua_State *L)
 static int
 l_set_indexed_element_state(lua_State *L)
 {
-    const struct pool *pool = check(L);
+    const struct pool *pool = check_pool(L);
     unsigned index = check_index(L, pool, 2);
     unsigned from = check_state(L, pool, 3);
     unsigned to = check_state(L, pool, 4);
@@ -129,7 +129,7 @@ l_set_indexed_element_state(lua_State *L)
 static int
 l_set_oldest_element_state(lua_State *L)
 {
-    const struct pool *pool = check(L);
+    const struct pool *pool = check_pool(L);
     unsigned from = check_state(L, pool, 2);
 
     return push_index(
@@ -139,7 +139,7 @@ l_set_oldest_element_state(lua_State *L)
 static int
 l_touch_indexed_element(lua_State *L)
 {
-    const struct pool *pool = check(L);
+    const struct pool *pool = check_pool(L);
 
     sxe_pool_touch_indexed_element(pool->array, check_index(L, pool, 2));
     return 0;
@@ -148,7 +148,7 @@ l_touch_indexed_element(lua_State *L)
 static int
 l_get_indexed_element(lua_State *L)
 {
-    unsigned index = check_index(L, check(L), 2);
+    unsigned index = check_index(L, check_pool(L), 2);
 
     lua_getiuservalue(L, 1, 1);
     if (lua_rawgeti(L, -1, index) != LUA_TNIL)

@@ -11,7 +11,7 @@
 /* ---- Functions ---- */
 
 static SXE *
-check(lua_State *L, struct sxe__lua_slot **slot)
+check_socket(lua_State *L, struct sxe__lua_slot **slot)
 {
     return sxe__lua_check_socket(L, 1, SXE__LUA_SOCKET, slot);
 }
@@ -58,7 +58,7 @@ static int
 l_listen(lua_State *L)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_socket(L, &slot);
 
     return sxe__lua_result(L, s == NULL ? -ENOTCONN : sxe_listen(s), "sxe_listen");
 }
@@ -67,7 +67,7 @@ static int
 l_connect(lua_State *L)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_socket(L, &slot);
     const char *ip = sxe__lua_check_ip(L, 2);
     uint16_t port = sxe__lua_check_port(L, 3);
 
@@ -105,7 +105,7 @@ l_write(lua_State *L)
     SXE *s;
 
     make_text(L, 2);
-    s = check(L, &slot);
+    s = check_socket(L, &slot);
     bytes = check_bytes(L, 2, &length);
     if (s == NULL)
         return sxe__lua_fail(L, "closed");
@@ -118,7 +118,7 @@ static int
 l_close(lua_State *L)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_socket(L, &slot);
 
     if (s == NULL)
         return sxe__lua_fail(L, "closed");
@@ -133,7 +133,7 @@ static int
 l_buf_clear(lua_State *L)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_socket(L, &slot);
 
     if (s != NULL && sxe_get_state(s) > SXE_STATE_LISTENING)
         SXE_BUF_CLEAR(s);
@@ -146,7 +146,7 @@ typedef void *(*look)(const void *, size_t, const void *, size_t);
 
 /* As string.find does with a plain text: its first and last byte, or nil. */
 static int
-find(lua_State *L, look look_for)
+find_socket(lua_State *L, look look_for)
 {
     size_t length, wanted_length;
     const char *bytes, *wanted;
@@ -175,13 +175,13 @@ find(lua_State *L, look look_for)
 static int
 l_buf_find(lua_State *L)
 {
-    return find(L, sxe_find);
+    return find_socket(L, sxe_find);
 }
 
 static int
 l_buf_ifind(lua_State *L)
 {
-    return find(L, sxe_find_nocase);
+    return find_socket(L, sxe_find_nocase);
 }
 
 static int
@@ -230,7 +230,7 @@ push_callback(lua_State *L, const SXE *s, const struct sxe__lua_slot *slot, cons
 }
 
 static int
-get(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     struct sxe__lua_slot *slot;
     const SXE *s;
@@ -252,7 +252,7 @@ get(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 }
 
 static int
-set(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+set_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
     SXE *s = sxe__lua_socket(slot);
@@ -278,7 +278,7 @@ l_property(lua_State *L)
     uint32_t generation = 0;
     uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_SOCKET, &generation);
 
-    return get(L, index, generation, name);
+    return get_member(L, index, generation, name);
 }
 
 void
@@ -291,7 +291,7 @@ sxe__lua_open_compat_socket(lua_State *L)
     static const luaL_Reg buf_methods[] = {
         {"find", l_buf_find}, {"ifind", l_buf_ifind}, {"text", l_buf_text}, {NULL, NULL}};
     static const struct sxe__lua_class_spec spec = {
-        .name = "sxe socket", .methods = methods, .get = get, .set = set};
+        .name = "sxe socket", .methods = methods, .get = get_member, .set = set_member};
     static const struct sxe__lua_class_spec buf_spec = {
         .name = "sxe buffer", .methods = buf_methods, .length = buf_length};
     static const luaL_Reg functions[] = {{"sxe_new_tcp", l_new_tcp},

@@ -53,7 +53,7 @@ on_end(struct sxe__lua_process *process)
 
 /* The state is closed and the child goes on. */
 static int
-collect(lua_State *L)
+collect_children(lua_State *L)
 {
     struct child *child = lua_touserdata(L, 1);
 
@@ -80,7 +80,7 @@ make_child(lua_State *L)
 
 /* Connect the socket and run the command at its other end: 0 or -errno. */
 static int
-spawn(char *const argv[], SXE *s, struct sockaddr_un *name, struct child *child)
+spawn_child(char *const argv[], SXE *s, struct sockaddr_un *name, struct child *child)
 {
     struct sxe__lua_command command = {.argv = argv, .environment = environ};
     int fd = sxe__lua_process_connect(s, name);
@@ -122,7 +122,7 @@ l_spawn(lua_State *L)
         drop_child(L, child);
         return result;
     }
-    result = spawn((char *const *)(uintptr_t)argv, s, &name, child);
+    result = spawn_child((char *const *)(uintptr_t)argv, s, &name, child);
     if (result == 0)
         return 1;
     sxe__lua_leave(sxe__lua_slot_of(s), s->id);
@@ -154,7 +154,7 @@ sxe__lua_open_compat_spawn(lua_State *L)
         {"sxe_spawn", l_spawn}, {"sxe_spawn_kill", sxe__lua_spawn_kill}, {NULL, NULL}};
 
     sxe__lua_new_class(L, class_name);
-    lua_pushcfunction(L, collect);
+    lua_pushcfunction(L, collect_children);
     lua_setfield(L, -2, "__gc");
     lua_pop(L, 1);
     luaL_setfuncs(L, functions, 0);

@@ -23,7 +23,7 @@ tap_of(lua_State *L)
 /* "ok 3 - name", the name being an argument that may be missing; leaves and returns whether it is
  * ok. */
 static int
-report(lua_State *L, bool is_ok, int name)
+report_test(lua_State *L, bool is_ok, int name)
 {
     struct tap *tap = tap_of(L);
 
@@ -51,7 +51,7 @@ static int
 l_ok(lua_State *L)
 {
     luaL_checkany(L, 1);
-    return report(L, lua_toboolean(L, 1), 2);
+    return report_test(L, lua_toboolean(L, 1), 2);
 }
 
 static int
@@ -61,7 +61,7 @@ l_is(lua_State *L)
 
     luaL_checkany(L, 2);
     is_ok = lua_compare(L, 1, 2, LUA_OPEQ);
-    report(L, is_ok, 3);
+    report_test(L, is_ok, 3);
     if (!is_ok) {
         printf("#      got: %s\n", luaL_tolstring(L, 1, NULL));
         printf("# expected: %s\n", luaL_tolstring(L, 2, NULL));
@@ -73,13 +73,13 @@ l_is(lua_State *L)
 static int
 l_pass(lua_State *L)
 {
-    return report(L, true, 1);
+    return report_test(L, true, 1);
 }
 
 static int
 l_fail(lua_State *L)
 {
-    return report(L, false, 1);
+    return report_test(L, false, 1);
 }
 
 static int

@@ -100,7 +100,7 @@ fresh_page(struct sxe__lua_chunk *chunk)
 /* ---- Accounts ---- */
 
 static bool
-hold(struct sxe__lua_heap *heap, size_t more)
+hold_bytes(struct sxe__lua_heap *heap, size_t more)
 {
     if (more > heap->max - heap->held)
         return false;
@@ -141,7 +141,7 @@ new_page(struct sxe__lua_heap *heap, unsigned size_class)
     struct sxe__lua_chunk *chunk = heap->chunks != NULL ? heap->chunks : new_chunk(heap);
     struct sxe__lua_page *page;
 
-    if (chunk == NULL || !hold(heap, SXE__LUA_PAGE_SIZE))
+    if (chunk == NULL || !hold_bytes(heap, SXE__LUA_PAGE_SIZE))
         return NULL;
     page = chunk->empty;
     if (page != NULL)
@@ -226,13 +226,13 @@ give_small(struct sxe__lua_heap *heap, void *memory)
 }
 
 static void *
-take(struct sxe__lua_heap *heap, size_t size)
+take_block(struct sxe__lua_heap *heap, size_t size)
 {
     void *block;
 
     if (size <= SMALL_MAX)
         return take_small(heap, size);
-    if (!hold(heap, size))
+    if (!hold_bytes(heap, size))
         return NULL;
     block = malloc(size);
     if (block == NULL)
@@ -241,7 +241,7 @@ take(struct sxe__lua_heap *heap, size_t size)
 }
 
 static void
-give(struct sxe__lua_heap *heap, void *block, size_t size)
+give_block(struct sxe__lua_heap *heap, void *block, size_t size)
 {
     if (size == 0)
         return;
@@ -258,7 +258,7 @@ resize_large(struct sxe__lua_heap *heap, void *block, size_t old_size, size_t ne
 {
     void *resized;
 
-    if (new_size > old_size && !hold(heap, new_size - old_size))
+    if (new_size > old_size && !hold_bytes(heap, new_size - old_size))
         return NULL;
     resized = realloc(block, new_size);
     if (resized == NULL) {
@@ -301,11 +301,11 @@ resize(struct sxe__lua_heap *heap, void *block, size_t old_size, size_t new_size
         return block;
     if (old_size > SMALL_MAX && new_size > SMALL_MAX)
         return resize_large(heap, block, old_size, new_size);
-    moved = take(heap, new_size);
+    moved = take_block(heap, new_size);
     if (moved == NULL)
         return NULL;
     memcpy(moved, block, old_size < new_size ? old_size : new_size);
-    give(heap, block, old_size);
+    give_block(heap, block, old_size);
     return moved;
 }
 
@@ -317,7 +317,7 @@ sxe__lua_allocate(void *user, void *block, size_t old_size, size_t new_size)
     if (block == NULL)
         old_size = 0; /* what kind of object it will be */
     if (new_size == 0) {
-        give(heap, block, old_size);
+        give_block(heap, block, old_size);
         return NULL;
     }
     if (new_size > old_size) {
@@ -325,7 +325,7 @@ sxe__lua_allocate(void *user, void *block, size_t old_size, size_t new_size)
         if (must_fail(heap))
             return NULL;
     }
-    return old_size == 0 ? take(heap, new_size) : resize(heap, block, old_size, new_size);
+    return old_size == 0 ? take_block(heap, new_size) : resize(heap, block, old_size, new_size);
 }
 
 void

@@ -105,7 +105,7 @@ assign_variable(lua_State *L, const struct tied *tied)
 /* The C variable to which the key at index 2 is bound, or NULL. Upvalue 1 is the table of fields.
  * */
 static const struct tied *
-find(lua_State *L)
+find_tied(lua_State *L)
 {
     const struct tied *tied;
 
@@ -119,7 +119,7 @@ find(lua_State *L)
 static int
 read_field(lua_State *L)
 {
-    const struct tied *tied = find(L);
+    const struct tied *tied = find_tied(L);
 
     if (tied == NULL)
         return 0;
@@ -130,7 +130,7 @@ read_field(lua_State *L)
 static int
 assign_field(lua_State *L)
 {
-    const struct tied *tied = find(L);
+    const struct tied *tied = find_tied(L);
 
     if (tied != NULL)
         assign_variable(L, tied);

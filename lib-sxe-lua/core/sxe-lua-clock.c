@@ -109,7 +109,7 @@ random_seed(lua_State *L)
 }
 
 static void
-replace(lua_State *L, const char *table, const char *name, lua_CFunction function)
+replace_function(lua_State *L, const char *table, const char *name, lua_CFunction function)
 {
     lua_getglobal(L, table);
     lua_getfield(L, -1, name);
@@ -121,10 +121,10 @@ replace(lua_State *L, const char *table, const char *name, lua_CFunction functio
 void
 sxe__lua_open_clock(lua_State *L)
 {
-    replace(L, "os", "time", os_time);
-    replace(L, "os", "date", os_date);
-    replace(L, "os", "clock", os_clock);
-    replace(L, "math", "randomseed", random_seed);
+    replace_function(L, "os", "time", os_time);
+    replace_function(L, "os", "date", os_date);
+    replace_function(L, "os", "clock", os_clock);
+    replace_function(L, "math", "randomseed", random_seed);
     lua_getglobal(L, "math");
     lua_getfield(L, -1, "randomseed");
     lua_call(L, 0, 0);

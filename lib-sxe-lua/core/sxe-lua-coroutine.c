@@ -148,7 +148,7 @@ why_not(lua_State *coroutine, int arguments)
 
 /* The coroutine is at index 1, the arguments are above. */
 static int
-begin(lua_State *L, bool is_wrap)
+begin_resume(lua_State *L, bool is_wrap)
 {
     lua_State *coroutine = lua_tothread(L, 1);
     int arguments = lua_gettop(L) - 1;
@@ -169,7 +169,7 @@ static int
 co_resume(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTHREAD);
-    return begin(L, false);
+    return begin_resume(L, false);
 }
 
 static int
@@ -177,7 +177,7 @@ call_wrapped(lua_State *L)
 {
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
-    return begin(L, true);
+    return begin_resume(L, true);
 }
 
 static int

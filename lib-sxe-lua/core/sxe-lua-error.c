@@ -213,7 +213,7 @@ describe_table(lua_State *L, int error)
 
 /* Push what there is to say about an error, be it {status = 404, message = "no such page"}. */
 static const char *
-describe(lua_State *L, int error)
+describe_error(lua_State *L, int error)
 {
     const char *message = "";
 
@@ -236,7 +236,7 @@ describe(lua_State *L, int error)
 static const char *
 describe_with_trace(lua_State *L, int error)
 {
-    const char *text = describe(L, error);
+    const char *text = describe_error(L, error);
 
     if (!was_raised(L, error) || is_text(L, error))
         return text;

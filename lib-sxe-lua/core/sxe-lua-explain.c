@@ -27,10 +27,10 @@ struct text {
     size_t used;
 };
 
-static void add(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
+static void add_line(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
 
 static void
-add(struct text *text, const char *format, ...)
+add_line(struct text *text, const char *format, ...)
 {
     va_list arguments;
     int length;
@@ -175,7 +175,7 @@ mark_culprits(char *marks, const char *line, const struct culprit *culprit)
 
 /* The line below the source: carets at what failed; if that is nowhere, below the whole line. */
 static void
-mark(struct text *text, const char *line, struct sxe_span message)
+mark_place(struct text *text, const char *line, struct sxe_span message)
 {
     struct culprit culprit = quoted(message);
     size_t length = strlen(line);
@@ -191,7 +191,7 @@ mark(struct text *text, const char *line, struct sxe_span message)
     }
     while (length > 0 && marks[length - 1] != '^')
         length--;
-    add(text, "%*s | %.*s\n", NUMBER_WIDTH, "", (int)length, marks);
+    add_line(text, "%*s | %.*s\n", NUMBER_WIDTH, "", (int)length, marks);
 }
 
 static void
@@ -200,15 +200,15 @@ add_lines(struct text *text, FILE *file, const struct place *place)
     char line[LINE_SIZE];
     unsigned number = 1;
 
-    add(text, "%*s |\n", NUMBER_WIDTH, "");
+    add_line(text, "%*s |\n", NUMBER_WIDTH, "");
     while (number <= place->line + AROUND && fgets(line, sizeof(line), file) != NULL) {
         bool is_whole = strchr(line, '\n') != NULL;
 
         line[strcspn(line, "\n")] = '\0';
         if (number + AROUND >= place->line)
-            add(text, "%*u | %s\n", NUMBER_WIDTH, number, line);
+            add_line(text, "%*u | %s\n", NUMBER_WIDTH, number, line);
         if (number == place->line)
-            mark(text, line, place->message);
+            mark_place(text, line, place->message);
         while (!is_whole && fgets(line, sizeof(line), file) != NULL)
             is_whole = strchr(line, '\n') != NULL;
         number++;
@@ -220,7 +220,7 @@ add_source(struct text *text, const struct place *place)
 {
     FILE *file;
 
-    add(text, "%*s--> %s:%u\n", NUMBER_WIDTH, "", place->path, place->line);
+    add_line(text, "%*s--> %s:%u\n", NUMBER_WIDTH, "", place->path, place->line);
     file = is_source(place->path) ? fopen(place->path, "re") : NULL;
     if (file == NULL)
         return;
@@ -247,7 +247,7 @@ add_hint(struct text *text, struct sxe_span message)
 
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
         if (memmem(message.base, message.length, hints[i][0], strlen(hints[i][0])) != NULL) {
-            add(text, "hint: %s\n", hints[i][1]);
+            add_line(text, "hint: %s\n", hints[i][1]);
             return;
         }
     }
@@ -263,11 +263,11 @@ sxe_lua_explain(const char *error, char *room, size_t size)
     if (size == 0)
         return 0;
     *room = '\0';
-    add(&text, "error: %.*s\n", (int)place.message.length, place.message.base);
+    add_line(&text, "error: %.*s\n", (int)place.message.length, place.message.base);
     if (place.line > 0)
         add_source(&text, &place);
     add_hint(&text, place.message);
     if (trace != NULL)
-        add(&text, "%s\n", trace + 1);
+        add_line(&text, "%s\n", trace + 1);
     return text.used;
 }

@@ -105,7 +105,7 @@ sxe__lua_group_leave(uint32_t index)
 /* ---- What a group owes ---- */
 
 static void
-settle(struct sxe__lua_group *group, uint64_t now_ns)
+settle_group(struct sxe__lua_group *group, uint64_t now_ns)
 {
     const uint64_t own_ns = (now_ns - group->settled_ns) / SHARE;
 
@@ -120,7 +120,7 @@ sxe__lua_group_charge(uint32_t group, uint64_t used_ns, uint64_t now_ns)
 
     if (group == 0 || group_at(group)->tasks == 0)
         return;
-    settle(group_at(group), now_ns);
+    settle_group(group_at(group), now_ns);
     group_at(group)->owed_ns += used_ns;
     if (group_at(group)->owed_ns > most_ns)
         group_at(group)->owed_ns = most_ns;
@@ -133,7 +133,7 @@ sxe__lua_group_owes(uint32_t index, uint64_t now_ns)
 
     if (group == 0)
         return false;
-    settle(group_at(group), now_ns);
+    settle_group(group_at(group), now_ns);
     return group_at(group)->owed_ns >= SCHEDULER->slice_ns;
 }
 

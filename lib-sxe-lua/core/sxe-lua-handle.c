@@ -178,7 +178,7 @@ sxe__lua_push_handle(lua_State *L, enum sxe__lua_class class_, uint32_t index, u
 }
 
 static int
-refuse(lua_State *L, int argument, const char *wanted)
+refuse_argument(lua_State *L, int argument, const char *wanted)
 {
     const char *got = luaL_typename(L, argument);
     uint32_t index, generation;
@@ -201,6 +201,6 @@ sxe__lua_check_handle(lua_State *L, int argument, enum sxe__lua_class wanted, ui
     if (lua_islightuserdata(L, argument))
         unpack_handle(lua_touserdata(L, argument), &class_, &index, generation);
     if (class_ != wanted)
-        refuse(L, argument, sxe__lua_current()->classes[wanted]->name);
+        refuse_argument(L, argument, sxe__lua_current()->classes[wanted]->name);
     return index;
 }

@@ -23,7 +23,7 @@ static const struct level {
 
 /* The arguments from 1 on become the text on top: a format with its values, or one value. */
 static const char *
-format(lua_State *L)
+format_line(lua_State *L)
 {
     if (lua_gettop(L) > 1) {
         lua_pushvalue(L, lua_upvalueindex(2)); /* string.format */
@@ -35,7 +35,7 @@ format(lua_State *L)
 
 /* log.info(format, ...) and the others; the first upvalue is the level. */
 static int
-say(lua_State *L)
+say_line(lua_State *L)
 {
     struct sxe_log_site site = {.control = &script_log,
                                 .level = (int)lua_tointeger(L, lua_upvalueindex(1))};
@@ -45,7 +45,7 @@ say(lua_State *L)
     luaL_checkany(L, 1);
     if (!sxe_log_shown(&script_log, site.level))
         return 0;
-    text = format(L);
+    text = format_line(L);
     if (lua_getstack(L, 1, &caller) && lua_getinfo(L, "Sl", &caller)) {
         site.file = caller.short_src;
         site.line = caller.currentline;
@@ -102,7 +102,7 @@ sxe__lua_open_log(lua_State *L)
     for (const struct level *level = levels; level->name != NULL; level++) {
         lua_pushinteger(L, level->level);
         lua_pushvalue(L, 2);
-        lua_pushcclosure(L, say, 2);
+        lua_pushcclosure(L, say_line, 2);
         lua_setfield(L, 1, level->name);
     }
     lua_settop(L, 1);

@@ -116,7 +116,7 @@ load_module(lua_State *L)
 static int look_up(lua_State *L);
 
 static int
-waited(lua_State *L, int status, lua_KContext context)
+after_wait(lua_State *L, int status, lua_KContext context)
 {
     (void)status;
     (void)context;
@@ -145,7 +145,7 @@ look_up(lua_State *L)
     }
     if (mark->task == sxe__lua_running(L))
         return luaL_error(L, "module '%s' requires itself", lua_tostring(L, NAME));
-    return sxe__lua_park_in(L, &mark->waiting, 0, waited, 0);
+    return sxe__lua_park_in(L, &mark->waiting, 0, after_wait, 0);
 }
 
 static int
@@ -196,7 +196,7 @@ load_text_only(lua_State *L, int mode)
 }
 
 static int
-load(lua_State *L)
+load_text(lua_State *L)
 {
     return load_text_only(L, 3);
 }
@@ -229,7 +229,7 @@ do_file(lua_State *L)
 }
 
 static void
-replace(lua_State *L, const char *name, lua_CFunction function)
+replace_global(lua_State *L, const char *name, lua_CFunction function)
 {
     lua_getglobal(L, name);
     lua_pushcclosure(L, function, 1);
@@ -274,7 +274,7 @@ sxe__lua_open_require(lua_State *L)
     lua_setfield(L, -2, "__close");
     lua_pushcclosure(L, require, 2);
     lua_setglobal(L, "require");
-    replace(L, "load", load);
-    replace(L, "loadfile", load_file);
-    replace(L, "dofile", do_file);
+    replace_global(L, "load", load_text);
+    replace_global(L, "loadfile", load_file);
+    replace_global(L, "dofile", do_file);
 }

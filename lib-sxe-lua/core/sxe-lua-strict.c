@@ -18,7 +18,7 @@ is_declared(lua_State *L)
 }
 
 static int
-refuse(lua_State *L, const char *what)
+refuse_global(lua_State *L, const char *what)
 {
     const char *name = luaL_tolstring(L, 2, NULL);
 
@@ -29,14 +29,14 @@ refuse(lua_State *L, const char *what)
 static int
 read_global(lua_State *L)
 {
-    return is_declared(L) ? 0 : refuse(L, "undeclared global");
+    return is_declared(L) ? 0 : refuse_global(L, "undeclared global");
 }
 
 static int
 assign_global(lua_State *L)
 {
     if (!is_declared(L))
-        return refuse(L, "assignment to undeclared global");
+        return refuse_global(L, "assignment to undeclared global");
     lua_pushvalue(L, 2);
     lua_pushboolean(L, 1);
     lua_rawset(L, lua_upvalueindex(1));

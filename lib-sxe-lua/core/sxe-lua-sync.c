@@ -193,7 +193,7 @@ check_queue(lua_State *L)
 
 /* The value at index 2. */
 static int
-add(lua_State *L, struct queue *queue)
+add_message(lua_State *L, struct queue *queue)
 {
     lua_getiuservalue(L, 1, 1);
     lua_pushvalue(L, 2);
@@ -206,7 +206,7 @@ add(lua_State *L, struct queue *queue)
 }
 
 static int
-take(lua_State *L, struct queue *queue)
+take_message(lua_State *L, struct queue *queue)
 {
     lua_getiuservalue(L, 1, 1);
     lua_rawgeti(L, -1, queue->first);
@@ -233,7 +233,7 @@ put_woken(lua_State *L, int status, lua_KContext context)
     if (queue->is_closed)
         return sxe__lua_fail(L, "closed");
     queue->promised_room--;
-    return add(L, queue);
+    return add_message(L, queue);
 }
 
 static int
@@ -247,7 +247,7 @@ l_put(lua_State *L)
         return sxe__lua_fail(L, "closed");
     if (queue->count + queue->promised_room >= queue->capacity)
         return sxe__lua_park_in(L, &queue->putters, deadline_ns, put_woken, 0);
-    return add(L, queue);
+    return add_message(L, queue);
 }
 
 /* Woken by an item that was promised, or by the end, then without one; those came first, so that
@@ -264,16 +264,16 @@ get_woken(lua_State *L, int status, lua_KContext context)
     if (queue->promised_items == 0)
         return sxe__lua_fail(L, "closed");
     queue->promised_items--;
-    return take(L, queue);
+    return take_message(L, queue);
 }
 
 static int
-get(lua_State *L, uint64_t deadline_ns)
+get_message(lua_State *L, uint64_t deadline_ns)
 {
     struct queue *queue = check_queue(L);
 
     if (queue->count > queue->promised_items)
-        return take(L, queue);
+        return take_message(L, queue);
     if (queue->is_closed)
         return sxe__lua_fail(L, "closed");
     return sxe__lua_park_in(L, &queue->getters, deadline_ns, get_woken, 0);
@@ -282,14 +282,14 @@ get(lua_State *L, uint64_t deadline_ns)
 static int
 l_get(lua_State *L)
 {
-    return get(L, sxe__lua_deadline(L, 2));
+    return get_message(L, sxe__lua_deadline(L, 2));
 }
 
 /* The iterator of "for item in queue:each()": its second argument is the item before. */
 static int
 next_item(lua_State *L)
 {
-    return get(L, 0);
+    return get_message(L, 0);
 }
 
 static int

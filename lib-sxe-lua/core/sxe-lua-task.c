@@ -170,7 +170,7 @@ log_failure(lua_State *L, int status, int results, void *user)
 
 /* RUNNING -> FREE, with its results or the error on top. */
 static void
-end(uint32_t index, int status, int results)
+end_task(uint32_t index, int status, int results)
 {
     struct sxe__lua_task *task = sxe__lua_task_at(index);
     const uint64_t errors = sxe__lua_current()->errors;
@@ -189,7 +189,7 @@ end(uint32_t index, int status, int results)
 /* Close what is to be closed, as if the task ran, and have the error alone on the stack: its
  * status, or that of another in closing. */
 static int
-reset(uint32_t index)
+reset_coroutine(uint32_t index)
 {
     struct sxe__lua_task *task = sxe__lua_task_at(index);
     uint32_t interrupted = SCHEDULER->running;
@@ -214,16 +214,17 @@ abandon(uint32_t index, int status)
 
     if (status != LUA_YIELD)
         sxe__lua_add_traceback(L);
-    closed = lua_status(L) == LUA_OK ? LUA_OK : reset(index);
+    closed = lua_status(L) == LUA_OK ? LUA_OK : reset_coroutine(index);
     if (closed != LUA_OK)
         status = closed;
-    end(index, status, status == LUA_YIELD ? 0 : 1);
+    end_task(index, status, status == LUA_YIELD ? 0 : 1);
     sxe__lua_task_at(index)->coroutine = NULL;
 }
 
 /* ---- Running ----
- * A task's function is called by run(), and that protects it, so that errors leave a coroutine that
- * can be used again: what is to be closed is closed there, where it may wait and be interrupted. */
+ * A task's function is called by run_task(), and that protects it, so that errors leave a coroutine
+ * that can be used again: what is to be closed is closed there, where it may wait and be
+ * interrupted. */
 
 /* Is the error on top the one that a cancelled task's wait raised, or an assert about it? */
 static bool
@@ -241,7 +242,7 @@ is_of_cancelling(lua_State *L)
     return length >= word_length && memcmp(text + length - word_length, word, word_length) == 0;
 }
 
-/* The traceback does not show run(), its last line. */
+/* The traceback does not show run_task(), its last line. */
 int
 sxe__lua_task_message_handler(lua_State *L)
 {
@@ -277,7 +278,7 @@ has_run(lua_State *L, int status, lua_KContext context)
 
 /* Arguments: the function and its own. */
 static int
-run(lua_State *L)
+run_task(lua_State *L)
 {
     lua_pushcfunction(L, sxe__lua_task_message_handler);
     lua_insert(L, 1);
@@ -303,7 +304,7 @@ sxe__lua_resume(uint32_t index, lua_State *from)
     SCHEDULER->running = interrupted;
     sxe_log_trace_release(mark);
     if (status == LUA_OK) {
-        end(index, task->status, results);
+        end_task(index, task->status, results);
     } else if (status != LUA_YIELD) {
         abandon(index, status);
     } else {
@@ -334,7 +335,7 @@ sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_e
         return 0;
     }
     task = sxe__lua_task_at(index);
-    lua_pushcfunction(task->coroutine, run);
+    lua_pushcfunction(task->coroutine, run_task);
     lua_xmove(from, task->coroutine, arguments + 1);
     *task = (struct sxe__lua_task){.coroutine = task->coroutine,
                                    .on_end = on_end != NULL ? on_end : log_failure,
@@ -368,7 +369,7 @@ sxe__lua_cancel(uint64_t handle)
     } else if (task->arguments > 0) {
         sxe__lua_task_move(index, sxe__lua_task_state(index), SXE__LUA_RUNNING);
         sxe__lua_unhook(index, SXE__LUA_EVENT);
-        end(index, LUA_YIELD, 0);
+        end_task(index, LUA_YIELD, 0);
     }
 }
 

@@ -47,7 +47,7 @@ push_new_object(lua_State *L)
 
 /* Let the userdata on top be the object of a task: anchor it as long as that lives. */
 static void
-attach(lua_State *L, struct sxe__lua_object *object, uint32_t index)
+attach_object(lua_State *L, struct sxe__lua_object *object, uint32_t index)
 {
     object->task = sxe__lua_task_handle(index);
     sxe__lua_task_at(index)->object = object;
@@ -64,7 +64,7 @@ push_object(lua_State *L, uint32_t index)
         struct sxe__lua_object *object = push_new_object(L);
 
         if (sxe__lua_task_at(index)->object == NULL) {
-            attach(L, object, index);
+            attach_object(L, object, index);
             return;
         }
         lua_pop(L, 1); /* a finalizer that ran meanwhile asked for it, too */
@@ -88,7 +88,7 @@ cut_traceback(lua_State *L)
 }
 
 static void
-pack(lua_State *L, int first, int count)
+pack_results(lua_State *L, int first, int count)
 {
     lua_createtable(L, count, 0);
     lua_insert(L, first);
@@ -98,7 +98,7 @@ pack(lua_State *L, int first, int count)
 
 /* Arguments: the task's index, 1 if it failed, then its results or the error. */
 static int
-keep(lua_State *L)
+keep_value(lua_State *L)
 {
     uint32_t index = (uint32_t)lua_tointeger(L, 1);
     const int results = lua_gettop(L) - 2;
@@ -106,7 +106,7 @@ keep(lua_State *L)
     if (lua_toboolean(L, 2))
         cut_traceback(L);
     if (results > 1)
-        pack(L, 3, results);
+        pack_results(L, 3, results);
     push_object(L, index);
     lua_insert(L, -2);
     lua_setiuservalue(L, -2, RESULTS);
@@ -118,7 +118,7 @@ static bool
 keep_results(uint32_t index, lua_State *L, bool is_failed, int results)
 {
     if (lua_checkstack(L, results + 6)) {
-        lua_pushcfunction(L, keep);
+        lua_pushcfunction(L, keep_value);
         lua_pushinteger(L, index);
         lua_pushboolean(L, is_failed);
         for (int i = 0; i < results; i++)
@@ -146,7 +146,7 @@ sxe__lua_object_end(uint32_t index, lua_State *L, int status, int results)
 
 /* Its error has a receiver, and is no concern of who started the program. */
 static void
-receive(struct sxe__lua_object *object)
+receive_wake(struct sxe__lua_object *object)
 {
     object->is_received = true;
     if (object->is_counted)
@@ -161,7 +161,7 @@ sxe__lua_object_release(uint32_t index, lua_State *L, bool is_logged)
 
     object->is_counted = is_logged;
     if (object->is_received)
-        receive(object);
+        receive_wake(object);
     sxe__lua_push_anchors(L);
     lua_pushboolean(L, false);
     lua_rawseti(L, -2, sxe__lua_anchor(index) + 1);
@@ -201,7 +201,7 @@ l_start(lua_State *L)
     task = sxe__lua_start(L, lua_gettop(L) - 2, false, NULL, NULL);
     if (task == 0)
         return sxe__lua_fail(L, "no task is free, or no memory for one");
-    attach(L, object, sxe__lua_task_index(task));
+    attach_object(L, object, sxe__lua_task_index(task));
     return 1;
 }
 
@@ -220,7 +220,7 @@ push_outcome(lua_State *L, struct sxe__lua_object *object)
     lua_settop(L, 1);
     lua_getiuservalue(L, 1, RESULTS);
     if (object->outcome == FAILED) {
-        receive(object);
+        receive_wake(object);
         if (object->results == 0)
             lua_pushliteral(L, "not enough memory");
         return lua_error(L);
@@ -284,7 +284,7 @@ l_on_cancel(lua_State *L)
 /* ---- Waiting ---- */
 
 static int
-slept(lua_State *L, int status, lua_KContext context)
+after_sleep(lua_State *L, int status, lua_KContext context)
 {
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
@@ -298,7 +298,7 @@ static int
 l_sleep(lua_State *L)
 {
     luaL_checknumber(L, 1);
-    return sxe__lua_park(L, sxe__lua_deadline(L, 1), NULL, NULL, slept, 0);
+    return sxe__lua_park(L, sxe__lua_deadline(L, 1), NULL, NULL, after_sleep, 0);
 }
 
 /* ---- Looking at tasks ---- */
@@ -333,7 +333,7 @@ l_all(lua_State *L)
             bool is_new = sxe__lua_task_at(index)->object == NULL;
 
             if (is_new)
-                attach(L, spare, index);
+                attach_object(L, spare, index);
             push_object(L, index);
             lua_rawseti(L, LIST, ++count);
             if (is_new) {
@@ -438,7 +438,7 @@ l_cancel_all(lua_State *L)
 
         lua_rawgeti(L, 1, i);
         worker = lua_touserdata(L, -1);
-        receive(worker); /* task.parallel raises one error for all of them */
+        receive_wake(worker); /* task.parallel raises one error for all of them */
         sxe__lua_cancel(worker->task);
         lua_pop(L, 1);
     }

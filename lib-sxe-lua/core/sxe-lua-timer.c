@@ -20,10 +20,10 @@ struct timer {
 
 /* ---- In the timer's task: the timer is at 1, its function at 2 ---- */
 
-static int called(lua_State *L, int status, lua_KContext context);
+static int after_call(lua_State *L, int status, lua_KContext context);
 
 static int
-slept(lua_State *L, int status, lua_KContext context)
+after_sleep(lua_State *L, int status, lua_KContext context)
 {
     struct timer *timer = lua_touserdata(L, 1);
 
@@ -34,18 +34,18 @@ slept(lua_State *L, int status, lua_KContext context)
         return 0;
     lua_pushcfunction(L, sxe__lua_message_handler);
     lua_pushvalue(L, 2);
-    return called(L, lua_pcallk(L, 0, 0, 3, 0, called), 0);
+    return after_call(L, lua_pcallk(L, 0, 0, 3, 0, after_call), 0);
 }
 
 static int
 sleep_until_due(lua_State *L, struct timer *timer)
 {
     timer->is_sleeping = true;
-    return sxe__lua_park(L, timer->due_ns, NULL, NULL, slept, 0);
+    return sxe__lua_park(L, timer->due_ns, NULL, NULL, after_sleep, 0);
 }
 
 static int
-called(lua_State *L, int status, lua_KContext context)
+after_call(lua_State *L, int status, lua_KContext context)
 {
     struct timer *timer = lua_touserdata(L, 1);
     uint64_t now_ns = sxe_lua_get_clock()->now_ns();
@@ -65,7 +65,7 @@ called(lua_State *L, int status, lua_KContext context)
 }
 
 static int
-begin(lua_State *L)
+begin_timer(lua_State *L)
 {
     struct timer *timer = lua_touserdata(L, 1);
 
@@ -75,7 +75,7 @@ begin(lua_State *L)
 /* ---- The module ---- */
 
 static int
-start(lua_State *L, bool is_repeated)
+start_timer(lua_State *L, bool is_repeated)
 {
     uint64_t due_ns = sxe__lua_deadline(L, 1);
     lua_Number period_s = luaL_checknumber(L, 1);
@@ -88,7 +88,7 @@ start(lua_State *L, bool is_repeated)
     if (is_repeated)
         timer->period_ns = (uint64_t)(1e9 * (period_s < PERIOD_S_MAX ? period_s : PERIOD_S_MAX));
     luaL_setmetatable(L, CLASS);
-    lua_pushcfunction(L, begin);
+    lua_pushcfunction(L, begin_timer);
     lua_pushvalue(L, -2);
     lua_pushvalue(L, 2);
     timer->task = sxe__lua_start(L, 2, false, NULL, NULL);
@@ -98,13 +98,13 @@ start(lua_State *L, bool is_repeated)
 static int
 l_after(lua_State *L)
 {
-    return start(L, false);
+    return start_timer(L, false);
 }
 
 static int
 l_every(lua_State *L)
 {
-    return start(L, true);
+    return start_timer(L, true);
 }
 
 static int

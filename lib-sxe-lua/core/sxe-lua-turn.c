@@ -27,7 +27,7 @@ is_sooner(uint32_t a, uint32_t b)
 }
 
 static void
-place(uint32_t index, uint32_t at)
+place_in_heap(uint32_t index, uint32_t at)
 {
     SCHEDULER->heap[at] = index;
     SCHEDULER->tasks[index].heap_place = at + 1;
@@ -38,10 +38,10 @@ static void
 rise(uint32_t index, uint32_t at)
 {
     while (at > 0 && is_sooner(index, SCHEDULER->heap[(at - 1) / 2])) {
-        place(SCHEDULER->heap[(at - 1) / 2], at);
+        place_in_heap(SCHEDULER->heap[(at - 1) / 2], at);
         at = (at - 1) / 2;
     }
-    place(index, at);
+    place_in_heap(index, at);
 }
 
 /* Move what is below a free place up into it, down to the end; the place that is free then. */
@@ -53,7 +53,7 @@ sink(uint32_t at)
     for (uint32_t below; (below = 2 * at + 1) < SCHEDULER->heap_used; at = below) {
         if (below + 1 < SCHEDULER->heap_used && is_sooner(heap[below + 1], heap[below]))
             below++;
-        place(heap[below], at);
+        place_in_heap(heap[below], at);
     }
     return at;
 }

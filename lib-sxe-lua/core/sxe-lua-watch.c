@@ -120,7 +120,7 @@ raise_exceeded(lua_State *L, lua_Debug *ar)
                       (int)sxe__lua_config()->cpu_ms);
 }
 
-static void interrupt(lua_State *L, lua_Debug *ar);
+static void interrupt_task(lua_State *L, lua_Debug *ar);
 
 /* Called by the signal handler, too. */
 static void
@@ -131,12 +131,12 @@ set_hook(struct sxe__lua_watch *watch, lua_State *L)
     const bool is_last = LOAD(watch->demand) == SXE__LUA_END && !sxe__lua_config()->is_sandbox;
     const int mask = is_last ? LUA_MASKCOUNT : LUA_MASKCOUNT | LUA_MASKRET;
 
-    if (lua_gethook(L) != interrupt)
+    if (lua_gethook(L) != interrupt_task)
         watch->replaced =
             (struct sxe__lua_hook){L, lua_gethook(L), lua_gethookmask(L), lua_gethookcount(L)};
     /* Where each line is hooked, Lua may be just counting: it does not see that it counts to 1 now,
      * and passes it. */
-    lua_sethook(L, interrupt, mask | (watch->replaced.mask & LUA_MASKLINE), 1);
+    lua_sethook(L, interrupt_task, mask | (watch->replaced.mask & LUA_MASKLINE), 1);
 }
 
 /* The script's hook comes back, unless another coroutine was hooked since: then that of the main
@@ -153,7 +153,7 @@ clear_hook(const struct sxe__lua_hook *replaced, lua_State *L)
 }
 
 static void
-interrupt(lua_State *L, lua_Debug *ar)
+interrupt_task(lua_State *L, lua_Debug *ar)
 {
     struct sxe_lua *lua = sxe__lua_current();
     struct sxe__lua_watch *watch = &lua->watch;
@@ -435,13 +435,13 @@ watch_all(void *unused)
 /* ---- The thread ---- */
 
 static void
-lock(void)
+lock_watch(void)
 {
     pthread_mutex_lock(&dog.lock);
 }
 
 static void
-unlock(void)
+unlock_watch(void)
 {
     pthread_mutex_unlock(&dog.lock);
 }
@@ -451,7 +451,7 @@ begin_child(void)
 {
     dog.has_thread = false;
     dog.asleep = 0;
-    unlock();
+    unlock_watch();
 }
 
 static void
@@ -462,7 +462,7 @@ prepare_process(void)
     sxe__lua_find_hook_flag();
     dog.may_sleep = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0;
     sigaction(SIGNAL, &action, NULL);
-    pthread_atfork(lock, unlock, begin_child);
+    pthread_atfork(lock_watch, unlock_watch, begin_child);
 }
 
 static int
@@ -509,14 +509,14 @@ sxe__lua_watch_start(struct sxe_lua *lua)
     lua->watch.cpu_ns = thread_cpu_ns;
     lua->watch.rest_ns = 0;
     pthread_getcpuclockid(lua->watch.thread, &lua->watch.thread_clock);
-    lock();
+    lock_watch();
     if (!is_listed(lua)) {
         lua->watch.next = dog.first;
         dog.first = lua;
     }
     if (!dog.has_thread)
         result = start_thread();
-    unlock();
+    unlock_watch();
     return result;
 }
 
@@ -525,10 +525,10 @@ sxe__lua_watch_stop(struct sxe_lua *lua)
 {
     struct sxe_lua **link = &dog.first;
 
-    lock();
+    lock_watch();
     while (*link != lua)
         link = &(*link)->watch.next;
     *link = lua->watch.next;
-    unlock();
+    unlock_watch();
     wake_thread(); /* it ends with the last state */
 }

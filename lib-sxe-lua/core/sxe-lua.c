@@ -183,7 +183,7 @@ struct script {
 
 /* The compiled script and its arguments. */
 static int
-compile(lua_State *L)
+compile_script(lua_State *L)
 {
     struct script *script = lua_touserdata(L, 1);
     const struct sxe_lua_config *config = sxe__lua_config();
@@ -242,7 +242,7 @@ no_results(lua_State *L, struct sxe__lua_call *call)
 static int
 load_script(struct sxe_lua *lua, struct script *script)
 {
-    int pushed = sxe__lua_prepare(lua, compile, script, script->call.where);
+    int pushed = sxe__lua_prepare(lua, compile_script, script, script->call.where);
     int result;
 
     if (pushed < 0)
@@ -338,7 +338,7 @@ sxe_lua_memory(const struct sxe_lua *lua, size_t *most)
 }
 
 static int
-collect(lua_State *L)
+collect_at_end(lua_State *L)
 {
     lua_gc(L, LUA_GCSTEP, 0);
     return 0;
@@ -348,5 +348,5 @@ void
 sxe__lua_relieve(void)
 {
     if (SXE_UNLIKELY(current->heap.held > current->heap.max / 4 * 3))
-        sxe__lua_protect(current, collect, NULL, "collecting garbage");
+        sxe__lua_protect(current, collect_at_end, NULL, "collecting garbage");
 }

@@ -135,7 +135,7 @@ check_source(lua_State *L)
 }
 
 static void
-grow(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
+grow_room(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
 {
     const size_t key_room = entry->key_size > walk->key_room ? entry->key_size : walk->key_room;
     const size_t value_room =
@@ -165,14 +165,14 @@ read_next(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
             (entry->key_size <= walk->key_room && entry->value_size <= walk->value_room))
             return result;
         walk->walker = before;
-        grow(L, walk, entry);
+        grow_room(L, walk, entry);
         check_source(L); /* a finalizer may have closed it */
     }
 }
 
 /* key, value, seconds to live, state. nil would look like the end: so what goes wrong raises. */
 static int
-step(lua_State *L, int status, lua_KContext until)
+step_walk(lua_State *L, int status, lua_KContext until)
 {
     static const char *const states[] = {"live", "pinned", "dirty"};
     struct walk *walk = lua_touserdata(L, lua_upvalueindex(WALK));
@@ -184,7 +184,7 @@ step(lua_State *L, int status, lua_KContext until)
         return luaL_error(L, "cancelled");
     result = read_next(L, walk, &entry);
     if (result == -EAGAIN && sxe__lua_may_try_again(L, walk->wait_ns, until))
-        return sxe__lua_again(L, walk->wait_ns, step, until);
+        return sxe__lua_again(L, walk->wait_ns, step_walk, until);
     if (result < 0)
         return luaL_error(L, "%s", sxe__lua_dict_text(-result));
     if (result == 0)
@@ -200,7 +200,7 @@ step(lua_State *L, int status, lua_KContext until)
 static int
 next_of_each(lua_State *L)
 {
-    return step(L, LUA_OK, 0);
+    return step_walk(L, LUA_OK, 0);
 }
 
 /* The walk that is constructed is at 2. */
@@ -346,7 +346,7 @@ notes_to_commit(lua_State *L)
 }
 
 static int
-commit(lua_State *L, int status, lua_KContext until)
+commit_batch(lua_State *L, int status, lua_KContext until)
 {
     SXE_DICT_BATCH *batch;
     int result;
@@ -358,18 +358,18 @@ commit(lua_State *L, int status, lua_KContext until)
     batch = notes_to_commit(L);
     result = sxe_dict_batch_commit(batch);
     if (result < 0 && result != -EEXIST)
-        return sxe__lua_dict_failed(L, sxe__lua_dict_wait(L), -result, commit, until);
+        return sxe__lua_dict_failed(L, sxe__lua_dict_wait(L), -result, commit_batch, until);
     lua_pushboolean(L, result == 0);
     return 1;
 }
 
 /* The function that notes has returned; it may have waited. */
 static int
-called(lua_State *L, int status, lua_KContext context)
+after_call(lua_State *L, int status, lua_KContext context)
 {
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
-    return commit(L, LUA_OK, 0);
+    return commit_batch(L, LUA_OK, 0);
 }
 
 /* dict:batch(function(batch) ... end), dict:batch({key = value, other = false} [, ttl]) */
@@ -395,12 +395,12 @@ sxe__lua_dict_batch(lua_State *L)
     notes->of->users++;
     if (lua_istable(L, WHAT)) {
         note_table(L, notes->batch, ttl);
-        return commit(L, LUA_OK, 0);
+        return commit_batch(L, LUA_OK, 0);
     }
     lua_pushvalue(L, WHAT);
     lua_pushvalue(L, NOTES);
-    lua_callk(L, 1, 0, 0, called);
-    return called(L, LUA_OK, 0);
+    lua_callk(L, 1, 0, 0, after_call);
+    return after_call(L, LUA_OK, 0);
 }
 
 /* ---- The module ---- */

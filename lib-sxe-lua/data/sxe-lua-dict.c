@@ -3,7 +3,7 @@
  * What: require "sxe.dict": tables of lib-sxe-dict, which processes share, and which may be files.
  *
  * A call may find its shard locked, and then goes on as a continuation. So each is an operation,
- * which begins again with the arguments; run() calls it, and is the continuation of all.
+ * which begins again with the arguments; run_call() calls it, and is the continuation of all.
  */
 #include "sxe-lua-dict-private.h"
 
@@ -142,8 +142,8 @@ struct operation {
     int (*run)(lua_State *L);
 };
 
-/* The dict at 1, which run() has checked. To be asked for after the arguments: where one of them
- * becomes a string, a finalizer may run, and close the dict. */
+/* The dict at 1, which run_call() has checked. To be asked for after the arguments: where one of
+ * them becomes a string, a finalizer may run, and close the dict. */
 static SXE_DICT *
 dict_of(lua_State *L)
 {
@@ -186,19 +186,19 @@ or_nil(lua_State *L, int result)
 }
 
 static int
-get(lua_State *L)
+dict_get(lua_State *L)
 {
     return or_nil(L, sxe__lua_dict_push_value(L, get_value));
 }
 
 static int
-peek(lua_State *L)
+dict_peek(lua_State *L)
 {
     return or_nil(L, sxe__lua_dict_push_value(L, peek_value));
 }
 
 static int
-put(lua_State *L)
+dict_put(lua_State *L)
 {
     size_t key_size, size;
     const char *key = sxe__lua_dict_key(L, &key_size);
@@ -221,7 +221,7 @@ compare_and_put(lua_State *L)
 }
 
 static int
-add(lua_State *L)
+dict_add(lua_State *L)
 {
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
@@ -262,7 +262,7 @@ remove_entry(lua_State *L)
 }
 
 static int
-touch(lua_State *L)
+dict_touch(lua_State *L)
 {
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
@@ -271,7 +271,7 @@ touch(lua_State *L)
 }
 
 static int
-expire(lua_State *L)
+dict_expire(lua_State *L)
 {
     size_t key_size;
     const char *key = sxe__lua_dict_key(L, &key_size);
@@ -293,7 +293,7 @@ ttl(lua_State *L)
 }
 
 static int
-mark(lua_State *L)
+dict_mark(lua_State *L)
 {
     static const char *const states[] = {"live", "pinned", "dirty", NULL};
     size_t key_size;
@@ -343,23 +343,17 @@ chains(lua_State *L)
 }
 
 static const struct operation operations[] = {
-    {"get", get},
-    {"peek", peek},
-    {"put", put},
-    {"cas", compare_and_put},
-    {"add", add},
-    {"counter", counter},
-    {"remove", remove_entry},
-    {"touch", touch},
-    {"expire", expire},
-    {"ttl", ttl},
-    {"mark", mark},
-    {"stats", stats},
+    {"get", dict_get},        {"peek", dict_peek},
+    {"put", dict_put},        {"cas", compare_and_put},
+    {"add", dict_add},        {"counter", counter},
+    {"remove", remove_entry}, {"touch", dict_touch},
+    {"expire", dict_expire},  {"ttl", ttl},
+    {"mark", dict_mark},      {"stats", stats},
     {"chains", chains},
 };
 
 static int
-run(lua_State *L, int status, lua_KContext until)
+run_call(lua_State *L, int status, lua_KContext until)
 {
     const struct operation *operation = lua_touserdata(L, lua_upvalueindex(1));
     int result;
@@ -370,13 +364,13 @@ run(lua_State *L, int status, lua_KContext until)
     lua_settop(L, ARGUMENTS);
     result = operation->run(L);
     return result >= 0 ? result
-                       : sxe__lua_dict_failed(L, sxe__lua_dict_wait(L), -result, run, until);
+                       : sxe__lua_dict_failed(L, sxe__lua_dict_wait(L), -result, run_call, until);
 }
 
 static int
-call(lua_State *L)
+call_patiently(lua_State *L)
 {
-    return run(L, LUA_OK, 0);
+    return run_call(L, LUA_OK, 0);
 }
 
 /* ---- The dict ---- */
@@ -424,7 +418,7 @@ l_sync(lua_State *L)
 }
 
 static int
-collect(lua_State *L)
+collect_dict(lua_State *L)
 {
     sxe__lua_dict_end(luaL_checkudata(L, 1, SXE__LUA_DICT));
     return 0;
@@ -503,7 +497,7 @@ add_operations(lua_State *L)
     lua_getfield(L, -1, "__index");
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
         lua_pushlightuserdata(L, (void *)(uintptr_t)&operations[i]);
-        lua_pushcclosure(L, call, 1);
+        lua_pushcclosure(L, call_patiently, 1);
         lua_setfield(L, -2, operations[i].name);
     }
     lua_pushcclosure(L, index_dict, 1);
@@ -516,11 +510,11 @@ sxe__lua_open_dict(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"open", l_open}, {NULL, NULL}};
     static const luaL_Reg metamethods[] = {
-        {"__len", l_count}, {"__gc", collect}, {"__close", collect}, {NULL, NULL}};
+        {"__len", l_count}, {"__gc", collect_dict}, {"__close", collect_dict}, {NULL, NULL}};
     static const luaL_Reg methods[] = {{"count", l_count},
                                        {"check", l_check},
                                        {"sync", l_sync},
-                                       {"close", collect},
+                                       {"close", collect_dict},
                                        {"each", sxe__lua_dict_each},
                                        {"batch", sxe__lua_dict_batch},
                                        {"snapshot", sxe__lua_dict_snapshot},

@@ -38,7 +38,7 @@ struct reader {
 };
 
 static bool
-refuse(struct reader *r, const char *problem)
+refuse_text(struct reader *r, const char *problem)
 {
     r->problem = problem;
     return false;
@@ -90,7 +90,7 @@ read_unicode(struct reader *r, luaL_Buffer *buffer)
         code = -1;
     }
     if (code < 0)
-        return refuse(r, "\\u without a character");
+        return refuse_text(r, "\\u without a character");
     r->at += 4;
     lua_pushfstring(r->L, "%U", code);
     luaL_addvalue(buffer);
@@ -114,7 +114,7 @@ read_escape(struct reader *r, luaL_Buffer *buffer)
             return true;
         }
     }
-    return refuse(r, "a backslash without an escape");
+    return refuse_text(r, "a backslash without an escape");
 }
 
 /* The first byte that is not just text. */
@@ -145,8 +145,8 @@ read_string(struct reader *r)
         if (*end == '"')
             break;
         if (*end != '\\')
-            return refuse(r, end == r->end ? "a string without its end"
-                                           : "a control character in a string");
+            return refuse_text(r, end == r->end ? "a string without its end"
+                                                : "a control character in a string");
         r->at++;
         if (!read_escape(r, &buffer))
             return false;
@@ -214,7 +214,7 @@ read_number(struct reader *r)
     double value;
 
     if (end == NULL)
-        return refuse(r, "not a number");
+        return refuse_text(r, "not a number");
     if (is_integer && to_integer(r->at, end, &integer)) {
         lua_pushinteger(r->L, integer);
         r->at = end;
@@ -223,7 +223,7 @@ read_number(struct reader *r)
     /* The locale of C needs no memory, and is the same object each time. */
     value = strtod_l(r->at, NULL, newlocale(LC_ALL_MASK, "C", NULL));
     if (!isfinite(value))
-        return refuse(r, "a number that is too large");
+        return refuse_text(r, "a number that is too large");
     if (!is_integer && fabs(value) <= EXACT_MAX && floor(value) == value &&
         !(value == 0 && signbit(value)))
         lua_pushinteger(r->L, (lua_Integer)value);
@@ -241,7 +241,7 @@ take_word(struct reader *r, const char *word)
     size_t length = strlen(word);
 
     if (strncmp(r->at, word, length) != 0)
-        return refuse(r, "expected a value");
+        return refuse_text(r, "expected a value");
     r->at += length;
     return true;
 }
@@ -264,7 +264,8 @@ read_scalar(struct reader *r)
         lua_pushlightuserdata(r->L, NULL);
         return take_word(r, "null");
     default:
-        return *r->at == '-' || is_digit(*r->at) ? read_number(r) : refuse(r, "expected a value");
+        return *r->at == '-' || is_digit(*r->at) ? read_number(r)
+                                                 : refuse_text(r, "expected a value");
     }
 }
 
@@ -274,13 +275,13 @@ read_name(struct reader *r)
 {
     skip_blanks(r);
     if (*r->at != '"')
-        return refuse(r, "expected a name in quotation marks");
+        return refuse_text(r, "expected a name in quotation marks");
     r->at++;
     if (!read_string(r))
         return false;
     skip_blanks(r);
     if (*r->at != ':')
-        return refuse(r, "expected : after a name");
+        return refuse_text(r, "expected : after a name");
     r->at++;
     return true;
 }
@@ -292,7 +293,7 @@ open_value(struct reader *r, bool *is_open)
     bool is_list = *r->at++ == '[';
 
     if (r->depth == DEPTH_MAX)
-        return refuse(r, "more than 1000 values in one another");
+        return refuse_text(r, "more than 1000 values in one another");
     luaL_checkstack(r->L, STACK_ROOM, "JSON");
     lua_newtable(r->L);
     if (is_list)
@@ -325,8 +326,8 @@ close_values(struct reader *r)
             return is_list || read_name(r);
         }
         if (*r->at != (is_list ? ']' : '}'))
-            return refuse(r,
-                          is_list ? "expected , or ] in a list" : "expected , or } in an object");
+            return refuse_text(r, is_list ? "expected , or ] in a list"
+                                          : "expected , or } in an object");
         r->at++;
         r->depth--;
     }
@@ -354,7 +355,7 @@ read_all(struct reader *r)
             return false;
     } while (r->depth > 0);
     skip_blanks(r);
-    return r->at == r->end || refuse(r, "more after the value");
+    return r->at == r->end || refuse_text(r, "more after the value");
 }
 
 bool

@@ -45,7 +45,7 @@ static bool write_value(struct writer *w);
 /* ---- Text ---- */
 
 static bool
-put(struct writer *w, const char *text, size_t length)
+put_bytes(struct writer *w, const char *text, size_t length)
 {
     if ((size_t)(w->end - w->at) < length)
         return false;
@@ -64,7 +64,7 @@ put_char(struct writer *w, char c)
 }
 
 static bool
-refuse(struct writer *w, int index, const char *problem)
+refuse_value(struct writer *w, int index, const char *problem)
 {
     w->type = lua_type(w->L, index);
     w->problem = problem;
@@ -109,12 +109,12 @@ put_escape(struct writer *w, unsigned char c)
     for (const char *at = short_ones; *at != '\0'; at += 2) {
         if (*at == (char)c) {
             text[1] = at[1];
-            return put(w, text, 2);
+            return put_bytes(w, text, 2);
         }
     }
     text[4] = digits[c >> 4];
     text[5] = digits[c & 15];
-    return put(w, text, 6);
+    return put_bytes(w, text, 6);
 }
 
 static bool
@@ -132,7 +132,7 @@ write_string(struct writer *w, int index)
 
         while (text < end && !is_special((unsigned char)*text))
             text++;
-        if (!put(w, plain, (size_t)(text - plain)))
+        if (!put_bytes(w, plain, (size_t)(text - plain)))
             return false;
         if (text < end && !put_escape(w, (unsigned char)*text++))
             return false;
@@ -155,7 +155,7 @@ put_whole(struct writer *w, int64_t value)
     while ((left /= 10) > 0);
     if (value < 0)
         *--at = '-';
-    return put(w, at, (size_t)(end - at));
+    return put_bytes(w, at, (size_t)(end - at));
 }
 
 /* The fewest digits, from 14 on, that are read as the same number. 17 always are. */
@@ -181,7 +181,7 @@ write_number(struct writer *w, int index)
     char *at;
 
     if (!isfinite(value))
-        return refuse(w, index, "must not be NaN or Inf");
+        return refuse_value(w, index, "must not be NaN or Inf");
     if (lua_isinteger(w->L, index))
         return put_whole(w, lua_tointeger(w->L, index));
     if (fabs(value) <= WHOLE_MAX && value == (double)(int64_t)value &&
@@ -191,7 +191,7 @@ write_number(struct writer *w, int index)
     at = text + strspn(text, "-0123456789");
     if (at < end && *at != 'e')
         *at = '.'; /* whatever os.setlocale made of it */
-    return put(w, text, (size_t)(end - text));
+    return put_bytes(w, text, (size_t)(end - text));
 }
 
 /* ---- Tables ---- */
@@ -218,7 +218,7 @@ measure(struct writer *w)
         last = key > last ? (int)key : last;
     }
     if (last > SPARSE_SAFE && last > items * SPARSE_RATIO)
-        return refuse(w, -1, "excessively sparse array") - 1;
+        return refuse_value(w, -1, "excessively sparse array") - 1;
     return last;
 }
 
@@ -242,8 +242,8 @@ write_key(struct writer *w)
     if (type == LUA_TSTRING)
         return write_string(w, -2) && put_char(w, ':');
     if (type == LUA_TNUMBER)
-        return put_char(w, '"') && write_number(w, -2) && put(w, "\":", 2);
-    return refuse(w, -2, "table key must be a number or string");
+        return put_char(w, '"') && write_number(w, -2) && put_bytes(w, "\":", 2);
+    return refuse_value(w, -2, "table key must be a number or string");
 }
 
 static bool
@@ -258,7 +258,7 @@ write_object(struct writer *w)
         before = ',';
     }
     if (before == '{')
-        return put(w, sxe__lua_json_is_marked(w->L) ? "[]" : "{}", 2);
+        return put_bytes(w, sxe__lua_json_is_marked(w->L) ? "[]" : "{}", 2);
     return put_char(w, '}');
 }
 
@@ -269,7 +269,7 @@ write_table(struct writer *w)
 
     w->steps += TABLE_STEPS;
     if (++w->depth > DEPTH_MAX || !lua_checkstack(w->L, 4))
-        return refuse(w, -1, too_deep);
+        return refuse_value(w, -1, too_deep);
     last = measure(w);
     if (last < 0 || !(last > 0 ? write_array(w, last) : write_object(w)))
         return false;
@@ -291,15 +291,15 @@ write_value(struct writer *w)
     case LUA_TNUMBER:
         return write_number(w, -1);
     case LUA_TBOOLEAN:
-        return lua_toboolean(w->L, -1) ? put(w, "true", 4) : put(w, "false", 5);
+        return lua_toboolean(w->L, -1) ? put_bytes(w, "true", 4) : put_bytes(w, "false", 5);
     case LUA_TTABLE:
         return write_table(w);
     case LUA_TNIL:
-        return put(w, "null", 4);
+        return put_bytes(w, "null", 4);
     default:
         if (lua_islightuserdata(w->L, -1) && lua_touserdata(w->L, -1) == NULL)
-            return put(w, "null", 4);
-        return refuse(w, -1, "type not supported");
+            return put_bytes(w, "null", 4);
+        return refuse_value(w, -1, "type not supported");
     }
 }
 

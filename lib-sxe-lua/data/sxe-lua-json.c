@@ -96,7 +96,7 @@ sxe__lua_json_quote(luaL_Buffer *buffer, struct sxe_span text)
 
 /* json.encode(value): text; raises where a value has no JSON. */
 static int
-encode(lua_State *L)
+json_encode(lua_State *L)
 {
     luaL_checkany(L, 1);
     lua_settop(L, 1);
@@ -106,7 +106,7 @@ encode(lua_State *L)
 
 /* json.decode(text): the value, or nil, why not */
 static int
-decode(lua_State *L)
+json_decode(lua_State *L)
 {
     luaL_checkstring(L, 1);
     lua_settop(L, 1);
@@ -139,7 +139,7 @@ int
 sxe__lua_open_json(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"encode", encode}, {"decode", decode}, {"array", array}, {NULL, NULL}};
+        {"encode", json_encode}, {"decode", json_decode}, {"array", array}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL); /* what null is, in both directions */

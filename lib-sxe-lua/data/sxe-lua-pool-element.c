@@ -83,7 +83,7 @@ half_written(lua_State *L, const struct sxe__lua_pool *pool, unsigned id, lua_KC
 }
 
 static int
-get(lua_State *L, uint32_t index, uint32_t generation, const char *name, lua_KContext until)
+get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name, lua_KContext until)
 {
     unsigned id;
     const struct sxe__lua_pool *pool = sxe__lua_pool_find_element(index, generation, &id);
@@ -121,13 +121,13 @@ get_again(lua_State *L, int status, lua_KContext until)
 
     if (sxe__lua_was_cancelled(L, status))
         return luaL_error(L, "cancelled");
-    return get(L, index, generation, lua_tostring(L, 2), until);
+    return get_member(L, index, generation, lua_tostring(L, 2), until);
 }
 
 static int
 get_of_element(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
-    return get(L, index, generation, name, 0);
+    return get_member(L, index, generation, name, 0);
 }
 
 static int

@@ -101,7 +101,7 @@ take_pairs(lua_State *L, struct sxe_pool_layout *fields, char text[SXE_POOL_FIEL
 
 /* The list on top becomes the text that it is in parts. */
 static void
-join(lua_State *L)
+join_texts(lua_State *L)
 {
     luaL_Buffer parts;
     int list = lua_gettop(L);
@@ -135,7 +135,7 @@ sxe__lua_pool_take_fields(lua_State *L, struct sxe_pool_layout *fields,
         return;
     }
     if (lua_istable(L, -1))
-        join(L);
+        join_texts(L);
     given = sxe__lua_text(L, -1);
     if (given == NULL)
         luaL_error(L, "fields: a text, or a table of names and types expected, got %s",

@@ -279,7 +279,7 @@ push_pool(lua_State *L)
 
 /* The pool's userdata is at 2. */
 static void
-keep(lua_State *L, struct sxe__lua_pool *pool)
+keep_pool(lua_State *L, struct sxe__lua_pool *pool)
 {
     pool->scratch = lua_newuserdatauv(L, pool->element_size, 0);
     lua_setiuservalue(L, 2, 1);
@@ -316,6 +316,6 @@ sxe__lua_pool_open(lua_State *L)
         open_own(L, pool);
     if (results > 0)
         return results;
-    keep(L, pool);
+    keep_pool(L, pool);
     return 1;
 }

@@ -152,7 +152,7 @@ start_watcher(struct sxe__lua_pool *pool)
 
 /* When to look again. */
 static uint64_t
-watch(struct sxe__lua_pool *pool, unsigned state, uint64_t now_ns)
+watch_state(struct sxe__lua_pool *pool, unsigned state, uint64_t now_ns)
 {
     int watched;
 
@@ -178,7 +178,7 @@ sxe__lua_pool_wait(lua_State *L, struct sxe__lua_pool *pool, unsigned state, uin
         return sxe__lua_fail(L, "timeout");
     }
     if (pool->is_shared)
-        look_ns = watch(pool, state, now_ns);
+        look_ns = watch_state(pool, state, now_ns);
     if (look_ns == 0 || (deadline_ns != 0 && deadline_ns < look_ns))
         look_ns = deadline_ns;
     return sxe__lua_park_in(L, &pool->waiting[state], look_ns, k, 0);

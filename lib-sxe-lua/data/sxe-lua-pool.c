@@ -148,7 +148,7 @@ check_lease(lua_State *L, unsigned id, int argument)
 enum { FROM = 2, TO, SECONDS, DEADLINE };
 
 static int
-take(lua_State *L, int status, lua_KContext until)
+take_element(lua_State *L, int status, lua_KContext until)
 {
     struct sxe__lua_pool *pool = check_pool(L);
     unsigned from = check_state(L, pool, FROM);
@@ -172,9 +172,10 @@ take(lua_State *L, int status, lua_KContext until)
     if (id == SXE_POOL_DAMAGED ||
         (id == SXE_POOL_LOCK_NOT_TAKEN &&
          (lua_isnil(L, SECONDS) || sxe__lua_may_try_again(L, pool->wait_ns, until))))
-        return not_now(L, pool, id, take, until);
+        return not_now(L, pool, id, take_element, until);
     if (!lua_isnil(L, SECONDS))
-        return sxe__lua_pool_wait(L, pool, from, (uint64_t)lua_tointeger(L, DEADLINE), take);
+        return sxe__lua_pool_wait(L, pool, from, (uint64_t)lua_tointeger(L, DEADLINE),
+                                  take_element);
     lua_pushnil(L);
     return 1;
 }
@@ -185,7 +186,7 @@ l_take(lua_State *L)
 {
     lua_settop(L, SECONDS);
     lua_pushinteger(L, (lua_Integer)sxe__lua_deadline(L, SECONDS));
-    return take(L, LUA_OK, 0);
+    return take_element(L, LUA_OK, 0);
 }
 
 /* Places in the stack of move, and of touch, which has no states. */
@@ -194,7 +195,7 @@ enum { MOVE_TO = 3, MOVE_FROM, MOVE_LEASE, TOUCH_LEASE = 3 };
 /* Move an element, with the lease or out of a state: SXE_POOL_LOCK_TAKEN, and the lease is that of
  * this change; or why not. */
 static unsigned
-change(const struct sxe__lua_pool *pool, SXE_POOL_LEASE *lease, unsigned from, unsigned to)
+change_element(const struct sxe__lua_pool *pool, SXE_POOL_LEASE *lease, unsigned from, unsigned to)
 {
     const void *contents = contents_for(pool, from, to);
 
@@ -203,7 +204,7 @@ change(const struct sxe__lua_pool *pool, SXE_POOL_LEASE *lease, unsigned from, u
 }
 
 static int
-move(lua_State *L, int status, lua_KContext until)
+move_element(lua_State *L, int status, lua_KContext until)
 {
     struct sxe__lua_pool *pool = check_pool(L);
     unsigned id = check_element(L, pool);
@@ -219,25 +220,25 @@ move(lua_State *L, int status, lua_KContext until)
     from = lua_isnoneornil(L, MOVE_FROM) ? state : check_state(L, pool, MOVE_FROM);
     if (lease.stamp != 0 && from != state)
         return sxe__lua_fail(L, sxe_pool_lease_is_held(pool->array, &lease) ? "moved" : "lost");
-    result = change(pool, &lease, from, to);
+    result = change_element(pool, &lease, from, to);
     if (result == SXE_POOL_LOCK_TAKEN)
         return moved(L, pool, &lease, from, to);
     if (result == SXE_POOL_LEASE_LOST)
         return sxe__lua_fail(L, "lost");
     if (result == SXE_POOL_INCORRECT_STATE && !lua_isnoneornil(L, MOVE_FROM))
         return sxe__lua_fail(L, "moved");
-    return not_now(L, pool, result, move, until);
+    return not_now(L, pool, result, move_element, until);
 }
 
 /* pool:move(element, to [, from [, lease]]) */
 static int
 l_move(lua_State *L)
 {
-    return move(L, LUA_OK, 0);
+    return move_element(L, LUA_OK, 0);
 }
 
 static int
-touch(lua_State *L, int status, lua_KContext until)
+touch_element(lua_State *L, int status, lua_KContext until)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
     unsigned id = check_element(L, pool);
@@ -255,14 +256,14 @@ touch(lua_State *L, int status, lua_KContext until)
         return sxe__lua_pool_push_leased(L, pool, &lease);
     if (result == SXE_POOL_LEASE_LOST)
         return sxe__lua_fail(L, "lost");
-    return not_now(L, pool, result, touch, until);
+    return not_now(L, pool, result, touch_element, until);
 }
 
 /* pool:touch(element [, lease]) */
 static int
 l_touch(lua_State *L)
 {
-    return touch(L, LUA_OK, 0);
+    return touch_element(L, LUA_OK, 0);
 }
 
 /* ---- To the disk ---- */
@@ -329,7 +330,7 @@ l_at(lua_State *L)
 
 /* Upvalues: the walker, the pool. */
 static int
-step(lua_State *L, int status, lua_KContext until)
+step_walk(lua_State *L, int status, lua_KContext until)
 {
     SXE_POOL_WALKER *walker = lua_touserdata(L, lua_upvalueindex(1));
     const struct sxe__lua_pool *pool;
@@ -346,13 +347,13 @@ step(lua_State *L, int status, lua_KContext until)
     /* nil would look like the end. */
     if (id == SXE_POOL_LOCK_NOT_TAKEN && !sxe__lua_may_try_again(L, pool->wait_ns, until))
         return luaL_error(L, "pool %s is busy", pool->name);
-    return not_now(L, pool, id, step, until);
+    return not_now(L, pool, id, step_walk, until);
 }
 
 static int
 next_of_each(lua_State *L)
 {
-    return step(L, LUA_OK, 0);
+    return step_walk(L, LUA_OK, 0);
 }
 
 static int

@@ -92,7 +92,7 @@ sum(int64_t value, int64_t by, bool is_less)
 }
 
 static int
-change(lua_State *L, bool is_less)
+change_counter(lua_State *L, bool is_less)
 {
     uint32_t generation;
     uint32_t index = sxe__lua_check_handle(L, 1, SXE__LUA_STAT, &generation);
@@ -110,18 +110,18 @@ change(lua_State *L, bool is_less)
 static int
 increase(lua_State *L)
 {
-    return change(L, false);
+    return change_counter(L, false);
 }
 
 static int
 decrease(lua_State *L)
 {
-    return change(L, true);
+    return change_counter(L, true);
 }
 
 /* stats:reset(): all are 0. */
 static int
-reset(lua_State *L)
+reset_counters(lua_State *L)
 {
     struct group *group = check_group(L);
 
@@ -142,7 +142,7 @@ uptime(lua_State *L)
 
 /* stats(): a table of them */
 static int
-copy(lua_State *L, uint32_t index, uint32_t generation)
+copy_counters(lua_State *L, uint32_t index, uint32_t generation)
 {
     const struct group *group = &stats.groups[index];
 
@@ -167,13 +167,16 @@ forget_groups(lua_State *L)
 static void
 register_class(lua_State *L)
 {
-    static const luaL_Reg methods[] = {
-        {"inc", increase}, {"dec", decrease}, {"reset", reset}, {"uptime", uptime}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"inc", increase},
+                                       {"dec", decrease},
+                                       {"reset", reset_counters},
+                                       {"uptime", uptime},
+                                       {NULL, NULL}};
     static const struct sxe__lua_class_spec spec = {.name = "sxe.stats",
                                                     .methods = methods,
                                                     .get = get_counter,
                                                     .set = set_counter,
-                                                    .call = copy};
+                                                    .call = copy_counters};
 
     if (stats.main != NULL)
         return;

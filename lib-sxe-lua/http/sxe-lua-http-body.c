@@ -90,8 +90,8 @@ add_part(struct sxe__lua_exchange *exchange, struct sxe_span part)
 }
 
 static void
-gather(struct sxe_http_request *request, struct sxe_http_response *response, struct sxe_span part,
-       bool last)
+gather_part(struct sxe_http_request *request, struct sxe_http_response *response,
+            struct sxe_span part, bool last)
 {
     struct sxe__lua_exchange *exchange = response->user;
     enum sxe__lua_body body = add_part(exchange, part);
@@ -117,7 +117,7 @@ begin_gathering(lua_State *L, struct sxe__lua_exchange *exchange)
     if (exchange->gathered == NULL)
         sxe__lua_http_refuse(L, 503, "not enough memory for the body");
     exchange->body = SXE__LUA_BODY_GATHERED;
-    sxe_http_read(exchange->request, gather);
+    sxe_http_read(exchange->request, gather_part);
 }
 
 /* ---- A part ---- */

@@ -53,7 +53,7 @@ is_unrouted_filtered(const struct sxe__lua_router *router, struct sxe_span path)
 
 /* Append a router's filters to the list on top. */
 static void
-append(lua_State *L, const struct sxe__lua_router *router)
+append_filters(lua_State *L, const struct sxe__lua_router *router)
 {
     int length = (int)lua_rawlen(L, -1);
 
@@ -75,10 +75,10 @@ push_unrouted(lua_State *L, const struct sxe__lua_router *router)
     struct sxe_span path = sxe__lua_http_check(L, index, generation)->request->path;
 
     lua_newtable(L);
-    append(L, router);
+    append_filters(L, router);
     for (const struct sxe__lua_mount *mount = router->mounts; mount != NULL; mount = mount->next) {
         if (covers(mount, path))
-            append(L, mount->router);
+            append_filters(L, mount->router);
     }
 }
 
@@ -95,7 +95,7 @@ push_filters(lua_State *L, struct sxe__lua_answerer *answerer)
     if (answerer->list == LUA_NOREF || answerer->list_version != version) {
         lua_newtable(L);
         for (unsigned i = 0; i < answerer->routers_number; i++)
-            append(L, answerer->routers[i]);
+            append_filters(L, answerer->routers[i]);
         luaL_unref(L, LUA_REGISTRYINDEX, answerer->list);
         answerer->list = LUA_NOREF;
         answerer->list = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -106,7 +106,7 @@ push_filters(lua_State *L, struct sxe__lua_answerer *answerer)
 
 /* ---- Running them ---- */
 
-static int run(lua_State *L);
+static int run_filters(lua_State *L);
 
 /* Whether something has begun the reply. */
 static bool
@@ -144,7 +144,7 @@ call_next(lua_State *L)
     if (!lua_toboolean(L, lua_upvalueindex(UP_AT)))
         return luaL_error(L, "next() was called twice, or after its filter had ended");
     lua_settop(L, 0);
-    lua_pushcfunction(L, run);
+    lua_pushcfunction(L, run_filters);
     for (int i = FUNCTION; i <= UP_AT; i++)
         lua_pushvalue(L, lua_upvalueindex(i));
     lua_pushboolean(L, 0);
@@ -256,14 +256,14 @@ filter_ended(lua_State *L, int status, lua_KContext at)
 
 /* Arguments: all of the stack, and the number of the first filter. */
 static int
-run(lua_State *L)
+run_filters(lua_State *L)
 {
     return run_from(L, lua_tointeger(L, UP_AT));
 }
 
 /* The same, but with the answerer for the list of its filters. */
 static int
-start(lua_State *L)
+start_filters(lua_State *L)
 {
     push_filters(L, lua_touserdata(L, FILTERS));
     lua_replace(L, FILTERS);
@@ -273,7 +273,7 @@ start(lua_State *L)
 void
 sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer)
 {
-    lua_pushcfunction(L, start);
+    lua_pushcfunction(L, start_filters);
     lua_insert(L, -2);
     lua_pushlightuserdata(L, (void *)(uintptr_t)answerer);
 }

@@ -28,7 +28,7 @@ check_unanswered(lua_State *L, const struct sxe__lua_exchange *exchange)
 
 /* A reply that is lent to the kernel, until on_done. */
 static int
-lend(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span body, const char *type)
+lend_body(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span body, const char *type)
 {
     int result = sxe_http_set_status(exchange->response, sxe__lua_http_status(exchange));
 
@@ -59,7 +59,7 @@ sxe__lua_http_send(lua_State *L, struct sxe__lua_exchange *exchange, int index, 
         return;
     }
     lua_pushvalue(L, index);
-    result = lend(L, exchange, body, type);
+    result = lend_body(L, exchange, body, type);
     if (result == -EINVAL || result == -ENOBUFS)
         luaL_error(L, "the reply cannot be sent: %s", strerrordesc_np(-result));
     exchange->reply = SXE__LUA_ENDED;
@@ -132,7 +132,7 @@ send_json(lua_State *L)
 
 /* res:redirect(url [, status]) */
 static int
-redirect(lua_State *L)
+response_redirect(lua_State *L)
 {
     struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_RESPONSE);
     struct sxe_span url;
@@ -269,7 +269,7 @@ sxe__lua_http_open_response(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"send", send_text},
                                        {"json", send_json},
-                                       {"redirect", redirect},
+                                       {"redirect", response_redirect},
                                        {"abort", break_off},
                                        {"file", sxe__lua_http_res_file},
                                        {"write", sxe__lua_http_res_write},

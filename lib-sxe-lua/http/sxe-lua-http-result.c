@@ -24,7 +24,7 @@ enum { WHERE_SIZE = 256, STACK_ROOM = 8, EXPLAINED_SIZE = 8192, ID_LINE_SIZE = 2
 /* ---- At once ---- */
 
 static void
-count(enum sxe__lua_http_counter counter)
+count_reply(enum sxe__lua_http_counter counter)
 {
     sxe__lua_http.counters[counter]++;
 }
@@ -40,9 +40,9 @@ reply_status(struct sxe__lua_exchange *exchange, unsigned status)
 static void
 give_up(struct sxe__lua_exchange *exchange, unsigned status)
 {
-    count(SXE__LUA_HTTP_ERRORS);
+    count_reply(SXE__LUA_HTTP_ERRORS);
     if (exchange->reply == SXE__LUA_BEGUN) {
-        count(SXE__LUA_HTTP_TRUNCATED);
+        count_reply(SXE__LUA_HTTP_TRUNCATED);
         exchange->reply = SXE__LUA_ENDED;
         sxe_http_abort(exchange->response);
         return;
@@ -127,7 +127,7 @@ take_status(lua_State *L, struct sxe__lua_exchange *exchange)
 
 /* Arguments: the exchange, what its handler returned. */
 static int
-finish(lua_State *L)
+finish_result(lua_State *L)
 {
     struct sxe__lua_exchange *exchange = lua_touserdata(L, 1);
 
@@ -158,7 +158,7 @@ finish(lua_State *L)
 
 /* "GET /a" */
 static const char *
-describe(const struct sxe__lua_exchange *exchange, char room[WHERE_SIZE])
+describe_exchange(const struct sxe__lua_exchange *exchange, char room[WHERE_SIZE])
 {
     struct sxe_span method = sxe_http_method_text(exchange->request);
     struct sxe_span target = sxe_http_target(exchange->request);
@@ -188,13 +188,13 @@ give_up_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
 {
     char room[WHERE_SIZE];
     char text[64];
-    const char *id = sxe__lua_log_error(L, describe(exchange, room));
+    const char *id = sxe__lua_log_error(L, describe_exchange(exchange, room));
 
     if (exchange->reply == SXE__LUA_BEGUN || status == LUA_ERRMEM) {
         give_up(exchange, 503);
         return;
     }
-    count(SXE__LUA_HTTP_ERRORS);
+    count_reply(SXE__LUA_HTTP_ERRORS);
     exchange->reply = SXE__LUA_ENDED;
     sxe_http_remove_field(exchange->response, NULL);
     snprintf(text, sizeof(text), "{\"error\":\"internal\",\"id\":\"%s\"}\n", id);
@@ -203,14 +203,14 @@ give_up_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
 
 /* One more for the log; the reply names its id. */
 static void
-report(lua_State *L, struct sxe__lua_exchange *exchange)
+report_error(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     char room[WHERE_SIZE];
     const char *id;
 
-    count(SXE__LUA_HTTP_ERRORS);
+    count_reply(SXE__LUA_HTTP_ERRORS);
     lua_pushvalue(L, 2);
-    id = sxe__lua_log_error(L, describe(exchange, room));
+    id = sxe__lua_log_error(L, describe_exchange(exchange, room));
     lua_pop(L, 1);
     exchange->id = strtoull(id, NULL, 16);
 }
@@ -329,16 +329,16 @@ explained(lua_State *L, int status, lua_KContext context)
 
 /* Arguments: the exchange, an error. */
 static int
-explain(lua_State *L)
+explain_error(lua_State *L)
 {
     struct sxe__lua_exchange *exchange = lua_touserdata(L, 1);
     unsigned status = status_of(L, 2);
 
     exchange->is_finishing = false;
     if (status >= 500)
-        report(L, exchange);
+        report_error(L, exchange);
     if (exchange->reply == SXE__LUA_BEGUN) {
-        count(SXE__LUA_HTTP_TRUNCATED);
+        count_reply(SXE__LUA_HTTP_TRUNCATED);
         exchange->reply = SXE__LUA_ENDED;
         sxe_http_abort(exchange->response);
         return 0;
@@ -378,14 +378,14 @@ push_call(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction functi
 
 /* Have a task do it, which may wait. False: it cannot be started. */
 static bool
-start(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
+start_task(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
 {
     return push_call(exchange, L, function, values) && sxe__lua_http_start(exchange, values + 1);
 }
 
 /* Do it here, without waits: what lua_pcall says, with the error on the main state's stack. */
 static int
-call(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
+call_result(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
 {
     lua_State *main = sxe__lua_http.main;
     unsigned mark = sxe_log_trace_mark();
@@ -415,15 +415,15 @@ conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
     if (status == LUA_YIELD) { /* somebody cancelled it */
         give_up(exchange, 503);
     } else if (status == LUA_ERRMEM) {
-        SXE_ERROR("%s: not enough memory", describe(exchange, room));
+        SXE_ERROR("%s: not enough memory", describe_exchange(exchange, room));
         give_up(exchange, 503);
     } else if (is_failing) {
         give_up_error(exchange, L, status);
     } else if (on_error_of(exchange) != LUA_NOREF) {
-        if (!start(exchange, L, explain, 1))
+        if (!start_task(exchange, L, explain_error, 1))
             give_up(exchange, 503);
     } else {
-        status = call(exchange, L, explain, 1);
+        status = call_result(exchange, L, explain_error, 1);
         if (status != LUA_OK) { /* its metamethods fail, or no memory */
             give_up_error(exchange, sxe__lua_http.main, status);
             lua_pop(sxe__lua_http.main, 1);
@@ -441,11 +441,11 @@ conclude_results(struct sxe__lua_exchange *exchange, lua_State *L, int results)
     int status;
 
     if (exchange->reply == SXE__LUA_BEGUN) {
-        if (!start(exchange, L, finish, results))
+        if (!start_task(exchange, L, finish_result, results))
             give_up(exchange, 503);
         return;
     }
-    status = call(exchange, L, finish, results);
+    status = call_result(exchange, L, finish_result, results);
     if (status != LUA_OK)
         conclude_error(exchange, main, status);
     lua_settop(main, top);
@@ -460,8 +460,8 @@ conclude_late(const struct sxe__lua_exchange *exchange, lua_State *L, int status
 
     if (status == LUA_OK || status == LUA_YIELD || exchange->is_gone)
         return;
-    count(SXE__LUA_HTTP_ERRORS);
-    sxe__lua_log_error(L, exchange->request == NULL ? room : describe(exchange, room));
+    count_reply(SXE__LUA_HTTP_ERRORS);
+    sxe__lua_log_error(L, exchange->request == NULL ? room : describe_exchange(exchange, room));
 }
 
 /* Whether what a handler returned says no more than that res said it: nothing, nil, the true of a

@@ -49,7 +49,7 @@ check_router(lua_State *L)
 }
 
 static void
-add(lua_State *L, struct sxe__lua_router *router, const struct sxe_http_route *route)
+add_to_router(lua_State *L, struct sxe__lua_router *router, const struct sxe_http_route *route)
 {
     struct sxe_http_route_options options = {.user = route->user, .flags = route->flags};
 
@@ -60,7 +60,7 @@ add(lua_State *L, struct sxe__lua_router *router, const struct sxe_http_route *r
 
 /* Keep a value for as long as the state lives. */
 static int
-keep(lua_State *L, int index)
+keep_value(lua_State *L, int index)
 {
     lua_pushvalue(L, index);
     return luaL_ref(L, LUA_REGISTRYINDEX);
@@ -112,9 +112,9 @@ add_function(lua_State *L, struct sxe__lua_router *router, const char *methods, 
         luaL_error(L, "%s %s comes too late: routes are made before the loop starts", methods,
                    pattern);
     answerer = new_answerer(L, router, NULL);
-    answerer->function = keep(L, argument);
+    answerer->function = keep_value(L, argument);
     route.user = answerer;
-    add(L, router, &route);
+    add_to_router(L, router, &route);
 }
 
 /* router:get(pattern, handler) and the others; the upvalue is the method. */
@@ -173,7 +173,7 @@ serve_beneath(struct sxe_http_request *request, struct sxe_http_response *respon
 
 /* The path of a directory without its slash. */
 static enum sxe_http_verdict
-redirect(struct sxe_http_request *request)
+router_redirect(struct sxe_http_request *request)
 {
     struct sxe_http_response *response = sxe_http_response_of(request);
     struct sxe_span query = request->query;
@@ -190,7 +190,7 @@ redirect(struct sxe_http_request *request)
 static int
 call_redirect(lua_State *L)
 {
-    (void)!redirect(sxe__lua_http_leave(L, sxe__lua_http_argument(L, SXE__LUA_REQUEST)));
+    (void)!router_redirect(sxe__lua_http_leave(L, sxe__lua_http_argument(L, SXE__LUA_REQUEST)));
     return 0;
 }
 
@@ -201,7 +201,7 @@ redirect_below(struct sxe_http_request *request, struct sxe_http_response *respo
 
     SXE_UNUSED_PARAMETER(response);
     if (!sxe__lua_http_is_filtered(answerer))
-        return redirect(request);
+        return router_redirect(request);
     lua_pushcfunction(sxe__lua_http.main, call_redirect);
     return sxe__lua_http_run(request, answerer);
 }
@@ -232,9 +232,9 @@ use_files(lua_State *L, struct sxe__lua_router *router, struct sxe_http_files *f
 
     answerer->files = files;
     if (*prefix != '\0')
-        add(L, router, &itself);
+        add_to_router(L, router, &itself);
     all.pattern = push_pattern(L, "/{path...}");
-    add(L, router, &all);
+    add_to_router(L, router, &all);
 }
 
 /* Push the prefix at 2, without a slash at its end, and after it the one of a mount. */
@@ -249,7 +249,7 @@ add_mount(lua_State *L, struct sxe__lua_router *router, const char *suffix,
 
     *mount = (struct sxe__lua_mount){.router = mounted};
     memcpy(mount->text, prefix, size);
-    keep(L, -1);
+    keep_value(L, -1);
     mount->prefix = sxe_http_router_new();
     if (mount->prefix == NULL ||
         (size > 1 && sxe_http_router_add(mount->prefix, "*", prefix, NULL, NULL) < 0) ||
@@ -275,7 +275,7 @@ use_router(lua_State *L, struct sxe__lua_router *router, struct sxe__lua_router 
 
         route.user = new_answerer(L, router, next->user);
         route.pattern = push_pattern(L, route.pattern);
-        add(L, router, &route);
+        add_to_router(L, router, &route);
         lua_pop(L, 1);
     }
     add_mount(L, router, "", other);
@@ -299,7 +299,7 @@ add_filter(lua_State *L, struct sxe__lua_router *router)
 
 /* router:use(filter); router:use(prefix, files, router or function) */
 static int
-use(lua_State *L)
+router_use(lua_State *L)
 {
     struct sxe__lua_router *router = check_router(L);
     struct sxe_http_files *files;
@@ -338,7 +338,7 @@ set_on_error(lua_State *L)
 
     check_function(L, 2);
     luaL_unref(L, LUA_REGISTRYINDEX, router->on_error);
-    router->on_error = keep(L, 2);
+    router->on_error = keep_value(L, 2);
     lua_settop(L, 1);
     return 1;
 }
@@ -380,7 +380,7 @@ new_router(lua_State *L)
     router->router = sxe_http_router_new();
     if (router->router == NULL)
         return luaL_error(L, "not enough memory");
-    keep(L, -1); /* its routes name it */
+    keep_value(L, -1); /* its routes name it */
     router->unrouted = new_answerer(L, router, NULL);
     router->unrouted->is_unrouted = true;
     return 1;
@@ -411,7 +411,7 @@ void
 sxe__lua_http_open_router(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"route", add_route},
-                                       {"use", use},
+                                       {"use", router_use},
                                        {"on_error", set_on_error},
                                        {"routes", list_routes},
                                        {NULL, NULL}};

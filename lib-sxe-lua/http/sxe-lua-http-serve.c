@@ -149,7 +149,7 @@ answer_with(lua_State *L, int index, struct sxe_http_config *config)
 
 /* http.serve{port =, handler =, ...} */
 static int
-serve(lua_State *L)
+http_serve(lua_State *L)
 {
     static const char *const names[] = {
         "port", "ip", "unix", "handler", "limits", "timeouts", "connections", "half_close", NULL};
@@ -262,7 +262,7 @@ stop_at_end(lua_State *L, uint32_t index, uint32_t generation)
 
 /* server:stop([timeout]): no new connections; true when the last reply was sent. */
 static int
-stop(lua_State *L)
+server_stop(lua_State *L)
 {
     uint32_t generation;
     struct sxe__lua_server *server =
@@ -335,11 +335,11 @@ sxe_lua_http_stop(struct sxe_lua *lua)
 void
 sxe__lua_http_open_serve(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"stop", stop}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"stop", server_stop}, {NULL, NULL}};
     static const struct sxe__lua_class_spec server = {
         .name = "sxe.http server", .methods = methods, .get = get_property, .close = stop_at_end};
 
     sxe__lua_register_class(L, SXE__LUA_SERVER, &server);
-    lua_pushcfunction(L, serve);
+    lua_pushcfunction(L, http_serve);
     lua_setfield(L, -2, "serve");
 }

@@ -174,7 +174,7 @@ check_options(lua_State *L)
 
 /* Of a directory that cannot be served, or of texts that make no sense: those are EINVAL. */
 static int
-refuse(lua_State *L, const struct sxe_http_files_config *config, int error)
+refuse_option(lua_State *L, const struct sxe_http_files_config *config, int error)
 {
     if (error != EINVAL || (config->types == NULL && config->cache_control == NULL))
         return luaL_error(L, "http.static: %s: %s", config->root, strerrordesc_np(error));
@@ -219,7 +219,7 @@ new_files(lua_State *L)
     lua_setiuservalue(L, 4, 1);
     directory->files = sxe_http_files_new(&config);
     if (directory->files == NULL)
-        return refuse(L, &config, errno);
+        return refuse_option(L, &config, errno);
     /* Servers may have it until the state ends. */
     lua_pushvalue(L, 4);
     luaL_ref(L, LUA_REGISTRYINDEX);

@@ -29,7 +29,7 @@ sxe__lua_http_begin(struct sxe__lua_exchange *exchange)
 
 /* nil, and why it cannot be sent. */
 static int
-fail(lua_State *L, int error)
+fail_write(lua_State *L, int error)
 {
     return sxe__lua_fail(L, error == -ENOTCONN ? "closed" : strerrordesc_np(-error));
 }
@@ -77,7 +77,7 @@ go_on(lua_State *L, struct sxe__lua_exchange *exchange, size_t from)
     int result;
 
     if (at < 0)
-        return fail(L, (int)at);
+        return fail_write(L, (int)at);
     if ((size_t)at == lua_rawlen(L, 2)) {
         lua_pushboolean(L, true);
         return 1;
@@ -116,7 +116,7 @@ sxe__lua_http_write(lua_State *L, struct sxe__lua_exchange *exchange)
         return luaL_error(L, "the reply was sent already");
     result = sxe__lua_http_begin(exchange);
     if (result < 0)
-        return fail(L, result);
+        return fail_write(L, result);
     return go_on(L, exchange, 0);
 }
 
@@ -156,7 +156,7 @@ sxe__lua_http_res_finish(lua_State *L)
         return luaL_error(L, "the reply was sent already");
     result = sxe__lua_http_begin(exchange);
     if (result < 0)
-        return fail(L, result);
+        return fail_write(L, result);
     exchange->reply = SXE__LUA_ENDED;
     if (sxe_http_end(exchange->response, NULL, 0) < 0)
         sxe_http_abort(exchange->response);
@@ -276,7 +276,7 @@ sxe__lua_http_res_sse(lua_State *L)
     if (result == 0)
         result = sxe__lua_http_begin(exchange);
     if (result < 0)
-        return fail(L, result);
+        return fail_write(L, result);
     sxe__lua_http_push(L, exchange, SXE__LUA_EVENTS);
     return 1;
 }

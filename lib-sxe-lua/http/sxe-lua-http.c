@@ -29,7 +29,7 @@ static const char ctx_key = 0;
 /* ---- Taking and giving ---- */
 
 static struct sxe__lua_exchange *
-take(struct sxe_http_request *request, const struct sxe__lua_answerer *answerer)
+take_exchange(struct sxe_http_request *request, const struct sxe__lua_answerer *answerer)
 {
     struct sxe__lua_exchange *exchange;
     uint32_t generation;
@@ -54,7 +54,7 @@ take(struct sxe_http_request *request, const struct sxe__lua_answerer *answerer)
 }
 
 static void
-forget(const struct sxe__lua_exchange *exchange, const char *key)
+forget_value(const struct sxe__lua_exchange *exchange, const char *key)
 {
     lua_State *L = HTTP->main;
 
@@ -74,9 +74,9 @@ give_if_over(struct sxe__lua_exchange *exchange)
     if (exchange->response != NULL || exchange->is_running || exchange->is_inside)
         return;
     if (exchange->is_lending || exchange->body != SXE__LUA_BODY_UNREAD)
-        forget(exchange, &kept_key);
+        forget_value(exchange, &kept_key);
     if (exchange->has_ctx)
-        forget(exchange, &ctx_key);
+        forget_value(exchange, &ctx_key);
     sxe__lua_http_drop_body(exchange);
     sxe__lua_http_wake(exchange);
     exchange->generation = (exchange->generation + 1) & SXE__LUA_GENERATION_MASK;
@@ -232,7 +232,7 @@ sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments)
 /* ---- Running ---- */
 
 static enum sxe_http_verdict
-refuse(struct sxe_http_response *response, int values)
+refuse_request(struct sxe_http_response *response, int values)
 {
     HTTP->counters[SXE__LUA_HTTP_REFUSED]++;
     lua_pop(HTTP->main, values);
@@ -243,19 +243,19 @@ enum sxe_http_verdict
 sxe__lua_http_run(struct sxe_http_request *request, const struct sxe__lua_answerer *answerer)
 {
     struct sxe_http_response *response = sxe_http_response_of(request);
-    struct sxe__lua_exchange *exchange = take(request, answerer);
+    struct sxe__lua_exchange *exchange = take_exchange(request, answerer);
     bool is_filtered = answerer != NULL && sxe__lua_http_is_filtered(answerer);
     lua_State *L = HTTP->main;
 
     HTTP->counters[SXE__LUA_HTTP_REQUESTS]++;
     if (exchange == NULL)
-        return refuse(response, 1);
+        return refuse_request(response, 1);
     if (is_filtered)
         sxe__lua_http_push_filtered(L, answerer);
     sxe__lua_http_push(L, exchange, SXE__LUA_REQUEST);
     sxe__lua_http_push(L, exchange, SXE__LUA_RESPONSE);
     if (!sxe__lua_http_start(exchange, is_filtered ? 4 : 2))
-        refuse(response, 0);
+        refuse_request(response, 0);
     exchange->is_inside = false;
     if (exchange->response != NULL)
         response->on_done = on_done;

@@ -24,7 +24,7 @@
 enum { CONN = 1, WANTED, TIMEOUT, DEADLINE, PIECES, READ_TOP = PIECES };
 
 static SXE *
-check(lua_State *L, struct sxe__lua_slot **slot)
+check_conn(lua_State *L, struct sxe__lua_slot **slot)
 {
     return sxe__lua_check_socket(L, CONN, SXE__LUA_CONN, slot);
 }
@@ -74,7 +74,7 @@ how_to_read(lua_State *L, lua_Integer *count)
 
 /* A finalizer that runs as the string is made may read, too, or close. */
 static int
-take(lua_State *L, SXE *s, size_t length, size_t dropped)
+take_input(lua_State *L, SXE *s, size_t length, size_t dropped)
 {
     size_t left;
 
@@ -97,8 +97,8 @@ take_line(lua_State *L, SXE *s, bool with_end)
         return used > 0 && SXE_BUF_ROOM(s) == 0 ? sxe__lua_fail_errno(L, EMSGSIZE, "line") : 0;
     length = (size_t)(end - line) + 1;
     if (with_end)
-        return take(L, s, length, 0);
-    return take(L, s, length, length > 1 && end[-1] == '\r' ? 2 : 1);
+        return take_input(L, s, length, 0);
+    return take_input(L, s, length, length > 1 && end[-1] == '\r' ? 2 : 1);
 }
 
 /* Pieces are [1], [2] ... of the table there, their bytes together [0]. */
@@ -128,7 +128,7 @@ add_piece(lua_State *L, SXE *s, size_t length)
         length = (size_t)SXE_BUF_USED(s);
     if (length == 0)
         return;
-    take(L, s, length, 0);
+    take_input(L, s, length, 0);
     lua_rawseti(L, PIECES, (lua_Integer)lua_rawlen(L, PIECES) + 1);
     lua_pushinteger(L, before + (lua_Integer)length);
     lua_rawseti(L, PIECES, 0);
@@ -157,7 +157,7 @@ take_count(lua_State *L, SXE *s, lua_Integer count)
     lua_Integer missing = count - length_of_pieces(L);
 
     if (lua_isnil(L, PIECES) && used >= count)
-        return take(L, s, (size_t)count, 0);
+        return take_input(L, s, (size_t)count, 0);
     if (lua_isnil(L, PIECES) && count <= (lua_Integer)sxe_get_config()->chunk_size)
         return 0;
     add_piece(L, s, (size_t)(used < missing ? used : missing));
@@ -172,7 +172,7 @@ take_wanted(lua_State *L, SXE *s)
 
     switch (how_to_read(L, &count)) {
     case ANY:
-        return SXE_BUF_USED(s) > 0 ? take(L, s, (size_t)SXE_BUF_USED(s), 0) : 0;
+        return SXE_BUF_USED(s) > 0 ? take_input(L, s, (size_t)SXE_BUF_USED(s), 0) : 0;
     case COUNT:
         return take_count(L, s, count);
     case LINE:
@@ -214,7 +214,7 @@ static int
 go_on_reading(lua_State *L, int status, lua_KContext context)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_conn(L, &slot);
     int results = 0;
 
     SXE_UNUSED_PARAMETER(context);
@@ -266,7 +266,7 @@ l_chunks(lua_State *L)
 {
     struct sxe__lua_slot *slot;
 
-    check(L, &slot);
+    check_conn(L, &slot);
     lua_pushcfunction(L, next_chunk);
     lua_pushvalue(L, CONN);
     return 2;
@@ -277,7 +277,7 @@ l_lines(lua_State *L)
 {
     struct sxe__lua_slot *slot;
 
-    check(L, &slot);
+    check_conn(L, &slot);
     lua_pushcfunction(L, next_line);
     lua_pushvalue(L, CONN);
     return 2;
@@ -298,7 +298,7 @@ on_sent(SXE *s, int result)
 /* Bytes that the task's stack keeps while it waits, or none, for the mark alone: 0 or -errno. What
  * cannot be waited for is not lent, since nobody would keep it; to park says why. */
 static int
-lend(lua_State *L, SXE *s, const char *bytes, size_t length)
+lend_bytes(lua_State *L, SXE *s, const char *bytes, size_t length)
 {
     return sxe__lua_may_wait(L) ? sxe_send(s, bytes, length, on_sent) : 0;
 }
@@ -309,7 +309,7 @@ static int go_on_writing(lua_State *L, int status, lua_KContext argument);
 static int
 wait_for_room(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
 {
-    int result = lend(L, s, NULL, 0);
+    int result = lend_bytes(L, s, NULL, 0);
 
     if (result < 0)
         return sxe__lua_result(L, result, "write");
@@ -323,8 +323,8 @@ write_from(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
     for (; argument <= lua_gettop(L); argument++) {
         size_t length;
         const char *bytes = lua_tolstring(L, argument, &length);
-        int result =
-            length > COPY_MAX ? lend(L, s, bytes, length) : sxe_write(s, bytes, (unsigned)length);
+        int result = length > COPY_MAX ? lend_bytes(L, s, bytes, length)
+                                       : sxe_write(s, bytes, (unsigned)length);
 
         if (result == -ENOBUFS && sxe_unsent(s) > 0)
             return wait_for_room(L, s, slot, argument);
@@ -344,7 +344,7 @@ static int
 go_on_writing(lua_State *L, int status, lua_KContext argument)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_conn(L, &slot);
 
     SXE_UNUSED_PARAMETER(status);
     if (sxe__lua_woken(L) != SXE__LUA_EVENT) {
@@ -366,7 +366,7 @@ l_write(lua_State *L)
 
     for (int i = 2; i <= arguments; i++)
         luaL_checkstring(L, i);
-    s = check(L, &slot);
+    s = check_conn(L, &slot);
     if (s == NULL || is_shut(slot))
         return fail_closed(L, slot);
     return write_from(L, s, slot, 2);
@@ -378,7 +378,7 @@ static int
 l_shutdown(lua_State *L)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_conn(L, &slot);
 
     if (s == NULL || is_shut(slot))
         return fail_closed(L, slot);
@@ -399,7 +399,7 @@ static int
 l_close(lua_State *L)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_conn(L, &slot);
 
     if (s == NULL || is_shut(slot))
         return fail_closed(L, slot);
@@ -447,7 +447,7 @@ sxe__lua_conn_on_close(SXE *s)
 /* ---- Properties ---- */
 
 static int
-get(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     const struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
 
@@ -473,7 +473,7 @@ sxe__lua_open_conn(lua_State *L)
     };
     static const struct sxe__lua_class_spec spec = {.name = "sxe.tcp connection",
                                                     .methods = methods,
-                                                    .get = get,
+                                                    .get = get_member,
                                                     .set = sxe__lua_set_timeout,
                                                     .close = close_at_end};
 

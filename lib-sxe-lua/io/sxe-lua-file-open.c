@@ -64,7 +64,7 @@ end_generation(struct file *file)
 
 /* Its job is over, or was none. */
 static void
-settle(struct sxe__lua_file_job *job)
+settle_job(struct sxe__lua_file_job *job)
 {
     struct file *file = (struct file *)(void *)job;
 
@@ -80,20 +80,20 @@ settle(struct sxe__lua_file_job *job)
         if (!file->is_urgent && sxe_work_submit(&job->work) == 0)
             return;
         (void)sxe__lua_file_close(job);
-        settle(job);
+        settle_job(job);
     } else if (!sxe__lua_wake_first(&file->line)) {
         file->is_used = false;
     }
 }
 
 static void
-leave(struct file *file, bool is_urgent)
+leave_file(struct file *file, bool is_urgent)
 {
     end_generation(file);
     file->is_left = true;
     file->is_urgent = is_urgent;
     if (!file->is_working)
-        settle(&file->job);
+        settle_job(&file->job);
 }
 
 static int
@@ -102,17 +102,17 @@ l_leave(lua_State *L)
     struct file *file = file_of(L);
 
     if (file != NULL)
-        leave(file, false);
+        leave_file(file, false);
     return 0;
 }
 
 static int
-collect(lua_State *L)
+collect_file(lua_State *L)
 {
     struct file *file = file_of(L);
 
     if (file != NULL)
-        leave(file, true);
+        leave_file(file, true);
     return 0;
 }
 
@@ -122,7 +122,7 @@ sxe__lua_file_close_all(void)
     for (unsigned i = 0; files != NULL && i < FILES; i++) {
         if (sxe_pool_index_to_state(files, i) != OPEN)
             continue;
-        leave(&files[i], true);
+        leave_file(&files[i], true);
         if (files[i].is_working)
             sxe__lua_file_forget(&files[i].job);
     }
@@ -159,7 +159,7 @@ fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_
     size_t length;
     int result;
 
-    sxe__lua_file_prepare(job, call, settle);
+    sxe__lua_file_prepare(job, call, settle_job);
     job->length = 0;
     if (call != &writing) {
         job->wish.length = (uint64_t)lua_tointeger(L, VALUE);
@@ -174,7 +174,7 @@ fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_
 }
 
 static int
-begin(lua_State *L, struct file *file, const struct sxe__lua_file_call *call)
+begin_call(lua_State *L, struct file *file, const struct sxe__lua_file_call *call)
 {
     file->is_working = true;
     return sxe__lua_file_begin(L, &file->job, fill_in(L, &file->job, call),
@@ -191,12 +191,12 @@ go_on_kept(lua_State *L, int status, lua_KContext call)
         return sxe__lua_fail_woken(L);
     if (file == NULL)
         return sxe__lua_fail(L, "closed");
-    return begin(L, file, (const struct sxe__lua_file_call *)call);
+    return begin_call(L, file, (const struct sxe__lua_file_call *)call);
 }
 
 /* Its value is checked. */
 static int
-use(lua_State *L, const struct sxe__lua_file_call *call)
+use_file(lua_State *L, const struct sxe__lua_file_call *call)
 {
     uint64_t deadline_ns = sxe__lua_deadline(L, DEADLINE);
     struct file *file = file_of(L);
@@ -208,21 +208,21 @@ use(lua_State *L, const struct sxe__lua_file_call *call)
     if (file->is_used)
         return sxe__lua_park_in(L, &file->line, deadline_ns, go_on_kept, (lua_KContext)call);
     file->is_used = true;
-    return begin(L, file, call);
+    return begin_call(L, file, call);
 }
 
 static int
 l_read(lua_State *L)
 {
     luaL_argcheck(L, luaL_checkinteger(L, VALUE) >= 0, VALUE, "a number of bytes expected");
-    return use(L, &reading);
+    return use_file(L, &reading);
 }
 
 static int
 l_write(lua_State *L)
 {
     luaL_checkstring(L, VALUE);
-    return use(L, &writing);
+    return use_file(L, &writing);
 }
 
 static int
@@ -231,7 +231,7 @@ l_close(lua_State *L)
     lua_settop(L, VALUE);
     lua_pushnil(L);
     lua_insert(L, VALUE);
-    return use(L, &closing);
+    return use_file(L, &closing);
 }
 
 /* ---- Opening ---- */
@@ -292,7 +292,7 @@ open_file(lua_State *L, int flags, uint32_t mode, uint64_t deadline_ns)
         return sxe__lua_fail_errno(L, EMFILE, path);
     file = &files[index];
     *handle = (struct handle){index, file->generation};
-    sxe__lua_file_prepare(&file->job, &opening, settle);
+    sxe__lua_file_prepare(&file->job, &opening, settle_job);
     file->job.fd = -1;
     file->job.wish.flags = flags;
     file->job.wish.mode = mode;
@@ -332,8 +332,9 @@ sxe__lua_file_l_open(lua_State *L)
 void
 sxe__lua_file_plan_open(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"read", l_read},     {"write", l_write}, {"close", l_close},
-                                       {"__close", l_leave}, {"__gc", collect},  {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"read", l_read},       {"write", l_write},
+                                       {"close", l_close},     {"__close", l_leave},
+                                       {"__gc", collect_file}, {NULL, NULL}};
 
     sxe__lua_file_close_all();
     if (files == NULL)

@@ -60,7 +60,7 @@ sxe__lua_file_release(struct sxe__lua_file_job *job)
 
 /* More room than there is, but for one byte beyond the most that may come: there it shows. */
 static int
-grow(struct sxe__lua_file_job *job, size_t needed)
+grow_room(struct sxe__lua_file_job *job, size_t needed)
 {
     size_t size = 2 * job->size < LEAST ? LEAST : 2 * job->size;
 
@@ -95,7 +95,7 @@ read_rest(struct sxe__lua_file_job *job, int fd)
         uint64_t wanted = job->wish.length - job->length;
         ssize_t n;
 
-        if (job->length == job->size && (result = grow(job, 0)) < 0)
+        if (job->length == job->size && (result = grow_room(job, 0)) < 0)
             break;
         n = read(fd, job->data + job->length,
                  wanted < job->size - job->length ? wanted : job->size - job->length);
@@ -187,7 +187,7 @@ write_all(const struct sxe__lua_file_job *job, int fd)
 }
 
 static int
-put(const struct sxe__lua_file_job *job, const char *path, int flags)
+put_file(const struct sxe__lua_file_job *job, const char *path, int flags)
 {
     int fd = open(path, O_WRONLY | O_CREAT | OPEN | flags, (mode_t)job->wish.mode);
     int result;
@@ -217,7 +217,7 @@ find_replaced(struct sxe__lua_file_job *job)
 /* A program that reads the file meanwhile sees the old or the new contents, also after a crash.
  * The new file has the permissions of the old one, so that a secret stays one. */
 static int
-replace(struct sxe__lua_file_job *job)
+replace_file(struct sxe__lua_file_job *job)
 {
     int length = snprintf(job->to, sizeof(job->to), "%s.%016" PRIx64, job->path, job->unique);
     int found = find_replaced(job);
@@ -229,7 +229,7 @@ replace(struct sxe__lua_file_job *job)
     if (job->wish.keeps_mode)
         job->wish.mode = job->status.st_mode & 07777;
     job->wish.is_synced = true;
-    result = put(job, job->to, O_EXCL);
+    result = put_file(job, job->to, O_EXCL);
     if (result == -EEXIST)
         return result;
     if (result == 0 && rename(job->to, job->path) < 0)
@@ -242,13 +242,13 @@ replace(struct sxe__lua_file_job *job)
 int
 sxe__lua_file_write(struct sxe__lua_file_job *job)
 {
-    return job->wish.is_atomic ? replace(job) : put(job, job->path, O_TRUNC);
+    return job->wish.is_atomic ? replace_file(job) : put_file(job, job->path, O_TRUNC);
 }
 
 int
 sxe__lua_file_append(struct sxe__lua_file_job *job)
 {
-    return put(job, job->path, O_APPEND);
+    return put_file(job, job->path, O_APPEND);
 }
 
 /* ---- Files that stay open ---- */
@@ -333,7 +333,7 @@ add_name(struct sxe__lua_file_job *job, const char *name)
     if (job->length + length > job->wish.max)
         return -EFBIG;
     if (job->length + length > job->size)
-        result = grow(job, job->length + length);
+        result = grow_room(job, job->length + length);
     if (result < 0)
         return result;
     memcpy(job->data + job->length, name, length);

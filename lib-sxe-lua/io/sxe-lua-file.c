@@ -60,7 +60,7 @@ give_back(struct sxe__lua_file_job *job)
 }
 
 static void
-run(struct sxe_work *work)
+run_job(struct sxe_work *work)
 {
     struct sxe__lua_file_job *job = (struct sxe__lua_file_job *)(void *)work;
 
@@ -68,7 +68,7 @@ run(struct sxe_work *work)
 }
 
 static void
-done(struct sxe_work *work)
+on_done(struct sxe_work *work)
 {
     struct sxe__lua_file_job *job = (struct sxe__lua_file_job *)(void *)work;
 
@@ -152,7 +152,7 @@ push_result(lua_State *L)
 
 /* Whatever becomes of the results, the job is given back. */
 static int
-finish(lua_State *L, struct sxe__lua_file_job *job)
+finish_job(lua_State *L, struct sxe__lua_file_job *job)
 {
     int top = lua_gettop(L);
     int status;
@@ -171,7 +171,7 @@ go_on_done(lua_State *L, int status, lua_KContext job)
     SXE_UNUSED_PARAMETER(status);
     if (sxe__lua_woken(L) != SXE__LUA_EVENT)
         return sxe__lua_fail_woken(L);
-    return finish(L, (struct sxe__lua_file_job *)job);
+    return finish_job(L, (struct sxe__lua_file_job *)job);
 }
 
 /* ---- Calls ---- */
@@ -231,7 +231,7 @@ void
 sxe__lua_file_prepare(struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call,
                       void (*give)(struct sxe__lua_file_job *job))
 {
-    job->work = (struct sxe_work){.run = run, .done = done, .group = files.group};
+    job->work = (struct sxe_work){.run = run_job, .done = on_done, .group = files.group};
     job->call = call;
     job->give = give;
     job->task = 0;
@@ -289,11 +289,11 @@ sxe__lua_file_begin(lua_State *L, struct sxe__lua_file_job *job, int error, uint
 
     if (error < 0 || sxe_loop() == NULL) {
         job->result = error < 0 ? error : job->call->run(job);
-        return finish(L, job);
+        return finish_job(L, job);
     }
     if (sxe__lua_may_wait(L)) {
         if (is_read_cached(job))
-            return finish(L, job);
+            return finish_job(L, job);
         result = sxe_work_submit(&job->work);
     }
     if (result < 0) {
@@ -325,7 +325,7 @@ take_job(lua_State *L, int status, lua_KContext context)
 
 /* A function of the module, whose upvalue is what it does. */
 static int
-call(lua_State *L)
+call_job(lua_State *L)
 {
     const struct sxe__lua_file_call *call_ = lua_touserdata(L, lua_upvalueindex(1));
     bool has_second = call_->arguments != SXE__LUA_FILE_PATH;
@@ -438,7 +438,7 @@ sxe__lua_open_file(lua_State *L)
     lua_setfield(L, -2, "open");
     for (unsigned i = 0; i < CALLS; i++) {
         lua_pushlightuserdata(L, (void *)(uintptr_t)&calls[i]);
-        lua_pushcclosure(L, call, 1);
+        lua_pushcclosure(L, call_job, 1);
         lua_setfield(L, -2, calls[i].name);
     }
     return 1;

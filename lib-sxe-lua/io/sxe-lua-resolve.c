@@ -37,14 +37,14 @@ static _Thread_local struct lookup *lookups;
 static _Thread_local unsigned group; /* of threads: slow names keep no file waiting */
 
 static void
-give(const struct lookup *lookup)
+give_result(const struct lookup *lookup)
 {
     sxe_pool_set_indexed_element_state(lookups, (unsigned)(lookup - lookups), BUSY, FREE);
 }
 
 /* In a thread. */
 static void
-run(struct sxe_work *work)
+run_lookup(struct sxe_work *work)
 {
     struct lookup *lookup = (struct lookup *)(void *)work;
     const struct addrinfo hints = {.ai_family = lookup->family, .ai_socktype = SOCK_STREAM};
@@ -69,25 +69,25 @@ run(struct sxe_work *work)
 }
 
 static void
-done(struct sxe_work *work)
+on_done(struct sxe_work *work)
 {
     struct lookup *lookup = (struct lookup *)(void *)work;
 
     if (lookup->task == 0)
-        give(lookup);
+        give_result(lookup);
     else
         sxe__lua_wake(lookup->task, SXE__LUA_EVENT);
 }
 
 /* Nobody wants to know it any more. */
 static void
-forget(void *what)
+forget_lookup(void *what)
 {
     struct lookup *lookup = what;
 
     lookup->task = 0;
     if (sxe_work_cancel(&lookup->work) != -EBUSY)
-        give(lookup);
+        give_result(lookup);
 }
 
 int
@@ -105,19 +105,19 @@ sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_n
         return sxe__lua_fail_errno(L, EAGAIN, "resolve");
     lookup = &lookups[index];
     memset(lookup, 0, sizeof(*lookup));
-    lookup->work.run = run;
-    lookup->work.done = done;
+    lookup->work.run = run_lookup;
+    lookup->work.done = on_done;
     lookup->work.group = group;
     lookup->family = family;
     memcpy(lookup->host, host, strlen(host));
     result = sxe_work_submit(&lookup->work);
     if (result < 0) {
-        give(lookup);
+        give_result(lookup);
         return sxe__lua_fail_errno(L, -result, "resolve");
     }
     lookup->task = sxe__lua_running(L);
     lua_pushinteger(L, index);
-    return sxe__lua_park(L, deadline_ns, forget, lookup, k, 0);
+    return sxe__lua_park(L, deadline_ns, forget_lookup, lookup, k, 0);
 }
 
 int
@@ -132,7 +132,7 @@ sxe__lua_resolved(lua_State *L)
         return sxe__lua_fail_woken(L);
     error = lookup->error;
     memcpy(text, lookup->text, sizeof(text));
-    give(lookup);
+    give_result(lookup);
     if (error != 0)
         return sxe__lua_fail(L, gai_strerror(error));
     lua_pushstring(L, text);
@@ -149,7 +149,7 @@ close_lookups(lua_State *L)
         return 0;
     for (unsigned i = 0; i < LOOKUPS; i++) {
         if (sxe_pool_index_to_state(lookups, i) == BUSY)
-            forget(&lookups[i]);
+            forget_lookup(&lookups[i]);
     }
     if (sxe_pool_get_number_in_state(lookups, BUSY) > 0)
         return 0;

@@ -66,7 +66,7 @@ sxe__lua_process_forget(struct sxe__lua_process *process)
 }
 
 static void
-end(struct sxe__lua_process *process, int status)
+end_process(struct sxe__lua_process *process, int status)
 {
     sxe__lua_process_forget(process);
     process->status = status;
@@ -78,7 +78,7 @@ on_reaped(struct ev_loop *loop, ev_child *watcher, int events)
 {
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(events);
-    end(watcher->data, watcher->rstatus);
+    end_process(watcher->data, watcher->rstatus);
 }
 
 /* The default loop of another thread may have been faster. */
@@ -91,7 +91,7 @@ on_ended(struct ev_loop *loop, ev_io *watcher, int events)
     SXE_UNUSED_PARAMETER(loop);
     SXE_UNUSED_PARAMETER(events);
     (void)waitpid(process->pid, &status, WNOHANG);
-    end(process, status);
+    end_process(process, status);
 }
 
 int
@@ -116,7 +116,7 @@ add_descriptor(posix_spawn_file_actions_t *actions, int from, int to)
 }
 
 static int
-run(const struct sxe__lua_command *command, pid_t *pid)
+run_command(const struct sxe__lua_command *command, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -148,7 +148,7 @@ int
 sxe__lua_process_start(struct sxe__lua_process *process, const struct sxe__lua_command *command,
                        void (*on_end)(struct sxe__lua_process *))
 {
-    int result = run(command, &process->pid);
+    int result = run_command(command, &process->pid);
 
     if (result < 0)
         return result;

@@ -134,7 +134,7 @@ on_end(struct sxe__lua_process *process)
 }
 
 static struct child *
-check(lua_State *L)
+check_child(lua_State *L)
 {
     return luaL_checkudata(L, 1, CLASS);
 }
@@ -143,7 +143,7 @@ check(lua_State *L)
 static int
 l_leave(lua_State *L)
 {
-    struct child *child = check(L);
+    struct child *child = check_child(L);
 
     sxe__lua_process_kill(&child->process, SIGKILL);
     close_all(child);
@@ -151,7 +151,7 @@ l_leave(lua_State *L)
 }
 
 static int
-collect(lua_State *L)
+collect_child(lua_State *L)
 {
     struct child *child = lua_touserdata(L, 1);
     pid_t pid = child->process.pid;
@@ -280,7 +280,7 @@ static const enum how defaults[] = {NOTHING, PIPE, SAME};
 static const char *const names[] = {"stdin", "stdout", "stderr"};
 
 static int
-fail(lua_State *L, struct child *child, int error, const char *what)
+fail_spawn(lua_State *L, struct child *child, int error, const char *what)
 {
     close_all(child);
     return sxe__lua_fail_errno(L, error, what);
@@ -299,7 +299,7 @@ try_directory(const char *path)
 }
 
 static int
-start(lua_State *L, struct child *child)
+start_child(lua_State *L, struct child *child)
 {
     struct sxe__lua_command command = {.argv = lua_touserdata(L, ARGV),
                                        .environment = lua_touserdata(L, ENVIRONMENT),
@@ -313,14 +313,14 @@ start(lua_State *L, struct child *child)
     if (command.directory != NULL)
         result = try_directory(command.directory);
     if (result < 0)
-        return fail(L, child, -result, command.directory);
+        return fail_spawn(L, child, -result, command.directory);
     lua_pushvalue(L, CHILD);
     lua_rawsetp(L, LUA_REGISTRYINDEX, child);
     result = sxe__lua_process_start(&child->process, &command, on_end);
     if (result < 0) {
         lua_pushnil(L);
         lua_rawsetp(L, LUA_REGISTRYINDEX, child);
-        return fail(L, child, -result, command.argv[0]);
+        return fail_spawn(L, child, -result, command.argv[0]);
     }
     sxe__lua_process_unref(&child->process);
     close_ends(child);
@@ -344,7 +344,7 @@ go_on_connecting(lua_State *L, int status, lua_KContext context)
         if (s != NULL && sxe_get_state(s) == SXE_STATE_CONNECTING)
             return sxe__lua_park_in(L, &sxe__lua_slot_of(s)->writers, 0, go_on_connecting, context);
     }
-    return start(L, child);
+    return start_child(L, child);
 }
 
 static struct child *
@@ -364,7 +364,7 @@ push_child(lua_State *L)
 }
 
 static int
-spawn(lua_State *L)
+spawn_child(lua_State *L)
 {
     struct child *child;
     int result = 0;
@@ -379,7 +379,7 @@ spawn(lua_State *L)
         result = open_socket(child, IN_OUT);
     if (result == 0 && child->is_piped[2])
         result = open_socket(child, ERRORS);
-    return result < 0 ? fail(L, child, -result, "spawn") : go_on_connecting(L, LUA_OK, 0);
+    return result < 0 ? fail_spawn(L, child, -result, "spawn") : go_on_connecting(L, LUA_OK, 0);
 }
 
 static int
@@ -387,7 +387,7 @@ loop_turns(lua_State *L, int status, lua_KContext context)
 {
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
-    return sxe__lua_woken(L) == SXE__LUA_CANCELLED ? sxe__lua_fail_woken(L) : spawn(L);
+    return sxe__lua_woken(L) == SXE__LUA_CANCELLED ? sxe__lua_fail_woken(L) : spawn_child(L);
 }
 
 static int
@@ -401,7 +401,7 @@ l_spawn(lua_State *L)
      * */
     if (sxe_loop() == NULL)
         return sxe__lua_park(L, 1, NULL, NULL, loop_turns, 0);
-    return spawn(L);
+    return spawn_child(L);
 }
 
 /* ---- Methods ---- */
@@ -409,7 +409,7 @@ l_spawn(lua_State *L)
 static int
 forwarded(lua_State *L, int status, lua_KContext context)
 {
-    struct child *child = check(L);
+    struct child *child = check_child(L);
 
     SXE_UNUSED_PARAMETER(context);
     if (status == LUA_YIELD && sxe__lua_woken(L) == SXE__LUA_CANCELLED)
@@ -423,7 +423,7 @@ forwarded(lua_State *L, int status, lua_KContext context)
 static int
 forward(lua_State *L, int piped, const char *method)
 {
-    struct child *child = check(L);
+    struct child *child = check_child(L);
     SXE *s = find_socket(child, IN_OUT);
 
     if (!child->is_piped[piped])
@@ -455,7 +455,7 @@ next_line(lua_State *L)
 static int
 l_lines(lua_State *L)
 {
-    check(L);
+    check_child(L);
     lua_pushcfunction(L, next_line);
     lua_pushvalue(L, 1);
     return 2;
@@ -482,9 +482,9 @@ push_status(lua_State *L, const struct child *child)
 }
 
 static int
-waited(lua_State *L, int status, lua_KContext context)
+after_wait(lua_State *L, int status, lua_KContext context)
 {
-    const struct child *child = check(L);
+    const struct child *child = check_child(L);
 
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
@@ -498,12 +498,12 @@ waited(lua_State *L, int status, lua_KContext context)
 static int
 l_wait(lua_State *L)
 {
-    struct child *child = check(L);
+    struct child *child = check_child(L);
     uint64_t deadline_ns = sxe__lua_deadline(L, 2);
 
     if (!sxe__lua_process_runs(&child->process))
         return push_status(L, child);
-    return sxe__lua_park_in(L, &child->waiting, deadline_ns, waited, 0);
+    return sxe__lua_park_in(L, &child->waiting, deadline_ns, after_wait, 0);
 }
 
 static int
@@ -526,7 +526,7 @@ check_signal(lua_State *L)
 static int
 l_kill(lua_State *L)
 {
-    const struct child *child = check(L);
+    const struct child *child = check_child(L);
 
     return sxe__lua_result(L, sxe__lua_process_kill(&child->process, check_signal(L)), "kill");
 }
@@ -535,7 +535,7 @@ l_kill(lua_State *L)
 static int
 index_child(lua_State *L)
 {
-    const struct child *child = check(L);
+    const struct child *child = check_child(L);
     const char *name = sxe__lua_check_text(L, 2);
     SXE *s = find_socket(child, ERRORS);
 
@@ -559,7 +559,8 @@ sxe__lua_open_spawn(lua_State *L)
     static const luaL_Reg methods[] = {{"read", l_read},   {"lines", l_lines}, {"write", l_write},
                                        {"close", l_close}, {"wait", l_wait},   {"kill", l_kill},
                                        {NULL, NULL}};
-    static const luaL_Reg metamethods[] = {{"__gc", collect}, {"__close", l_leave}, {NULL, NULL}};
+    static const luaL_Reg metamethods[] = {
+        {"__gc", collect_child}, {"__close", l_leave}, {NULL, NULL}};
 
     sxe__lua_open_conn(L);
     sxe__lua_new_class(L, CLASS);

@@ -44,7 +44,7 @@ forget_servers(lua_State *L)
 
 /* The task of a connection ended. */
 static void
-served(lua_State *L, int status, int results, void *user)
+after_handler(lua_State *L, int status, int results, void *user)
 {
     SXE *s = sxe_loop() == NULL ? NULL : sxe_from_handle((uintptr_t)user);
 
@@ -71,7 +71,7 @@ on_accepted(SXE *s)
     server->accepted++;
     lua_rawgeti(L, LUA_REGISTRYINDEX, server->function);
     sxe__lua_push_socket(L, SXE__LUA_CONN, s);
-    if (sxe__lua_start(L, 1, true, served, (void *)(uintptr_t)sxe_handle(s)) == 0) {
+    if (sxe__lua_start(L, 1, true, after_handler, (void *)(uintptr_t)sxe_handle(s)) == 0) {
         SXE_WARN_ID(s->id, "closing: no task is free for it; configure more than %u",
                     sxe__lua_config()->tasks);
         sxe_abort(s);

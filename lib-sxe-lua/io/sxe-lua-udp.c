@@ -40,7 +40,7 @@ struct ring {
 };
 
 static void
-put(struct ring *ring, const void *data, size_t length)
+put_in_ring(struct ring *ring, const void *data, size_t length)
 {
     uint32_t at = (ring->first + ring->used) % ring->size;
     size_t part = length < ring->size - at ? length : ring->size - at;
@@ -51,7 +51,7 @@ put(struct ring *ring, const void *data, size_t length)
 }
 
 static void
-peek(const struct ring *ring, void *data, size_t length)
+peek_ring(const struct ring *ring, void *data, size_t length)
 {
     size_t part = length < ring->size - ring->first ? length : ring->size - ring->first;
 
@@ -60,9 +60,9 @@ peek(const struct ring *ring, void *data, size_t length)
 }
 
 static void
-take(struct ring *ring, void *data, size_t length)
+take_from_ring(struct ring *ring, void *data, size_t length)
 {
-    peek(ring, data, length);
+    peek_ring(ring, data, length);
     ring->first = (ring->first + (uint32_t)length) % ring->size;
     ring->used -= (uint32_t)length;
 }
@@ -79,7 +79,7 @@ first_length(const struct ring *ring)
 {
     struct datagram datagram;
 
-    peek(ring, &datagram, sizeof(datagram));
+    peek_ring(ring, &datagram, sizeof(datagram));
     return datagram.length;
 }
 
@@ -93,15 +93,15 @@ on_read(SXE *s, int length)
     const struct sockaddr *sender = sxe_peer_address(s, &datagram.address_length);
 
     memcpy(datagram.address, sender, datagram.address_length);
-    put(ring, &datagram, sizeof(datagram));
-    put(ring, SXE_BUF(s), (size_t)length);
+    put_in_ring(ring, &datagram, sizeof(datagram));
+    put_in_ring(ring, SXE_BUF(s), (size_t)length);
     if (!has_room(ring))
         sxe_pause(s);
     sxe__lua_wake_first(&sxe__lua_slot_of(s)->readers);
 }
 
 static SXE *
-check(lua_State *L, struct sxe__lua_slot **slot)
+check_udp(lua_State *L, struct sxe__lua_slot **slot)
 {
     SXE *s = sxe__lua_check_socket(L, 1, SXE__LUA_UDP, slot);
 
@@ -138,14 +138,14 @@ push_datagram(lua_State *L, uint32_t length, lua_KContext deadline_ns)
     /* Allocate the room first, so that a datagram is lost only if there is hardly any memory. A
      * finalizer that runs meanwhile may take the datagram, and leave a longer one. */
     room = luaL_buffinitsize(L, &data, length);
-    s = check(L, &slot);
+    s = check_udp(L, &slot);
     ring = s == NULL ? NULL : s->user_data;
     if (ring == NULL || ring->used == 0 || first_length(ring) > length) {
         lua_settop(L, 1);
         return go_on_receiving(L, LUA_OK, deadline_ns);
     }
-    take(ring, &datagram, sizeof(datagram));
-    take(ring, room, datagram.length);
+    take_from_ring(ring, &datagram, sizeof(datagram));
+    take_from_ring(ring, room, datagram.length);
     if (has_room(ring))
         sxe_resume(s, SXE_RESUME_WHEN_MORE);
     luaL_pushresultsize(&data, datagram.length);
@@ -157,7 +157,7 @@ static int
 go_on_receiving(lua_State *L, int status, lua_KContext deadline_ns)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_udp(L, &slot);
 
     if (status == LUA_YIELD && sxe__lua_woken(L) != SXE__LUA_EVENT)
         return sxe__lua_fail_woken(L);
@@ -174,7 +174,7 @@ l_recvfrom(lua_State *L)
 {
     struct sxe__lua_slot *slot;
 
-    if (check(L, &slot) == NULL)
+    if (check_udp(L, &slot) == NULL)
         return sxe__lua_fail(L, "closed");
     return go_on_receiving(L, LUA_OK, (lua_KContext)sxe__lua_slot_deadline(L, 2, slot));
 }
@@ -186,7 +186,7 @@ enum { DATA = 2, HOST, PORT, TIMEOUT, DEADLINE, ADDRESSES };
 
 /* The first of the addresses as a sockaddr; its length, 0: it is none. */
 static socklen_t
-parse(lua_State *L, struct sockaddr_storage *to)
+parse_address(lua_State *L, struct sockaddr_storage *to)
 {
     struct sockaddr_in *in4 = (struct sockaddr_in *)to;
     struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)to;
@@ -227,9 +227,9 @@ static int
 send_now(lua_State *L)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_udp(L, &slot);
     struct sockaddr_storage to;
-    socklen_t to_length = parse(L, &to);
+    socklen_t to_length = parse_address(L, &to);
     size_t length;
     const char *data = lua_tolstring(L, DATA, &length);
     int result;
@@ -277,7 +277,7 @@ static int
 l_sendto(lua_State *L)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_udp(L, &slot);
     const char *host = sxe__lua_check_text(L, HOST);
     uint64_t deadline_ns;
 
@@ -311,7 +311,7 @@ static int
 l_close(lua_State *L)
 {
     struct sxe__lua_slot *slot;
-    SXE *s = check(L, &slot);
+    SXE *s = check_udp(L, &slot);
 
     if (s == NULL)
         return sxe__lua_fail(L, "closed");
@@ -397,7 +397,7 @@ l_open(lua_State *L)
 
 /* The task of udp.serve ended. */
 static void
-served(lua_State *L, int status, int results, void *user)
+after_handler(lua_State *L, int status, int results, void *user)
 {
     SXE *s = sxe_loop() == NULL ? NULL : sxe_from_handle((uintptr_t)user);
 
@@ -410,7 +410,7 @@ served(lua_State *L, int status, int results, void *user)
 
 /* ip, port, function: what udp.serve got. */
 static int
-serve(lua_State *L)
+serve_udp(lua_State *L)
 {
     const char *ip = lua_tostring(L, lua_upvalueindex(1));
     uint16_t port = (uint16_t)lua_tointeger(L, lua_upvalueindex(2));
@@ -425,7 +425,7 @@ serve(lua_State *L)
     s = sxe__lua_socket(sxe__lua_slot_at(index, generation));
     lua_pushvalue(L, lua_upvalueindex(3));
     lua_pushvalue(L, 1);
-    if (sxe__lua_start(L, 1, false, served, (void *)(uintptr_t)sxe_handle(s)) == 0) {
+    if (sxe__lua_start(L, 1, false, after_handler, (void *)(uintptr_t)sxe_handle(s)) == 0) {
         close_socket(L, s);
         return luaL_error(L, "udp.serve: no task is free");
     }
@@ -441,7 +441,7 @@ l_serve(lua_State *L)
     sxe__lua_check_port(L, 2);
     luaL_checktype(L, 3, LUA_TFUNCTION);
     lua_settop(L, 3);
-    lua_pushcclosure(L, serve, 3);
+    lua_pushcclosure(L, serve_udp, 3);
     if (sxe_loop() != NULL) {
         lua_call(L, 0, 1);
         return 1;
@@ -452,7 +452,7 @@ l_serve(lua_State *L)
 }
 
 static int
-get(lua_State *L, uint32_t index, uint32_t generation, const char *name)
+get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name)
 {
     const struct sxe__lua_slot *slot = sxe__lua_slot_at(index, generation);
 
@@ -470,7 +470,7 @@ sxe__lua_open_udp(lua_State *L)
         {"recvfrom", l_recvfrom}, {"sendto", l_sendto}, {"close", l_close}, {NULL, NULL}};
     static const struct sxe__lua_class_spec spec = {.name = "sxe.udp socket",
                                                     .methods = methods,
-                                                    .get = get,
+                                                    .get = get_member,
                                                     .set = sxe__lua_set_timeout,
                                                     .close = close_at_end};
 

@@ -128,7 +128,7 @@ is_hung_up(void)
 }
 
 static void
-remember(struct sxe_span line)
+remember_line(struct sxe_span line)
 {
     char text[LINE_MAX_BYTES];
     HistEvent event;
@@ -155,7 +155,7 @@ sxe__lua_editor_read(struct sxe_span *line)
         return SXE__LUA_TYPING;
     sxe__lua_editor_rest();
     *line = (struct sxe_span){text, (size_t)length - 1};
-    remember(*line);
+    remember_line(*line);
     return SXE__LUA_TYPED_LINE;
 }
 

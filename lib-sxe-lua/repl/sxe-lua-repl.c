@@ -51,7 +51,7 @@ static struct {
 } repl;
 
 static void
-say(const char *text)
+say_text(const char *text)
 {
     sxe__lua_editor_say(STDOUT_FILENO, text, strlen(text));
 }
@@ -65,7 +65,7 @@ push_function(lua_State *L, enum function function)
 }
 
 static void
-ask(const char *prompt)
+ask_for_line(const char *prompt)
 {
     repl.task = 0;
     repl.interrupts = 0;
@@ -78,7 +78,7 @@ ask(const char *prompt)
 /* The first Ctrl-C interrupts the typed code. The second raises an error in it at every
  * instruction, so that no pcall keeps it alive, and interrupts any other task that runs. */
 static void
-interrupt(lua_State *L, lua_Debug *ar)
+interrupt_script(lua_State *L, lua_Debug *ar)
 {
     const bool is_typed = sxe__lua_user(sxe__lua_running(L)) == &repl;
     const bool is_second = repl.interrupts > 1;
@@ -108,25 +108,25 @@ show_error(lua_State *L)
     char text[EXPLAINED_SIZE];
 
     if (!lua_isstring(L, 1)) {
-        say("error: ");
+        say_text("error: ");
         return show_values(L);
     }
     sxe_lua_explain(lua_tostring(L, 1), text, sizeof(text));
-    say(text);
+    say_text(text);
     return 0;
 }
 
 static void
-show(lua_State *L, int status, int values)
+show_results(lua_State *L, int status, int values)
 {
     lua_State *main = repl.lua->main;
 
     if (status == LUA_YIELD) {
-        say("cancelled\n");
+        say_text("cancelled\n");
         return;
     }
     if (!lua_checkstack(main, values + 2)) {
-        say("not enough memory to show what it returned\n");
+        say_text("not enough memory to show what it returned\n");
         return;
     }
     lua_pushcfunction(main, status == LUA_OK ? show_values : show_error);
@@ -139,12 +139,12 @@ on_task_end(lua_State *L, int status, int values, void *user)
 {
     (void)user;
     sxe__lua_current()->loading--;
-    if (lua_gethook(L) == interrupt)
+    if (lua_gethook(L) == interrupt_script)
         lua_sethook(L, NULL, 0, 0);
     if (repl.lua == NULL)
         return;
-    show(L, status, values);
-    ask(PROMPT);
+    show_results(L, status, values);
+    ask_for_line(PROMPT);
 }
 
 /* ---- A line ---- */
@@ -163,7 +163,7 @@ take_line(lua_State *L)
 
 /* The chunk on the main stack. Globals may be made while it runs, as by a script that is loaded. */
 static void
-run(void)
+run_shell(void)
 {
     uint64_t task;
 
@@ -176,27 +176,27 @@ run(void)
     if (task != 0)
         return;
     repl.lua->loading--;
-    say("no task is free, or there is no memory for one\n");
-    ask(PROMPT);
+    say_text("no task is free, or there is no memory for one\n");
+    ask_for_line(PROMPT);
 }
 
 static void
-take(struct sxe_span line)
+accept_line(struct sxe_span line)
 {
     lua_State *main = repl.lua->main;
     bool is_more;
 
     if (sxe__lua_prepare(repl.lua, take_line, &line, "shell") < 0) {
-        ask(PROMPT);
+        ask_for_line(PROMPT);
         return;
     }
     if (lua_isfunction(main, -1)) {
-        run();
+        run_shell();
         return;
     }
     is_more = lua_toboolean(main, -1);
     lua_pop(main, 1);
-    ask(is_more ? PROMPT_MORE : PROMPT);
+    ask_for_line(is_more ? PROMPT_MORE : PROMPT);
 }
 
 static void
@@ -210,12 +210,12 @@ on_input(struct ev_loop *loop, ev_io *watcher, int events)
         return;
     case SXE__LUA_TYPED_LINE:
         ev_io_stop(loop, watcher);
-        take(line);
+        accept_line(line);
         return;
     case SXE__LUA_TYPED_END:
         ev_io_stop(loop, watcher);
         sxe__lua_editor_rest();
-        say("\n");
+        say_text("\n");
         repl.on_end();
         return;
     }
@@ -231,7 +231,7 @@ on_interrupt(int number)
     (void)number;
     repl.interrupts++;
     if (running != NULL)
-        lua_sethook(running, interrupt, LUA_MASKCOUNT | LUA_MASKRET, 1);
+        lua_sethook(running, interrupt_script, LUA_MASKCOUNT | LUA_MASKRET, 1);
     ev_async_send(repl.loop, &repl.interrupted);
 }
 
@@ -258,8 +258,8 @@ on_interrupted(struct ev_loop *loop, ev_async *watcher, int events)
         return;
     sxe__lua_protect(repl.lua, forget_lines, NULL, "shell");
     sxe__lua_editor_rest();
-    say("\n");
-    ask(PROMPT);
+    say_text("\n");
+    ask_for_line(PROMPT);
 }
 
 /* ---- Others' output ---- */
@@ -325,7 +325,7 @@ ask_for_completion(lua_State *L)
 }
 
 static void
-complete(struct sxe_span text, struct sxe__lua_completion *completion)
+complete_line(struct sxe_span text, struct sxe__lua_completion *completion)
 {
     struct question question = {text, completion};
 
@@ -335,7 +335,7 @@ complete(struct sxe_span text, struct sxe__lua_completion *completion)
 /* ---- Starting and stopping ---- */
 
 static int
-plan(lua_State *L)
+plan_shell(lua_State *L)
 {
     lua_createtable(L, FUNCTIONS + 1, 0);
     if (luaL_loadbufferx(L, sxe__lua_repl, (size_t)(sxe__lua_repl_end - sxe__lua_repl),
@@ -358,7 +358,7 @@ plan(lua_State *L)
 int
 sxe_lua_repl_plan(struct sxe_lua *lua)
 {
-    int result = sxe__lua_protect(lua, plan, NULL, "shell");
+    int result = sxe__lua_protect(lua, plan_shell, NULL, "shell");
 
     if (result < 0)
         return result;
@@ -416,7 +416,7 @@ sxe_lua_repl_start(struct sxe_lua *lua, const char *path, void (*on_end)(void))
     if (home != NULL &&
         (size_t)snprintf(usual, sizeof(usual), "%s/.sxe_lua_history", home) >= sizeof(usual))
         usual[0] = '\0';
-    result = sxe__lua_editor_open(path != NULL ? path : usual, complete);
+    result = sxe__lua_editor_open(path != NULL ? path : usual, complete_line);
     if (result < 0)
         return result;
     if (!is_at_exit)
@@ -428,7 +428,7 @@ sxe_lua_repl_start(struct sxe_lua *lua, const char *path, void (*on_end)(void))
     repl.loop = sxe_loop();
     start_watching();
     sxe_log_to_function(on_log, NULL);
-    ask(PROMPT);
+    ask_for_line(PROMPT);
     return 0;
 }
 

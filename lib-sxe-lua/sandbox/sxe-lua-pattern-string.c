@@ -62,7 +62,7 @@ find_plain(lua_State *L, const struct sxe__lua_match *match, size_t offset, cons
 
 /* The first match from offset on: its end, and its start in *start. */
 static const char *
-search(struct sxe__lua_match *match, size_t offset, const char *pattern, const char **start)
+search_text(struct sxe__lua_match *match, size_t offset, const char *pattern, const char **start)
 {
     const bool is_anchored = *pattern == '^' && pattern < match->pattern_end;
     const char *end = NULL;
@@ -89,7 +89,7 @@ find_or_match(lua_State *L, bool is_find)
     }
     if (is_find && (lua_toboolean(L, 4) || is_plain(pattern, match.pattern_end)))
         return find_plain(L, &match, offset, pattern);
-    end = search(&match, offset, pattern, &start);
+    end = search_text(&match, offset, pattern, &start);
     if (end == NULL) {
         luaL_pushfail(L);
         return 1;
@@ -102,7 +102,7 @@ find_or_match(lua_State *L, bool is_find)
 }
 
 static int
-find(lua_State *L)
+string_find(lua_State *L)
 {
     return find_or_match(L, true);
 }
@@ -211,7 +211,7 @@ add_value(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start, 
 }
 
 static bool
-replace(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start, const char *end)
+replace_match(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start, const char *end)
 {
     const int type = lua_type(match->L, REPLACEMENT);
 
@@ -236,7 +236,7 @@ replace_all(struct sxe__lua_match *match, luaL_Buffer *buffer, lua_Integer most,
 
         if (end != NULL && end != last_end) {
             ++*done;
-            has_changed |= replace(match, buffer, at, end);
+            has_changed |= replace_match(match, buffer, at, end);
             at = last_end = end;
         } else if (at < match->subject_end) {
             luaL_addchar(buffer, *at++);
@@ -276,8 +276,11 @@ gsub(lua_State *L)
 void
 sxe__lua_open_patterns(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"find", find}, {"match", match_once}, {"gmatch", gmatch}, {"gsub", gsub}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"find", string_find},
+                                         {"match", match_once},
+                                         {"gmatch", gmatch},
+                                         {"gsub", gsub},
+                                         {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }

@@ -53,7 +53,7 @@ read_piece(lua_State *L, void *user, size_t *size)
 
 /* Text, whatever the mode says. */
 static int
-load(lua_State *L)
+load_in_sandbox(lua_State *L)
 {
     const bool has_environment = !lua_isnone(L, ENVIRONMENT);
     size_t length;
@@ -127,7 +127,7 @@ collect_garbage(lua_State *L)
 
 /* To the log: nobody may read standard output. */
 static int
-print(lua_State *L)
+print_values(lua_State *L)
 {
     const int number = lua_gettop(L);
     luaL_Buffer line;
@@ -147,8 +147,10 @@ print(lua_State *L)
 void
 sxe__lua_open_sandbox_base(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"load", load}, {"collectgarbage", collect_garbage}, {"print", print}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"load", load_in_sandbox},
+                                         {"collectgarbage", collect_garbage},
+                                         {"print", print_values},
+                                         {NULL, NULL}};
 
     lua_pushglobaltable(L);
     luaL_setfuncs(L, functions, 0);

@@ -35,7 +35,7 @@ copy_down(lua_State *L, int s, lua_Integer from, int t, lua_Integer to, lua_Inte
 
 /* move(s, first, last, to [, t]) */
 static int
-move(lua_State *L)
+table_move(lua_State *L)
 {
     const lua_Integer from = luaL_checkinteger(L, 2);
     const lua_Integer last = luaL_checkinteger(L, 3);
@@ -105,7 +105,7 @@ is_less(lua_State *L)
 
 /* sort(t [, is_less]); upvalue 1 is Lua's own. */
 static int
-sort(lua_State *L)
+table_sort(lua_State *L)
 {
     lua_settop(L, 2);
     if (lua_isnil(L, 2)) {
@@ -159,10 +159,10 @@ void
 sxe__lua_open_sandbox_table(lua_State *L)
 {
     lua_getglobal(L, "table");
-    sxe__lua_replace(L, "move", move);
+    sxe__lua_replace(L, "move", table_move);
     sxe__lua_replace(L, "insert", insert);
     sxe__lua_replace(L, "remove", take_out);
-    sxe__lua_replace(L, "sort", sort);
+    sxe__lua_replace(L, "sort", table_sort);
     lua_getglobal(L, "string");
     sxe__lua_replace(L, "rep", repeat);
     lua_getglobal(L, "os");

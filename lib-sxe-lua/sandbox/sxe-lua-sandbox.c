@@ -127,7 +127,7 @@ is_too_many_keys(const void *block, size_t kind, size_t size)
 
 /* A lua_Alloc. */
 static void *
-allocate(void *user, void *block, size_t old_size, size_t new_size)
+allocate_in_sandbox(void *user, void *block, size_t old_size, size_t new_size)
 {
     struct sxe__lua_heap *heap = user;
     const bool is_more = block == NULL || new_size > old_size;
@@ -184,7 +184,7 @@ protect_strings(lua_State *L)
 void
 sxe__lua_open_sandbox(lua_State *L)
 {
-    lua_setallocf(L, allocate, &sxe__lua_current()->heap);
+    lua_setallocf(L, allocate_in_sandbox, &sxe__lua_current()->heap);
     forget_weak_tables(L);
     sxe__lua_open_sandbox_base(L);
     sxe__lua_open_sandbox_table(L);

@@ -33,7 +33,7 @@
 #define WARMUP_MOST_NS  (10 * SXE_NS_PER_SECOND)
 
 static unsigned
-larger(unsigned a, unsigned b)
+larger_of(unsigned a, unsigned b)
 {
     return a > b ? a : b;
 }
@@ -64,7 +64,7 @@ set_address(struct load_command *command)
     const char *problem;
     bool is_ipv4 = inet_pton(AF_INET, plan->ip, address) == 1;
     unsigned sockets =
-        plan->probe_rate > 0 ? larger(plan->sockets, LOAD_PROBE_SOCKETS) : plan->sockets;
+        plan->probe_rate > 0 ? larger_of(plan->sockets, LOAD_PROBE_SOCKETS) : plan->sockets;
 
     snprintf(ip, sizeof(ip), "%.*s", (int)length, plan->ip);
     if (length >= sizeof(ip) || (!is_ipv4 && inet_pton(AF_INET6, ip, address) != 1))
@@ -404,11 +404,12 @@ static void
 set_trials(struct load_plan *plan)
 {
     if (plan->until_ci > 0)
-        plan->trials = larger(plan->trials, UNTIL_CI_MOST);
+        plan->trials = larger_of(plan->trials, UNTIL_CI_MOST);
     else if (plan->baseline_cmd != NULL)
-        plan->trials = 2 * (plan->trials > 1 ? larger(plan->trials, LOAD_TRIALS_MIN) : SIDE_TRIALS);
+        plan->trials =
+            2 * (plan->trials > 1 ? larger_of(plan->trials, LOAD_TRIALS_MIN) : SIDE_TRIALS);
     else if (plan->aa)
-        plan->trials = 2 * larger(plan->trials, LOAD_TRIALS_MIN);
+        plan->trials = 2 * larger_of(plan->trials, LOAD_TRIALS_MIN);
     if (plan->trials > LOAD_TRIALS_MAX)
         plan->trials = LOAD_TRIALS_MAX;
 }

@@ -21,7 +21,7 @@
 
 unsigned load_command_workers = 1;
 
-static int take(void *settings, int val);
+static int take_option(void *settings, int val);
 
 static const struct command_option table[] = {
     COMMAND_LINE_GROUP("Server and addresses"),
@@ -207,7 +207,7 @@ static const struct command_line line = {
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .common = common,
-    .take = take,
+    .take = take_option,
 };
 
 int
@@ -325,7 +325,7 @@ take_ramp(struct load_plan *plan)
 /* ---- The groups ---- */
 
 static int
-keep(const char **to)
+keep_text(const char **to)
 {
     *to = optarg;
     return COMMAND_LINE_GO_ON;
@@ -397,11 +397,11 @@ take_judgement(struct load_command *command, int val)
     case UNTIL_CI:
         return load_command_until_ci(plan);
     case SERVER_CMD:
-        return keep(&plan->server_cmd);
+        return keep_text(&plan->server_cmd);
     case BASELINE:
-        return keep(&plan->baseline);
+        return keep_text(&plan->baseline);
     case BASELINE_CMD:
-        return keep(&plan->baseline_cmd);
+        return keep_text(&plan->baseline_cmd);
     case MIN_EFFECT:
         return load_command_min_effect(command);
     default:
@@ -416,24 +416,24 @@ take_request(struct load_command *command, int val)
 
     switch (val) {
     case 'm':
-        return keep(&typed->method);
+        return keep_text(&typed->method);
     case 'H':
         typed->fields[typed->fields_number++] = optarg;
         return COMMAND_LINE_GO_ON;
     case 'b':
-        return keep(&typed->body);
+        return keep_text(&typed->body);
     case HTTP_1_0:
         return keep_flag(&typed->is_http_1_0);
     case REQUEST_FILE:
         return load_command_request_file(typed);
     case REPLAY:
-        return keep(&typed->replay);
+        return keep_text(&typed->replay);
     case SPEED:
         return load_command_positive("the speed (--speed)", "", 1e6, &typed->speed);
     case 's':
-        return keep(&typed->script);
+        return keep_text(&typed->script);
     case SCENARIO:
-        return keep(&typed->scenario);
+        return keep_text(&typed->scenario);
     default:
         return take_judgement(command, val);
     }
@@ -448,9 +448,9 @@ take_when(struct load_command *command, int val)
 
     switch (val) {
     case 'R':
-        return keep(&command->typed.rate);
+        return keep_text(&command->typed.rate);
     case STAGES:
-        return keep(&command->typed.stages);
+        return keep_text(&command->typed.stages);
     case OPEN:
         return keep_flag(&command->typed.is_open);
     case ARRIVALS:
@@ -474,7 +474,7 @@ take_when(struct load_command *command, int val)
         plan->seed = value;
         return result;
     case PROBE:
-        return keep(&command->typed.probe);
+        return keep_text(&command->typed.probe);
     default:
         return take_request(command, val);
     }
@@ -526,7 +526,7 @@ take_ip(struct load_command *command)
 }
 
 static int
-take(void *settings, int val)
+take_option(void *settings, int val)
 {
     struct load_command *command = settings;
 
@@ -539,7 +539,7 @@ take(void *settings, int val)
     case 'p':
         return take_port(command);
     case UNIX:
-        return keep(&command->plan.unix_path);
+        return keep_text(&command->plan.unix_path);
     case SOURCE:
         command->plan.sources = &command->sources;
         return load_command_refuse_if("the source (--source)",

@@ -51,7 +51,7 @@ is_in_github(void)
 
 /* The outputs come last: they have the exit status in them. */
 static int
-report(const struct load_command *command, struct load_run *run, FILE *out)
+report_run(const struct load_command *command, struct load_run *run, FILE *out)
 {
     static struct load_comparison comparison;
     const char *baseline = command->plan.baseline;
@@ -86,7 +86,7 @@ check_files(const struct load_plan *plan)
 
 /* The report of a sum whose JSON goes to standard output is for people, and beside it. */
 static int
-merge(const struct load_command *command)
+perform_merge(const struct load_command *command)
 {
     static struct load_run run;
     struct load_merge sum = {0};
@@ -99,9 +99,9 @@ merge(const struct load_command *command)
     if (status == LOAD_EXIT_OK && !(is_beside && command->plan.quiet)) {
         load_summary_plan(out, run.plan);
         load_summary_sockets(out, run.trials[0].result);
-        status = report(command, &run, out);
+        status = report_run(command, &run, out);
     } else if (status == LOAD_EXIT_OK) {
-        status = report(command, &run, NULL);
+        status = report_run(command, &run, NULL);
     }
     load_run_free(&run);
     load_merge_free(&sum);
@@ -109,7 +109,7 @@ merge(const struct load_command *command)
 }
 
 static int
-load(const struct load_command *command)
+perform_load(const struct load_command *command)
 {
     static struct load_run run;
     FILE *out = load_output_uses_stdout(&command->plan) ? NULL : stdout;
@@ -125,7 +125,7 @@ load(const struct load_command *command)
         sxe_log_set_level(SXE_LOG_FATAL);
     status = load_run(&run, &command->plan, out, stderr);
     if (status == 0)
-        status = report(command, &run, out);
+        status = report_run(command, &run, out);
     load_run_free(&run);
     return status;
 }
@@ -138,7 +138,7 @@ perform(const struct load_command *command)
         return load_compare_files(command->argv[0], command->argv[1], command->plan.min_effect,
                                   stdout, stderr);
     case LOAD_COMMAND_MERGE:
-        return merge(command);
+        return perform_merge(command);
     case LOAD_COMMAND_OVERLAY:
         return load_output_overlay(command->argc, command->argv, stdout, stderr);
     case LOAD_COMMAND_SELFTEST:
@@ -146,7 +146,7 @@ perform(const struct load_command *command)
     case LOAD_COMMAND_RUN:
         break;
     }
-    return load(command);
+    return perform_load(command);
 }
 
 /* "sxe-http ... | head -3" has what it wanted. */

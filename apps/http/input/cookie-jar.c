@@ -166,7 +166,7 @@ place_of(const struct load_jar *jar, const struct head *head)
 }
 
 static void
-set(struct load_jar *jar, struct cookie *cookie, int64_t now_s)
+set_cookie(struct load_jar *jar, struct cookie *cookie, int64_t now_s)
 {
     cookie->head.serial = ++jar->serial;
     if (remove_same(jar, cookie) || cookie->head.expires_s <= now_s)
@@ -181,7 +181,7 @@ set(struct load_jar *jar, struct cookie *cookie, int64_t now_s)
 /* ---- Set-Cookie ---- */
 
 static struct sxe_span
-trim(struct sxe_span text)
+trim_blanks(struct sxe_span text)
 {
     while (text.length > 0 && (*text.base == ' ' || *text.base == '\t')) {
         text.base++;
@@ -274,9 +274,9 @@ static void
 read_attribute(struct attributes *attributes, struct sxe_span text, int64_t now_s)
 {
     struct sxe_span value = text;
-    struct sxe_span name = trim(cut(&value, '='));
+    struct sxe_span name = trim_blanks(cut(&value, '='));
 
-    value = trim(value);
+    value = trim_blanks(value);
     if (value.length > VALUE_MAX)
         return;
     if (is_word(name, "Path")) {
@@ -301,12 +301,12 @@ static bool
 read_pair(struct cookie *cookie, struct sxe_span pair)
 {
     struct sxe_span value = pair;
-    struct sxe_span name = trim(cut(&value, '='));
+    struct sxe_span name = trim_blanks(cut(&value, '='));
 
     /* Without a = there is no pair. */
     if (value.base == pair.base + pair.length && pair.base[pair.length - 1] != '=')
         return false;
-    value = trim(value);
+    value = trim_blanks(value);
     if (name.length == 0 || name.length + value.length > LOAD_COOKIE_MAX)
         return false;
     cookie->name = name.base;
@@ -339,7 +339,7 @@ load_jar_take(struct load_jar *jar, const struct load_jar_origin *origin, const 
     cookie.head.path = (uint16_t)attributes.path.length;
     cookie.head.is_secure = attributes.is_secure;
     cookie.head.expires_s = attributes.has_max_age ? attributes.max_age_s : attributes.expires_s;
-    set(jar, &cookie, now_s);
+    set_cookie(jar, &cookie, now_s);
 }
 
 /* ---- Cookie ---- */

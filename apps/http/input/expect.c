@@ -200,8 +200,8 @@ load_expect_clear_body(struct load_expect *expect)
 }
 
 static bool
-compare(const struct load_expect *expect, struct load_expect_body *state, const char *data,
-        size_t length)
+compare_body(const struct load_expect *expect, struct load_expect_body *state, const char *data,
+             size_t length)
 {
     if (state->matched == DIFFERENT || length > expect->body_length - state->matched ||
         memcmp(expect->body + state->matched, data, length) != 0) {
@@ -242,7 +242,7 @@ load_expect_body_piece(const struct load_expect *expect, struct load_expect_body
     if (expect->body == NULL)
         return true;
     if (expect->is_whole_body)
-        return compare(expect, state, data, length);
+        return compare_body(expect, state, data, length);
     look_for(expect, state, data, length);
     return true;
 }

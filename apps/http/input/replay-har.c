@@ -143,7 +143,7 @@ take_type(const json_t *request, struct sxe_http_pair *pairs, unsigned *number)
 
 /* NULL, or why it is no request that can be sent. */
 static const char *
-compose(struct load_replay *replay, const json_t *request, struct load_template *template)
+compose_request(struct load_replay *replay, const json_t *request, struct load_template *template)
 {
     struct sxe_http_pair pairs[PAIRS_MAX];
     struct load_template_parts parts = {
@@ -196,7 +196,7 @@ take_entry(struct load_replay *replay, const json_t *entry)
         load_replay_refuse(replay, sxe_http_span("it has no startedDateTime, or no request"));
         return NULL;
     }
-    wrong = compose(replay, request, &template);
+    wrong = compose_request(replay, request, &template);
     if (wrong != NULL) {
         load_replay_refuse(replay, sxe_http_span(wrong));
         return NULL;

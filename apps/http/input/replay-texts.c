@@ -45,7 +45,7 @@ load_texts_find(const struct load_texts *texts, struct sxe_span text)
 
 /* Twice as many slots, with all that is there. */
 static bool
-grow(struct load_texts *texts)
+grow_texts(struct load_texts *texts)
 {
     uint32_t room = texts->room > 0 ? 2 * texts->room : FIRST_ROOM;
     uint32_t mask = 2 * room - 1;
@@ -94,7 +94,7 @@ load_texts_add(struct load_texts *texts, struct sxe_span text, uint16_t kind)
 {
     uint32_t hash = hash_of(text);
 
-    if ((texts->number == texts->room && !grow(texts)) || !grow_bytes(texts, text.length))
+    if ((texts->number == texts->room && !grow_texts(texts)) || !grow_bytes(texts, text.length))
         return SXE_NONE;
     texts->slots[slot_of(texts, text, hash)] = texts->number + 1;
     texts->all[texts->number] =

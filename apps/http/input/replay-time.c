@@ -13,7 +13,7 @@ enum { YEAR_MAX = 2200 };
 
 /* The text that is left to read; base is NULL after an error, and then every read fails. */
 static char
-peek(const struct sxe_span *text)
+peek_byte(const struct sxe_span *text)
 {
     return text->base != NULL && text->length > 0 ? *text->base : '\0';
 }
@@ -26,9 +26,9 @@ skip(struct sxe_span *text)
 }
 
 static void
-take(struct sxe_span *text, char wanted)
+take_byte(struct sxe_span *text, char wanted)
 {
-    if (peek(text) == wanted)
+    if (peek_byte(text) == wanted)
         skip(text);
     else
         *text = (struct sxe_span){0};
@@ -39,7 +39,7 @@ take_number(struct sxe_span *text, unsigned digits, int least, int greatest)
 {
     int number = 0;
 
-    for (; digits > 0 && peek(text) >= '0' && peek(text) <= '9'; digits--) {
+    for (; digits > 0 && peek_byte(text) >= '0' && peek_byte(text) <= '9'; digits--) {
         number = number * 10 + (*text->base - '0');
         skip(text);
     }
@@ -67,9 +67,9 @@ static void
 take_clock(struct sxe_span *text, struct tm *tm)
 {
     tm->tm_hour = take_number(text, 2, 0, 23);
-    take(text, ':');
+    take_byte(text, ':');
     tm->tm_min = take_number(text, 2, 0, 59);
-    take(text, ':');
+    take_byte(text, ':');
     tm->tm_sec = take_number(text, 2, 0, 60);
 }
 
@@ -77,16 +77,16 @@ take_clock(struct sxe_span *text, struct tm *tm)
 static int
 take_zone(struct sxe_span *text)
 {
-    int sign = peek(text) == '-' ? -1 : 1;
+    int sign = peek_byte(text) == '-' ? -1 : 1;
     int hours;
 
-    if (peek(text) == 'Z') {
+    if (peek_byte(text) == 'Z') {
         skip(text);
         return 0;
     }
-    take(text, sign < 0 ? '-' : '+');
+    take_byte(text, sign < 0 ? '-' : '+');
     hours = take_number(text, 2, 0, 23);
-    if (peek(text) == ':')
+    if (peek_byte(text) == ':')
         skip(text);
     return sign * (hours * 3600 + take_number(text, 2, 0, 59) * 60);
 }
@@ -98,10 +98,10 @@ take_fraction(struct sxe_span *text)
     uint64_t ns = 0;
     uint64_t unit = SXE_NS_PER_SECOND;
 
-    if (peek(text) != '.')
+    if (peek_byte(text) != '.')
         return 0;
     skip(text);
-    for (; peek(text) >= '0' && peek(text) <= '9'; skip(text)) {
+    for (; peek_byte(text) >= '0' && peek_byte(text) <= '9'; skip(text)) {
         unit /= 10;
         ns += unit * (uint64_t)(*text->base - '0');
     }
@@ -126,13 +126,13 @@ load_replay_log_time(struct sxe_span text, uint64_t *ns)
     struct tm tm = {0};
 
     tm.tm_mday = take_number(&text, 2, 1, 31);
-    take(&text, '/');
+    take_byte(&text, '/');
     tm.tm_mon = take_month(&text);
-    take(&text, '/');
+    take_byte(&text, '/');
     tm.tm_year = take_number(&text, 4, 1900, YEAR_MAX) - 1900;
-    take(&text, ':');
+    take_byte(&text, ':');
     take_clock(&text, &tm);
-    take(&text, ' ');
+    take_byte(&text, ' ');
     *ns = 0;
     return end_time(&text, &tm, ns);
 }
@@ -143,11 +143,11 @@ load_replay_iso_time(struct sxe_span text, uint64_t *ns)
     struct tm tm = {0};
 
     tm.tm_year = take_number(&text, 4, 1900, YEAR_MAX) - 1900;
-    take(&text, '-');
+    take_byte(&text, '-');
     tm.tm_mon = take_number(&text, 2, 1, 12) - 1;
-    take(&text, '-');
+    take_byte(&text, '-');
     tm.tm_mday = take_number(&text, 2, 1, 31);
-    take(&text, 'T');
+    take_byte(&text, 'T');
     take_clock(&text, &tm);
     *ns = take_fraction(&text);
     return end_time(&text, &tm, ns);

@@ -27,7 +27,7 @@ replay_of(struct load_requests *requests)
 /* ---- In the worker ---- */
 
 static int
-begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin_replay(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
     (void)shards;
     load_random_init(replay_of(requests)->random, ~seed + shard);
@@ -36,7 +36,7 @@ begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t 
 
 /* "GET /target", and what follows "/" in the method's request for that. */
 static void
-join(struct load_replay *replay, const struct load_text *text, struct load_query *query)
+join_texts(struct load_replay *replay, const struct load_text *text, struct load_query *query)
 {
     const struct load_template *rest = &replay->rests[text->kind];
     size_t begin_at = strlen(replay->names[text->kind]) + strlen(" /");
@@ -48,7 +48,7 @@ join(struct load_replay *replay, const struct load_text *text, struct load_query
 }
 
 static int
-next(struct load_requests *requests, uint64_t sequence, struct load_query *query)
+next_entry(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     struct load_replay *replay = replay_of(requests);
     const struct load_template *template;
@@ -61,7 +61,7 @@ next(struct load_requests *requests, uint64_t sequence, struct load_query *query
                               : &replay->rests[replay->texts.all[request].kind];
     load_template_query(template, sequence, replay->random, query);
     if (!replay->is_har)
-        join(replay, &replay->texts.all[request], query);
+        join_texts(replay, &replay->texts.all[request], query);
     return 0;
 }
 
@@ -94,7 +94,7 @@ load_replay_kind(struct load_replay *replay, struct sxe_span method, const char 
 }
 
 static bool
-grow(struct load_replay *replay)
+grow_entries(struct load_replay *replay)
 {
     size_t room = replay->room > 0 ? 2 * replay->room : FIRST_ROOM;
     struct load_replay_entry *entries = realloc(replay->entries, room * sizeof(*entries));
@@ -117,7 +117,7 @@ grow(struct load_replay *replay)
 const char *
 load_replay_add(struct load_replay *replay, uint64_t at_ns, uint32_t request)
 {
-    if (replay->number == replay->room && !grow(replay))
+    if (replay->number == replay->room && !grow_entries(replay))
         return NO_MEMORY;
     replay->entries[replay->number] =
         (struct load_replay_entry){at_ns, request, (uint32_t)replay->number};
@@ -139,7 +139,7 @@ load_replay_refuse(struct load_replay *replay, struct sxe_span line)
 /* ---- When it was read ---- */
 
 static int
-compare(const void *a, const void *b)
+compare_entries(const void *a, const void *b)
 {
     const struct load_replay_entry *one = a;
     const struct load_replay_entry *other = b;
@@ -151,14 +151,14 @@ compare(const void *a, const void *b)
 
 /* Servers write a line when the reply ends, so most logs are in order; several servers' are not. */
 static void
-sort(struct load_replay *replay)
+sort_entries(struct load_replay *replay)
 {
     size_t i = 1;
 
     while (i < replay->number && replay->entries[i - 1].at_ns <= replay->entries[i].at_ns)
         i++;
     if (i < replay->number)
-        qsort(replay->entries, replay->number, sizeof(*replay->entries), compare);
+        qsort(replay->entries, replay->number, sizeof(*replay->entries), compare_entries);
 }
 
 /* A log says only the second: each entry has an equal part of it. */
@@ -193,9 +193,9 @@ make_room_for_bytes(struct load_replay *replay)
 
 /* The entries become what the worker reads. */
 static const char *
-finish(struct load_replay *replay, double speed)
+finish_replay(struct load_replay *replay, double speed)
 {
-    sort(replay);
+    sort_entries(replay);
     if (!replay->is_har)
         spread(replay);
     replay->order = malloc(replay->number * sizeof(*replay->order));
@@ -220,7 +220,7 @@ finish(struct load_replay *replay, double speed)
 
 /* NULL, or why there is nothing to replay. Prints which requests are left out. */
 static const char *
-judge(const struct load_replay *replay, const char *path, FILE *err)
+judge_replay(const struct load_replay *replay, const char *path, FILE *err)
 {
     const char *what = replay->is_har ? "entries" : "lines";
     bool is_refused = replay->bad * 10 > replay->bad + replay->number;
@@ -273,7 +273,7 @@ read_file(struct load_replay *replay, struct load_reader *reader)
 }
 
 static const char *
-load(struct load_replay *replay, const char *path, double speed, FILE *err)
+load_file(struct load_replay *replay, const char *path, double speed, FILE *err)
 {
     struct load_reader *reader = malloc(sizeof(*reader));
     const char *wrong;
@@ -290,8 +290,8 @@ load(struct load_replay *replay, const char *path, double speed, FILE *err)
     load_reader_close(reader);
     free(reader);
     if (wrong == NULL)
-        wrong = judge(replay, path, err);
-    return wrong != NULL ? wrong : finish(replay, speed);
+        wrong = judge_replay(replay, path, err);
+    return wrong != NULL ? wrong : finish_replay(replay, speed);
 }
 
 struct load_requests *
@@ -302,13 +302,13 @@ load_replay_load(const char *path, double speed, const char *authority,
     const char *wrong = NO_MEMORY;
 
     if (replay != NULL) {
-        replay->requests.begin = begin;
-        replay->requests.next = next;
+        replay->requests.begin = begin_replay;
+        replay->requests.next = next_entry;
         replay->requests.free = load_replay_free;
         replay->options = options;
         replay->authority = authority;
         replay->entries_max = entries_max;
-        wrong = load(replay, path, speed, err);
+        wrong = load_file(replay, path, speed, err);
         if (wrong == NULL)
             return &replay->requests;
         load_replay_free(&replay->requests);

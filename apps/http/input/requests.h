@@ -96,8 +96,8 @@ struct load_requests {
     /* Only of a source of sessions, instead of replied(); others NULL. */
     enum load_reading (*read)(struct load_requests *requests, const struct load_exchange *exchange);
 
-    /* Also only of a source of sessions: a query of this client ended, as enum load_end says. Returns
-     * one of enum load_session_end. */
+    /* Also only of a source of sessions: a query of this client ended, as enum load_end says.
+     * Returns one of enum load_session_end. */
     unsigned (*ended)(struct load_requests *requests, uint32_t client, unsigned end);
 
     /* In the worker, at its end. *calls and *ns become what its script took. May be NULL. */

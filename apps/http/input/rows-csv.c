@@ -32,7 +32,7 @@ line_end(const struct csv *csv)
 }
 
 static void
-put(struct csv *csv, char byte)
+put_byte(struct csv *csv, char byte)
 {
     csv->reader->text[csv->to++] = byte;
     csv->at++;
@@ -54,7 +54,7 @@ read_quoted(struct csv *csv)
                 return true;
         }
         reader->line += byte == '\n';
-        put(csv, byte);
+        put_byte(csv, byte);
     }
     reader->line = first_line;
     return load_rows_refuse(reader, "a quote is not closed");
@@ -69,7 +69,7 @@ read_plain(struct csv *csv)
         if (byte == '"')
             return load_rows_refuse(csv->reader, "a quote stands inside of a value; write the "
                                                  "value in quotes, and it twice");
-        put(csv, byte);
+        put_byte(csv, byte);
     }
     return true;
 }

@@ -62,7 +62,7 @@ load_rows_add_name(struct load_rows_reader *reader, size_t at, size_t length)
 }
 
 static bool
-grow(struct load_rows *rows)
+grow_rows(struct load_rows *rows)
 {
     size_t room = rows->room > 0 ? 2 * rows->room : 1024;
     struct load_cell *more = realloc(rows->cells, room * sizeof(*more));
@@ -82,7 +82,7 @@ load_rows_add_cell(struct load_rows_reader *reader, unsigned column, size_t at, 
     if (length > LOAD_CELL_MAX)
         return load_rows_refuse(reader, "a value has %zu bytes; it may have %d", length,
                                 LOAD_CELL_MAX);
-    if (rows->used == rows->room && !grow(rows))
+    if (rows->used == rows->room && !grow_rows(rows))
         return load_rows_refuse(reader, "there is no memory for the rows");
     rows->cells[rows->used++] = (struct load_cell){(uint32_t)at, (uint32_t)length};
     if (length > rows->longest[column])

@@ -285,7 +285,7 @@ take_reply(struct load_requests *requests, const struct load_exchange *exchange)
 
 /* Workers begin at different files. */
 static int
-begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin_scenario(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
     struct load_script *script = (struct load_script *)requests;
     struct load_scenario *scenario = script->scenario;
@@ -311,7 +311,7 @@ load_scenario_load(struct load_script *script)
         fprintf(script->err, "sxe-http: %s: no memory for the scenario\n", script->options.path);
         return false;
     }
-    script->requests.begin = begin;
+    script->requests.begin = begin_scenario;
     script->requests.next = next_query;
     script->requests.replied = take_reply;
     script->requests.end = load_script_end;

@@ -42,7 +42,7 @@ to_text(lua_State *L)
 
 /* A list that freeaddrinfo frees. While Lua has it, no error may be raised. */
 static struct addrinfo *
-find(lua_State *L, const char *host, const char *service)
+find_address(lua_State *L, const char *host, const char *service)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -67,7 +67,7 @@ address_of(const struct addrinfo *found)
 int
 load_address_lookup(lua_State *L)
 {
-    struct addrinfo *found = find(L, load_lua_check_text(L, 1), load_lua_check_text(L, 2));
+    struct addrinfo *found = find_address(L, load_lua_check_text(L, 1), load_lua_check_text(L, 2));
     struct load_address addresses[ADDRESSES_MAX];
     int number = 0;
 
@@ -102,7 +102,7 @@ load_address_connect(lua_State *L)
 void
 load_address_resolve(lua_State *L, const char *host, uint16_t port, struct load_address *address)
 {
-    struct addrinfo *found = find(L, host, lua_pushfstring(L, "%d", (int)port));
+    struct addrinfo *found = find_address(L, host, lua_pushfstring(L, "%d", (int)port));
 
     *address = address_of(found);
     freeaddrinfo(found);

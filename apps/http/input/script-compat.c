@@ -149,7 +149,7 @@ truncated_format(lua_State *L)
 }
 
 static int
-watch(lua_State *L)
+compat_watch(lua_State *L)
 {
     lua_State *coroutine = lua_tothread(L, 1);
 
@@ -164,6 +164,6 @@ load_compat_open(lua_State *L)
         lua_error(L); /* no memory */
     lua_pushcfunction(L, truncated);
     lua_pushcfunction(L, truncated_format);
-    lua_pushcfunction(L, watch);
+    lua_pushcfunction(L, compat_watch);
     lua_call(L, 3, 0);
 }

@@ -23,7 +23,7 @@ static const char result_key[] = "sxe-http result";
 /* ---- Memory ---- */
 
 static void *
-allocate(void *user, void *block, size_t old_size, size_t size)
+allocate_counted(void *user, void *block, size_t old_size, size_t size)
 {
     struct load_lua *lua = user;
     void *found;
@@ -50,7 +50,7 @@ load_lua_put(lua_State *L, const char *bytes, size_t length)
 
     if (length > lua->room - lua->length) {
         size_t room = 2 * (lua->length + length);
-        char *text = allocate(lua, lua->text, lua->room, room);
+        char *text = allocate_counted(lua, lua->text, lua->room, room);
 
         if (text == NULL)
             luaL_error(L, "not enough memory for %d bytes of text", (int)room);
@@ -266,7 +266,7 @@ load_lua_new(const char *path, FILE *err)
     if (lua != NULL) {
         lua->path = path;
         lua->err = err;
-        lua->L = lua_newstate(allocate, lua);
+        lua->L = lua_newstate(allocate_counted, lua);
     }
     if (lua == NULL || lua->L == NULL) {
         fprintf(err, "sxe-http: %s: no memory for Lua\n", path);

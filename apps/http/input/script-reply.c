@@ -75,7 +75,8 @@ push_headers(lua_State *L, const char *head, size_t length)
 
 /* Make only the arguments that the function declares. */
 static void
-call(lua_State *L, struct load_script *script, const struct load_exchange *exchange, int results)
+call_response(lua_State *L, struct load_script *script, const struct load_exchange *exchange,
+              int results)
 {
     lua_Debug function;
     int number;
@@ -98,7 +99,7 @@ call(lua_State *L, struct load_script *script, const struct load_exchange *excha
 void
 load_reply_respond(lua_State *L, struct load_script *script, const struct load_exchange *exchange)
 {
-    call(L, script, exchange, 0);
+    call_response(L, script, exchange, 0);
 }
 
 /* A check that returns nothing has nothing to complain about; one that returns nil, such as
@@ -110,7 +111,7 @@ load_reply_check(lua_State *L, struct load_script *script, const struct load_exc
     int before = lua_gettop(L) - 1;
     bool is_passed;
 
-    call(L, script, exchange, LUA_MULTRET);
+    call_response(L, script, exchange, LUA_MULTRET);
     is_passed = lua_gettop(L) == before || lua_toboolean(L, before + 1);
     if (!is_passed && slot->failed_checks++ == 0) {
         if (lua_isnoneornil(L, before + 2))

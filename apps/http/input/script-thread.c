@@ -77,7 +77,7 @@ get_from_state(lua_State *L, const struct thread *thread, struct transfer *trans
 }
 
 static int
-get(lua_State *L)
+thread_get(lua_State *L)
 {
     const struct thread *thread = check_thread(L);
     struct transfer transfer = transfer_of(L, thread);
@@ -97,7 +97,7 @@ get(lua_State *L)
 }
 
 static int
-set(lua_State *L)
+thread_set(lua_State *L)
 {
     const struct thread *thread = check_thread(L);
     struct transfer transfer = transfer_of(L, thread);
@@ -122,7 +122,7 @@ set(lua_State *L)
 }
 
 static int
-stop(lua_State *L)
+thread_stop(lua_State *L)
 {
     const struct thread *thread = check_thread(L);
 
@@ -175,7 +175,8 @@ set_field(lua_State *L)
 void
 load_thread_open(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"get", get}, {"set", set}, {"stop", stop}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"get", thread_get}, {"set", thread_set}, {"stop", thread_stop}, {NULL, NULL}};
 
     luaL_newmetatable(L, type_name);
     luaL_newlib(L, methods);

@@ -13,7 +13,7 @@
 static const char too_large[] = "more than there is room for";
 
 static bool
-add(struct load_values *values, const void *bytes, size_t length)
+add_bytes(struct load_values *values, const void *bytes, size_t length)
 {
     if (length > values->room - values->length)
         return false;
@@ -25,13 +25,13 @@ add(struct load_values *values, const void *bytes, size_t length)
 static bool
 add_tagged(struct load_values *values, char tag, const void *bytes, size_t length)
 {
-    return add(values, &tag, 1) && add(values, bytes, length);
+    return add_bytes(values, &tag, 1) && add_bytes(values, bytes, length);
 }
 
 static bool
 add_text(struct load_values *values, char tag, const char *text, size_t length)
 {
-    return add_tagged(values, tag, &length, sizeof(length)) && add(values, text, length);
+    return add_tagged(values, tag, &length, sizeof(length)) && add_bytes(values, text, length);
 }
 
 static bool
@@ -44,7 +44,8 @@ add_number(lua_State *L, int index, struct load_values *values)
                                    : add_tagged(values, 'd', &number, sizeof(number));
 }
 
-static const char *put(lua_State *L, int index, struct load_values *values, unsigned depth);
+static const char *put_on_stack(lua_State *L, int index, struct load_values *values,
+                                unsigned depth);
 
 static const char *
 put_table(lua_State *L, int index, struct load_values *values, unsigned depth)
@@ -55,32 +56,32 @@ put_table(lua_State *L, int index, struct load_values *values, unsigned depth)
         return "tables too deep in tables";
     luaL_checkstack(L, 4, "for a table");
     index = lua_absindex(L, index);
-    if (!add(values, "{", 1))
+    if (!add_bytes(values, "{", 1))
         return too_large;
     for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
-        why = put(L, -2, values, depth + 1);
+        why = put_on_stack(L, -2, values, depth + 1);
         if (why == NULL)
-            why = put(L, -1, values, depth + 1);
+            why = put_on_stack(L, -1, values, depth + 1);
         if (why != NULL) {
             lua_pop(L, 2);
             return why;
         }
     }
-    return add(values, "}", 1) ? NULL : too_large;
+    return add_bytes(values, "}", 1) ? NULL : too_large;
 }
 
 /* Recursive, to LOAD_VALUES_DEPTH. */
 static const char *
-put(lua_State *L, int index, struct load_values *values, unsigned depth)
+put_on_stack(lua_State *L, int index, struct load_values *values, unsigned depth)
 {
     size_t length;
     const char *text;
 
     switch (lua_type(L, index)) {
     case LUA_TNIL:
-        return add(values, "n", 1) ? NULL : too_large;
+        return add_bytes(values, "n", 1) ? NULL : too_large;
     case LUA_TBOOLEAN:
-        return add(values, lua_toboolean(L, index) ? "t" : "f", 1) ? NULL : too_large;
+        return add_bytes(values, lua_toboolean(L, index) ? "t" : "f", 1) ? NULL : too_large;
     case LUA_TNUMBER:
         return add_number(L, index, values) ? NULL : too_large;
     case LUA_TSTRING:
@@ -99,7 +100,7 @@ const char *
 load_values_put(lua_State *L, int index, struct load_values *values)
 {
     size_t before = values->length;
-    const char *why = put(L, index, values, 0);
+    const char *why = put_on_stack(L, index, values, 0);
 
     if (why != NULL)
         values->length = before;
@@ -107,7 +108,7 @@ load_values_put(lua_State *L, int index, struct load_values *values)
 }
 
 static void
-take(const char **at, void *bytes, size_t length)
+take_bytes(const char **at, void *bytes, size_t length)
 {
     memcpy(bytes, *at, length);
     *at += length;
@@ -118,7 +119,7 @@ push_text(lua_State *L, const char **at)
 {
     size_t length;
 
-    take(at, &length, sizeof(length));
+    take_bytes(at, &length, sizeof(length));
     lua_pushlstring(L, *at, length);
     *at += length;
 }
@@ -153,11 +154,11 @@ load_values_push(lua_State *L, const char **at)
         lua_pushboolean(L, tag == 't');
         break;
     case 'i':
-        take(at, &integer, sizeof(integer));
+        take_bytes(at, &integer, sizeof(integer));
         lua_pushinteger(L, integer);
         break;
     case 'd':
-        take(at, &number, sizeof(number));
+        take_bytes(at, &number, sizeof(number));
         lua_pushnumber(L, number);
         break;
     case '{':

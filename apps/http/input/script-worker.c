@@ -83,7 +83,7 @@ ask_script(lua_State *L)
 }
 
 static void
-note(struct load_script *script, const char *what, const char *why)
+note_problem(struct load_script *script, const char *what, const char *why)
 {
     if (!script->has_noted && script->shard == 0)
         fprintf(script->err, "sxe-http: %s: request() returned %s%s\n", script->options.path, what,
@@ -109,12 +109,12 @@ take_query(struct load_script *script, struct load_query *query)
         return -1;
     }
     if (length < 0) {
-        note(script, "what is no request, and is sent as it is: ", why);
+        note_problem(script, "what is no request, and is sent as it is: ", why);
         length = (ssize_t)left;
     } else if ((size_t)length < left) {
-        note(script,
-             "several requests; they are sent one by one, --pipeline says how many ahead of",
-             " their replies");
+        note_problem(
+            script, "several requests; they are sent one by one, --pipeline says how many ahead of",
+            " their replies");
     }
     *query = (struct load_query){.bytes = bytes,
                                  .length = (unsigned)length,
@@ -279,7 +279,7 @@ choose_next(struct load_script *script)
 }
 
 static int
-begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin_worker(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
     struct load_script *script = (struct load_script *)requests;
 
@@ -307,7 +307,7 @@ put_globals(lua_State *L)
 }
 
 static void
-end(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
+end_script(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
 {
     struct load_script *script = (struct load_script *)requests;
     struct load_script_slot *slot = &script->slots[script->shard];
@@ -320,8 +320,8 @@ end(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
 void
 load_script_worker_init(struct load_script *script)
 {
-    script->requests.begin = begin;
+    script->requests.begin = begin_worker;
     script->requests.next = next_query;
     script->requests.replied = take_reply;
-    script->requests.end = end;
+    script->requests.end = end_script;
 }

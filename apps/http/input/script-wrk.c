@@ -142,7 +142,7 @@ put_headers(lua_State *L)
 }
 
 static int
-format(lua_State *L)
+wrk_format(lua_State *L)
 {
     static const char *const names[] = {NULL, "method", "path", "headers", "body"};
 
@@ -178,7 +178,7 @@ format(lua_State *L)
 void
 load_wrk_format(lua_State *L)
 {
-    lua_pushcfunction(L, format);
+    lua_pushcfunction(L, wrk_format);
     lua_insert(L, -5);
     lua_call(L, 4, 1);
 }
@@ -265,7 +265,7 @@ int
 load_wrk_open(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"init", init},
-                                         {"format", format},
+                                         {"format", wrk_format},
                                          {"lookup", load_address_lookup},
                                          {"connect", load_address_connect},
                                          {0}};

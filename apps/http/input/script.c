@@ -264,7 +264,7 @@ new_script(const struct load_script_options *options, FILE *err)
 }
 
 static bool
-load(struct load_script *script, struct load_lua_chunk *chunk)
+load_states(struct load_script *script, struct load_lua_chunk *chunk)
 {
     bool is_loaded;
 
@@ -294,7 +294,7 @@ load_script_new(const struct load_script_options *options, FILE *err)
     script = new_script(options, err);
     if (script == NULL) {
         fprintf(err, "sxe-http: %s: no memory for %u workers\n", options->path, options->workers);
-    } else if (!load(script, &chunk)) {
+    } else if (!load_states(script, &chunk)) {
         load_script_free(&script->requests);
         script = NULL;
     }

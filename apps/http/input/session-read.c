@@ -16,7 +16,7 @@
 #define PAUSE_MAX_NS (3600 * SXE_NS_PER_SECOND)
 
 static const char *
-keep(lua_State *L)
+keep_text(lua_State *L)
 {
     const char *text = lua_tostring(L, -1);
 
@@ -85,7 +85,7 @@ read_take(lua_State *L, struct load_sessions *sessions, struct load_user_step *s
     if (step->takes_number++ == LOAD_TAKES_MAX)
         luaL_error(L, "%s has more than %d values", where, LOAD_TAKES_MAX);
     lua_rawgeti(L, -1, 1);
-    take->name = keep(L);
+    take->name = keep_text(L);
     where = lua_pushfstring(L, "%s.%s", where, take->name);
     if (lua_rawgeti(L, -2, 2) != LUA_TTABLE)
         luaL_error(L,
@@ -109,7 +109,7 @@ read_take(lua_State *L, struct load_sessions *sessions, struct load_user_step *s
                     json != NULL      ? json
                     : pattern != NULL ? pattern
                                       : take->header);
-    take->what = keep(L);
+    take->what = keep_text(L);
     take->value = name_value(L, sessions, where, take->name);
     step->wants_head = true;
     step->wants_body |= take->header == NULL;
@@ -469,7 +469,7 @@ read_step(lua_State *L, struct load_script *script, lua_Integer number)
     if (sessions->number == LOAD_STEPS_MAX)
         luaL_error(L, "there may be %d steps", LOAD_STEPS_MAX);
     lua_pushfstring(L, "steps[%I]", number);
-    step->where = keep(L);
+    step->where = keep_text(L);
     if (lua_type(L, table) != LUA_TTABLE)
         luaL_error(L, "%s has to be a table", step->where);
     load_table_refuse_others(L, table, step->where, names);

@@ -13,7 +13,7 @@
 /* Note what is wrong with the reply; the first note counts. */
 SXE_PRINTF(3, 4)
 static void
-fail(struct load_sessions *sessions, struct load_user *user, const char *format, ...)
+fail_user(struct load_sessions *sessions, struct load_user *user, const char *format, ...)
 {
     va_list arguments;
 
@@ -28,7 +28,7 @@ fail(struct load_sessions *sessions, struct load_user *user, const char *format,
 /* ---- Fields ---- */
 
 static struct sxe_span
-trim(struct sxe_span text)
+trim_blanks(struct sxe_span text)
 {
     while (text.length > 0 && memchr(" \t", *text.base, 2) != NULL) {
         text.base++;
@@ -52,7 +52,7 @@ load_session_find_field(struct sxe_span head, const char *name, size_t *at, stru
         *at += line_length + (end != NULL);
         if (line_length > length && line[length] == ':' && ((*line ^ *name) & 0xDF) == 0 &&
             strncasecmp(line, name, length) == 0) {
-            *value = trim((struct sxe_span){line + length + 1, line_length - length - 1});
+            *value = trim_blanks((struct sxe_span){line + length + 1, line_length - length - 1});
             return true;
         }
     }
@@ -97,8 +97,8 @@ keep_value(struct load_sessions *sessions, struct load_user *user, const struct 
 {
     remove_value(sessions, user, take->value);
     if (user->used + value.length > LOAD_TAKEN_ROOM) {
-        fail(sessions, user, "take.%s: the values of a session have more than %d bytes", take->name,
-             LOAD_TAKEN_ROOM);
+        fail_user(sessions, user, "take.%s: the values of a session have more than %d bytes",
+                  take->name, LOAD_TAKEN_ROOM);
         return;
     }
     memcpy(user->text + user->used, value.base, value.length);
@@ -146,7 +146,7 @@ take_value(struct load_sessions *sessions, struct load_user *user, const struct 
     if (found == LOAD_JSON_FOUND)
         keep_value(sessions, user, take, value);
     else
-        fail(sessions, user, "take.%s: %s %s", take->name, take->what, texts[found]);
+        fail_user(sessions, user, "take.%s: %s %s", take->name, take->what, texts[found]);
 }
 
 /* ---- Redirects ---- */
@@ -158,17 +158,17 @@ is_redirect(unsigned status)
 }
 
 static void
-follow(struct load_sessions *sessions, struct load_user *user, unsigned status,
-       struct sxe_span location)
+follow_redirect(struct load_sessions *sessions, struct load_user *user, unsigned status,
+                struct sxe_span location)
 {
     const struct load_user_step *step = &sessions->steps[user->step];
     const char *wrong = NULL;
 
     if (user->hops == step->follow)
-        fail(sessions, user, "it is redirected more than %u times (follow)", step->follow);
+        fail_user(sessions, user, "it is redirected more than %u times (follow)", step->follow);
     else if ((wrong = load_session_follow(sessions, user, location)) != NULL)
-        fail(sessions, user, "the Location '%.*s' %s",
-             (int)(location.length < 80 ? location.length : 80), location.base, wrong);
+        fail_user(sessions, user, "the Location '%.*s' %s",
+                  (int)(location.length < 80 ? location.length : 80), location.base, wrong);
     if (user->has_failed)
         return;
     /* 307 and 308 keep the method of the query before, which may be a GET already. */
@@ -191,7 +191,7 @@ load_session_read_reply(struct load_sessions *sessions, struct load_user *user,
         take_cookies(sessions, user, head);
     if (step->follow > 0 && is_redirect(exchange->status) &&
         load_session_find_field(head, "Location", &at, &location)) {
-        follow(sessions, user, exchange->status, location);
+        follow_redirect(sessions, user, exchange->status, location);
         return user->has_failed ? LOAD_READ_ASTRAY : LOAD_READ_FOLLOW;
     }
     user->is_hop = false;

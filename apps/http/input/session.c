@@ -151,7 +151,7 @@ give_memory_back(struct load_sessions *sessions)
 }
 
 static int
-begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin_sessions(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
     struct load_script *script = (struct load_script *)requests;
     struct load_sessions *sessions = script->sessions;
@@ -178,7 +178,7 @@ begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t 
 }
 
 static void
-end(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
+end_sessions(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
 {
     give_memory_back(((struct load_script *)requests)->sessions);
     load_script_end(requests, calls, ns);
@@ -192,12 +192,12 @@ load_sessions_load(lua_State *L, struct load_script *script)
     script->sessions = calloc(1, sizeof(*script->sessions));
     if (script->sessions == NULL)
         luaL_error(L, "no memory for the sessions");
-    script->requests.begin = begin;
+    script->requests.begin = begin_sessions;
     script->requests.next = next_query;
     script->requests.replied = NULL;
     script->requests.read = read_reply;
     script->requests.ended = end_step;
-    script->requests.end = end;
+    script->requests.end = end_sessions;
     script->requests.wants_replies = true;
     load_sessions_read(L, script);
 }

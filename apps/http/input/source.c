@@ -36,7 +36,7 @@ half(const unsigned char address[16], unsigned which)
 }
 
 static void
-advance(unsigned char address[16], uint64_t by)
+advance_address(unsigned char address[16], uint64_t by)
 {
     uint64_t low = half(address, 1) + by;
     uint64_t high = htobe64(half(address, 0) + (low < by));
@@ -105,7 +105,7 @@ take_network(const struct sxe_cidr *network, unsigned char first[16], uint64_t *
     memcpy(first, network->address, sizeof(network->address));
     *number = size;
     if (size > 2) {
-        advance(first, 1);
+        advance_address(first, 1);
         *number = size - 2;
     }
 }
@@ -179,7 +179,7 @@ load_sources_text(const struct load_sources *sources, uint64_t nth, char *text, 
     while (nth >= sources->range[i].number)
         nth -= sources->range[i++].number;
     memcpy(address, sources->range[i].first, sizeof(address));
-    advance(address, nth);
+    advance_address(address, nth);
     inet_ntop(sources->family, is_ipv4 ? address + IPV4_AT : address, text, (socklen_t)size);
 }
 

@@ -212,7 +212,7 @@ is_refused(const struct sxe_http_request_head *request)
 
 /* The writer refused it: which part was it? One after the other joins those that are good. */
 static const char *
-explain(const struct composition *c)
+explain_problem(const struct composition *c)
 {
     struct sxe_http_request_head request = {.target = sxe_http_span("/")};
 
@@ -276,7 +276,7 @@ make_head(struct composition *c, struct load_draft *request)
     ssize_t length = sxe_http_request_write(&c->request, head, sizeof(head));
 
     if (length < 0)
-        return explain(c);
+        return explain_problem(c);
     sxe_http_parser_init(&parser, SXE_HTTP_REQUEST, fields, FIELDS_MAX + 1, &widest);
     if (SXE_NEVER(sxe_http_parse(&parser, head, (size_t)length) != (int)length))
         return "the request cannot be read";

@@ -76,7 +76,7 @@ turn_of(const struct load_templates *set, uint64_t sequence)
 }
 
 static int
-begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
+begin_templates(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)
 {
     set_of(requests)->shards = shards;
     take_host(set_of(requests));
@@ -91,7 +91,7 @@ begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t 
 }
 
 static int
-next(struct load_requests *requests, uint64_t sequence, struct load_query *query)
+next_template(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
     struct load_templates *set = set_of(requests);
     uint64_t turn = set->here == 1 ? 0 : turn_of(set, sequence) % set->here;
@@ -110,8 +110,8 @@ load_templates_new(const struct load_template_options *options)
     if (set == NULL)
         return NULL;
     set->requests.kind_names = (const char *const *)set->names;
-    set->requests.begin = begin;
-    set->requests.next = next;
+    set->requests.begin = begin_templates;
+    set->requests.next = next_template;
     set->requests.free = load_templates_free;
     set->options = *options;
     return &set->requests;

@@ -29,7 +29,7 @@ begins(const char *text, const char *with)
 
 /* Room holds at least one byte; false: the bytes do not fit. */
 static bool
-copy(char *room, size_t size, const char *bytes, size_t length)
+copy_text(char *room, size_t size, const char *bytes, size_t length)
 {
     if (length >= size)
         return false;
@@ -65,7 +65,7 @@ set_target(struct load_url *url, const char *text)
     *room = '/';
     if (*text == '/')
         text++, length--;
-    if (!copy(room + 1, sizeof(url->target_text) - 1, text, length))
+    if (!copy_text(room + 1, sizeof(url->target_text) - 1, text, length))
         return load_wrong("the path is longer than %zu bytes: write it to a --request-file",
                           sizeof(url->target_text) - 2);
     if (!is_writable("", room))
@@ -103,7 +103,7 @@ set_ipv6(struct load_url *url, const char *text, size_t length)
     const char *zone = memchr(text, '%', length);
     size_t address = zone == NULL ? length : (size_t)(zone - text);
 
-    if (!copy(url->host, sizeof(url->host), text, length))
+    if (!copy_text(url->host, sizeof(url->host), text, length))
         return false;
     snprintf(url->authority, sizeof(url->authority), "[%.*s]", (int)address, text);
     if (zone != NULL && strncmp(zone, "%25", 3) == 0 && length > address + 3)
@@ -127,7 +127,7 @@ set_host(struct load_url *url, const char *text, size_t length)
         host = (size_t)(close + 1 - text);
         fits = set_ipv6(url, text + 1, host - 2);
     } else {
-        fits = copy(url->host, sizeof(url->host), text, host);
+        fits = copy_text(url->host, sizeof(url->host), text, host);
         snprintf(url->authority, sizeof(url->authority), "%s", url->host);
     }
     if (!fits || host == 0)
@@ -157,7 +157,7 @@ set_unix(struct load_url *url, const char *text)
 
     if ((*text != '/' && *text != '@') || length < 2)
         return "a unix socket is unix:/path/of/socket:/target, or unix:@name:/target";
-    if (!copy(url->path, sizeof(url->path), text, length))
+    if (!copy_text(url->path, sizeof(url->path), text, length))
         return load_wrong("the path of a unix socket has at most %zu bytes", sizeof(url->path) - 1);
     snprintf(url->authority, sizeof(url->authority), "localhost");
     return set_target(url, colon == NULL ? "/" : colon + 1);
@@ -209,7 +209,7 @@ load_url_accepts(const struct sockaddr *address, socklen_t length)
 }
 
 static const struct addrinfo *
-choose(const struct addrinfo *found)
+choose_address(const struct addrinfo *found)
 {
     const struct addrinfo *address = found;
 
@@ -232,7 +232,7 @@ load_url_resolve(const char *host, uint16_t port, char *ip, size_t size)
     snprintf(service, sizeof(service), "%u", port);
     error = getaddrinfo(host, service, &hints, &found);
     if (error == 0) {
-        address = choose(found);
+        address = choose_address(found);
         error = getnameinfo(address->ai_addr, address->ai_addrlen, ip, (socklen_t)size, NULL, 0,
                             NI_NUMERICHOST);
         freeaddrinfo(found);

@@ -9,7 +9,7 @@
 enum { BAD = -1, FIELDS_MAX = 100 };
 
 static ssize_t
-refuse(struct load_reply *reply, unsigned refusal, uint64_t at)
+refuse_reply(struct load_reply *reply, unsigned refusal, uint64_t at)
 {
     reply->refusal = (uint8_t)refusal;
     reply->left = at;
@@ -49,8 +49,8 @@ is_known(const struct load_reply *reply, const char *data, size_t length,
 }
 
 static void
-remember(const struct load_reply *reply, const struct sxe_http_parser *head, const char *data,
-         size_t length, struct load_reply_memo *memo)
+remember_head(const struct load_reply *reply, const struct sxe_http_parser *head, const char *data,
+              size_t length, struct load_reply_memo *memo)
 {
     if (reply->is_to_head || length > sizeof(memo->bytes))
         return;
@@ -74,19 +74,19 @@ take_head(struct load_reply *reply, const char *data, size_t length,
     head.method = reply->is_to_head ? SXE_HTTP_HEAD : SXE_HTTP_GET;
     n = sxe_http_parse(&head, data, length);
     if (n < 0)
-        return refuse(reply, head.refusal, head.refused_at);
+        return refuse_reply(reply, head.refusal, head.refused_at);
     if (n == 0)
         return 0;
     /* We asked for no other protocol. */
     if (head.upgrade)
-        return refuse(reply, SXE_HTTP_NOT_REFUSED, 0);
+        return refuse_reply(reply, SXE_HTTP_NOT_REFUSED, 0);
     if (head.status < 200)
         return n;
     begin_body(reply, &head);
     if (viewer != NULL)
         viewer->on_head(viewer, &head, data, (size_t)n);
     if (memo != NULL)
-        remember(reply, &head, data, (size_t)n, memo);
+        remember_head(reply, &head, data, (size_t)n, memo);
     return n;
 }
 
@@ -109,7 +109,7 @@ take_chunked(struct load_reply *reply, const char *data, size_t length, struct s
     ssize_t n = sxe_http_chunks_read(&reply->chunks, data, length, body);
 
     if (n < 0)
-        return refuse(reply, reply->chunks.refusal, reply->chunks.taken - before);
+        return refuse_reply(reply, reply->chunks.refusal, reply->chunks.taken - before);
     if (reply->chunks.done)
         reply->part = LOAD_REPLY_WHOLE;
     return n;

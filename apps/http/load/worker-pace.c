@@ -311,7 +311,7 @@ skip_unopened(struct load__worker *worker)
 }
 
 static void
-begin(struct load__worker *worker, uint64_t now_ns)
+begin_load(struct load__worker *worker, uint64_t now_ns)
 {
     const struct load_plan *plan = worker->plan;
 
@@ -481,7 +481,7 @@ handle(struct load__worker *worker, struct load_due due, uint64_t now_ns)
         load__ramp_tick(worker, now_ns);
         break;
     case LOAD__START:
-        begin(worker, now_ns);
+        begin_load(worker, now_ns);
         break;
     case LOAD__LOOK:
         /* A client that has nothing else to do sees by this that it was stopped. */

@@ -16,7 +16,7 @@
 
 /* 0 or -ENOMEM. */
 static int
-keep(struct load__bytes *bytes, const char *data, size_t length)
+keep_bytes(struct load__bytes *bytes, const char *data, size_t length)
 {
     size_t wanted = bytes->used + length;
 
@@ -105,14 +105,14 @@ load__count_offered(struct load__worker *worker, uint64_t intended_ns)
 
 /* A copy waits; in the accounts too, if it has arrived. False: there is no memory for that. */
 static bool
-hold(struct load__socket *socket, const struct load_query *query, uint64_t number,
-     uint64_t intended_ns)
+hold_query(struct load__socket *socket, const struct load_query *query, uint64_t number,
+           uint64_t intended_ns)
 {
     struct load__worker *worker = socket->worker;
     struct load__held *held = &worker->held[load__id(socket)];
 
     held->bytes.used = 0;
-    if (keep(&held->bytes, query->bytes, query->length) < 0)
+    if (keep_bytes(&held->bytes, query->bytes, query->length) < 0)
         return false;
     held->query = *query;
     held->query.bytes = held->bytes.data;
@@ -173,7 +173,7 @@ load__offer(struct load__socket *socket, uint64_t number, uint64_t intended_ns, 
     }
     worker->left -= !worker->is_paced;
     socket->left--;
-    if (query.delay_ns > 0 && hold(socket, &query, number, intended_ns))
+    if (query.delay_ns > 0 && hold_query(socket, &query, number, intended_ns))
         return;
     query.delay_ns = 0;
     if (!worker->is_paced)
@@ -381,7 +381,7 @@ struct viewer {
 };
 
 static void
-note(struct load__socket *socket, enum load_end end)
+note_end(struct load__socket *socket, enum load_end end)
 {
     if (socket->end == LOAD_END_OK)
         socket->end = (uint8_t)end;
@@ -396,10 +396,10 @@ keep_reply(struct load__socket *socket, const char *data, size_t length)
         return;
     exchange = &socket->worker->exchanges[load__id(socket)];
     if (exchange->bytes.used + length > LOAD__BODY_MAX) {
-        note(socket, LOAD_END_BAD_BODY);
-    } else if (keep(&exchange->bytes, data, length) < 0) {
+        note_end(socket, LOAD_END_BAD_BODY);
+    } else if (keep_bytes(&exchange->bytes, data, length) < 0) {
         load__note_error(socket->worker, ENOMEM);
-        note(socket, LOAD_END_OTHER);
+        note_end(socket, LOAD_END_OTHER);
     }
 }
 
@@ -411,7 +411,7 @@ on_head(struct load_reply_viewer *base, const struct sxe_http_parser *head, cons
     struct load__socket *socket = viewer->socket;
 
     if (!load_expect_fields(viewer->expect, head, data))
-        note(socket, LOAD_END_BAD_FIELD);
+        note_end(socket, LOAD_END_BAD_FIELD);
     keep_reply(socket, data, length - 2);
     if (socket->worker->exchanges != NULL)
         socket->worker->exchanges[load__id(socket)].head_length =
@@ -425,7 +425,7 @@ on_body(struct load_reply_viewer *base, const char *data, size_t length)
     struct load__socket *socket = viewer->socket;
 
     if (!load_expect_body_piece(viewer->expect, &socket->body, data, length))
-        note(socket, LOAD_END_BAD_BODY);
+        note_end(socket, LOAD_END_BAD_BODY);
     if (load__flight(socket, 0)->is_body_kept)
         keep_reply(socket, data, length);
 }

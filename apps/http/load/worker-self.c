@@ -78,7 +78,7 @@ look_at_times(struct load_result *result, bool is_paced)
 }
 
 static void
-look(struct load__worker *worker, uint64_t now_ns)
+look_at_self(struct load__worker *worker, uint64_t now_ns)
 {
     look_at_states(worker);
     if (!worker->is_running)
@@ -92,7 +92,7 @@ look(struct load__worker *worker, uint64_t now_ns)
 void
 load__bring_up_to_date(struct load__worker *worker, uint64_t now_ns)
 {
-    look(worker, now_ns);
+    look_at_self(worker, now_ns);
     if (worker->is_running)
         look_at_cpu(worker);
 }
@@ -178,7 +178,7 @@ on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
     if (now_ns - worker->states_ns < STATES_NS)
         return;
     worker->states_ns = now_ns;
-    look(worker, now_ns);
+    look_at_self(worker, now_ns);
 }
 
 /* Before lib-sxe's own, so that of the same priority ours is called after it; and of the

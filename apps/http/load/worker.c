@@ -16,7 +16,7 @@
 /* ---- The parent ---- */
 
 static void
-tell(const struct load__worker *worker, enum load_message_type type, int error)
+tell_parent(const struct load__worker *worker, enum load_message_type type, int error)
 {
     struct load_message message = {.type = type, .error = error};
 
@@ -35,20 +35,20 @@ void
 load__ramp_over(struct load__worker *worker)
 {
     load__bring_up_to_date(worker, sxe_time_ns());
-    tell(worker, LOAD_MESSAGE_READY, 0);
+    tell_parent(worker, LOAD_MESSAGE_READY, 0);
 }
 
 static void
-mark(struct load__worker *worker)
+mark_counts(struct load__worker *worker)
 {
     load__bring_up_to_date(worker, sxe_time_ns());
     load__copy_result(worker->mark, worker->result);
-    tell(worker, LOAD_MESSAGE_MARKED, 0);
+    tell_parent(worker, LOAD_MESSAGE_MARKED, 0);
 }
 
 /* One that stopped by itself need not wait for what is in flight any longer. */
 static void
-stop(struct load__worker *worker)
+stop_worker(struct load__worker *worker)
 {
     uint64_t now_ns = sxe_time_ns();
 
@@ -63,23 +63,23 @@ stop(struct load__worker *worker)
 }
 
 static void
-obey(struct load__worker *worker, const struct load_message *message)
+obey_message(struct load__worker *worker, const struct load_message *message)
 {
     switch ((enum load_message_type)message->type) {
     case LOAD_MESSAGE_GO:
         load__go(worker, message->u.start_ns);
         break;
     case LOAD_MESSAGE_MARK:
-        mark(worker);
+        mark_counts(worker);
         if (message->u.end_ns > 0)
             load__end_at(worker, message->u.end_ns);
         break;
     case LOAD_MESSAGE_RATE:
         load__set_rate(worker, message->u.rate);
-        mark(worker);
+        mark_counts(worker);
         break;
     case LOAD_MESSAGE_STOP:
-        stop(worker);
+        stop_worker(worker);
         break;
     case LOAD_MESSAGE_READY:
     case LOAD_MESSAGE_MARKED:
@@ -100,7 +100,7 @@ on_control(struct ev_loop *loop, ev_io *control, int events)
     if (!(events & EV_ERROR))
         n = recv(control->fd, &message, sizeof(message), MSG_DONTWAIT);
     if (n == (ssize_t)sizeof(message)) {
-        obey(worker, &message);
+        obey_message(worker, &message);
     } else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
         worker->is_orphan = true;
         load__end(worker);
@@ -233,7 +233,7 @@ init_sxe(struct load__worker *worker)
 }
 
 static int
-prepare(struct load__worker *worker)
+prepare_worker(struct load__worker *worker)
 {
     int error;
 
@@ -255,7 +255,7 @@ prepare(struct load__worker *worker)
 }
 
 static void
-release(struct load__worker *worker)
+release_worker(struct load__worker *worker)
 {
     if (sxe_loop() != NULL) {
         load_ticker_close(&worker->ticker);
@@ -318,7 +318,7 @@ close_accounts(struct load__worker *worker)
 }
 
 static void
-run(struct load__worker *worker)
+run_worker(struct load__worker *worker)
 {
     ev_io_init(&worker->control, on_control, worker->control.fd, EV_READ);
     worker->control.data = worker;
@@ -349,19 +349,19 @@ load_worker_run(const struct load_worker *given)
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    error = prepare(&worker);
+    error = prepare_worker(&worker);
     if (error == 0) {
-        run(&worker);
+        run_worker(&worker);
     } else {
         worker.result->unopened[LOAD_UNOPENED_UNTRIED] = worker.result->sockets_wanted;
-        tell(&worker, LOAD_MESSAGE_READY, -error);
+        tell_parent(&worker, LOAD_MESSAGE_READY, -error);
     }
     if (worker.has_begun && worker.requests->end != NULL)
         worker.requests->end(worker.requests, &worker.result->script_calls,
                              &worker.result->script_ns);
     if (error == 0 && !worker.is_orphan)
-        tell(&worker, LOAD_MESSAGE_DONE, 0);
-    release(&worker);
+        tell_parent(&worker, LOAD_MESSAGE_DONE, 0);
+    release_worker(&worker);
     close(given->control);
     return error;
 }

@@ -89,7 +89,7 @@ send_result(struct load *load)
 }
 
 static void
-say(const struct load *load, const struct load_message *message)
+say_message(const struct load *load, const struct load_message *message)
 {
     struct load_frame frame = {.type = LOAD_FRAME_SAID, .u.message = *message};
 
@@ -141,7 +141,7 @@ set_deltas(struct load *load, void *left, size_t left_size)
 
 /* The shared results, and what is known of them elsewhere: nothing. */
 static int
-map(struct load *load)
+map_result(struct load *load)
 {
     struct load_requests *script = load->agent->script;
     size_t left_size = 0;
@@ -162,13 +162,13 @@ map(struct load *load)
 
 /* Its end, once: whole if it said so, and otherwise with the reason why not. */
 static void
-bury(struct load *load, const char *reason)
+bury_load(struct load *load, const char *reason)
 {
     load->is_over = true;
     send_whole(load, RESULT);
     send_delta(load, SCRIPT, 0, load->deltas[SCRIPT].size);
     if (reason == NULL)
-        say(load, &(struct load_message){.type = LOAD_MESSAGE_DONE});
+        say_message(load, &(struct load_message){.type = LOAD_MESSAGE_DONE});
     else
         load_frame_send_text(load->agent->channel, LOAD_FRAME_GONE, reason);
 }
@@ -179,7 +179,7 @@ bury_ended(struct load *load, int status)
     bool is_good = status == 0 && load->is_done;
 
     load->pid = 0;
-    bury(load, is_good ? NULL : load_wait_text(status));
+    bury_load(load, is_good ? NULL : load_wait_text(status));
 }
 
 static void
@@ -194,7 +194,7 @@ kill_worker(struct load *load)
 
 /* Whether it has ended, or somebody has stopped it. */
 static void
-look(struct load *load)
+look_at_load(struct load *load)
 {
     uint64_t now_ns = sxe_time_ns();
     int status;
@@ -208,7 +208,7 @@ look(struct load *load)
     if (!load->is_over && load->stopped_ns > 0 &&
         now_ns - load->stopped_ns >= load_agent_stopped_ns) {
         kill_worker(load);
-        bury(load, "was stopped for too long, and is ended");
+        bury_load(load, "was stopped for too long, and is ended");
     }
 }
 
@@ -232,7 +232,7 @@ hear_worker(struct load *load)
             send_whole(load, RESULT);
         }
         send_result(load);
-        say(load, &message);
+        say_message(load, &message);
     }
     if (got < 0 && errno == EAGAIN)
         return;
@@ -272,7 +272,7 @@ hear_rank_0(struct load *load)
 /* ---- All of it ---- */
 
 static void
-turn(struct load *load)
+turn_agent(struct load *load)
 {
     uint64_t wait_ns = load_later_part(load->send_ns, sxe_time_ns());
     struct pollfd fds[2] = {{load->agent->channel, POLLIN, 0}, {load->control, POLLIN, 0}};
@@ -284,7 +284,7 @@ turn(struct load *load)
     hear_rank_0(load);
     if (load->control >= 0)
         hear_worker(load);
-    look(load);
+    look_at_load(load);
     if (!load->is_over && sxe_time_ns() >= load->send_ns)
         send_result(load);
 }
@@ -312,13 +312,13 @@ run_load(const struct load_agent *agent, const struct load_start *start)
     load.worker =
         (struct load_worker){.plan = &load.plan, .shard = start->shard, .shards = start->shards};
     load.heard_ns = sxe_time_ns();
-    error = map(&load);
+    error = map_result(&load);
     if (error == 0)
         error = fork_worker(&load);
     if (error < 0)
         load_frame_send_text(agent->channel, LOAD_FRAME_GONE, "cannot start: it lacks memory");
     while (error == 0 && !load.is_over && !load.is_alone)
-        turn(&load);
+        turn_agent(&load);
     kill_worker(&load);
     if (load.control >= 0)
         close(load.control);

@@ -82,7 +82,7 @@ open_channel(const struct load_command *command, unsigned rank)
 }
 
 static int
-prepare(struct load_command *command)
+prepare_run(struct load_command *command)
 {
     bool is_open = true;
 
@@ -117,7 +117,7 @@ coordinate(int relay, unsigned number, int argc, char **argv)
     load_command_workers = number;
     /* Its terminal is mpirun's pipe, which goes wherever that's goes. */
     setenv("NO_COLOR", "1", 0);
-    status = load_perform(argc, argv, prepare);
+    status = load_perform(argc, argv, prepare_run);
     if (coordinator.ranks != NULL) {
         for (unsigned i = 0; i < number; i++)
             close(coordinator.ranks->ranks[i].channel);
@@ -157,7 +157,7 @@ parse_quietly(struct load_command *command, int argc, char **argv, char *said, s
 }
 
 static int
-serve(int channel, unsigned number, int argc, char **argv)
+serve_channel(int channel, unsigned number, int argc, char **argv)
 {
     static const char refuses[] = "refuses the command: ";
     struct load_command command;
@@ -196,6 +196,6 @@ load_engine_run(int channel, int argc, char **argv)
     if (bytes < 0)
         return LOAD_EXIT_ERRORS;
     if (frame.u.start.shard > 0)
-        return serve(channel, frame.u.start.shards, argc, argv);
+        return serve_channel(channel, frame.u.start.shards, argc, argv);
     return coordinate(channel, frame.u.start.shards, argc, argv);
 }

@@ -37,7 +37,7 @@ struct envoy {
 
 /* One write, because other envoys write, too. */
 static void
-fail(struct envoy *envoy, const char *what)
+fail_envoy(struct envoy *envoy, const char *what)
 {
     fprintf(stderr, "sxe-http: %s %s\n", load_rank_name(ranks, envoy->rank), what);
     envoy->status = -ECONNABORTED;
@@ -53,23 +53,23 @@ pass_on(struct envoy *envoy, const struct load_message *message)
 }
 
 static void
-tell(struct envoy *envoy, enum load_frame_type type, const struct load_message *message)
+tell_relay(struct envoy *envoy, enum load_frame_type type, const struct load_message *message)
 {
     struct load_frame frame = {.type = type, .clock = envoy->clock};
 
     if (message != NULL)
         frame.u.message = *message;
     if (!load_frame_send(envoy->channel, &frame, 0))
-        fail(envoy, "cannot be reached any more");
+        fail_envoy(envoy, "cannot be reached any more");
 }
 
 /* ---- What the rank says ---- */
 
 static void
-apply(struct envoy *envoy, void *memory, size_t size, int bytes)
+apply_delta(struct envoy *envoy, void *memory, size_t size, int bytes)
 {
     if (!load_delta_apply(memory, size, envoy->frame.bytes, (size_t)bytes))
-        fail(envoy, "sent what is no part of a result");
+        fail_envoy(envoy, "sent what is no part of a result");
 }
 
 static void
@@ -81,7 +81,7 @@ apply_script(struct envoy *envoy, int bytes)
                      ? load_script_left(ranks->script, worker->shard, worker->shards, &size)
                      : NULL;
 
-    apply(envoy, left, size, bytes);
+    apply_delta(envoy, left, size, bytes);
 }
 
 static void
@@ -91,7 +91,7 @@ take_name(struct envoy *envoy, int bytes)
 
     snprintf(rank->host, sizeof(rank->host), "%s", load_frame_text(&envoy->frame, bytes));
     if (envoy->frame.number != load_frame_build())
-        fail(envoy, "is of another version of sxe-http-mpi; install the same everywhere");
+        fail_envoy(envoy, "is of another version of sxe-http-mpi; install the same everywhere");
 }
 
 /* Its clock is measured now, where nothing disturbs it, and again for each trial: clocks drift. */
@@ -106,7 +106,7 @@ take_said(struct envoy *envoy)
     }
     envoy->ready = *message;
     if (envoy->rank > 0)
-        tell(envoy, LOAD_FRAME_CLOCK, NULL);
+        tell_relay(envoy, LOAD_FRAME_CLOCK, NULL);
     else
         pass_on(envoy, message);
 }
@@ -132,10 +132,10 @@ take_frame(struct envoy *envoy, int bytes)
         take_said(envoy);
         break;
     case LOAD_FRAME_RESULT:
-        apply(envoy, worker->result, sizeof(*worker->result), bytes);
+        apply_delta(envoy, worker->result, sizeof(*worker->result), bytes);
         break;
     case LOAD_FRAME_MARK:
-        apply(envoy, worker->mark, sizeof(*worker->mark), bytes);
+        apply_delta(envoy, worker->mark, sizeof(*worker->mark), bytes);
         break;
     case LOAD_FRAME_SCRIPT:
         apply_script(envoy, bytes);
@@ -144,19 +144,19 @@ take_frame(struct envoy *envoy, int bytes)
         take_clock(envoy);
         break;
     default: /* GONE */
-        fail(envoy, load_frame_text(&envoy->frame, bytes));
+        fail_envoy(envoy, load_frame_text(&envoy->frame, bytes));
     }
 }
 
 static void
-hear(struct envoy *envoy)
+hear_frame(struct envoy *envoy)
 {
     int bytes;
 
     while (envoy->status > 0 && (bytes = load_frame_receive(envoy->channel, &envoy->frame)) != -1) {
         envoy->lost_ns = sxe_time_ns() + load_envoy_silent_ns;
         if (bytes < 0)
-            fail(envoy, "has lost its connection");
+            fail_envoy(envoy, "has lost its connection");
         else
             take_frame(envoy, bytes);
     }
@@ -165,14 +165,14 @@ hear(struct envoy *envoy)
 /* ---- What the coordinator says ---- */
 
 static void
-obey(struct envoy *envoy)
+obey_frame(struct envoy *envoy)
 {
     struct load_message message;
     ssize_t got;
 
     while ((got = recv(envoy->worker->control, &message, sizeof(message), MSG_DONTWAIT)) ==
            (ssize_t)sizeof(message))
-        tell(envoy, LOAD_FRAME_TELL, &message);
+        tell_relay(envoy, LOAD_FRAME_TELL, &message);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
         envoy->status = -EPIPE;
 }
@@ -180,7 +180,7 @@ obey(struct envoy *envoy)
 /* ---- All of it ---- */
 
 static void
-start(struct envoy *envoy)
+start_engine(struct envoy *envoy)
 {
     const struct load_worker *worker = envoy->worker;
     const struct load_plan *plan = worker->plan;
@@ -195,26 +195,26 @@ start(struct envoy *envoy)
     };
 
     if (!load_frame_send(envoy->channel, &frame, 0))
-        fail(envoy, "cannot be reached");
+        fail_envoy(envoy, "cannot be reached");
     envoy->lost_ns = sxe_time_ns() + load_envoy_first_ns;
 }
 
 static void
-turn(struct envoy *envoy)
+turn_envoy(struct envoy *envoy)
 {
     uint64_t now_ns = sxe_time_ns();
     uint64_t next_ns = envoy->alive_ns < envoy->lost_ns ? envoy->alive_ns : envoy->lost_ns;
     struct pollfd fds[2] = {{envoy->channel, POLLIN, 0}, {envoy->worker->control, POLLIN, 0}};
 
     poll(fds, 2, next_ns > now_ns ? (int)((next_ns - now_ns) / SXE_NS_PER_MS) + 1 : 0);
-    hear(envoy);
+    hear_frame(envoy);
     if (envoy->status > 0)
-        obey(envoy);
+        obey_frame(envoy);
     now_ns = sxe_time_ns();
     if (envoy->status > 0 && now_ns >= envoy->lost_ns)
-        fail(envoy, "has said nothing for too long: it is dead, stopped or cut off");
+        fail_envoy(envoy, "has said nothing for too long: it is dead, stopped or cut off");
     if (envoy->status > 0 && now_ns >= envoy->alive_ns) {
-        tell(envoy, LOAD_FRAME_ALIVE, NULL);
+        tell_relay(envoy, LOAD_FRAME_ALIVE, NULL);
         envoy->alive_ns = now_ns + ALIVE_NS;
     }
 }
@@ -229,9 +229,9 @@ stand_for(const struct load_worker *worker, unsigned rank)
                            .channel = ranks->ranks[rank].channel,
                            .alive_ns = sxe_time_ns() + ALIVE_NS,
                            .status = 1};
-    start(&envoy);
+    start_engine(&envoy);
     while (envoy.status > 0)
-        turn(&envoy);
+        turn_envoy(&envoy);
     return envoy.status;
 }
 

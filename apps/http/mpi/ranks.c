@@ -103,8 +103,8 @@ is_baseline(const struct load_run *run, const struct load_trial *trial)
 }
 
 static void
-judge(struct load_parent *parent, struct load_trial *trial,
-      const struct load_result *const *workers)
+judge_ranks(struct load_parent *parent, struct load_trial *trial,
+            const struct load_result *const *workers)
 {
     struct load_verdict whole = trial->verdict;
     struct load_part *parts = is_baseline(parent->run, trial) ? NULL : parts_of(parent->run);
@@ -130,5 +130,5 @@ void
 load_ranks_judge(struct load_ranks *ranks)
 {
     judged = ranks;
-    load_trial_parts = judge;
+    load_trial_parts = judge_ranks;
 }

@@ -238,7 +238,7 @@ wait_ms(const struct relay *relay, uint64_t now_ns)
 }
 
 static void
-turn(struct relay *relay, int signals, pid_t engine)
+run_turn(struct relay *relay, int signals, pid_t engine)
 {
     uint64_t now_ns = sxe_time_ns();
     struct pollfd fds[2 + LOAD_RANKS_MAX] = {
@@ -315,7 +315,7 @@ load_relay_run(struct load_link *link, int channel, pid_t engine, int signals)
         relay.peers[0] = (struct peer){.channel = channel};
     }
     while (!relay.is_over)
-        turn(&relay, signals, engine);
+        run_turn(&relay, signals, engine);
     /* Its end of the channel is closed, or will be when it has seen that ours is. */
     for (unsigned i = 0; i < relay.peers_number; i++)
         if (relay.peers[i].channel >= 0)

@@ -13,10 +13,10 @@
 
 #define WORST_IN_TEXT 0.01 /* as much may be skipped: run-status.c */
 
-static void add(struct load_check *check, const char *format, ...) SXE_PRINTF(2, 3);
+static void add_evidence(struct load_check *check, const char *format, ...) SXE_PRINTF(2, 3);
 
 static void
-add(struct load_check *check, const char *format, ...)
+add_evidence(struct load_check *check, const char *format, ...)
 {
     size_t used = strlen(check->text);
     va_list arguments;
@@ -40,15 +40,15 @@ add_errors(struct load_check *check, const struct load_result *result)
 
     if (load_result_errors(result) == 0)
         return;
-    add(check, "%llu of %llu requests failed", (unsigned long long)load_result_errors(result),
-        (unsigned long long)result->sent);
+    add_evidence(check, "%llu of %llu requests failed",
+                 (unsigned long long)load_result_errors(result), (unsigned long long)result->sent);
     for (unsigned i = LOAD_END_OK + 1; i < LOAD_ENDS; i++) {
         if (result->ends[i] == 0)
             continue;
-        add(check, "%s%s %llu", between, names[i], (unsigned long long)result->ends[i]);
+        add_evidence(check, "%s%s %llu", between, names[i], (unsigned long long)result->ends[i]);
         between = ", ";
     }
-    add(check, ". ");
+    add_evidence(check, ". ");
 }
 
 static void
@@ -57,21 +57,21 @@ add_what_is_wrong(struct load_check *check, const struct load_run *run)
     const struct load_result *total = run->total;
 
     if (run->is_interrupted)
-        add(check, "The run was interrupted; what was done is reported. ");
+        add_evidence(check, "The run was interrupted; what was done is reported. ");
     add_errors(check, total);
     if (total->ends[LOAD_END_OK] == 0)
-        add(check, "No request was answered well. ");
+        add_evidence(check, "No request was answered well. ");
     if (total->opened < total->sockets_wanted)
-        add(check, "%llu of %llu connections were opened. ", (unsigned long long)total->opened,
-            (unsigned long long)total->sockets_wanted);
+        add_evidence(check, "%llu of %llu connections were opened. ",
+                     (unsigned long long)total->opened, (unsigned long long)total->sockets_wanted);
     if ((double)load_result_skipped(total) > WORST_IN_TEXT * (double)total->offered)
-        add(check, "%.3g %% of the load was not sent. ",
-            (double)load_result_skipped(total) / (double)total->offered * 100);
+        add_evidence(check, "%.3g %% of the load was not sent. ",
+                     (double)load_result_skipped(total) / (double)total->offered * 100);
     if (run->probe != NULL && load_result_errors(run->probe) > 0)
-        add(check, "%llu requests of the probe failed. ",
-            (unsigned long long)load_result_errors(run->probe));
+        add_evidence(check, "%llu requests of the probe failed. ",
+                     (unsigned long long)load_result_errors(run->probe));
     if (check->text[0] == '\0')
-        add(check, "Standard error says what happened. ");
+        add_evidence(check, "Standard error says what happened. ");
     check->text[strlen(check->text) - 1] = '\0';
 }
 
@@ -88,9 +88,9 @@ check_run(struct load_check *check, const struct load_run *run)
         add_what_is_wrong(check, run);
         return;
     }
-    add(check, "%llu of %llu requests were answered well, %s/s",
-        (unsigned long long)total->ends[LOAD_END_OK], (unsigned long long)total->offered,
-        load_number_text(load_result_rate(total)));
+    add_evidence(check, "%llu of %llu requests were answered well, %s/s",
+                 (unsigned long long)total->ends[LOAD_END_OK], (unsigned long long)total->offered,
+                 load_number_text(load_result_rate(total)));
 }
 
 static void
@@ -98,11 +98,11 @@ check_verdict(struct load_check *check, const struct load_verdict *verdict)
 {
     check->is_doubt = true;
     if (verdict->number == 0)
-        add(check, "nothing speaks against it");
+        add_evidence(check, "nothing speaks against it");
     else
         check->outcome = LOAD_CHECK_MISSED;
     for (unsigned i = 0; i < verdict->number; i++)
-        add(check, "%s%s", i > 0 ? "\n" : "", verdict->reasons[i]);
+        add_evidence(check, "%s%s", i > 0 ? "\n" : "", verdict->reasons[i]);
 }
 
 /* ---- What was asked for ---- */
@@ -119,13 +119,13 @@ check_threshold(struct load_check *check, const struct load_run *run, unsigned i
     if (!judged->holds)
         check->outcome = LOAD_CHECK_MISSED;
     if (!judged->is_told)
-        add(check, "the figure cannot be told, since there %s",
-            load_result_replies(run->total) == 0 ? "was no reply" : "are too few samples");
+        add_evidence(check, "the figure cannot be told, since there %s",
+                     load_result_replies(run->total) == 0 ? "was no reply" : "are too few samples");
     else
-        add(check, "the figure is %s%s", judged->is_at_least ? "at least " : "",
-            load_threshold_text(&judged->threshold, judged->figure));
+        add_evidence(check, "the figure is %s%s", judged->is_at_least ? "at least " : "",
+                     load_threshold_text(&judged->threshold, judged->figure));
     if (judged->is_told && judged->is_at_least)
-        add(check, ", since requests failed");
+        add_evidence(check, ", since requests failed");
 }
 
 static void
@@ -136,17 +136,18 @@ check_search(struct load_check *check, const struct load_run *run)
                                  .name = run->plan->find,
                                  .title = run->is_untold ? "Could not tell" : "No rate holds"};
     if (run->found_rate > 0) {
-        add(check, "%.*f/s is the highest rate that held it, of %u tried", run->found_rate < 10,
-            run->found_rate, run->steps_number);
+        add_evidence(check, "%.*f/s is the highest rate that held it, of %u tried",
+                     run->found_rate < 10, run->found_rate, run->steps_number);
         return;
     }
     check->outcome = LOAD_CHECK_MISSED;
     check->is_doubt = run->is_untold;
     if (run->is_untold)
-        add(check, "which rate holds it could not be told: there are too few replies at low "
-                   "rates; use a longer -d");
+        add_evidence(check,
+                     "which rate holds it could not be told: there are too few replies at low "
+                     "rates; use a longer -d");
     else
-        add(check, "no rate held it, of %u tried", run->steps_number);
+        add_evidence(check, "no rate held it, of %u tried", run->steps_number);
 }
 
 static void
@@ -163,18 +164,20 @@ check_figure(struct load_check *check, const struct load_comparison *comparison,
     if (word == LOAD_CONTRAST_GIVEN || word == LOAD_CONTRAST_UNTOLD ||
         word == LOAD_CONTRAST_UNKNOWN || word == LOAD_CONTRAST_BOUND) {
         check->outcome = LOAD_CHECK_SKIPPED;
-        add(check, "%s",
-            word == LOAD_CONTRAST_GIVEN     ? "it is given (-R, --replay), so it is no result"
-            : word == LOAD_CONTRAST_UNTOLD  ? "a trial has too few requests to tell it"
-            : word == LOAD_CONTRAST_UNKNOWN ? "there are too few trials that have it"
-                                            : "requests failed, so it is only a lower bound");
+        add_evidence(check, "%s",
+                     word == LOAD_CONTRAST_GIVEN ? "it is given (-R, --replay), so it is no result"
+                     : word == LOAD_CONTRAST_UNTOLD ? "a trial has too few requests to tell it"
+                     : word == LOAD_CONTRAST_UNKNOWN
+                         ? "there are too few trials that have it"
+                         : "requests failed, so it is only a lower bound");
         return;
     }
     if (word == LOAD_CONTRAST_SLOWER)
         check->outcome = LOAD_CHECK_MISSED;
-    add(check, "%s: %.3f times that of %s (%.3f to %.3f, 95 %% for all %u figures together)",
-        load_comparison_text(word, comparison->min_effect), ratio->middle, comparison->with,
-        ratio->low, ratio->high, contrast->judged);
+    add_evidence(check,
+                 "%s: %.3f times that of %s (%.3f to %.3f, 95 %% for all %u figures together)",
+                 load_comparison_text(word, comparison->min_effect), ratio->middle,
+                 comparison->with, ratio->low, ratio->high, contrast->judged);
 }
 
 /* Report failures only if they increased: the run's own check already reports failures. */
@@ -194,9 +197,10 @@ check_count(struct load_check *check, const struct load_comparison *comparison, 
                                  .name = names[count],
                                  .title = "Regression"};
     if (is_dead)
-        add(check, "there is no good reply, or a trial without one, unlike %s", comparison->with);
+        add_evidence(check, "there is no good reply, or a trial without one, unlike %s",
+                     comparison->with);
     else
-        add(check, "more than that of %s", comparison->with);
+        add_evidence(check, "more than that of %s", comparison->with);
     return is_dead || comparison->contrast.counts[count] == LOAD_CONTRAST_MORE;
 }
 
@@ -224,14 +228,14 @@ check_width(struct load_check *check, const struct load_run *run)
     *check = (struct load_check){
         .group = "interval", .is_asked = true, .name = name, .title = "Interval too wide"};
     if (load_until_ci_is_reached(run)) {
-        add(check, "it is under %.3g %% wide", 100 * run->plan->until_ci);
+        add_evidence(check, "it is under %.3g %% wide", 100 * run->plan->until_ci);
         return;
     }
     check->outcome = LOAD_CHECK_MISSED;
     check->is_doubt = true;
-    add(check, "after %u trials it is not under %.3g %% wide; a trial takes %u requests",
-        run->trials_number, 100 * run->plan->until_ci,
-        load_figure_needs((enum load_figure)run->plan->until_ci_figure));
+    add_evidence(check, "after %u trials it is not under %.3g %% wide; a trial takes %u requests",
+                 run->trials_number, 100 * run->plan->until_ci,
+                 load_figure_needs((enum load_figure)run->plan->until_ci_figure));
 }
 
 void

@@ -156,10 +156,10 @@ part_done(const struct load_plan *plan, const struct load_result *sum, uint64_t 
 
 /* ---- Words ---- */
 
-static void add(char *line, const char *format, ...) SXE_PRINTF(2, 3);
+static void add_text(char *line, const char *format, ...) SXE_PRINTF(2, 3);
 
 static void
-add(char *line, const char *format, ...)
+add_text(char *line, const char *format, ...)
 {
     size_t used = strlen(line);
     va_list arguments;
@@ -177,25 +177,25 @@ add_progress(char *line, const struct load_live *live, const struct load_result 
     double elapsed_s = sum->started_ns < now_ns ? (double)(now_ns - sum->started_ns) / NS : 0;
 
     if (sum->started_ns == 0) {
-        add(line, "connecting: %llu of %llu connections", (unsigned long long)sum->opened,
-            (unsigned long long)load_plan_share(live->plan, live->plan->sockets));
+        add_text(line, "connecting: %llu of %llu connections", (unsigned long long)sum->opened,
+                 (unsigned long long)load_plan_share(live->plan, live->plan->sockets));
         return;
     }
-    add(line, "%.0f s", floor(elapsed_s + NOISE_S));
+    add_text(line, "%.0f s", floor(elapsed_s + NOISE_S));
     if (done > 0)
-        add(line, ", %.0f %% done, %.0f s left", done * 100,
-            ceil(fmax(elapsed_s / done - elapsed_s - NOISE_S, 0)));
+        add_text(line, ", %.0f %% done, %.0f s left", done * 100,
+                 ceil(fmax(elapsed_s / done - elapsed_s - NOISE_S, 0)));
 }
 
 static void
 add_percentiles(char *line, const struct load_live *live)
 {
     if (live->last.count > 0)
-        add(line, "p50 %s  p95 %s  p99 %s  max %s", load_percentile_text(&live->last, 0.5),
-            load_percentile_text(&live->last, 0.95), load_percentile_text(&live->last, 0.99),
-            load_max_text(&live->last));
+        add_text(line, "p50 %s  p95 %s  p99 %s  max %s", load_percentile_text(&live->last, 0.5),
+                 load_percentile_text(&live->last, 0.95), load_percentile_text(&live->last, 0.99),
+                 load_max_text(&live->last));
     else
-        add(line, "no reply");
+        add_text(line, "no reply");
 }
 
 static void
@@ -209,9 +209,9 @@ add_states(char *line, const struct load_result *sum)
 
     for (unsigned state = 0; state < LOAD_SOCKET_STATES; state++)
         if (sum->in_state[state] > 0)
-            add(line, "  %s %llu", names[state], (unsigned long long)sum->in_state[state]);
+            add_text(line, "  %s %llu", names[state], (unsigned long long)sum->in_state[state]);
     if (sum->waiting > 0)
-        add(line, "  requests waiting %llu", (unsigned long long)sum->waiting);
+        add_text(line, "  requests waiting %llu", (unsigned long long)sum->waiting);
 }
 
 /* ---- One line a second ---- */
@@ -223,11 +223,11 @@ print_second(const struct load_live *live, const struct load_result *sum, uint64
 
     add_progress(line, live, sum, now_ns);
     if (sum->started_ns != 0) {
-        add(line, ": %s/s  ", load_number_text(live->rate));
+        add_text(line, ": %s/s  ", load_number_text(live->rate));
         add_percentiles(line, live);
-        add(line, "  errors %llu", (unsigned long long)load_result_errors(sum));
+        add_text(line, "  errors %llu", (unsigned long long)load_result_errors(sum));
         if (load_result_skipped(sum) > 0)
-            add(line, "  skipped %llu", (unsigned long long)load_result_skipped(sum));
+            add_text(line, "  skipped %llu", (unsigned long long)load_result_skipped(sum));
     }
     fprintf(live->err, "%s\n", line);
     fflush(live->err);
@@ -240,10 +240,10 @@ add_bar(char *line, double done)
 {
     if (done < 0)
         return;
-    add(line, "  [");
+    add_text(line, "  [");
     for (unsigned i = 0; i < BAR_COLUMNS; i++)
-        add(line, "%s", i < done * BAR_COLUMNS ? "#" : ".");
-    add(line, "]");
+        add_text(line, "%s", i < done * BAR_COLUMNS ? "#" : ".");
+    add_text(line, "]");
 }
 
 /* The latest seconds for which there is room after the rate. */
@@ -256,7 +256,7 @@ add_sparkline(char *line, const struct load_live *live)
     unsigned number = live->seconds < room ? live->seconds : room;
 
     load_sparkline(spark, sizeof(spark), live->rates + live->seconds - number, number);
-    add(line, "%s", spark);
+    add_text(line, "%s", spark);
 }
 
 static void
@@ -279,18 +279,18 @@ redraw(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
     if (live->drawn > 0)
         fprintf(live->err, "\r\033[%uA", live->drawn);
     live->drawn = 0;
-    add(lines[0], "%s  ", load_model_text(live->plan->model));
+    add_text(lines[0], "%s  ", load_model_text(live->plan->model));
     add_progress(lines[0], live, sum, now_ns);
     add_bar(lines[0], part_done(live->plan, sum, now_ns));
-    add(lines[1], "rate     %s/s  ", load_number_text(live->rate));
+    add_text(lines[1], "rate     %s/s  ", load_number_text(live->rate));
     add_sparkline(lines[1], live);
-    add(lines[2], "response ");
+    add_text(lines[2], "response ");
     add_percentiles(lines[2], live);
-    add(lines[2], "  errors %llu", (unsigned long long)errors);
+    add_text(lines[2], "  errors %llu", (unsigned long long)errors);
     if (live->error_rate > 0)
-        add(lines[2], " (%s/s)", load_number_text(live->error_rate));
-    add(lines[2], "  skipped %llu", (unsigned long long)load_result_skipped(sum));
-    add(lines[3], "connections");
+        add_text(lines[2], " (%s/s)", load_number_text(live->error_rate));
+    add_text(lines[2], "  skipped %llu", (unsigned long long)load_result_skipped(sum));
+    add_text(lines[3], "connections");
     add_states(lines[3], sum);
     for (unsigned i = 0; i < LINES; i++)
         print_line(live, lines[i], i == 2 && errors > 0);

@@ -116,8 +116,8 @@ reply_with(struct load_metrics_connection *connection, const char *status, const
 }
 
 static void
-refuse(struct load_metrics_connection *connection, const char *status, const char *more,
-       const char *sentence)
+refuse_scrape(struct load_metrics_connection *connection, const char *status, const char *more,
+              const char *sentence)
 {
     reply_with(connection, status, more, "text/plain", sentence, false);
 }
@@ -142,14 +142,14 @@ is_for_metrics(const struct sxe_http_parser *parser, const char *head)
 }
 
 static void
-answer(struct load_metrics *metrics, struct load_metrics_connection *connection,
-       const struct sxe_http_parser *parser, const struct load_metrics_figures *figures)
+answer_scrape(struct load_metrics *metrics, struct load_metrics_connection *connection,
+              const struct sxe_http_parser *parser, const struct load_metrics_figures *figures)
 {
     if (!is_for_metrics(parser, connection->head))
-        refuse(connection, "404 Not Found", "", "The figures are at /metrics.\n");
+        refuse_scrape(connection, "404 Not Found", "", "The figures are at /metrics.\n");
     else if (parser->method != SXE_HTTP_GET && parser->method != SXE_HTTP_HEAD)
-        refuse(connection, "405 Method Not Allowed", "Allow: GET, HEAD\r\n",
-               "The figures can be read only.\n");
+        refuse_scrape(connection, "405 Method Not Allowed", "Allow: GET, HEAD\r\n",
+                      "The figures can be read only.\n");
     else
         reply_with(connection, "200 OK", "", LOAD_METRICS_TYPE, text_of(metrics, figures),
                    parser->method == SXE_HTTP_HEAD);
@@ -169,11 +169,12 @@ understand(struct load_metrics *metrics, struct load_metrics_connection *connect
     sxe_http_parser_init(&parser, SXE_HTTP_REQUEST, fields, FIELDS_MAX, &limits);
     result = sxe_http_parse(&parser, connection->head, connection->got);
     if (result > 0)
-        answer(metrics, connection, &parser, figures);
+        answer_scrape(metrics, connection, &parser, figures);
     else if (result < 0 && sxe_http_refusal_status(parser.refusal) == 431)
-        refuse(connection, "431 Request Header Fields Too Large", "", "The head is too large.\n");
+        refuse_scrape(connection, "431 Request Header Fields Too Large", "",
+                      "The head is too large.\n");
     else if (result < 0)
-        refuse(connection, "400 Bad Request", "", "This is no request of HTTP/1.1.\n");
+        refuse_scrape(connection, "400 Bad Request", "", "This is no request of HTTP/1.1.\n");
 }
 
 /* Whether the call may be made again later. */

@@ -16,10 +16,10 @@ struct text {
     size_t used;
 };
 
-static void add(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
+static void add_text(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
 
 static void
-add(struct text *text, const char *format, ...)
+add_text(struct text *text, const char *format, ...)
 {
     size_t room = LOAD_METRICS_TEXT_MAX - text->used;
     va_list arguments;
@@ -42,31 +42,32 @@ add_escaped(struct text *text, const char *string)
         size_t length = sxe_utf8_decode(&character, byte, 4);
 
         if (length == 0)
-            add(text, "\xef\xbf\xbd");
+            add_text(text, "\xef\xbf\xbd");
         else if (*byte == '\n')
-            add(text, "\\n");
+            add_text(text, "\\n");
         else if (*byte == '"' || *byte == '\\')
-            add(text, "\\%c", *byte);
+            add_text(text, "\\%c", *byte);
         else
-            add(text, "%.*s", (int)length, (const char *)byte);
+            add_text(text, "%.*s", (int)length, (const char *)byte);
         byte += length > 0 ? length : 1;
     }
 }
 
 static void
-begin(struct text *text, const char *type, const char *name, const char *unit, const char *help)
+begin_metric(struct text *text, const char *type, const char *name, const char *unit,
+             const char *help)
 {
-    add(text, "# TYPE sxe_http_%s %s\n", name, type);
+    add_text(text, "# TYPE sxe_http_%s %s\n", name, type);
     if (unit != NULL)
-        add(text, "# UNIT sxe_http_%s %s\n", name, unit);
-    add(text, "# HELP sxe_http_%s %s\n", name, help);
+        add_text(text, "# UNIT sxe_http_%s %s\n", name, unit);
+    add_text(text, "# HELP sxe_http_%s %s\n", name, help);
 }
 
 static void
 add_counter(struct text *text, const char *name, const char *unit, const char *help, uint64_t value)
 {
-    begin(text, "counter", name, unit, help);
-    add(text, "sxe_http_%s_total %llu\n", name, (unsigned long long)value);
+    begin_metric(text, "counter", name, unit, help);
+    add_text(text, "sxe_http_%s_total %llu\n", name, (unsigned long long)value);
 }
 
 /* One of a family of counters with a label. */
@@ -75,15 +76,15 @@ add_labelled(struct text *text, const char *name, const char *label, const char 
              const uint64_t *counts, unsigned number)
 {
     for (unsigned i = 0; i < number; i++)
-        add(text, "sxe_http_%s_total{%s=\"%s\"} %llu\n", name, label, values[i],
-            (unsigned long long)counts[i]);
+        add_text(text, "sxe_http_%s_total{%s=\"%s\"} %llu\n", name, label, values[i],
+                 (unsigned long long)counts[i]);
 }
 
 static void
 add_gauge(struct text *text, const char *name, const char *help, double value)
 {
-    begin(text, "gauge", name, NULL, help);
-    add(text, "sxe_http_%s %.15g\n", name, value);
+    begin_metric(text, "gauge", name, NULL, help);
+    add_text(text, "sxe_http_%s %.15g\n", name, value);
 }
 
 static void
@@ -92,16 +93,16 @@ add_times(struct text *text, const char *name, const char *help,
 {
     uint64_t count = 0;
 
-    begin(text, "histogram", name, "seconds", help);
+    begin_metric(text, "histogram", name, "seconds", help);
     for (unsigned i = 0; i < LOAD_TALLY_BOUNDS; i++) {
         count += times->buckets[i];
-        add(text, "sxe_http_%s_bucket{le=\"%.6f\"} %llu\n", name,
-            (double)load_tally_bound_us(i) / 1e6, (unsigned long long)count);
+        add_text(text, "sxe_http_%s_bucket{le=\"%.6f\"} %llu\n", name,
+                 (double)load_tally_bound_us(i) / 1e6, (unsigned long long)count);
     }
     count += times->buckets[LOAD_TALLY_BOUNDS];
-    add(text, "sxe_http_%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)count);
-    add(text, "sxe_http_%s_count %llu\n", name, (unsigned long long)count);
-    add(text, "sxe_http_%s_sum %.9f\n", name, (double)times->sum_ns / 1e9);
+    add_text(text, "sxe_http_%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)count);
+    add_text(text, "sxe_http_%s_count %llu\n", name, (unsigned long long)count);
+    add_text(text, "sxe_http_%s_sum %.9f\n", name, (double)times->sum_ns / 1e9);
 }
 
 #define NAME(enumerator, text, name) name,
@@ -115,12 +116,12 @@ add_requests(struct text *text, const struct load_tally *sum)
 {
     add_counter(text, "requests_offered", NULL, "Requests that were due.", sum->offered);
     add_counter(text, "requests_sent", NULL, "Requests that were sent.", sum->sent);
-    begin(text, "counter", "requests_skipped", NULL, "Requests that were due and not sent.");
+    begin_metric(text, "counter", "requests_skipped", NULL, "Requests that were due and not sent.");
     add_labelled(text, "requests_skipped", "reason", skip_names, sum->skipped, LOAD_SKIPS);
-    begin(text, "counter", "requests_ended", NULL,
-          "Requests that ended: ok, or by the kind of error.");
+    begin_metric(text, "counter", "requests_ended", NULL,
+                 "Requests that ended: ok, or by the kind of error.");
     add_labelled(text, "requests_ended", "account", end_names, sum->ends, LOAD_ENDS);
-    begin(text, "counter", "replies", NULL, "Whole replies, good or not, by status.");
+    begin_metric(text, "counter", "replies", NULL, "Whole replies, good or not, by status.");
     add_labelled(text, "replies", "class", class_names, sum->classes, LOAD_CLASSES);
     add_counter(text, "sent_bytes", "bytes", "Bytes of requests.", sum->bytes_sent);
     add_counter(text, "received_bytes", "bytes", "Bytes of replies.", sum->bytes_received);
@@ -130,7 +131,8 @@ static void
 add_connections(struct text *text, const struct load_tally *sum)
 {
     add_counter(text, "connections_opened", NULL, "Connections that were opened.", sum->opened);
-    begin(text, "counter", "connections_unopened", NULL, "Connections that could not be opened.");
+    begin_metric(text, "counter", "connections_unopened", NULL,
+                 "Connections that could not be opened.");
     add_labelled(text, "connections_unopened", "reason", unopened_names, sum->unopened,
                  LOAD_UNOPENEDS);
     add_counter(text, "connections_reopened", NULL,
@@ -146,11 +148,11 @@ load_metrics_text(char bytes[LOAD_METRICS_TEXT_MAX], const struct load_plan *pla
     const struct load_tally *sum = &figures->sum;
     struct text text = {.bytes = bytes};
 
-    begin(&text, "info", "run", NULL, "What is run.");
-    add(&text, "sxe_http_run_info{version=\"%s\",model=\"%s\",what=\"", SXE_VERSION,
-        load_model_names[plan->model]);
+    begin_metric(&text, "info", "run", NULL, "What is run.");
+    add_text(&text, "sxe_http_run_info{version=\"%s\",model=\"%s\",what=\"", SXE_VERSION,
+             load_model_names[plan->model]);
     add_escaped(&text, plan->what);
-    add(&text, "\"} 1\n");
+    add_text(&text, "\"} 1\n");
     add_requests(&text, sum);
     add_connections(&text, sum);
     add_gauge(&text, "connections_open", "Connections that are open.", (double)sum->connections);
@@ -167,6 +169,6 @@ load_metrics_text(char bytes[LOAD_METRICS_TEXT_MAX], const struct load_plan *pla
               &sum->response);
     add_times(&text, "service_seconds", "From the request's write to the end of the reply.",
               &sum->service);
-    add(&text, "# EOF\n");
+    add_text(&text, "# EOF\n");
     return text.used;
 }

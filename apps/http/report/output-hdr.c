@@ -79,7 +79,7 @@ put_counts(uint8_t *to, const struct load_histogram *histogram)
 
 /* Returns how many bytes it has. */
 static size_t
-encode(uint8_t *bytes, const struct load_histogram *histogram)
+encode_counts(uint8_t *bytes, const struct load_histogram *histogram)
 {
     uint8_t *end = put_counts(bytes + HEADER_SIZE, histogram);
     uint8_t *to = put_number(bytes, COOKIE_COUNTS, 4);
@@ -96,14 +96,14 @@ encode(uint8_t *bytes, const struct load_histogram *histogram)
 /* ---- Compression ---- */
 
 static void *
-allocate(void *nothing, unsigned number, unsigned size)
+allocate_for_zlib(void *nothing, unsigned number, unsigned size)
 {
     SXE_UNUSED_PARAMETER(nothing);
     return calloc(number, size);
 }
 
 static void
-release(void *nothing, void *memory)
+release_for_zlib(void *nothing, void *memory)
 {
     SXE_UNUSED_PARAMETER(nothing);
     free(memory);
@@ -111,10 +111,12 @@ release(void *nothing, void *memory)
 
 /* NULL: out of memory. The caller frees it. */
 static uint8_t *
-pack(const uint8_t *bytes, size_t size, size_t *packed_size)
+pack_bytes(const uint8_t *bytes, size_t size, size_t *packed_size)
 {
-    z_stream stream = {
-        .zalloc = allocate, .zfree = release, .next_in = bytes, .avail_in = (unsigned)size};
+    z_stream stream = {.zalloc = allocate_for_zlib,
+                       .zfree = release_for_zlib,
+                       .next_in = bytes,
+                       .avail_in = (unsigned)size};
     unsigned long bound;
     uint8_t *packed;
 
@@ -141,7 +143,7 @@ pack_histogram(const struct load_histogram *histogram, size_t *size)
     uint8_t *packed = NULL;
 
     if (bytes != NULL)
-        packed = pack(bytes, encode(bytes, histogram), size);
+        packed = pack_bytes(bytes, encode_counts(bytes, histogram), size);
     free(bytes);
     return packed;
 }

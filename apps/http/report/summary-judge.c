@@ -249,7 +249,7 @@ height_of(const struct plot *plot, double figure)
 }
 
 static void
-draw(struct plot *plot, const struct load_run *run)
+draw_plot(struct plot *plot, const struct load_run *run)
 {
     for (unsigned row = 0; row < PLOT_ROWS; row++)
         snprintf(plot->cells[row], sizeof(plot->cells[row]), "%*s", PLOT_COLUMNS, "");
@@ -273,7 +273,7 @@ add_plot(struct load_page *page, const struct load_run *run)
 
     load_threshold_parse(&condition, run->plan->find);
     find_bounds(&plot, run);
-    draw(&plot, run);
+    draw_plot(&plot, run);
     for (unsigned row = 0; row < PLOT_ROWS; row++) {
         const char *label = "";
 

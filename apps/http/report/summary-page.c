@@ -46,7 +46,7 @@ load_page_begin(struct load_page *page, enum load_weight weight, enum load_paint
 }
 
 static void
-append(struct load_page_line *line, const char *text)
+append_text(struct load_page_line *line, const char *text)
 {
     size_t used = strlen(line->text);
 
@@ -62,12 +62,12 @@ load_page_add(struct load_page *page, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    append(last_line(page), text);
+    append_text(last_line(page), text);
 }
 
 /* After a gap; in a next line, indented, if there is no room in this one. */
 static void
-place(struct load_page *page, const char *gap, char *item)
+place_item(struct load_page *page, const char *gap, char *item)
 {
     struct load_page_line *line = last_line(page);
 
@@ -76,9 +76,9 @@ place(struct load_page *page, const char *gap, char *item)
         line = next_line(page, line->weight, line->paint);
         snprintf(line->text, sizeof(line->text), "%*s", LOAD_PAGE_INDENT, "");
     } else {
-        append(line, gap);
+        append_text(line, gap);
     }
-    append(line, item);
+    append_text(line, item);
 }
 
 void
@@ -90,7 +90,7 @@ load_page_item(struct load_page *page, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(item, sizeof(item), format, arguments);
     va_end(arguments);
-    place(page, "  ", item);
+    place_item(page, "  ", item);
 }
 
 void
@@ -101,7 +101,7 @@ load_page_words(struct load_page *page, const char *text)
         char word[ITEM_SIZE];
 
         snprintf(word, sizeof(word), "%.*s", (int)length, text);
-        place(page, " ", word);
+        place_item(page, " ", word);
         text += length + strspn(text + length, " ");
     }
 }

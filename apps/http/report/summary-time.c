@@ -82,7 +82,7 @@ byte_of(const char *text, unsigned column)
 }
 
 static void
-draw(struct load_page *page, const struct rates *rates, double highest)
+draw_rates(struct load_page *page, const struct rates *rates, double highest)
 {
     char spark[(COLUMNS_MAX + 2) * LOAD_SPARK_BYTES + 1];
     bool has_drain = rates->border < rates->number;
@@ -123,6 +123,6 @@ load_summary_over_time(struct load_page *page, const struct load_run *run)
         highest = fmax(highest, rates.values[i]);
     if (rates.number < 2 || !(highest > 0))
         return;
-    draw(page, &rates, highest);
+    draw_rates(page, &rates, highest);
     load_summary_stage_marks(page, run->plan, timeline->width_ns * rates.slices, rates.border);
 }

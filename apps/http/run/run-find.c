@@ -38,7 +38,7 @@ struct find {
 
 /* All copy what they have counted so far; false: they end instead. */
 static bool
-mark(struct find *find, struct load_message message)
+mark_step(struct find *find, struct load_message message)
 {
     load_workers_tell(find->parent, message);
     load_workers_await(find->parent, LOAD_MESSAGE_MARKED, LOAD_NEVER);
@@ -134,7 +134,7 @@ drain(struct find *find)
 {
     if (find->run->steps_number == 0)
         return true;
-    if (!mark(find, (struct load_message){.type = LOAD_MESSAGE_RATE, .u.rate = 0}))
+    if (!mark_step(find, (struct load_message){.type = LOAD_MESSAGE_RATE, .u.rate = 0}))
         return false;
     while (in_flight(find) > 0 &&
            !load_workers_await(find->parent, LOAD_MESSAGE_DONE, sxe_time_ns() + DRAIN_NS))
@@ -145,7 +145,7 @@ drain(struct find *find)
 /* Until as many have been answered at this rate as are in flight: it is twice as long then as one
  * takes. A server that takes too long for that is judged as it is. */
 static void
-settle(struct find *find)
+settle_search(struct find *find)
 {
     uint64_t most_ns = find->longest_ns / 5 < SETTLE_MAX ? find->longest_ns / 5 : SETTLE_MAX;
     uint64_t begin_ns = sxe_time_ns();
@@ -166,14 +166,14 @@ measure_step(struct find *find, double rate)
     const struct load_message now = {.type = LOAD_MESSAGE_MARK};
 
     if (!drain(find) ||
-        !mark(find, (struct load_message){.type = LOAD_MESSAGE_RATE, .u.rate = rate}))
+        !mark_step(find, (struct load_message){.type = LOAD_MESSAGE_RATE, .u.rate = rate}))
         return false;
-    settle(find);
-    if (!mark(find, now))
+    settle_search(find);
+    if (!mark_step(find, now))
         return false;
     keep_marks(find);
     await_figure(find);
-    if (!mark(find, now))
+    if (!mark_step(find, now))
         return false;
     take_deltas(find);
     return true;
@@ -261,7 +261,7 @@ by_rate(const void *a, const void *b)
 }
 
 static bool
-search(struct load_parent *parent, uint64_t start_ns, void *user)
+search_rate(struct load_parent *parent, uint64_t start_ns, void *user)
 {
     struct find *find = user;
     struct load_run *run = find->run;
@@ -323,7 +323,7 @@ load_find(struct load_parent *parent, struct load_run *run)
     find.before = load_results_map(plan->workers + 1, false);
     find.delta = load_results_map(plan->workers, false);
     if (find.before != NULL && find.delta != NULL)
-        error = load_trial_run(parent, find.trial, true, search, &find);
+        error = load_trial_run(parent, find.trial, true, search_rate, &find);
     else
         load_parent_fail(parent, "no memory for the results of %u workers", plan->workers);
     load_results_unmap(find.before, plan->workers + 1);

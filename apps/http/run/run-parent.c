@@ -87,7 +87,7 @@ load_parent_show(struct load_parent *parent, bool is_shown)
 }
 
 static void
-look(struct load_parent *parent, uint64_t now_ns)
+look_at_workers(struct load_parent *parent, uint64_t now_ns)
 {
     load_results_clear(parent->sum, 1);
     for (unsigned i = 0; i < parent->load; i++)
@@ -199,7 +199,7 @@ load_parent_turn(struct load_parent *parent, uint64_t until_ns)
     if (sxe_time_ns() >= load_monitor_due_ns(parent->monitor))
         load_parent_monitor(parent);
     if (sxe_time_ns() >= parent->look_ns)
-        look(parent, sxe_time_ns());
+        look_at_workers(parent, sxe_time_ns());
 }
 
 void

@@ -79,7 +79,7 @@ does_accept(const struct load_plan *plan)
  * and it gets neither Ctrl-C nor the signals that http.c ignores. Its output goes to stderr, since
  * stdout is for data. 0 or an errno. */
 static int
-spawn(struct load_parent *parent)
+spawn_server(struct load_parent *parent)
 {
     char shell[] = "sh";
     char option[] = "-c";
@@ -175,7 +175,7 @@ load_server_start(struct load_parent *parent)
     /* A process that outlives its shell becomes our child, so that it can be waited for. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     fflush(NULL);
-    error = spawn(parent);
+    error = spawn_server(parent);
     if (error == 0)
         return await_accept(parent);
     load_parent_fail(parent, "cannot start --server-cmd: %s", strerror(error));

@@ -171,7 +171,7 @@ advice(int error)
 }
 
 static const char *
-reason(int error)
+reason_of(int error)
 {
     return error == ECANCELED ? "the script failed, as is said above" : strerror(error);
 }
@@ -180,7 +180,7 @@ static void
 hear_ready(struct load_parent *parent, const struct load_message *message)
 {
     if (message->error != 0 && !parent->has_failed)
-        load_parent_fail(parent, "cannot start: %s%s", reason(message->error),
+        load_parent_fail(parent, "cannot start: %s%s", reason_of(message->error),
                          advice(message->error));
 }
 
@@ -215,7 +215,7 @@ name_of(const struct load_parent *parent, unsigned i)
 }
 
 static void
-bury(struct load_parent *parent, unsigned i, int status)
+bury_worker(struct load_parent *parent, unsigned i, int status)
 {
     struct load_process *process = &parent->processes[i];
     pid_t pid = process->pid;
@@ -261,7 +261,7 @@ load_workers_reap(struct load_parent *parent)
         /* One that somebody else has waited for (-1) is gone too. */
         if (parent->processes[i].pid > 0 &&
             waitpid(parent->processes[i].pid, &status, WNOHANG) != 0)
-            bury(parent, i, status);
+            bury_worker(parent, i, status);
     }
 }
 

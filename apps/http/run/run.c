@@ -231,7 +231,7 @@ load_run_conclude(struct load_run *run, bool is_interrupted, bool has_failed, FI
 }
 
 static int
-begin(struct load_run *run, struct load_parent *parent, FILE *out, FILE *err)
+begin_run(struct load_run *run, struct load_parent *parent, FILE *out, FILE *err)
 {
     int error = load_parent_open(parent, run->plan, out, err);
 
@@ -267,7 +267,7 @@ name_run(struct load_run *run)
 }
 
 static void
-describe(struct load_run *run, FILE *out)
+describe_run(struct load_run *run, FILE *out)
 {
     struct timespec now;
     struct tm utc;
@@ -297,14 +297,14 @@ load_run(struct load_run *run, const struct load_plan *plan, FILE *out, FILE *er
     error = load_monitor_open(&run->monitor, plan, err);
     if (error > 0)
         return error;
-    error = begin(run, &parent, out, err);
+    error = begin_run(run, &parent, out, err);
     if (error < 0) {
         fprintf(err, "sxe-http: cannot start: %s; see what is limited (ulimit -a)\n",
                 strerror(-error));
         return LOAD_EXIT_ERRORS;
     }
     parent.monitor = run->monitor;
-    describe(run, out);
+    describe_run(run, out);
     error = plan->find != NULL ? load_find(&parent, run) : run_trials(&parent, run);
     if (error == 0) {
         add_baseline(run, &parent);

@@ -56,7 +56,7 @@ make_plan(struct load *load)
 }
 
 static void
-end(struct load *load)
+end_load(struct load *load)
 {
     if (load == NULL)
         return;
@@ -70,7 +70,7 @@ end(struct load *load)
 
 /* A server and a plan; NULL after saying in text what there is none of. */
 static struct load *
-begin(enum load_selftest_kind kind, char *text, size_t size)
+begin_load(enum load_selftest_kind kind, char *text, size_t size)
 {
     struct load *load = calloc(1, sizeof(*load));
     int error = load == NULL ? -ENOMEM : load_selftest_serve(&load->server, kind);
@@ -89,7 +89,7 @@ begin(enum load_selftest_kind kind, char *text, size_t size)
         return load;
     }
     snprintf(text, size, "cannot be tried: %s", strerror(-error));
-    end(load);
+    end_load(load);
     return NULL;
 }
 
@@ -103,7 +103,7 @@ load_selftest_is_interrupted(void)
 
 /* False: it did not run, it was interrupted, or its accounts do not close; the text says so. */
 static bool
-run(struct load *load, char *text, size_t size)
+run_load(struct load *load, char *text, size_t size)
 {
     int status = load_run(&load->run, &load->plan, NULL, stderr);
     const char *wrong = status == 0 ? load_result_check(load->run.total) : NULL;
@@ -136,13 +136,13 @@ add_suspicion(const struct load *load, char *text, size_t size)
 bool
 load_selftest_accounts(char *text, size_t size)
 {
-    struct load *load = begin(LOAD_SELFTEST_BADLY, text, size);
+    struct load *load = begin_load(LOAD_SELFTEST_BADLY, text, size);
     bool holds = false;
 
     if (load == NULL)
         return false;
     load->plan.requests_max = ACCOUNTS;
-    if (run(load, text, size)) {
+    if (run_load(load, text, size)) {
         const struct load_selftest_counts *counts = load->server.counts;
         const struct load_result *total = load->run.total;
 
@@ -161,7 +161,7 @@ load_selftest_accounts(char *text, size_t size)
                  counts->resets, total->ends[LOAD_END_CLOSED_EARLY], counts->closes,
                  total->ends[LOAD_END_SHORT_BODY], counts->short_bodies);
     }
-    end(load);
+    end_load(load);
     return holds;
 }
 
@@ -172,14 +172,14 @@ load_selftest_accounts(char *text, size_t size)
 bool
 load_selftest_merge(char *text, size_t size)
 {
-    struct load *load = begin(LOAD_SELFTEST_WELL, text, size);
+    struct load *load = begin_load(LOAD_SELFTEST_WELL, text, size);
     bool holds = false;
 
     if (load == NULL)
         return false;
     load->plan.requests_max = MERGED;
     load->plan.workers = 2;
-    if (run(load, text, size)) {
+    if (run_load(load, text, size)) {
         const struct load_result *total = load->run.total;
 
         holds = load->server.counts->requests == MERGED && total->ends[LOAD_END_OK] == MERGED &&
@@ -188,7 +188,7 @@ load_selftest_merge(char *text, size_t size)
                  "two workers had %" PRIu64 " replies to %" PRIu64 " requests, and timed %" PRIu64,
                  total->ends[LOAD_END_OK], load->server.counts->requests, total->service.count);
     }
-    end(load);
+    end_load(load);
     return holds;
 }
 
@@ -241,7 +241,7 @@ run_stalled(struct load *load, char *text, size_t size)
         snprintf(text, size, "cannot be tried: %s", strerror(errno));
         return false;
     }
-    has_run = run(load, text, size);
+    has_run = run_load(load, text, size);
     if (!has_run)
         kill(stopper, SIGKILL);
     waitpid(stopper, NULL, 0);
@@ -254,7 +254,7 @@ run_stalled(struct load *load, char *text, size_t size)
 bool
 load_selftest_stall(char *text, size_t size)
 {
-    struct load *load = begin(LOAD_SELFTEST_WELL, text, size);
+    struct load *load = begin_load(LOAD_SELFTEST_WELL, text, size);
     bool holds = false;
 
     if (load == NULL)
@@ -280,7 +280,7 @@ load_selftest_stall(char *text, size_t size)
         if (!holds)
             add_suspicion(load, text, size);
     }
-    end(load);
+    end_load(load);
     return holds;
 }
 
@@ -299,7 +299,7 @@ time_late_replies(struct load *load, char *text, size_t size)
     const struct load_histogram *service;
     double error;
 
-    if (!run(load, text, size))
+    if (!run_load(load, text, size))
         return false;
     service = &load->run.total->service;
     error =
@@ -315,7 +315,7 @@ time_late_replies(struct load *load, char *text, size_t size)
 bool
 load_selftest_delay(char *text, size_t size)
 {
-    struct load *load = begin(LOAD_SELFTEST_LATE, text, size);
+    struct load *load = begin_load(LOAD_SELFTEST_LATE, text, size);
     bool holds = false;
 
     if (load == NULL)
@@ -331,6 +331,6 @@ load_selftest_delay(char *text, size_t size)
         holds = time_late_replies(load, text, size);
         load_run_free(&load->run);
     }
-    end(load);
+    end_load(load);
     return holds;
 }

@@ -45,7 +45,7 @@ struct loop {
 };
 
 static void
-watch(const struct loop *loop, int fd)
+watch_descriptor(const struct loop *loop, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
@@ -53,7 +53,7 @@ watch(const struct loop *loop, int fd)
 }
 
 static void
-say(int fd, const char *text)
+say_text(int fd, const char *text)
 {
     /* A peer that is gone has no use for it, and is found by the next read. */
     (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
@@ -76,7 +76,7 @@ answer_badly(struct load_selftest_counts *counts, int fd)
     switch (counts->requests % 10) {
     case 2:
         counts->bad_status++;
-        say(fd, reply_bad);
+        say_text(fd, reply_bad);
         return true;
     case 4:
         counts->resets++;
@@ -88,18 +88,18 @@ answer_badly(struct load_selftest_counts *counts, int fd)
         return false;
     case 8:
         counts->short_bodies++;
-        say(fd, reply_short);
+        say_text(fd, reply_short);
         hang_up(fd, false);
         return false;
     default:
         counts->ok++;
-        say(fd, reply_ok);
+        say_text(fd, reply_ok);
         return true;
     }
 }
 
 static bool
-answer(struct loop *loop, int fd)
+answer_requests(struct loop *loop, int fd)
 {
     struct load_selftest_counts *counts = loop->counts;
 
@@ -109,7 +109,7 @@ answer(struct loop *loop, int fd)
         return answer_badly(counts, fd);
     counts->ok++;
     if (loop->kind == LOAD_SELFTEST_WELL) {
-        say(fd, reply_ok);
+        say_text(fd, reply_ok);
         return true;
     }
     loop->later[(loop->head + loop->held) % LATER].fd = fd;
@@ -126,7 +126,7 @@ answer_late(struct loop *loop)
 
         if (now_ns - came_ns < LOAD_SELFTEST_DELAY_NS)
             return;
-        say(loop->later[loop->head].fd, reply_ok);
+        say_text(loop->later[loop->head].fd, reply_ok);
         load_histogram_record(&loop->counts->held, now_ns - came_ns);
         loop->head = (loop->head + 1) % LATER;
         loop->held--;
@@ -134,7 +134,7 @@ answer_late(struct loop *loop)
 }
 
 static void
-receive(struct loop *loop, int fd)
+receive_requests(struct loop *loop, int fd)
 {
     static const char blank_line[] = "\r\n\r\n";
     char bytes[4096];
@@ -150,13 +150,13 @@ receive(struct loop *loop, int fd)
         if (*matched < 4)
             continue;
         *matched = 0;
-        if (!answer(loop, fd))
+        if (!answer_requests(loop, fd))
             return;
     }
 }
 
 static void
-welcome(struct loop *loop)
+accept_all(struct loop *loop)
 {
     int at_once = 1;
     int fd = accept4(loop->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -165,13 +165,13 @@ welcome(struct loop *loop)
         return;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once));
     loop->matched[fd % PEERS] = 0;
-    watch(loop, fd);
+    watch_descriptor(loop, fd);
 }
 
 /* Until the control is closed. While replies are held it does not sleep: a timer would be as late
  * as what is measured. */
 static void
-serve(struct loop *loop)
+serve_until_told(struct loop *loop)
 {
     struct epoll_event events[EVENTS];
 
@@ -183,9 +183,9 @@ serve(struct loop *loop)
             if (events[i].data.fd == loop->control)
                 return;
             if (events[i].data.fd == loop->listener)
-                welcome(loop);
+                accept_all(loop);
             else
-                receive(loop, events[i].data.fd);
+                receive_requests(loop, events[i].data.fd);
         }
     }
 }
@@ -200,9 +200,9 @@ be_server(enum load_selftest_kind kind, int listener, int control,
     loop = (struct loop){.kind = kind, .listener = listener, .control = control};
     loop.counts = counts;
     loop.epoll = epoll_create1(EPOLL_CLOEXEC);
-    watch(&loop, listener);
-    watch(&loop, control);
-    serve(&loop);
+    watch_descriptor(&loop, listener);
+    watch_descriptor(&loop, control);
+    serve_until_told(&loop);
     exit(EXIT_SUCCESS);
 }
 

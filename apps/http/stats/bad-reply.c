@@ -55,7 +55,7 @@ letter_of(char byte)
 
 /* Write the byte as it is shown; the length of that. */
 static size_t
-show(char byte, char *to, size_t size)
+show_byte(char byte, char *to, size_t size)
 {
     char letter = letter_of(byte);
     int length;
@@ -76,7 +76,7 @@ load_bad_reply_quote(const struct load_bad_reply *bad, char *text, size_t size)
 
     text[used++] = '"';
     for (unsigned i = 0; i < bad->length && used + sizeof("\\x00\"") <= size; i++)
-        used += show(bad->bytes[i], text + used, size - used);
+        used += show_byte(bad->bytes[i], text + used, size - used);
     snprintf(text + used, size - used, "\"");
     return text;
 }

@@ -472,8 +472,8 @@ print_head(FILE *out, const struct side *a, const struct side *b)
 }
 
 static int
-compare(const struct side *a, const struct side *b, double min_effect, struct load_comparison *kept,
-        FILE *out)
+compare_sides(const struct side *a, const struct side *b, double min_effect,
+              struct load_comparison *kept, FILE *out)
 {
     struct load_contrast contrast;
 
@@ -497,7 +497,7 @@ load_compare_files(const char *a, const char *b, double min_effect, FILE *out, F
     int status = LOAD_EXIT_USAGE;
 
     if (read_side(&side_a, a, err) == 0 && read_side(&side_b, b, err) == 0)
-        status = compare(&side_a, &side_b, min_effect, NULL, out);
+        status = compare_sides(&side_a, &side_b, min_effect, NULL, out);
     json_decref(side_a.root);
     json_decref(side_b.root);
     return status;
@@ -529,7 +529,7 @@ load_compare_baseline(const char *a, const struct load_run *b, FILE *out, FILE *
 
     if (take_run(&side_b, b, err) == 0 &&
         (a != NULL ? read_side(&side_a, a, err) : take_baseline(&side_a, &side_b, err)) == 0)
-        status = compare(&side_a, &side_b, b->plan->min_effect, b->comparison, out);
+        status = compare_sides(&side_a, &side_b, b->plan->min_effect, b->comparison, out);
     json_decref(side_a.root);
     json_decref(side_b.root);
     return status;

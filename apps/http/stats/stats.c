@@ -23,7 +23,7 @@ by_value(const void *left, const void *right)
 }
 
 static void
-sort(double *values, unsigned number)
+sort_values(double *values, unsigned number)
 {
     qsort(values, number, sizeof(values[0]), by_value);
 }
@@ -35,7 +35,7 @@ sorted_copy(double *sorted, const double *values, unsigned number)
     unsigned used = number < LOAD_TRIALS_MAX ? number : LOAD_TRIALS_MAX;
 
     memcpy(sorted, values, used * sizeof(values[0]));
-    sort(sorted, used);
+    sort_values(sorted, used);
     return used;
 }
 
@@ -196,7 +196,7 @@ load_stats_family_interval(struct load_interval *interval, const double *a, unsi
         *interval = (struct load_interval){(double)NAN, (double)NAN, (double)NAN, false};
         return;
     }
-    sort(ratios, pairs);
+    sort_values(ratios, pairs);
     outside = pairs <= EXACT_MAX ? outside_exact(a_used, b_used, TAIL / family)
                                  : outside_normal(a_used, b_used, TAIL / family);
     interval->is_known = interval->is_known && outside >= 0;

@@ -46,7 +46,7 @@ mean_ns(const struct load_slice *slice)
 }
 
 static void
-add(struct load_slice *to, const struct load_slice *slice)
+add_slice(struct load_slice *to, const struct load_slice *slice)
 {
     to->ok += slice->ok;
     to->errors += slice->errors;
@@ -74,7 +74,7 @@ fill(struct windows *windows, const struct load_plan *plan, const struct load_re
     windows->replies_min = number > 0 ? UINT64_MAX : 0;
     for (unsigned i = 0; i < WINDOWS; i++) {
         for (unsigned k = 0; k < number; k++)
-            add(&windows->slices[i], &timeline->slices[first + i * number + k]);
+            add_slice(&windows->slices[i], &timeline->slices[first + i * number + k]);
         if (replies_of(&windows->slices[i]) < windows->replies_min)
             windows->replies_min = replies_of(&windows->slices[i]);
     }
@@ -122,7 +122,7 @@ is_shown(const double *figures)
 }
 
 static bool
-judge(struct load_trend *trend, const char *name, const double *figures)
+judge_figure(struct load_trend *trend, const char *name, const double *figures)
 {
     double first = mean_of(figures, WINDOWS / 2);
     double second = mean_of(figures + WINDOWS / 2, WINDOWS / 2);
@@ -161,7 +161,7 @@ load_trend_tell(struct load_trend *trend, const struct load_plan *plan,
             return;
         for (unsigned i = 0; i < WINDOWS; i++)
             windows.figures[i] = figure_of(&windows, which, i);
-        if (judge(trend, names[which], windows.figures))
+        if (judge_figure(trend, names[which], windows.figures))
             return;
     }
 }

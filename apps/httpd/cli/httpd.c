@@ -114,7 +114,7 @@ warn_of_root(void)
 
 /* The options are in order. The exit status. */
 static int
-run(void)
+run_program(void)
 {
     const struct httpd_options *options = &httpd.options;
     const char *script = options->script != NULL ? options->script : options->config.file;
@@ -150,7 +150,7 @@ main(int argc, char **argv)
         status = httpd_options_parse(&httpd.options, argc, copy);
     }
     if (status == COMMAND_LINE_GO_ON)
-        status = run();
+        status = run_program();
     config_end();
     free(copy);
     return status;

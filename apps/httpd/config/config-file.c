@@ -175,7 +175,7 @@ run_text(lua_State *L)
 
 /* 0, or -1 after a message. */
 static int
-run(struct config_file *file, const char *text, size_t length)
+run_file(struct config_file *file, const char *text, size_t length)
 {
     int result;
 
@@ -211,7 +211,7 @@ config_file_open(const char *path)
     }
     file->path = path;
     text = read_text(path, &length);
-    result = text == NULL ? -1 : run(file, text, length);
+    result = text == NULL ? -1 : run_file(file, text, length);
     free(text);
     if (result == 0)
         return file;

@@ -16,7 +16,7 @@
 
 /* Add bytes; false: there is no room. */
 static bool
-add(char *text, size_t *used, const char *bytes, size_t length)
+add_bytes(char *text, size_t *used, const char *bytes, size_t length)
 {
     if (*used + length >= LOCATION_MAX)
         return false;
@@ -38,17 +38,17 @@ make_location(const struct sxe_http_request *request, const char *target, char *
         const struct sxe_http_text *value = NULL;
         char name[64];
 
-        has_room = add(text, &used, target, length);
+        has_room = add_bytes(text, &used, target, length);
         target += length;
         if (end == NULL) {
-            has_room = has_room && add(text, &used, target, strlen(target));
+            has_room = has_room && add_bytes(text, &used, target, strlen(target));
             break;
         }
         snprintf(name, sizeof(name), "%.*s", (int)(end - target - 1), target + 1);
         value = sxe_http_match_value(&request->match, name);
         if (value != NULL)
-            has_room =
-                has_room && add(text, &used, request->path.base + value->offset, value->length);
+            has_room = has_room &&
+                       add_bytes(text, &used, request->path.base + value->offset, value->length);
         target = end + 1;
     }
     text[used] = '\0';

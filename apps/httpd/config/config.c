@@ -108,7 +108,7 @@ config_begin(const struct command_line *line)
 
 /* strict and loose set the same value. */
 static void
-mark(unsigned row)
+note_origin(unsigned row)
 {
     const char *name = row_at(row)->option.name;
     const char *twin = strcmp(name, "strict") == 0  ? "loose"
@@ -124,7 +124,7 @@ mark(unsigned row)
 static void
 note_value(unsigned row, const char *text)
 {
-    mark(row);
+    note_origin(row);
     if (config.number < CONFIG_VALUES_MAX)
         config.values[config.number++] = (struct value){row, config.now_line, text};
 }
@@ -157,7 +157,7 @@ variable_of(unsigned row, char *name)
 }
 
 static int
-set(void *settings, unsigned row, const char *text)
+set_option(void *settings, unsigned row, const char *text)
 {
     return command_line_set(config.line, settings, row, (char *)(uintptr_t)text);
 }
@@ -170,7 +170,7 @@ switch_on_or_off(void *settings, unsigned row, const char *text)
     static const char *const no[] = {"", "0", "false", "no", "off", NULL};
 
     if (is_one_of(text, yes))
-        return set(settings, row, NULL);
+        return set_option(settings, row, NULL);
     if (is_one_of(text, no)) {
         note_value(row, "false");
         return COMMAND_LINE_GO_ON;
@@ -194,7 +194,7 @@ read_environment(void *settings)
             continue;
         snprintf(config.place, sizeof(config.place), "%s: ", name);
         if (has_argument(row))
-            status = set(settings, row, text);
+            status = set_option(settings, row, text);
         else
             status = switch_on_or_off(settings, row, text);
     }
@@ -341,7 +341,7 @@ take_text(lua_State *L, struct reading *reading, unsigned row)
         return refuse_type(L, row);
     text = config_file_keep(config.file);
     return text == NULL ? luaL_error(L, "%sno memory", config.place)
-                        : set(reading->settings, row, text);
+                        : set_option(reading->settings, row, text);
 }
 
 static int
@@ -372,7 +372,7 @@ take_value(lua_State *L, struct reading *reading, unsigned row)
     if (!lua_isboolean(L, 2))
         return refuse_type(L, row);
     if (lua_toboolean(L, 2))
-        return set(reading->settings, row, NULL);
+        return set_option(reading->settings, row, NULL);
     note_value(row, "false");
     return COMMAND_LINE_GO_ON;
 }

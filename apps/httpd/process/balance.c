@@ -39,7 +39,7 @@ balance_begin(unsigned slots)
 }
 
 static void
-set(struct line *line, uint32_t connections, uint32_t accepts)
+set_line(struct line *line, uint32_t connections, uint32_t accepts)
 {
     __atomic_store_n(&line->connections, connections, __ATOMIC_RELAXED);
     __atomic_store_n(&line->accepts, accepts, __ATOMIC_RELAXED);
@@ -49,7 +49,7 @@ void
 balance_clear(unsigned slot)
 {
     if (balance.lines != NULL)
-        set(&balance.lines[slot], 0, 0);
+        set_line(&balance.lines[slot], 0, 0);
 }
 
 void
@@ -66,7 +66,7 @@ balance_join(unsigned slot)
     if (balance.lines == NULL)
         return;
     balance.own = &balance.lines[slot];
-    set(balance.own, 0, 1);
+    set_line(balance.own, 0, 1);
 }
 
 void

@@ -42,7 +42,7 @@ free_slot(void)
 
 /* Its lifeline first: a child of a supervisor that has died ends. */
 static void
-begin(const struct worker *worker, struct heartbeat *heartbeat, pid_t parent)
+begin_child(const struct worker *worker, struct heartbeat *heartbeat, pid_t parent)
 {
     for (unsigned i = 0; i < children.number; i++)
         close(children.each[i].link);
@@ -69,7 +69,7 @@ fork_with(int ends[2], struct heartbeat *heartbeat, unsigned place,
     error = -errno;
     if (pid == 0) {
         close(ends[0]);
-        begin(&worker, heartbeat, parent);
+        begin_child(&worker, heartbeat, parent);
         be(&worker);
     }
     close(ends[1]);

@@ -37,7 +37,7 @@ struct text {
 };
 
 static void
-add(struct text *text, const char *what)
+add_text(struct text *text, const char *what)
 {
     size_t length = strlen(what);
 
@@ -55,7 +55,7 @@ add_number(struct text *text, uintptr_t number, unsigned base)
     do
         *--at = "0123456789abcdef"[number % base];
     while ((number /= base) > 0);
-    add(text, at);
+    add_text(text, at);
 }
 
 /* ---- The build id: a note that the linker left in the program ---- */
@@ -109,17 +109,17 @@ crash_report(int fd, int signal_number, const void *address)
         if (signals[i].number == signal_number)
             name = signals[i].name;
     }
-    add(&text, "sxe-httpd " SXE_VERSION " (build id ");
-    add(&text, build_id);
-    add(&text, "): process ");
+    add_text(&text, "sxe-httpd " SXE_VERSION " (build id ");
+    add_text(&text, build_id);
+    add_text(&text, "): process ");
     add_number(&text, (uintptr_t)getpid(), 10);
-    add(&text, " crashed with signal ");
+    add_text(&text, " crashed with signal ");
     add_number(&text, (uintptr_t)signal_number, 10);
-    add(&text, " (");
-    add(&text, name);
-    add(&text, ") at address 0x");
+    add_text(&text, " (");
+    add_text(&text, name);
+    add_text(&text, ") at address 0x");
     add_number(&text, (uintptr_t)address, 16);
-    add(&text, "; the calls that led there, last first:\n");
+    add_text(&text, "; the calls that led there, last first:\n");
     (void)!write(fd, text.room, text.used);
     backtrace_symbols_fd(calls, backtrace(calls, CALLS_MAX), fd);
 }

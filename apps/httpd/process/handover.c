@@ -90,7 +90,7 @@ handover_receive(int link, struct handover_message *message, int *fd)
 /* ---- In the supervisor ---- */
 
 static void
-mark(struct kept *socket, bool is_next)
+mark_socket(struct kept *socket, bool is_next)
 {
     if (is_next)
         socket->is_wanted = true;
@@ -123,7 +123,7 @@ handover_note(const struct handover_message *message, int fd, bool is_next)
         return;
     }
     if (message->kind == HANDOVER_USE) {
-        mark(&handover.sockets[message->number], is_next);
+        mark_socket(&handover.sockets[message->number], is_next);
         return;
     }
     if (handover.number == HANDOVER_SOCKETS) {
@@ -135,7 +135,7 @@ handover_note(const struct handover_message *message, int fd, bool is_next)
     *socket = (struct kept){.address = message->u.address, .length = message->length, .fd = fd};
     socket_file_note_address(&socket->file, (const struct sockaddr *)&socket->address,
                              socket->length);
-    mark(socket, is_next);
+    mark_socket(socket, is_next);
     handover.number++;
 }
 

@@ -91,7 +91,7 @@ heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor)
 
 /* libev calls this before and after it waits, so the number alternates between odd and even. */
 static void
-turn(struct ev_loop *loop)
+count_turn(struct ev_loop *loop)
 {
     SXE_UNUSED_PARAMETER(loop);
     __atomic_store_n(&own->turns, own->turns + 1, __ATOMIC_RELAXED);
@@ -101,7 +101,7 @@ void
 heartbeat_watch(struct ev_loop *loop)
 {
     own->turns |= 1;
-    ev_set_loop_release_cb(loop, turn, turn);
+    ev_set_loop_release_cb(loop, count_turn, count_turn);
 }
 
 void

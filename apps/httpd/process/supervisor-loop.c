@@ -98,7 +98,7 @@ do_what_is_due(void)
 }
 
 static void
-turn(void)
+run_turn(void)
 {
     static struct pollfd fds[SUPERVISOR_CHILDREN * WORKERS_MAX + 1];
     unsigned number = children.number;
@@ -117,7 +117,7 @@ turn(void)
 }
 
 static void
-prepare(const struct supervisor_config *config)
+prepare_supervisor(const struct supervisor_config *config)
 {
     memset(&supervisor, 0, sizeof(supervisor));
     supervisor.config = config;
@@ -154,7 +154,7 @@ supervise(const struct supervisor_config *config)
     const char *what = "mmap";
     int result;
 
-    prepare(config);
+    prepare_supervisor(config);
     result = supervisor.workers > 1 ? balance_begin(SUPERVISOR_CHILDREN * supervisor.workers) : 0;
     if (result == 0) {
         what = "signalfd";
@@ -167,7 +167,7 @@ supervise(const struct supervisor_config *config)
     }
     supervisor_start_all();
     while (children.number > 0 || supervisor.start_ns != NEVER)
-        turn();
+        run_turn();
     handover_remove_files();
     balance_end();
     close(supervisor.signals);

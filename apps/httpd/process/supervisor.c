@@ -29,7 +29,7 @@ struct supervisor supervisor;
 
 /* The name of the load, for the log. */
 static const char *
-name(void)
+name_of_load(void)
 {
     return supervisor.config->script != NULL ? supervisor.config->script : "the server";
 }
@@ -105,7 +105,7 @@ wait_for_a_place(void)
     if (!supervisor.is_waiting)
         SXE_WARN("%s is loaded again later: %u earlier processes still answer requests, and one of "
                  "them has to end first; --stop-timeout limits how long they take",
-                 name(), children.number - supervisor.workers);
+                 name_of_load(), children.number - supervisor.workers);
     supervisor.is_waiting = true;
 }
 
@@ -215,8 +215,8 @@ load_failed(int status)
     if (!supervisor.has_served)
         supervisor.status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
     else if (child_in(SERVING) != NULL)
-        SXE_ERROR("%s could not be loaded again; %s as loaded before goes on serving", name(),
-                  supervisor.config->script != NULL ? "the script" : "it");
+        SXE_ERROR("%s could not be loaded again; %s as loaded before goes on serving",
+                  name_of_load(), supervisor.config->script != NULL ? "the script" : "it");
     load_again_if_asked();
 }
 
@@ -250,9 +250,9 @@ static void
 be_loaded(const struct child *last)
 {
     if (supervisor.has_served && supervisor.workers == 1)
-        SXE_INFO("%s was loaded again, into process %d", name(), last->pid);
+        SXE_INFO("%s was loaded again, into process %d", name_of_load(), last->pid);
     else if (supervisor.has_served)
-        SXE_INFO("%s was loaded again, into %u processes", name(), supervisor.workers);
+        SXE_INFO("%s was loaded again, into %u processes", name_of_load(), supervisor.workers);
     supervisor.has_served = true;
     supervisor.status = EXIT_SUCCESS;
     supervisor.patience_ns = supervisor.config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
@@ -382,7 +382,7 @@ is_given_up(struct child *child)
     }
     SXE_WARN("%s is not loaded %u s after another load was asked for: process %d, which loads it, "
              "is killed, and another process loads it",
-             name(), (unsigned)(supervisor.patience_ns / SXE_NS_PER_SECOND), child->pid);
+             name_of_load(), (unsigned)(supervisor.patience_ns / SXE_NS_PER_SECOND), child->pid);
     kill_child(child);
     child->role = LEAVING;
     return true;
@@ -420,4 +420,3 @@ supervisor_reload(void)
     else if (supervisor.give_up_ns == NEVER)
         supervisor.give_up_ns = sxe_time_ns() + supervisor.patience_ns;
 }
-

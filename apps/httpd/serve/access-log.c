@@ -44,10 +44,10 @@ struct line {
 
 enum escape { HEX, JSON };
 
-static void add(struct line *line, const char *format, ...) SXE_PRINTF(2, 3);
+static void add_to_line(struct line *line, const char *format, ...) SXE_PRINTF(2, 3);
 
 static void
-add(struct line *line, const char *format, ...)
+add_to_line(struct line *line, const char *format, ...)
 {
     va_list arguments;
 
@@ -66,7 +66,7 @@ add_escaped(struct line *line, struct sxe_span text, enum escape escape)
         unsigned char byte = (unsigned char)text.base[i];
 
         if (byte < ' ' || byte >= 0x7f || byte == '"' || byte == '\\')
-            add(line, escape == JSON ? "\\u%04x" : "\\x%02X", byte);
+            add_to_line(line, escape == JSON ? "\\u%04x" : "\\x%02X", byte);
         else
             line->text[line->length++] = (char)byte;
     }
@@ -75,9 +75,9 @@ add_escaped(struct line *line, struct sxe_span text, enum escape escape)
 static void
 add_quoted(struct line *line, struct sxe_span text)
 {
-    add(line, " \"");
+    add_to_line(line, " \"");
     add_escaped(line, text.base == NULL ? (struct sxe_span){"-", 1} : text, HEX);
-    add(line, "\"");
+    add_to_line(line, "\"");
 }
 
 static struct sxe_span
@@ -125,10 +125,10 @@ add_request_line(struct line *line, const struct sxe_http_request *request,
     add_escaped(line, method.length > 0 ? method : (struct sxe_span){"-", 1}, HEX);
     if (target.length == 0)
         return;
-    add(line, " ");
+    add_to_line(line, " ");
     add_escaped(line, target, HEX);
     if (has_version(request, summary))
-        add(line, " HTTP/1.%u", request->head.minor);
+        add_to_line(line, " HTTP/1.%u", request->head.minor);
 }
 
 static void
@@ -136,9 +136,9 @@ add_common(struct line *line, const char *date, const struct sxe_http_request *r
            const struct sxe_http_summary *summary)
 {
     add_escaped(line, peer_of(request), HEX);
-    add(line, " - - [%s] \"", date);
+    add_to_line(line, " - - [%s] \"", date);
     add_request_line(line, request, summary);
-    add(line, "\" %u %llu", status_of(summary), body_bytes(request, summary));
+    add_to_line(line, "\" %u %llu", status_of(summary), body_bytes(request, summary));
 }
 
 static void
@@ -146,9 +146,9 @@ add_member(struct line *line, const char *name, struct sxe_span text)
 {
     if (text.length == 0)
         return;
-    add(line, ",\"%s\":\"", name);
+    add_to_line(line, ",\"%s\":\"", name);
     add_escaped(line, text, JSON);
-    add(line, "\"");
+    add_to_line(line, "\"");
 }
 
 static void
@@ -157,23 +157,23 @@ add_json(struct line *line, const char *date, const struct sxe_http_request *req
 {
     const struct sxe_http_parser *head = &request->head;
 
-    add(line, "{\"time\":\"%s\",\"status\":%u,\"bytes\":%llu,\"duration_us\":%llu", date,
-        status_of(summary), body_bytes(request, summary),
-        (unsigned long long)(summary->duration_ns / SXE_NS_PER_US));
+    add_to_line(line, "{\"time\":\"%s\",\"status\":%u,\"bytes\":%llu,\"duration_us\":%llu", date,
+                status_of(summary), body_bytes(request, summary),
+                (unsigned long long)(summary->duration_ns / SXE_NS_PER_US));
     add_member(line, "peer", peer_of(request));
     add_member(line, "method", sxe_http_method_text(request));
     add_member(line, "target", sxe_http_target(request));
     if (has_version(request, summary))
-        add(line, ",\"version\":\"1.%u\"", head->minor);
+        add_to_line(line, ",\"version\":\"1.%u\"", head->minor);
     add_member(line, "host", sxe_http_known_value(request, SXE_HTTP_FIELD_HOST));
     add_member(line, "referer", sxe_http_field_value(request, "Referer"));
     add_member(line, "user_agent", sxe_http_known_value(request, SXE_HTTP_FIELD_USER_AGENT));
     if (head->refusal != SXE_HTTP_NOT_REFUSED)
-        add(line, ",\"refused\":\"%s\"",
-            sxe_http_refusal_text((enum sxe_http_refusal)head->refusal));
+        add_to_line(line, ",\"refused\":\"%s\"",
+                    sxe_http_refusal_text((enum sxe_http_refusal)head->refusal));
     if (summary->result < 0)
-        add(line, ",\"error\":\"%s\"", strerror(-summary->result));
-    add(line, "}");
+        add_to_line(line, ",\"error\":\"%s\"", strerror(-summary->result));
+    add_to_line(line, "}");
 }
 
 /* The current date in UTC, formatted once a second. */
@@ -281,7 +281,7 @@ report_drops(struct access_log *log)
 }
 
 static void
-take(struct access_log *log, size_t length)
+drop_bytes(struct access_log *log, size_t length)
 {
     log->used -= (unsigned)length;
     memmove(log->buffer, log->buffer + length, log->used);
@@ -293,7 +293,7 @@ drop_first_line(struct access_log *log)
 {
     const char *end = rawmemchr(log->buffer, '\n');
 
-    take(log, (size_t)(end - log->buffer) + 1);
+    drop_bytes(log, (size_t)(end - log->buffer) + 1);
     log->is_torn = false;
     log->dropped++;
 }
@@ -308,7 +308,7 @@ access_log_flush(struct access_log *log)
 
     while (log->used > 0 && (written = write(log->fd, log->buffer, log->used)) > 0) {
         log->is_torn = log->buffer[written - 1] != '\n';
-        take(log, (size_t)written);
+        drop_bytes(log, (size_t)written);
     }
     if (log->used == 0)
         report_drops(log);

@@ -76,11 +76,11 @@ struct text {
     char room[TEXT_SIZE];
 };
 
-static void add(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
+static void add_text(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
 
 /* Append the whole text. If it does not fit, append nothing now and nothing later. */
 static void
-add(struct text *text, const char *format, ...)
+add_text(struct text *text, const char *format, ...)
 {
     size_t left = TEXT_SIZE - END_SIZE - text->used;
     va_list arguments;
@@ -117,11 +117,11 @@ add_counter(void *user, const char *group, const char *name, int64_t value)
 
     quote(name, quoted[1], sizeof(quoted[1]));
     if (text->groups > 0 && strcmp(text->group, group) == 0) {
-        add(text, ",\"%s\":%" PRId64, quoted[1], value);
+        add_text(text, ",\"%s\":%" PRId64, quoted[1], value);
         return;
     }
-    add(text, "%s\"%s\":{\"%s\":%" PRId64, text->groups > 0 ? "}," : "",
-        quote(group, quoted[0], sizeof(quoted[0])), quoted[1], value);
+    add_text(text, "%s\"%s\":{\"%s\":%" PRId64, text->groups > 0 ? "}," : "",
+             quote(group, quoted[0], sizeof(quoted[0])), quoted[1], value);
     snprintf(text->group, sizeof(text->group), "%s", group);
     text->groups += !text->is_full;
 }
@@ -133,8 +133,8 @@ add_script(struct text *text)
     size_t most;
     size_t now = sxe_lua_memory(lua, &most);
 
-    add(text, ",\"lua\":{\"memory\":%zu,\"memory_most\":%zu,\"memory_max\":%zu},\"script\":{", now,
-        most, stats.options->lua.memory_max);
+    add_text(text, ",\"lua\":{\"memory\":%zu,\"memory_most\":%zu,\"memory_max\":%zu},\"script\":{",
+             now, most, stats.options->lua.memory_max);
     sxe_lua_each_stat(lua, add_counter, text);
     text->used +=
         (size_t)snprintf(text->room + text->used, END_SIZE, "%s}", text->groups > 0 ? "}" : "");
@@ -145,14 +145,16 @@ add_own(struct text *text)
 {
     const uint64_t *classes = stats.classes;
 
-    add(text, "{\"httpd\":{\"version\":\"" SXE_VERSION "\",\"pid\":%d,\"load\":%u,\"uptime\":%u,",
+    add_text(
+        text, "{\"httpd\":{\"version\":\"" SXE_VERSION "\",\"pid\":%d,\"load\":%u,\"uptime\":%u,",
         getpid(), stats.load, (unsigned)((sxe_time_ns() - stats.since_ns) / SXE_NS_PER_SECOND));
-    add(text, "\"connections\":%u,\"requests\":%" PRIu64 ",\"status\":{", connections(),
-        stats.requests);
+    add_text(text, "\"connections\":%u,\"requests\":%" PRIu64 ",\"status\":{", connections(),
+             stats.requests);
     for (unsigned i = 1; i < CLASSES; i++)
-        add(text, "%s\"%uxx\":%" PRIu64, i > 1 ? "," : "", i, classes[i]);
-    add(text, "},\"unanswered\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"log_lines_lost\":%" PRIu64 "}",
-        classes[0], stats.bytes, lost_lines());
+        add_text(text, "%s\"%uxx\":%" PRIu64, i > 1 ? "," : "", i, classes[i]);
+    add_text(text,
+             "},\"unanswered\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"log_lines_lost\":%" PRIu64 "}",
+             classes[0], stats.bytes, lost_lines());
 }
 
 static bool

@@ -137,7 +137,7 @@ watch_progress_of_end(void)
 }
 
 static void
-drain(void)
+drain_clients(void)
 {
     sxe_http_drain(service.http, script_state() == NULL ? on_stopped : NULL);
     if (script_state() != NULL)
@@ -169,7 +169,7 @@ end(enum ending how)
     service.ending = how;
     sxe_timer_start(&service.grace);
     if (how == DRAINING)
-        drain();
+        drain_clients();
     else
         stop();
     watch_progress_of_end();
@@ -379,7 +379,7 @@ drop_plan(void)
 }
 
 static void
-begin(struct httpd_options *options, const struct worker *worker)
+begin_service(struct httpd_options *options, const struct worker *worker)
 {
     memset(&service, 0, sizeof(service));
     service.options = options;
@@ -393,7 +393,7 @@ service_plan(struct httpd_options *options)
 {
     int result;
 
-    begin(options, NULL);
+    begin_service(options, NULL);
     result = make_plan();
     if (result == 0) {
         sxe_plan_print(stdout);
@@ -503,7 +503,7 @@ service_run(struct httpd_options *options, const struct worker *worker)
 {
     int result;
 
-    begin(options, worker);
+    begin_service(options, worker);
     crash_begin();
     stats_begin(options, service.worker.load);
     result = make_plan();

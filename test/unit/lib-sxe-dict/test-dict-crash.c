@@ -192,7 +192,7 @@ get_expired(SXE_DICT *dict)
 }
 
 static void
-commit_batch(SXE_DICT *dict)
+commit_some(SXE_DICT *dict)
 {
     SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
     char value[VALUE_ROOM];
@@ -245,7 +245,7 @@ commit_in_vain(SXE_DICT *dict)
 static SXE_DICT_SNAPSHOT *taken; /* by a scenario that nobody dies in */
 
 static void
-take_snapshot(SXE_DICT *dict)
+keep_snapshot(SXE_DICT *dict)
 {
     taken = sxe_dict_snapshot_take(dict);
     ck_assert_ptr_nonnull(taken);
@@ -321,16 +321,16 @@ static const struct scenario {
      .with_snapshot = true, .outcome = EACH_BEFORE_OR_AFTER},
     {"put that ends a snapshot", put_all, .key = 2, .size = 25, .cells = KEYS + 1,
      .with_snapshot = true},
-    {"batch", put_some, commit_batch, .cells = 60},
-    {"batch, several shards", put_some, commit_batch, .cells = 240, .shards = 4},
-    {"batch, several shards, old versions seen", put_some, commit_batch, .cells = 240, .shards = 4,
+    {"batch", put_some, commit_some, .cells = 60},
+    {"batch, several shards", put_some, commit_some, .cells = 240, .shards = 4},
+    {"batch, several shards, old versions seen", put_some, commit_some, .cells = 240, .shards = 4,
      .with_snapshot = true},
     {"batch with conditions", put_some, commit_what_is_expected, .cells = 60},
     {"batch with conditions, several shards", put_some, commit_what_is_expected, .cells = 240,
      .shards = 4, .with_snapshot = true},
     {"batch with a condition that does not hold", put_some, commit_in_vain, .cells = 240,
      .shards = 4},
-    {"take a snapshot", put_some, take_snapshot, .cells = 120, .shards = 2},
+    {"take a snapshot", put_some, keep_snapshot, .cells = 120, .shards = 2},
     {"release a snapshot", put_some, release_snapshot, .cells = 60, .with_snapshot = true,
      .outcome = EACH_BEFORE_OR_AFTER},
     {"release the only snapshot", put_some, release_snapshot, .cells = 60,
@@ -538,7 +538,7 @@ START_TEST(next_batch_decides_what_a_dead_one_has_left)
     struct contents found;
     bool died = true;
 
-    if (scenario->call != commit_batch && scenario->call != commit_what_is_expected &&
+    if (scenario->call != commit_some && scenario->call != commit_what_is_expected &&
         scenario->call != commit_in_vain)
         return;
     before_and_after(scenario, &before, &after);

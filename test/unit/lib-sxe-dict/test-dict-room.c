@@ -79,7 +79,7 @@ fill(unsigned from, unsigned to)
 }
 
 static void
-take_snapshot(void)
+keep_snapshot(void)
 {
     snapshot = sxe_dict_snapshot_take(dict);
     ck_assert_ptr_nonnull(snapshot);
@@ -90,7 +90,7 @@ static void
 fill_half_and_half(unsigned cells)
 {
     fill(0, cells / 2);
-    take_snapshot();
+    keep_snapshot();
     for (unsigned i = 0; i < cells - cells / 2; i++)
         ck_assert_int_eq(put(i, 100 + i), 0);
 }
@@ -167,7 +167,7 @@ START_TEST(call_finds_the_room_of_two_snapshots)
         other = sxe_dict_snapshot_take(dict);
         for (unsigned i = 0; i < 5; i++)
             ck_assert_int_eq(put(i, 100 + i), 0);
-        take_snapshot();
+        keep_snapshot();
         for (unsigned i = 0; i < 5; i++)
             ck_assert_int_eq(put(i, 200 + i), 0);
         meanwhile = end_it;
@@ -211,7 +211,7 @@ START_TEST(search_goes_on_with_the_next_call_where_all_are_pinned)
     fill(0, SXE__DICT_BUDGET);
     for (unsigned i = 0; i < SXE__DICT_BUDGET; i++)
         ck_assert_int_eq(sxe_dict_set_state(dict, &i, sizeof(i), SXE_DICT_PINNED), 0);
-    take_snapshot();
+    keep_snapshot();
     for (unsigned i = 0; i < SXE__DICT_BUDGET; i++)
         ck_assert_int_eq(put(i, 100 + i), 0);
     while ((result = put(2000, 1)) == -EAGAIN)
