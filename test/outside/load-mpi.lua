@@ -222,7 +222,7 @@ end
 -- promise: docs/load-generator.md: A rank that dies, or that says nothing for ten seconds, ends the
 --   run: standard error names it, what was measured is reported, and the exit status is 1.
 test("a rank that dies or stops is named, and ends the run", function()
-    for _, case in ipairs{{"KILL", "worker", "was ended by signal 9"},
+    for _, case in ipairs{{"KILL", "worker", "ended with signal 9"},
                           {"KILL", "agent", "has lost its agent"},
                           {"STOP", "agent", "has said nothing for too long"}} do
         local ran = strike(case[1], case[2])

@@ -65,7 +65,7 @@ end)
 test("a server command that fails is said with its status", function()
     local ran = cli.run("sxe-http", "-p", tostring(wire.free_port()), "--server-cmd", "exit 9")
     equal(ran.status, 1)
-    check(ran.errors:find("exited with status 9", 1, true), ran.errors)
+    check(ran.errors:find("ended with exit status 9", 1, true), ran.errors)
 end)
 
 test("a server command is refused where somebody listens already", function()

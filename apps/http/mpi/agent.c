@@ -21,6 +21,7 @@
 #include "run-private.h"
 #include "script.h"
 #include "sxe-time.h"
+#include "wait-status.h"
 
 uint64_t load_agent_period_ns = 200 * SXE_NS_PER_MS;
 uint64_t load_agent_silent_ns = 10 * SXE_NS_PER_SECOND;
@@ -177,9 +178,10 @@ static void
 bury_ended(struct load *load, int status)
 {
     bool is_good = status == 0 && load->is_done;
+    char how[WAIT_STATUS_MAX];
 
     load->pid = 0;
-    bury_load(load, is_good ? NULL : load_wait_text(status));
+    bury_load(load, is_good ? NULL : wait_status_text(status, how));
 }
 
 static void

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine.h"
 #include "program.h"
 #include "relay.h"
 #include "run.h"
+#include "wait-status.h"
 
 #define TAG   1
 #define SLOTS 8  /* messages to one rank that are on their way */
@@ -157,7 +157,7 @@ carry(int channel, pid_t engine)
     }
     load_engine_tell(channel, link.rank, link.ranks);
     end = load_relay_run(&link, channel, engine, signals);
-    status = WIFEXITED(end.status) ? WEXITSTATUS(end.status) : 128 + WTERMSIG(end.status);
+    status = wait_status_exit(end.status);
     if (link.rank == 0 && !end.is_clean)
         MPI_Abort(MPI_COMM_WORLD, status);
     close_link(&link);

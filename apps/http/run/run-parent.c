@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "program.h"
@@ -215,17 +214,4 @@ load_parent_fail(struct load_parent *parent, const char *format, ...)
     va_end(arguments);
     parent->has_failed = true;
     load_workers_stop(parent);
-}
-
-const char *
-load_wait_text(int status)
-{
-    static char text[80];
-
-    if (WIFSIGNALED(status))
-        snprintf(text, sizeof(text), "was ended by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    else
-        snprintf(text, sizeof(text), "exited with status %d", WEXITSTATUS(status));
-    return text;
 }

@@ -104,9 +104,6 @@ void load_parent_monitor(struct load_parent *parent);
 /* "sxe-http: ..." on err; the run has failed, and stops. */
 void load_parent_fail(struct load_parent *parent, const char *format, ...) SXE_PRINTF(2, 3);
 
-/* "exited with status 3", "was ended by signal 9 (Killed)"; a static text. */
-const char *load_wait_text(int status);
-
 /* ---- run-workers.c ---- */
 
 /* The work of a worker process: load_worker_run, unless a test replaces it. */

@@ -19,6 +19,7 @@
 #include "port-holder.h"
 #include "sxe-time.h"
 #include "url.h"
+#include "wait-status.h"
 
 #define TRY_NS (10 * SXE_NS_PER_MS)
 
@@ -202,6 +203,7 @@ load_server_reap(struct load_parent *parent)
 {
     pid_t server = parent->server;
     siginfo_t info = {0};
+    char how[WAIT_STATUS_MAX];
     int status = 0;
 
     /* Its number is the group's, so it stays until the group is gone. */
@@ -212,7 +214,7 @@ load_server_reap(struct load_parent *parent)
     kill(-server, SIGKILL);
     bury_group(server, 0, &status);
     load_parent_fail(parent, "the server of --server-cmd (process %d) %s", (int)server,
-                     load_wait_text(status));
+                     wait_status_text(status, how));
 }
 
 void

@@ -14,6 +14,7 @@
 
 #include "requests.h"
 #include "sxe-time.h"
+#include "wait-status.h"
 
 int (*load_workers_work)(const struct load_worker *worker) = load_worker_run;
 
@@ -219,6 +220,7 @@ bury_worker(struct load_parent *parent, unsigned i, int status)
 {
     struct load_process *process = &parent->processes[i];
     pid_t pid = process->pid;
+    char how[WAIT_STATUS_MAX];
 
     process->pid = 0;
     if (process->control >= 0)
@@ -234,7 +236,7 @@ bury_worker(struct load_parent *parent, unsigned i, int status)
     if (parent->has_failed)
         return;
     load_parent_fail(parent, "%s (process %d) %s; what it had counted so far is reported",
-                     name_of(parent, i), (int)pid, load_wait_text(status));
+                     name_of(parent, i), (int)pid, wait_status_text(status, how));
 }
 
 void

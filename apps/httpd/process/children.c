@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -123,15 +122,6 @@ children_bury(unsigned index, struct child *buried)
     memmove(&children.each[index], &children.each[index + 1],
             (children.number - index) * sizeof(*buried));
     return status;
-}
-
-void
-describe_end(int status, char *text, size_t size)
-{
-    if (WIFSIGNALED(status))
-        snprintf(text, size, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        snprintf(text, size, "exit status %d", WEXITSTATUS(status));
 }
 
 void

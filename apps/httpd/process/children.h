@@ -62,9 +62,6 @@ int children_fork(unsigned place, void (*be)(const struct worker *worker));
  * status that waitpid(2) gave. */
 int children_bury(unsigned index, struct child *buried);
 
-/* "signal 11 (Segmentation fault)" or "exit status 1". */
-void describe_end(int status, char *text, size_t size);
-
 struct child *child_in(enum role role); /* the first one; NULL: none */
 
 /* One there, in that role or an earlier one, that does not wait to be replaced. */

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,6 +15,7 @@
 #include "changes.h"
 #include "children.h"
 #include "handover.h"
+#include "wait-status.h"
 
 #define LONG_LIFE_NS (10 * SXE_NS_PER_SECOND)
 #define DELAY_MIN_NS (100 * SXE_NS_PER_MS)
@@ -227,14 +227,14 @@ bury(unsigned index)
     static const char *const doings[] = {"was starting", "was starting", "served", "was leaving"};
     struct child child;
     int status = children_bury(index, &child);
-    char how[64];
+    char how[WAIT_STATUS_MAX];
 
     balance_clear(child.slot);
     if (supervisor.config->on_end != NULL)
         supervisor.config->on_end(supervisor.config->user, child.slot);
-    describe_end(status, how, sizeof(how));
     if ((WIFSIGNALED(status) || child.role == SERVING) && !child.is_killed)
-        SXE_ERROR("process %d, which %s, ended with %s", child.pid, doings[child.role], how);
+        SXE_ERROR("process %d, which %s, %s", child.pid, doings[child.role],
+                  wait_status_text(status, how));
     if (child.role == STARTING || child.role == READY)
         load_failed(status);
     if (child.role != LEAVING)

@@ -168,7 +168,7 @@ START_TEST(a_rank_whose_worker_dies_is_named_and_what_was_measured_is_reported)
     fake_worker.do_before_done = die;
     RUN_JOB(3, "--requests", "300", "-R", "1k", "-q", "-c", "3");
     check_has(ran.errors, "sxe-http: rank 1 on ");
-    check_has(ran.errors, " exited with status 7\n");
+    check_has(ran.errors, " ended with exit status 7\n");
     check_has(ran.output, "requests  300  ok 300");
     ck_assert_int_eq(ran.status, LOAD_EXIT_ERRORS);
     ck_assert(job.was_clean);

@@ -289,7 +289,7 @@ START_TEST(one_that_is_killed_is_said_by_its_name)
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     check_has(errors, "sxe-http: the probe (process ");
-    check_has(errors, "was ended by signal 9 (Killed)");
+    check_has(errors, "ended with signal 9 (Killed)");
     ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 200);
     ck_assert_uint_eq(run.probe->in_flight, 3);
     ck_assert_ptr_eq(load_result_check(run.probe), NULL);

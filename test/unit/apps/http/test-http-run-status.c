@@ -395,7 +395,7 @@ END_TEST
 START_TEST(a_worker_that_is_gone_without_a_word_has_failed)
 {
     ck_assert(has_failed_when_reaped(say_nothing));
-    ck_assert_ptr_nonnull(strstr(errors, "exited with status 0; what it had counted so far"));
+    ck_assert_ptr_nonnull(strstr(errors, "ended with exit status 0; what it had counted so far"));
 }
 END_TEST
 

@@ -394,7 +394,7 @@ START_TEST(a_worker_that_is_killed_is_said_and_what_was_counted_is_reported)
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
     check_has(errors, "sxe-http: worker 2 of 2 (process ");
-    check_has(errors, "was ended by signal 9 (Killed)");
+    check_has(errors, "ended with signal 9 (Killed)");
     check_has(run.verdict.reasons[0], "worker 2 of 2 died after ");
     ck_assert_ptr_eq(load_result_check(run.total), NULL);
     ck_assert_uint_eq(run.total->in_flight, 3);
@@ -419,7 +419,7 @@ START_TEST(a_worker_that_is_killed_in_the_ramp_ends_the_run)
     fake_worker.bad_shard = 1;
     fake_worker.do_before_ready = be_killed;
     ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
-    check_has(errors, "was ended by signal 9");
+    check_has(errors, "ended with signal 9");
 }
 END_TEST
 
@@ -436,7 +436,7 @@ START_TEST(a_worker_that_exits_is_said_with_its_status)
     fake_worker.do_before_done = exit_with_7;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
-    check_has(errors, "exited with status 7");
+    check_has(errors, "ended with exit status 7");
 }
 END_TEST
 
@@ -476,7 +476,7 @@ START_TEST(a_worker_that_cannot_be_told_is_killed)
     fake_worker.queries = 0;
     fake_os_fail(FAKE_SEND, 2, 0, ENOBUFS);
     ck_assert_int_eq(run_plan(), 0);
-    check_has(errors, "was ended by signal 9");
+    check_has(errors, "ended with signal 9");
 }
 END_TEST
 

@@ -276,7 +276,7 @@ START_TEST(a_server_has_no_signal_ignored)
     signal(SIGXFSZ, SIG_IGN);
     plan.server_cmd = _i == 0 ? "kill -PIPE $$; exit 7" : "kill -XFSZ $$; exit 7";
     ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
-    check_has(errors, _i == 0 ? ") was ended by signal 13 (" : ") was ended by signal 25 (");
+    check_has(errors, _i == 0 ? ") ended with signal 13 (" : ") ended with signal 25 (");
 }
 END_TEST
 
@@ -305,7 +305,7 @@ START_TEST(a_command_that_ends_at_once_is_said_with_its_status)
     plan.server_cmd = "exit 7";
     ck_assert_int_eq(run_plan(), LOAD_EXIT_ERRORS);
     check_has(errors, "sxe-http: the server of --server-cmd (process ");
-    check_has(errors, ") exited with status 7\n");
+    check_has(errors, ") ended with exit status 7\n");
 }
 END_TEST
 
@@ -341,7 +341,7 @@ START_TEST(a_server_that_dies_ends_the_run)
     set_command("mortal");
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(run.status, LOAD_EXIT_ERRORS);
-    check_has(errors, ") exited with status 3\n");
+    check_has(errors, ") ended with exit status 3\n");
 }
 END_TEST
 
