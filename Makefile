@@ -29,7 +29,12 @@ parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 LUA_CFLAGS := $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
 LUA_LIBS   := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 
-modules := $(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk))
+# OpenSSL 3, for lib-sxe-tls alone: without it that library is not built.
+tls      := $(shell printf '%s\n' '\#include <openssl/ssl.h>' '\#if OPENSSL_VERSION_MAJOR < 3' '\#error' '\#endif' | \
+                    $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-tls)
+TLS_LIBS := $(if $(tls),$(or $(shell pkg-config --libs libssl libcrypto 2>/dev/null),-lssl -lcrypto))
+
+modules := $(filter-out $(if $(tls),,sxe-tls),$(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk)))
 core    := sxe-http sxe sxe-dict sxe-pool sxe-buffer sxe-log
 apps    := httpd http lua pool
 include $(wildcard lib-*/module.mk)
@@ -167,6 +172,7 @@ $B/sxe-http-mpi: $(mpi.objects) $B/apps-common.a $B/libsxe.a
 programs := $(apps:%=$B/sxe-%) $(if $(mpi.cflags),$B/sxe-http-mpi)
 
 build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(SONAME)
+	$(if $(tls),,@echo "lib-sxe-tls is not built, for OpenSSL 3 is not installed (Debian: libssl-dev)")
 
 # ---- Tests: test/unit/<library or program>/test-<stem>.c is one check program, linked with fakes of the system ----
 
@@ -175,7 +181,7 @@ CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -
 # library does to a test's arrays. Every library, program and test from outside is as MODE says.
 # The heavy ones ask whether they are optimised, and so are built as MODE says, too.
 unit_cflags  = $(unit.$(MODE))
-unit.src    := $(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c)
+unit.src    := $(filter-out $(if $(tls),,test/unit/lib-sxe-tls/%),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
 ifneq ($(wildcard test/unit/*.c test/unit/apps/*.c),)
 $(error $(wildcard test/unit/*.c test/unit/apps/*.c): move it to the folder of its library or program, so that it is built)
 endif
@@ -184,7 +190,7 @@ $(unit.heavy:%.c=$B/obj/%.o): unit_cflags =
 unit.release := -O0 -U_FORTIFY_SOURCE
 unit.debug   := -O0 -g -fno-sanitize=undefined
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core) sxe-lua) $(lib.rooms) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
+               $(call includes,$(core) sxe-lua $(tls)) $(lib.rooms) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
                $(call rooms,test/unit) $(call rooms,test/unit/apps)
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
@@ -224,7 +230,7 @@ $(foreach s,$(unit.src),$(eval $B/test/$(basename $(notdir $s)): $B/obj/$(s:.c=.
 $(unit.bin): $(fake.obj) $(app.archives) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $(filter %/$(@F).o,$^) $(peers) $(fake.obj) $(app.archives) $(lua.archive) $B/libsxe.a $(http.libs) $(lua.editor) -l:libev.a $(CHECK_LIBS) -lm
+	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $(filter %/$(@F).o,$^) $(peers) $(fake.obj) $(app.archives) $(lua.archive) $(tls.archive) $B/libsxe.a $(http.libs) $(lua.editor) $(tls.libs) -l:libev.a $(CHECK_LIBS) -lm
 lua.tests := $(filter $B/test/test-lua-% $B/test/test-httpd-%,$(unit.bin))
 $(lua.tests): lua.archive = $B/libsxe-lua.a
 $(lua.tests): lua.editor = -ledit
@@ -266,11 +272,17 @@ $(peers.user): $B/http-peers.o
 
 # ---- Tests from outside: public headers only, the libraries as they are installed, no fakes ----
 
-outside.bin := $(patsubst test/outside/%.c,$B/test/outside-%,$(wildcard test/outside/*.c))
+outside.src := $(filter-out $(if $(tls),,test/outside/tls-%),$(wildcard test/outside/*.c))
+outside.bin := $(outside.src:test/outside/%.c=$B/test/outside-%)
 $(outside.bin): $B/test/outside-%: test/outside/%.c test/outside/outside.h $B/libsxe-lua.a $B/libsxe.a $B/flags
 	@$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$Q$(CC) $(test_cflags) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) $(LIBEV) $(CHECK_LIBS) -lm
+	$Q$(CC) $(test_cflags) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(tls.archive) $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) $(LIBEV) $(tls.libs) $(CHECK_LIBS) -lm
+
+tls.tests := $(filter $B/test/test-tls-%,$(unit.bin)) $(filter $B/test/outside-tls-%,$(outside.bin))
+$(tls.tests): tls.archive = $B/libsxe-tls.a
+$(tls.tests): tls.libs = $(TLS_LIBS)
+$(tls.tests): $B/libsxe-tls.a
 
 # ---- Examples, benchmarks, fuzzers: one source, one program ----
 
@@ -428,18 +440,20 @@ soak: ## kill processes that use a shared pool, at random, for SOAK_SECONDS (360
 installed   := $(apps) $(if $(mpi.cflags),http-mpi)
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 headers := $(foreach m,$(core),$(filter-out %-private.h %-internal.h,$(wildcard lib-$m/*.h))) \
-           $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-clock.h sxe-lua-repl.h sxe-lua-stats.h)
+           $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-clock.h sxe-lua-repl.h sxe-lua-stats.h) \
+           $(if $(tls),lib-sxe-tls/sxe-tls.h)
 pc_file  = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCDIR@|$(INCDIR)|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
            > $(DESTDIR)$(LIBDIR)/pkgconfig/$1.pc
 install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR) $(DESTDIR)$(MANDIR)/man1
 	@install -m 755 $(installed:%=build/release/sxe-%) $(DESTDIR)$(BINDIR)
 	@install -m 644 $(headers) build/release/include/sxe-log-2010.h $(DESTDIR)$(INCDIR)
-	@install -m 644 build/release/libsxe.a build/release/libsxe-lua.a $(DESTDIR)$(LIBDIR)
+	@install -m 644 build/release/libsxe.a build/release/libsxe-lua.a $(tls:%=build/release/lib%.a) $(DESTDIR)$(LIBDIR)
 	@install -m 755 build/release/$(SONAME) $(DESTDIR)$(LIBDIR)
 	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
 	@$(call pc_file,sxe)
 	@$(call pc_file,sxe-lua)
+	@$(if $(tls),$(call pc_file,sxe-tls))
 	@for m in $(installed); do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
 	@install -m 644 lib-sxe-lua/types/sxe.lua lib-sxe-lua/types/luacheckrc $(DESTDIR)$(PREFIX)/share/sxe/library
@@ -463,8 +477,8 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 uninstall: ## remove what install put there
 	@rm -f $(apps:%=$(DESTDIR)$(BINDIR)/sxe-%) $(DESTDIR)$(BINDIR)/sxe-http-mpi
 	@rm -f $(foreach c,$(completions),$(foreach m,$(apps) http-mpi,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
-	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a
-	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
+	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a
+	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-tls.pc $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
 	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library
 	@rm -f $(DESTDIR)$(PREFIX)/share/sxe/load-generator.schema.json

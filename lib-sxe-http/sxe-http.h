@@ -138,6 +138,9 @@ SXE_PUBLIC SXE_RETURN sxe_http_listen_unix(struct sxe_http *http, const char *pa
 /* The port of the last sxe_http_listen, for port 0; 0: none listens. */
 SXE_PUBLIC unsigned short sxe_http_port(const struct sxe_http *http);
 
+/* The socket of the last sxe_http_listen, for sxe_tls_serve; NULL: none listens. */
+SXE_PUBLIC SXE *sxe_http_listener(const struct sxe_http *http);
+
 /* Accept nothing more, close connections that have no whole head, and the others when their reply
  * is sent; done (may be NULL) is called when none is left, perhaps in this call. */
 SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *));
@@ -216,6 +219,10 @@ SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,
                                    struct sockaddr_storage *address);
 SXE_PUBLIC const char *
 sxe_http_peer_ip(const struct sxe_http_request *request); /* as sxe_peer_ip */
+
+/* The connection's socket, to ask about it, for example by sxe_tls_peer_subject. Do not read,
+ * write, pause or close it. */
+SXE_PUBLIC SXE *sxe_http_socket(const struct sxe_http_request *request);
 
 /* A body that is streamed (config.stream, or a route's SXE_HTTP_ROUTE_STREAM): its bytes, as they
  * come, until `last`. They are gone when on_body returns. Sends 100 (Continue) if that is wanted.

@@ -129,9 +129,16 @@ sxe_connect_unix(SXE *this)
     return result < 0 ? result : begin_connect(this, &to, length);
 }
 
+/* listener: that accepted it; NULL: we connected. */
 static void
-established(SXE *s)
+established(SXE *s, const SXE *listener)
 {
+    int result = SXE_LIKELY(s->io->start == NULL) ? 0 : s->io->start(s, listener);
+
+    if (result < 0) {
+        sxe__end(s, -result);
+        return;
+    }
     sxe__move(s, SXE_STATE_IDLE);
     s->on_connected(s);
     sxe__wrote(s);
@@ -145,7 +152,7 @@ sxe__connected(SXE *s)
     if (error != 0)
         sxe__end(s, error);
     else
-        established(s);
+        established(s, NULL);
 }
 
 /* ---- Listening ---- */
@@ -254,7 +261,7 @@ sxe_listen_oneshot(SXE *this)
 /* ---- Accepting ---- */
 
 static void
-adopt(SXE *s, int fd)
+adopt(SXE *s, const SXE *listener, int fd)
 {
     s->fd = fd;
     s->watched = 0;
@@ -263,7 +270,7 @@ adopt(SXE *s, int fd)
     if (sxe__state(s) == SXE_STATE_CLOSED)
         return;
     s->flags |= SXE__PEER;
-    established(s);
+    established(s, listener);
 }
 
 /* The listener itself becomes the connection. */
@@ -271,7 +278,7 @@ static void
 become(SXE *listener, int fd)
 {
     sxe__socket_close(listener);
-    adopt(listener, fd);
+    adopt(listener, listener, fd);
 }
 
 static void
@@ -287,7 +294,7 @@ welcome_peer(const SXE *listener, int fd)
     s->watches_end = listener->watches_end;
     s->io = listener->io;
     sxe__open(s);
-    adopt(s, fd);
+    adopt(s, listener, fd);
 }
 
 /* A newcomer waits and no socket is free. The longest idle one goes, or listeners rest. */

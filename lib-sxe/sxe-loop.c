@@ -74,7 +74,7 @@ run_deferred(SXE *s)
     sxe__undefer(s);
     s->u.open.deferred = NULL;
     s->flags &= (uint16_t) ~(SXE__WRITE_MORE | SXE__READ_AGAIN);
-    if ((flags & SXE__WRITE_MORE) && !sxe__queue_is_empty(s))
+    if ((flags & SXE__WRITE_MORE) && (!sxe__queue_is_empty(s) || s->io_owes))
         sxe__writable(s);
     if ((flags & SXE__READ_AGAIN) && sxe__state(s) < SXE_STATE_CLOSING)
         sxe__read_again(s);
@@ -129,7 +129,8 @@ dispatch_open(SXE *s, unsigned events)
         s->flags |= SXE__READABLE;
     if (SXE_UNLIKELY(events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
         s->flags |= SXE__END_NEAR;
-    if (SXE_UNLIKELY(!sxe__queue_is_empty(s)) && (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)))
+    if (SXE_UNLIKELY(!sxe__queue_is_empty(s) || s->io_owes) &&
+        (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)))
         sxe__writable(s);
     if (SXE_LIKELY((s->flags & SXE__READABLE) && sxe__state(s) != SXE_STATE_CLOSED))
         sxe__readable(s);

@@ -9,7 +9,7 @@
  *     sxe-address.c  text <-> sockaddr                  pure
  *     sxe-cidr.c     lists of networks                  pure
  *     sxe-proxy.c    headers of the PROXY protocol      pure
- *     sxe-socket.c   the few system calls on a socket   the table that TLS would be another of
+ *     sxe-socket.c   the few system calls on a socket   the table of sxe-io.h
  *     sxe-state.c    states, watching, ending, finish   every change of state stands here
  *     sxe-queue.c    unsent output kept in chunks       records: bytes, borrowed memory, files, end
  *     sxe-write.c    sxe_write and its like             what is staged in an event, and flushing it
@@ -31,6 +31,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
+#include "sxe-io.h"
 #include "sxe-work.h"
 #include "sxe.h"
 
@@ -82,17 +83,6 @@ enum sxe__watched {
                         life */
     SXE__LISTENER,   /* that it is readable, as long as it is */
     SXE__RESTING,    /* a listener, nothing for now */
-};
-
-/* How bytes get in and out of a connection: the socket itself, or TLS one day. -errno on failure.
- */
-struct sxe_io_table {
-    ssize_t (*read)(SXE *s, void *buffer, size_t size);
-    ssize_t (*peek)(SXE *s, void *buffer, size_t size);
-    ssize_t (*write)(SXE *s, const struct iovec *vector, int count, bool more); /* follows */
-    ssize_t (*sendfile)(SXE *s, int fd, off_t offset, size_t length);
-    void (*cork)(SXE *s, bool wanted); /* only whole segments leave */
-    int (*end)(SXE *s);                /* send our half-close */
 };
 
 struct sxe__line {
@@ -314,8 +304,9 @@ void sxe__hold_staged(void);    /* at the end of an event: with those of the nex
 void sxe__send_held(void);      /* at the end of a batch of events: one write each */
 void sxe__drop_held(SXE *s);
 void sxe__writable(SXE *s);
-void sxe__wrote(SXE *s);   /* its unsent output changed: settle it, or go on closing */
-void sxe__drained(SXE *s); /* CLOSING and nothing unsent */
+void sxe__wrote(SXE *s);              /* its unsent output changed: settle it, or go on closing */
+void sxe__drained(SXE *s);            /* CLOSING and nothing unsent */
+SXE_MUST_USE int sxe__io_end(SXE *s); /* our half-close: 0, -EAGAIN: not yet, -errno */
 
 /* ---- sxe-read.c ---- */
 

@@ -347,8 +347,10 @@ write_file(SXE *s, const struct record *record)
 static int
 write_end(SXE *s, const struct record *record)
 {
-    int result = s->io->end(s);
+    int result = sxe__io_end(s);
 
+    if (result == -EAGAIN)
+        return FULL;
     pop(s, record);
     return result < 0 ? result : GO_ON;
 }

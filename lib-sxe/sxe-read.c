@@ -93,7 +93,7 @@ on_end(SXE *s, int n)
 static void
 note_read(SXE *s, ssize_t n, uint32_t room)
 {
-    if (n < (ssize_t)room && !(s->flags & SXE__END_NEAR))
+    if (n < (ssize_t)room && !(s->flags & SXE__END_NEAR) && !s->io_more)
         s->flags &= (uint16_t)~SXE__READABLE;
 }
 
@@ -151,6 +151,18 @@ discard(SXE *s)
         sxe__defer(s);
 }
 
+/* Bytes that were decrypted cannot wait in the kernel: a chunk is taken first, or the socket waits
+ * for one. */
+static bool
+reserve_chunk(SXE *s)
+{
+    if (sxe_buffer_borrow(&s->in, CONTEXT->chunks) == 0)
+        return true;
+    s->flags |= SXE__STARVED;
+    sxe__settle(s);
+    return false;
+}
+
 static void
 read_datagram(SXE *s)
 {
@@ -189,7 +201,8 @@ sxe__readable(SXE *s)
         return;
     }
     if (SXE_UNLIKELY(sxe__state(s) == SXE_STATE_CLOSING)) {
-        if ((s->flags & SXE__LINGER) && (s->flags & SXE__END_SENT) && sxe__queue_is_empty(s))
+        if (s->io_shakes ||
+            ((s->flags & SXE__LINGER) && (s->flags & SXE__END_SENT) && sxe__queue_is_empty(s)))
             discard(s);
         return;
     }
@@ -197,6 +210,8 @@ sxe__readable(SXE *s)
         show_end(s);
         return;
     }
+    if (SXE_UNLIKELY(s->io->peek == NULL) && s->in.chunk == SXE_NONE && !reserve_chunk(s))
+        return;
     if (s->in.chunk != SXE_NONE) {
         into = sxe_buffer_reserve(&s->in, &room);
     } else if (SXE_UNLIKELY(sxe_chunks_free(CONTEXT->chunks) == 0)) {
@@ -205,6 +220,8 @@ sxe__readable(SXE *s)
     }
     n = s->io->read(s, into, room);
     if (SXE_UNLIKELY(n <= 0)) {
+        if (s->in.chunk != SXE_NONE && sxe_buffer_length(&s->in) == 0)
+            sxe__drop_unread(s);
         on_end(s, (int)n);
         return;
     }

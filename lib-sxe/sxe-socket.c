@@ -90,9 +90,23 @@ sxe__socket_open(SXE *s, int family)
     return 0;
 }
 
+const struct sxe_io_table *
+sxe_io_of_sockets(void)
+{
+    return &sxe__io_socket;
+}
+
+void
+sxe_io_set(SXE *this, const struct sxe_io_table *io)
+{
+    this->io = io;
+}
+
 void
 sxe__socket_close(SXE *s)
 {
+    if (SXE_UNLIKELY(s->io->close != NULL))
+        s->io->close(s);
     /* close(2) alone would leave the registration in place while a forked child still holds the
      * socket. */
     if (s->watched != SXE__NOTHING)

@@ -147,6 +147,12 @@ sxe__end(SXE *s, int error)
 }
 
 void
+sxe_io_fail(SXE *this, int error)
+{
+    sxe__end(this, error);
+}
+
+void
 sxe__reset(SXE *s, int error)
 {
     struct linger at_once = {.l_onoff = 1, .l_linger = 0};

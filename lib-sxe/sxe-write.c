@@ -167,20 +167,35 @@ sxe__wrote(SXE *s)
 }
 
 void
+sxe_io_write_again(SXE *this)
+{
+    sxe__write_more(this);
+}
+
+int
+sxe__io_end(SXE *s)
+{
+    int result = SXE_LIKELY(s->io->finish == NULL) ? 0 : s->io->finish(s);
+
+    return result < 0 ? result : s->io->end(s);
+}
+
+void
 sxe__drained(SXE *s)
 {
-    int result;
+    int result = 0;
 
-    if (!(s->flags & SXE__LINGER)) {
-        sxe__end(s, 0);
+    if (!(s->flags & SXE__LINGER) && s->io->finish != NULL)
+        result = s->io->finish(s);
+    else if (SXE_LIKELY((s->flags & SXE__LINGER) && !(s->flags & SXE__END_SENT)))
+        result = sxe__io_end(s);
+    if (result == -EAGAIN) /* it is called again when the kernel takes more */
         return;
-    }
-    result = s->flags & SXE__END_SENT ? 0 : s->io->end(s);
-    s->flags |= SXE__END_SENT;
-    if (result < 0) {
+    if (!(s->flags & SXE__LINGER) || result < 0) {
         sxe__end(s, -result);
         return;
     }
+    s->flags |= SXE__END_SENT;
     /* Whatever was reported earlier may still be there to be dropped. */
     s->flags |= SXE__READABLE;
     sxe__defer(s);
@@ -526,10 +541,20 @@ sxe_dropped(const SXE *this)
     return CONTEXT->released == this ? CONTEXT->dropped : 0;
 }
 
+/* The io table has output that the kernel did not take, and nothing is queued after it. */
+static int
+write_owed(SXE *s)
+{
+    ssize_t n = s->io->write(s, NULL, 0, false);
+
+    return n < 0 ? sxe__write_failed((int)n) : 0;
+}
+
 void
 sxe__writable(SXE *s)
 {
-    int result = sxe__queue_write(s);
+    int result =
+        SXE_UNLIKELY(s->io_owes) && sxe__queue_is_empty(s) ? write_owed(s) : sxe__queue_write(s);
 
     if (result < 0) {
         sxe__end(s, -result);

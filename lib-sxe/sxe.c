@@ -180,6 +180,18 @@ sxe_number_in_state(enum sxe_state state)
     return sxe_pool_get_number_in_state(CONTEXT->sockets, state);
 }
 
+SXE *
+sxe_io_socket(unsigned id)
+{
+    return sxe__socket(id);
+}
+
+unsigned
+sxe_io_sockets(void)
+{
+    return CONTEXT->sockets == NULL ? 0 : CONTEXT->number;
+}
+
 int
 sxe_error(const SXE *this)
 {

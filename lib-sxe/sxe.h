@@ -362,7 +362,7 @@ SXE_PUBLIC void sxe_signal_stop(struct sxe_signal *watch);
 
 /* ---- The socket ---- */
 
-struct sxe_io_table; /* how bytes get in and out: sockets; TLS later */
+struct sxe_io_table; /* how bytes get in and out, see sxe-io.h */
 
 struct sxe {
     uint32_t id;                         /* ro: index in the pool */
@@ -373,6 +373,9 @@ struct sxe {
     bool corked : 1;                     /* private: more of a file follows */
     bool watches_end : 1;                /* private: see sxe_watch_end */
     bool is_unref : 1;                   /* private: see sxe_unref */
+    bool io_more : 1;                    /* private: see sxe-io.h */
+    bool io_owes : 1;                    /* private: see sxe-io.h */
+    bool io_shakes : 1;                  /* private: see sxe-io.h */
     uint16_t flags;                      /* private */
     int16_t error;                       /* private */
     void *user_data;                     /* rw */

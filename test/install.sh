@@ -23,12 +23,20 @@ exports_only_sxe() {
     cat "$work/more"
     [ ! -s "$work/more" ]
 }
+links_no_openssl() { # neither a program or shared library, nor the objects of an archive
+    nm -u "$1" >"$work/needs" 2>/dev/null
+    nm -uD "$1" >>"$work/needs" 2>/dev/null
+    [ -s "$work/needs" ] && ! grep -E ' (SSL|TLS|EVP|BIO|X509|ERR|RAND|OPENSSL|CRYPTO)_' "$work/needs" &&
+        ! { readelf -d "$1" 2>/dev/null | grep -E 'NEEDED.*lib(ssl|crypto)'; }
+}
 
 check "make install works" $make install PREFIX=$prefix DESTDIR="$root"
 (cd "$root" && find . ! -type d | sort) >"$work/list"
 # With Open MPI there is one program more.
 more=
 [ ! -x build/release/sxe-http-mpi ] || more=test/manifest-mpi
+# With OpenSSL there is one library more.
+[ ! -e build/release/libsxe-tls.a ] || more="$more test/manifest-tls"
 sort test/manifest $more >"$work/manifest"
 check "what is installed is what the manifest says" diff "$work/manifest" "$work/list"
 c="-std=c11 -Wall -Wextra -Wpedantic -Werror"
@@ -79,6 +87,17 @@ if command -v lua5.4 >/dev/null; then
 else
     skip "package.loadlib of plain Lua opens the shared library, because lua5.4 is not installed"
 fi
+if [ -e build/release/libsxe-tls.a ]; then
+    sed -n '/^```c$/,/^```$/p' docs/tls.md | sed '/^```/d' >"$work/tls.c"
+    check "a program with TLS, as docs/tls.md has it" ${CC:-gcc} $c -o "$work/tls" "$work/tls.c" \
+        $(flags --cflags --libs sxe-tls)
+    check "it links OpenSSL" sh -c "ldd '$work/tls' | grep -q libssl"
+else
+    skip "programs with TLS, because libssl-dev is not installed"
+fi
+for file in libsxe.so.0 libsxe.a libsxe-lua.a sxe-httpd sxe-http sxe-lua sxe-pool; do
+    check "$file needs no OpenSSL" links_no_openssl "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
+done
 check "only sxe_ names are exported" exports_only_sxe "$root$prefix/lib/libsxe.so.0"
 check "the installed sxe-httpd says its version" "$root$prefix/bin/sxe-httpd" --version
 check "the installed sxe-http says its version" "$root$prefix/bin/sxe-http" --version

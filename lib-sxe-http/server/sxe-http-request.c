@@ -124,6 +124,12 @@ sxe_http_peer(const struct sxe_http_request *request, struct sockaddr_storage *a
     return connection->peer_length;
 }
 
+SXE *
+sxe_http_socket(const struct sxe_http_request *request)
+{
+    return SXE__HTTP_SLOT_OF_CONST(request)->connection->sxe;
+}
+
 const char *
 sxe_http_peer_ip(const struct sxe_http_request *request)
 {

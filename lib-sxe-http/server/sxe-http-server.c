@@ -236,11 +236,16 @@ sxe_http_listen_unix(struct sxe_http *http, const char *path)
                                           sxe__http_on_close));
 }
 
+SXE *
+sxe_http_listener(const struct sxe_http *http)
+{
+    return http->listener_count == 0 ? NULL : http->listeners[http->listener_count - 1];
+}
+
 unsigned short
 sxe_http_port(const struct sxe_http *http)
 {
-    return http->listener_count == 0 ? 0
-                                     : sxe_local_port(http->listeners[http->listener_count - 1]);
+    return http->listener_count == 0 ? 0 : sxe_local_port(sxe_http_listener(http));
 }
 
 void

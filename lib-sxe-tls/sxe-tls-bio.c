@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Holds the BIO between OpenSSL and the loop's buffers: OpenSSL takes the records that one recv(2)
+ * brought, and puts those that one send(2) will take.
+ *
+ * All connections of a thread share one BIO, for only one of them is at work at a time. It also
+ * follows where records begin and end. That tells how much may be received without anything being
+ * left over: bytes that OpenSSL did not take would have no place.
+ */
+#include "sxe-tls-private.h"
+
+#include <string.h>
+
+/* Follow the records in bytes that OpenSSL takes. */
+static void
+follow(struct sxe__tls_connection *c, const char *data, uint32_t length)
+{
+    while (length > 0) {
+        uint32_t part = 1;
+
+        if (c->header_length < SXE__TLS_HEADER) {
+            c->header[c->header_length++] = (uint8_t)*data;
+            c->body_length = (uint16_t)(c->header[3] << 8 | c->header[4]);
+            c->body_left = c->body_length;
+        } else {
+            part = length < c->body_left ? length : c->body_left;
+            c->body_left = (uint16_t)(c->body_left - part);
+        }
+        if (c->header_length == SXE__TLS_HEADER && c->body_left == 0) {
+            c->header_length = 0;
+            c->records++;
+        }
+        data += part;
+        length -= part;
+    }
+}
+
+uint32_t
+sxe__tls_record_has(const struct sxe__tls_connection *c)
+{
+    return c->header_length < SXE__TLS_HEADER
+               ? c->header_length
+               : SXE__TLS_HEADER + (uint32_t)(c->body_length - c->body_left);
+}
+
+uint32_t
+sxe__tls_record_needs(const struct sxe__tls_connection *c)
+{
+    return c->header_length < SXE__TLS_HEADER ? SXE__TLS_HEADER - c->header_length : c->body_left;
+}
+
+static int
+bio_read(BIO *bio, char *buffer, size_t size, size_t *taken)
+{
+    struct sxe__tls_loop *loop = sxe__tls_loop;
+    uint32_t left = loop->in_length - loop->in_at;
+    uint32_t n = size < left ? (uint32_t)size : left;
+
+    BIO_clear_retry_flags(bio);
+    *taken = n;
+    if (n == 0) {
+        if (!loop->in_is_over)
+            BIO_set_retry_read(bio);
+        return 0;
+    }
+    memcpy(buffer, loop->in + loop->in_at, n);
+    loop->in_at += n;
+    follow(loop->current, buffer, n);
+    return 1;
+}
+
+/* There is room: see SXE__TLS_OUT_SIZE. */
+static int
+bio_write(BIO *bio, const char *data, size_t length, size_t *taken)
+{
+    struct sxe__tls_loop *loop = sxe__tls_loop;
+
+    BIO_clear_retry_flags(bio);
+    *taken = 0;
+    if (length > SXE__TLS_OUT_SIZE - loop->out_length)
+        return 0;
+    memcpy(loop->out + loop->out_length, data, length);
+    loop->out_length += (uint32_t)length;
+    *taken = length;
+    return 1;
+}
+
+static long
+bio_ctrl(BIO *bio, int what, long number, void *pointer)
+{
+    SXE_UNUSED_PARAMETER(bio);
+    SXE_UNUSED_PARAMETER(number);
+    SXE_UNUSED_PARAMETER(pointer);
+    return what == BIO_CTRL_FLUSH || (what == BIO_CTRL_EOF && sxe__tls_loop->in_is_over);
+}
+
+BIO *
+sxe__tls_bio_new(void)
+{
+    /* It is one for the process, and lives as long. */
+    static BIO_METHOD *method;
+    BIO *bio = NULL;
+
+    if (method == NULL)
+        method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "sxe");
+    if (method != NULL && BIO_meth_set_read_ex(method, bio_read) &&
+        BIO_meth_set_write_ex(method, bio_write) && BIO_meth_set_ctrl(method, bio_ctrl))
+        bio = BIO_new(method);
+    if (bio != NULL)
+        BIO_set_init(bio, 1);
+    return bio;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Holds what a context of OpenSSL is given beside certificates: versions, algorithms, whom to
+ * trust, and the answers to a client's hello: names, protocols, staples.
+ */
+#include "sxe-tls-private.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+/* Mozilla's "intermediate" without the finite-field ones, and what TLS 1.3 has but CCM. */
+#define CIPHERS_1_2                                              \
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:" \
+    "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:" \
+    "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
+#define CIPHERS_1_3 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+
+/* The first is known from OpenSSL 3.5 on. */
+#define GROUPS_NEW "X25519MLKEM768:X25519:P-256:P-384"
+#define GROUPS     "X25519:P-256:P-384"
+
+static int
+on_name(SSL *ssl, int *alert, void *user)
+{
+    struct sxe_tls *tls = user;
+    const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    const struct sxe__tls_site *site = name == NULL ? NULL : sxe__tls_find(tls->store, name);
+
+    if (site == NULL && tls->config.refuses_unknown_names) {
+        *alert = SSL_AD_UNRECOGNIZED_NAME;
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    }
+    /* Of the store as it is now: it may have been read again since the connection came. */
+    if (site == NULL)
+        site = tls->store->sites;
+    return SSL_set_SSL_CTX(ssl, site->context) != NULL ? SSL_TLSEXT_ERR_OK
+                                                       : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* RFC 7301, 3.2. */
+static int
+on_protocols(SSL *ssl, const unsigned char **chosen, unsigned char *length,
+             const unsigned char *offered, unsigned offered_length, void *user)
+{
+    struct sxe_tls *tls = user;
+    unsigned char *found = NULL;
+
+    SXE_UNUSED_PARAMETER(ssl);
+    if (SSL_select_next_proto(&found, length, tls->protocols, tls->protocols_length, offered,
+                              offered_length) != OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    *chosen = found;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+/* RFC 6066, 8: the reply of OCSP for the certificate that was chosen. */
+static int
+on_staple(SSL *ssl, void *user)
+{
+    const struct sxe_tls *tls = user;
+    const X509 *chosen = SSL_get_certificate(ssl);
+
+    for (unsigned i = 0; i < tls->store->pair_count; i++) {
+        const struct sxe__tls_pair_read *pair = &tls->store->pairs[i];
+        unsigned char *copy;
+
+        if (pair->certificate != chosen || pair->staple == NULL)
+            continue;
+        copy = OPENSSL_memdup(pair->staple, (size_t)pair->staple_length);
+        if (copy == NULL)
+            break;
+        SSL_set_tlsext_status_ocsp_resp(ssl, copy, pair->staple_length);
+        return SSL_TLSEXT_ERR_OK;
+    }
+    return SSL_TLSEXT_ERR_NOACK;
+}
+
+/* Not TLS 1.0 and 1.1 (RFC 8996). */
+static bool
+set_algorithms(const struct sxe_tls *tls, SSL_CTX *context)
+{
+    bool is_modern = tls->config.profile == SXE_TLS_MODERN;
+
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    return SSL_CTX_set_min_proto_version(context, is_modern ? TLS1_3_VERSION : TLS1_2_VERSION) &&
+           SSL_CTX_set_cipher_list(context, CIPHERS_1_2) &&
+           SSL_CTX_set_ciphersuites(context, CIPHERS_1_3) &&
+           (SSL_CTX_set1_groups_list(context, GROUPS_NEW) ||
+            SSL_CTX_set1_groups_list(context, GROUPS));
+}
+
+static enum sxe_tls_verify
+verify_of(const struct sxe_tls *tls)
+{
+    if (tls->config.verify != SXE_TLS_DEFAULT)
+        return tls->config.verify;
+    return tls->is_client ? SXE_TLS_REQUIRED : SXE_TLS_OFF;
+}
+
+/* Whom to trust. False: the problem is set. */
+static bool
+set_trust(const struct sxe_tls *tls, SSL_CTX *context)
+{
+    enum sxe_tls_verify verify = verify_of(tls);
+    const char *file = tls->config.authorities;
+    int mode = SSL_VERIFY_PEER;
+
+    if (verify == SXE_TLS_OFF)
+        return true;
+    if (verify == SXE_TLS_REQUIRED)
+        mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    SSL_CTX_set_verify(context, mode, NULL);
+    if (file == NULL && tls->is_client)
+        return SSL_CTX_set_default_verify_paths(context) == 1 ||
+               sxe__tls_refuse("cannot read the system's authorities") != NULL;
+    if (file == NULL)
+        return sxe__tls_refuse("to verify clients, name those who sign their certificates") != NULL;
+    if (SSL_CTX_load_verify_file(context, file) != 1)
+        return sxe__tls_refuse("cannot read the authorities in %s", file) != NULL;
+    if (!tls->is_client)
+        SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(file));
+    return true;
+}
+
+/* A session is resumed only where the same is asked of a client's certificate: of the servers that
+ * share tickets, one may ask for none. */
+static bool
+set_session_context(const struct sxe_tls *tls, SSL_CTX *context)
+{
+    const char *file = tls->config.authorities == NULL ? "" : tls->config.authorities;
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    char text[PATH_MAX + 16];
+    unsigned length = 0;
+    int n = snprintf(text, sizeof(text), "%d %s", (int)verify_of(tls), file);
+
+    return n < (int)sizeof(text) &&
+           EVP_Digest(text, (size_t)n, digest, &length, EVP_sha256(), NULL) == 1 &&
+           SSL_CTX_set_session_id_context(context, digest, length) == 1;
+}
+
+static bool
+set_server(struct sxe_tls *tls, SSL_CTX *context)
+{
+    SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_tlsext_servername_callback(context, on_name);
+    SSL_CTX_set_tlsext_servername_arg(context, tls);
+    SSL_CTX_set_tlsext_status_cb(context, on_staple);
+    SSL_CTX_set_tlsext_status_arg(context, tls);
+    if (tls->protocols_length > 0)
+        SSL_CTX_set_alpn_select_cb(context, on_protocols, tls);
+    /* One is enough: it may be used again, and each costs the handshake. */
+    return SSL_CTX_set_num_tickets(context, 1) == 1 && set_session_context(tls, context) &&
+           sxe__tls_tickets_set(context, tls->config.tickets);
+}
+
+static bool
+set_client(const struct sxe_tls *tls, SSL_CTX *context)
+{
+    return tls->protocols_length == 0 ||
+           SSL_CTX_set_alpn_protos(context, tls->protocols, tls->protocols_length) == 0;
+}
+
+SSL_CTX *
+sxe__tls_context(struct sxe_tls *tls)
+{
+    SSL_CTX *context = SSL_CTX_new(tls->is_client ? TLS_client_method() : TLS_server_method());
+    bool is_good = context != NULL && set_algorithms(tls, context) &&
+                   (tls->is_client ? set_client(tls, context) : set_server(tls, context));
+
+    if (!is_good)
+        sxe__tls_refuse("OpenSSL refuses the configuration");
+    if (is_good && set_trust(tls, context)) {
+        ERR_clear_error(); /* of a group that this OpenSSL does not know */
+        return context;
+    }
+    SSL_CTX_free(context);
+    return NULL;
+}

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Holds the table of sxe-io.h for TLS: bytes of the socket go through OpenSSL to the program, and
+ * back.
+ *
+ *     read   recv(2) -> in -> BIO -> SSL_read -> the program's buffer
+ *     write  the program's bytes -> SSL_write -> BIO -> out -> send(2), and what it leaves -> kept
+ *
+ * Records that the kernel did not take cannot be made again. They are kept, and their plain text
+ * counts as not written (`owed`) until they are sent: so whoever waits for the output, a timeout or
+ * a close, waits for the records.
+ */
+#include "sxe-tls-private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ENDED 1
+
+/* ---- Sending records ---- */
+
+static bool
+is_for_later(ssize_t error)
+{
+    return error == -EAGAIN || error == -EINTR || error == -ENOBUFS || error == -ENOMEM;
+}
+
+static void
+drop_kept(SXE *s, struct sxe__tls_connection *c)
+{
+    free(c->kept);
+    sxe__tls_loop->kept -= c->kept_length;
+    c->kept = NULL;
+    c->kept_at = c->kept_length = 0;
+    s->io_owes = false;
+}
+
+/* Send what is kept. 0, or -errno. */
+static ssize_t
+send_kept(SXE *s, struct sxe__tls_connection *c)
+{
+    while (c->kept != NULL) {
+        struct iovec rest = {c->kept + c->kept_at, c->kept_length - c->kept_at};
+        ssize_t n = sxe_io_of_sockets()->write(s, &rest, 1, false);
+
+        if (n < 0)
+            return n;
+        c->kept_at += (uint32_t)n;
+        if (c->kept_at == c->kept_length)
+            drop_kept(s, c);
+    }
+    return 0;
+}
+
+/* Keep the records from `at` on, after those that are kept already: an alert may follow them. 0 or
+ * -ECONNABORTED. */
+static int
+keep_records(SXE *s, struct sxe__tls_connection *c, uint32_t at)
+{
+    uint32_t before = c->kept_length - c->kept_at;
+    uint32_t length = sxe__tls_loop->out_length - at;
+    char *kept = before > SXE__TLS_OUT_SIZE ? NULL : malloc(before + length);
+
+    if (kept == NULL) {
+        SXE_WARN_ID(s->id, "closing: no memory for %u bytes that its peer does not read", length);
+        return -ECONNABORTED;
+    }
+    if (before > 0)
+        memcpy(kept, c->kept + c->kept_at, before);
+    memcpy(kept + before, sxe__tls_loop->out + at, length);
+    drop_kept(s, c);
+    c->kept = kept;
+    c->kept_length = before + length;
+    sxe__tls_loop->kept += c->kept_length;
+    s->io_owes = true;
+    return 0;
+}
+
+/* Send all records that OpenSSL made, and keep what the kernel leaves. 0; -errno as of send(2) with
+ * all the rest kept; another -errno: the connection is over. */
+static ssize_t
+flush(SXE *s, struct sxe__tls_connection *c, bool more)
+{
+    uint32_t at = 0;
+    ssize_t n = send_kept(s, c);
+    int result = 0;
+
+    while (n >= 0 && at < sxe__tls_loop->out_length) {
+        struct iovec rest = {sxe__tls_loop->out + at, sxe__tls_loop->out_length - at};
+
+        n = sxe_io_of_sockets()->write(s, &rest, 1, more);
+        at += n > 0 ? (uint32_t)n : 0;
+    }
+    if (n < 0 && is_for_later(n) && at < sxe__tls_loop->out_length)
+        result = keep_records(s, c, at);
+    sxe__tls_loop->out_length = 0;
+    return result < 0 ? result : n < 0 ? n : 0;
+}
+
+/* ---- Reading ---- */
+
+/* The outcome of a call of OpenSSL that brought nothing. */
+static int
+result_of(SXE *s, struct sxe__tls_connection *c)
+{
+    switch (SSL_get_error(c->ssl, 0)) {
+    case SSL_ERROR_WANT_READ:
+        return 0;
+    case SSL_ERROR_ZERO_RETURN:
+        c->is_cut = sxe__tls_loop->in_is_over; /* of a server: it may still write */
+        break;
+    default:
+        c->is_broken = true;
+        break;
+    }
+    if (!c->is_broken && SSL_is_init_finished(c->ssl))
+        return ENDED;
+    if (sxe__tls_loop->in_is_over && !s->io_shakes) {
+        ERR_clear_error();
+        return -ECONNRESET;
+    }
+    c->is_broken = true;
+    sxe__tls_log_failure(s, "closing");
+    return -EPROTO;
+}
+
+static void
+use(struct sxe__tls_connection *c)
+{
+    sxe__tls_loop->current = c;
+    ERR_clear_error();
+}
+
+/* At the begin of each call of the table: whatever an earlier one left, because it failed, is of
+ * another connection. */
+static void
+enter(struct sxe__tls_connection *c)
+{
+    sxe__tls_loop->out_length = 0;
+    use(c);
+}
+
+static bool
+is_flood(const struct sxe__tls_connection *c)
+{
+    return c->records > (SSL_is_init_finished(c->ssl) ? SXE__TLS_EMPTY_RECORDS_MAX
+                                                      : SXE__TLS_SHAKING_RECORDS_MAX);
+}
+
+/* Decrypt what `in` has, and what OpenSSL has. The bytes that came. */
+static size_t
+decrypt(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size)
+{
+    bool was_shaking = s->io_shakes;
+    size_t done = 0;
+    size_t n;
+
+    use(c);
+    do {
+        if (SSL_read_ex(c->ssl, buffer + done, size - done, &n) != 1) {
+            c->result = (int16_t)result_of(s, c);
+            break;
+        }
+        done += n;
+    } while (done < size &&
+             (sxe__tls_loop->in_at < sxe__tls_loop->in_length || SSL_pending(c->ssl) > 0));
+    c->is_pending = done == size && SSL_pending(c->ssl) > 0;
+    if (was_shaking && SSL_is_init_finished(c->ssl))
+        sxe__tls_shaken(s, c);
+    if (done > 0)
+        c->records = 0;
+    /* Bytes that no record has: see sxe-tls-bio.c. */
+    if (c->result == 0 && (is_flood(c) || sxe__tls_loop->in_at < sxe__tls_loop->in_length)) {
+        SXE_DEBUG_ID(s->id, "closing: %u records without a byte", c->records);
+        c->result = -EPROTO;
+    }
+    return done;
+}
+
+/* So many bytes of the socket that all their plain text fits into room; or those that complete the
+ * record whose plain text OpenSSL will then keep in part. */
+static size_t
+most_to_receive(const struct sxe__tls_connection *c, size_t room)
+{
+    uint32_t has = sxe__tls_record_has(c);
+    uint32_t needs = sxe__tls_record_needs(c);
+    size_t fits = room + c->overhead > has ? room + c->overhead - has : 0;
+
+    fits = fits > needs ? fits : needs;
+    return fits < SXE__TLS_IN_SIZE ? fits : SXE__TLS_IN_SIZE;
+}
+
+static ssize_t
+receive_records(SXE *s, size_t most)
+{
+    struct sxe__tls_loop *loop = sxe__tls_loop;
+    ssize_t n = sxe_io_of_sockets()->read(s, loop->in, most);
+
+    loop->in_at = 0;
+    loop->in_length = n > 0 ? (uint32_t)n : 0;
+    loop->in_is_over = n == 0;
+    return n;
+}
+
+/* A client that does not speak TLS gets what it can read. */
+static bool
+is_plain(SXE *s, struct sxe__tls_connection *c, const struct sxe__tls_loop *loop)
+{
+    const char *reply = c->tls->config.plain_reply;
+    struct iovec all;
+
+    if (c->is_client || loop->in_length == 0 || loop->in[0] == SSL3_RT_HANDSHAKE)
+        return false;
+    if (reply != NULL && loop->in[0] >= 'A' && loop->in[0] <= 'Z') {
+        all = (struct iovec){(char *)(uintptr_t)reply, strlen(reply)};
+        (void)!sxe_io_of_sockets()->write(s, &all, 1, false);
+    }
+    SXE_DEBUG_ID(s->id, "closing: it does not speak %s", "TLS");
+    return true;
+}
+
+/* The first bytes of a client: an SSL is made for it. 0, or the result of all reads. */
+static int
+begin(SXE *s, struct sxe__tls_connection *c)
+{
+    if (is_plain(s, c, sxe__tls_loop))
+        return ENDED;
+    use(c);
+    if (sxe__tls_has_memory(c->tls))
+        c->ssl = sxe__tls_ssl(c->tls);
+    if (c->ssl != NULL)
+        return 0;
+    sxe__tls_log_failure(s, "closing: no memory for a handshake");
+    return -ECONNABORTED;
+}
+
+/* One recv(2), and what comes of it. Whether there may be more at once; *done grows. */
+static bool
+read_once(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size, size_t *done,
+          ssize_t *received)
+{
+    size_t most = most_to_receive(c, size - *done);
+
+    *received = receive_records(s, most);
+    if (*received < 0) {
+        c->result = (int16_t)(is_for_later(*received) ? 0 : *received);
+        return false;
+    }
+    if (c->ssl == NULL)
+        c->result = (int16_t)(*received == 0 ? ENDED : begin(s, c));
+    if (c->result == 0)
+        *done += decrypt(s, c, buffer + *done, size - *done);
+    return c->result == 0 && *received == (ssize_t)most;
+}
+
+/* Before the handshake is done and in the middle of a record, too, bytes may be wanted that the
+ * socket has: they are received at once, up to a few times. */
+static ssize_t
+read_some(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size)
+{
+    ssize_t received = 0;
+    size_t done = 0;
+    bool more = true;
+
+    if (c->is_pending) {
+        sxe__tls_loop->in_at = sxe__tls_loop->in_length = 0;
+        sxe__tls_loop->in_is_over = false;
+        done = decrypt(s, c, buffer, size);
+    }
+    for (unsigned i = 0; more && c->result == 0 && done < size; i++) {
+        more = read_once(s, c, buffer, size, &done, &received);
+        if (i + 1 == SXE__TLS_READS_MAX)
+            break;
+    }
+    s->io_more = more || c->result != 0;
+    if (done > 0)
+        return (ssize_t)done;
+    if (c->result != 0)
+        return c->result == ENDED ? 0 : c->result;
+    if (received < 0)
+        return received;
+    return more ? -EINTR : -EAGAIN;
+}
+
+static ssize_t
+tls_read(SXE *s, void *buffer, size_t size)
+{
+    struct sxe__tls_connection *c = sxe__tls_of(s);
+    ssize_t n;
+    ssize_t sent = 0;
+
+    if (c->result != 0)
+        return c->result == ENDED ? 0 : c->result;
+    if (SXE_UNLIKELY(c->end_sent && sxe_get_state(s) == SXE_STATE_CLOSING)) {
+        s->io_more = false;
+        return sxe_io_of_sockets()->read(s, buffer, size); /* nobody looks at it */
+    }
+    if (s->io_shakes && !sxe__tls_may_shake())
+        return -EINTR;
+    sxe__tls_wake(c);
+    enter(c);
+    n = read_some(s, c, buffer, size);
+    if (sxe__tls_loop->out_length > 0)
+        sent = flush(s, c, false);
+    if (sent < 0 && !is_for_later(sent) && c->result == 0) {
+        c->result = (int16_t)sent;
+        s->io_more = true;
+        return n > 0 ? n : sent;
+    }
+    return n;
+}
+
+/* ---- Writing ---- */
+
+/* Bytes that the program wrote, in order; what is left of them. */
+struct source {
+    const struct iovec *vector;
+    int count;
+    size_t skip; /* of the first of them */
+};
+
+/* A record's worth: in place if it is in one piece, else copied together. 0: there is none. */
+static size_t
+next_record(struct source *source, const char **data)
+{
+    size_t length = 0;
+
+    while (source->count > 0 && length < SXE__TLS_RECORD) {
+        const char *base = (const char *)source->vector->iov_base + source->skip;
+        size_t left = source->vector->iov_len - source->skip;
+        size_t part = left < SXE__TLS_RECORD - length ? left : SXE__TLS_RECORD - length;
+        bool is_whole = length == 0 && (part == SXE__TLS_RECORD || source->count == 1);
+
+        if (is_whole)
+            *data = base;
+        else
+            memcpy(sxe__tls_loop->plain + length, base, part);
+        if (!is_whole)
+            *data = sxe__tls_loop->plain;
+        length += part;
+        source->skip += part;
+        if (part == left) {
+            source->vector++;
+            source->count--;
+            source->skip = 0;
+        }
+        if (is_whole)
+            break;
+    }
+    return length;
+}
+
+/* Make records of up to a batch: the bytes that went into them, or -EPROTO. */
+static ssize_t
+encrypt(SXE *s, struct sxe__tls_connection *c, struct source *source)
+{
+    size_t most = c->is_slow ? SXE__TLS_RECORD : SXE__TLS_BATCH;
+    size_t done = 0;
+    const char *data = NULL;
+    size_t length;
+    size_t n;
+
+    enter(c);
+    while (done < most && (length = next_record(source, &data)) > 0) {
+        if (SSL_write_ex(c->ssl, data, length, &n) != 1) {
+            c->is_broken = true;
+            sxe__tls_log_failure(s, "closing");
+            return -EPROTO;
+        }
+        done += length;
+    }
+    return (ssize_t)done;
+}
+
+/* Encrypt and send: the bytes that need not be written again, after `skipped` others. */
+static ssize_t
+write_new(SXE *s, struct sxe__tls_connection *c, struct source *source, size_t skipped, bool more)
+{
+    ssize_t done = encrypt(s, c, source);
+    ssize_t sent;
+
+    if (done < 0)
+        return done;
+    sent = flush(s, c, more);
+    c->is_slow = sent < 0;
+    if (sent == 0)
+        return (ssize_t)skipped + done;
+    if (c->kept == NULL)
+        return sent;
+    c->owed = (uint32_t)done;
+    return skipped > 0 ? (ssize_t)skipped : sent;
+}
+
+/* Whether it can take plain text now: 0, or -errno. */
+static ssize_t
+prepare(SXE *s, struct sxe__tls_connection *c)
+{
+    ssize_t sent = send_kept(s, c);
+
+    if (sent < 0)
+        return sent;
+    if (c->is_broken)
+        return -EPROTO;
+    if (s->io_shakes)
+        return -EAGAIN; /* sxe__tls_shaken has it tried again */
+    sxe__tls_wake(c);
+    return 0;
+}
+
+/* How many of the bytes that come now the peer has already. */
+static size_t
+settle_owed(struct sxe__tls_connection *c, size_t total)
+{
+    size_t part = c->owed < total ? c->owed : total;
+
+    c->owed -= (uint32_t)part;
+    return part;
+}
+
+static ssize_t
+tls_write(SXE *s, const struct iovec *vector, int count, bool more)
+{
+    struct sxe__tls_connection *c = sxe__tls_of(s);
+    struct source source = {vector, count, 0};
+    ssize_t ready = prepare(s, c);
+    size_t total = 0;
+    size_t skipped;
+
+    if (ready < 0)
+        return count == 0 && ready == -EAGAIN && c->kept == NULL ? 0 : ready;
+    for (int i = 0; i < count; i++)
+        total += vector[i].iov_len;
+    skipped = settle_owed(c, total);
+    if (skipped == total)
+        return (ssize_t)skipped;
+    source.skip = skipped;
+    while (source.skip >= source.vector->iov_len) {
+        source.skip -= source.vector->iov_len;
+        source.vector++;
+        source.count--;
+    }
+    return write_new(s, c, &source, skipped, more);
+}
+
+static ssize_t
+tls_sendfile(SXE *s, int fd, off_t offset, size_t length)
+{
+    struct sxe__tls_connection *c = sxe__tls_of(s);
+    size_t most = c->is_slow ? SXE__TLS_RECORD : SXE__TLS_BATCH;
+    ssize_t n = prepare(s, c);
+    struct source source;
+    struct iovec piece;
+
+    if (n < 0)
+        return n;
+    if (c->owed > 0)
+        return (ssize_t)settle_owed(c, length);
+    n = pread(fd, sxe__tls_loop->plain, length < most ? length : most, offset);
+    if (n <= 0)
+        return n < 0 ? -errno : 0;
+    piece = (struct iovec){sxe__tls_loop->plain, (size_t)n};
+    source = (struct source){&piece, 1, 0};
+    return write_new(s, c, &source, 0, false);
+}
+
+/* ---- Ending ---- */
+
+/* close_notify, unless it cannot be said any more. */
+static void
+say_end(struct sxe__tls_connection *c)
+{
+    if (c->end_sent || c->is_broken || c->ssl == NULL || !SSL_is_init_finished(c->ssl))
+        return;
+    (void)SSL_shutdown(c->ssl);
+    ERR_clear_error();
+    c->end_sent = true;
+}
+
+static int
+tls_finish(SXE *s)
+{
+    struct sxe__tls_connection *c = sxe__tls_of(s);
+
+    enter(c);
+    say_end(c);
+    return is_for_later(flush(s, c, false)) ? -EAGAIN : 0;
+}
+
+static int
+tls_end(SXE *s)
+{
+    return sxe_io_of_sockets()->end(s);
+}
+
+static void
+tls_cork(SXE *s, bool wanted)
+{
+    sxe_io_of_sockets()->cork(s, wanted);
+}
+
+/* A server's SSL is made when its client has said something. */
+static int
+tls_start(SXE *s, const SXE *listener)
+{
+    struct sxe__tls_connection *c = sxe__tls_of(s);
+    ssize_t sent;
+
+    s->io_shakes = true;
+    sxe_pool_set_indexed_element_state(sxe__tls_loop->connections, s->id, SXE__TLS_FREE,
+                                       SXE__TLS_SHAKING);
+    if (listener != NULL) {
+        c->tls = sxe__tls_of(listener)->tls;
+        return 0;
+    }
+    if (c->ssl == NULL)
+        return -EINVAL;
+    enter(c);
+    sxe__tls_loop->in_at = sxe__tls_loop->in_length = 0;
+    sxe__tls_loop->in_is_over = false;
+    c->result = (int16_t)(SSL_do_handshake(c->ssl) == 1 ? 0 : result_of(s, c));
+    sent = flush(s, c, false);
+    if (c->result < 0)
+        return c->result;
+    return sent < 0 && !is_for_later(sent) ? (int)sent : 0;
+}
+
+static void
+tls_close(SXE *s)
+{
+    struct sxe__tls_connection *c = sxe__tls_of(s);
+
+    if (sxe_get_state(s) == SXE_STATE_CLOSED && sxe_error(s) == 0 && c->kept == NULL &&
+        s->fd >= 0) {
+        enter(c);
+        say_end(c);
+        (void)!flush(s, c, false);
+    }
+    if (c->kept != NULL)
+        drop_kept(s, c);
+    sxe__tls_forget(c);
+}
+
+const struct sxe_io_table sxe__tls_io = {
+    .read = tls_read,
+    .write = tls_write,
+    .sendfile = tls_sendfile,
+    .cork = tls_cork,
+    .end = tls_end,
+    .start = tls_start,
+    .finish = tls_finish,
+    .close = tls_close,
+};

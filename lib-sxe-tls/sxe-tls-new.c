@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Holds configurations: making, reading again, deleting.
+ */
+#include "sxe-tls-private.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local char problem[SXE_TLS_PROBLEM_SIZE];
+
+const char *
+sxe_tls_problem(void)
+{
+    return problem;
+}
+
+void *
+sxe__tls_refuse(const char *format, ...)
+{
+    unsigned long error = ERR_peek_last_error();
+    const char *reason = error == 0 ? NULL : ERR_reason_error_string(error);
+    char what[SXE_TLS_PROBLEM_SIZE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(what, sizeof(what), format, arguments);
+    va_end(arguments);
+    ERR_clear_error();
+    snprintf(problem, sizeof(problem), "%.180s%s%.60s", what, reason == NULL ? "" : ": ",
+             reason == NULL ? "" : reason);
+    return NULL;
+}
+
+/* A copy of text; *is_good becomes false if there is no memory. */
+static char *
+copied(const char *text, bool *is_good)
+{
+    char *copy = text == NULL ? NULL : strdup(text);
+
+    *is_good = *is_good && (text == NULL || copy != NULL);
+    return copy;
+}
+
+static bool
+copy_pairs(struct sxe_tls *tls, const struct sxe_tls_config *config)
+{
+    bool is_good = true;
+
+    tls->pairs = calloc(config->pair_count + 1, sizeof(*tls->pairs));
+    if (tls->pairs == NULL)
+        return false;
+    for (unsigned i = 0; i < config->pair_count; i++) {
+        tls->pairs[i].certificate = copied(config->pairs[i].certificate, &is_good);
+        tls->pairs[i].key = copied(config->pairs[i].key, &is_good);
+        tls->pairs[i].staple = copied(config->pairs[i].staple, &is_good);
+    }
+    tls->config.pair_count = config->pair_count;
+    return is_good;
+}
+
+/* "http/1.1,h2" as ALPN writes it: each after a byte with its length. */
+static bool
+copy_protocols(struct sxe_tls *tls, const char *list)
+{
+    size_t length = list == NULL ? 0 : strlen(list);
+    size_t begin = 0;
+
+    tls->protocols = malloc(length + 1);
+    if (tls->protocols == NULL || length == 0)
+        return tls->protocols != NULL;
+    memcpy(tls->protocols + 1, list, length);
+    for (size_t i = 0; i <= length; i++) {
+        if (i < length && list[i] != ',')
+            continue;
+        if (i - begin < 1 || i - begin > 255)
+            return sxe__tls_refuse("\"%s\" is no list of protocols: \"http/1.1\" is one", list) !=
+                   NULL;
+        tls->protocols[begin] = (unsigned char)(i - begin);
+        begin = i + 1;
+    }
+    tls->protocols_length = (unsigned)(length + 1);
+    return true;
+}
+
+static bool
+copy_config(struct sxe_tls *tls, const struct sxe_tls_config *config)
+{
+    bool is_good = true;
+
+    tls->config = *config;
+    tls->config.protocols = NULL;
+    tls->config.pair_count = 0;
+    tls->config.authorities = copied(config->authorities, &is_good);
+    tls->config.plain_reply = copied(config->plain_reply, &is_good);
+    if (config->tickets == NULL && !tls->is_client)
+        tls->own_tickets = tls->config.tickets = sxe_tls_tickets_new(0);
+    is_good = is_good && (tls->config.tickets != NULL || tls->is_client);
+    return copy_pairs(tls, config) && is_good && copy_protocols(tls, config->protocols);
+}
+
+static struct sxe_tls *
+new_tls(const struct sxe_tls_config *config, bool is_client, bool is_local)
+{
+    struct sxe_tls *tls = calloc(1, sizeof(*tls));
+
+    sxe__tls_refuse("%s", strerror(ENOMEM));
+    if (tls == NULL)
+        return NULL;
+    tls->is_client = is_client;
+    if (copy_config(tls, config) && (!is_local || sxe__tls_local_make(tls)))
+        tls->store = sxe__tls_store_new(tls);
+    if (tls->store != NULL)
+        return tls;
+    sxe_tls_delete(tls);
+    return NULL;
+}
+
+struct sxe_tls *
+sxe_tls_new_server(const struct sxe_tls_config *config)
+{
+    if (config->pair_count == 0)
+        return sxe__tls_refuse("a server needs a certificate and its key");
+    return new_tls(config, false, false);
+}
+
+struct sxe_tls *
+sxe_tls_new_client(const struct sxe_tls_config *config)
+{
+    if (config->pair_count > 1)
+        return sxe__tls_refuse("a client has one certificate, not %u", config->pair_count);
+    return new_tls(config, true, false);
+}
+
+struct sxe_tls *
+sxe_tls_new_local(const struct sxe_tls_config *config)
+{
+    if (config->pair_count > 0)
+        return sxe__tls_refuse("a local server makes its certificate itself");
+    return new_tls(config, false, true);
+}
+
+const char *
+sxe_tls_local_pem(const struct sxe_tls *tls)
+{
+    return tls->local_pem;
+}
+
+void
+sxe_tls_delete(struct sxe_tls *tls)
+{
+    if (tls == NULL)
+        return;
+    sxe__tls_close(tls);
+    sxe__tls_store_delete(tls->store);
+    sxe_tls_tickets_delete(tls->own_tickets);
+    for (unsigned i = 0; i < tls->config.pair_count; i++) {
+        free((char *)(uintptr_t)tls->pairs[i].certificate);
+        free((char *)(uintptr_t)tls->pairs[i].key);
+        free((char *)(uintptr_t)tls->pairs[i].staple);
+    }
+    free(tls->pairs);
+    free(tls->protocols);
+    free((char *)(uintptr_t)tls->config.authorities);
+    free((char *)(uintptr_t)tls->config.plain_reply);
+    X509_free(tls->local);
+    EVP_PKEY_free(tls->local_key);
+    free(tls->local_pem);
+    free(tls);
+}
+
+int
+sxe_tls_reload(struct sxe_tls *tls)
+{
+    struct sxe__tls_store *store = sxe__tls_store_new(tls);
+
+    if (store == NULL)
+        return -EINVAL;
+    sxe__tls_store_delete(tls->store);
+    tls->store = store;
+    return 0;
+}
+
+bool
+sxe_tls_is_changed(const struct sxe_tls *tls)
+{
+    for (unsigned i = 0; i < tls->store->file_count; i++) {
+        const struct sxe__tls_file *file = &tls->store->files[i];
+        struct stat now = {0};
+
+        if (stat(file->path, &now) < 0 || now.st_ino != file->status.st_ino ||
+            now.st_size != file->status.st_size ||
+            now.st_mtim.tv_sec != file->status.st_mtim.tv_sec ||
+            now.st_mtim.tv_nsec != file->status.st_mtim.tv_nsec)
+            return true;
+    }
+    return false;
+}
+
+SSL *
+sxe__tls_ssl(struct sxe_tls *tls)
+{
+    SSL *ssl = SSL_new(tls->store->sites[0].context);
+
+    if (ssl == NULL)
+        return NULL;
+    BIO_up_ref(sxe__tls_loop->bio);
+    SSL_set_bio(ssl, sxe__tls_loop->bio, sxe__tls_loop->bio);
+    if (tls->is_client)
+        SSL_set_connect_state(ssl);
+    else
+        SSL_set_accept_state(ssl);
+    return ssl;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Holds the certificates of a configuration: reads their files, and finds the right ones by name.
+ *
+ * Each name of each certificate belongs to a site: the first certificate with an elliptic curve and
+ * the first one of RSA that have this name. Names with the same two share a site, which is a
+ * context of OpenSSL.
+ */
+#include "sxe-tls-private.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <openssl/ocsp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CURVE, RSA_KEY, KINDS };
+
+#define NAME_MAX_LENGTH 255u
+
+/* ---- Files ---- */
+
+/* Open it, and note how it is. NULL: the problem is set. */
+static BIO *
+open_file(struct sxe__tls_store *store, const char *path)
+{
+    struct sxe__tls_file *file = &store->files[store->file_count];
+    BIO *bio;
+
+    file->path = strdup(path);
+    if (file->path == NULL)
+        return NULL;
+    store->file_count++;
+    if (stat(path, &file->status) < 0)
+        return sxe__tls_refuse("cannot read %s: %s", path, strerror(errno));
+    bio = BIO_new_file(path, "r");
+    return bio != NULL ? bio : sxe__tls_refuse("cannot read %s", path);
+}
+
+/* No password is asked for: nobody sits there. */
+static int
+no_password(char *buffer, int size, int is_writing, void *user)
+{
+    SXE_UNUSED_PARAMETER(buffer);
+    SXE_UNUSED_PARAMETER(size);
+    SXE_UNUSED_PARAMETER(is_writing);
+    SXE_UNUSED_PARAMETER(user);
+    return -1;
+}
+
+static bool
+read_certificates(struct sxe__tls_store *store, struct sxe__tls_pair_read *pair, const char *path)
+{
+    BIO *bio = open_file(store, path);
+    X509 *more;
+
+    if (bio == NULL)
+        return false;
+    pair->certificate = PEM_read_bio_X509_AUX(bio, NULL, no_password, NULL);
+    pair->chain = sk_X509_new_null();
+    while (pair->certificate != NULL && pair->chain != NULL &&
+           (more = PEM_read_bio_X509(bio, NULL, no_password, NULL)) != NULL) {
+        if (sk_X509_push(pair->chain, more) > 0)
+            continue;
+        X509_free(more);
+        break;
+    }
+    BIO_free(bio);
+    /* The end of the file: a text that has no further certificate. */
+    if (ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE && pair->certificate != NULL)
+        ERR_clear_error();
+    return (pair->chain != NULL && ERR_peek_error() == 0) ||
+           sxe__tls_refuse("%s is no certificate", path) != NULL;
+}
+
+static bool
+read_key(struct sxe__tls_store *store, struct sxe__tls_pair_read *pair, const char *path)
+{
+    BIO *bio = open_file(store, path);
+
+    if (bio == NULL)
+        return false;
+    pair->key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+    BIO_free(bio);
+    return pair->key != NULL ||
+           sxe__tls_refuse("%s is no private key without a password", path) != NULL;
+}
+
+static bool
+read_staple(struct sxe__tls_store *store, struct sxe__tls_pair_read *pair, const char *path)
+{
+    BIO *bio = open_file(store, path);
+    OCSP_RESPONSE *reply;
+    int length = 0;
+
+    if (bio == NULL)
+        return false;
+    reply = d2i_OCSP_RESPONSE_bio(bio, NULL);
+    if (reply != NULL)
+        length = i2d_OCSP_RESPONSE(reply, &pair->staple);
+    OCSP_RESPONSE_free(reply);
+    BIO_free(bio);
+    pair->staple_length = length;
+    return length > 0 || sxe__tls_refuse("%s is no reply of OCSP in DER", path) != NULL;
+}
+
+static bool
+read_pair(struct sxe__tls_store *store, struct sxe__tls_pair_read *pair,
+          const struct sxe_tls_pair *files)
+{
+    if (!read_certificates(store, pair, files->certificate) || !read_key(store, pair, files->key) ||
+        (files->staple != NULL && !read_staple(store, pair, files->staple)))
+        return false;
+    return X509_check_private_key(pair->certificate, pair->key) == 1 ||
+           sxe__tls_refuse("%s is not the key of %s", files->key, files->certificate) != NULL;
+}
+
+static bool
+read_local(const struct sxe_tls *tls, struct sxe__tls_pair_read *pair)
+{
+    X509_up_ref(tls->local);
+    EVP_PKEY_up_ref(tls->local_key);
+    pair->certificate = tls->local;
+    pair->key = tls->local_key;
+    return true;
+}
+
+static bool
+read_pairs(const struct sxe_tls *tls, struct sxe__tls_store *store)
+{
+    unsigned count = tls->local != NULL ? 1 : tls->config.pair_count;
+
+    store->pairs = calloc(count + 1, sizeof(*store->pairs));
+    store->files = calloc(3 * (size_t)count + 1, sizeof(*store->files));
+    if (store->pairs == NULL || store->files == NULL)
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        struct sxe__tls_pair_read *pair = &store->pairs[store->pair_count++];
+
+        if (!(tls->local != NULL ? read_local(tls, pair) : read_pair(store, pair, &tls->pairs[i])))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Names ---- */
+
+static unsigned
+kind_of(const struct sxe__tls_pair_read *pair)
+{
+    int type = EVP_PKEY_get_base_id(pair->key);
+
+    return type == EVP_PKEY_RSA || type == EVP_PKEY_RSA_PSS ? RSA_KEY : CURVE;
+}
+
+/* In lower case, without the dot at its end: false if it is no name. */
+static bool
+fold(char folded[NAME_MAX_LENGTH + 1], const char *name, size_t length)
+{
+    if (length > 0 && name[length - 1] == '.')
+        length--;
+    if (length == 0 || length > NAME_MAX_LENGTH || memchr(name, '\0', length) != NULL)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        folded[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + ('a' - 'A') : name[i]);
+    folded[length] = '\0';
+    return true;
+}
+
+/* The names of one certificate are added; until the sites are made, `site` is its pair. */
+static bool
+add_name(struct sxe__tls_store *store, unsigned pair, const ASN1_STRING *text)
+{
+    char folded[NAME_MAX_LENGTH + 1];
+    struct sxe__tls_name *grown;
+
+    if (!fold(folded, (const char *)ASN1_STRING_get0_data(text), (size_t)ASN1_STRING_length(text)))
+        return true;
+    grown = realloc(store->names, (store->name_count + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    store->names = grown;
+    grown[store->name_count] = (struct sxe__tls_name){strdup(folded), pair};
+    return grown[store->name_count++].text != NULL;
+}
+
+/* Add the certificate's alternative names, or else its common name (RFC 6125, 6.4.4). */
+static bool
+add_names(struct sxe__tls_store *store, unsigned pair)
+{
+    X509 *certificate = store->pairs[pair].certificate;
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    const X509_NAME *subject = X509_get_subject_name(certificate);
+    int common = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+    bool is_good = true;
+
+    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+
+        if (name->type == GEN_DNS)
+            is_good = is_good && add_name(store, pair, name->d.dNSName);
+    }
+    if (names == NULL && common >= 0)
+        is_good =
+            add_name(store, pair, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, common)));
+    GENERAL_NAMES_free(names);
+    return is_good;
+}
+
+/* ---- Sites ---- */
+
+/* "a.example" is one of the names of "*.example". */
+static bool
+is_same(const char *has, const char *wanted)
+{
+    const char *dot = strchr(wanted, '.');
+
+    return strcmp(has, wanted) == 0 ||
+           (has[0] == '*' && has[1] == '.' && dot != NULL && strcmp(has + 1, dot) == 0);
+}
+
+static bool
+has_name(const struct sxe__tls_store *store, unsigned pair, const char *name)
+{
+    for (unsigned i = 0; i < store->name_count; i++) {
+        if (store->names[i].site == pair && is_same(store->names[i].text, name))
+            return true;
+    }
+    return false;
+}
+
+/* The first of each kind that has this name; NULL: the first certificate, and the first of the
+ * other kind. */
+static void
+find_members(const struct sxe__tls_store *store, const char *name, unsigned members[KINDS])
+{
+    members[CURVE] = members[RSA_KEY] = SXE__TLS_NO_PAIR;
+    for (unsigned i = store->pair_count; i-- > 0;) {
+        if (name == NULL || has_name(store, i, name))
+            members[kind_of(&store->pairs[i])] = i;
+    }
+}
+
+static bool
+use_pair(SSL_CTX *context, const struct sxe__tls_pair_read *pair)
+{
+    return SSL_CTX_use_cert_and_key(context, pair->certificate, pair->key, pair->chain, 1) == 1 ||
+           sxe__tls_refuse("OpenSSL refuses a certificate") != NULL;
+}
+
+/* The index of the site with these members, made if there is none; or UINT_MAX. */
+static unsigned
+site_of(struct sxe_tls *tls, struct sxe__tls_store *store, const unsigned members[KINDS])
+{
+    struct sxe__tls_site *site;
+
+    for (unsigned i = 0; i < store->site_count; i++) {
+        if (memcmp(store->sites[i].members, members, sizeof(store->sites[i].members)) == 0)
+            return i;
+    }
+    site = &store->sites[store->site_count];
+    site->context = sxe__tls_context(tls);
+    if (site->context == NULL)
+        return UINT_MAX;
+    store->site_count++;
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        site->members[kind] = members[kind];
+        if (members[kind] != SXE__TLS_NO_PAIR &&
+            !use_pair(site->context, &store->pairs[members[kind]]))
+            return UINT_MAX;
+    }
+    return store->site_count - 1;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct sxe__tls_name *)a)->text, ((const struct sxe__tls_name *)b)->text);
+}
+
+/* The default's first name decides who shares it. */
+static bool
+make_default(struct sxe_tls *tls, struct sxe__tls_store *store)
+{
+    bool has_names = store->name_count > 0 && store->names[0].site == 0;
+    unsigned members[KINDS];
+
+    find_members(store, has_names ? store->names[0].text : NULL, members);
+    return site_of(tls, store, members) != UINT_MAX;
+}
+
+static bool
+make_sites(struct sxe_tls *tls, struct sxe__tls_store *store)
+{
+    unsigned *sites = calloc(store->name_count + 1, sizeof(*sites));
+    bool is_good = sites != NULL;
+
+    store->sites = calloc(store->name_count + 1, sizeof(*store->sites));
+    is_good = is_good && store->sites != NULL && make_default(tls, store);
+    for (unsigned i = 0; is_good && i < store->name_count; i++) {
+        unsigned members[KINDS];
+
+        find_members(store, store->names[i].text, members);
+        sites[i] = site_of(tls, store, members);
+        is_good = sites[i] != UINT_MAX;
+    }
+    for (unsigned i = 0; is_good && i < store->name_count; i++)
+        store->names[i].site = sites[i];
+    free(sites);
+    if (is_good && store->name_count > 1)
+        qsort(store->names, store->name_count, sizeof(*store->names), compare_names);
+    return is_good;
+}
+
+struct sxe__tls_store *
+sxe__tls_store_new(struct sxe_tls *tls)
+{
+    struct sxe__tls_store *store = calloc(1, sizeof(*store));
+    bool is_good;
+
+    sxe__tls_refuse("%s", strerror(ENOMEM));
+    is_good = store != NULL && read_pairs(tls, store);
+    for (unsigned i = 0; is_good && i < store->pair_count; i++)
+        is_good = add_names(store, i);
+    if (is_good && make_sites(tls, store))
+        return store;
+    sxe__tls_store_delete(store);
+    return NULL;
+}
+
+void
+sxe__tls_store_delete(struct sxe__tls_store *store)
+{
+    if (store == NULL)
+        return;
+    for (unsigned i = 0; i < store->pair_count; i++) {
+        X509_free(store->pairs[i].certificate);
+        sk_X509_pop_free(store->pairs[i].chain, X509_free);
+        EVP_PKEY_free(store->pairs[i].key);
+        OPENSSL_free(store->pairs[i].staple);
+    }
+    for (unsigned i = 0; i < store->site_count; i++)
+        SSL_CTX_free(store->sites[i].context);
+    for (unsigned i = 0; i < store->name_count; i++)
+        free(store->names[i].text);
+    for (unsigned i = 0; i < store->file_count; i++)
+        free(store->files[i].path);
+    free(store->pairs);
+    free(store->sites);
+    free(store->names);
+    free(store->files);
+    free(store);
+}
+
+static const struct sxe__tls_site *
+find_exactly(const struct sxe__tls_store *store, char *text)
+{
+    struct sxe__tls_name key = {.text = text};
+    const struct sxe__tls_name *found =
+        bsearch(&key, store->names, store->name_count, sizeof(key), compare_names);
+
+    return found == NULL ? NULL : &store->sites[found->site];
+}
+
+const struct sxe__tls_site *
+sxe__tls_find(const struct sxe__tls_store *store, const char *name)
+{
+    char folded[NAME_MAX_LENGTH + 1];
+    const struct sxe__tls_site *site;
+    char *dot;
+
+    if (store->name_count == 0 || !fold(folded, name, strlen(name)))
+        return NULL;
+    site = find_exactly(store, folded);
+    dot = strchr(folded, '.');
+    if (site != NULL || dot == NULL || dot == folded)
+        return site;
+    dot[-1] = '*';
+    return find_exactly(store, dot - 1);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Holds the keys of tickets: a session sealed by one worker is opened by any other.
+ *
+ *     keys[4], in a ring     epoch - 1   epoch   epoch + 1   epoch + 2
+ *                            previous   current   next        is made, and then epoch grows
+ *
+ * One process writes, and all others read. It writes only the key that none of the readers looks
+ * at, and forgets the oldest one by that.
+ */
+#include "sxe-tls-private.h"
+
+#include <errno.h>
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define DEFAULT_LIFETIME_S 28800u
+
+enum { NAME_SIZE = 16, SECRET_SIZE = 32, IV_SIZE = 16, RING = 4 };
+
+struct key {
+    unsigned char name[NAME_SIZE];
+    unsigned char cipher[SECRET_SIZE];
+    unsigned char digest[SECRET_SIZE];
+};
+
+struct sxe_tls_tickets {
+    SXE_TIME lifetime;
+    pid_t owner;
+    _Atomic uint32_t epoch;
+    _Atomic SXE_TIME due; /* when the next key becomes the current one */
+    struct key keys[RING];
+};
+
+/* Fetched once: a fetch for each ticket would take locks and look-ups. */
+static EVP_CIPHER *cipher;
+
+static bool
+make_key(struct key *key)
+{
+    return RAND_bytes((unsigned char *)key, sizeof(*key)) == 1;
+}
+
+struct sxe_tls_tickets *
+sxe_tls_tickets_new(uint32_t lifetime_s)
+{
+    struct sxe_tls_tickets *tickets =
+        mmap(NULL, sizeof(*tickets), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (tickets == MAP_FAILED)
+        return NULL;
+    (void)madvise(tickets, sizeof(*tickets), MADV_DONTDUMP);
+    tickets->lifetime = (lifetime_s == 0 ? DEFAULT_LIFETIME_S : lifetime_s) * SXE_NS_PER_SECOND;
+    tickets->owner = getpid();
+    atomic_store(&tickets->epoch, 1);
+    atomic_store(&tickets->due, sxe_time_ns() + tickets->lifetime);
+    /* The previous one is as good as any: nothing is sealed by it. */
+    if (make_key(&tickets->keys[0]) && make_key(&tickets->keys[1]) && make_key(&tickets->keys[2]))
+        return tickets;
+    ERR_clear_error();
+    sxe_tls_tickets_delete(tickets);
+    errno = ENOMEM;
+    return NULL;
+}
+
+void
+sxe_tls_tickets_delete(struct sxe_tls_tickets *tickets)
+{
+    if (tickets == NULL)
+        return;
+    if (tickets->owner == getpid())
+        OPENSSL_cleanse(tickets, sizeof(*tickets));
+    munmap(tickets, sizeof(*tickets));
+}
+
+uint32_t
+sxe_tls_tickets_turn(struct sxe_tls_tickets *tickets)
+{
+    SXE_TIME now = sxe_time_ns();
+    SXE_TIME due = atomic_load(&tickets->due);
+
+    /* After a long sleep all keys are replaced, and none more than once. */
+    for (unsigned i = 0; i < RING && due <= now; i++) {
+        uint32_t epoch = atomic_load(&tickets->epoch);
+
+        if (!make_key(&tickets->keys[(epoch + 2) % RING]))
+            break;
+        atomic_store(&tickets->epoch, epoch + 1);
+        due = i + 1 < RING ? due + tickets->lifetime : now + tickets->lifetime;
+        atomic_store(&tickets->due, due);
+    }
+    ERR_clear_error();
+    return due > now ? (uint32_t)((due - now + SXE_NS_PER_SECOND - 1) / SXE_NS_PER_SECOND) : 1;
+}
+
+/* The current key; or the one of that name, if it is good: *age is then -1, 0, 1 for the previous,
+ * current and next. A process that turns the keys no more is no reason to use them for ever. */
+static bool
+copy_key(struct sxe_tls_tickets *tickets, const unsigned char *name, struct key *key, int *age)
+{
+    uint32_t epoch = atomic_load(&tickets->epoch);
+
+    if (sxe_time_ns() > atomic_load(&tickets->due) + tickets->lifetime)
+        return false;
+    for (*age = name == NULL ? 0 : -1; *age <= 1; (*age)++) {
+        *key = tickets->keys[(epoch + (uint32_t)*age) % RING];
+        if (name == NULL || memcmp(key->name, name, NAME_SIZE) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool
+set_digest(EVP_MAC_CTX *mac, struct key *key)
+{
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_octet_string(OSSL_MAC_PARAM_KEY, key->digest, SECRET_SIZE),
+        OSSL_PARAM_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)(uintptr_t) "SHA256", 6),
+        OSSL_PARAM_END,
+    };
+
+    return EVP_MAC_CTX_set_params(mac, params) == 1;
+}
+
+/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3): 1 go on, 2 and seal it again, 0 without a ticket, -1. */
+static int
+on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *context,
+          EVP_MAC_CTX *mac, int is_sealing)
+{
+    struct sxe_tls_tickets *tickets = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+    struct key key;
+    int result = -1;
+    int age;
+
+    if (tickets->owner == getpid())
+        (void)!sxe_tls_tickets_turn(tickets);
+    if (!copy_key(tickets, is_sealing ? NULL : name, &key, &age))
+        return 0;
+    if (is_sealing)
+        memcpy(name, key.name, NAME_SIZE);
+    if ((!is_sealing || RAND_bytes(iv, IV_SIZE) == 1) &&
+        EVP_CipherInit_ex2(context, cipher, key.cipher, iv, is_sealing, NULL) == 1 &&
+        set_digest(mac, &key))
+        result = 1;
+    /* A client of TLS 1.3 uses each ticket once (RFC 8446, C.4). */
+    if (result == 1 && !is_sealing && (age < 0 || SSL_version(ssl) == TLS1_3_VERSION))
+        result = 2;
+    OPENSSL_cleanse(&key, sizeof(key));
+    return result;
+}
+
+bool
+sxe__tls_tickets_set(SSL_CTX *context, struct sxe_tls_tickets *tickets)
+{
+    if (cipher == NULL)
+        cipher = EVP_CIPHER_fetch(NULL, "AES-256-CBC", NULL);
+    SSL_CTX_set_app_data(context, tickets);
+    SSL_CTX_set_timeout(context, (long)(tickets->lifetime / SXE_NS_PER_SECOND));
+    return cipher != NULL && SSL_CTX_set_tlsext_ticket_key_evp_cb(context, on_ticket) == 1;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Holds the connections of a thread: their states and timeouts, and what programs ask about them.
+ */
+#include "sxe-tls-private.h"
+
+#include <errno.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_HANDSHAKE_MS 10000u
+#define DEFAULT_HANDSHAKES   16u
+#define QUIET_AFTER_S        1.0
+
+/* RFC 8446, 5.2, and RFC 7905. */
+#define OVERHEAD_1_3 22
+#define OVERHEAD_1_2 21
+
+struct sxe_log_control sxe__tls_log = SXE_LOG_CONTROL_INIT("sxe-tls");
+
+_Thread_local struct sxe__tls_loop *sxe__tls_loop __attribute__((visibility("hidden")));
+
+static unsigned
+in_state(enum sxe__tls_state state)
+{
+    return sxe_pool_get_number_in_state(sxe__tls_loop->connections, state);
+}
+
+static void
+move(struct sxe__tls_connection *c, enum sxe__tls_state to)
+{
+    struct sxe__tls_connection *pool = sxe__tls_loop->connections;
+    unsigned id = (unsigned)(c - pool);
+
+    sxe_pool_set_indexed_element_state(pool, id, sxe_pool_index_to_state(pool, id), to);
+}
+
+static size_t
+memory(void)
+{
+    return sxe__tls_loop->kept + in_state(SXE__TLS_SHAKING) * (size_t)SXE__TLS_BYTES_SHAKING +
+           in_state(SXE__TLS_ACTIVE) * (size_t)SXE__TLS_BYTES_ACTIVE +
+           in_state(SXE__TLS_QUIET) * (size_t)SXE__TLS_BYTES_QUIET;
+}
+
+/* The connection that asks is in SHAKING, and so is counted. */
+bool
+sxe__tls_has_memory(const struct sxe_tls *tls)
+{
+    return tls->config.memory_max == 0 || memory() <= tls->config.memory_max;
+}
+
+bool
+sxe__tls_may_shake(void)
+{
+    struct sxe__tls_loop *loop = sxe__tls_loop;
+
+    if (loop->turn != sxe_time_turn_ns()) {
+        loop->turn = sxe_time_turn_ns();
+        loop->steps = 0;
+    }
+    return loop->steps++ < loop->steps_max;
+}
+
+void
+sxe__tls_wake(struct sxe__tls_connection *c)
+{
+    c->is_used = true;
+    if (SXE_UNLIKELY(c->is_quiet)) {
+        c->is_quiet = false;
+        move(c, SXE__TLS_ACTIVE);
+    }
+}
+
+void
+sxe__tls_shaken(SXE *s, struct sxe__tls_connection *c)
+{
+    s->io_shakes = false;
+    c->records = 0;
+    c->overhead = SSL_version(c->ssl) == TLS1_3_VERSION ? OVERHEAD_1_3 : OVERHEAD_1_2;
+    sxe__tls_loop->counts.handshakes++;
+    sxe__tls_loop->counts.resumed += SSL_session_reused(c->ssl) == 1;
+    move(c, SXE__TLS_ACTIVE);
+    SXE_DEBUG_ID(s->id, "%s with %s%s", SSL_get_version(c->ssl), SSL_get_cipher_name(c->ssl),
+                 SSL_session_reused(c->ssl) ? ", resumed" : "");
+    sxe_io_write_again(s);
+}
+
+void
+sxe__tls_forget(struct sxe__tls_connection *c)
+{
+    struct sxe_tls *tls = c->tls;
+    unsigned id = (unsigned)(c - sxe__tls_loop->connections);
+
+    if (sxe_pool_index_to_state(sxe__tls_loop->connections, id) == SXE__TLS_SHAKING)
+        sxe__tls_loop->counts.failed++;
+    SSL_free(c->ssl);
+    ERR_clear_error();
+    *c = (struct sxe__tls_connection){.tls = tls};
+    move(c, SXE__TLS_FREE);
+}
+
+void
+sxe__tls_log_failure(const SXE *s, const char *what)
+{
+    char reason[SXE_TLS_PROBLEM_SIZE] = "no reason was given";
+    unsigned long error = ERR_peek_last_error();
+
+    if (error != 0)
+        ERR_error_string_n(error, reason, sizeof(reason));
+    ERR_clear_error();
+    SXE_DEBUG_ID(s->id, "%s: TLS: %s", what, reason);
+}
+
+/* ---- Timeouts ---- */
+
+/* OpenSSL gives its buffers back only between records. */
+static bool
+may_be_quiet(const SXE *s, const struct sxe__tls_connection *c)
+{
+    return !c->is_used && sxe_get_state(s) == SXE_STATE_IDLE && c->header_length == 0 &&
+           !c->is_pending && c->kept == NULL && SSL_free_buffers(c->ssl) == 1;
+}
+
+static void
+on_timeout(void *array, unsigned id, void *user)
+{
+    struct sxe__tls_connection *c = (struct sxe__tls_connection *)array + id;
+    SXE *s = sxe_io_socket(id);
+
+    SXE_UNUSED_PARAMETER(user);
+    if (sxe_pool_index_to_state(array, id) == SXE__TLS_SHAKING) {
+        SXE_DEBUG_ID(id, "closing: %s takes too long", "its handshake");
+        sxe_pool_touch_indexed_element(array, id);
+        sxe_io_fail(s, ETIMEDOUT);
+        return;
+    }
+    c->is_quiet = may_be_quiet(s, c);
+    c->is_used = false;
+    if (c->is_quiet)
+        move(c, SXE__TLS_QUIET);
+    else
+        sxe_pool_touch_indexed_element(array, id);
+}
+
+/* ---- The loop ---- */
+
+static void
+give_back(struct sxe__tls_loop *loop)
+{
+    sxe_pool_delete(loop->connections);
+    BIO_free(loop->bio);
+    free(loop->in);
+    free(loop->out);
+    free(loop->plain);
+    free(loop);
+}
+
+static struct sxe__tls_loop *
+loop_new(unsigned number, double handshake_s)
+{
+    double timeouts[SXE__TLS_STATES] = {
+        [SXE__TLS_SHAKING] = handshake_s, [SXE__TLS_ACTIVE] = QUIET_AFTER_S};
+    struct sxe__tls_loop *loop = calloc(1, sizeof(*loop));
+
+    if (loop == NULL)
+        return NULL;
+    loop->number = number;
+    loop->in = malloc(SXE__TLS_IN_SIZE);
+    loop->out = malloc(SXE__TLS_OUT_SIZE);
+    loop->plain = malloc(SXE__TLS_BATCH);
+    loop->bio = sxe__tls_bio_new();
+    loop->connections =
+        sxe_pool_new_with_timeouts("sxe-tls", number, sizeof(struct sxe__tls_connection),
+                                   SXE__TLS_STATES, timeouts, on_timeout, NULL);
+    if (loop->in != NULL && loop->out != NULL && loop->plain != NULL && loop->bio != NULL &&
+        loop->connections != NULL)
+        return loop;
+    give_back(loop);
+    return NULL;
+}
+
+int
+sxe__tls_open(struct sxe_tls *tls)
+{
+    uint32_t ms = tls->config.handshake_timeout_ms;
+    uint32_t steps = tls->config.handshakes_max;
+    double handshake_s = (ms == 0 ? DEFAULT_HANDSHAKE_MS : ms) / 1000.0;
+    struct sxe__tls_loop *old = sxe__tls_loop;
+
+    if (sxe_io_sockets() == 0)
+        return -EINVAL;
+    if (old == NULL || old->number != sxe_io_sockets()) { /* sxe_fini came in between */
+        sxe__tls_loop = loop_new(sxe_io_sockets(), handshake_s);
+        if (sxe__tls_loop == NULL) {
+            sxe__tls_loop = old;
+            return -ENOMEM;
+        }
+        sxe__tls_loop->users = old == NULL ? 0 : old->users;
+        if (old != NULL)
+            give_back(old);
+    }
+    sxe__tls_loop->steps_max = steps == 0 ? DEFAULT_HANDSHAKES : steps;
+    sxe_pool_set_state_timeout(sxe__tls_loop->connections, SXE__TLS_SHAKING, handshake_s);
+    sxe__tls_loop->users += !tls->is_user;
+    tls->is_user = true;
+    return 0;
+}
+
+void
+sxe__tls_close(struct sxe_tls *tls)
+{
+    if (!tls->is_user || --sxe__tls_loop->users > 0)
+        return;
+    give_back(sxe__tls_loop);
+    sxe__tls_loop = NULL;
+}
+
+SXE_RETURN
+sxe_tls_serve(struct sxe_tls *tls, SXE *listener)
+{
+    int result = sxe__tls_open(tls);
+
+    if (result < 0)
+        return result;
+    sxe__tls_of(listener)->tls = tls;
+    sxe_io_set(listener, &sxe__tls_io);
+    return 0;
+}
+
+/* The certificate must have that name or address, and a server may choose its certificate by it
+ * (which an address cannot do: RFC 6066, 3). */
+static bool
+expect_host(SSL *ssl, const char *host)
+{
+    X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+
+    if (X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1)
+        return true;
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+SXE_RETURN
+sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
+{
+    struct sxe__tls_connection *c;
+    int result = sxe__tls_open(tls);
+    SSL *ssl;
+
+    if (result == 0 && (host == NULL || *host == '\0' || !tls->is_client))
+        result = -EINVAL;
+    if (result < 0)
+        return result;
+    ssl = sxe__tls_ssl(tls);
+    if (ssl == NULL || !expect_host(ssl, host)) {
+        SSL_free(ssl);
+        ERR_clear_error();
+        return -ENOMEM;
+    }
+    c = sxe__tls_of(this);
+    SSL_free(c->ssl);
+    *c = (struct sxe__tls_connection){.tls = tls, .ssl = ssl, .is_client = true};
+    sxe_io_set(this, &sxe__tls_io);
+    return 0;
+}
+
+/* ---- Questions ---- */
+
+/* NULL: it is not TLS, or its handshake is not done. */
+static SSL *
+secure(const SXE *s)
+{
+    return s->io == &sxe__tls_io && !s->io_shakes ? sxe__tls_of(s)->ssl : NULL;
+}
+
+bool
+sxe_tls_is_secure(const SXE *this)
+{
+    return secure(this) != NULL;
+}
+
+const char *
+sxe_tls_version(const SXE *this)
+{
+    return secure(this) == NULL ? "" : SSL_get_version(secure(this));
+}
+
+const char *
+sxe_tls_cipher(const SXE *this)
+{
+    return secure(this) == NULL ? "" : SSL_get_cipher_name(secure(this));
+}
+
+const char *
+sxe_tls_name(const SXE *this)
+{
+    SSL *ssl = secure(this);
+    const char *name = ssl == NULL ? NULL : SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+
+    return name == NULL ? "" : name;
+}
+
+bool
+sxe_tls_is_resumed(const SXE *this)
+{
+    return secure(this) != NULL && SSL_session_reused(secure(this)) == 1;
+}
+
+unsigned
+sxe_tls_protocol(const SXE *this, const char **protocol)
+{
+    SSL *ssl = secure(this);
+    const unsigned char *chosen = NULL;
+    unsigned length = 0;
+
+    if (ssl != NULL)
+        SSL_get0_alpn_selected(ssl, &chosen, &length);
+    *protocol = (const char *)chosen;
+    return length;
+}
+
+/* That was verified. */
+static X509 *
+peer_of(const SXE *s)
+{
+    SSL *ssl = secure(s);
+    X509 *peer = ssl == NULL ? NULL : SSL_get0_peer_certificate(ssl);
+
+    return peer != NULL && SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE &&
+                   SSL_get_verify_result(ssl) == X509_V_OK
+               ? peer
+               : NULL;
+}
+
+unsigned
+sxe_tls_peer_subject(const SXE *this, char *text, size_t size)
+{
+    X509 *peer = peer_of(this);
+    BIO *bio = peer == NULL ? NULL : BIO_new(BIO_s_mem());
+    char *written = NULL;
+    long length = 0;
+
+    if (bio != NULL &&
+        X509_NAME_print_ex(bio, X509_get_subject_name(peer), 0, XN_FLAG_RFC2253) >= 0)
+        length = BIO_get_mem_data(bio, &written);
+    snprintf(text, size, "%.*s", (int)length, written == NULL ? "" : written);
+    BIO_free(bio);
+    ERR_clear_error();
+    return (unsigned)strlen(text);
+}
+
+unsigned
+sxe_tls_peer_fingerprint(const SXE *this, char text[SXE_TLS_FINGERPRINT_SIZE])
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned length = 0;
+    X509 *peer = peer_of(this);
+
+    if (peer != NULL && X509_digest(peer, EVP_sha256(), digest, &length) != 1)
+        length = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < length; i++)
+        snprintf(text + 2 * (size_t)i, SXE_TLS_FINGERPRINT_SIZE - 2 * (size_t)i, "%02x", digest[i]);
+    ERR_clear_error();
+    return 2 * length;
+}
+
+bool
+sxe_tls_has_ended(const SXE *this)
+{
+    return secure(this) != NULL && !sxe__tls_of(this)->is_cut &&
+           (SSL_get_shutdown(secure(this)) & SSL_RECEIVED_SHUTDOWN) != 0;
+}
+
+void
+sxe_tls_count(struct sxe_tls_counts *counts)
+{
+    *counts = (struct sxe_tls_counts){0};
+    if (sxe__tls_loop == NULL)
+        return;
+    *counts = sxe__tls_loop->counts;
+    counts->shaking = in_state(SXE__TLS_SHAKING);
+    counts->active = in_state(SXE__TLS_ACTIVE);
+    counts->quiet = in_state(SXE__TLS_QUIET);
+    counts->memory = memory();
+}

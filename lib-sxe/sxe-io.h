@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: how bytes get in and out of a connection: a table of functions, of which the socket's own
+ * is one, and TLS another. For libraries that put a protocol between the socket and its program.
+ *
+ * Place: lib-sxe calls the table at the only places that touch a connection's descriptor;
+ * lib-sxe-tls has a table of its own. Programs do not need this header.
+ *
+ * Shape:
+ *     accepted, connected   start     once; a listener's table is that of its connections
+ *     readable              read      into the loop's buffer, or a chunk
+ *     end of an event       write     what is staged, or the queue; sendfile likewise
+ *     half-close, close     finish    the protocol's own end, while it can still be sent
+ *                           end       the socket's half-close
+ *     on_close has run      close     the protocol's state of the connection is given back
+ *
+ * A table that decrypts cannot leave what it read in the kernel: without peek a chunk is taken
+ * before each read, and a connection that gets none waits (STARVED). A table that encrypts may hold
+ * output that the kernel did not take: it sets io_owes, and write is called again, with no bytes if
+ * nothing else waits. While it has to read before it can write, it sets io_shakes: then a closing
+ * connection is read, too.
+ *
+ * Limits: nothing is allocated here.
+ */
+#ifndef SXE_IO_H
+#define SXE_IO_H
+
+#include <sys/uio.h>
+
+#include "sxe.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All return -errno on failure. read and write behave as recv(2) and send(2) of a socket that does
+ * not block: after -EAGAIN they are called again when epoll reports a change, after -EINTR soon. */
+struct sxe_io_table {
+    /* Fewer bytes than size: there are no more now, unless it sets io_more. 0: the peer's end. */
+    ssize_t (*read)(SXE *s, void *buffer, size_t size);
+    ssize_t (*peek)(SXE *s, void *buffer, size_t size); /* NULL: it cannot */
+
+    /* The bytes that need not be written again. After -EAGAIN or fewer than all, the next call
+     * begins with those that are left. */
+    ssize_t (*write)(SXE *s, const struct iovec *vector, int count, bool more); /* follows */
+    ssize_t (*sendfile)(SXE *s, int fd, off_t offset, size_t length);
+    void (*cork)(SXE *s, bool wanted); /* only whole segments leave */
+    int (*end)(SXE *s);                /* send our half-close */
+
+    /* These may be NULL. */
+    int (*start)(SXE *s, const SXE *listener); /* NULL: we connected. Accepted ones must get 0 */
+    int (*finish)(SXE *s); /* before end, or an orderly close; -EAGAIN: not yet */
+    void (*close)(SXE *s); /* once or more: also of sockets that never started */
+};
+
+/* The socket's own. */
+SXE_PUBLIC const struct sxe_io_table *sxe_io_of_sockets(void);
+
+/* Use that table, which is borrowed for ever: before connecting, or for what a listener accepts
+ * from now on. */
+SXE_PUBLIC void sxe_io_set(SXE *this_, const struct sxe_io_table *io);
+
+/* A write that got -EAGAIN may be tried again, later in this turn of the loop. */
+SXE_PUBLIC void sxe_io_write_again(SXE *this_);
+
+/* End the connection with that errno, at once; from a timeout, or a call of the table's. */
+SXE_PUBLIC void sxe_io_fail(SXE *this_, int error);
+
+/* The socket of that id, in any state. */
+SXE_PUBLIC SXE *sxe_io_socket(unsigned id);
+
+/* Sockets of this thread's loop: ids are below it. 0 before sxe_init. */
+SXE_PUBLIC unsigned sxe_io_sockets(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

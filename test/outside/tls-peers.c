@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Holds servers and clients of docs/tls.md against peers that are OpenSSL itself, each in a process
+ * of its own: versions, tickets, staples, floods, ends.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <openssl/ocsp.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "outside.h"
+#include "sxe-tls.h"
+
+static char certificate[2][PATH_MAX];
+static char key[2][PATH_MAX];
+static struct sxe_tls_pair pairs[2];
+static SXE *listeners[3];
+static struct sxe_tls *servers[3];
+static unsigned closes; /* that the server waits for */
+static int error;       /* that the last one came with */
+static bool was_ended;  /* and whether the client had said so */
+static SSL_CTX *context;
+
+/* ---- Certificates ---- */
+
+static void
+write_pair(unsigned which, EVP_PKEY *made)
+{
+    X509 *x = X509_new();
+    X509_NAME *name = X509_get_subject_name(x);
+    FILE *file;
+
+    snprintf(certificate[which], PATH_MAX, "%s", outside_path(which == 0 ? "0.pem" : "1.pem"));
+    snprintf(key[which], PATH_MAX, "%s", outside_path(which == 0 ? "0.key" : "1.key"));
+    pairs[which] = (struct sxe_tls_pair){.certificate = certificate[which], .key = key[which]};
+    X509_set_version(x, X509_VERSION_3);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"a", -1, -1, 0);
+    X509_set_issuer_name(x, name);
+    X509_gmtime_adj(X509_getm_notBefore(x), -86400);
+    X509_gmtime_adj(X509_getm_notAfter(x), 86400);
+    X509_set_pubkey(x, made);
+    ck_assert_int_gt(X509_sign(x, made, EVP_sha256()), 0);
+    file = fopen(certificate[which], "w");
+    PEM_write_X509(file, x);
+    fclose(file);
+    file = fopen(key[which], "w");
+    PEM_write_PrivateKey(file, made, NULL, NULL, 0, NULL, NULL);
+    fclose(file);
+    X509_free(x);
+    EVP_PKEY_free(made);
+}
+
+static void
+remove_pair(unsigned which)
+{
+    unlink(certificate[which]);
+    unlink(key[which]);
+}
+
+/* ---- Our side ---- */
+
+static void
+greet(SXE *this)
+{
+    sxe_write(this, "hello", 5);
+    sxe_close(this);
+}
+
+static void
+clear(SXE *this, int length)
+{
+    SXE_UNUSED_PARAMETER(length);
+    SXE_BUF_CLEAR(this);
+}
+
+static void
+count_close(SXE *this)
+{
+    error = sxe_error(this);
+    was_ended = sxe_tls_has_ended(this);
+    if (--closes == 0)
+        sxe_stop();
+}
+
+static void
+begin(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    sxe_register(12, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+}
+
+static void
+serve(unsigned which, struct sxe_tls_config config, SXE_IN_EVENT_CONNECTED connected)
+{
+    config.pairs = pairs;
+    config.pair_count = config.pair_count == 0 ? 1 : config.pair_count;
+    servers[which] = sxe_tls_new_server(&config);
+    ck_assert_msg(servers[which] != NULL, "%s", sxe_tls_problem());
+    listeners[which] = sxe_new_tcp(NULL, "127.0.0.1", 0, connected, clear, count_close);
+    ck_assert_int_eq(sxe_listen(listeners[which]), 0);
+    ck_assert_int_eq(sxe_tls_serve(servers[which], listeners[which]), 0);
+}
+
+static void
+finish(void)
+{
+    ck_assert_int_eq(sxe_fini(), 0);
+    for (unsigned i = 0; i < 3; i++)
+        sxe_tls_delete(servers[i]);
+    remove_pair(0);
+}
+
+/* What the peer returns, after so many connections of our server were closed. It comes through a
+ * pipe, for the loop reaps the child. */
+static int
+run_with(int (*peer)(void), unsigned connections)
+{
+    int ends[2];
+    pid_t child;
+    unsigned char result;
+    ssize_t n;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        result = (unsigned char)peer();
+        _exit(write(ends[1], &result, 1) != 1);
+    }
+    close(ends[1]);
+    closes = connections;
+    ck_assert_int_eq(sxe_run(), 0);
+    while ((n = read(ends[0], &result, 1)) < 0)
+        ck_assert_int_eq(errno, EINTR);
+    ck_assert_int_eq(n, 1);
+    close(ends[0]);
+    return result;
+}
+
+/* ---- The peer's side: calls that block ---- */
+
+static int
+dial(unsigned which)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(sxe_local_port(listeners[which])),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? fd : -1;
+}
+
+/* A new connection, whose handshake is yet to come. */
+static SSL *
+new_ssl(unsigned which)
+{
+    SSL *ssl;
+
+    if (context == NULL)
+        context = SSL_CTX_new(TLS_client_method());
+    ssl = SSL_new(context);
+    SSL_set_fd(ssl, dial(which));
+    return ssl;
+}
+
+static bool
+is_greeted(SSL *ssl)
+{
+    char text[16];
+
+    return SSL_connect(ssl) == 1 && SSL_read(ssl, text, sizeof(text)) == 5 &&
+           memcmp(text, "hello", 5) == 0;
+}
+
+static void
+end(SSL *ssl)
+{
+    int fd = SSL_get_fd(ssl);
+
+    SSL_free(ssl);
+    close(fd);
+}
+
+/* Say no more, and wait for the server's end: bytes that nobody read would become a reset. */
+static void
+end_gently(SSL *ssl)
+{
+    char text[64];
+
+    shutdown(SSL_get_fd(ssl), SHUT_WR);
+    while (recv(SSL_get_fd(ssl), text, sizeof(text), 0) > 0)
+        continue;
+    end(ssl);
+}
+
+/* One bit for each version that is spoken: 1.0, 1.1, 1.2, 1.3. */
+static int
+try_versions(void)
+{
+    static const int versions[] = {TLS1_VERSION, TLS1_1_VERSION, TLS1_2_VERSION, TLS1_3_VERSION};
+    int spoken = 0;
+
+    for (unsigned i = 0; i < 4; i++) {
+        SSL *ssl = new_ssl(0);
+
+        SSL_set_security_level(ssl, 0);
+        SSL_set_min_proto_version(ssl, versions[i]);
+        SSL_set_max_proto_version(ssl, versions[i]);
+        spoken |= is_greeted(ssl) << i;
+        end(ssl);
+    }
+    return spoken;
+}
+
+/* promise: docs/tls.md: By default servers speak TLS 1.2 and 1.3; */
+START_TEST(a_server_speaks_1_2_and_1_3)
+{
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    serve(0, (struct sxe_tls_config){0}, greet);
+    ck_assert_int_eq(run_with(try_versions, 4), 4 + 8);
+    finish();
+}
+END_TEST
+
+/* promise: docs/tls.md: `SXE_TLS_MODERN` is TLS 1.3 only. */
+START_TEST(a_modern_server_speaks_1_3_only)
+{
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    serve(0, (struct sxe_tls_config){.profile = SXE_TLS_MODERN}, greet);
+    ck_assert_int_eq(run_with(try_versions, 4), 8);
+    finish();
+}
+END_TEST
+
+/* Of two clients, one knows curves first, and one RSA only: a bit each if its server has RSA. */
+static int
+look_at_keys(void)
+{
+    int rsa = 0;
+
+    for (int i = 0; i < 2; i++) {
+        SSL *ssl = new_ssl(0);
+        X509 *shown;
+
+        if (i == 1)
+            SSL_set1_sigalgs_list(ssl, "RSA-PSS+SHA256:RSA+SHA256");
+        if (!is_greeted(ssl))
+            return 99;
+        shown = SSL_get1_peer_certificate(ssl);
+        rsa |= (EVP_PKEY_get_base_id(X509_get0_pubkey(shown)) == EVP_PKEY_RSA) << i;
+        X509_free(shown);
+        end(ssl);
+    }
+    return rsa;
+}
+
+/* promise: docs/tls.md: for example one with an elliptic curve and one with RSA for the same names:
+ * the client's algorithms decide. */
+START_TEST(the_clients_algorithms_decide)
+{
+    write_pair(0, EVP_EC_gen("P-256"));
+    write_pair(1, EVP_RSA_gen(2048));
+    begin();
+    serve(0, (struct sxe_tls_config){.pair_count = 2}, greet);
+    ck_assert_int_eq(run_with(look_at_keys, 2), 2);
+    remove_pair(1);
+    finish();
+}
+END_TEST
+
+/* Get a session from the first server, and show it to the others: a bit each that resumes it, and
+ * four for a strict one that lets us in. */
+static int
+resume_elsewhere(void)
+{
+    SSL *ssl = new_ssl(0);
+    SSL_SESSION *session;
+    int resumed = 0;
+
+    if (!is_greeted(ssl))
+        return 99;
+    session = SSL_get1_session(ssl);
+    SSL_shutdown(ssl); /* or OpenSSL does not resume it */
+    end(ssl);
+    for (unsigned i = 1; i < 3; i++) {
+        bool is_in;
+
+        ssl = new_ssl(i);
+        SSL_set_session(ssl, session);
+        is_in = is_greeted(ssl);
+        resumed |= (is_in && SSL_session_reused(ssl)) << (i - 1);
+        resumed |= is_in && i == 2 ? 4 : 0;
+        end(ssl);
+    }
+    return resumed;
+}
+
+/* promise: docs/tls.md: A session is resumed only by a server with the same `verify` and
+ * `authorities` */
+START_TEST(servers_that_share_keys_resume_sessions_unless_they_ask_for_more)
+{
+    struct sxe_tls_tickets *tickets = sxe_tls_tickets_new(0);
+
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    serve(0, (struct sxe_tls_config){.tickets = tickets}, greet);
+    serve(1, (struct sxe_tls_config){.tickets = tickets}, greet);
+    serve(2,
+          (struct sxe_tls_config){
+              .tickets = tickets, .verify = SXE_TLS_REQUIRED, .authorities = certificate[0]},
+          greet);
+    ck_assert_int_eq(run_with(resume_elsewhere, 3), 1);
+    finish();
+    sxe_tls_tickets_delete(tickets);
+}
+END_TEST
+
+static int
+ask_staple(void)
+{
+    SSL *ssl = new_ssl(0);
+    const unsigned char *staple;
+    long length;
+    bool is_good;
+
+    SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp);
+    if (!is_greeted(ssl))
+        return 99;
+    length = SSL_get_tlsext_status_ocsp_resp(ssl, &staple);
+    is_good = length == 5 && memcmp(staple, "\x30\x03\x0a\x01\x03", 5) == 0;
+    end(ssl);
+    return is_good;
+}
+
+/* promise: docs/tls.md: A staple, that is a reply of OCSP for the certificate, comes from a file
+ * that another program renews. */
+START_TEST(a_client_that_asks_gets_the_staple)
+{
+    char staple[PATH_MAX];
+    FILE *file;
+
+    write_pair(0, EVP_EC_gen("P-256"));
+    snprintf(staple, sizeof(staple), "%s", outside_path("staple"));
+    file = fopen(staple, "w");
+    fwrite("\x30\x03\x0a\x01\x03", 5, 1, file); /* try again later */
+    fclose(file);
+    pairs[0].staple = staple;
+    begin();
+    serve(0, (struct sxe_tls_config){0}, greet);
+    ck_assert_int_eq(run_with(ask_staple, 1), 1);
+    unlink(staple);
+    finish();
+}
+END_TEST
+
+static int
+flood(void)
+{
+    SSL *ssl = new_ssl(0);
+    char byte;
+    bool is_good = SSL_connect(ssl) == 1;
+
+    for (unsigned i = 0; i < 1000; i++) {
+        SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED);
+        if (SSL_do_handshake(ssl) != 1)
+            break;
+    }
+    is_good = is_good && SSL_read(ssl, &byte, 1) <= 0;
+    end(ssl);
+    return is_good;
+}
+
+/* promise: docs/tls.md: A connection that sends more than 64 records without a byte of data in a
+ * row is closed. */
+START_TEST(a_flood_of_empty_records_ends_a_connection)
+{
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    serve(0, (struct sxe_tls_config){0}, NULL);
+    ck_assert_int_eq(run_with(flood, 1), 1);
+    ck_assert_int_eq(error, EPROTO);
+    finish();
+}
+END_TEST
+
+static int
+say_nothing(void)
+{
+    char byte;
+    int fd = dial(0);
+
+    return recv(fd, &byte, 1, 0) <= 0; /* its end */
+}
+
+/* promise: docs/tls.md: A handshake has 10 seconds (`handshake_timeout_ms`). */
+START_TEST(a_client_that_says_nothing_is_closed)
+{
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    serve(0, (struct sxe_tls_config){.handshake_timeout_ms = 1}, NULL);
+    ck_assert_int_eq(run_with(say_nothing, 1), 1);
+    ck_assert_int_eq(error, ETIMEDOUT);
+    finish();
+}
+END_TEST
+
+/* Two connections end: without close_notify, and with it. */
+static int
+end_silently(void)
+{
+    SSL *ssl = new_ssl(0);
+    bool is_good = SSL_connect(ssl) == 1;
+
+    SSL_write(ssl, "x", 1);
+    end_gently(ssl);
+    return is_good;
+}
+
+static int
+end_loudly(void)
+{
+    SSL *ssl = new_ssl(0);
+    bool is_good = SSL_connect(ssl) == 1;
+
+    SSL_write(ssl, "x", 1);
+    SSL_shutdown(ssl);
+    end_gently(ssl);
+    return is_good;
+}
+
+/* promise: docs/tls.md: A client that ends without it has ended; a program that must know calls
+ * `sxe_tls_has_ended`. */
+START_TEST(a_server_knows_whether_a_client_said_that_it_ended)
+{
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    serve(0, (struct sxe_tls_config){0}, NULL);
+    ck_assert_int_eq(run_with(end_loudly, 1), 1);
+    ck_assert(was_ended);
+    ck_assert_int_eq(run_with(end_silently, 1), 1);
+    ck_assert(!was_ended);
+    finish();
+}
+END_TEST
+
+/* A server that is OpenSSL, on a socket made before the fork. */
+static int raw;
+static bool cuts;
+
+static int
+reply_half(void)
+{
+    SSL_CTX *serving = SSL_CTX_new(TLS_server_method());
+    int fd = accept(raw, NULL, NULL);
+    bool is_good;
+    SSL *ssl;
+
+    SSL_CTX_use_certificate_file(serving, certificate[0], SSL_FILETYPE_PEM);
+    SSL_CTX_use_PrivateKey_file(serving, key[0], SSL_FILETYPE_PEM);
+    ssl = SSL_new(serving);
+    SSL_set_fd(ssl, fd);
+    is_good = SSL_accept(ssl) == 1 && SSL_write(ssl, "half", 4) == 4;
+    if (!cuts)
+        SSL_shutdown(ssl);
+    end(ssl);
+    return is_good;
+}
+
+/* promise: docs/tls.md: To a client of ours a server that ends without close_notify is an error,
+ * ECONNRESET: its reply may have been cut. */
+START_TEST(a_reply_that_is_cut_is_an_error)
+{
+    struct sxe_tls *client;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof(address);
+
+    write_pair(0, EVP_EC_gen("P-256"));
+    begin();
+    raw = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(raw, (struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(listen(raw, 5), 0);
+    ck_assert_int_eq(getsockname(raw, (struct sockaddr *)&address, &length), 0);
+    client = sxe_tls_new_client(&(struct sxe_tls_config){.verify = SXE_TLS_OFF});
+    for (unsigned i = 0; i < 2; i++) {
+        SXE *dialer = sxe_new_tcp(NULL, "", 0, NULL, clear, count_close);
+
+        cuts = i == 0;
+        ck_assert_int_eq(sxe_tls_use(client, dialer, "a"), 0);
+        ck_assert_int_eq(sxe_connect(dialer, "127.0.0.1", ntohs(address.sin_port)), 0);
+        ck_assert_int_eq(run_with(reply_half, 1), 1);
+        ck_assert_int_eq(error, cuts ? ECONNRESET : 0);
+    }
+    close(raw);
+    finish();
+    sxe_tls_delete(client);
+}
+END_TEST
+
+int
+main(void)
+{
+    const TTest *cases[] = {a_server_speaks_1_2_and_1_3,
+                            a_modern_server_speaks_1_3_only,
+                            the_clients_algorithms_decide,
+                            servers_that_share_keys_resume_sessions_unless_they_ask_for_more,
+                            a_client_that_asks_gets_the_staple,
+                            a_flood_of_empty_records_ends_a_connection,
+                            a_client_that_says_nothing_is_closed,
+                            a_server_knows_whether_a_client_said_that_it_ended,
+                            a_reply_that_is_cut_is_an_error,
+                            NULL};
+
+    return outside_run("tls-peers", cases);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Clients: whom they trust, what they refuse, certificates of their own, and servers that cut.
+ */
+#include "tls-site.h"
+
+static struct sxe_tls *server;
+static struct sxe_tls *client;
+static SXE *listener;
+static SXE *ours;
+
+static void
+start(struct sxe_tls_config config, const char *name)
+{
+    plan_start(10);
+    server = server_with((struct sxe_tls_config){0}, name);
+    listener = serve(server, push_read);
+    client = sxe_tls_new_client(&config);
+    ck_assert_ptr_nonnull(client);
+    ours = sxe_new_tcp(NULL, "", 0, push_connected, push_read, push_close);
+}
+
+static void
+go(const char *host)
+{
+    ck_assert_int_eq(sxe_tls_use(client, ours, host), 0);
+    ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
+    for (unsigned i = 0; i < 2; i++)
+        EXPECT("connected", NULL, 0);
+}
+
+static void
+stop(void)
+{
+    TURN_UNTIL(sxe_number_in_state(SXE_STATE_FREE) == 9);
+    while (event_count() > 0)
+        event_pop();
+    plan_stop();
+    sxe_tls_delete(client);
+    sxe_tls_delete(server);
+    site_stop();
+}
+
+START_TEST(a_host_with_a_good_certificate_is_trusted)
+{
+    static const char *const hosts[] = {"a.example", "127.0.0.1"};
+    char text[64];
+
+    site_start();
+    make_pair("authority", CURVE, NULL, NULL);
+    make_pair("a", RSA_KEY, "DNS:a.example,IP:127.0.0.1", "authority");
+    start((struct sxe_tls_config){.authorities = site_path("authority", ".pem"),
+                                  .protocols = "http/1.1"},
+          "a");
+    go(hosts[_i]);
+    ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
+    EXPECT("read", NULL, 5);
+    ck_assert(sxe_tls_is_secure(ours));
+    ck_assert_uint_eq(sxe_tls_peer_subject(ours, text, sizeof(text)), 4);
+    ck_assert_str_eq(text, "CN=a");
+    ck_assert_str_eq(sxe_tls_name(ours), _i == 0 ? "a.example" : "");
+    sxe_close(ours);
+    stop();
+}
+END_TEST
+
+/* What is wrong with each: the certificate, and the name that is asked for. */
+START_TEST(a_host_that_cannot_be_trusted_is_refused)
+{
+    static const char *const names[] = {"late", "early", "other", "stranger", "a"};
+
+    site_start();
+    make_pair("authority", CURVE, NULL, NULL);
+    make_pair("a", CURVE, "DNS:a.example", "authority");
+    make_pair_from("late", CURVE, "DNS:a.example", "authority", -10, 5);
+    make_pair_from("early", CURVE, "DNS:a.example", "authority", 5, 10);
+    make_pair("other", CURVE, "DNS:b.example,DNS:*.a.example", "authority");
+    make_pair("stranger", CURVE, "DNS:a.example", NULL);
+    start((struct sxe_tls_config){.authorities = _i < 4 ? site_path("authority", ".pem") : NULL},
+          names[_i]);
+    go("a.example");
+    ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
+    EXPECT("close", ours, EPROTO);
+    stop();
+}
+END_TEST
+
+START_TEST(verification_can_be_switched_off)
+{
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    start((struct sxe_tls_config){.verify = SXE_TLS_OFF}, "a");
+    go("b.example");
+    ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
+    EXPECT("read", NULL, 5);
+    sxe_close(ours);
+    stop();
+}
+END_TEST
+
+START_TEST(a_client_without_a_host_or_with_a_servers_configuration_is_refused)
+{
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    start((struct sxe_tls_config){.verify = SXE_TLS_OFF}, "a");
+    ck_assert_int_eq(sxe_tls_use(client, ours, NULL), -EINVAL);
+    ck_assert_int_eq(sxe_tls_use(client, ours, ""), -EINVAL);
+    ck_assert_int_eq(sxe_tls_use(server, ours, "a.example"), -EINVAL);
+    ck_assert_int_eq(sxe_tls_use(client, ours, "a.example"), 0);
+    ck_assert_int_eq(sxe_tls_use(client, ours, "b.example"), 0);
+    fake_os_fail(FAKE_CONNECT, 1, 1, ENETUNREACH);
+    ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", 1), -ENETUNREACH);
+    fake_os_reset();
+    /* The host is forgotten with the failed attempt. */
+    ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
+    TURN_UNTIL(sxe_get_state(ours) == SXE_STATE_FREE);
+    stop();
+}
+END_TEST
+
+/* A server that is OpenSSL, on the other end of ours. */
+static SSL_CTX *
+server_context(void)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+
+    SSL_CTX_use_certificate_file(context, site_path("a", ".pem"), SSL_FILETYPE_PEM);
+    SSL_CTX_use_PrivateKey_file(context, site_path("a", ".key"), SSL_FILETYPE_PEM);
+    return context;
+}
+
+START_TEST(a_reply_that_is_cut_is_an_error)
+{
+    unsigned short port;
+    int raw;
+    struct tls_peer peer;
+
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    start((struct sxe_tls_config){.verify = SXE_TLS_OFF}, "a");
+    raw = peer_listen(&port);
+    ck_assert_int_eq(sxe_tls_use(client, ours, "a.example"), 0);
+    ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", port), 0);
+    peer_context = server_context;
+    EXPECT("connected", ours, 0);
+    peer = peer_on(ours, peer_accept(raw), NULL);
+    SSL_set_accept_state(peer.ssl);
+    ck_assert(shake(&peer));
+    tls_send(&peer, "half", 4);
+    EXPECT_READ(ours, "half");
+    if (_i == 0)
+        SSL_shutdown(peer.ssl);
+    peer_free(&peer);
+    EXPECT("close", ours, _i == 0 ? 0 : ECONNRESET);
+    close(raw);
+    stop();
+}
+END_TEST
+
+START_TEST(a_clients_first_bytes_may_have_to_wait)
+{
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    start((struct sxe_tls_config){.verify = SXE_TLS_OFF}, "a");
+    ck_assert_int_eq(sxe_tls_use(client, ours, "a.example"), 0);
+    ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
+    fake_os_fail(FAKE_SEND, 1, 1, _i == 0 ? EAGAIN : EPIPE);
+    EXPECT("connected", NULL, 0);
+    if (_i == 0) {
+        TURN_UNTIL(fake_os_injected() > 0);
+        sxe_write(ours, "hello", 5);
+        EXPECT("connected", NULL, 0);
+        EXPECT("read", NULL, 5);
+        sxe_close(ours);
+    } else {
+        TURN_UNTIL(sxe_number_in_state(SXE_STATE_FREE) == 9);
+    }
+    stop();
+}
+END_TEST
+
+START_TEST(without_memory_for_its_handshake_a_connection_fails)
+{
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    start((struct sxe_tls_config){.verify = SXE_TLS_OFF}, "a");
+    ck_assert_int_eq(sxe_tls_use(client, ours, "a.example"), 0);
+    ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
+    heap_arm(1, true);
+    TURN_UNTIL(heap.struck > 0);
+    ck_assert(heap_disarm());
+    TURN_UNTIL(sxe_get_state(ours) == SXE_STATE_FREE);
+    ck_assert_int_eq(sxe_error(ours), EPROTO);
+    stop();
+}
+END_TEST
+
+START_TEST(without_memory_a_peer_has_no_fingerprint)
+{
+    char text[SXE_TLS_FINGERPRINT_SIZE];
+    unsigned nth = 0;
+    bool touched;
+
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    start((struct sxe_tls_config){.authorities = site_path("a", ".pem")}, "a");
+    go("a.example");
+    ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
+    EXPECT("read", NULL, 5);
+    do {
+        unsigned length;
+
+        heap_arm(++nth, false);
+        length = sxe_tls_peer_fingerprint(ours, text);
+        touched = heap_disarm();
+        ck_assert(length == 64 || (touched && length == 0));
+        ck_assert_uint_eq(strlen(text), length);
+    } while (touched);
+    ck_assert_uint_gt(nth, 1);
+    sxe_close(ours);
+    stop();
+}
+END_TEST
+
+static Suite *
+client_suite(void)
+{
+    Suite *suite = suite_create("tls-client");
+    TCase *tcase = tcase_create("client");
+
+    tcase_add_loop_test(tcase, a_host_with_a_good_certificate_is_trusted, 0, 2);
+    tcase_add_loop_test(tcase, a_host_that_cannot_be_trusted_is_refused, 0, 5);
+    tcase_add_test(tcase, verification_can_be_switched_off);
+    tcase_add_test(tcase, a_client_without_a_host_or_with_a_servers_configuration_is_refused);
+    tcase_add_loop_test(tcase, a_reply_that_is_cut_is_an_error, 0, 2);
+    tcase_add_loop_test(tcase, a_clients_first_bytes_may_have_to_wait, 0, 2);
+    tcase_add_test(tcase, without_memory_for_its_handshake_a_connection_fails);
+    tcase_add_test(tcase, without_memory_a_peer_has_no_fingerprint);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int
+main(void)
+{
+    return heap_begin() == 1 ? sxe_test_main(client_suite()) : EXIT_FAILURE;
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Connections while the system and OpenSSL fail: each allocation and each call in turn costs one
+ * connection at most. And the states of connections: time, memory, work in one turn.
+ */
+#include "sxe-tls-private.h"
+
+#include <unistd.h>
+
+#include "sweep.h"
+#include "sxe-time.h"
+#include "tls-site.h"
+
+static struct sxe_tls *tls;
+static SXE *listener;
+static struct tls_peer peer;
+
+static void
+echo(SXE *s, int length)
+{
+    if (length <= 0)
+        return;
+    (void)!sxe_write(s, SXE_BUF(s), (unsigned)SXE_BUF_USED(s));
+    SXE_BUF_CLEAR(s);
+}
+
+static void
+start(struct sxe_tls_config config)
+{
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    tls = server_with_names(config, (const char *const[]){"a", NULL});
+    plan_start(10);
+    listener = serve(tls, echo);
+}
+
+static void
+drop_events(void)
+{
+    while (event_count() > 0)
+        event_pop();
+}
+
+/* ---- Sweeps ---- */
+
+static unsigned struck;
+
+/* A conversation that may fail at any point; whether it was whole. */
+static bool
+converse(const char *host)
+{
+    char answer[5] = "";
+    bool is_whole = false;
+
+    peer = peer_on(NULL, peer_connect(sxe_local_port(listener)), host);
+    if (shake(&peer) && SSL_write(peer.ssl, "hello", 5) == 5)
+        is_whole = tls_receive(&peer, answer, 5) == 5 && memcmp(answer, "hello", 5) == 0;
+    SSL_shutdown(peer.ssl);
+    peer_free(&peer);
+    struck += fake_os_injected();
+    fake_os_reset(); /* or it would not hear of the peer's end */
+    for (unsigned i = 0; i < WAIT_TURNS && sxe_number_in_state(SXE_STATE_FREE) < 9; i++) {
+        library_turns(1);
+        __real_poll(NULL, 0, 1);
+    }
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), 9);
+    drop_events();
+    return is_whole;
+}
+
+START_TEST(each_allocation_of_openssl_may_fail)
+{
+    struct sxe_tls_counts counts;
+    const unsigned stride = sxe_test_is_thin() ? 23 : 3;
+    bool touched = true;
+    unsigned nth;
+
+    start((struct sxe_tls_config){.protocols = "http/1.1"});
+    ck_assert(converse("a.example"));
+    for (nth = 1; touched && nth < 2000; nth += stride) {
+        heap_arm(nth, _i == 1);
+        heap.counts = false; /* library_turns counts */
+        converse("a.example");
+        touched = heap_disarm();
+        sxe_tls_count(&counts);
+        ck_assert_uint_eq(counts.memory, 0);
+    }
+    ck_assert_uint_gt(nth, 20);
+    ck_assert(converse("a.example"));
+    tls_stop(NULL, tls);
+}
+END_TEST
+
+static bool
+run_once(const struct strike *strike)
+{
+    bool touched;
+
+    struck = 0;
+    patience = strike->for_ever ? 50 : WAIT_TURNS;
+    sweep_arm(strike);
+    converse("a.example");
+    patience = WAIT_TURNS;
+    touched = struck > 0;
+    ck_assert(converse("a.example"));
+    return touched && strike->nth < 50;
+}
+
+START_TEST(each_call_may_fail)
+{
+    static const struct fault faults[] = {{FAKE_RECV, {EINTR, ECONNRESET, ETIMEDOUT}},
+                                          {FAKE_SEND, {EINTR, EPIPE, ENOBUFS}}};
+
+    start((struct sxe_tls_config){0});
+    sweep(&faults[_i], run_once);
+    tls_stop(NULL, tls);
+}
+END_TEST
+
+/* All that is made of files, with each allocation failing. */
+static struct sxe_tls *
+make_server(void)
+{
+    struct sxe_tls_config config = {.protocols = "http/1.1",
+                                    .plain_reply = "no",
+                                    .verify = SXE_TLS_OPTIONAL,
+                                    .authorities = site_path("a", ".pem")};
+    struct sxe_tls *made = server_with(config, "a", "b");
+
+    if (made != NULL)
+        (void)!sxe_tls_reload(made);
+    return made;
+}
+
+static struct sxe_tls *
+make_client(void)
+{
+    struct sxe_tls_config config = {.protocols = "http/1.1", .authorities = site_path("a", ".pem")};
+
+    return sxe_tls_new_client(&config);
+}
+
+/* It trusts the authorities of the system. */
+static struct sxe_tls *
+make_trusting_client(void)
+{
+    return sxe_tls_new_client(&(struct sxe_tls_config){0});
+}
+
+static struct sxe_tls *
+make_local(void)
+{
+    struct sxe_tls_config config = {0};
+
+    return sxe_tls_new_local(&config);
+}
+
+static struct sxe_tls *(*const makers[])(void) = {make_server, make_client, make_trusting_client,
+                                                  make_local};
+
+START_TEST(without_memory_there_is_no_configuration)
+{
+    static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC, FAKE_STRDUP,
+                                           FAKE_MMAP};
+    const unsigned stride = _i == 0 ? (sxe_test_is_thin() ? 41 : 7) : 1;
+    unsigned nth = 0;
+    bool touched;
+
+    site_start();
+    make_pair("authority", CURVE, NULL, NULL);
+    make_pair("a", CURVE, "DNS:a.example,DNS:b.example", "authority");
+    make_pair("b", CURVE, NULL, NULL);
+    /* The system's authorities are many. */
+    setenv("SSL_CERT_FILE", site_path("a", ".pem"), 1);
+    setenv("SSL_CERT_DIR", site_directory, 1);
+    sxe_tls_delete(makers[_i]());
+    do {
+        struct sxe_tls *made;
+
+        fake_os_reset();
+        fake_os_sweep(kinds, 5, ++nth, false, ENOMEM);
+        made = makers[_i]();
+        touched = fake_os_injected() > 0;
+        fake_os_reset();
+        sxe_tls_delete(made);
+    } while (touched);
+    ck_assert_uint_gt(nth, 3);
+    touched = true;
+    for (nth = 1; touched && nth < 3000; nth += stride) {
+        struct sxe_tls *made;
+
+        heap_arm(nth, false);
+        /* Of the system's authorities the way to look for them only: when the loader of a store
+         * cannot be made, OpenSSL 3.0 frees it twice, at the end of the process. */
+        heap.size = _i == 2 ? 4 * sizeof(void *) : 0;
+        made = makers[_i]();
+        touched = heap_disarm();
+        sxe_tls_delete(made);
+    }
+    ck_assert_uint_gt(nth, _i == 2 ? 4 : 20);
+    site_stop();
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_loop)
+{
+    static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_POSIX_MEMALIGN,
+                                           FAKE_ALIGNED_ALLOC, FAKE_MMAP};
+    unsigned nth = 0;
+    int result;
+
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    tls = server_with((struct sxe_tls_config){0}, "a");
+    plan_start(10);
+    listener = listen_tcp(echo);
+    do {
+        fake_os_reset();
+        fake_os_sweep(kinds, 5, ++nth, false, ENOMEM);
+        result = sxe_tls_serve(tls, listener);
+    } while (result == -ENOMEM);
+    fake_os_reset();
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_gt(nth, 3);
+    tls_stop(NULL, tls);
+}
+END_TEST
+
+START_TEST(a_clients_connection_needs_memory)
+{
+    struct sxe_tls_config config = {.verify = SXE_TLS_OFF};
+    SXE *ours;
+    unsigned nth = 0;
+    int result;
+
+    start((struct sxe_tls_config){0});
+    {
+        struct sxe_tls *client = sxe_tls_new_client(&config);
+
+        ours = sxe_new_tcp(NULL, "", 0, NULL, NULL, NULL);
+        do {
+            heap_arm(++nth, false);
+            result = sxe_tls_use(client, ours, "a.example");
+            heap_disarm();
+        } while (result == -ENOMEM);
+        ck_assert_int_eq(result, 0);
+        sxe_close(ours);
+        turn(2);
+        sxe_tls_delete(client);
+    }
+    tls_stop(NULL, tls);
+}
+END_TEST
+
+/* ---- Time, memory, turns ---- */
+
+START_TEST(a_handshake_has_its_time)
+{
+    int fd;
+
+    fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
+    start((struct sxe_tls_config){.handshake_timeout_ms = 500});
+    accept_peer(listener, &fd);
+    if (_i == 1)
+        peer_send(fd, "\x16\x03\x01", 3);
+    EXPECT("close", NULL, ETIMEDOUT);
+    close(fd);
+    tls_stop(NULL, tls);
+    fake_time_stop();
+}
+END_TEST
+
+static void
+expect_counts(unsigned active, unsigned quiet)
+{
+    struct sxe_tls_counts counts;
+
+    sxe_tls_count(&counts);
+    ck_assert_uint_eq(counts.active, active);
+    ck_assert_uint_eq(counts.quiet, quiet);
+    ck_assert_uint_eq(counts.memory, active * (size_t)SXE__TLS_BYTES_ACTIVE +
+                                         quiet * (size_t)SXE__TLS_BYTES_QUIET);
+}
+
+static void
+pass_seconds(unsigned seconds)
+{
+    for (unsigned i = 0; i < 2 * seconds; i++) {
+        fake_time_advance(SXE_NS_PER_SECOND / 2);
+        turn(2);
+    }
+}
+
+START_TEST(a_quiet_connection_gives_its_buffers_back)
+{
+    fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
+    start((struct sxe_tls_config){0});
+    peer = peer_tls(listener, NULL);
+    ck_assert(shake(&peer));
+    expect_counts(1, 0);
+    pass_seconds(4);
+    expect_counts(0, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        tls_send(&peer, "hello", 5);
+        TLS_EXPECT(&peer, "hello");
+        expect_counts(1, 0);
+        pass_seconds(4);
+        expect_counts(0, 1);
+    }
+    /* In the middle of a record it cannot. */
+    peer_send(peer.fd,
+              "\x17\x03\x03\x00\x20"
+              "0123",
+              9);
+    pass_seconds(4);
+    expect_counts(1, 0);
+    tls_stop(&peer, tls);
+    fake_time_stop();
+}
+END_TEST
+
+enum { MEASURED = 5 };
+
+START_TEST(connections_take_no_more_memory_than_they_count_for)
+{
+    struct tls_peer peers[MEASURED];
+    size_t before;
+
+    fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
+    start((struct sxe_tls_config){.protocols = "http/1.1"});
+    ck_assert(converse("a.example")); /* what all connections share is there after the first */
+    before = heap.bytes;
+    for (unsigned i = 0; i < MEASURED; i++) {
+        peers[i] = peer_tls(listener, "a.example");
+        ck_assert(shake(&peers[i]));
+        tls_send(&peers[i], "hello", 5);
+        TLS_EXPECT(&peers[i], "hello");
+    }
+    ck_assert_uint_le(heap.bytes - before, MEASURED * (size_t)SXE__TLS_BYTES_ACTIVE);
+    for (unsigned i = 0; i < 8; i++) {
+        fake_time_advance(SXE_NS_PER_SECOND / 2);
+        library_turns(2);
+    }
+    expect_counts(0, MEASURED);
+    ck_assert_uint_le(heap.bytes - before, MEASURED * (size_t)SXE__TLS_BYTES_QUIET);
+    for (unsigned i = 1; i < MEASURED; i++)
+        peer_free(&peers[i]);
+    tls_stop(&peers[0], tls);
+    fake_time_stop();
+}
+END_TEST
+
+START_TEST(without_memory_for_its_buffers_a_quiet_connection_is_closed)
+{
+    fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
+    start((struct sxe_tls_config){0});
+    peer = peer_tls(listener, NULL);
+    ck_assert(shake(&peer));
+    pass_seconds(4);
+    expect_counts(0, 1);
+    heap_arm(1, true);
+    heap.counts = false;
+    ck_assert_int_eq(sxe_write(peer.ours, "hello", 5), 0);
+    library_turns(1);
+    ck_assert(heap_disarm());
+    EXPECT("close", peer.ours, EPROTO);
+    tls_stop(&peer, tls);
+    fake_time_stop();
+}
+END_TEST
+
+START_TEST(above_memory_max_no_handshake_begins)
+{
+    struct tls_peer second;
+
+    start((struct sxe_tls_config){.memory_max = 100000});
+    peer = peer_tls(listener, NULL);
+    ck_assert(shake(&peer));
+    second = peer_tls(listener, NULL);
+    ck_assert(!shake(&second));
+    EXPECT("close", second.ours, ECONNABORTED);
+    peer_free(&second);
+    tls_send(&peer, "hello", 5);
+    TLS_EXPECT(&peer, "hello");
+    tls_stop(&peer, tls);
+}
+END_TEST
+
+START_TEST(handshakes_of_a_turn_are_bounded)
+{
+    struct tls_peer peers[5];
+
+    start((struct sxe_tls_config){.handshakes_max = 1});
+    for (unsigned i = 0; i < 5; i++) {
+        peers[i] = peer_tls(listener, NULL);
+        SSL_do_handshake(peers[i].ssl);
+    }
+    for (unsigned i = 0; i < 5; i++)
+        ck_assert(shake(&peers[i]));
+    for (unsigned i = 0; i < 4; i++)
+        peer_free(&peers[i]);
+    tls_stop(&peers[4], tls);
+}
+END_TEST
+
+START_TEST(a_new_plan_gets_a_new_loop)
+{
+    start((struct sxe_tls_config){0});
+    plan_stop();
+    for (unsigned i = 5; i < 7; i++) {
+        plan_start(i);
+        listener = serve(tls, echo);
+        peer = peer_tls(listener, NULL);
+        ck_assert(shake(&peer));
+        peer_free(&peer);
+        pump();
+        drop_events();
+        plan_stop();
+    }
+    plan_start(3);
+    tls_stop(NULL, tls);
+}
+END_TEST
+
+static Suite *
+faults_suite(void)
+{
+    Suite *suite = suite_create("tls-faults");
+    TCase *tcase = tcase_create("faults");
+
+    tcase_add_loop_test(tcase, each_allocation_of_openssl_may_fail, 0, 2);
+    tcase_add_loop_test(tcase, each_call_may_fail, 0, 2);
+    tcase_add_loop_test(tcase, without_memory_there_is_no_configuration, 0, 4);
+    tcase_add_test(tcase, without_memory_there_is_no_loop);
+    tcase_add_test(tcase, a_clients_connection_needs_memory);
+    tcase_add_loop_test(tcase, a_handshake_has_its_time, 0, 2);
+    tcase_add_test(tcase, a_quiet_connection_gives_its_buffers_back);
+    tcase_add_test(tcase, connections_take_no_more_memory_than_they_count_for);
+    tcase_add_test(tcase, without_memory_for_its_buffers_a_quiet_connection_is_closed);
+    tcase_add_test(tcase, above_memory_max_no_handshake_begins);
+    tcase_add_test(tcase, handshakes_of_a_turn_are_bounded);
+    tcase_add_test(tcase, a_new_plan_gets_a_new_loop);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int
+main(void)
+{
+    return heap_begin() == 1 ? sxe_test_main(faults_suite()) : EXIT_FAILURE;
+}
