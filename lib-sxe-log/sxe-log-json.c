@@ -8,47 +8,25 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sxe-utf8.h"
+#include "sxe-json.h"
 
 enum { FILE_MAX = 200, TAIL_MAX = FILE_MAX + 100 };
 
-static size_t
-put_unicode(char *item, unsigned unit)
+/* Append text, escaped, up to the limit, or with ".." where it does not fit. Returns the new
+ * end. */
+static char *
+append_json(char *end, const char *limit, const char *text, size_t length)
 {
-    char escape[8];
+    const size_t room = (size_t)(limit - end);
+    size_t taken = length;
+    size_t written = sxe_json_escape(end, room, text, &taken, SXE_JSON_ASCII);
 
-    snprintf(escape, sizeof(escape), "\\u%04x", unit & 0xffff);
-    memcpy(item, escape, 6);
-    return 6;
-}
-
-static size_t
-encode_json(char *item, size_t *item_length, const unsigned char *in, size_t left)
-{
-    static const char named[] = "\nn\rr\tt\\\\\"\"";
-    uint32_t character;
-    size_t taken;
-
-    for (const char *name = named; *name != '\0'; name += 2) {
-        if ((char)*in == *name) {
-            item[0] = '\\';
-            item[1] = name[1];
-            *item_length = 2;
-            return 1;
-        }
-    }
-    taken = sxe_utf8_decode(&character, in, left);
-    if (taken == 0) {
-        character = 0xfffd;
-        taken = 1;
-    }
-    if (character < 0x10000) {
-        *item_length = put_unicode(item, character);
-    } else {
-        *item_length = put_unicode(item, 0xd800 + ((character - 0x10000) >> 10));
-        *item_length += put_unicode(item + 6, 0xdc00 + (character & 0x3ff));
-    }
-    return taken;
+    if (taken == length)
+        return end + written;
+    taken = length;
+    end += sxe_json_escape(end, room - 2, text, &taken, SXE_JSON_ASCII);
+    memcpy(end, "..", 2);
+    return end + 2;
 }
 
 static size_t
@@ -61,7 +39,7 @@ make_tail(char tail[TAIL_MAX], const struct sxe__log_event *event)
         snprintf(id, sizeof(id), "\"id\":%u,", event->id);
     int length = snprintf(tail, TAIL_MAX, "\",\"pid\":%d,%s\"file\":\"", (int)getpid(), id);
     char *end = tail + length;
-    end = sxe__log_append(end, end + FILE_MAX, file, strlen(file), encode_json);
+    end = append_json(end, end + FILE_MAX, file, strlen(file));
     length = snprintf(end, (size_t)(tail + TAIL_MAX - end), "\",\"line\":%d}\n", event->site->line);
     return (size_t)(end + length - tail);
 }
@@ -78,7 +56,7 @@ sxe__log_json(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event)
 
     end += snprintf(end, (size_t)(limit - end), "%s\",\"msg\":\"%s", levels[event->site->level],
                     event->mark[0] == '-' ? "" : event->mark);
-    end = sxe__log_append(end, limit, event->text, event->length, encode_json);
+    end = append_json(end, limit, event->text, event->length);
     memcpy(end, tail, tail_length);
     return (size_t)(end - line) + tail_length;
 }

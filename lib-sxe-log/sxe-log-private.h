@@ -70,15 +70,6 @@ void sxe__log_date(char digits[14], int64_t second);
  * the new end. */
 char *sxe__log_put_now(char *end, const char *shape);
 
-/* Make item (at most 12 bytes) of the bytes at in; returns how many of the left bytes it took. */
-typedef size_t sxe__log_encoder(char *item, size_t *item_length, const unsigned char *in,
-                                size_t left);
-
-/* Append text with all but plain bytes encoded, up to the limit, or with ".." where it does not
- * fit; an encoded item is never cut. Returns the new end. */
-char *sxe__log_append(char *end, const char *limit, const char *text, size_t length,
-                      sxe__log_encoder *encode);
-
 /* Write the line with its newline, returns its length. */
 size_t sxe__log_text(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event);
 

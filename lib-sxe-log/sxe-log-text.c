@@ -78,56 +78,49 @@ sxe__log_put_now(char *end, const char *shape)
 static bool
 is_plain(unsigned char byte)
 {
-    return byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
+    return byte >= ' ' && byte <= '~' && byte != '\\';
 }
 
-char *
-sxe__log_append(char *end, const char *limit, const char *text, size_t length,
-                sxe__log_encoder *encode)
+/* Write the item (at most 4 bytes) of one byte; returns its length. */
+static size_t
+encode_byte(char *item, unsigned char byte)
 {
-    const unsigned char *in = (const unsigned char *)text;
+    static const char named[] = "\nn\rr\tt\\\\";
+
+    item[0] = (char)byte;
+    if (is_plain(byte))
+        return 1;
+    item[0] = '\\';
+    for (const char *name = named; *name != '\0'; name += 2) {
+        if ((char)byte == *name) {
+            item[1] = name[1];
+            return 2;
+        }
+    }
+    item[1] = 'x';
+    item[2] = hex_digits[byte >> 4];
+    item[3] = hex_digits[byte & 15];
+    return 4;
+}
+
+/* Append text with all but plain bytes encoded, up to the limit, or with ".." where it does not
+ * fit; an encoded item is never cut. Returns the new end. */
+static char *
+append_text(char *end, const char *limit, const char *text, size_t length)
+{
     char *cut = end; /* where ".." goes if what follows does not fit */
 
-    while (length > 0) {
-        char item[12];
-        size_t item_length = 1;
-        size_t taken = 1;
+    for (size_t i = 0; i < length; i++) {
+        char item[4];
+        size_t item_length = encode_byte(item, (unsigned char)text[i]);
 
-        item[0] = (char)*in;
-        if (!is_plain(*in))
-            taken = encode(item, &item_length, in, length);
         if (item_length > (size_t)(limit - end))
             return put_bytes(cut, "..", 2);
         end = put_bytes(end, item, item_length);
         if (limit - end >= 2)
             cut = end;
-        in += taken;
-        length -= taken;
     }
     return end;
-}
-
-static size_t
-encode_text(char *item, size_t *item_length, const unsigned char *in, size_t left)
-{
-    static const char named[] = "\nn\rr\tt\\\\";
-    (void)left;
-
-    if (*in == '"')
-        return 1;
-    item[0] = '\\';
-    for (const char *name = named; *name != '\0'; name += 2) {
-        if ((char)*in == *name) {
-            item[1] = name[1];
-            *item_length = 2;
-            return 1;
-        }
-    }
-    item[1] = 'x';
-    item[2] = hex_digits[*in >> 4];
-    item[3] = hex_digits[*in & 15];
-    *item_length = 4;
-    return 1;
 }
 
 /* ---- The line ---- */
@@ -176,7 +169,7 @@ sxe__log_text(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event)
     if (event->is_row)
         end = put_bytes(end, event->text, event->length);
     else
-        end = sxe__log_append(end, limit, event->text, event->length, encode_text);
+        end = append_text(end, limit, event->text, event->length);
     *end++ = '\n';
     return (size_t)(end - line);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sxe-json.h"
 #include "sxe-time.h"
 #include "sxe-utf8.h"
 
@@ -90,23 +91,7 @@ pool_count_text(unsigned long number, const char *what)
 void
 pool_print_json(const char *text, size_t length)
 {
-    putchar('"');
-    for (size_t i = 0; i < length;) {
-        uint32_t character;
-        const size_t bytes =
-            sxe_utf8_decode(&character, (const unsigned char *)text + i, length - i);
-
-        if (bytes == 0)
-            fputs("\\ufffd", stdout);
-        else if (character == '"' || character == '\\')
-            printf("\\%c", (char)character);
-        else if (character < ' ' || (character >= 0x7f && character < 0xa0))
-            printf("\\u%04x", character);
-        else
-            fwrite(text + i, 1, bytes, stdout);
-        i += bytes == 0 ? 1 : bytes;
-    }
-    putchar('"');
+    sxe_json_print(stdout, text, length, SXE_JSON_UTF8);
 }
 
 const char *

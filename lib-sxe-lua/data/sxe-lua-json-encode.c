@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sxe-json.h"
+
 enum { DEPTH_MAX = 1000, SPARSE_RATIO = 2, SPARSE_SAFE = 10, NUMBER_SIZE = 32, ROOM_SIZE = 4096 };
 
 /* Steps are what takes time and need not show in the output: a value is one, a table TABLE_STEPS
@@ -91,53 +93,18 @@ has_time(struct writer *w)
 /* ---- Strings ---- */
 
 static bool
-is_special(unsigned char c)
-{
-    static const uint64_t special[4] = {0xffffffff | 1ull << '"' | 1ull << '/',
-                                        1ull << ('\\' - 64) | 1ull << (0x7f - 64), 0, 0};
-
-    return special[c >> 6] >> (c & 63) & 1;
-}
-
-static bool
-put_escape(struct writer *w, unsigned char c)
-{
-    static const char short_ones[] = "\bb\tt\nn\ff\rr\"\"\\\\//";
-    static const char digits[] = "0123456789abcdef";
-    char text[] = "\\u0000";
-
-    for (const char *at = short_ones; *at != '\0'; at += 2) {
-        if (*at == (char)c) {
-            text[1] = at[1];
-            return put_bytes(w, text, 2);
-        }
-    }
-    text[4] = digits[c >> 4];
-    text[5] = digits[c & 15];
-    return put_bytes(w, text, 6);
-}
-
-static bool
 write_string(struct writer *w, int index)
 {
     size_t length;
     const char *text = lua_tolstring(w->L, index, &length);
-    const char *end = text + length;
+    size_t taken = length;
 
     if ((size_t)(w->end - w->at) < length + 2)
         return false;
     *w->at++ = '"';
-    while (text < end) {
-        const char *plain = text;
-
-        while (text < end && !is_special((unsigned char)*text))
-            text++;
-        if (!put_bytes(w, plain, (size_t)(text - plain)))
-            return false;
-        if (text < end && !put_escape(w, (unsigned char)*text++))
-            return false;
-    }
-    return put_char(w, '"');
+    w->at += sxe_json_escape(w->at, (size_t)(w->end - w->at), text, &taken,
+                             SXE_JSON_AS_IS | SXE_JSON_SLASHES);
+    return taken == length && put_char(w, '"');
 }
 
 /* ---- Numbers ---- */

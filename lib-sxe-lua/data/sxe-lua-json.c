@@ -4,7 +4,7 @@
  */
 #include "sxe-lua-http-private.h"
 
-#include <string.h>
+#include "sxe-json.h"
 
 /* In the registry: the metatable of lists. It has nothing but its name. */
 static const char list_key = 0;
@@ -46,48 +46,18 @@ sxe__lua_json_is_marked(lua_State *L)
 
 /* ---- Strings ---- */
 
-/* How many bytes of UTF-8 begin there; 0: none (RFC 3629, 4). */
-static size_t
-utf8_length(const unsigned char *at, size_t left)
-{
-    size_t length = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
-
-    if (length == 0 || *at > 0xf4 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) ||
-        (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 void
 sxe__lua_json_quote(luaL_Buffer *buffer, struct sxe_span text)
 {
-    const char *end = text.base + text.length;
-
     luaL_addchar(buffer, '"');
-    for (const char *at = text.base; at < end;) {
-        size_t length = utf8_length((const unsigned char *)at, (size_t)(end - at));
-        unsigned char c = (unsigned char)*at;
-        char escape[8];
+    while (text.length > 0) {
+        size_t taken = text.length;
+        char *room = luaL_prepbuffer(buffer);
 
-        if (length == 0) {
-            luaL_addstring(buffer, "\\ufffd");
-            length = 1;
-        } else if (c == '"' || c == '\\') {
-            luaL_addchar(buffer, '\\');
-            luaL_addchar(buffer, *at);
-        } else if (c < 0x20) {
-            snprintf(escape, sizeof(escape), c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\u%04x", c);
-            luaL_addstring(buffer, escape);
-        } else {
-            luaL_addlstring(buffer, at, length);
-        }
-        at += length;
+        luaL_addsize(buffer,
+                     sxe_json_escape(room, LUAL_BUFFERSIZE, text.base, &taken, SXE_JSON_UTF8));
+        text.base += taken;
+        text.length -= taken;
     }
     luaL_addchar(buffer, '"');
 }

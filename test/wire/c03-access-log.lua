@@ -63,7 +63,7 @@ local formats = {
     json = {
         '^{"time":"%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ","status":200,"bytes":14,"duration_us":%d+,'
             .. '"peer":"127%.0%.0%.1","method":"GET","target":"/a%?b=c","version":"1%.1",'
-            .. '"host":"a","referer":"http://r/","user_agent":"\\u0022x\\u0022"}$',
+            .. '"host":"a","referer":"http://r/","user_agent":"\\"x\\""}$',
         '"status":200,"bytes":0,.*"method":"HEAD","target":"/b","version":"1%.0"}$',
         '"status":400,.*"refused":"the method is not a token followed by one space"}$',
     },

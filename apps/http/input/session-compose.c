@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "session-private.h"
+#include "sxe-json.h"
 
 /* The longest escape of a byte. */
 #define ESCAPED_MAX 6
@@ -80,22 +81,12 @@ put_form(struct load_bytes *to, char byte)
 }
 
 static void
-put_json(struct load_bytes *to, char byte)
+put_json(struct load_bytes *to, struct sxe_span value)
 {
-    static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-    const char *at = memchr(escaped, byte, sizeof(escaped) - 1);
+    size_t length = value.length;
 
-    if (at != NULL) {
-        to->bytes[to->length++] = '\\';
-        to->bytes[to->length++] = letters[at - escaped];
-    } else if ((unsigned char)byte < ' ' || byte == '\177') {
-        /* DEL need not be escaped in JSON, but may not stand in a header. */
-        put_text(to, "\\u00");
-        to->bytes[to->length++] = (char)('0' + (byte >> 4));
-        to->bytes[to->length++] = "0123456789abcdef"[byte & 15];
-    } else {
-        to->bytes[to->length++] = byte;
-    }
+    to->length += sxe_json_escape(to->bytes + to->length, ESCAPED_MAX * length, value.base, &length,
+                                  SXE_JSON_AS_IS);
 }
 
 static void
@@ -118,13 +109,18 @@ void
 load_session_put(struct load_bytes *to, enum load_escape escape, struct sxe_span value)
 {
     static void (*const puts[])(struct load_bytes *, char) = {
-        [LOAD_ESCAPE_URL] = put_url,     [LOAD_ESCAPE_RAW] = put_raw,
-        [LOAD_ESCAPE_FIELD] = put_field, [LOAD_ESCAPE_FORM] = put_form,
-        [LOAD_ESCAPE_JSON] = put_json,
+        [LOAD_ESCAPE_URL] = put_url,
+        [LOAD_ESCAPE_RAW] = put_raw,
+        [LOAD_ESCAPE_FIELD] = put_field,
+        [LOAD_ESCAPE_FORM] = put_form,
     };
 
     if (escape == LOAD_ESCAPE_NONE) {
         put_bytes(to, value.base, value.length);
+        return;
+    }
+    if (escape == LOAD_ESCAPE_JSON) {
+        put_json(to, value);
         return;
     }
     for (size_t i = 0; i < value.length; i++) {

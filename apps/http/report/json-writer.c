@@ -5,31 +5,14 @@
 #include "json-writer.h"
 
 #include <math.h>
-#include <stddef.h>
+#include <string.h>
 
-#include "sxe-utf8.h"
+#include "sxe-json.h"
 
 static void
-write_quoted(FILE *out, const char *string)
+write_quoted(FILE *out, const char *text)
 {
-    const unsigned char *text = (const unsigned char *)string;
-
-    putc('"', out);
-    while (*text != '\0') {
-        uint32_t character;
-        size_t length = sxe_utf8_decode(&character, text, 4);
-
-        if (length == 0)
-            fputs("\\ufffd", out);
-        else if (*text == '"' || *text == '\\')
-            fprintf(out, "\\%c", *text);
-        else if (*text < ' ' || *text == '<' || *text == 0x7f)
-            fprintf(out, "\\u%04x", *text);
-        else
-            fwrite(text, 1, length, out);
-        text += length > 0 ? length : 1;
-    }
-    putc('"', out);
+    sxe_json_print(out, text, strlen(text), SXE_JSON_UTF8 | SXE_JSON_IN_HTML);
 }
 
 static void

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sxe-json.h"
+
 #define BUFFER_SIZE (64u * 1024)
 #define LINE_SIZE   8192u
 #define TEXT_MAX    1200u /* bytes of one escaped text; its last escape may go beyond */
@@ -42,8 +44,6 @@ struct line {
 
 /* ---- Lines ---- */
 
-enum escape { HEX, JSON };
-
 static void add_to_line(struct line *line, const char *format, ...) SXE_PRINTF(2, 3);
 
 static void
@@ -58,7 +58,7 @@ add_to_line(struct line *line, const char *format, ...)
 }
 
 static void
-add_escaped(struct line *line, struct sxe_span text, enum escape escape)
+add_escaped(struct line *line, struct sxe_span text)
 {
     unsigned end = line->length + TEXT_MAX;
 
@@ -66,7 +66,7 @@ add_escaped(struct line *line, struct sxe_span text, enum escape escape)
         unsigned char byte = (unsigned char)text.base[i];
 
         if (byte < ' ' || byte >= 0x7f || byte == '"' || byte == '\\')
-            add_to_line(line, escape == JSON ? "\\u%04x" : "\\x%02X", byte);
+            add_to_line(line, "\\x%02X", byte);
         else
             line->text[line->length++] = (char)byte;
     }
@@ -76,7 +76,7 @@ static void
 add_quoted(struct line *line, struct sxe_span text)
 {
     add_to_line(line, " \"");
-    add_escaped(line, text.base == NULL ? (struct sxe_span){"-", 1} : text, HEX);
+    add_escaped(line, text.base == NULL ? (struct sxe_span){"-", 1} : text);
     add_to_line(line, "\"");
 }
 
@@ -122,11 +122,11 @@ add_request_line(struct line *line, const struct sxe_http_request *request,
     struct sxe_span method = sxe_http_method_text(request);
     struct sxe_span target = sxe_http_target(request);
 
-    add_escaped(line, method.length > 0 ? method : (struct sxe_span){"-", 1}, HEX);
+    add_escaped(line, method.length > 0 ? method : (struct sxe_span){"-", 1});
     if (target.length == 0)
         return;
     add_to_line(line, " ");
-    add_escaped(line, target, HEX);
+    add_escaped(line, target);
     if (has_version(request, summary))
         add_to_line(line, " HTTP/1.%u", request->head.minor);
 }
@@ -135,7 +135,7 @@ static void
 add_common(struct line *line, const char *date, const struct sxe_http_request *request,
            const struct sxe_http_summary *summary)
 {
-    add_escaped(line, peer_of(request), HEX);
+    add_escaped(line, peer_of(request));
     add_to_line(line, " - - [%s] \"", date);
     add_request_line(line, request, summary);
     add_to_line(line, "\" %u %llu", status_of(summary), body_bytes(request, summary));
@@ -147,7 +147,8 @@ add_member(struct line *line, const char *name, struct sxe_span text)
     if (text.length == 0)
         return;
     add_to_line(line, ",\"%s\":\"", name);
-    add_escaped(line, text, JSON);
+    line->length += (unsigned)sxe_json_escape(line->text + line->length, TEXT_MAX, text.base,
+                                              &text.length, SXE_JSON_LATIN1);
     add_to_line(line, "\"");
 }
 

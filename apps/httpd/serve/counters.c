@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lua-script.h"
+#include "sxe-json.h"
 #include "sxe-lua-stats.h"
 
 #define TEXT_SIZE (64 * 1024)
@@ -97,15 +98,9 @@ add_text(struct text *text, const char *format, ...)
 static const char *
 quote(const char *name, char *room, size_t size)
 {
-    size_t used = 0;
+    size_t length = strlen(name);
 
-    for (; *name != '\0' && used + 8 < size; name++) {
-        if ((unsigned char)*name < ' ' || *name == '"' || *name == '\\')
-            used += (size_t)snprintf(room + used, size - used, "\\u%04x", (unsigned char)*name);
-        else
-            room[used++] = *name;
-    }
-    room[used] = '\0';
+    room[sxe_json_escape(room, size - 1, name, &length, SXE_JSON_UTF8)] = '\0';
     return room;
 }
 

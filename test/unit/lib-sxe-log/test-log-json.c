@@ -81,7 +81,7 @@ static const struct {
     {"say \"hi\"", "say \\\"hi\\\""},
     {"a\\b", "a\\\\b"},
     {"a\nb\rc\td", "a\\nb\\rc\\td"},
-    {"\x01\x1f\x7f\b", "\\u0001\\u001f\\u007f\\u0008"},
+    {"\x01\x1f\x7f\b", "\\u0001\\u001f\\u007f\\b"},
     {"Zo\xc3\xab", "Zo\\u00eb"},
     {"\xe2\x82\xac", "\\u20ac"},
     {"\xf0\x9f\x98\x80", "\\ud83d\\ude00"},

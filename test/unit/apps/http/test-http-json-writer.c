@@ -38,7 +38,7 @@ static const struct {
     {"", ""},
     {"plain", "plain"},
     {"a \"b\" \\", "a \\\"b\\\" \\\\"},
-    {"\n\r\t\x01\x1f\x7f", "\\u000a\\u000d\\u0009\\u0001\\u001f\\u007f"},
+    {"\n\r\t\x01\x1f\x7f", "\\n\\r\\t\\u0001\\u001f\\u007f"},
     {"</script>", "\\u003c/script>"},
     {"\u00e4 \u20ac \U0001f600", "\u00e4 \u20ac \U0001f600"},
     {"\xff", "\\ufffd"},

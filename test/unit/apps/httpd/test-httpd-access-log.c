@@ -178,7 +178,7 @@ static const struct {
     {"GET / HTTP/1.0\r\nReferer: http://r/\r\nUser-Agent: \"\\\t\xe9~\r\n\r\n",
      JSON(200, 5) ",\"method\":\"GET\",\"target\":\"/\",\"version\":\"1.0\","
                   "\"referer\":\"http://r/\","
-                  "\"user_agent\":\"\\u0022\\u005c\\u0009\\u00e9~\"}\n"},
+                  "\"user_agent\":\"\\\"\\\\\\t\\u00e9~\"}\n"},
     {"rubbish\r\n\r\n",
      JSON(400, 16) ",\"refused\":\"the method is not a token followed by one space\"}\n"},
     {"GET / HTTP/2.0\r\n\r\n",

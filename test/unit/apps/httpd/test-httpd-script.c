@@ -548,7 +548,7 @@ START_TEST(counters_are_shown_to_this_machine)
                                        "\"bytes\":");
     check_has(ask(GET_LAST("/stats")), ",\"lua\":{\"memory\":");
     check_has(ask(GET_LAST("/stats")), "\"script\":{\"http\":{\"requests\":1,\"errors\":0,");
-    check_has(ask(GET_LAST("/stats")), "},\"cache\":{\"hits\":1,\"a\\u0022\\u0001\":0}}}\n");
+    check_has(ask(GET_LAST("/stats")), "},\"cache\":{\"hits\":1,\"a\\\"\\u0001\":0}}}\n");
     ck_assert_int_eq(kill(httpd_child.pid, SIGUSR2), 0);
     await_error("stats: cache.hits 1");
     stop_httpd();

@@ -77,7 +77,7 @@ START_TEST(dump_knows_every_type)
     RUN_POOL("dump", path);
     ended(0,
           " a=255 b=-1 c=65535 d=-2 e=4294967295 f=-3 g=18446744073709551615 "
-          "h=-9223372036854775808 i=0.5 j=inf k=\"\\u001b\\\\\\u000a\\ufffd\xc3\xa9"
+          "h=-9223372036854775808 i=0.5 j=inf k=\"\\u001b\\\\\\n\\ufffd\xc3\xa9"
           "ee\"\n",
           "");
     RUN_POOL("dump", path, "-j");
@@ -254,13 +254,13 @@ START_TEST(dump_of_a_dict_is_its_entries)
 {
     leave_dict(NULL);
     RUN_POOL("dump", path);
-    ended(0, "key=\"id\\u000a1\" LIVE 5 bytes - value=\"alice\"\n", "");
+    ended(0, "key=\"id\\n1\" LIVE 5 bytes - value=\"alice\"\n", "");
     check_has(ran.output, "key_hex=ff LIVE 2 bytes 3599.");
     check_has(ran.output, " s value_hex=0080\n");
     check_has(ran.output, "key=\"pinned\" PINNED 0 bytes - value=\"\"\n");
     RUN_POOL("dump", path, "--json");
     ended(0,
-          "{\"key\": \"id\\u000a1\", \"state\": \"LIVE\", \"size\": 5, \"ttl_s\": null, "
+          "{\"key\": \"id\\n1\", \"state\": \"LIVE\", \"size\": 5, \"ttl_s\": null, "
           "\"value\": \"alice\"}\n",
           "");
     check_has(ran.output,
