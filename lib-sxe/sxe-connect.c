@@ -5,6 +5,7 @@
 #include "sxe-private.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -157,12 +158,12 @@ sxe__connected(SXE *s)
 
 /* ---- Listening ---- */
 
-/* A socket file whose owner is gone may go; anything else at that path is somebody's. */
+/* Remove a stale socket file; never touch anything else at that path. */
 static int
-bind_path(SXE *s, const struct sockaddr_storage *at, socklen_t length)
+bind_path(int fd, const struct sockaddr *at, socklen_t length)
 {
-    const char *path = ((const struct sockaddr_un *)at)->sun_path;
-    int result = bind_to(s, at, length);
+    const char *path = ((const struct sockaddr_un *)(const void *)at)->sun_path;
+    int result = bind(fd, at, length) < 0 ? -errno : 0;
     struct stat status;
     int probe;
 
@@ -171,10 +172,41 @@ bind_path(SXE *s, const struct sockaddr_storage *at, socklen_t length)
     probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (probe < 0)
         return -errno;
-    if (connect(probe, (const struct sockaddr *)at, length) < 0 && errno == ECONNREFUSED &&
-        unlink(path) == 0)
-        result = bind_to(s, at, length);
+    if (connect(probe, at, length) < 0 && errno == ECONNREFUSED && unlink(path) == 0)
+        result = bind(fd, at, length) < 0 ? -errno : 0;
     close(probe);
+    return result;
+}
+
+static int
+bind_ip(int fd, const struct sockaddr *at, socklen_t length)
+{
+    int one = 1;
+
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
+                   bind(fd, at, length) < 0
+               ? -errno
+               : 0;
+}
+
+/* Accepted connections inherit TCP_NODELAY from the listener, so it costs them no call. */
+int
+sxe_bind_listener(const struct sockaddr *address, socklen_t length)
+{
+    bool is_path = address->sa_family == AF_UNIX;
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int one = 1;
+    int result;
+
+    if (fd < 0)
+        return -errno;
+    if (!is_path && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) < 0)
+        result = -errno;
+    else
+        result = (is_path ? bind_path : bind_ip)(fd, address, length);
+    if (result == 0)
+        return fd;
+    close(fd);
     return result;
 }
 
@@ -189,16 +221,17 @@ address_of(const SXE *s, struct sockaddr_storage *at, socklen_t *length)
 }
 
 static int
-bind_anew(SXE *s, const struct sockaddr_storage *at, socklen_t length)
+bind_anew(SXE *s, const struct sockaddr *at, socklen_t length)
 {
-    int one = 1;
-    int result = sxe__socket_open(s, at->ss_family);
+    int result;
 
-    if (result < 0 || s->kind == SXE__UNIX)
-        return result < 0 ? result : bind_path(s, at, length);
-    if (setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0)
-        return -errno;
-    return bind_to(s, at, length);
+    if (s->kind == SXE__UDP) {
+        result = sxe__socket_open(s, at->sa_family);
+        return result < 0 ? result : bind_ip(s->fd, at, length);
+    }
+    result = sxe_bind_listener(at, length);
+    s->fd = result < 0 ? -1 : result;
+    return result < 0 ? result : 0;
 }
 
 static int
@@ -214,7 +247,7 @@ listen_at(SXE *s, const struct sockaddr_storage *at, socklen_t length)
         s->fd = kept->find(address, length);
     is_found = s->fd >= 0;
     if (!is_found)
-        result = bind_anew(s, at, length);
+        result = bind_anew(s, address, length);
     if (result == 0 && s->kind != SXE__UDP &&
         listen(s->fd, (int)CONTEXT->tables->config.backlog) < 0)
         result = -errno;

@@ -116,6 +116,12 @@ struct sxe_listeners {
     bool (*may_accept)(void);
 };
 
+/* Open a socket that is bound to this address, for such a parent: AF_INET, AF_INET6, or AF_UNIX,
+ * where a stale socket file is removed. It does not listen yet: sxe_listen sees to that. Needs no
+ * sxe_init. Returns the descriptor, which is the caller's, does not block and is close-on-exec; or
+ * -errno. */
+SXE_PUBLIC int sxe_bind_listener(const struct sockaddr *address, socklen_t length);
+
 /* The configuration of one loop. Start from SXE_CONFIG_DEFAULT; 0 means the default in each field.
  */
 struct sxe_config {

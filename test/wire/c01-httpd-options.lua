@@ -107,7 +107,7 @@ local impossible = {
     {"a log that is a directory", {"'/'", "directory", "%-%-access%-log"}, "--access-log", "/"},
     {"a socket in no directory", {"/nonexistent/socket", "No such file", "%-%-unix"},
      "--unix", "/nonexistent/socket"},
-    {"a socket where a file is", {"/etc/passwd", "in use", "%-%-unix"}, "--unix", "/etc/passwd"},
+    {"a socket where a file is", {"/etc/passwd", "not a socket", "%-%-unix"}, "--unix", "/etc/passwd"},
 }
 for _, case in ipairs(impossible) do
     local name, words = table.remove(case, 1), table.remove(case, 1)

@@ -48,6 +48,31 @@ set_environment(lua_State *L)
     }
 }
 
+#define FIRST_PASSED 3   /* sd_listen_fds(3) */
+#define PASSED_MAX   200 /* sockets */
+
+/* The table of listeners on top of the stack. */
+static void
+pass_listeners(lua_State *L)
+{
+    int number = (int)luaL_len(L, -1);
+    int fds[PASSED_MAX];
+    char text[16];
+
+    for (int i = 0; i < number && i < PASSED_MAX; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        fds[i] = fcntl(wire_descriptor(L, -1), F_DUPFD_CLOEXEC, FIRST_PASSED + PASSED_MAX);
+        lua_pop(L, 1);
+    }
+    for (int i = 0; i < number && i < PASSED_MAX; i++) {
+        dup2(fds[i], FIRST_PASSED + i);
+    }
+    snprintf(text, sizeof(text), "%d", number);
+    setenv("LISTEN_FDS", text, 1);
+    snprintf(text, sizeof(text), "%d", getpid());
+    setenv("LISTEN_PID", text, 1);
+}
+
 static _Noreturn void
 run_child(lua_State *L, char *const *argv, int out, int errors)
 {
@@ -71,6 +96,9 @@ run_child(lua_State *L, char *const *argv, int out, int errors)
     }
     dup2(out, STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
+    if (lua_getfield(L, 1, "pass") == LUA_TTABLE) {
+        pass_listeners(L);
+    }
     execvp(argv[0], argv);
     dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
     _exit(127);

@@ -127,6 +127,47 @@ sock_listen(lua_State *L)
     return 1;
 }
 
+/* A socket that receives datagrams, such as those of sd_notify(3). */
+static int
+sock_mailbox(lua_State *L)
+{
+    union address address;
+    socklen_t address_len =
+        make_address(L, &address, luaL_checkstring(L, 1), (uint16_t)luaL_optinteger(L, 2, 0));
+    int fd = socket(address.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, &address.any, address_len) != 0) {
+        return wire_raise(L, "mailbox", errno);
+    }
+    new_sock(L, fd);
+    return 1;
+}
+
+static int
+sock_message(lua_State *L)
+{
+    struct wire_stream *mailbox = check_stream(L);
+    char text[4096];
+    ssize_t length;
+
+    if (wire_wait_for(mailbox->fd, POLLIN, wire_patience(L, 2)) == 0) {
+        return luaL_error(L, "expected a message, but none came");
+    }
+    length = recv(mailbox->fd, text, sizeof(text), 0);
+    if (length < 0) {
+        return wire_raise(L, "recv", errno);
+    }
+    lua_pushlstring(L, text, (size_t)length);
+    return 1;
+}
+
+/* The descriptor, for a program that is to inherit it. */
+int
+wire_descriptor(lua_State *L, int index)
+{
+    return ((struct wire_stream *)luaL_checkudata(L, index, SOCK_CLASS))->fd;
+}
+
 /* A port that nobody listens at. The kernel gives out others, to sockets that connect
  * or listen at port 0, and each driver has twenty of its own, so that none is taken meanwhile. */
 static int
@@ -452,6 +493,7 @@ static const luaL_Reg methods[] = {
     {"close", sock_close},
     {"eof", sock_eof},
     {"port", sock_port},
+    {"message", sock_message},
     {"pump", sock_pump},
     {"read_reply", sock_read_reply},
     {"ready", sock_ready},
@@ -473,6 +515,7 @@ static const luaL_Reg functions[] = {
     {"connect", sock_connect},
     {"free_port", sock_free_port},
     {"listen", sock_listen},
+    {"mailbox", sock_mailbox},
     {NULL, NULL},
 };
 

@@ -15,7 +15,9 @@
  *     wire.connect(ip or path, port [, bytes of receive buffer]) -> sock
  *     wire.listen(ip or path, port)                              -> listener
  *     wire.free_port()                                           -> a port nobody listens at
+ *     wire.mailbox(path)                                         -> mailbox
  *     wire.spawn{program, argument..., env = {NAME = value}, cpu = number} -> proc
+ *                pass = {listener...}: it inherits them as a service of systemd does (LISTEN_FDS)
  *     wire.program(name)                                         -> path of a program of ours
  *     wire.has(name)                                             -> path of another's, or nil
  *     wire.fds(pid) rss(pid) pss(pid) cpu(pid) pin(pid, cpu) time() sleep(seconds) steal()
@@ -24,6 +26,7 @@
  *               recv(n) recv_until(text) recv_all() read_reply([method])
  *               ready([seconds]) eof([seconds]) shutdown() reset() close() timeout(seconds) port()
  *     listener  accept([seconds]) port() close()
+ *     mailbox   message([seconds]), a datagram; close()
  *     proc      line([seconds]) ready([seconds]) output([seconds]) errors()
  *               signal(name) wait([seconds]) pid()
  *

@@ -75,6 +75,9 @@ void wire_stream_need_end(lua_State *L, struct wire_stream *);
 /* Sends until all is sent, an error comes, or nothing moves for .patience seconds. */
 void wire_stream_push(struct wire_stream *, struct wire_push *);
 
+/* The descriptor of a socket of sock.c at that index of the stack. */
+int wire_descriptor(lua_State *L, int index);
+
 /* Add their functions to the table on top of the stack. */
 void wire_add_sockets(lua_State *L);
 void wire_add_processes(lua_State *L);

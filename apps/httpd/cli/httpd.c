@@ -18,7 +18,8 @@
  *               children.c its table of them; balance.c how they share connections
  *               heartbeat.c and hang.c how the parent sees that a child hangs; crash.c reports
  *               handover.c messages and sockets between them; changes.c notices changed files
- *               socket-file.c removes the file of a unix socket
+ *               inherit.c takes over sockets; socket-file.c removes the file of a unix socket
+ *               notify.c tells systemd
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,6 +29,9 @@
 
 #include "command-line.h"
 #include "config-check.h"
+#include "handover.h"
+#include "inherit.h"
+#include "listening.h"
 #include "options.h"
 #include "program.h"
 #include "service.h"
@@ -54,7 +58,20 @@ serve(void *user, const struct worker *worker)
             return status;
     }
     httpd.options.http.shares = httpd.shares;
+    if (listening_open(&httpd.options) < 0)
+        return EXIT_FAILURE;
     return service_run(&httpd.options, worker) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Nobody keeps the sockets for a next process. */
+static int
+serve_alone(void)
+{
+    int status = serve(NULL, NULL);
+
+    handover_remove_files();
+    handover_close_others();
+    return status;
 }
 
 /* The connections of a process that ended count no more. */
@@ -91,14 +108,17 @@ serve_under_supervisor(const char *script)
                                              .hang_timeout_ms = options->hang_timeout_ms,
                                              .is_dev = options->lua.is_dev};
     int result = share_limits();
-    int status;
+    int status = EXIT_FAILURE;
 
     if (result < 0) {
         fprintf(stderr, "sxe-httpd: cannot start: %s; give fewer workers with -w, or -c\n",
                 strerror(-result));
         return EXIT_FAILURE;
     }
-    status = supervise(&config);
+    if (listening_open(&httpd.options) == 0)
+        status = supervise(&config);
+    handover_remove_files();
+    handover_close_others();
     sxe_http_shares_delete(httpd.shares);
     return status;
 }
@@ -127,9 +147,11 @@ run_program(void)
         return config_check(options);
     if (options->plan)
         return service_plan(&httpd.options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (inherit_sockets() < 0)
+        return EXIT_FAILURE;
     warn_of_root();
     if (options->is_repl || (options->workers == 0 && script == NULL))
-        return serve(NULL, NULL);
+        return serve_alone();
     return serve_under_supervisor(script);
 }
 

@@ -45,6 +45,7 @@ struct httpd_options {
     bool is_script_described; /* an option for scripts was given */
     bool is_hang_given;       /* --hang-timeout was given */
     bool is_place_given;      /* ip, port or unix_path was given */
+    bool is_place_wanted;     /* set by listening_open: serve there, too */
     bool plan;
     struct config_options config;
 };

@@ -5,6 +5,9 @@
 #include "handover.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,17 +19,19 @@ struct kept {
     struct sockaddr_storage address;
     socklen_t length;
     struct socket_file file;
-    int fd;         /* -1: in a serving process, after sxe_listen took it */
-    bool is_used;   /* by the serving process */
-    bool is_wanted; /* by the process that will replace it */
+    int fd;            /* -1: in a serving process, after sxe_listen took it */
+    bool is_used;      /* by the serving process */
+    bool is_wanted;    /* by the process that will replace it */
+    bool is_inherited; /* from the program that started this one, see inherit.h */
+    bool is_new;       /* opened by this serving process: the supervisor does not have it yet */
 };
 
 /* A forked child inherits a copy, and the descriptors in it. */
 static struct {
     struct kept sockets[HANDOVER_SOCKETS];
     unsigned number;
-    int link;
-} handover;
+    int link; /* -1: this process does not serve under a supervisor */
+} handover = {.link = -1};
 
 /* ---- Messages ---- */
 
@@ -139,6 +144,80 @@ handover_note(const struct handover_message *message, int fd, bool is_next)
     handover.number++;
 }
 
+static bool
+is_kept_at(const struct kept *socket, const struct sockaddr *address, socklen_t length)
+{
+    return socket->length == length && memcmp(&socket->address, address, length) == 0;
+}
+
+/* 0, or -ENFILE: the table is full, and fd is closed. */
+static int
+add_own(struct kept socket)
+{
+    if (handover.number == HANDOVER_SOCKETS) {
+        close(socket.fd);
+        return -ENFILE;
+    }
+    socket.is_used = true;
+    handover.sockets[handover.number++] = socket;
+    return 0;
+}
+
+int
+handover_open(const struct sockaddr *address, socklen_t length)
+{
+    struct kept socket = {.length = length, .is_new = handover.link >= 0};
+
+    for (unsigned i = 0; i < handover.number; i++) {
+        if (is_kept_at(&handover.sockets[i], address, length))
+            return 0;
+    }
+    memcpy(&socket.address, address, length);
+    socket.fd = sxe_bind_listener(address, length);
+    if (socket.fd < 0)
+        return socket.fd;
+    socket_file_note_address(&socket.file, address, length);
+    return add_own(socket);
+}
+
+/* The value of a socket option; -1: getsockopt(2) failed. */
+static int
+option_of(int fd, int name)
+{
+    int value;
+    socklen_t size = sizeof(value);
+
+    return getsockopt(fd, SOL_SOCKET, name, &value, &size) < 0 ? -1 : value;
+}
+
+int
+handover_adopt(int fd)
+{
+    struct kept socket = {.length = sizeof(socket.address), .fd = fd, .is_inherited = true};
+    int one = 1;
+
+    if (option_of(fd, SO_ACCEPTCONN) != 1 || option_of(fd, SO_TYPE) != SOCK_STREAM ||
+        getsockname(fd, (struct sockaddr *)&socket.address, &socket.length) < 0)
+        return -ENOTSOCK;
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+        return -errno;
+    if (socket.address.ss_family != AF_UNIX)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    return add_own(socket);
+}
+
+unsigned
+handover_inherited(struct sockaddr_storage addresses[HANDOVER_SOCKETS])
+{
+    unsigned number = 0;
+
+    for (unsigned i = 0; i < handover.number; i++) {
+        if (handover.sockets[i].is_inherited && handover.sockets[i].fd >= 0)
+            addresses[number++] = handover.sockets[i].address;
+    }
+    return number;
+}
+
 void
 handover_settle(bool is_ready)
 {
@@ -176,30 +255,41 @@ handover_begin(int link)
     handover.link = link;
 }
 
-static int
-find(const struct sockaddr *address, socklen_t length)
-{
-    for (unsigned i = 0; i < handover.number; i++) {
-        struct kept *socket = &handover.sockets[i];
-        struct handover_message message = {.kind = HANDOVER_USE, .number = i};
-        int fd = socket->fd;
-
-        if (fd < 0 || socket->length != length || memcmp(&socket->address, address, length) != 0)
-            continue;
-        socket->fd = -1;
-        (void)handover_send(handover.link, &message, -1);
-        return fd;
-    }
-    return -1;
-}
-
 static void
 keep(const struct sockaddr *address, socklen_t length, int fd)
 {
     struct handover_message message = {.kind = HANDOVER_KEEP, .length = length};
 
     memcpy(&message.u.address, address, length);
-    (void)handover_send(handover.link, &message, fd);
+    if (handover.link >= 0)
+        (void)handover_send(handover.link, &message, fd);
+}
+
+static void
+tell_use(const struct kept *socket, unsigned number)
+{
+    struct handover_message message = {.kind = HANDOVER_USE, .number = number};
+
+    if (socket->is_new)
+        keep((const struct sockaddr *)&socket->address, socket->length, socket->fd);
+    else if (handover.link >= 0)
+        (void)handover_send(handover.link, &message, -1);
+}
+
+static int
+find(const struct sockaddr *address, socklen_t length)
+{
+    for (unsigned i = 0; i < handover.number; i++) {
+        struct kept *socket = &handover.sockets[i];
+        int fd = socket->fd;
+
+        if (fd < 0 || !is_kept_at(socket, address, length))
+            continue;
+        tell_use(socket, i);
+        socket->fd = -1;
+        return fd;
+    }
+    return -1;
 }
 
 const struct sxe_listeners handover_listeners = {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the protocol between the supervisor and serving processes: messages and listening sockets.
- * The process that first listens at an address opens the socket, and the supervisor keeps it.
- * Processes that are forked later inherit it, with the connections that wait to be accepted.
+ * The supervisor has those of the command line and those that it inherited from the start. The
+ * process that first listens at another address, a script's, opens the socket, and the supervisor
+ * keeps it. Processes that are forked later inherit it, with the connections that wait.
  *
- * Place: supervisor.c is one end, service.c the other.
+ * Place: supervisor.c is one end, service.c the other. listening.c and inherit.c fill the table
+ * before a process serves, also where there is no supervisor.
  *
  * Shape:
  *     serving process                     supervisor                      next process
@@ -66,6 +68,19 @@ int handover_say(int link, enum handover_kind kind);
  * message is waiting; -errno: the other end has closed. */
 int handover_receive(int link, struct handover_message *message, int *fd);
 
+/* ---- Before a process serves: in the supervisor, or where there is none ---- */
+
+/* Open a socket that is bound to this address, unless one is kept already. A process that serves
+ * calls it, too, for an address that came with a new configuration. 0 or -errno. */
+int handover_open(const struct sockaddr *address, socklen_t length);
+
+/* Keep a socket that this program inherited, at its own address. It is owned from now on. 0, or
+ * -errno: -ENOTSOCK if it is no stream socket that listens. */
+int handover_adopt(int fd);
+
+/* The addresses of inherited sockets at which nobody listens yet. How many. */
+unsigned handover_inherited(struct sockaddr_storage addresses[HANDOVER_SOCKETS]);
+
 /* ---- In the supervisor ---- */
 
 /* Handle a KEEP, whose descriptor it owns from now on, or a USE. is_next: it came from the process
@@ -79,7 +94,8 @@ void handover_settle(bool is_ready);
 /* One more process serves beside the others: what it uses is in use, too. */
 void handover_join(void);
 
-/* Before the supervisor exits, remove the files of kept unix sockets. */
+/* Before the supervisor exits, or the only process that serves, remove the files of unix sockets
+ * that were opened here. */
 void handover_remove_files(void);
 
 /* ---- In a process that serves ---- */

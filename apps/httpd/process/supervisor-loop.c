@@ -15,6 +15,7 @@
 #include "children.h"
 #include "handover.h"
 #include "hang.h"
+#include "notify.h"
 #include "program.h"
 #include "supervisor-private.h"
 
@@ -68,6 +69,8 @@ wait_ms(void)
         due_ns = supervisor.look_at_hearts_ns;
     if (supervisor.give_up_ns < due_ns)
         due_ns = supervisor.give_up_ns;
+    if (supervisor.alive_ns < due_ns)
+        due_ns = supervisor.alive_ns;
     for (unsigned i = 0; i < children.number; i++) {
         if (children.each[i].kill_ns < due_ns)
             due_ns = children.each[i].kill_ns;
@@ -82,6 +85,10 @@ do_what_is_due(void)
 {
     uint64_t now_ns = sxe_time_ns();
 
+    if (supervisor.alive_ns <= now_ns) {
+        supervisor.alive_ns = now_ns + notify_period_ns();
+        notify_alive();
+    }
     kill_late(now_ns, supervisor.config->stop_timeout_ms);
     if (supervisor.give_up_ns <= now_ns)
         supervisor_give_up();
@@ -127,6 +134,7 @@ prepare_supervisor(const struct supervisor_config *config)
     supervisor.patience_ns = config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
     supervisor.look_ns = config->is_dev ? sxe_time_ns() : NEVER;
     supervisor.look_at_hearts_ns = config->hang_timeout_ms > 0 ? sxe_time_ns() : NEVER;
+    supervisor.alive_ns = notify_period_ns() > 0 ? sxe_time_ns() : NEVER;
     children_begin(supervisor.workers);
 }
 
@@ -169,6 +177,7 @@ supervise(const struct supervisor_config *config)
     while (children.number > 0 || supervisor.start_ns != NEVER)
         run_turn();
     handover_remove_files();
+    handover_close_others();
     balance_end();
     close(supervisor.signals);
     sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);

@@ -15,6 +15,7 @@
 #include "changes.h"
 #include "children.h"
 #include "handover.h"
+#include "notify.h"
 #include "wait-status.h"
 
 #define LONG_LIFE_NS (10 * SXE_NS_PER_SECOND)
@@ -167,6 +168,8 @@ supervisor_start_children(void)
     }
     supervisor.is_whole = false;
     supervisor.is_renewing = is_whole;
+    if (is_whole && supervisor.has_served)
+        notify_reloading();
     if (is_whole && supervisor.config->script != NULL) {
         changes_clear();
         changes_add(supervisor.config->script);
@@ -186,6 +189,8 @@ supervisor_start_all(void)
 void
 supervisor_end_all(void)
 {
+    if (!supervisor.is_ending)
+        notify_stopping();
     supervisor.is_ending = true;
     supervisor.is_waiting = false;
     supervisor.give_up_ns = NEVER;
@@ -214,9 +219,11 @@ load_failed(int status)
     undo_load();
     if (!supervisor.has_served)
         supervisor.status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
-    else if (child_in(SERVING) != NULL)
+    else if (child_in(SERVING) != NULL) {
         SXE_ERROR("%s could not be loaded again; %s as loaded before goes on serving",
                   name_of_load(), supervisor.config->script != NULL ? "the script" : "it");
+        notify_ready(supervisor.workers);
+    }
     load_again_if_asked();
 }
 
@@ -255,6 +262,7 @@ be_loaded(const struct child *last)
         SXE_INFO("%s was loaded again, into %u processes", name_of_load(), supervisor.workers);
     supervisor.has_served = true;
     supervisor.status = EXIT_SUCCESS;
+    notify_ready(supervisor.workers);
     supervisor.patience_ns = supervisor.config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
     load_again_if_asked();
 }

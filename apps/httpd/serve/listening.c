@@ -4,34 +4,42 @@
  */
 #include "listening.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
+#include "handover.h"
 #include "port-holder.h"
-#include "socket-file.h"
 #include "sxe-http.h"
 
-static struct socket_file own;
+#define SAID_MAX 2048 /* bytes for the addresses of the sockets that an HTTP server may have */
+
+#define TOO_MANY "pass fewer sockets, a server has 8 at most"
+
+static char said[SAID_MAX];
 
 static int
-cannot_listen_at_port(const struct httpd_options *options, int error)
+cannot_listen_at_port(const char *ip, unsigned short port, int error)
 {
     char why[PORT_HOLDER_MAX];
     const char *next = "";
 
     snprintf(why, sizeof(why), "%s", strerror(error));
     if (error == EADDRINUSE) {
-        port_holder_of_port("/proc", options->ip, options->port, why, sizeof(why));
+        port_holder_of_port("/proc", ip, port, why, sizeof(why));
         next = "; stop it, or choose another port with -p";
     } else if (error == EADDRNOTAVAIL) {
         next = "; choose an address of this machine with -i";
     } else if (error == EACCES) {
         next = "; choose a port from 1024 on with -p, or give the program CAP_NET_BIND_SERVICE";
+    } else if (error == ENFILE) {
+        next = "; " TOO_MANY;
     }
-    fprintf(stderr, "sxe-httpd: cannot listen on %s port %u: %s%s\n", options->ip, options->port,
-            why, next);
+    fprintf(stderr, "sxe-httpd: cannot listen on %s port %u: %s%s\n", ip, port, why, next);
     return -error;
 }
 
@@ -46,6 +54,7 @@ is_another_file(const char *path)
 static int
 cannot_listen_at_path(const char *path, int error)
 {
+    const char *next = "choose another path with --unix, in a directory where you may write";
     char why[PORT_HOLDER_MAX];
 
     snprintf(why, sizeof(why), "%s", strerror(error));
@@ -53,59 +62,146 @@ cannot_listen_at_path(const char *path, int error)
         snprintf(why, sizeof(why), "a file of that name exists and is not a socket");
     else if (error == EADDRINUSE)
         port_holder_of_path("/proc", path, why, sizeof(why));
-    fprintf(stderr,
-            "sxe-httpd: cannot listen on %s: %s; choose another path with --unix, in a directory "
-            "where you may write\n",
-            path, why);
+    if (error == ENFILE)
+        next = TOO_MANY;
+    fprintf(stderr, "sxe-httpd: cannot listen on %s: %s; %s\n", path, why, next);
     return -error;
 }
 
+/* ---- Opening ---- */
+
 /* The umask sets the permissions as the file appears, so that nobody can connect before a chmod. */
 static int
-listen_at_path(struct sxe_http *http, const struct httpd_options *options)
+open_path(const struct httpd_options *options)
 {
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    size_t length = strlen(options->unix_path);
     mode_t before = umask(0);
     int result;
 
+    memcpy(at.sun_path, options->unix_path, length);
+    if (*options->unix_path == '@')
+        at.sun_path[0] = '\0';
+    else
+        length++;
     umask(options->socket_mode == 0 ? before : 0777 & ~options->socket_mode);
-    result = sxe_http_listen_unix(http, options->unix_path);
+    result = handover_open((const struct sockaddr *)&at,
+                           (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
     umask(before);
-    if (result == 0)
-        socket_file_note(&own, options->unix_path);
-    return result;
+    return result < 0 ? cannot_listen_at_path(options->unix_path, -result) : 0;
+}
+
+static int
+open_port(const struct httpd_options *options)
+{
+    struct sockaddr_in in4 = {.sin_family = AF_INET, .sin_port = htons(options->port)};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(options->port)};
+    int result;
+
+    if (inet_pton(AF_INET6, options->ip, &in6.sin6_addr) == 1) {
+        result = handover_open((const struct sockaddr *)&in6, sizeof(in6));
+    } else {
+        (void)inet_pton(AF_INET, options->ip, &in4.sin_addr); /* the command line was checked */
+        result = handover_open((const struct sockaddr *)&in4, sizeof(in4));
+    }
+    return result < 0 ? cannot_listen_at_port(options->ip, options->port, -result) : 0;
+}
+
+/* Sockets that were passed to the program take the place of the default address. */
+static bool
+is_place_wanted(const struct httpd_options *options)
+{
+    static struct sockaddr_storage addresses[HANDOVER_SOCKETS];
+
+    return options->is_place_given || handover_inherited(addresses) == 0;
+}
+
+int
+listening_open(struct httpd_options *options)
+{
+    said[0] = '\0';
+    options->is_place_wanted = is_place_wanted(options);
+    if (!options->is_place_wanted || (options->script != NULL && !options->is_place_given))
+        return 0;
+    if (open_port(options) < 0 || (options->unix_path != NULL && open_path(options) < 0))
+        return -EADDRNOTAVAIL;
+    return 0;
+}
+
+/* ---- Serving ---- */
+
+static int
+serve_at_port(struct sxe_http *http, const char *ip, unsigned short port)
+{
+    bool is_ipv6 = strchr(ip, ':') != NULL;
+    size_t used = strlen(said);
+    int result = sxe_http_listen(http, ip, port);
+
+    if (result < 0)
+        return cannot_listen_at_port(ip, port, -result);
+    snprintf(said + used, sizeof(said) - used, "listening on http://%s%s%s:%u/\n",
+             is_ipv6 ? "[" : "", ip, is_ipv6 ? "]" : "", sxe_http_port(http));
+    return 0;
+}
+
+static int
+serve_at_path(struct sxe_http *http, const char *path)
+{
+    size_t used = strlen(said);
+    int result = sxe_http_listen_unix(http, path);
+
+    if (result < 0)
+        return cannot_listen_at_path(path, -result);
+    snprintf(said + used, sizeof(said) - used, "listening on unix:%s\n", path);
+    return 0;
+}
+
+/* At a socket that was passed to the program. */
+static int
+serve_at_address(struct sxe_http *http, const struct sockaddr_storage *address)
+{
+    const struct sockaddr_in *in4 = (const struct sockaddr_in *)address;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+    char text[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
+
+    if (address->ss_family == AF_INET) {
+        inet_ntop(AF_INET, &in4->sin_addr, text, sizeof(text));
+        return serve_at_port(http, text, ntohs(in4->sin_port));
+    }
+    if (address->ss_family == AF_INET6) {
+        inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
+        return serve_at_port(http, text, ntohs(in6->sin6_port));
+    }
+    memcpy(text, ((const struct sockaddr_un *)address)->sun_path, sizeof(text) - 1);
+    if (text[0] == '\0')
+        text[0] = '@';
+    return serve_at_path(http, text);
 }
 
 int
 listening_begin(struct sxe_http *http, const struct httpd_options *options)
 {
-    int result = sxe_http_listen(http, options->ip, options->port);
-    int port;
+    static struct sockaddr_storage addresses[HANDOVER_SOCKETS];
+    unsigned number = handover_inherited(addresses);
+    int result = 0;
 
-    if (result < 0)
-        return cannot_listen_at_port(options, -result);
-    port = sxe_http_port(http);
-    if (options->unix_path != NULL)
-        result = listen_at_path(http, options);
-    return result < 0 ? cannot_listen_at_path(options->unix_path, -result) : port;
+    if (options->is_place_wanted) {
+        result = serve_at_port(http, options->ip, options->port);
+        if (result == 0 && options->unix_path != NULL)
+            result = serve_at_path(http, options->unix_path);
+    }
+    for (unsigned i = 0; result == 0 && i < number; i++)
+        result = serve_at_address(http, &addresses[i]);
+    return result;
 }
 
 void
-listening_end(void)
-{
-    socket_file_remove(&own);
-}
-
-void
-listening_say(const struct httpd_options *options, int port)
+listening_say(const struct httpd_options *options)
 {
     /* An access log on standard output must be alone there. */
     bool is_log = options->access_log != NULL && strcmp(options->access_log, "-") == 0;
-    bool is_ipv6 = strchr(options->ip, ':') != NULL;
     FILE *out = is_log ? stderr : stdout;
 
-    fprintf(out, "listening on http://%s%s%s:%d/\n", is_ipv6 ? "[" : "", options->ip,
-            is_ipv6 ? "]" : "", port);
-    if (options->unix_path != NULL)
-        fprintf(out, "listening on unix:%s\n", options->unix_path);
+    fputs(said, out);
     fflush(out);
 }

@@ -8,14 +8,16 @@
 
 #include "options.h"
 
-/* Listen at the address and port, and at the unix path if there is one. Returns the port, or -errno
- * after a message. */
+/* Open the address and port, and the unix path: before the process that serves gives up privileges.
+ * Where a script may listen elsewhere, or sockets were inherited and no address was given, none is
+ * opened. 0, or -errno after a message. */
+int listening_open(struct httpd_options *options);
+
+/* Serve at these, and at all sockets that were inherited and that the script did not take. 0, or
+ * -errno after a message. */
 int listening_begin(struct sxe_http *http, const struct httpd_options *options);
 
-/* Remove the file of the unix socket, if it is still the one that listening_begin made. */
-void listening_end(void);
-
-/* Print the addresses. This is the first output of the program. */
-void listening_say(const struct httpd_options *options, int port);
+/* Print the addresses of listening_begin. This is the first output of the program. */
+void listening_say(const struct httpd_options *options);
 
 #endif

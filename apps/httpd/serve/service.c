@@ -17,6 +17,7 @@
 #include "heartbeat.h"
 #include "listening.h"
 #include "lua-script.h"
+#include "notify.h"
 #include "sxe-http-router.h"
 #include "sxe-lua-http.h"
 
@@ -35,11 +36,11 @@ static struct {
     struct sxe_timer second;
     struct sxe_timer
         progress; /* polls a script's top level at the start, and connections at the end */
+    struct sxe_timer alive; /* for a service manager's watchdog */
     struct sxe_timer grace; /* limits the drain to --stop-timeout */
     ev_io supervisor;
     int link; /* -1: no supervisor */
     struct worker worker;
-    int port; /* 0: it listens where the script says */
     enum ending ending;
     bool has_asked; /* to be replaced, for want of memory */
     bool was_over;  /* nobody waited, at the last look at the progress of the end */
@@ -84,6 +85,13 @@ on_second(struct sxe_timer *timer)
     if (service.log != NULL)
         access_log_flush(service.log);
     look_at_memory();
+}
+
+static void
+on_alive(struct sxe_timer *timer)
+{
+    SXE_UNUSED_PARAMETER(timer);
+    notify_alive();
 }
 
 static void
@@ -167,6 +175,8 @@ end(enum ending how)
         return;
     }
     service.ending = how;
+    if (service.link < 0)
+        notify_stopping();
     sxe_timer_start(&service.grace);
     if (how == DRAINING)
         drain_clients();
@@ -179,8 +189,7 @@ end(enum ending how)
 static void
 say_where(void)
 {
-    if (service.port > 0)
-        listening_say(service.options, service.port);
+    listening_say(service.options);
 }
 
 /* ---- Signals, or the supervisor's messages in their place ---- */
@@ -231,6 +240,7 @@ static void
 start_watching(void)
 {
     static const int numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    const double seconds = (double)notify_period_ns() / (double)SXE_NS_PER_SECOND;
 
     if (service.link >= 0) {
         ev_io_init(&service.supervisor, on_message, service.link, EV_READ);
@@ -239,6 +249,9 @@ start_watching(void)
     } else {
         for (unsigned i = 0; i < SIGNALS; i++)
             sxe_signal_start(&service.signals[i], numbers[i], on_signal);
+        sxe_timer_init(&service.alive, on_alive, 0, seconds);
+        if (seconds > 0)
+            sxe_timer_start(&service.alive);
     }
     sxe_timer_init(&service.second, on_second, 1.0, 1.0);
     sxe_timer_init(&service.grace, on_grace_over, service.options->stop_timeout_ms / 1000.0, 0);
@@ -261,6 +274,7 @@ stop_watching(void)
     for (unsigned i = 0; i < SIGNALS; i++)
         sxe_signal_stop(&service.signals[i]);
     sxe_timer_stop(&service.second);
+    sxe_timer_stop(&service.alive);
     sxe_timer_stop(&service.progress);
     sxe_timer_stop(&service.grace);
 }
@@ -297,7 +311,7 @@ configure_loop(void)
     config.timeout_ms[SXE_STATE_WRITING] = options->stall_timeout_ms;
     if (options->http.head.head_max > USUAL_CHUNK)
         config.chunk_size = options->http.head.head_max;
-    config.listeners = service.link < 0 ? NULL : &handover_listeners;
+    config.listeners = &handover_listeners;
     sxe_configure(&config);
 }
 
@@ -449,20 +463,20 @@ static int
 accept_all(void)
 {
     const struct httpd_options *options = service.options;
-    int result;
-    int port = 0;
+    int result = 0;
 
     if (options->script != NULL && script_check() < 0)
         return -EINVAL;
     if (options->script == NULL || options->is_place_given ||
         sxe_lua_http_has_handler(script_state()))
-        port = listening_begin(service.http, options);
-    result = port < 0 ? port : say_ready();
+        result = listening_begin(service.http, options);
+    result = result < 0 ? result : say_ready();
     if (result < 0)
         return result;
-    service.port = port;
     if (service.worker.workers < 2 && service.worker.load == 0)
         say_where();
+    if (service.link < 0)
+        notify_ready(1);
     return options->is_repl ? script_start_shell(on_shell_end) : 0;
 }
 
@@ -516,8 +530,6 @@ service_run(struct httpd_options *options, const struct worker *worker)
         result = open_log();
         if (result == 0)
             result = listen_and_run();
-        if (worker == NULL) /* a supervisor keeps the file for the next process */
-            listening_end();
         sxe_fini();
         access_log_close(service.log);
     }

@@ -268,6 +268,144 @@ START_TEST(a_socket_that_was_opened_is_told)
 }
 END_TEST
 
+static struct sockaddr_in
+own_address(void)
+{
+    return (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+static int
+open_own(void)
+{
+    struct sockaddr_in address = own_address();
+
+    return handover_open((struct sockaddr *)&address, sizeof(address));
+}
+
+static int
+find_own(void)
+{
+    struct sockaddr_in address = own_address();
+
+    return handover_listeners.find((struct sockaddr *)&address, sizeof(address));
+}
+
+START_TEST(a_socket_that_is_opened_first_outlives_a_load_that_fails)
+{
+    int fd;
+
+    ck_assert_int_eq(open_own(), 0);
+    ck_assert_int_eq(open_own(), 0);
+    handover_settle(false);
+    fd = find_own();
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert_int_eq(find_own(), -1);
+    ck_assert_int_eq(receive(), 0);
+    handover_close_others();
+}
+END_TEST
+
+START_TEST(a_socket_that_a_worker_opens_first_is_told_when_it_is_used)
+{
+    int fd;
+
+    handover_begin(ends[1]);
+    ck_assert_int_eq(open_own(), 0);
+    ck_assert_int_eq(receive(), 0);
+    fd = find_own();
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert_int_eq(receive(), 1);
+    ck_assert_uint_eq(got.kind, HANDOVER_KEEP);
+    ck_assert_int_ge(got_fd, 0);
+    close(got_fd);
+    handover_close_others();
+}
+END_TEST
+
+/* A socket that listens. */
+static int
+listening(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    ck_assert_int_eq(listen(fd, 1), 0);
+    return fd;
+}
+
+START_TEST(an_inherited_socket_is_found_at_its_own_address)
+{
+    struct sockaddr_storage addresses[HANDOVER_SOCKETS];
+    int fd = listening();
+
+    ck_assert_int_eq(handover_adopt(fd), 0);
+    ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+    ck_assert_int_ne(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    ck_assert_uint_eq(handover_inherited(addresses), 1);
+    ck_assert_int_eq(
+        handover_listeners.find((struct sockaddr *)&addresses[0], sizeof(struct sockaddr_in)), fd);
+    ck_assert_uint_eq(handover_inherited(addresses), 0);
+    ck_assert_int_eq(receive(), 0);
+    close(fd);
+    handover_close_others();
+}
+END_TEST
+
+static int
+stream(void)
+{
+    return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+static int
+packets(void)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(sa_family_t)), 0);
+    ck_assert_int_eq(listen(fd, 1), 0);
+    return fd;
+}
+
+static const struct {
+    int (*open)(void);
+    enum fake_call call;
+    unsigned nth; /* 0: none fails */
+    int result;
+} no_listeners[] = {
+    {stream, FAKE_FCNTL, 0, -ENOTSOCK},          {packets, FAKE_FCNTL, 0, -ENOTSOCK},
+    {listening, FAKE_GETSOCKOPT, 1, -ENOTSOCK},  {listening, FAKE_GETSOCKOPT, 2, -ENOTSOCK},
+    {listening, FAKE_GETSOCKNAME, 1, -ENOTSOCK}, {listening, FAKE_FCNTL, 1, -EBADF},
+    {listening, FAKE_FCNTL, 2, -EBADF}};
+
+START_TEST(what_is_no_listener_is_refused)
+{
+    struct sockaddr_storage addresses[HANDOVER_SOCKETS];
+    int fd = no_listeners[_i].open();
+
+    if (no_listeners[_i].nth > 0)
+        fake_os_fail(no_listeners[_i].call, no_listeners[_i].nth, 1, EBADF);
+    ck_assert_int_eq(handover_adopt(fd), no_listeners[_i].result);
+    fake_os_reset();
+    ck_assert_uint_eq(handover_inherited(addresses), 0);
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_socket_that_cannot_be_opened_is_an_error)
+{
+    fake_os_fail(FAKE_SOCKET, 1, 1, EMFILE);
+    ck_assert_int_eq(open_own(), -EMFILE);
+    for (unsigned i = 0; i < HANDOVER_SOCKETS; i++)
+        note(1, true);
+    ck_assert_int_eq(open_own(), -ENFILE);
+    ck_assert_int_eq(handover_adopt(listening()), -ENFILE);
+    handover_settle(false);
+}
+END_TEST
+
 START_TEST(what_the_next_one_does_not_use_is_closed)
 {
     unsigned open;
@@ -438,6 +576,12 @@ handover_suite(void)
     tcase_add_test(link, what_is_kept_is_found_once_by_its_address);
     tcase_add_test(link, an_address_of_another_length_is_another);
     tcase_add_test(link, a_socket_that_was_opened_is_told);
+    tcase_add_test(link, a_socket_that_is_opened_first_outlives_a_load_that_fails);
+    tcase_add_test(link, a_socket_that_a_worker_opens_first_is_told_when_it_is_used);
+    tcase_add_test(link, an_inherited_socket_is_found_at_its_own_address);
+    tcase_add_loop_test(link, what_is_no_listener_is_refused, 0,
+                        sizeof(no_listeners) / sizeof(no_listeners[0]));
+    tcase_add_test(link, a_socket_that_cannot_be_opened_is_an_error);
     tcase_add_test(link, what_the_next_one_does_not_use_is_closed);
     tcase_add_test(link, what_one_that_failed_had_alone_is_closed);
     tcase_add_test(link, what_one_that_joins_uses_is_used_beside_what_was);

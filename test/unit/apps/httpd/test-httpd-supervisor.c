@@ -21,6 +21,7 @@
 #include "capture-log.h"
 #include "fake-os.h"
 #include "fake-time.h"
+#include "mailbox.h"
 #include "test-main.h"
 
 #define LIVES_MAX 16
@@ -991,6 +992,55 @@ START_TEST(one_that_is_stopped_is_not_replaced)
 }
 END_TEST
 
+/* ---- What a service manager hears ---- */
+
+/* The next message begins with this line. */
+static void
+expect_message(const char *line)
+{
+    const char *text = message();
+
+    ck_assert_uint_eq(strcspn(text, "\n"), strlen(line));
+    ck_assert_int_eq(strncmp(text, line, strlen(line)), 0);
+}
+
+START_TEST(a_load_and_the_end_are_told)
+{
+    open_mailbox('@');
+    if (_i == 0)
+        ck_assert_int_eq(SUPERVISE(have_reloaded, end_after_the_first), 0);
+    else
+        ck_assert_int_eq(SUPERVISE(outlive_one_that_fails, end_badly), 0);
+    expect_message("READY=1");
+    expect_message("RELOADING=1");
+    expect_message("READY=1");
+    expect_message("STOPPING=1");
+    ck_assert(mailbox_is_empty());
+    close(mailbox.fd);
+}
+END_TEST
+
+/* Until the supervisor has said so many times that it lives. */
+static int
+end_all_when_it_lives(int link)
+{
+    unsigned times = 0;
+
+    while (times < 3)
+        times += strcmp(message(), "WATCHDOG=1") == 0;
+    return end_all(link);
+}
+
+START_TEST(a_watchdog_hears_of_it_again_and_again)
+{
+    open_mailbox('@');
+    setenv("WATCHDOG_USEC", "10000000", 1);
+    ck_assert_int_eq(SUPERVISE(end_all_when_it_lives), 0);
+    ck_assert_uint_ge(shared->now_ns, MS(10000));
+    close(mailbox.fd);
+}
+END_TEST
+
 /* ---- Several workers ---- */
 
 static int
@@ -1363,6 +1413,8 @@ supervisor_suite(void)
     tcase_add_test(t, one_that_hangs_on_leaving_is_killed_and_not_replaced);
     tcase_add_test(t, without_a_limit_it_may_hang);
     tcase_add_test(t, one_that_is_stopped_is_not_replaced);
+    tcase_add_loop_test(t, a_load_and_the_end_are_told, 0, 2);
+    tcase_add_test(t, a_watchdog_hears_of_it_again_and_again);
     suite_add_tcase(suite, t);
     suite_add_tcase(suite, workers_case());
     return suite;

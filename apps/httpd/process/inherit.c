@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Taking over the sockets of LISTEN_FDS.
+ */
+#include "inherit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "handover.h"
+
+#define FIRST_FD 3 /* SD_LISTEN_FDS_START */
+
+/* The number that a variable holds, at most `most`; -1: it is no such number. */
+static long
+number_of(const char *text, long most)
+{
+    char *end;
+    long number;
+
+    if (*text < '0' || *text > '9')
+        return -1;
+    errno = 0;
+    number = strtol(text, &end, 10);
+    return errno != 0 || *end != '\0' || number > most ? -1 : number;
+}
+
+static int
+refuse_variable(const char *name, const char *value, const char *must)
+{
+    fprintf(stderr,
+            "sxe-httpd: %s is '%s'; it must be %s. systemd and systemd-socket-activate set it so; "
+            "unset LISTEN_FDS to open the sockets here\n",
+            name, value, must);
+    return -EINVAL;
+}
+
+static int
+refuse_socket(int fd, int error)
+{
+    fprintf(stderr,
+            "sxe-httpd: cannot listen at descriptor %d of LISTEN_FDS: %s; pass TCP or unix sockets "
+            "that listen (ListenStream=, with Accept=no)\n",
+            fd, error == ENOTSOCK ? "it is no stream socket that listens" : strerror(error));
+    return -error;
+}
+
+static long
+count_names(const char *names)
+{
+    long number = 1;
+
+    while ((names = strchr(names, ':')) != NULL) {
+        names++;
+        number++;
+    }
+    return number;
+}
+
+/* 0, or -errno after a message. */
+static int
+take(const char *fds, const char *names)
+{
+    long number = number_of(fds, HANDOVER_SOCKETS);
+
+    if (number < 0)
+        return refuse_variable("LISTEN_FDS", fds, "a number of sockets, 128 at most");
+    if (names != NULL && number > 0 && count_names(names) != number)
+        return refuse_variable("LISTEN_FDNAMES", names, "a name for each of LISTEN_FDS");
+    for (int fd = FIRST_FD; fd < FIRST_FD + number; fd++) {
+        int result = handover_adopt(fd);
+
+        if (result < 0)
+            return refuse_socket(fd, -result);
+    }
+    return 0;
+}
+
+int
+inherit_sockets(void)
+{
+    const char *pid = getenv("LISTEN_PID");
+    const char *fds = getenv("LISTEN_FDS");
+    int result = 0;
+
+    if (pid != NULL && fds != NULL && number_of(pid, INT32_MAX) < 0)
+        result = refuse_variable("LISTEN_PID", pid, "the id of a process");
+    else if (pid != NULL && fds != NULL && number_of(pid, INT32_MAX) == getpid())
+        result = take(fds, getenv("LISTEN_FDNAMES"));
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+    return result;
+}

@@ -1,0 +1,106 @@
+-- SPDX-License-Identifier: MIT
+-- What docs/operations.md says of systemd: sockets that are passed, and messages about the state.
+
+local httpd = require "httpd"
+local workers = require "workers"
+
+local function temporary()
+    local path = os.tmpname()
+    os.remove(path)
+    return path
+end
+
+-- The body that is served there.
+local function ask(ip, port)
+    local sock <close> = wire.connect(ip, port)
+    sock:send(httpd.LAST)
+    return sock:read_reply().body
+end
+
+-- promise: docs/operations.md: Without `-i`, `-p` and `--unix` no other socket is opened.
+test("all sockets that are passed are served, and no other one", function()
+    for _, processes in ipairs{"0", "2"} do
+        local path = temporary()
+        local first <close> = wire.listen("127.0.0.1", 0)
+        local second <close> = wire.listen(path, 0)
+        local command = {wire.program("sxe-httpd"), pass = {first, second}}
+        if processes ~= "0" then
+            command[2], command[3] = "-w", processes
+        end
+        local server <close> = httpd.spawn(command)
+        equal(server.port, first:port())
+        equal(server.proc:line(20), "listening on unix:" .. path)
+        equal(ask("127.0.0.1", first:port()), httpd.BODY)
+        equal(ask(path), httpd.BODY)
+        server.proc:signal("TERM")
+        equal(server.proc:output(20), "")
+        os.remove(path)
+    end
+end)
+
+-- promise: docs/operations.md: HTTP is served at each of them, except at those whose address a script listens at itself.
+test("a script has the passed socket of its address", function()
+    local own <close> = wire.listen("127.0.0.1", 0)
+    local other <close> = wire.listen("127.0.0.1", 0)
+    local path = temporary()
+    local file = assert(io.open(path, "w"))
+    file:write(([[
+        require "sxe.http".serve{ip = "127.0.0.1", port = %d, handler = function() return "own" end}
+        return function() return "other" end]]):format(own:port()))
+    file:close()
+    local server <close> = httpd.spawn{wire.program("sxe-httpd"), "--lua", path, pass = {own, other}}
+    equal(server.port, other:port())
+    for _ = 1, 2 do -- also after a reload
+        equal(ask("127.0.0.1", own:port()), "own")
+        equal(ask("127.0.0.1", other:port()), "other")
+        local before = workers.of(server)
+        server.proc:signal("HUP")
+        workers.await(server, 1, before)
+    end
+    os.remove(path)
+end)
+
+-- promise: docs/operations.md: A socket that does not listen, or a variable that makes no sense, ends the program before it serves, with exit status 1:
+test("what is no listener is refused", function()
+    local server = wire.spawn{wire.program("sxe-httpd"), pass = {wire.mailbox(temporary())}}
+    equal(server:wait(20), 1)
+    check(server:errors():find("sxe-httpd: cannot listen at descriptor 3 of LISTEN_FDS: it is no stream socket that "
+        .. "listens; pass TCP or unix sockets that listen (ListenStream=, with Accept=no)\n", 1, true), server:errors())
+    equal(server:output(20), "")
+end)
+
+-- The next message that is no sign of life.
+local function news(mailbox)
+    local text
+    repeat text = mailbox:message() until text ~= "WATCHDOG=1"
+    return text
+end
+
+-- promise: docs/operations.md: `sxe-httpd` tells systemd when it is ready, when it loads again, and when it ends.
+test("ready, loading again, ready, the end", function()
+    local path = temporary()
+    local mailbox <close> = wire.mailbox(path)
+    local server <close> = httpd.spawn{wire.program("sxe-httpd"), "-p", "0", "-w", "2", env = {NOTIFY_SOCKET = path}}
+    equal(news(mailbox), "READY=1\nSTATUS=Serving with 2 processes")
+    server.proc:signal("HUP")
+    check(news(mailbox):find("^RELOADING=1\nMONOTONIC_USEC=%d+\n"))
+    equal(news(mailbox), "READY=1\nSTATUS=Serving with 2 processes")
+    server.proc:signal("TERM")
+    check(news(mailbox):find("^STOPPING=1\n"))
+    equal(server.proc:wait(20), 0)
+    os.remove(path)
+end)
+
+-- promise: docs/operations.md: the supervisor gives a sign of life twice in that time, so systemd
+test("signs of life, with a supervisor and without", function()
+    for _, processes in ipairs{{}, {"-w", "1"}} do
+        local path = temporary()
+        local mailbox <close> = wire.mailbox(path)
+        local server <close> = httpd.spawn{wire.program("sxe-httpd"), "-p", "0", processes[1], processes[2],
+                                           env = {NOTIFY_SOCKET = path, WATCHDOG_USEC = "100000"}}
+        for _ = 1, 5 do
+            repeat until mailbox:message() == "WATCHDOG=1"
+        end
+        os.remove(path)
+    end
+end)
