@@ -125,9 +125,9 @@ end)
 --   `-t` is a multiple of their number.
 test("what is of one host is refused", function()
     local a, b = "http://127.0.0.1:1/", "http://127.0.0.1:2/"
-    cli.check_refused("they go without -p", "sxe-http", "-p", "5", a, b)
-    cli.check_refused("they go without --server-cmd", "sxe-http", "--server-cmd", "true", a, b)
-    cli.check_refused("they go without --probe", "sxe-http", "--probe", "5", a, b)
+    cli.check_refused("they cannot be combined with -p", "sxe-http", "-p", "5", a, b)
+    cli.check_refused("they cannot be combined with --server-cmd", "sxe-http", "--server-cmd", "true", a, b)
+    cli.check_refused("they cannot be combined with --probe", "sxe-http", "--probe", "5", a, b)
     cli.check_refused("give a multiple of 2", "sxe-http", "-t", "3", a, b)
 end)
 

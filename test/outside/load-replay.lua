@@ -52,7 +52,7 @@ test("what is no request is named, or refuses the file", function()
                 entries[i + 1] = entry:format "http://www/"
             end
             local ran = replay('{"log": {"entries": [' .. table.concat(entries, ", ") .. "]}}")
-            check(ran.errors:find(("1 of %d entries are no requests"):format(good + 1), 1, true),
+            check(ran.errors:find(("1 of %d entries are not requests"):format(good + 1), 1, true),
                   ran.errors)
             check(ran.errors:find("the first is number 1: its url is none", 1, true), ran.errors)
             if good == 8 then

@@ -206,8 +206,8 @@ end)
 --   that no step before takes are refused, with the step and the field.
 test("what makes no sense is refused before the run", function()
     for text, why in pairs{
-        ['{path = "/"}, {pth = "/"}'] = "steps[2] has a 'pth', which means nothing",
-        ['{path = {}}'] = "steps[1].path has to be a string and is a table",
+        ['{path = "/"}, {pth = "/"}'] = "steps[2] has an unknown field 'pth'",
+        ['{path = {}}'] = "steps[1].path must be a string, not a table",
         ['{path = "/{x}"}, {path = "/", take = {x = {json = "$"}}}'] =
             "steps[1].path has a place for 'x'",
     } do
@@ -230,7 +230,7 @@ end)
 test("a user does not send the next step before the reply", function()
     local ran = run_with({"--pipeline", "2"}, 'return {steps = {{path = "/"}}}')
     equal(ran.status, 2)
-    check(ran.errors:find("it goes without --pipeline", 1, true), ran.errors)
+    check(ran.errors:find("it cannot be combined with --pipeline", 1, true), ran.errors)
 end)
 
 -- promise: docs/load-generator.md: With `-R`, arrivals are requests: each is the next step of the

@@ -51,7 +51,7 @@ end)
 --   `--until-ci`, `--warmup auto`; so is `--server-cmd`, because each shard would start one.
 test("what needs the other shards is refused", function()
     for _, words in ipairs{{"--find", "p99<1s"}, {"--until-ci", "5%"}, {"--server-cmd", "true"}} do
-        cli.check_refused("it goes without " .. words[1], "sxe-http", "--shard", "1/2", words[1],
+        cli.check_refused("it cannot be combined with " .. words[1], "sxe-http", "--shard", "1/2", words[1],
                           words[2])
     end
 end)

@@ -112,10 +112,10 @@ end)
 test("what says a rate or an end of its own is refused", function()
     for _, words in ipairs{{"-R", "5"}, {"-d", "1"}, {"-n", "1"}, {"--requests", "1"},
                            {"--replay", "a.log"}, {"--find", "p99<1s"}} do
-        cli.check_refused("it goes without " .. words[1], "sxe-http", "--stages", "5:1s", words[1],
+        cli.check_refused("it cannot be combined with " .. words[1], "sxe-http", "--stages", "5:1s", words[1],
                           words[2])
     end
-    cli.check_refused("--stages goes without --warmup", "sxe-http", "--stages", "5:1s", "--warmup",
+    cli.check_refused("--stages cannot be combined with --warmup", "sxe-http", "--stages", "5:1s", "--warmup",
                       "1")
 end)
 

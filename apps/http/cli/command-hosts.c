@@ -121,7 +121,7 @@ load_command_hosts(struct load_command *command)
             : command->typed.probe != NULL ? "--probe, which would ask one of them alone"
                                            : NULL;
     if (alone != NULL)
-        return load_command_refuse("the URLs have %u hosts: they go without %s", plan->hosts_number,
-                                   alone);
+        return load_command_refuse("the URLs have %u hosts: they cannot be combined with %s",
+                                   plan->hosts_number, alone);
     return share_workers(command);
 }

@@ -131,8 +131,8 @@ set_where(struct load_command *command)
     if (plan->port == 0)
         plan->port = 8000;
     if (plan->unix_path != NULL && (typed->has_ip || typed->has_port || plan->sources != NULL))
-        return load_command_refuse("a unix socket has no address: --unix goes without -i, -p and "
-                                   "--source");
+        return load_command_refuse("a unix socket has no address: --unix cannot be combined with "
+                                   "-i, -p or --source");
     if (plan->unix_path != NULL &&
         (*plan->unix_path == '\0' || strlen(plan->unix_path) >= sizeof(typed->url.path)))
         return load_command_refuse("the path of a unix socket (--unix) has from 1 to %zu bytes",
@@ -207,11 +207,12 @@ check_source(struct load_command *command)
                                    source_of(typed));
     if (is_whole && (typed->method != NULL || typed->body != NULL))
         return load_command_refuse("the requests of %s have methods and bodies of their own: it "
-                                   "goes without -m and -b",
+                                   "cannot be combined with -m or -b",
                                    source_of(typed));
     if (typed->request_files_number > 0 && typed->fields_number > 0)
-        return load_command_refuse("the requests of %s are sent as they are: it goes without -H",
-                                   source_of(typed));
+        return load_command_refuse(
+            "the requests of %s are sent as they are: it cannot be combined with -H",
+            source_of(typed));
     if (command->argc > 0 && typed->script == NULL && typed->scenario == NULL)
         return load_command_refuse("'%s' stands after --, where a script's arguments are, but "
                                    "there is no script (-s)",
@@ -326,7 +327,7 @@ make_requests(struct load_command *command)
         return COMMAND_LINE_WRONG;
     if (plan->requests->ended != NULL && plan->depth > 1)
         return load_command_refuse("%s has steps, and a user sends one when the reply to the one "
-                                   "before is there: it goes without --pipeline",
+                                   "before has arrived: it cannot be combined with --pipeline",
                                    source_of(typed));
     if (typed->request_files_number > 0)
         return add_request_files(command);
@@ -430,7 +431,8 @@ set_how_much(struct load_command *command)
         plan->duration_ns = (plan->find != NULL ? FIND_SECONDS : URL_SECONDS) * SXE_NS_PER_SECOND;
     }
     if (plan->find != NULL && plan->stop != LOAD_STOP_TIME)
-        return load_command_refuse("--find takes its time: it goes without %s", typed->stop_option);
+        return load_command_refuse("--find decides how long it runs: it cannot be combined with %s",
+                                   typed->stop_option);
     if (typed->replay != NULL)
         plan->replay_speed = typed->speed;
     if (typed->replay != NULL || plan->find != NULL)
@@ -459,8 +461,8 @@ set_warmup(struct load_command *command)
     if (plan->stop != LOAD_STOP_TIME || command->typed.replay != NULL ||
         plan->rate != plan->rate_end)
         return load_command_refuse("--warmup auto waits until the figures stay the same, and then "
-                                   "measures for so long as -d says: it needs -d, and goes without "
-                                   "--replay and a ramp (-R)");
+                                   "measures as long as -d says: it needs -d, and cannot be "
+                                   "combined with --replay or a ramp (-R)");
     plan->warmup_ns = plan->duration_ns;
     if (plan->warmup_ns < WARMUP_LEAST_NS)
         plan->warmup_ns = WARMUP_LEAST_NS;
@@ -486,7 +488,7 @@ set_files(struct load_command *command, enum load_command_what what, unsigned le
     const char *files = most == 2 ? "two files" : "one file or more";
 
     if (has_options(command, what))
-        return load_command_refuse("%s goes without options%s: it has %s that --json wrote",
+        return load_command_refuse("%s takes no options%s: give it %s that --json wrote",
                                    command->typed.words[0],
                                    what == LOAD_COMMAND_COMPARE ? " but --min-effect" : "", files);
     command->what = what;

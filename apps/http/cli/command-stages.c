@@ -141,10 +141,11 @@ load_command_check_stages(struct load_command *command)
         return COMMAND_LINE_GO_ON;
     if (other != NULL)
         return load_command_refuse("--stages says the rate from the beginning to the end, and when "
-                                   "that is: it goes without %s",
+                                   "that is: it cannot be combined with %s",
                                    other);
     if (plan->warmup_ns > 0 || plan->is_warmup_auto)
-        return load_command_refuse("--stages goes without --warmup: make the warm-up its first "
-                                   "stage, whose figures stand apart from those of the others");
+        return load_command_refuse(
+            "--stages cannot be combined with --warmup: make the warm-up its first "
+            "stage, whose figures stand apart from those of the others");
     return COMMAND_LINE_GO_ON;
 }

@@ -28,16 +28,15 @@ check_probe(const struct load_command *command)
     if (typed->probe == NULL)
         return COMMAND_LINE_GO_ON;
     if (plan->find != NULL)
-        return load_command_refuse("--find tries many rates in one run, and a probe's figures "
-                                   "would be of all together: it goes without --probe; probe the "
-                                   "rate that it finds");
+        return load_command_refuse("--find cannot be combined with --probe: it tries many rates, "
+                                   "and the probe's figures would mix them; probe the rate that "
+                                   "it finds");
     if (typed->replay != NULL)
-        return load_command_refuse("--replay sends each entry of a log once, at its time, and a "
-                                   "probe would send some again: it goes without --probe");
+        return load_command_refuse("--replay cannot be combined with --probe: it sends each entry "
+                                   "of a log once, and the probe would send some again");
     if (typed->script != NULL || typed->scenario != NULL)
-        return load_command_refuse("a script's state, and what its check() finds, are of the "
-                                   "load's workers, and a probe is none: --script and --scenario "
-                                   "go without --probe");
+        return load_command_refuse("--script and --scenario cannot be combined with --probe: "
+                                   "scripts run in the load's workers only");
     return COMMAND_LINE_GO_ON;
 }
 
@@ -48,11 +47,12 @@ check_baseline(const struct load_plan *plan)
     if (plan->baseline_cmd == NULL)
         return COMMAND_LINE_GO_ON;
     if (plan->server_cmd == NULL)
-        return load_command_refuse("--baseline-cmd starts the server to compare with, in turn with "
-                                   "that of --server-cmd: give both");
+        return load_command_refuse(
+            "--baseline-cmd needs --server-cmd: the two servers are compared "
+            "in turns; give both");
     if (plan->baseline != NULL || plan->aa || plan->until_ci > 0 || plan->find != NULL)
-        return load_command_refuse("--baseline-cmd is a comparison of its own, of so many trials "
-                                   "on each side: it goes without --baseline, --aa, --until-ci and "
+        return load_command_refuse("--baseline-cmd compares two servers in --trials of each: it "
+                                   "cannot be combined with --baseline, --aa, --until-ci or "
                                    "--find");
     return COMMAND_LINE_GO_ON;
 }
@@ -71,11 +71,12 @@ check_shards(const struct load_command *command)
     if (plan->shards == 0)
         return COMMAND_LINE_GO_ON;
     if (alone != NULL)
-        return load_command_refuse("--shard makes one part of a load and knows nothing of the "
-                                   "others: it goes without %s",
+        return load_command_refuse("--shard makes one part of a load, without the figures of the "
+                                   "others: it cannot be combined with %s",
                                    alone);
     if (plan->shards * plan->workers > LOAD_WORKERS_MAX)
-        return load_command_refuse("%u shards of %u workers (-t) are more than %u workers",
+        return load_command_refuse("%u shards of %u workers (-t) are too many: a load has at most "
+                                   "%u workers",
                                    plan->shards, plan->workers, LOAD_WORKERS_MAX);
     return COMMAND_LINE_GO_ON;
 }
@@ -91,44 +92,44 @@ load_command_check_together(struct load_command *command)
     if (check_baseline(plan) != COMMAND_LINE_GO_ON)
         return COMMAND_LINE_WRONG;
     if (!is_paced && (typed->is_open || typed->has_arrivals || plan->deadline_ns > 0))
-        return load_command_refuse("--open, --arrivals and --deadline are about a rate: give one "
-                                   "with -R");
+        return load_command_refuse("--open, --arrivals and --deadline need a rate: give one with "
+                                   "-R");
     if (typed->is_open && plan->deadline_ns > 0)
         return load_command_refuse(
-            "--open skips what finds no free connection, so nothing waits for a "
-            "--deadline");
+            "--open cannot be combined with --deadline: it skips a request that "
+            "finds no free connection, so none waits");
     if (plan->until_ci > 0 && !load_figure_is_result(plan, LOAD_FIGURE_RATE) &&
         plan->until_ci_figure == LOAD_FIGURE_RATE)
-        return load_command_refuse("--until-ci would wait for the interval of the rate, which is "
-                                   "given (-R, --replay) and no result: name another figure, as in "
-                                   "--until-ci p99:5%%");
+        return load_command_refuse("--until-ci cannot wait for the interval of the rate, which is "
+                                   "given (-R, --replay) and not measured: name another figure, as "
+                                   "in --until-ci p99:5%%");
     if (plan->find != NULL && !can_be_sought(plan->find))
-        return load_command_refuse("the condition (--find) is '%s': there is no highest rate that "
-                                   "holds it: turn < and > round",
+        return load_command_refuse("--find '%s': no rate is the highest that holds this condition: "
+                                   "turn < and > round",
                                    plan->find);
     if (plan->find != NULL && (plan->trials > 1 || plan->until_ci > 0 || plan->aa))
-        return load_command_refuse("--find tries many rates in one run: it goes without --trials, "
-                                   "--until-ci and --aa");
+        return load_command_refuse("--find tries many rates in one run: it cannot be combined with "
+                                   "--trials, --until-ci or --aa");
     if (plan->find != NULL && (plan->warmup_ns > 0 || plan->rate != plan->rate_end))
-        return load_command_refuse("--find tries rates that stay the same, and begins to measure "
-                                   "each when it is warm: it goes without --warmup and without a "
-                                   "ramp (-R)");
+        return load_command_refuse("--find tries constant rates, and warms up by itself: it cannot "
+                                   "be combined with --warmup or a ramp (-R)");
     if (typed->replay != NULL && (typed->rate != NULL || plan->find != NULL))
-        return load_command_refuse("--replay has times of its own: it goes without -R and --find; "
-                                   "--speed makes it faster");
+        return load_command_refuse("--replay sends at the times of its log: it cannot be combined "
+                                   "with -R or --find; --speed makes it faster");
     if (typed->replay != NULL && typed->stop_option != NULL)
-        return load_command_refuse("--replay ends with its log: it goes without %s",
+        return load_command_refuse("--replay ends with its log: it cannot be combined with %s",
                                    typed->stop_option);
     if (typed->replay == NULL && typed->speed != 1)
-        return load_command_refuse("--speed is how fast a log is replayed: give one with --replay");
+        return load_command_refuse("--speed needs --replay: it says how fast a log is replayed");
     if (plan->think_ns > 0 && (is_paced || plan->depth > 1))
         return load_command_refuse(
-            "--think is a pause of each connection: it goes without a rate and "
-            "without --pipeline");
+            "--think is a pause of each connection: it cannot be combined with a rate "
+            "or --pipeline");
     if (plan->workers > load_plan_share(plan, plan->sockets))
         return load_command_refuse(
-            "there are %u workers (-t) for %u connections (-c); each needs one", plan->workers,
-            (unsigned)load_plan_share(plan, plan->sockets));
+            "%u workers (-t) need a connection each, and there are %u: give a larger -c "
+            "or a smaller -t",
+            plan->workers, (unsigned)load_plan_share(plan, plan->sockets));
     if (check_shards(command) != COMMAND_LINE_GO_ON)
         return COMMAND_LINE_WRONG;
     return check_probe(command);

@@ -104,7 +104,7 @@ load_expect_add_field(struct load_expect *expect, const char *text)
     struct sxe_span value = {NULL, 0};
 
     if (expect->fields == LOAD_EXPECT_FIELDS)
-        return load_wrong("'%s' is one too many: at most %d", text, LOAD_EXPECT_FIELDS);
+        return load_wrong("'%s' is one too many: the most is %d", text, LOAD_EXPECT_FIELDS);
     if (!sxe_http_is_token(name))
         return load_wrong("'%.*s' is not the name of a header: give 'Name' or 'Name: value'",
                           (int)name.length, name.base);
@@ -185,7 +185,7 @@ load_expect_set_body(struct load_expect *expect, const char *text)
     if (make_failure(expect))
         return NULL;
     expect->body = NULL;
-    return "there is no memory";
+    return "out of memory";
 }
 
 void

@@ -145,7 +145,7 @@ find_text(struct load_replay *replay, const struct log_line *line, const char **
         return SXE_NONE;
     request = load_texts_add(&replay->texts, line->text, (uint16_t)kind);
     if (request == SXE_NONE)
-        *wrong = "there is no memory";
+        *wrong = "out of memory";
     return request;
 }
 

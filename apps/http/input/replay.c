@@ -13,7 +13,7 @@
 #include "sxe-time.h"
 #include "wrong.h"
 
-#define NO_MEMORY "there is no memory"
+#define NO_MEMORY "out of memory"
 #define DUE_MAX   9e18 /* three centuries */
 
 enum { FIRST_ROOM = 256 };
@@ -229,10 +229,10 @@ judge_replay(const struct load_replay *replay, const char *path, FILE *err)
     if (replay->unasked > 0)
         fprintf(err, "sxe-http: '%s': %llu %s cannot be replayed and are left out: %s\n", path,
                 (unsigned long long)replay->unasked, what,
-                replay->is_har ? "their URLs are of no server (data:, blob:, ws: ...)"
+                replay->is_har ? "their URLs name no HTTP server (data:, blob:, ws: ...)"
                                : "their clients sent no request");
     if (replay->bad > 0) {
-        text = load_wrong("%llu of %llu %s are no requests%s; the first is number %llu: %s",
+        text = load_wrong("%llu of %llu %s are not requests%s; the first is number %llu: %s",
                           (unsigned long long)replay->bad,
                           (unsigned long long)(replay->bad + replay->number), what,
                           is_refused ? "" : " and are left out", (unsigned long long)replay->bad_at,
@@ -242,9 +242,9 @@ judge_replay(const struct load_replay *replay, const char *path, FILE *err)
         fprintf(err, "sxe-http: '%s': %s\n", path, text);
     }
     if (replay->number == 0)
-        return "there are no requests in it";
+        return "it contains no requests";
     if (replay->is_cut)
-        fprintf(err, "sxe-http: '%s': what follows the first %zu requests is left out\n", path,
+        fprintf(err, "sxe-http: '%s': the requests after the first %zu are left out\n", path,
                 replay->number);
     return NULL;
 }

@@ -43,7 +43,7 @@ refuse_value(struct load_rows_reader *reader, const json_t *value, struct sxe_sp
 {
     return load_rows_refuse(reader, "'%.*s' is %s; a value is a string, a number, true or false",
                             (int)name.length, name.base,
-                            value == NULL           ? "not there"
+                            value == NULL           ? "missing"
                             : json_is_null(value)   ? "null"
                             : json_is_object(value) ? "an object"
                                                     : "an array");
@@ -124,7 +124,7 @@ load_rows_read_json(struct load_rows_reader *reader)
 
     reader->text = reader->rows->text = malloc(reader->length + 1);
     is_good = reader->text != NULL ? read_lines(&lines)
-                                   : load_rows_refuse(reader, "there is no memory for the rows");
+                                   : load_rows_refuse(reader, "out of memory for the rows");
     free(text);
     return is_good;
 }

@@ -50,8 +50,7 @@ load_rows_add_name(struct load_rows_reader *reader, size_t at, size_t length)
     if (rows->columns == LOAD_COLUMNS_MAX)
         return load_rows_refuse(reader, "there are more than %d columns", LOAD_COLUMNS_MAX);
     if (!load_rows_is_name(name, length))
-        return load_rows_refuse(reader,
-                                "'%.*s' is no name of a column: it has letters, digits and _",
+        return load_rows_refuse(reader, "'%.*s' is not a column name: use letters, digits and _",
                                 (int)(length < 60 ? length : 60), name);
     for (unsigned i = 0; i < rows->columns; i++)
         if (rows->names[i].length == length &&
@@ -80,10 +79,10 @@ load_rows_add_cell(struct load_rows_reader *reader, unsigned column, size_t at, 
     struct load_rows *rows = reader->rows;
 
     if (length > LOAD_CELL_MAX)
-        return load_rows_refuse(reader, "a value has %zu bytes; it may have %d", length,
+        return load_rows_refuse(reader, "a value has %zu bytes; the most is %d", length,
                                 LOAD_CELL_MAX);
     if (rows->used == rows->room && !grow_rows(rows))
-        return load_rows_refuse(reader, "there is no memory for the rows");
+        return load_rows_refuse(reader, "out of memory for the rows");
     rows->cells[rows->used++] = (struct load_cell){(uint32_t)at, (uint32_t)length};
     if (length > rows->longest[column])
         rows->longest[column] = length;
@@ -125,7 +124,7 @@ load_rows_read(const char *path, char why[LOAD_ROWS_WHY])
     struct load_rows *rows = calloc(1, sizeof(*rows));
 
     if (rows == NULL) {
-        snprintf(why, LOAD_ROWS_WHY, "there is no memory for the rows of %s", path);
+        snprintf(why, LOAD_ROWS_WHY, "out of memory for the rows of %s", path);
         return NULL;
     }
     if (!read_rows(rows, path, why)) {

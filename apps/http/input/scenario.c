@@ -77,7 +77,7 @@ read_kind(lua_State *L, struct load_script *script, lua_Integer number)
     const char *name;
 
     if (lua_type(L, table) != LUA_TTABLE)
-        luaL_error(L, "%s has to be a table", where);
+        luaL_error(L, "%s must be a table", where);
     load_table_refuse_others(L, table, where, names);
     name = load_table_text(L, table, where, "name");
     load_script_add_kind(L, script, name == NULL ? where : name);

@@ -19,7 +19,7 @@ load_table_refuse_others(lua_State *L, int table, const char *where, const char 
         while (names[i] != NULL && strcmp(names[i], name) != 0)
             i++;
         if (names[i] == NULL || load_lua_has_zero(L, -1))
-            luaL_error(L, "%s has a '%s', which means nothing", where, name);
+            luaL_error(L, "%s has an unknown field '%s'", where, name);
         lua_pop(L, 1);
     }
 }
@@ -30,7 +30,7 @@ load_table_field(lua_State *L, int table, const char *where, const char *name, i
     int found = lua_getfield(L, table, name);
 
     if (found != LUA_TNIL && found != type && !(type == LUA_TSTRING && found == LUA_TNUMBER))
-        luaL_error(L, "%s.%s has to be a %s and is a %s", where, name, lua_typename(L, type),
+        luaL_error(L, "%s.%s must be a %s, not a %s", where, name, lua_typename(L, type),
                    lua_typename(L, found));
     return found != LUA_TNIL;
 }
@@ -45,7 +45,7 @@ load_table_number(lua_State *L, int table, const char *where, const char *name, 
         number = lua_tointegerx(L, -1, &is_integer);
     lua_pop(L, 1);
     if (!is_integer || number < 1 || number > max)
-        luaL_error(L, "%s.%s has to be a whole number from 1 to %I", where, name, max);
+        luaL_error(L, "%s.%s must be a whole number from 1 to %I", where, name, max);
     return (uint64_t)number;
 }
 
@@ -60,7 +60,7 @@ load_table_text(lua_State *L, int table, const char *where, const char *name)
     }
     text = lua_tostring(L, -1);
     if (load_lua_has_zero(L, -1))
-        luaL_error(L, "%s.%s has to be a text without zero bytes", where, name);
+        luaL_error(L, "%s.%s must be a text without zero bytes", where, name);
     luaL_ref(L, LUA_REGISTRYINDEX);
     return text;
 }

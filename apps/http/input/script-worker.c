@@ -24,7 +24,7 @@ call_delay(lua_State *L)
     lua_call(L, 0, 1);
     ms = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
     if (!(ms >= 0 && ms <= DELAY_MAX_MS))
-        luaL_error(L, "delay() returned %s; it has to be a number of milliseconds, up to a day",
+        luaL_error(L, "delay() returned %s; it must be a number of milliseconds, up to a day",
                    luaL_tolstring(L, -1, NULL));
     return (uint64_t)(ms * 1e6);
 }
@@ -41,7 +41,7 @@ kind_of(lua_State *L, const struct load_script *script)
         if (strcmp(script->names[kind], name) == 0)
             return kind;
     return (uint16_t)luaL_error(
-        L, "request() returned the kind '%s'; it has to be in wrk.kinds = {'%s', ...}", name, name);
+        L, "request() returned the kind '%s'; list it in wrk.kinds = {'%s', ...}", name, name);
 }
 
 int
@@ -57,7 +57,7 @@ load_script_keep_request(lua_State *L, struct load_script *script)
     if (script->is_stopped && lua_isnil(L, -1))
         return;
     if (lua_type(L, -1) != LUA_TSTRING || lua_rawlen(L, -1) == 0)
-        luaL_error(L, "request() returned %s; it has to be a request, as wrk.format() makes it",
+        luaL_error(L, "request() returned %s; it must be a request, as wrk.format() makes it",
                    lua_type(L, -1) == LUA_TSTRING ? "an empty string"
                                                   : luaL_tolstring(L, -1, NULL));
     script->bytes = lua_tolstring(L, -1, &script->length);

@@ -161,7 +161,7 @@ load_script_add_kind(lua_State *L, struct load_script *script, const char *name)
     unsigned kind = script->requests.kinds;
 
     if (kind == LOAD_KINDS_MAX)
-        luaL_error(L, "there may be %d kinds, and '%s' is one more", LOAD_KINDS_MAX, name);
+        luaL_error(L, "there may be %d kinds at most, and '%s' is one more", LOAD_KINDS_MAX, name);
     if (strlen(name) >= LOAD_SCRIPT_NAME_MAX)
         luaL_error(L, "the name of a kind may have %d bytes, and '%s' has more",
                    LOAD_SCRIPT_NAME_MAX - 1, name);
@@ -204,7 +204,7 @@ read_kinds(lua_State *L)
             const char *name = luaL_tolstring(L, -1, NULL);
 
             if (load_lua_has_zero(L, -1))
-                luaL_error(L, "wrk.kinds[%I] has to be a text without zero bytes", i);
+                luaL_error(L, "wrk.kinds[%I] must be a text without zero bytes", i);
             load_script_add_kind(L, script, name);
         }
     if (script->requests.kinds == 0)

@@ -20,8 +20,7 @@ take_text(lua_State *L, const char *where)
     struct sxe_span text;
 
     if (lua_type(L, -1) != LUA_TSTRING && lua_type(L, -1) != LUA_TNUMBER)
-        luaL_error(L, "%s has to be a string or a number, and is a %s", where,
-                   luaL_typename(L, -1));
+        luaL_error(L, "%s must be a string or a number, not a %s", where, luaL_typename(L, -1));
     text.base = lua_tolstring(L, -1, &text.length);
     luaL_ref(L, LUA_REGISTRYINDEX);
     return text;

@@ -62,7 +62,7 @@ load_session_read_data(lua_State *L, struct load_script *script)
         file = load_table_text(L, 2, "the scenario", "data");
     } else {
         if (lua_type(L, -1) != LUA_TTABLE)
-            luaL_error(L, "data has to be the name of a file, or {file = \"users.csv\", order = "
+            luaL_error(L, "data must be the name of a file, or {file = \"users.csv\", order = "
                           "\"once\"}");
         load_table_refuse_others(L, top + 1, "data", names);
         file = load_table_text(L, top + 1, "data", "file");

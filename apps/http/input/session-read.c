@@ -68,7 +68,8 @@ name_value(lua_State *L, struct load_sessions *sessions, const char *where, cons
         return (uint16_t)i;
     }
     if (sessions->names_number == LOAD_NAMES_MAX)
-        luaL_error(L, "%s: there may be %d values, columns included", where, LOAD_NAMES_MAX);
+        luaL_error(L, "%s: too many values: the most is %d, columns included", where,
+                   LOAD_NAMES_MAX);
     sessions->names[sessions->names_number] = (struct load_value_name){name, length, LOAD_LITERAL};
     return (uint16_t)sessions->names_number++;
 }
@@ -89,7 +90,7 @@ read_take(lua_State *L, struct load_sessions *sessions, struct load_user_step *s
     where = lua_pushfstring(L, "%s.%s", where, take->name);
     if (lua_rawgeti(L, -2, 2) != LUA_TTABLE)
         luaL_error(L,
-                   "%s has to be a table: {json = \"$.id\"}, {header = \"ETag\"} or {pattern = "
+                   "%s must be a table: {json = \"$.id\"}, {header = \"ETag\"} or {pattern = "
                    "'id=(%%d+)'}",
                    where);
     load_table_refuse_others(L, lua_gettop(L), where, names);
@@ -161,7 +162,7 @@ check_field(lua_State *L, const struct load_sessions *sessions, const struct loa
             struct sxe_span name)
 {
     if (!is_token(name.base))
-        luaL_error(L, "%s.headers: '%s' is no name of a header", step->where, name.base);
+        luaL_error(L, "%s.headers: '%s' is not a header name", step->where, name.base);
     if (is_field(name, "Content-Length") || is_field(name, "Transfer-Encoding"))
         luaL_error(L, "%s.headers.%s: sxe-http says itself how long a body is", step->where,
                    name.base);
@@ -210,7 +211,7 @@ add_field(lua_State *L, struct load_sessions *sessions, struct load_user_step *s
     if (is_field(name, "Content-Type") != adding.is_type)
         return;
     if (lua_rawgeti(L, -1, 2) != LUA_TSTRING && !lua_isnumber(L, -1))
-        luaL_error(L, "%s.headers.%s has to be a string", step->where, name.base);
+        luaL_error(L, "%s.headers.%s must be a string", step->where, name.base);
     value.base = lua_tolstring(L, -1, &value.length);
     luaL_ref(L, LUA_REGISTRYINDEX);
     check_field(L, sessions, step, name);
@@ -443,7 +444,7 @@ read_request(lua_State *L, struct load_script *script, struct load_user_step *st
     if (!is_token(step->method))
         luaL_error(L, "%s.method is '%s', which is no method", step->where, step->method);
     if (path == NULL || (*path != '/' && strncmp(path, "{raw:", 5) != 0))
-        luaL_error(L, "%s.path has to begin with a / (or with {raw:name})", step->where);
+        luaL_error(L, "%s.path must begin with a / (or with {raw:name})", step->where);
     for (const char *at = path; *at != '\0'; at++)
         if (*at <= ' ' || *at == '\177' || *at == '#')
             luaL_error(L, "%s.path is '%s'; blanks, # and bytes beyond ASCII are written as %%XX",
@@ -467,11 +468,11 @@ read_step(lua_State *L, struct load_script *script, lua_Integer number)
     int table = lua_gettop(L);
 
     if (sessions->number == LOAD_STEPS_MAX)
-        luaL_error(L, "there may be %d steps", LOAD_STEPS_MAX);
+        luaL_error(L, "too many steps: the most is %d", LOAD_STEPS_MAX);
     lua_pushfstring(L, "steps[%I]", number);
     step->where = keep_text(L);
     if (lua_type(L, table) != LUA_TTABLE)
-        luaL_error(L, "%s has to be a table", step->where);
+        luaL_error(L, "%s must be a table", step->where);
     load_table_refuse_others(L, table, step->where, names);
     read_request(L, script, step, table);
     read_expect(L, step, table);

@@ -157,7 +157,7 @@ load_sources_parse(struct load_sources *sources, const char *text)
         memcpy(part, base, length);
         part[length] = '\0';
         if (sources->ranges == LOAD_SOURCES_MAX)
-            return load_wrong("'%s' is one too many: at most %d parts, but a part may be a range",
+            return load_wrong("'%s' is one too many: give at most %d parts; a part may be a range",
                               part, LOAD_SOURCES_MAX);
         wrong = add_part(sources, part);
         if (wrong != NULL)

@@ -13,7 +13,7 @@
 #include "sxe-http-list.h"
 #include "wrong.h"
 
-#define NO_MEMORY "there is no memory"
+#define NO_MEMORY "out of memory"
 
 enum { FIELDS_MAX = 254 /* and Host */, PARTS_MAX = FIELDS_MAX + 2 };
 enum part { TARGET, HOST, FIRST_FIELD };

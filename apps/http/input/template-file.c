@@ -208,7 +208,7 @@ add_request(struct load_requests *requests, const struct raw_request *raw, const
     const char *wrong = draft_request(&draft, raw, authority);
 
     if (wrong == NULL && draft.is_out_of_memory)
-        wrong = "there is no memory";
+        wrong = "out of memory";
     if (wrong == NULL)
         wrong = check_request(&draft, &is_head);
     if (wrong == NULL)

@@ -14,7 +14,7 @@
 #include "template-private.h"
 #include "wrong.h"
 
-#define NO_MEMORY "there is no memory"
+#define NO_MEMORY "out of memory"
 
 enum { FIRST_ROOM = 16 };
 

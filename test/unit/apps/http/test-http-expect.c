@@ -342,7 +342,7 @@ START_TEST(without_memory_nothing_is_expected)
     static char bytes[40000];
 
     fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
-    ck_assert_str_eq(load_expect_set_body(&expect, "hello"), "there is no memory");
+    ck_assert_str_eq(load_expect_set_body(&expect, "hello"), "out of memory");
     snprintf(text, sizeof(text), "@%s", write_file(bytes, sizeof(bytes)));
     fake_os_fail(FAKE_MALLOC, 1, 1, ENOMEM);
     ck_assert_ptr_nonnull(strstr(load_expect_set_body(&expect, text), "Cannot allocate memory"));

@@ -136,8 +136,9 @@ START_TEST(other_entries_are_refused_and_named)
 
     snprintf(text, sizeof(text), HAR("%s"), bad[_i].entry);
     ck_assert_msg(!replay_text(text), "%s", bad[_i].entry);
-    ck_assert_ptr_nonnull(strstr(replay_said, "1 of 1 entries are no requests; the first is number "
-                                              "1: "));
+    ck_assert_ptr_nonnull(strstr(replay_said,
+                                 "1 of 1 entries are not requests; the first is number "
+                                 "1: "));
     ck_assert_msg(strstr(replay_said, bad[_i].says) != NULL, "%s: %s", bad[_i].entry, replay_said);
 }
 END_TEST
@@ -165,7 +166,7 @@ START_TEST(an_entry_with_all_fields_has_no_room_for_a_type)
     snprintf(text + length, sizeof(text) - (size_t)length,
              "], \"postData\": {\"mimeType\": \"a\", \"text\": \"x\"}}}]}}");
     ck_assert(!replay_text(text));
-    ck_assert_ptr_nonnull(strstr(replay_said, "1 of 1 entries are no requests"));
+    ck_assert_ptr_nonnull(strstr(replay_said, "1 of 1 entries are not requests"));
 }
 END_TEST
 
@@ -174,8 +175,8 @@ START_TEST(what_was_not_sent_over_http_is_passed_over)
     ck_assert(replay_text(HAR(GET("data:image/png;base64,AA") "," GET("ws://h/") "," GET(
         "moz-extension://a/") "," GET("http://h/a") "," GET("blob:http://h/a"))));
     ck_assert_ptr_nonnull(strstr(replay_said,
-                                 "': 4 entries cannot be replayed and are left out: their URLs are "
-                                 "of no server (data:, blob:, ws: ...)\n"));
+                                 "': 4 entries cannot be replayed and are left out: their URLs "
+                                 "name no HTTP server (data:, blob:, ws: ...)\n"));
     ck_assert_uint_eq(replay->number, 1);
     load_replay_free(replay);
 }
@@ -192,8 +193,8 @@ static const struct {
     {"{\"log\": {}}", "there is no log.entries"},
     {"{\"log\": [{\"entries\": []}]}", "there is no log.entries"},
     {"{\"log\": {\"entries\": {}}}", "there is no log.entries"},
-    {HAR(""), "there are no requests in it"},
-    {"\xef\xbb\xbf\r\n " HAR(""), "there are no requests in it"},
+    {HAR(""), "it contains no requests"},
+    {"\xef\xbb\xbf\r\n " HAR(""), "it contains no requests"},
 };
 
 START_TEST(what_is_not_har_says_why)
@@ -287,7 +288,7 @@ START_TEST(what_follows_the_limit_is_left_out)
 
     ck_assert(replay_bytes(text, strlen(text), &options, 1, 500));
     ck_assert_uint_eq(replay->number, 500);
-    ck_assert_ptr_nonnull(strstr(replay_said, "what follows the first 500 requests is left out"));
+    ck_assert_ptr_nonnull(strstr(replay_said, "the requests after the first 500 are left out"));
     load_replay_free(replay);
     free(text);
 }
@@ -340,7 +341,7 @@ START_TEST(each_allocation_may_fail)
         fake_os_sweep(allocations, 3, ++nth, false, ENOMEM);
         is_there = replay_text(text);
         ck_assert(is_there == (fake_os_injected() == 0));
-        ck_assert(is_there || strstr(replay_said, "there is no memory") != NULL);
+        ck_assert(is_there || strstr(replay_said, "out of memory") != NULL);
     } while (!is_there);
     load_replay_free(replay);
     ck_assert_uint_gt(nth, 8);

@@ -103,7 +103,7 @@ START_TEST(clients_that_sent_nothing_are_counted)
     ck_assert_ptr_nonnull(strstr(replay_said, "': 3 lines cannot be replayed and are left out: "
                                               "their clients sent no request\n"));
     if (_i == 0)
-        ck_assert_ptr_nonnull(strstr(replay_said, "there are no requests in it"));
+        ck_assert_ptr_nonnull(strstr(replay_said, "it contains no requests"));
     else
         load_replay_free(replay);
 }
@@ -121,7 +121,7 @@ start_of(const char *line)
 START_TEST(other_lines_are_refused_and_shown)
 {
     ck_assert_msg(!replay_text(bad[_i].line), "%s", bad[_i].title);
-    ck_assert_ptr_nonnull(strstr(replay_said, "1 of 1 lines are no requests; the first is number "
+    ck_assert_ptr_nonnull(strstr(replay_said, "1 of 1 lines are not requests; the first is number "
                                               "1: "));
     ck_assert_ptr_nonnull(strstr(replay_said, start_of(bad[_i].line)));
 }
@@ -259,8 +259,9 @@ START_TEST(a_seventeenth_method_is_one_too_many)
         length += (size_t)snprintf(text + length, 100, BEFORE "\"M%02u / HTTP/1.1\"\n", i);
     ck_assert(replay_text(text));
     ck_assert_uint_eq(replay->kinds, LOAD_KINDS_MAX);
-    ck_assert_ptr_nonnull(strstr(replay_said, "1 of 17 lines are no requests and are left out; the "
-                                              "first is number 17: "));
+    ck_assert_ptr_nonnull(strstr(replay_said,
+                                 "1 of 17 lines are not requests and are left out; the "
+                                 "first is number 17: "));
     load_replay_free(replay);
 }
 END_TEST
@@ -309,7 +310,7 @@ START_TEST(each_allocation_may_fail)
         fake_os_sweep(allocations, 3, ++nth, false, ENOMEM);
         is_there = replay_text(text);
         ck_assert(is_there == (fake_os_injected() == 0));
-        ck_assert(is_there || strstr(replay_said, "there is no memory") != NULL);
+        ck_assert(is_there || strstr(replay_said, "out of memory") != NULL);
     } while (!is_there);
     load_replay_free(replay);
     fake_os_reset();

@@ -153,7 +153,7 @@ START_TEST(what_follows_the_limit_is_left_out)
 
     ck_assert(replay_bytes(log_text, strlen(log_text), &options, 1, 3));
     ck_assert_uint_eq(replay->number, 3);
-    ck_assert_ptr_nonnull(strstr(replay_said, "what follows the first 3 requests is left out"));
+    ck_assert_ptr_nonnull(strstr(replay_said, "the requests after the first 3 are left out"));
     load_replay_free(replay);
     ck_assert(replay_bytes(log_text, strlen(log_text), &options, 1, LOG_LINES));
     ck_assert_str_eq(replay_said, "");
@@ -185,7 +185,7 @@ START_TEST(a_tenth_of_bad_lines_is_left_out)
     ck_assert(replay_mixed(18, 2));
     ck_assert_uint_eq(replay->number, 18);
     snprintf(wanted, sizeof(wanted),
-             "sxe-http: '%s': 2 of 20 lines are no requests and are left "
+             "sxe-http: '%s': 2 of 20 lines are not requests and are left "
              "out; the first is number 37: bad???line 0\n",
              replay_path());
     ck_assert_str_eq(replay_said, wanted);
@@ -200,7 +200,7 @@ START_TEST(more_bad_lines_refuse_the_file)
     ck_assert(!replay_mixed(17, 2));
     snprintf(
         wanted, sizeof(wanted),
-        "sxe-http: '%s' cannot be replayed: 2 of 19 lines are no requests; the first is number "
+        "sxe-http: '%s' cannot be replayed: 2 of 19 lines are not requests; the first is number "
         "35: bad???line 0; an access log in common or combined format is needed, or a HAR file\n",
         replay_path());
     ck_assert_str_eq(replay_said, wanted);
@@ -212,8 +212,8 @@ START_TEST(a_file_with_nothing_is_refused)
     static const char *const texts[] = {"", "\n\n", "\r\n", " "};
 
     ck_assert(!replay_text(texts[_i]));
-    ck_assert_ptr_nonnull(strstr(replay_said, _i < 3 ? "there are no requests in it"
-                                                     : "1 of 1 lines are no requests"));
+    ck_assert_ptr_nonnull(
+        strstr(replay_said, _i < 3 ? "it contains no requests" : "1 of 1 lines are not requests"));
 }
 END_TEST
 

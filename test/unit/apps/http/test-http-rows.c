@@ -98,10 +98,10 @@ static const struct {
     const char *text;
     const char *why;
 } refused[] = {
-    {".csv", "", ":1: '' is no name of a column: it has letters, digits and _"},
+    {".csv", "", ":1: '' is not a column name: use letters, digits and _"},
     {".csv", "a\n", " has no rows"},
-    {".csv", "a b\nc\n", ":1: 'a b' is no name"},
-    {".csv", "1a\nc\n", ":1: '1a' is no name"},
+    {".csv", "a b\nc\n", ":1: 'a b' is not a column name"},
+    {".csv", "1a\nc\n", ":1: '1a' is not a column name"},
     {".csv", "a,a\nb,c\n", ":1: two columns are called 'a'"},
     {".csv", "a,b\n1,2\n\n3\n", ":4: the row has fewer values than the 2 names"},
     {".csv", "a,b\n\"1\n2\",2\n3,4,5\n", ":4: the row has more values than the 2 names"},
@@ -114,11 +114,11 @@ static const struct {
     {".jsonl", "{\"a\":1}\n{\"a\":}\n", ":2: the line is no JSON object: "},
     {".jsonl", "{\"a\":1,\"a\":2}\n", ":1: the line is no JSON object: "},
     {".jsonl", "[1]\n", ":1: the line is an array; it must be an object"},
-    {".jsonl", "{\"a\":1}\n{\"b\":1}\n", ":2: 'a' is not there; a value is a string"},
+    {".jsonl", "{\"a\":1}\n{\"b\":1}\n", ":2: 'a' is missing; a value is a string"},
     {".jsonl", "{\"a\":null}\n", ":1: 'a' is null; a value is"},
     {".jsonl", "{\"a\":{}}\n", ":1: 'a' is an object; a value is"},
     {".jsonl", "{\"a\":[]}\n", ":1: 'a' is an array; a value is"},
-    {".jsonl", "{\"a b\":1}\n", ":1: 'a b' is no name"},
+    {".jsonl", "{\"a b\":1}\n", ":1: 'a b' is not a column name"},
 };
 
 START_TEST(a_file_that_makes_no_sense_is_refused_with_its_line)
@@ -149,11 +149,11 @@ START_TEST(what_is_too_much_is_refused)
     memset(text, 'a', LOAD_COLUMN_NAME_MAX + 1);
     memcpy(text + LOAD_COLUMN_NAME_MAX + 1, "\n1\n", 4);
     ck_assert_ptr_null(read_text(".csv", text));
-    check_has(why, "is no name of a column");
+    check_has(why, "is not a column name");
     memset(text, 'a', sizeof(text));
     text[1] = '\n';
     ck_assert_ptr_null(read_bytes(".csv", text, 2 + LOAD_CELL_MAX + 1));
-    check_has(why, ":2: a value has 65536 bytes; it may have 65535");
+    check_has(why, ":2: a value has 65536 bytes; the most is 65535");
     ck_assert_ptr_nonnull(read_bytes(".csv", text, 2 + LOAD_CELL_MAX));
     ck_assert_uint_eq(rows->longest[0], LOAD_CELL_MAX);
     free_rows();

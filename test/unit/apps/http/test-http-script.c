@@ -305,9 +305,10 @@ END_TEST
 
 START_TEST(too_many_kinds_or_bytes_of_a_name_are_refused)
 {
-    must_refuse("wrk.kinds = {} for i = 1, 17 do wrk.kinds[i] = i end", "there may be 16 kinds");
+    must_refuse("wrk.kinds = {} for i = 1, 17 do wrk.kinds[i] = i end",
+                "there may be 16 kinds at most");
     must_refuse("wrk.kinds = {('k'):rep(64)}", "may have 63 bytes");
-    must_refuse("wrk.kinds = {'a', 'a\\0b'}", "wrk.kinds[2] has to be a text without zero bytes");
+    must_refuse("wrk.kinds = {'a', 'a\\0b'}", "wrk.kinds[2] must be a text without zero bytes");
     must_load("wrk.kinds = {('k'):rep(63)}");
 }
 END_TEST
@@ -316,8 +317,7 @@ START_TEST(a_kind_without_a_name_ends_the_run)
 {
     must_begin("function request() return wrk.request(), 'new' end");
     ck_assert_ptr_null(next_text());
-    check_has(said(),
-              "request() returned the kind 'new'; it has to be in wrk.kinds = {'new', ...}");
+    check_has(said(), "request() returned the kind 'new'; list it in wrk.kinds = {'new', ...}");
 }
 END_TEST
 

@@ -37,8 +37,7 @@ read_file(const char *text, size_t length)
     ck_assert_uint_eq(fwrite(text, 1, length, file), length);
     fclose(file);
     requests = load_templates_new(&options);
-    wrong =
-        requests == NULL ? "there is no memory" : load_templates_add_file(requests, path(), "h:1");
+    wrong = requests == NULL ? "out of memory" : load_templates_add_file(requests, path(), "h:1");
     unlink(path());
     return wrong;
 }

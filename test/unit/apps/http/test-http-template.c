@@ -408,7 +408,7 @@ make_many(void)
         wrong = load_templates_add(requests, "h", name + 4, name);
     }
     if (wrong != NULL)
-        ck_assert_str_eq(wrong, "there is no memory");
+        ck_assert_str_eq(wrong, "out of memory");
     load_templates_free(requests);
     return wrong == NULL;
 }
