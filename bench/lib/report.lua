@@ -317,6 +317,22 @@ local function reference_of(row)
     return row.reference and find(row, row.reference)
 end
 
+local CELL_MAX = 120 -- characters of a cell, so that the table can be read
+
+-- The parts, joined, in as few cells as hold them.
+local function cells_of(parts)
+    local cells = {parts[1] or ""}
+    for i = 2, #parts do
+        local longer = cells[#cells] .. "; " .. parts[i]
+        if utf8.len(longer) <= CELL_MAX then
+            cells[#cells] = longer
+        else
+            cells[#cells + 1] = parts[i]
+        end
+    end
+    return cells
+end
+
 -- The other peers by their values, with their ratios to the same reference where they have one.
 local function others_of(row)
     local parts, reference = {}, reference_of(row)
@@ -328,24 +344,29 @@ local function others_of(row)
                                                    ratio or "")
         end
     end
-    return table.concat(parts, "; ")
+    if row.is_void then
+        parts[#parts + 1] = "(void)"
+    end
+    return cells_of(parts)
 end
 
 local LEFT_OUT = {examples = true, micro = true, S8 = true} -- the page has them
 
-local function line_of(row)
+-- A line of the table; where the other peers need several cells, a line for each more.
+local function lines_of(row)
     local ours = find(row, row.ours)
     if not ours or not ours.median or LEFT_OUT[row.group] then
         return nil
     end
     local name = ours.name ~= "sxe-httpd" and ours.title .. ": " or ""
     local reference = row.reference ~= ours.name and reference_of(row)
+    local others = others_of(row)
     local cells = {
         row.name, row.title, row.unit, name .. spread_of(row, ours),
         reference and ours.ratio and ("%s of %s's %s"):format(
             ratio_text(ours.ratio, ours.median, reference.median), reference.title,
             tables.number(reference.median, row.digits)) or "",
-        others_of(row) .. (row.is_void and " (void)" or "")}
+        table.concat(others, " |\n| | | | | | ")}
     return "| " .. table.concat(cells, " | ") .. " |"
 end
 
@@ -357,7 +378,7 @@ function report.markdown(got)
     local lines = {"| row | work | what counts | ours (min-max) | ratio | others (as ratios to the "
                    .. "same) |", "|---|---|---|--:|--:|---|"}
     for _, row in ipairs(got.rows) do
-        lines[#lines + 1] = line_of(row)
+        lines[#lines + 1] = lines_of(row)
     end
     lines[#lines + 1] = "\nA ratio is the median of the rounds' ratios. A ~ marks one that the two "
                         .. "printed medians do not give,\nbecause the machine's speed drifted "
