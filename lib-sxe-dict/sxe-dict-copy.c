@@ -379,7 +379,7 @@ check_kind(struct sxe__pool_opening *file)
 {
     const int result = sxe__pool_head_read(file);
 
-    if (result == -EUCLEAN || (result == 0 && file->empty) || was_dict(file))
+    if (result == -EUCLEAN || (result == 0 && file->is_empty) || was_dict(file))
         return 0;
     return result < 0
                ? result

@@ -463,7 +463,7 @@ read_copy(int fd, struct sxe__pool_head *copy)
 static int
 restore(struct sxe__pool_opening *opening, const struct sxe__pool_head *copy)
 {
-    if (opening->others)
+    if (opening->has_others)
         return sxe__pool_refuse(opening, EUCLEAN,
                                 "its head is damaged, and it is in use: close it in every program, "
                                 "then have it repaired (SXE_POOL_OPTION_REPAIR; sxe-pool repair)");
@@ -522,7 +522,7 @@ is_blank(const struct sxe__pool_opening *opening)
     }
 }
 
-/* Sets opening->empty if a pool may be made in the file, whose beginning is given: it is blank, or
+/* Sets opening->is_empty if a pool may be made in the file, whose beginning is given: it is blank, or
  * holds what a maker has left that died. Zeros in front of anything else are somebody's data,
  * unless they were a head whose copy is whole. 0, or -errno. */
 static int
@@ -532,11 +532,11 @@ see_whether_empty(struct sxe__pool_opening *opening, const struct sxe__pool_head
     struct sxe__pool_head copy;
     const bool has_mark = memcmp(head->magic, SXE__POOL_FILE_UNFINISHED, sizeof(head->magic)) == 0;
 
-    opening->empty = length == 0 || has_mark;
-    if (opening->empty || !is_zero(head, FIXED_SIZE) || read_copy(opening->fd, &copy))
+    opening->is_empty = length == 0 || has_mark;
+    if (opening->is_empty || !is_zero(head, FIXED_SIZE) || read_copy(opening->fd, &copy))
         return 0;
     const int blank = is_blank(opening);
-    opening->empty = blank == 1;
+    opening->is_empty = blank == 1;
     if (blank == 0)
         return refuse_foreign(opening, "the file begins with zeros, and other data follow");
     return blank < 0 ? blank : 0;
@@ -567,7 +567,7 @@ sxe__pool_head_read(struct sxe__pool_opening *opening)
     if (length < 0)
         return sxe__pool_refuse_errno(opening, "read the file");
     const int looked = see_whether_empty(opening, &head, length);
-    if (looked < 0 || opening->empty)
+    if (looked < 0 || opening->is_empty)
         return looked;
     int result = read_kind(opening, &head, length);
     if (result == 0)

@@ -36,15 +36,15 @@ open_or_make(struct sxe__pool_opening *opening)
 {
     const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
-    opening->made = false;
+    opening->is_made = false;
     opening->fd = open(opening->path, flags);
     if (opening->fd != -1)
         return 0;
     if (errno != ENOENT || opening->spec.number == 0)
         return errno;
     opening->fd = open(opening->path, flags | O_CREAT | O_EXCL, 0600);
-    opening->made = opening->fd != -1;
-    return opening->made ? 0 : errno;
+    opening->is_made = opening->fd != -1;
+    return opening->is_made ? 0 : errno;
 }
 
 int
@@ -193,7 +193,7 @@ sxe__pool_file_fill(struct sxe__pool_opening *opening)
         result = check_room(opening);
     if (result < 0)
         return result;
-    opening->begun = true;
+    opening->has_begun = true;
     /* First to 0: what a maker that died has left in it. */
     if (ftruncate(opening->fd, 0) != 0 ||
         ftruncate(opening->fd, (off_t)opening->head.file_size) != 0)
@@ -208,9 +208,9 @@ void
 sxe__pool_file_undo(const struct sxe__pool_opening *opening)
 {
     /* Another may have been faster to lock what this one made, and have its pool in it. */
-    if (opening->made && (opening->begun || lseek(opening->fd, 0, SEEK_END) == 0))
+    if (opening->is_made && (opening->has_begun || lseek(opening->fd, 0, SEEK_END) == 0))
         unlink(opening->path);
-    else if (!opening->made && opening->begun && opening->spec.file != NULL &&
+    else if (!opening->is_made && opening->has_begun && opening->spec.file != NULL &&
              ftruncate(opening->fd, 0) != 0)
         SXE_WARN("pool %s: cannot empty the file again", opening->what);
 }

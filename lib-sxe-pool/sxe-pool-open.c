@@ -241,7 +241,7 @@ enter_first(struct sxe__pool_opening *opening)
     uint8_t boot[sizeof(head->boot)];
     int result = read_boot(opening, boot);
 
-    if (result == 0 && !opening->empty)
+    if (result == 0 && !opening->is_empty)
         result = inspect(opening, memcmp(head->boot, boot, sizeof(boot)) == 0, disk);
     /* It may be a copy with holes. */
     if (result == 0)
@@ -318,15 +318,15 @@ open_locked(struct sxe__pool_opening *opening)
         errno = -others;
         return sxe__pool_refuse_errno(opening, "see who uses it");
     }
-    opening->others = others > 0;
+    opening->has_others = others > 0;
     opening->namespace_ns = sxe__pool_namespace_ns();
     int result = sxe__pool_head_read(opening);
-    if (result == 0 && opening->empty && (opening->spec.number == 0 || others > 0))
+    if (result == 0 && opening->is_empty && (opening->spec.number == 0 || others > 0))
         return sxe__pool_refuse(opening, EMEDIUMTYPE,
                                 "no pool is in the file: open it with the numbers of one, when "
                                 "nobody uses it");
     if (result == 0)
-        result = opening->empty ? make_pool(opening) : sxe__pool_map(opening);
+        result = opening->is_empty ? make_pool(opening) : sxe__pool_map(opening);
     if (result < 0)
         return result;
     struct sxe__pool_head *head = opening->pool->sharing->head;
@@ -347,7 +347,7 @@ lock_file(struct sxe__pool_opening *opening)
 
     if (result == -EAGAIN) {
         /* The file, if it is new, is now in the hands of who holds the lock. */
-        opening->made = false;
+        opening->is_made = false;
         return sxe__pool_refuse(opening, EAGAIN,
                                 "another process has been opening or closing it for a second: try "
                                 "again");

@@ -34,11 +34,11 @@ struct sxe__pool_opening {
     const char *what;              /* for sentences: the path, or the name */
     char path[PATH_MAX];           /* "": it has none */
     int fd;                        /* of this opening alone; -1: threads */
-    bool made;                     /* the file is there because of this call */
-    bool empty;                    /* it holds no pool as yet */
-    bool begun;                    /* and nothing else any more: its bytes are ours */
+    bool is_made;                  /* the file is there because of this call */
+    bool is_empty;                 /* it holds no pool as yet */
+    bool has_begun;                /* and nothing else any more: its bytes are ours */
     bool is_file;                  /* it has a name, and may outlive its users */
-    bool others;                   /* use it now */
+    bool has_others;               /* use it now */
     uint64_t namespace_ns;         /* this process's monotonic clock - the machine's, wrapping */
     bool is_restored;              /* its head was made again of the copy */
     struct sxe__pool_head head;    /* the fixed part: what is there, checked, or what is to be */

@@ -51,7 +51,7 @@ START_TEST(a_pool_that_another_made_in_a_new_file_stays)
     opening.spec.number = 65;
     ck_assert_int_eq(sxe__pool_head_plan(&opening), 0);
     ck_assert_int_eq(sxe__pool_file_open(&opening), 0);
-    ck_assert(opening.made);
+    ck_assert(opening.is_made);
     sxe_pool_delete(open_pool(&other));
     ck_assert_int_eq(sxe__pool_opening_lock(opening.fd), 0);
     ck_assert_int_eq(sxe__pool_head_read(&opening), -EEXIST);

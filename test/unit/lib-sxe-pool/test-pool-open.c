@@ -650,7 +650,7 @@ START_TEST(a_file_that_is_replaced_meanwhile_is_not_the_one)
     struct sxe__pool_opening opening = {.spec = file_spec(), .what = "pond"};
 
     ck_assert_int_eq(sxe__pool_file_open(&opening), 0);
-    ck_assert(opening.made);
+    ck_assert(opening.is_made);
     ck_assert_int_eq(sxe__pool_file_is_gone(&opening), 0);
     unlink(file_path);
     ck_assert_int_eq(sxe__pool_file_is_gone(&opening), 1);
