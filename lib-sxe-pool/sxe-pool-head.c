@@ -522,8 +522,8 @@ is_blank(const struct sxe__pool_opening *opening)
     }
 }
 
-/* Sets opening->is_empty if a pool may be made in the file, whose beginning is given: it is blank, or
- * holds what a maker has left that died. Zeros in front of anything else are somebody's data,
+/* Sets opening->is_empty if a pool may be made in the file, whose beginning is given: it is blank,
+ * or holds what a maker has left that died. Zeros in front of anything else are somebody's data,
  * unless they were a head whose copy is whole. 0, or -errno. */
 static int
 see_whether_empty(struct sxe__pool_opening *opening, const struct sxe__pool_head *head,
