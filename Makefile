@@ -29,7 +29,7 @@ parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 LUA_CFLAGS := $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
 LUA_LIBS   := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 
-# OpenSSL 3, for lib-sxe-tls alone: without it that library is not built.
+# OpenSSL 3, for lib-sxe-tls and sxe-httpd: without it that library is not built, and the server has no TLS.
 tls      := $(shell printf '%s\n' '\#include <openssl/ssl.h>' '\#if OPENSSL_VERSION_MAJOR < 3' '\#error' '\#endif' | \
                     $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-tls)
 TLS_LIBS := $(if $(tls),$(or $(shell pkg-config --libs libssl libcrypto 2>/dev/null),-lssl -lcrypto))
@@ -46,7 +46,7 @@ includes = $(foreach m,$1,-Ilib-$m) -I$B/include
 
 # $(call sources,lib-sxe): the files in a folder and in its rooms; its public headers stand in the folder itself. The
 # room mpi is of a program of its own.
-sources  = $(filter-out apps/http/mpi/%,$(wildcard $1/*.c $1/*/*.c))
+sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(if $(tls),-none).c,$(wildcard $1/*.c $1/*/*.c))
 rooms    = $(patsubst %/,-I%,$(wildcard $1/*/))
 lib.rooms := $(foreach m,$(modules),$(call rooms,lib-$m))
 
@@ -129,9 +129,9 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 app.includes = -Iapps/$1 $(call rooms,apps/$1)
 
 http.libs  := $(LUA_LIBS) -ljansson -lz
-httpd.libs := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
+httpd.libs := $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) $(TLS_LIBS) -ledit
 lua.libs   := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
-app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua) $(LUA_CFLAGS)
+app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua $(tls)) $(LUA_CFLAGS)
 define app_rules
 $1.app.obj := $(patsubst %.c,$B/obj/%.o,$(call sources,apps/$1))
 $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
@@ -156,6 +156,7 @@ endef
 $(foreach a,$(apps),$(eval $(call program_rule,$a)))
 
 $B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a
+$B/sxe-httpd: $(tls:%=$B/lib%.a)
 
 # sxe-http with a worker a core, of one machine or of several: a program of its own, where Open MPI is installed. libev
 # is inside of it, for Open MPI brings libevent, whose names libev has as well.
@@ -181,7 +182,7 @@ CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -
 # library does to a test's arrays. Every library, program and test from outside is as MODE says.
 # The heavy ones ask whether they are optimised, and so are built as MODE says, too.
 unit_cflags  = $(unit.$(MODE))
-unit.src    := $(filter-out $(if $(tls),,test/unit/lib-sxe-tls/%),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
+unit.src    := $(filter-out $(if $(tls),,test/unit/lib-sxe-tls/% %/test-httpd-tls.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
 ifneq ($(wildcard test/unit/*.c test/unit/apps/*.c),)
 $(error $(wildcard test/unit/*.c test/unit/apps/*.c): move it to the folder of its library or program, so that it is built)
 endif
@@ -279,10 +280,10 @@ $(outside.bin): $B/test/outside-%: test/outside/%.c test/outside/outside.h $B/li
 	@mkdir -p $(@D)
 	$Q$(CC) $(test_cflags) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(tls.archive) $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) $(LIBEV) $(tls.libs) $(CHECK_LIBS) -lm
 
-tls.tests := $(filter $B/test/test-tls-%,$(unit.bin)) $(filter $B/test/outside-tls-%,$(outside.bin))
-$(tls.tests): tls.archive = $B/libsxe-tls.a
+tls.tests := $(filter $B/test/test-tls-% $B/test/test-httpd-%,$(unit.bin)) $(filter $B/test/outside-tls-%,$(outside.bin))
+$(tls.tests): tls.archive = $(tls:%=$B/lib%.a)
 $(tls.tests): tls.libs = $(TLS_LIBS)
-$(tls.tests): $B/libsxe-tls.a
+$(tls.tests): $(tls:%=$B/lib%.a)
 
 # ---- Examples, benchmarks, fuzzers: one source, one program ----
 

@@ -352,20 +352,32 @@ sxe_tls_peer_subject(const SXE *this, char *text, size_t size)
     return (unsigned)strlen(text);
 }
 
-unsigned
-sxe_tls_peer_fingerprint(const SXE *this, char text[SXE_TLS_FINGERPRINT_SIZE])
+/* The length; 0: no certificate, or no memory. */
+static unsigned
+write_fingerprint(const X509 *certificate, char text[SXE_TLS_FINGERPRINT_SIZE])
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned length = 0;
-    X509 *peer = peer_of(this);
 
-    if (peer != NULL && X509_digest(peer, EVP_sha256(), digest, &length) != 1)
+    if (certificate != NULL && X509_digest(certificate, EVP_sha256(), digest, &length) != 1)
         length = 0;
     text[0] = '\0';
     for (unsigned i = 0; i < length; i++)
         snprintf(text + 2 * (size_t)i, SXE_TLS_FINGERPRINT_SIZE - 2 * (size_t)i, "%02x", digest[i]);
     ERR_clear_error();
     return 2 * length;
+}
+
+unsigned
+sxe_tls_peer_fingerprint(const SXE *this, char text[SXE_TLS_FINGERPRINT_SIZE])
+{
+    return write_fingerprint(peer_of(this), text);
+}
+
+unsigned
+sxe_tls_local_fingerprint(const struct sxe_tls *tls, char text[SXE_TLS_FINGERPRINT_SIZE])
+{
+    return write_fingerprint(tls->local, text);
 }
 
 bool

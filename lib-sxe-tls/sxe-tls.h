@@ -174,6 +174,8 @@ SXE_PUBLIC uint32_t sxe_tls_tickets_turn(struct sxe_tls_tickets *tickets);
  * sxe_tls_problem says why. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_tls *sxe_tls_new_local(const struct sxe_tls_config *config);
 SXE_PUBLIC const char *sxe_tls_local_pem(const struct sxe_tls *tls);
+SXE_PUBLIC unsigned sxe_tls_local_fingerprint(const struct sxe_tls *tls,
+                                              char text[SXE_TLS_FINGERPRINT_SIZE]);
 
 #ifdef __cplusplus
 }

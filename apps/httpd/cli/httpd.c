@@ -7,12 +7,14 @@
  * order:
  *
  *     cli/      options.c the command line; options-table.c its options
+ *               options-tls.c those of TLS
  *               options-check.c refuses values and combinations
  *     config/   config.c options from the environment and a file; config-file.c runs the file
  *               config-check.c --check
  *     serve/    service.c the serving process: plan, listen, run, drain
  *               listening.c opens the listeners; lua-script.c the script of --lua
  *               access-log.c the access log; counters.c --stats
+ *     tls/      secure.c TLS of the listener; secure-none.c stands in where OpenSSL is missing
  *     process/  supervisor.c the parent that starts and replaces serving processes;
  *               supervisor-loop.c its signals, messages and deadlines
  *               children.c its table of them; balance.c how they share connections
@@ -34,6 +36,7 @@
 #include "listening.h"
 #include "options.h"
 #include "program.h"
+#include "secure.h"
 #include "service.h"
 #include "supervisor.h"
 #include "sxe-log.h"
@@ -106,7 +109,9 @@ serve_under_supervisor(const char *script)
                                              .workers = options->workers,
                                              .stop_timeout_ms = options->stop_timeout_ms,
                                              .hang_timeout_ms = options->hang_timeout_ms,
-                                             .is_dev = options->lua.is_dev};
+                                             .is_dev = options->lua.is_dev,
+                                             .on_turn =
+                                                 secure_is_wanted(options) ? secure_turn : NULL};
     int result = share_limits();
     int status = EXIT_FAILURE;
 
@@ -150,6 +155,8 @@ run_program(void)
     if (inherit_sockets() < 0)
         return EXIT_FAILURE;
     warn_of_root();
+    if (secure_begin(options) < 0)
+        return EXIT_FAILURE;
     if (options->is_repl || (options->workers == 0 && script == NULL))
         return serve_alone();
     return serve_under_supervisor(script);
@@ -173,6 +180,7 @@ main(int argc, char **argv)
     }
     if (status == COMMAND_LINE_GO_ON)
         status = run_program();
+    secure_end();
     config_end();
     free(copy);
     return status;

@@ -14,6 +14,7 @@
 
 #include "command-line.h"
 #include "config-sites.h"
+#include "options-tls.h"
 #include "sxe-http-list.h"
 
 #define UNIX_PATH_MAX   107
@@ -184,9 +185,9 @@ bool
 httpd_is_complete(const struct httpd_options *options)
 {
     const struct sxe_http_files_config *files = &options->files;
-    const char *missing = NULL;
+    const char *missing = httpd_tls_missing(options);
 
-    if (files->root == NULL && options->config.sites == NULL &&
+    if (missing == NULL && files->root == NULL && options->config.sites == NULL &&
         (files->listing || files->index != NULL || files->dot_files || files->types != NULL ||
          files->cache_control != NULL || (files->sniff && options->http.fields == NULL) ||
          files->ranges_max != 0 || files->no_ranges))

@@ -19,6 +19,14 @@ static const struct command_option table[] = {
     {{"proxy-from", required_argument, NULL, PROXY_FROM},
      "NETS",
      "expect a PROXY header from: 10.0.0.0/8,::1,unix"},
+    COMMAND_LINE_GROUP("TLS at that port"),
+    {{"tls-cert", required_argument, NULL, TLS_CERT},
+     "FILE",
+     "serve HTTPS with this certificate, in PEM; repeatable"},
+    {{"tls-key", required_argument, NULL, TLS_KEY}, "FILE", "the certificate's key; repeatable"},
+    {{"tls-dev", no_argument, NULL, TLS_DEV},
+     "",
+     "serve HTTPS with a certificate of its own, for localhost"},
     COMMAND_LINE_GROUP("What it serves"),
     {{"root", required_argument, NULL, 'r'},
      "DIR",
@@ -148,7 +156,7 @@ const struct command_line httpd_line = {
         },
     .closing = "SIGTERM, SIGINT: finish the requests in progress, then end; again: end now.\n"
                "SIGHUP, SIGUSR1: open the access log again, after it was renamed.\n"
-               "SIGHUP: load the script again, under nohup, too.\n"
+               "SIGHUP: load the script and the certificates again, under nohup, too.\n"
                "SIGUSR2: print counters to standard error.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),

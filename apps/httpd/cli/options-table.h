@@ -55,7 +55,10 @@ enum {
     PLAN,
     CONFIG,
     CHECK,
-    PRINT_CONFIG
+    PRINT_CONFIG,
+    TLS_CERT,
+    TLS_KEY,
+    TLS_DEV
 };
 
 extern const struct command_line httpd_line;

@@ -11,6 +11,7 @@
 #include "command-line.h"
 #include "options-check.h"
 #include "options-table.h"
+#include "options-tls.h"
 #include "sxe-http-list.h"
 #include "worker-place.h"
 
@@ -335,6 +336,8 @@ httpd_take_option(void *settings, int val)
         is_good = take_time(settings, val);
     else if (is_among(val, CONFIG, PRINT_CONFIG))
         is_good = take_config(settings, val);
+    else if (is_among(val, TLS_CERT, TLS_DEV))
+        is_good = httpd_take_tls(settings, val);
     else
         is_good = take_place(settings, val);
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;

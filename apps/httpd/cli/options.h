@@ -17,6 +17,16 @@
 #define HTTPD_FIELDS_MAX 4096
 #define HTTPD_TYPES_MAX  4096
 #define HTTPD_INDEX_MAX  8
+#define HTTPD_PAIRS_MAX  8
+
+/* Each certificate has the key of the same index. */
+struct httpd_tls_options {
+    const char *certificate[HTTPD_PAIRS_MAX];
+    const char *key[HTTPD_PAIRS_MAX];
+    unsigned certificates;
+    unsigned keys;
+    bool is_dev; /* a certificate in memory */
+};
 
 struct httpd_options {
     const char *ip;
@@ -47,6 +57,7 @@ struct httpd_options {
     bool is_place_given;      /* ip, port or unix_path was given */
     bool is_place_wanted;     /* set by listening_open: serve there, too */
     bool plan;
+    struct httpd_tls_options tls;
     struct config_options config;
 };
 

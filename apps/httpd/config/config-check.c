@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "config-sites.h"
+#include "secure.h"
 
 static bool
 is_directory(const char *place, const char *path)
@@ -64,7 +65,7 @@ config_check(const struct httpd_options *options)
     if ((options->files.root != NULL &&
          !is_directory(config_place_of("root"), options->files.root)) ||
         (options->config.sites != NULL && !has_roots(options->config.sites)) ||
-        (options->script != NULL && !is_script(options->script)))
+        (options->script != NULL && !is_script(options->script)) || secure_open(options) < 0)
         return COMMAND_LINE_WRONG;
     printf("sxe-httpd: the configuration is good\n");
     return 0;

@@ -71,6 +71,8 @@ wait_ms(void)
         due_ns = supervisor.give_up_ns;
     if (supervisor.alive_ns < due_ns)
         due_ns = supervisor.alive_ns;
+    if (supervisor.turn_ns < due_ns)
+        due_ns = supervisor.turn_ns;
     for (unsigned i = 0; i < children.number; i++) {
         if (children.each[i].kill_ns < due_ns)
             due_ns = children.each[i].kill_ns;
@@ -92,6 +94,9 @@ do_what_is_due(void)
     kill_late(now_ns, supervisor.config->stop_timeout_ms);
     if (supervisor.give_up_ns <= now_ns)
         supervisor_give_up();
+    if (supervisor.turn_ns <= now_ns)
+        supervisor.turn_ns = now_ns + supervisor.config->on_turn(supervisor.config->user) *
+                                          (uint64_t)SXE_NS_PER_SECOND;
     if (supervisor.look_at_hearts_ns <= now_ns)
         supervisor.look_at_hearts_ns =
             look_at_hearts(now_ns, supervisor.config->hang_timeout_ms, supervisor.is_ending);
@@ -132,6 +137,7 @@ prepare_supervisor(const struct supervisor_config *config)
     supervisor.start_ns = NEVER;
     supervisor.give_up_ns = NEVER;
     supervisor.patience_ns = config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
+    supervisor.turn_ns = config->on_turn != NULL ? sxe_time_ns() : NEVER;
     supervisor.look_ns = config->is_dev ? sxe_time_ns() : NEVER;
     supervisor.look_at_hearts_ns = config->hang_timeout_ms > 0 ? sxe_time_ns() : NEVER;
     supervisor.alive_ns = notify_period_ns() > 0 ? sxe_time_ns() : NEVER;

@@ -45,6 +45,8 @@ struct supervisor_config {
     /* In the child: its exit status. */
     int (*serve)(void *user, const struct worker *worker);
     void (*on_end)(void *user, unsigned slot); /* a child ended, here; NULL: nobody wants to know */
+    /* Called here at the start, and again after the seconds that it returns; NULL: nobody is. */
+    uint32_t (*on_turn)(void *user);
     void *user;
     const char *script;       /* NULL: none */
     unsigned workers;         /* 1 to WORKERS_MAX; 0: 1 */

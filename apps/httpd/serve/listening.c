@@ -14,6 +14,7 @@
 
 #include "handover.h"
 #include "port-holder.h"
+#include "secure.h"
 #include "sxe-http.h"
 
 #define SAID_MAX 2048 /* bytes for the addresses of the sockets that an HTTP server may have */
@@ -139,9 +140,10 @@ serve_at_port(struct sxe_http *http, const char *ip, unsigned short port)
 
     if (result < 0)
         return cannot_listen_at_port(ip, port, -result);
-    snprintf(said + used, sizeof(said) - used, "listening on http://%s%s%s:%u/\n",
-             is_ipv6 ? "[" : "", ip, is_ipv6 ? "]" : "", sxe_http_port(http));
-    return 0;
+    snprintf(said + used, sizeof(said) - used, "listening on %s://%s%s%s:%u/\n",
+             secure_is_open() ? "https" : "http", is_ipv6 ? "[" : "", ip, is_ipv6 ? "]" : "",
+             sxe_http_port(http));
+    return secure_serve(sxe_http_listener(http));
 }
 
 static int
@@ -203,5 +205,6 @@ listening_say(const struct httpd_options *options)
     FILE *out = is_log ? stderr : stdout;
 
     fputs(said, out);
+    secure_say(out);
     fflush(out);
 }

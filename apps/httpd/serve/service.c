@@ -18,6 +18,7 @@
 #include "listening.h"
 #include "lua-script.h"
 #include "notify.h"
+#include "secure.h"
 #include "sxe-http-router.h"
 #include "sxe-lua-http.h"
 
@@ -199,6 +200,9 @@ on_signal(struct sxe_signal *watch)
 {
     switch (watch->ev.signum) {
     case SIGHUP:
+        secure_reload();
+        reopen();
+        break;
     case SIGUSR1:
         reopen();
         break;
@@ -521,6 +525,8 @@ service_run(struct httpd_options *options, const struct worker *worker)
     crash_begin();
     stats_begin(options, service.worker.load);
     result = make_plan();
+    if (result == 0)
+        result = secure_open(options);
     if (result == 0) {
         result = sxe_init();
         if (result < 0)
@@ -531,6 +537,7 @@ service_run(struct httpd_options *options, const struct worker *worker)
         if (result == 0)
             result = listen_and_run();
         sxe_fini();
+        secure_close();
         access_log_close(service.log);
     }
     drop_plan();

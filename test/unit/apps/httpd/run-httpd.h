@@ -31,6 +31,7 @@ int sxe_httpd_main(int argc, char **argv);
 static struct {
     pid_t pid;
     bool is_ipv6;
+    bool is_https;
     unsigned short port;
     int errors;            /* a file with what it says there */
     void (*prepare)(void); /* called in the child before the program */
@@ -77,8 +78,9 @@ start_httpd(const char **argv, int said_on)
     close(said[1]);
     stream = fdopen(said[0], "r");
     ck_assert_msg(fgets(line, sizeof(line), stream) != NULL, "the server does not listen");
+    httpd_child.is_https = strncmp(line, "listening on https://127.0.0.1:", 31) == 0;
     httpd_child.is_ipv6 = strncmp(line, "listening on http://[::1]:", 26) == 0;
-    if (!httpd_child.is_ipv6)
+    if (!httpd_child.is_ipv6 && !httpd_child.is_https)
         ck_assert_int_eq(strncmp(line, "listening on http://127.0.0.1:", 30), 0);
     httpd_child.port = (unsigned short)strtoul(strrchr(line, ':') + 1, NULL, 10);
     ck_assert_str_eq(strrchr(line, '/'), "/\n");

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: sxe-httpd's options of TLS.
+ */
+#ifndef HTTPD_OPTIONS_TLS_H
+#define HTTPD_OPTIONS_TLS_H
+
+#include "options.h"
+
+/* Store the value of one of them; false after a message. */
+bool httpd_take_tls(struct httpd_options *options, int val);
+
+/* NULL, or what is missing or does not go together. */
+const char *httpd_tls_missing(const struct httpd_options *options);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Stands in for secure.c where OpenSSL was not there when sxe-httpd was built.
+ */
+#include "secure.h"
+
+#include <errno.h>
+
+bool
+secure_is_wanted(const struct httpd_options *options)
+{
+    return options->tls.is_dev || options->tls.certificates > 0;
+}
+
+int
+secure_begin(const struct httpd_options *options)
+{
+    return secure_open(options);
+}
+
+void
+secure_end(void)
+{
+}
+
+int
+secure_open(const struct httpd_options *options)
+{
+    if (!secure_is_wanted(options))
+        return 0;
+    fprintf(stderr, "sxe-httpd: cannot serve TLS: this sxe-httpd was built without OpenSSL 3; "
+                    "install libssl-dev and build it again\n");
+    return -ENOTSUP;
+}
+
+bool
+secure_is_open(void)
+{
+    return false;
+}
+
+void
+secure_close(void)
+{
+}
+
+int
+secure_serve(SXE *listener)
+{
+    SXE_UNUSED_PARAMETER(listener);
+    return 0;
+}
+
+void
+secure_reload(void)
+{
+}
+
+void
+secure_say(FILE *out)
+{
+    SXE_UNUSED_PARAMETER(out);
+}
+
+uint32_t
+secure_turn(void *user)
+{
+    SXE_UNUSED_PARAMETER(user);
+    return 1;
+}

@@ -1,0 +1,75 @@
+-- SPDX-License-Identifier: MIT
+-- HTTPS of sxe-httpd, as docs/tls.md promises it, with clients of others: curl, openssl and Python.
+
+local cli = require "cli"
+local httpd = require "httpd"
+
+if cli.run("sxe-httpd", "--tls-dev", "--check").status ~= 0 then
+    print("skipped: HTTPS of sxe-httpd, because it was built without OpenSSL 3")
+    return
+end
+
+local function is_installed(command)
+    local proc <close> = wire.spawn{"sh", "-c", command .. " >/dev/null 2>&1"}
+    return proc:wait(60) == 0
+end
+
+local clients = {
+    curl = {"curl --version", "curl -sk https://127.0.0.1:PORT/"},
+    openssl = {"openssl version", "printf 'GET / HTTP/1.0\\r\\n\\r\\n' | openssl s_client -quiet -ign_eof "
+        .. "-connect 127.0.0.1:PORT 2>/dev/null"},
+    python3 = {"python3 -c 'import ssl'", "python3 -c 'import ssl, urllib.request as r; "
+        .. "c = ssl._create_unverified_context(); "
+        .. "print(r.urlopen(\"https://127.0.0.1:PORT/\", context=c).read().decode())'"},
+}
+
+local function start(...)
+    local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", ...}
+    local first = proc:line(60)
+    local port = first and first:match("^listening on https://127%.0%.0%.1:(%d+)/$")
+    check(port, ("%q and %q"):format(first, proc:errors()))
+    return setmetatable({proc = proc, pid = proc:pid(), ip = "127.0.0.1", port = tonumber(port)}, httpd)
+end
+
+-- promise: docs/tls.md: With `--tls-cert` and `--tls-key`, or with `--tls-dev`, the address and port of `sxe-httpd`
+-- speak HTTPS.
+test("curl, openssl and Python get a reply over TLS", function()
+    local server <close> = start("--tls-dev")
+    for name, client in pairs(clients) do
+        if is_installed(client[1]) then
+            local proc <close> = wire.spawn{"sh", "-c", (client[2]:gsub("PORT", server.port))}
+            local said = proc:output()
+            proc:wait(60)
+            check(said:find("Hello, World!", 1, true), name .. " got " .. said .. proc:errors())
+        else
+            print("skipped: HTTPS with " .. name .. ", because it is not installed")
+        end
+    end
+end)
+
+-- promise: docs/tls.md: A client that speaks plain HTTP there gets 400.
+test("a client without TLS is told what the port speaks", function()
+    local server <close> = start("--tls-dev")
+    local sock <close> = server:connect()
+    sock:send(httpd.GET)
+    local said = sock:recv_all()
+    check(said:find("^HTTP/1.1 400 Bad Request\r\n"), said)
+    check(said:find("This port speaks HTTPS.\n", 1, true), said)
+end)
+
+-- promise: docs/tls.md: `--proxy-from` does not go with TLS.
+test("PROXY headers and TLS are refused together", function()
+    local proc <close> = wire.spawn{wire.program("sxe-httpd"), "--tls-dev", "--proxy-from", "::1"}
+    equal(proc:wait(60), 2)
+    check(proc:errors():find("--proxy-from does not go with TLS", 1, true), proc:errors())
+end)
+
+-- promise: docs/tls.md: a program that does not use it does not link OpenSSL.
+test("sxe-pool and sxe-http link no OpenSSL", function()
+    for _, name in ipairs{"sxe-pool", "sxe-http"} do
+        local proc <close> = wire.spawn{"ldd", wire.program(name)}
+        local said = proc:output()
+        equal(proc:wait(60), 0)
+        check(not said:find("libssl", 1, true), said)
+    end
+end)

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sxe-httpd with TLS: its options, its certificates and their replacement, and what workers share.
+ * The clients are OpenSSL on sockets that block.
+ */
+#include "run-httpd.h"
+
+#include "secure.h"
+#include "tls-site.h"
+
+static SSL_CTX *context;
+static SSL_SESSION *session; /* shown by the next client; NULL: none */
+static bool keeps_session;
+
+/* ---- Clients ---- */
+
+struct answer {
+    char text[2048];
+    char name[64]; /* of the certificate */
+    bool is_resumed;
+};
+
+/* One request, and what the server says until it closes. False: no handshake. */
+static bool
+ask_tls(struct answer *answer)
+{
+    static const char request[] = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    SSL *ssl;
+    X509 *certificate;
+    size_t length = 0;
+    int fd = dial();
+    int n;
+
+    *answer = (struct answer){0};
+    if (context == NULL)
+        context = SSL_CTX_new(TLS_client_method());
+    ssl = SSL_new(context);
+    SSL_set_fd(ssl, fd);
+    if (session != NULL)
+        SSL_set_session(ssl, session);
+    if (SSL_connect(ssl) == 1 && SSL_write(ssl, request, sizeof(request) - 1) > 0) {
+        while ((n = SSL_read(ssl, answer->text + length,
+                             (int)(sizeof(answer->text) - 1 - length))) > 0)
+            length += (size_t)n;
+        certificate = SSL_get1_peer_certificate(ssl);
+        X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, answer->name,
+                                  sizeof(answer->name));
+        X509_free(certificate);
+        answer->is_resumed = SSL_session_reused(ssl);
+        if (keeps_session && session == NULL)
+            session = SSL_get1_session(ssl);
+    }
+    SSL_shutdown(ssl); /* or OpenSSL does not resume its session */
+    SSL_free(ssl);
+    close(fd);
+    return length > 0;
+}
+
+static void
+expect_hello(const char *name)
+{
+    struct answer answer;
+
+    ck_assert(ask_tls(&answer));
+    check_has(answer.text, "HTTP/1.1 200 OK\r\n");
+    check_has(answer.text, "\r\n\r\nHello, World!\n");
+    ck_assert_str_eq(answer.name, name);
+}
+
+static void
+replace_file(const char *name, const char *by, const char *suffix)
+{
+    ck_assert_int_eq(rename(site_path(by, suffix), site_path(name, suffix)), 0);
+}
+
+/* Wait for what a process says in its time: the limit of seconds only ends what would hang. */
+static void
+await_errors(const char *text)
+{
+    for (unsigned i = 0; i < 60000 && strstr(child_errors(), text) == NULL; i++)
+        usleep(10000);
+    check_has(child_errors(), text);
+}
+
+/* ---- Options ---- */
+
+START_TEST(options_that_do_not_go_together_are_refused)
+{
+    RUN_HTTPD("--tls-cert", "a");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "each --tls-cert needs its --tls-key");
+    RUN_HTTPD("--tls-key", "a");
+    ck_assert_int_eq(ran.status, 2);
+    RUN_HTTPD("--tls-dev", "--tls-cert", "a", "--tls-key", "b");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "--tls-dev makes a certificate of its own");
+    RUN_HTTPD("--tls-dev", "--proxy-from", "::1");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "--proxy-from does not go with TLS");
+    RUN_HTTPD("--tls-cert", "");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "a certificate (--tls-cert) is ''; it must be the path of a file");
+    RUN_HTTPD("--tls-key", "1", "--tls-key", "2", "--tls-key", "3", "--tls-key", "4", "--tls-key",
+              "5", "--tls-key", "6", "--tls-key", "7", "--tls-key", "8", "--tls-key", "9");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors,
+              "a key (--tls-key) is '9'; it must be the path of a file in PEM; at most");
+}
+END_TEST
+
+START_TEST(files_that_are_wrong_are_named)
+{
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    make_pair("b", CURVE, "DNS:a.example", NULL);
+    RUN_HTTPD("-p", "0", "--tls-cert", "/nonexistent", "--tls-key", site_path("a", ".key"));
+    ck_assert_int_eq(ran.status, 1);
+    ck_assert_str_eq(ran.output, "");
+    check_has(ran.errors, "sxe-httpd: cannot serve TLS: cannot read /nonexistent: No such file or "
+                          "directory; --tls-cert and --tls-key need a certificate and its key");
+    RUN_HTTPD("--check", "--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("b", ".key"));
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, " is not the key of ");
+    RUN_HTTPD("--check", "--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"));
+    ck_assert_int_eq(ran.status, 0);
+    site_stop();
+}
+END_TEST
+
+START_TEST(without_memory_for_keys_nothing_is_served)
+{
+    fake_os_fail(FAKE_MMAP, 1, 1, ENOMEM);
+    RUN_HTTPD("-p", "0", "--tls-dev");
+    fake_os_reset();
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-httpd: cannot make keys for TLS: Cannot allocate memory");
+}
+END_TEST
+
+START_TEST(a_listener_before_sxe_init_is_refused)
+{
+    struct httpd_options options = {.tls = {.is_dev = true}};
+
+    ck_assert_int_eq(secure_begin(&options), 0);
+    ck_assert_int_eq(secure_serve(NULL), -EINVAL);
+    secure_end();
+    secure_reload(); /* nothing */
+    ck_assert_int_eq(secure_serve(NULL), 0);
+}
+END_TEST
+
+/* ---- Serving ---- */
+
+START_TEST(a_certificate_has_the_server_speak_https)
+{
+    char text[256] = "";
+    int fd;
+
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"));
+    ck_assert(httpd_child.is_https);
+    expect_hello("a");
+    fd = dial();
+    say(fd, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    ck_assert_int_gt(recv(fd, text, sizeof(text) - 1, MSG_WAITALL), 0);
+    check_has(text, "HTTP/1.1 400 Bad Request\r\n");
+    check_has(text, "\r\n\r\nThis port speaks HTTPS.\n");
+    close(fd);
+    stop_httpd();
+    site_stop();
+}
+END_TEST
+
+START_TEST(sighup_takes_new_certificates_and_leaves_good_ones_for_bad_ones)
+{
+    struct answer answer = {0};
+
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    make_pair("b", CURVE, "DNS:a.example", NULL);
+    if (_i == 0)
+        START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"));
+    else
+        START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"), "-w",
+                    "2");
+    expect_hello("a");
+    replace_file("a", "b", ".pem");
+    kill(httpd_child.pid, SIGHUP);
+    await_errors(_i == 0 ? "cannot load the certificates again: " : "could not be loaded again");
+    check_has(child_errors(), "is not the key of");
+    expect_hello("a");
+    replace_file("a", "b", ".key");
+    kill(httpd_child.pid, SIGHUP);
+    await_errors(_i == 0 ? "the certificates were loaded again"
+                         : "the server was loaded again, into 2 processes");
+    /* Of several workers those of before may accept until they are told to leave. */
+    for (unsigned i = 0; i < 60000 && strcmp(answer.name, "b") != 0; i++)
+        ask_tls(&answer);
+    ck_assert_str_eq(answer.name, "b");
+    stop_httpd();
+    site_stop();
+}
+END_TEST
+
+START_TEST(workers_have_one_certificate_and_open_the_tickets_of_each_other)
+{
+    struct answer answer;
+
+    START_HTTPD("--tls-dev", "-w", "2");
+    keeps_session = true;
+    expect_hello("localhost");
+    for (unsigned i = 0; i < 12; i++) {
+        ck_assert(ask_tls(&answer));
+        ck_assert(answer.is_resumed);
+    }
+    stop_httpd();
+}
+END_TEST
+
+static Suite *
+tls_suite(void)
+{
+    Suite *suite = suite_create("httpd-tls");
+    TCase *tcase = tcase_create("tls");
+
+    tcase_add_test(tcase, options_that_do_not_go_together_are_refused);
+    tcase_add_test(tcase, files_that_are_wrong_are_named);
+    tcase_add_test(tcase, without_memory_for_keys_nothing_is_served);
+    tcase_add_test(tcase, a_listener_before_sxe_init_is_refused);
+    tcase_add_test(tcase, a_certificate_has_the_server_speak_https);
+    tcase_add_loop_test(tcase, sighup_takes_new_certificates_and_leaves_good_ones_for_bad_ones, 0,
+                        2);
+    tcase_add_test(tcase, workers_have_one_certificate_and_open_the_tickets_of_each_other);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(tls_suite());
+}
