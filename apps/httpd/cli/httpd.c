@@ -21,7 +21,7 @@
  *               heartbeat.c and hang.c how the parent sees that a child hangs; crash.c reports
  *               handover.c messages and sockets between them; changes.c notices changed files
  *               inherit.c takes over sockets; socket-file.c removes the file of a unix socket
- *               notify.c tells systemd
+ *               notify.c tells systemd; upgrade.c runs a new program
  */
 #include <errno.h>
 #include <stdio.h>
@@ -106,6 +106,7 @@ serve_under_supervisor(const char *script)
     const struct supervisor_config config = {.serve = serve,
                                              .on_end = forget,
                                              .script = script,
+                                             .argv = httpd.argv,
                                              .workers = options->workers,
                                              .stop_timeout_ms = options->stop_timeout_ms,
                                              .hang_timeout_ms = options->hang_timeout_ms,

@@ -157,7 +157,8 @@ const struct command_line httpd_line = {
     .closing = "SIGTERM, SIGINT: finish the requests in progress, then end; again: end now.\n"
                "SIGHUP, SIGUSR1: open the access log again, after it was renamed.\n"
                "SIGHUP: load the script and the certificates again, under nohup, too.\n"
-               "SIGUSR2: print counters to standard error.",
+               "SIGUSR2: run the program's file again, in place of this one (-w, --lua).\n"
+               "SIGQUIT: print counters to standard error.",
     .options = table,
     .number = sizeof(table) / sizeof(table[0]),
     .take = httpd_take_option,

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -190,10 +191,75 @@ option_of(int fd, int name)
     return getsockopt(fd, SOL_SOCKET, name, &value, &size) < 0 ? -1 : value;
 }
 
-int
-handover_adopt(int fd)
+static const char digits[] = "0123456789abcdef";
+
+#define PREFIX "sxe-" /* of the names of sockets that a sxe-httpd opened */
+
+/* The address in such a name, in hexadecimal: its length; 0: it is another name. */
+static socklen_t
+parse_name(const char *name, size_t length, struct sockaddr_storage *address)
 {
-    struct kept socket = {.length = sizeof(socket.address), .fd = fd, .is_inherited = true};
+    const size_t before = sizeof(PREFIX) - 1;
+    unsigned char *bytes = (unsigned char *)address;
+
+    if (length <= before || length > before + 2 * sizeof(*address) || length % 2 != 0 ||
+        memcmp(name, PREFIX, before) != 0)
+        return 0;
+    for (size_t i = 0; i < length - before; i++) {
+        const char *digit = memchr(digits, name[before + i], 16);
+
+        if (digit == NULL)
+            return 0;
+        bytes[i / 2] = (unsigned char)(bytes[i / 2] << 4 | (digit - digits));
+    }
+    return (socklen_t)((length - before) / 2);
+}
+
+/* After a colon, but for the first one. The end of the name. */
+static char *
+write_name(char *at, bool is_first, const struct kept *socket)
+{
+    const unsigned char *bytes = (const unsigned char *)&socket->address;
+
+    if (!is_first)
+        *at++ = ':';
+    if (socket->is_inherited)
+        return stpcpy(at, "socket");
+    at = stpcpy(at, PREFIX);
+    for (socklen_t i = 0; i < socket->length; i++) {
+        *at++ = digits[bytes[i] >> 4];
+        *at++ = digits[bytes[i] & 15];
+    }
+    return at;
+}
+
+/* First all go out of the way of each other. */
+int
+handover_export(int first, int link, const char *link_name, char names[HANDOVER_NAMES])
+{
+    int fds[HANDOVER_SOCKETS + 1];
+    int number = (int)handover.number;
+    char *at = names;
+
+    for (int i = 0; i < number; i++) {
+        at = write_name(at, i == 0, &handover.sockets[i]);
+        fds[i] = handover.sockets[i].fd;
+    }
+    fds[number] = link;
+    snprintf(at, HANDOVER_NAMES - (size_t)(at - names), "%s%s", number == 0 ? "" : ":", link_name);
+    for (int i = 0; i <= number; i++)
+        fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, first + (int)HANDOVER_SOCKETS + 1);
+    for (int i = 0; i <= number; i++)
+        (void)dup2(fds[i], first + i);
+    return number + 1;
+}
+
+int
+handover_adopt(int fd, const char *name, size_t length)
+{
+    struct kept socket = {.length = sizeof(socket.address), .fd = fd};
+    struct sockaddr_storage asked = {0};
+    socklen_t asked_length = parse_name(name, length, &asked);
     int one = 1;
 
     if (option_of(fd, SO_ACCEPTCONN) != 1 || option_of(fd, SO_TYPE) != SOCK_STREAM ||
@@ -203,6 +269,12 @@ handover_adopt(int fd)
         return -errno;
     if (socket.address.ss_family != AF_UNIX)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    socket.is_inherited = asked_length == 0;
+    if (!socket.is_inherited) {
+        socket.address = asked;
+        socket.length = asked_length;
+        socket_file_note_address(&socket.file, (const struct sockaddr *)&asked, asked_length);
+    }
     return add_own(socket);
 }
 

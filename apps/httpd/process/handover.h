@@ -34,6 +34,7 @@
 
 #define HANDOVER_SOCKETS 128
 #define HANDOVER_PATH    1024
+#define HANDOVER_NAMES   (HANDOVER_SOCKETS * (2 * sizeof(struct sockaddr_storage) + 8))
 
 enum handover_kind {
     /* From a serving process. */
@@ -74,9 +75,10 @@ int handover_receive(int link, struct handover_message *message, int *fd);
  * calls it, too, for an address that came with a new configuration. 0 or -errno. */
 int handover_open(const struct sockaddr *address, socklen_t length);
 
-/* Keep a socket that this program inherited, at its own address. It is owned from now on. 0, or
+/* Keep a socket that this program inherited: at the address that was asked for, if handover_export
+ * of an earlier program gave it this name, otherwise at its own. It is owned from now on. 0, or
  * -errno: -ENOTSOCK if it is no stream socket that listens. */
-int handover_adopt(int fd);
+int handover_adopt(int fd, const char *name, size_t length);
 
 /* The addresses of inherited sockets at which nobody listens yet. How many. */
 unsigned handover_inherited(struct sockaddr_storage addresses[HANDOVER_SOCKETS]);
@@ -93,6 +95,10 @@ void handover_settle(bool is_ready);
 
 /* One more process serves beside the others: what it uses is in use, too. */
 void handover_join(void);
+
+/* In a child that is about to exec: all sockets, and then link with its name, become descriptors
+ * from `first` on, open after exec; names lists theirs with colons. How many descriptors. */
+int handover_export(int first, int link, const char *link_name, char names[HANDOVER_NAMES]);
 
 /* Before the supervisor exits, or the only process that serves, remove the files of unix sockets
  * that were opened here. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "handover.h"
+#include "upgrade.h"
 
 #define FIRST_FD 3 /* SD_LISTEN_FDS_START */
 
@@ -64,17 +65,25 @@ count_names(const char *names)
 static int
 take(const char *fds, const char *names)
 {
-    long number = number_of(fds, HANDOVER_SOCKETS);
+    long number = number_of(fds, HANDOVER_SOCKETS + 1);
 
     if (number < 0)
         return refuse_variable("LISTEN_FDS", fds, "a number of sockets, 128 at most");
     if (names != NULL && number > 0 && count_names(names) != number)
         return refuse_variable("LISTEN_FDNAMES", names, "a name for each of LISTEN_FDS");
     for (int fd = FIRST_FD; fd < FIRST_FD + number; fd++) {
-        int result = handover_adopt(fd);
+        size_t length = names == NULL ? 0 : strcspn(names, ":");
+        int result = 0;
 
+        if (names != NULL && length == strlen(UPGRADE_NAME) &&
+            memcmp(names, UPGRADE_NAME, length) == 0)
+            upgrade_take_link(fd);
+        else
+            result = handover_adopt(fd, names, length);
         if (result < 0)
             return refuse_socket(fd, -result);
+        if (names != NULL)
+            names += length + (names[length] == ':');
     }
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -18,10 +19,11 @@
 #include "notify.h"
 #include "program.h"
 #include "supervisor-private.h"
+#include "upgrade.h"
 
 #define LOOK_NS (250 * SXE_NS_PER_MS) /* at files, from one time to the next */
 
-static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
 #define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
 
 void
@@ -30,7 +32,40 @@ supervisor_leave_loop(void)
     close(supervisor.signals);
     for (size_t i = 0; i < SIGNALS; i++)
         program_disarm(signal_numbers[i]);
+    upgrade_forget();
     sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
+}
+
+static void
+stop_all(void)
+{
+    upgrade_cancel(OVERTIME_NS + supervisor.config->stop_timeout_ms * (uint64_t)SXE_NS_PER_MS);
+    supervisor_end_all(HANDOVER_END);
+}
+
+static void
+upgrade_program(void)
+{
+    if (!supervisor.has_served || supervisor.is_ending || getpid() == 1)
+        SXE_WARN("SIGUSR2: no new program is started: this one does not serve yet, or ends, or is "
+                 "process 1 of a container, whose end would end that");
+    else
+        upgrade_start(supervisor.config->argv, &supervisor.mask_before);
+}
+
+/* The new program has the sockets and their files from now on. */
+static void
+hear_new_program(void)
+{
+    char line[32];
+    pid_t pid = upgrade_hear();
+
+    if (pid == 0)
+        return;
+    snprintf(line, sizeof(line), "MAINPID=%d", pid);
+    notify_send(line);
+    handover_close_others();
+    supervisor_end_all(HANDOVER_DRAIN);
 }
 
 static void
@@ -47,10 +82,13 @@ take_signals(void)
             say_to_all(HANDOVER_REOPEN);
             break;
         case SIGUSR2:
+            upgrade_program();
+            break;
+        case SIGQUIT:
             say_to_all(HANDOVER_STATS);
             break;
         default:
-            supervisor_end_all();
+            stop_all();
             break;
         }
     }
@@ -73,6 +111,8 @@ wait_ms(void)
         due_ns = supervisor.alive_ns;
     if (supervisor.turn_ns < due_ns)
         due_ns = supervisor.turn_ns;
+    if (upgrade_due_ns() < due_ns)
+        due_ns = upgrade_due_ns();
     for (unsigned i = 0; i < children.number; i++) {
         if (children.each[i].kill_ns < due_ns)
             due_ns = children.each[i].kill_ns;
@@ -91,6 +131,7 @@ do_what_is_due(void)
         supervisor.alive_ns = now_ns + notify_period_ns();
         notify_alive();
     }
+    upgrade_kill_late(now_ns);
     kill_late(now_ns, supervisor.config->stop_timeout_ms);
     if (supervisor.give_up_ns <= now_ns)
         supervisor_give_up();
@@ -112,13 +153,16 @@ do_what_is_due(void)
 static void
 run_turn(void)
 {
-    static struct pollfd fds[SUPERVISOR_CHILDREN * WORKERS_MAX + 1];
+    static struct pollfd fds[SUPERVISOR_CHILDREN * WORKERS_MAX + 2];
     unsigned number = children.number;
 
     fds[0] = (struct pollfd){.fd = supervisor.signals, .events = POLLIN};
     for (unsigned i = 0; i < number; i++)
         fds[i + 1] = (struct pollfd){.fd = children.each[i].link, .events = POLLIN};
-    if (poll(fds, number + 1, wait_ms()) > 0) {
+    fds[number + 1] = (struct pollfd){.fd = upgrade_fd(), .events = POLLIN};
+    if (poll(fds, number + 2, wait_ms()) > 0) {
+        if (fds[number + 1].revents != 0)
+            hear_new_program();
         for (unsigned i = number; i > 0; i--) {
             if (fds[i].revents != 0)
                 supervisor_listen_to(i - 1);
@@ -180,7 +224,7 @@ supervise(const struct supervisor_config *config)
         return EXIT_FAILURE;
     }
     supervisor_start_all();
-    while (children.number > 0 || supervisor.start_ns != NEVER)
+    while (children.number > 0 || supervisor.start_ns != NEVER || upgrade_fd() >= 0)
         run_turn();
     handover_remove_files();
     handover_close_others();

@@ -16,6 +16,8 @@
 #define PATIENCE_NS     (10 * SXE_NS_PER_SECOND)
 #define PATIENCE_DEV_NS SXE_NS_PER_SECOND
 
+#define OVERTIME_NS (5 * SXE_NS_PER_SECOND) /* beyond stop_timeout_ms */
+
 extern struct supervisor {
     const struct supervisor_config *config;
     unsigned workers;
@@ -48,8 +50,8 @@ void supervisor_reload(void);
 /* Kill children that still load although another load was asked for. */
 void supervisor_give_up(void);
 
-/* Tell all children to finish and exit. */
-void supervisor_end_all(void);
+/* Tell all children to finish and exit, or to drain as the next program serves. */
+void supervisor_end_all(enum handover_kind how);
 
 /* Handle what the child at that index of `children` says, and its end. */
 void supervisor_listen_to(unsigned index);

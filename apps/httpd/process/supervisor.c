@@ -16,13 +16,13 @@
 #include "children.h"
 #include "handover.h"
 #include "notify.h"
+#include "upgrade.h"
 #include "wait-status.h"
 
 #define LONG_LIFE_NS (10 * SXE_NS_PER_SECOND)
 #define DELAY_MIN_NS (100 * SXE_NS_PER_MS)
 #define DELAY_SAY_NS (400 * SXE_NS_PER_MS)
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
-#define OVERTIME_NS  (5 * SXE_NS_PER_SECOND) /* beyond stop_timeout_ms */
 
 #define PATIENCE_MAX_NS (3600 * SXE_NS_PER_SECOND)
 
@@ -187,9 +187,9 @@ supervisor_start_all(void)
 /* ---- Ending ---- */
 
 void
-supervisor_end_all(void)
+supervisor_end_all(enum handover_kind how)
 {
-    if (!supervisor.is_ending)
+    if (!supervisor.is_ending && how == HANDOVER_END)
         notify_stopping();
     supervisor.is_ending = true;
     supervisor.is_waiting = false;
@@ -198,7 +198,7 @@ supervisor_end_all(void)
     handover_remove_files();
     handover_close_others();
     for (unsigned i = 0; i < children.number; i++)
-        have_leave(&children.each[i], HANDOVER_END);
+        have_leave(&children.each[i], how);
 }
 
 /* A load has ended: what was asked for meanwhile is due. */
@@ -263,6 +263,7 @@ be_loaded(const struct child *last)
     supervisor.has_served = true;
     supervisor.status = EXIT_SUCCESS;
     notify_ready(supervisor.workers);
+    upgrade_say_ready();
     supervisor.patience_ns = supervisor.config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
     load_again_if_asked();
 }

@@ -18,7 +18,9 @@
  *     SIGHUP, a changed file               start all again: one, and the others when it is ready
  *     a child that asks for it             start one, which takes its place
  *     SIGTERM, SIGINT                      END to all, and wait; again: END again: at once
- *     SIGUSR1, SIGUSR2                     REOPEN, STATS to those there are
+ *     SIGUSR1, SIGQUIT                     REOPEN, STATS to those there are
+ *     SIGUSR2                              run the program again; DRAIN to all when it is ready,
+ *                                          see upgrade.h
  *
  * If the first load fails, so does the supervisor. A child whose loop does not turn for
  * hang_timeout_ms is killed, see hang.h.
@@ -49,6 +51,7 @@ struct supervisor_config {
     uint32_t (*on_turn)(void *user);
     void *user;
     const char *script;       /* NULL: none */
+    char **argv;              /* the command line, for SIGUSR2 */
     unsigned workers;         /* 1 to WORKERS_MAX; 0: 1 */
     uint32_t stop_timeout_ms; /* for a child that leaves */
     uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: for ever */

@@ -22,7 +22,7 @@
 #include "sxe-http-router.h"
 #include "sxe-lua-http.h"
 
-enum { SIGNALS = 5 };
+enum { SIGNALS = 6 };
 
 enum ending { NOT_ENDING, DRAINING, ENDING };
 
@@ -206,8 +206,12 @@ on_signal(struct sxe_signal *watch)
     case SIGUSR1:
         reopen();
         break;
-    case SIGUSR2:
+    case SIGQUIT:
         stats_log();
+        break;
+    case SIGUSR2:
+        SXE_WARN("SIGUSR2: no new program is started, as no supervisor keeps the sockets: start "
+                 "this one with -w 1");
         break;
     default:
         end(ENDING);
@@ -243,7 +247,7 @@ on_message(struct ev_loop *loop, ev_io *watcher, int events)
 static void
 start_watching(void)
 {
-    static const int numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    static const int numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
     const double seconds = (double)notify_period_ns() / (double)SXE_NS_PER_SECOND;
 
     if (service.link >= 0) {

@@ -339,7 +339,7 @@ START_TEST(an_inherited_socket_is_found_at_its_own_address)
     struct sockaddr_storage addresses[HANDOVER_SOCKETS];
     int fd = listening();
 
-    ck_assert_int_eq(handover_adopt(fd), 0);
+    ck_assert_int_eq(handover_adopt(fd, NULL, 0), 0);
     ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
     ck_assert_int_ne(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
     ck_assert_uint_eq(handover_inherited(addresses), 1);
@@ -347,6 +347,25 @@ START_TEST(an_inherited_socket_is_found_at_its_own_address)
         handover_listeners.find((struct sockaddr *)&addresses[0], sizeof(struct sockaddr_in)), fd);
     ck_assert_uint_eq(handover_inherited(addresses), 0);
     ck_assert_int_eq(receive(), 0);
+    close(fd);
+    handover_close_others();
+}
+END_TEST
+
+/* The first one is /tmp in hexadecimal, after AF_UNIX. */
+static const char *const names[] = {"sxe-01002f746d70", "sxe-", "sxe-010", "sxe-0g", "web", NULL};
+
+START_TEST(a_name_of_ours_says_the_address_that_was_asked_for)
+{
+    struct sockaddr_storage addresses[HANDOVER_SOCKETS];
+    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/tmp"};
+    int fd = listening();
+    int found;
+
+    ck_assert_int_eq(handover_adopt(fd, names[_i], names[_i] == NULL ? 0 : strlen(names[_i])), 0);
+    ck_assert_uint_eq(handover_inherited(addresses), _i > 0);
+    found = handover_listeners.find((struct sockaddr *)&address, sizeof(sa_family_t) + 4);
+    ck_assert_int_eq(found, _i > 0 ? -1 : fd);
     close(fd);
     handover_close_others();
 }
@@ -387,7 +406,7 @@ START_TEST(what_is_no_listener_is_refused)
 
     if (no_listeners[_i].nth > 0)
         fake_os_fail(no_listeners[_i].call, no_listeners[_i].nth, 1, EBADF);
-    ck_assert_int_eq(handover_adopt(fd), no_listeners[_i].result);
+    ck_assert_int_eq(handover_adopt(fd, NULL, 0), no_listeners[_i].result);
     fake_os_reset();
     ck_assert_uint_eq(handover_inherited(addresses), 0);
     close(fd);
@@ -401,7 +420,7 @@ START_TEST(a_socket_that_cannot_be_opened_is_an_error)
     for (unsigned i = 0; i < HANDOVER_SOCKETS; i++)
         note(1, true);
     ck_assert_int_eq(open_own(), -ENFILE);
-    ck_assert_int_eq(handover_adopt(listening()), -ENFILE);
+    ck_assert_int_eq(handover_adopt(listening(), NULL, 0), -ENFILE);
     handover_settle(false);
 }
 END_TEST
@@ -579,6 +598,8 @@ handover_suite(void)
     tcase_add_test(link, a_socket_that_is_opened_first_outlives_a_load_that_fails);
     tcase_add_test(link, a_socket_that_a_worker_opens_first_is_told_when_it_is_used);
     tcase_add_test(link, an_inherited_socket_is_found_at_its_own_address);
+    tcase_add_loop_test(link, a_name_of_ours_says_the_address_that_was_asked_for, 0,
+                        (int)(sizeof(names) / sizeof(names[0])));
     tcase_add_loop_test(link, what_is_no_listener_is_refused, 0,
                         sizeof(no_listeners) / sizeof(no_listeners[0]));
     tcase_add_test(link, a_socket_that_cannot_be_opened_is_an_error);

@@ -183,7 +183,7 @@ static const struct {
     {"1x", "1", NULL, "LISTEN_PID is '1x'"},
     {NULL, "", NULL, "sxe-httpd: LISTEN_FDS is ''; it must be a number of sockets, 128 at most. "},
     {NULL, "-1", NULL, "LISTEN_FDS is '-1'"},
-    {NULL, "129", NULL, "LISTEN_FDS is '129'"},
+    {NULL, "130", NULL, "LISTEN_FDS is '130'"},
     {NULL, "99999999999999999999", NULL, "LISTEN_FDS is '99999999999999999999'"},
     {NULL, "2", "a", "sxe-httpd: LISTEN_FDNAMES is 'a'; it must be a name for each of LISTEN_FDS"},
     {NULL, "1", "a:b", "LISTEN_FDNAMES is 'a:b'"},

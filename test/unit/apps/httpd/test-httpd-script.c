@@ -551,7 +551,7 @@ START_TEST(counters_are_shown_to_this_machine)
     check_has(ask(GET_LAST("/stats")), ",\"lua\":{\"memory\":");
     check_has(ask(GET_LAST("/stats")), "\"script\":{\"http\":{\"requests\":1,\"errors\":0,");
     check_has(ask(GET_LAST("/stats")), "},\"cache\":{\"hits\":1,\"a\\\"\\u0001\":0}}}\n");
-    ck_assert_int_eq(kill(httpd_child.pid, SIGUSR2), 0);
+    ck_assert_int_eq(kill(httpd_child.pid, SIGQUIT), 0);
     await_error("stats: cache.hits 1");
     stop_httpd();
 }
@@ -566,7 +566,7 @@ START_TEST(counters_are_shown_without_a_script)
     fd = dial_unix(other);
     say(fd, GET_LAST("/stats"));
     check_has(hear(fd), "\"2xx\":1,");
-    ck_assert_int_eq(kill(httpd_child.pid, SIGUSR2), 0);
+    ck_assert_int_eq(kill(httpd_child.pid, SIGQUIT), 0);
     await_error("stats: httpd.bytes ");
     stop_httpd();
 }

@@ -254,6 +254,7 @@ want_the_end_twice(int link)
     if (hear(link) != HANDOVER_END)
         return 1;
     tell(SIGHUP);
+    tell(SIGUSR2);
     tell(SIGINT);
     return hear(link) == HANDOVER_END ? 0 : 1;
 }
@@ -292,9 +293,10 @@ want_signals_passed_on(int link)
     raise(SIGHUP);
     raise(SIGUSR1);
     raise(SIGUSR2);
+    raise(SIGQUIT);
     tell(SIGUSR1);
     hear(link);
-    tell(SIGUSR2);
+    tell(SIGQUIT);
     hear(link);
     tell(SIGTERM);
     hear(link);

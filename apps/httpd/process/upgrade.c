@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running a new program with the sockets of this one.
+ */
+#include "upgrade.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "handover.h"
+#include "sxe-log.h"
+#include "wait-status.h"
+
+#define FIRST_FD 3 /* SD_LISTEN_FDS_START */
+
+static struct {
+    pid_t pid;         /* of the new program */
+    int link;          /* to it; -1: none starts */
+    int old;           /* the link to the program before this one; -1: there is none */
+    uint64_t due_ns;   /* when it is killed */
+    bool is_cancelled; /* this program ends, so that one does */
+} upgrade = {.link = -1, .old = -1};
+
+/* ---- In the new program ---- */
+
+void
+upgrade_take_link(int fd)
+{
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    upgrade.old = fd;
+}
+
+void
+upgrade_say_ready(void)
+{
+    if (upgrade.old < 0)
+        return;
+    (void)handover_say(upgrade.old, HANDOVER_READY);
+    close(upgrade.old);
+    upgrade.old = -1;
+}
+
+/* ---- In the old one ---- */
+
+static void
+set_number(const char *name, int number)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", number);
+    setenv(name, text, 1);
+}
+
+/* In the child. */
+static _Noreturn void
+be_new_program(char **argv, int link, const sigset_t *mask)
+{
+    static char names[HANDOVER_NAMES];
+
+    set_number("LISTEN_FDS", handover_export(FIRST_FD, link, UPGRADE_NAME, names));
+    set_number("LISTEN_PID", getpid());
+    setenv("LISTEN_FDNAMES", names, 1);
+    if (getenv("WATCHDOG_PID") != NULL)
+        set_number("WATCHDOG_PID", getpid());
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execvp(argv[0], argv);
+    SXE_ERROR("cannot run %s: %s", argv[0], strerror(errno));
+    exit(EXIT_FAILURE);
+}
+
+static int
+fork_new_program(char **argv, const sigset_t *mask)
+{
+    int ends[2];
+    int error;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -errno;
+    fflush(NULL);
+    upgrade.pid = fork();
+    error = errno;
+    if (upgrade.pid == 0)
+        be_new_program(argv, ends[1], mask);
+    close(ends[1]);
+    upgrade.link = ends[0];
+    if (upgrade.pid > 0)
+        return 0;
+    upgrade_forget();
+    return -error;
+}
+
+void
+upgrade_start(char **argv, const sigset_t *mask)
+{
+    int result;
+
+    if (upgrade.link >= 0) {
+        SXE_WARN("a new program, process %d, starts already: send SIGUSR2 again when it serves",
+                 upgrade.pid);
+        return;
+    }
+    upgrade.is_cancelled = false;
+    result = fork_new_program(argv, mask);
+    if (result < 0) {
+        SXE_ERROR("cannot start the new program: %s; this one goes on serving", strerror(-result));
+        return;
+    }
+    upgrade.due_ns = sxe_time_ns() + UPGRADE_NS;
+    SXE_INFO("process %d starts, to serve in place of this one", upgrade.pid);
+}
+
+int
+upgrade_fd(void)
+{
+    return upgrade.link;
+}
+
+uint64_t
+upgrade_due_ns(void)
+{
+    return upgrade.link < 0 ? UINT64_MAX : upgrade.due_ns;
+}
+
+/* It may have closed its link and go on: then it is ended. */
+static void
+bury_new_program(void)
+{
+    char how[WAIT_STATUS_MAX];
+    int status = 0;
+
+    kill(upgrade.pid, SIGKILL);
+    waitpid(upgrade.pid, &status, 0);
+    upgrade_forget();
+    if (!upgrade.is_cancelled)
+        SXE_ERROR("the new program, process %d, %s before it was ready; this one goes "
+                  "on serving: its messages say why; send SIGUSR2 again when that is mended",
+                  upgrade.pid, wait_status_text(status, how));
+}
+
+pid_t
+upgrade_hear(void)
+{
+    struct handover_message message;
+    int fd;
+    int result = handover_receive(upgrade.link, &message, &fd);
+
+    if (fd >= 0)
+        close(fd);
+    if (result < 0)
+        bury_new_program();
+    if (result <= 0 || upgrade.is_cancelled)
+        return 0;
+    SXE_INFO("process %d serves in place of this one, which finishes its requests", upgrade.pid);
+    upgrade_forget();
+    return upgrade.pid;
+}
+
+void
+upgrade_kill_late(uint64_t now_ns)
+{
+    if (upgrade_due_ns() > now_ns)
+        return;
+    SXE_WARN("the new program, process %d, is not ready in time: it is killed", upgrade.pid);
+    upgrade.due_ns = UINT64_MAX;
+    kill(upgrade.pid, SIGKILL);
+}
+
+void
+upgrade_cancel(uint64_t within_ns)
+{
+    if (upgrade.link < 0)
+        return;
+    upgrade.due_ns = sxe_time_ns() + within_ns;
+    upgrade.is_cancelled = true;
+    kill(upgrade.pid, SIGTERM);
+}
+
+void
+upgrade_forget(void)
+{
+    if (upgrade.link >= 0)
+        close(upgrade.link);
+    if (upgrade.old >= 0)
+        close(upgrade.old);
+    upgrade.link = -1;
+    upgrade.old = -1;
+}

@@ -1,0 +1,109 @@
+-- SPDX-License-Identifier: MIT
+-- What docs/operations.md says of SIGUSR2, which replaces the program.
+
+local httpd = require "httpd"
+local load = require "load"
+local script = require "script"
+local workers = require "workers"
+
+-- The process that the log names before this text, the nth time.
+local function named(server, text, nth)
+    local pid
+    httpd.wait_until(function()
+        local number = 0
+        for found in server.proc:errors():gmatch("process (%d+)" .. text) do
+            number = number + 1
+            if number == (nth or 1) then pid = tonumber(found) return true end
+        end
+    end, text)
+    return pid
+end
+
+local function is_there(pid)
+    local file = io.open(("/proc/%d/stat"):format(pid))
+    local state = file and file:read("a"):match("%) (%u)")
+    if file then file:close() end
+    return state ~= nil and state ~= "Z"
+end
+
+-- Upgrades so many times, and ends the last program; the first one's process has ended well.
+local function upgrade(server, times)
+    local pid = server.pid
+    for n = 1, times do
+        workers.kill(pid, "USR2")
+        pid = named(server, " serves in place of this one", n)
+        server:check_answers()
+    end
+    return pid
+end
+
+local function finish(server, pid)
+    equal(server.proc:wait(20), 0, server.proc:errors())
+    workers.kill(pid, "TERM")
+    httpd.wait_until(function() return not is_there(pid) end, "the end of the last program")
+    check(not server.proc:errors():find("Sanitizer"), server.proc:errors())
+end
+
+-- promise: docs/operations.md: When all of them are ready, the old workers drain as after a reload, and the old supervisor ends. No request fails.
+test("two upgrades under load, with kept connections and with new ones", function()
+    for _, header in ipairs{"A: b", "Connection: close"} do
+        local server = httpd.start("-w", "2")
+        local client = load.start(server.port, "-c", "20", "-d", "2", "--timeout", "60", "--header", header)
+        client.proc:line(20)
+        local pid = upgrade(server, 2)
+        client:finish(60):check_report{status = 0, failed = 0, skipped = 0}
+        check(client.ok > 0, client.output)
+        finish(server, pid)
+    end
+end)
+
+-- promise: docs/operations.md: Sockets that a script opened are passed on, too.
+test("a server of the script's own is there after an upgrade", function()
+    local port = wire.free_port()
+    local server = script.start(([[
+        require "sxe.http".serve{ip = "127.0.0.1", port = %d, handler = function() return "own" end}
+        return function() return "Hello, World!\n", "text/plain" end]]):format(port))
+    workers.kill(server.pid, "USR2")
+    local pid = named(server, " serves in place of this one")
+    local sock <close> = wire.connect("127.0.0.1", port)
+    sock:send(httpd.LAST)
+    equal(sock:read_reply().body, "own")
+    finish(server, pid)
+    os.execute("rm -r " .. server.directory)
+end)
+
+-- promise: docs/operations.md: A new program that ends before it is ready, is killed, or is not ready after 60 seconds changes nothing: the old one goes on serving.
+test("a new program that fails, or is killed, changes nothing", function()
+    local server <close> = script.start("return function() return 'old' end", "-w", "2")
+    server:write("error 'no'")
+    server.proc:signal("USR2")
+    named(server, ", ended with exit status 1 before it was ready; this one goes on serving")
+    equal(server:ask(), "old")
+    server:write("require 'sxe.task'.sleep(3600)")
+    server.proc:signal("USR2")
+    workers.kill(named(server, " starts, to serve in place of this one", 2))
+    named(server, ", ended with signal 9 %(Killed%) before it was ready; this one goes on serving")
+    equal(server:ask(), "old")
+end)
+
+-- promise: docs/operations.md: SIGTERM during an upgrade ends both.
+test("SIGTERM during an upgrade ends the new program, too", function()
+    local server = script.start("return function() return 'old' end", "-w", "2")
+    server:write("require 'sxe.task'.sleep(3600)")
+    server.proc:signal("USR2")
+    local pid = named(server, " starts, to serve in place of this one")
+    server.proc:signal("TERM")
+    equal(server.proc:wait(20), 0, server.proc:errors())
+    check(not is_there(pid))
+    os.execute("rm -r " .. server.directory)
+end)
+
+-- promise: docs/operations.md: Process 1 of a container, and a server without a supervisor, cannot be replaced so; the log says it.
+test("without a supervisor no new program is started", function()
+    local server <close> = httpd.start()
+    server.proc:signal("USR2")
+    httpd.wait_until(function()
+        return server.proc:errors():find("SIGUSR2: no new program is started, as no supervisor keeps the sockets", 1, true)
+    end, "a message")
+    server:check_answers()
+end)
