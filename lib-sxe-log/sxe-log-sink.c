@@ -14,6 +14,8 @@ static enum { TO_FD, TO_FUNCTION, TO_SYSLOG } sink = TO_FD;
 static int sink_fd = STDERR_FILENO;
 static sxe_log_sink sink_function;
 static void *sink_user;
+static sxe_log_sink also_function; /* NULL: none */
+static void *also_user;
 static enum sxe_log_format format = SXE_LOG_TEXT;
 static _Atomic uint64_t dropped;
 
@@ -30,6 +32,13 @@ sxe_log_to_function(sxe_log_sink function, void *user)
     sink_function = function;
     sink_user = user;
     sink = TO_FUNCTION;
+}
+
+void
+sxe_log_also_to_function(sxe_log_sink also, void *user)
+{
+    also_function = also;
+    also_user = user;
 }
 
 void
@@ -96,6 +105,8 @@ sxe__log_emit(const struct sxe__log_event *event)
     size_t length =
         format == SXE_LOG_TEXT ? sxe__log_text(line, event) : sxe__log_json(line, event);
 
+    if (also_function != NULL)
+        also_function(also_user, level, line, length);
     switch (sink) {
     case TO_FD:
         if (!write_whole(sink_fd, line, length))

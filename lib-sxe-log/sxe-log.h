@@ -166,6 +166,10 @@ typedef void (*sxe_log_sink)(void *user, int level, const char *line, size_t len
 SXE_PUBLIC void sxe_log_to_fd(int fd); /* default: 2, stderr. Borrows the fd. */
 SXE_PUBLIC void sxe_log_to_function(sxe_log_sink sink, void *user);
 
+/* Also show each line to a function, before the sink gets it: for a program that keeps the last
+ * ones. NULL: to none. */
+SXE_PUBLIC void sxe_log_also_to_function(sxe_log_sink also, void *user);
+
 /* To syslog(3), without date and pid, which syslog adds. Borrows ident. */
 SXE_PUBLIC void sxe_log_to_syslog(const char *ident, int facility);
 SXE_PUBLIC void sxe_log_set_format(enum sxe_log_format format);

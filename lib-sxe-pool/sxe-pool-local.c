@@ -57,6 +57,13 @@ sxe__pool_local_remove(const void *array)
     free(local);
 }
 
+void
+sxe_pool_each(void (*each)(void *user, const void *array), void *user)
+{
+    for (const struct sxe__pool_local *local = sxe__pool_locals; local != NULL; local = local->next)
+        each(user, local->array);
+}
+
 int
 sxe_pool_set_state_to_string(void *array, const char *(*state_to_string)(unsigned))
 {

@@ -101,6 +101,10 @@ SXE_PUBLIC void *sxe_pool_to_base(void *array); /* array -> block */
 SXE_PUBLIC const char *sxe_pool_get_name(const void *array);
 SXE_PUBLIC unsigned sxe_pool_get_number(const void *array); /* of elements */
 
+/* Call each for every pool of this thread that has timeouts or names of states, in the order in
+ * which these were given: for a program that shows its pools. each makes and deletes none. */
+SXE_PUBLIC void sxe_pool_each(void (*each)(void *user, const void *array), void *user);
+
 /* Name the states in messages: fn(state) -> text that stays. NULL goes back to numbers. Local to
  * this process and thread. 0 or -ENOMEM. */
 SXE_PUBLIC int sxe_pool_set_state_to_string(void *array, const char *(*state_to_string)(unsigned));

@@ -22,6 +22,7 @@
  *               handover.c messages and sockets between them; changes.c notices changed files
  *               inherit.c takes over sockets; socket-file.c removes the file of a unix socket
  *               notify.c tells systemd; upgrade.c runs a new program
+ *     admin/    admin-metrics.c what all of these count; admin.c the process that shows it
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,6 +30,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin-metrics.h"
+#include "admin.h"
 #include "command-line.h"
 #include "config-check.h"
 #include "handover.h"
@@ -54,6 +57,8 @@ static int
 serve(void *user, const struct worker *worker)
 {
     SXE_UNUSED_PARAMETER(user);
+    if (worker != NULL)
+        metrics_begin_worker(worker->place, worker->slot);
     if (worker != NULL && worker->load > 0 && httpd.options.config.file != NULL) {
         int status = httpd_options_parse(&httpd.options, httpd.argc, httpd.argv);
 
@@ -77,13 +82,14 @@ serve_alone(void)
     return status;
 }
 
-/* The connections of a process that ended count no more. */
+/* A process that ended has no connections, and is not shown. */
 static void
 forget(void *user, unsigned slot)
 {
     SXE_UNUSED_PARAMETER(user);
     if (httpd.shares != NULL)
         sxe_http_shares_clear(httpd.shares, slot);
+    metrics_worker_ended(slot);
 }
 
 /* Workers count the connections of an address together. 0 or -errno. */
@@ -121,6 +127,7 @@ serve_under_supervisor(const char *script)
                 strerror(-result));
         return EXIT_FAILURE;
     }
+    metrics_begin_supervisor();
     if (listening_open(&httpd.options) == 0)
         status = supervise(&config);
     handover_remove_files();
@@ -136,6 +143,23 @@ warn_of_root(void)
         SXE_WARN("started as root: an error in the server or a script endangers the whole machine, "
                  "and files that only root may read are served; start it as a user of its own, "
                  "with CAP_NET_BIND_SERVICE for a port below 1024");
+}
+
+static int
+begin_and_serve(const char *script)
+{
+    const struct httpd_options *options = &httpd.options;
+    const unsigned workers = options->workers > 0 ? options->workers : 1;
+    int status;
+
+    if (admin_begin(options, SUPERVISOR_CHILDREN * workers) < 0)
+        return EXIT_FAILURE;
+    if (options->is_repl || (options->workers == 0 && script == NULL && !options->admin_is_on))
+        status = serve_alone();
+    else
+        status = serve_under_supervisor(script);
+    admin_end();
+    return status;
 }
 
 /* The options are in order. The exit status. */
@@ -158,9 +182,7 @@ run_program(void)
     warn_of_root();
     if (secure_begin(options) < 0)
         return EXIT_FAILURE;
-    if (options->is_repl || (options->workers == 0 && script == NULL))
-        return serve_alone();
-    return serve_under_supervisor(script);
+    return begin_and_serve(script);
 }
 
 int

@@ -197,8 +197,10 @@ httpd_is_complete(const struct httpd_options *options)
     else if (options->unix_path == NULL && options->socket_mode != 0)
         missing = "--socket-mode needs a unix socket: add --unix PATH";
     else if (options->workers == 0 && options->script == NULL && options->config.file == NULL &&
-             options->is_hang_given)
+             !options->admin_is_on && options->is_hang_given)
         missing = "--hang-timeout needs a process that can be replaced: add --lua FILE or -w N";
+    else if (options->admin_is_on && options->is_repl)
+        missing = "--repl is a shell in a single process: leave out --admin";
     else if (options->workers > 0 && options->is_repl)
         missing = "--repl is a shell in a single process: leave out -w";
     else if (options->script == NULL && options->is_script_described)

@@ -27,6 +27,7 @@ enum {
     STATS,
     STATS_FROM,
     HANG_TIMEOUT,
+    ADMIN,
     LUA,
     DEV,
     LUA_MEMORY,

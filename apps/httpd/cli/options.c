@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admin.h"
 #include "command-line.h"
 #include "options-check.h"
 #include "options-table.h"
@@ -159,6 +160,10 @@ take_place(struct httpd_options *options, int val)
     case HANG_TIMEOUT:
         options->is_hang_given = true;
         return duration("the time of a hang (--hang-timeout)", 0, &options->hang_timeout_ms);
+    case ADMIN:
+        return admin_take_place(options, optarg) ||
+               httpd_wrong("where the status is shown (--admin)",
+                           "a port, IP:PORT, or the path of a unix socket, with a slash in it");
     default:
         options->plan = true;
         break;
@@ -364,6 +369,7 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
 
     *options = (struct httpd_options){
         .ip = "127.0.0.1",
+        .admin_ip = "127.0.0.1",
         .port = 8000,
         .stall_timeout_ms = 30000,
         .hang_timeout_ms = 10000,

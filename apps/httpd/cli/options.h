@@ -47,7 +47,11 @@ struct httpd_options {
     bool access_log_format_given;
     const char *stats_path; /* NULL: no counters */
     struct sxe_cidr_list stats_from;
-    const char *script; /* path; NULL: no script */
+    bool admin_is_on;
+    const char *admin_ip;
+    unsigned short admin_port;
+    const char *admin_path; /* of a unix socket, in place of ip and port; NULL: none */
+    const char *script;     /* path; NULL: no script */
     struct sxe_lua_config lua;
     const char *lua_coverage; /* path; NULL: count no lines */
     unsigned workers;         /* serving processes under a supervisor; 0: -w was not given */

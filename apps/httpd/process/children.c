@@ -39,12 +39,18 @@ free_slot(void)
     return slot;
 }
 
+void
+children_close_links(void)
+{
+    for (unsigned i = 0; i < children.number; i++)
+        close(children.each[i].link);
+}
+
 /* Its lifeline first: a child of a supervisor that has died ends. */
 static void
 begin_child(const struct worker *worker, struct heartbeat *heartbeat, pid_t parent)
 {
-    for (unsigned i = 0; i < children.number; i++)
-        close(children.each[i].link);
+    children_close_links();
     heartbeat_begin(heartbeat, parent);
     handover_begin(worker->link);
 }

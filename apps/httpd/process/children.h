@@ -58,6 +58,9 @@ void children_begin(unsigned workers);
  * return. 0 or -errno. */
 int children_fork(unsigned place, void (*be)(const struct worker *worker));
 
+/* In a process that was just forked: close the supervisor's ends of all links. */
+void children_close_links(void);
+
 /* Wait for the one at that index, which is about to end or has ended. It is no child any more; the
  * status that waitpid(2) gave. */
 int children_bury(unsigned index, struct child *buried);

@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "admin.h"
 #include "balance.h"
 #include "changes.h"
 #include "children.h"
@@ -34,6 +35,14 @@ supervisor_leave_loop(void)
         program_disarm(signal_numbers[i]);
     upgrade_forget();
     sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
+}
+
+/* In another admin process: it has nothing of the supervisor. */
+static void
+leave_for_admin(void)
+{
+    children_close_links();
+    supervisor_leave_loop();
 }
 
 static void
@@ -105,6 +114,8 @@ wait_ms(void)
         due_ns = supervisor.look_ns;
     if (supervisor.look_at_hearts_ns < due_ns)
         due_ns = supervisor.look_at_hearts_ns;
+    if (supervisor.look_at_admin_ns < due_ns)
+        due_ns = supervisor.look_at_admin_ns;
     if (supervisor.give_up_ns < due_ns)
         due_ns = supervisor.give_up_ns;
     if (supervisor.alive_ns < due_ns)
@@ -141,6 +152,8 @@ do_what_is_due(void)
     if (supervisor.look_at_hearts_ns <= now_ns)
         supervisor.look_at_hearts_ns =
             look_at_hearts(now_ns, supervisor.config->hang_timeout_ms, supervisor.is_ending);
+    if (supervisor.look_at_admin_ns <= now_ns)
+        supervisor.look_at_admin_ns = admin_look(now_ns, leave_for_admin);
     if (supervisor.look_ns <= now_ns) {
         supervisor.look_ns = now_ns + LOOK_NS;
         if (changes_look())

@@ -27,6 +27,7 @@ extern struct supervisor {
     uint64_t delay_ns;
     uint64_t look_ns;
     uint64_t look_at_hearts_ns;
+    uint64_t look_at_admin_ns;
     uint64_t alive_ns;    /* when to tell the service manager that this process lives */
     uint64_t turn_ns;     /* when to call on_turn */
     uint64_t give_up_ns;  /* the load under way, as another was asked for; NEVER: none was */

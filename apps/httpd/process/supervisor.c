@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "admin-metrics.h"
 #include "balance.h"
 #include "changes.h"
 #include "children.h"
@@ -192,6 +193,7 @@ supervisor_end_all(enum handover_kind how)
     if (!supervisor.is_ending && how == HANDOVER_END)
         notify_stopping();
     supervisor.is_ending = true;
+    metrics_set_draining();
     supervisor.is_waiting = false;
     supervisor.give_up_ns = NEVER;
     supervisor.start_ns = NEVER;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin-metrics.h"
 #include "lua-script.h"
 #include "sxe-json.h"
 #include "sxe-lua-stats.h"
@@ -177,6 +178,30 @@ stats_handle(struct sxe_http_request *request, struct sxe_http_response *respons
         add_script(&text);
     text.used += (size_t)snprintf(text.room + text.used, END_SIZE / 2, "}\n");
     return sxe_http_reply(response, 200, "application/json", text.room, text.used);
+}
+
+/* ---- What processes share ---- */
+
+static void
+take_errors(void *user, const char *group, const char *name, int64_t value)
+{
+    if (strcmp(group, "http") == 0 && strcmp(name, "errors") == 0)
+        *(uint64_t *)user = (uint64_t)value;
+}
+
+void
+stats_publish(void)
+{
+    struct metrics_gauges gauges = {.lost_lines = lost_lines()};
+
+    if (!metrics_are_on())
+        return;
+    if (script_state() != NULL) {
+        gauges.lua_memory = sxe_lua_memory(script_state(), NULL);
+        gauges.lua_memory_max = stats.options->lua.memory_max;
+        sxe_lua_each_stat(script_state(), take_errors, &gauges.lua_errors);
+    }
+    metrics_publish(&gauges);
 }
 
 /* ---- The log ---- */

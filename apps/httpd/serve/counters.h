@@ -30,6 +30,9 @@ void stats_count(const struct sxe_http_summary *summary);
 enum sxe_http_verdict stats_handle(struct sxe_http_request *request,
                                    struct sxe_http_response *response);
 
+/* Write the gauges into the memory that admin-metrics.h shares, if there is any. */
+void stats_publish(void);
+
 /* Write each counter to the log, a line each. */
 void stats_log(void);
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admin-metrics.h"
+#include "admin.h"
 #include "balance.h"
 #include "config-sites.h"
 #include "counters.h"
@@ -59,10 +61,18 @@ hello(struct sxe_http_request *request, struct sxe_http_response *response)
 
 /* ---- What it says ---- */
 
+/* With --admin alone. */
+static void
+count_reply(struct sxe_http_request *request, const struct sxe_http_summary *summary)
+{
+    metrics_count(request, summary);
+}
+
 static void
 on_reply(struct sxe_http_request *request, const struct sxe_http_summary *summary)
 {
     stats_count(summary);
+    metrics_count(request, summary);
     if (service.log != NULL)
         access_log_add(service.log, request, summary);
 }
@@ -85,6 +95,7 @@ on_second(struct sxe_timer *timer)
     SXE_UNUSED_PARAMETER(timer);
     if (service.log != NULL)
         access_log_flush(service.log);
+    stats_publish();
     look_at_memory();
 }
 
@@ -176,6 +187,7 @@ end(enum ending how)
         return;
     }
     service.ending = how;
+    metrics_set_state(METRICS_LEAVING);
     if (service.link < 0)
         notify_stopping();
     sxe_timer_start(&service.grace);
@@ -191,6 +203,7 @@ static void
 say_where(void)
 {
     listening_say(service.options);
+    admin_say(service.options);
 }
 
 /* ---- Signals, or the supervisor's messages in their place ---- */
@@ -263,7 +276,7 @@ start_watching(void)
     }
     sxe_timer_init(&service.second, on_second, 1.0, 1.0);
     sxe_timer_init(&service.grace, on_grace_over, service.options->stop_timeout_ms / 1000.0, 0);
-    if (service.log != NULL || service.link >= 0)
+    if (service.log != NULL || service.link >= 0 || metrics_are_on())
         sxe_timer_start(&service.second);
 }
 
@@ -385,6 +398,8 @@ make_plan(void)
         return cannot_start(-result);
     if (service.options->access_log != NULL || service.options->stats_path != NULL)
         http.on_reply = on_reply;
+    else if (metrics_are_on())
+        http.on_reply = count_reply;
     service.http = sxe_http_new(&http);
     return service.http == NULL ? cannot_start(errno) : 0;
 }
@@ -459,6 +474,8 @@ say_ready(void)
 {
     if (service.options->script != NULL)
         script_is_ready();
+    metrics_set_state(METRICS_READY);
+    stats_publish();
     if (service.link < 0)
         return 0;
     handover_close_others();

@@ -300,6 +300,31 @@ __syslog_chk(int priority, int flag, const char *format, ...)
     va_end(arguments);
 }
 
+static char also_got[2 * SXE_LOG_LINE_MAX];
+
+static void
+keep_also(void *user, int level, const char *line, size_t length)
+{
+    ck_assert_ptr_eq(user, also_got);
+    ck_assert_int_eq(level, SXE_LOG_WARNING);
+    strncat(also_got, line, length);
+}
+
+START_TEST(a_line_is_also_shown_to_a_function)
+{
+    log_to_pipe();
+    also_got[0] = '\0';
+    sxe_log_also_to_function(keep_also, also_got);
+    SXE_WARN("seen twice");
+    ck_assert_str_eq(read_pipe(), also_got);
+    ck_assert_ptr_nonnull(strstr(also_got, "seen twice\n"));
+    sxe_log_also_to_function(NULL, NULL);
+    SXE_INFO("seen once");
+    ck_assert_ptr_nonnull(strstr(read_pipe(), "seen once\n"));
+    ck_assert_ptr_null(strstr(also_got, "seen once"));
+}
+END_TEST
+
 START_TEST(syslog_is_opened_with_pid)
 {
     sxe_log_to_syslog("me", LOG_LOCAL3);
@@ -385,6 +410,7 @@ main(void)
     suite_add_tcase(suite, descriptor);
 
     tcase_add_test(others, a_function_gets_user_level_and_line);
+    tcase_add_test(others, a_line_is_also_shown_to_a_function);
     tcase_add_test(others, syslog_is_opened_with_pid);
     tcase_add_loop_test(others, syslog_gets_the_priority_and_the_line_without_date_and_pid, 1, 8);
     tcase_add_test(others, syslog_gets_json_whole);

@@ -538,6 +538,32 @@ who(void)
     return tcase;
 }
 
+static void
+tell_pool(void *user, const void *array)
+{
+    ck_assert_ptr_eq(user, plans);
+    event_push(sxe_pool_get_name(array), (void *)(uintptr_t)array, 0);
+}
+
+START_TEST(pools_with_names_or_timeouts_are_shown_in_the_order_of_these)
+{
+    int *timed =
+        sxe_pool_new_with_timeouts("timed", 2, sizeof(int), STATES, timeouts, tell_and_act, plans);
+    int *plain = sxe_pool_new("plain", 2, sizeof(int), STATES, 0);
+    int *named = sxe_pool_new("named", 2, sizeof(int), STATES, 0);
+
+    ck_assert_int_eq(sxe_pool_set_state_to_string(named, state_name), 0);
+    sxe_pool_each(tell_pool, plans);
+    ck_assert_str_eq(event_pop()->name, "timed");
+    ck_assert_str_eq(event_pop()->name, "named");
+    sxe_pool_delete(timed);
+    sxe_pool_delete(plain);
+    sxe_pool_delete(named);
+    sxe_pool_each(tell_pool, plans);
+    ck_assert_uint_eq(event_count(), 0);
+}
+END_TEST
+
 static TCase *
 callbacks(void)
 {
@@ -545,6 +571,7 @@ callbacks(void)
 
     tcase_add_loop_test(tcase, a_callback_may_delete_another_pool, 0, 2);
     tcase_add_test(tcase, a_callback_may_make_another_pool);
+    tcase_add_test(tcase, pools_with_names_or_timeouts_are_shown_in_the_order_of_these);
     tcase_add_test(tcase, a_callback_may_change_the_timeout);
     return tcase;
 }

@@ -34,6 +34,7 @@ static struct {
     bool is_https;
     unsigned short port;
     int errors;            /* a file with what it says there */
+    FILE *says;            /* the lines after where it listens */
     void (*prepare)(void); /* called in the child before the program */
 } httpd_child;
 
@@ -84,6 +85,7 @@ start_httpd(const char **argv, int said_on)
         ck_assert_int_eq(strncmp(line, "listening on http://127.0.0.1:", 30), 0);
     httpd_child.port = (unsigned short)strtoul(strrchr(line, ':') + 1, NULL, 10);
     ck_assert_str_eq(strrchr(line, '/'), "/\n");
+    httpd_child.says = stream;
 }
 #define START_HTTPD(...) \
     start_httpd((const char *[]){"sxe-httpd", "-p", "0", __VA_ARGS__, NULL}, STDOUT_FILENO)

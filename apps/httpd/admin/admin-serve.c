@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The server of the admin process. Replies are texts that the server borrows until they are sent.
+ */
+#include "admin-serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "admin.h"
+#include "options.h"
+#include "prometheus.h"
+#include "socket-file.h"
+#include "sxe-http-router.h"
+#include "sxe-http.h"
+
+#define HEX 32
+
+static struct {
+    const struct admin_service *service;
+    struct sxe_http *http;
+    struct sxe_http_router *router;
+    struct sxe_signal end;
+    struct socket_file file;
+    unsigned texts; /* that are being sent */
+    char token[HEX + 1];
+    struct metrics_sum sum;
+} serving;
+
+/* ---- Replies ---- */
+
+static void
+take_back(struct sxe_http_request *request, struct sxe_http_response *response, int result)
+{
+    SXE_UNUSED_PARAMETER(request);
+    SXE_UNUSED_PARAMETER(result);
+    free(response->user);
+    serving.texts--;
+}
+
+static enum sxe_http_verdict
+reply_with(struct sxe_http_response *response, const char *type,
+           void (*write)(struct text *text, const struct metrics_sum *sum))
+{
+    struct text text = {.size = 0};
+
+    if (serving.texts == ADMIN_TEXTS)
+        return sxe_http_reply_text(response, 503, "other replies are still being sent\n");
+    metrics_add_up(&serving.sum);
+    write(&text, &serving.sum);
+    if (text.is_cut) {
+        text_end(&text);
+        return sxe_http_reply_text(response, 500, "there is no memory for the reply\n");
+    }
+    serving.texts++;
+    response->user = text.base;
+    response->on_done = take_back;
+    sxe_http_add_field(response, "Content-Type", type);
+    sxe_http_add_field(response, "Cache-Control", "no-store");
+    (void)!sxe_http_end_borrowed(response, text.base, text.used); /* the server then says 500 */
+    return SXE_HTTP_DONE;
+}
+
+static enum sxe_http_verdict
+show_metrics(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    SXE_UNUSED_PARAMETER(request);
+    return reply_with(response, METRICS_TEXT_TYPE, metrics_add_prometheus);
+}
+
+static enum sxe_http_verdict
+show_status(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    SXE_UNUSED_PARAMETER(request);
+    return reply_with(response, "application/json", metrics_add_json);
+}
+
+static enum sxe_http_verdict
+say_that_it_lives(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    SXE_UNUSED_PARAMETER(request);
+    return sxe_http_reply_text(response, 200, "ok\n");
+}
+
+/* 404, which HAProxy's disable-on-404 takes as "no new sessions", and others as "not ready". */
+static enum sxe_http_verdict
+say_whether_ready(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    SXE_UNUSED_PARAMETER(request);
+    metrics_add_up(&serving.sum);
+    if (serving.sum.is_ready)
+        return sxe_http_reply_text(response, 200, "ready\n");
+    return sxe_http_reply_text(response, 404,
+                               serving.sum.is_draining ? "draining\n" : "no worker is ready\n");
+}
+
+/* ---- Who may ask for what ---- */
+
+/* By an address, as localhost, or over a unix socket: a page of another site whose name leads here
+ * asks by that name. */
+static bool
+is_asked_by_address(const struct sxe_http_request *request)
+{
+    struct sxe_span host = sxe_http_authority(request);
+    size_t length = 0;
+
+    if (serving.service->options->admin_path != NULL)
+        return true;
+    if (host.length > 0 && host.base[0] == '[') /* only an IPv6 address begins so */
+        return true;
+    while (length < host.length && host.base[length] != ':')
+        length++;
+    if (length == 9 && memcmp(host.base, "localhost", length) == 0)
+        return true;
+    for (size_t i = 0; i < length; i++) {
+        if (host.base[i] != '.' && (host.base[i] < '0' || host.base[i] > '9'))
+            return false;
+    }
+    return length > 0;
+}
+
+/* A browser names the site that a request comes from; other programs name none. */
+static bool
+is_of_another_site(const struct sxe_http_request *request)
+{
+    struct sxe_span origin = sxe_http_field_value(request, "Origin");
+    struct sxe_span host = sxe_http_authority(request);
+    const size_t scheme = sizeof("http://") - 1;
+
+    if (origin.base == NULL)
+        return false;
+    return origin.length != scheme + host.length || memcmp(origin.base, "http://", scheme) != 0 ||
+           memcmp(origin.base + scheme, host.base, host.length) != 0;
+}
+
+static bool
+is_token(const char *text, size_t length)
+{
+    unsigned char differs = 0;
+
+    if (length != HEX)
+        return false;
+    for (size_t i = 0; i < HEX; i++)
+        differs |= (unsigned char)(text[i] ^ serving.token[i]);
+    return differs == 0;
+}
+
+/* 0, or the status that refuses the action. */
+static unsigned
+refusal_of(const struct sxe_http_request *request)
+{
+    struct sxe_span given = sxe_http_field_value(request, "X-Sxe-Token");
+
+    if (!is_asked_by_address(request) || is_of_another_site(request))
+        return 403;
+    return given.base != NULL && is_token(given.base, given.length) ? 0 : 403;
+}
+
+/* ---- Actions ---- */
+
+static enum sxe_http_verdict
+signal_parent(struct sxe_http_request *request, struct sxe_http_response *response, int number,
+              const char *text)
+{
+    unsigned refusal = refusal_of(request);
+
+    if (refusal != 0)
+        return sxe_http_reply_status(response, refusal);
+    if (kill(serving.service->parent, number) < 0)
+        return sxe_http_reply_status(response, 500);
+    return sxe_http_reply_text(response, 202, text);
+}
+
+static enum sxe_http_verdict
+drain_server(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    return signal_parent(request, response, SIGTERM, "draining\n");
+}
+
+static enum sxe_http_verdict
+reload_server(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    return signal_parent(request, response, SIGHUP, "reloading\n");
+}
+
+static enum sxe_http_verdict
+set_level(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    unsigned refusal = refusal_of(request);
+    char text[16];
+    ssize_t length;
+    int level;
+
+    if (refusal != 0)
+        return sxe_http_reply_status(response, refusal);
+    length = sxe_http_query_find(request->body, "level", text, sizeof(text) - 1);
+    text[length < 0 ? 0 : length] = '\0';
+    level = sxe_log_level_from_text(text);
+    if (level <= 0)
+        return sxe_http_reply_text(response, 400,
+                                   "level: one of fatal error warning information debug\n");
+    metrics_ask_for_level((unsigned)level);
+    return sxe_http_reply_text(response, 202, "within a second\n");
+}
+
+static enum sxe_http_verdict
+tell_token(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    if (!is_asked_by_address(request) || is_of_another_site(request))
+        return sxe_http_reply_status(response, 403);
+    sxe_http_add_field(response, "Cache-Control", "no-store");
+    return sxe_http_reply_text(response, 200, serving.token);
+}
+
+/* ---- From the beginning to the end ---- */
+
+static int
+add_routes(void)
+{
+    static const struct {
+        const char *method;
+        const char *path;
+        sxe_http_handler handler;
+    } routes[] = {
+        {"GET", "/metrics", show_metrics},    {"GET", "/status.json", show_status},
+        {"GET", "/livez", say_that_it_lives}, {"GET", "/readyz", say_whether_ready},
+        {"GET", "/token", tell_token},        {"POST", "/drain", drain_server},
+        {"POST", "/reload", reload_server},   {"POST", "/log-level", set_level},
+    };
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < sizeof(routes) / sizeof(routes[0]); i++)
+        result = sxe_http_router_add(serving.router, routes[i].method, routes[i].path,
+                                     routes[i].handler, NULL);
+    return result;
+}
+
+static int
+make_token(void)
+{
+    unsigned char bytes[HEX / 2];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return -EIO;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(serving.token + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+/* 0 or -errno. */
+static int
+make_server(void)
+{
+    struct sxe_http_config config = {.connections = ADMIN_CONNECTIONS,
+                                     .address_max = UINT32_MAX,
+                                     .body_max = 4096,
+                                     .fields_max = 1024};
+    int result = make_token();
+
+    serving.router = sxe_http_router_new();
+    if (result < 0)
+        return result;
+    if (serving.router == NULL)
+        return -ENOMEM;
+    config.router = serving.router;
+    result = add_routes();
+    if (result < 0)
+        return result;
+    serving.http = sxe_http_new(&config);
+    return serving.http == NULL ? -errno : sxe_init();
+}
+
+/* The port, 0 for a path, or -errno. */
+static int
+begin_listening(void)
+{
+    const struct httpd_options *options = serving.service->options;
+    int result;
+
+    if (options->admin_path == NULL) {
+        result = sxe_http_listen(serving.http, options->admin_ip, serving.service->port);
+        return result < 0 ? result : sxe_http_port(serving.http);
+    }
+    result = sxe_http_listen_unix(serving.http, options->admin_path);
+    if (result == 0)
+        socket_file_note(&serving.file, options->admin_path);
+    return result;
+}
+
+static void
+on_end(struct sxe_signal *watch)
+{
+    SXE_UNUSED_PARAMETER(watch);
+    sxe_stop();
+}
+
+int
+admin_serve(const struct admin_service *service)
+{
+    int result;
+
+    memset(&serving, 0, sizeof(serving));
+    serving.service = service;
+    result = make_server();
+    if (result == 0)
+        result = begin_listening();
+    if (result >= 0)
+        sxe_signal_start(&serving.end, service->end_signal, on_end);
+    service->report(service->user, result < 0 ? result : 0, result);
+    if (result >= 0) {
+        sxe_run();
+        sxe_signal_stop(&serving.end);
+    }
+    socket_file_remove(&serving.file);
+    sxe_fini();
+    sxe_http_delete(serving.http);
+    sxe_http_router_delete(serving.router);
+    return result;
+}

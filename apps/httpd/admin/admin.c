@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The admin process: started, replaced and ended, and where it listens.
+ */
+#include "admin.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "admin-metrics.h"
+#include "admin-serve.h"
+#include "children.h"
+#include "handover.h"
+#include "options.h"
+#include "sxe-log.h"
+#include "upgrade.h"
+#include "wait-status.h"
+
+/* The admin process gets it when its parent has ended, or wants it to end. */
+#define ENDED (SIGRTMIN + 3)
+
+#define LONG_LIFE_NS (10 * SXE_NS_PER_SECOND)
+#define LOOK_NS      (250 * SXE_NS_PER_MS)
+#define DELAY_MIN_NS (100 * SXE_NS_PER_MS)
+#define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
+#define END_LOOKS    1000 /* at a process that is to end, a millisecond apart; then it is killed */
+
+/* The admin process's one message to its parent. */
+struct report {
+    int result; /* 0 or -errno */
+    int port;
+};
+
+static struct {
+    const struct httpd_options *options; /* NULL: --admin was not given */
+    pid_t pid;                           /* 0: there is none */
+    int port;
+    uint64_t since_ns;
+    uint64_t start_ns; /* when to start the next one, if there is none */
+    uint64_t delay_ns;
+} admin;
+
+/* ---- Options ---- */
+
+bool
+admin_take_place(struct httpd_options *options, const char *text)
+{
+    static char ip[INET6_ADDRSTRLEN];
+    const char *colon = strrchr(text, ':');
+    const char *port = colon == NULL ? text : colon + 1;
+    size_t length = colon == NULL ? 0 : (size_t)(colon - text);
+    struct in6_addr any;
+    char *end;
+    unsigned long number = strtoul(port, &end, 10);
+
+    options->admin_is_on = true;
+    if (strchr(text, '/') != NULL) {
+        options->admin_path = text;
+        return strlen(text) < sizeof(((struct sockaddr_un *)0)->sun_path);
+    }
+    if (*port < '0' || *port > '9' || *end != '\0' || number > 65535 || length > sizeof(ip))
+        return false;
+    options->admin_port = (unsigned short)number;
+    if (colon == NULL)
+        return true;
+    if (length > 2 && text[0] == '[' && text[length - 1] == ']')
+        snprintf(ip, sizeof(ip), "%.*s", (int)length - 2, text + 1);
+    else
+        snprintf(ip, sizeof(ip), "%.*s", (int)length, text);
+    options->admin_ip = ip;
+    return inet_pton(AF_INET, ip, &any) == 1 || inet_pton(AF_INET6, ip, &any) == 1;
+}
+
+/* ---- In the admin process ---- */
+
+/* "on 127.0.0.1 port 9180", for messages. */
+static const char *
+place_of(const struct httpd_options *options)
+{
+    static char text[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+
+    if (options->admin_path != NULL)
+        snprintf(text, sizeof(text), "at %s", options->admin_path);
+    else
+        snprintf(text, sizeof(text), "on %s port %d", options->admin_ip, admin.port);
+    return text;
+}
+
+/* user: the end of a pipe for the first process; -1: nobody waits, it is said here. */
+static void
+report(void *user, int result, int port)
+{
+    struct report said = {.result = result, .port = port};
+    int *fd = user;
+
+    if (*fd >= 0) {
+        (void)!write(*fd, &said, sizeof(said)); /* if the parent has ended, so does this process */
+        close(*fd);
+    } else if (result < 0) {
+        SXE_ERROR("cannot show the status %s: %s", place_of(admin.options), strerror(-result));
+    }
+}
+
+/* Signals of a terminal, or of a manager that ends a whole group, are the parent's business: it is
+ * seen here while the server drains. */
+static void
+leave_signals_to_the_parent(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        signal(numbers[i], SIG_IGN);
+}
+
+static _Noreturn void
+be_admin(pid_t parent, int fd)
+{
+    struct admin_service service = {.options = admin.options,
+                                    .port = (unsigned short)admin.port,
+                                    .parent = parent,
+                                    .end_signal = ENDED,
+                                    .report = report,
+                                    .user = &fd};
+
+    handover_close_others();
+    upgrade_forget();
+    leave_signals_to_the_parent();
+    metrics_stop();
+    prctl(PR_SET_PDEATHSIG, ENDED);
+    prctl(PR_SET_NAME, "sxe-httpd-admin");
+    /* A parent that ended before this process asked for the signal sends none. */
+    exit(getppid() == parent && admin_serve(&service) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* ---- In the parent ---- */
+
+/* Wait for the report of the first process: 0 or -errno. */
+static int
+hear_report(int fd)
+{
+    struct report said = {.result = -ECHILD};
+    ssize_t length;
+
+    do
+        length = read(fd, &said, sizeof(said));
+    while (length < 0 && errno == EINTR);
+    close(fd);
+    admin.port = said.port;
+    return said.result;
+}
+
+/* Fork; prepare: called first in the child; NULL: nothing. fds: the child's end of
+ * a pipe, and the parent's; -1: none. 0 or -errno. */
+static int
+fork_admin(void (*prepare)(void), int child_end, int parent_end)
+{
+    const pid_t parent = getpid();
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    if (pid < 0)
+        return -errno;
+    if (pid == 0) {
+        if (prepare != NULL)
+            prepare();
+        if (parent_end >= 0)
+            close(parent_end);
+        be_admin(parent, child_end);
+    }
+    admin.pid = pid;
+    return 0;
+}
+
+/* Start it, and wait until it listens. 0 or -errno. */
+static int
+start_first(void)
+{
+    int ends[2];
+    int result;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    admin.since_ns = sxe_time_ns();
+    result = fork_admin(NULL, ends[1], ends[0]);
+    close(ends[1]);
+    if (result < 0) {
+        close(ends[0]);
+        return result;
+    }
+    result = hear_report(ends[0]);
+    if (result < 0) {
+        (void)!waitpid(admin.pid, NULL, 0);
+        admin.pid = 0;
+    }
+    return result;
+}
+
+int
+admin_begin(const struct httpd_options *options, unsigned slots)
+{
+    int result;
+
+    if (!options->admin_is_on)
+        return 0;
+    admin.options = options;
+    admin.port = options->admin_port;
+    result = metrics_map(slots);
+    if (result == 0)
+        result = start_first();
+    if (result == 0)
+        return 0;
+    fprintf(stderr, "sxe-httpd: cannot show its status %s: %s; choose another place with --admin\n",
+            place_of(options), strerror(-result));
+    admin_end();
+    return result;
+}
+
+/* The next one is started at once, or later and later if it does not live for long. */
+static void
+plan_next(uint64_t now_ns)
+{
+    if (now_ns >= admin.since_ns + LONG_LIFE_NS)
+        admin.delay_ns = 0;
+    else if (admin.delay_ns == 0)
+        admin.delay_ns = DELAY_MIN_NS;
+    else
+        admin.delay_ns = admin.delay_ns < DELAY_MAX_NS / 2 ? 2 * admin.delay_ns : DELAY_MAX_NS;
+    admin.start_ns = now_ns + admin.delay_ns;
+}
+
+static void
+look_whether_it_lives(uint64_t now_ns)
+{
+    char how[WAIT_STATUS_MAX];
+    int status;
+
+    if (waitpid(admin.pid, &status, WNOHANG) != admin.pid)
+        return;
+    plan_next(now_ns);
+    SXE_ERROR("process %d, which showed the status, %s: another one is started in %u ms", admin.pid,
+              wait_status_text(status, how), (unsigned)(admin.delay_ns / SXE_NS_PER_MS));
+    admin.pid = 0;
+}
+
+static void
+start_next(uint64_t now_ns, void (*prepare)(void))
+{
+    int result = fork_admin(prepare, -1, -1);
+
+    admin.since_ns = now_ns;
+    if (result == 0)
+        return;
+    plan_next(now_ns);
+    SXE_ERROR("cannot start a process that shows the status: %s: it is tried again in %u ms",
+              strerror(-result), (unsigned)(admin.delay_ns / SXE_NS_PER_MS));
+}
+
+uint64_t
+admin_look(uint64_t now_ns, void (*prepare)(void))
+{
+    if (admin.options == NULL)
+        return NEVER;
+    if (admin.pid > 0)
+        look_whether_it_lives(now_ns);
+    if (admin.pid == 0 && admin.start_ns <= now_ns)
+        start_next(now_ns, prepare);
+    return now_ns + LOOK_NS;
+}
+
+void
+admin_say(const struct httpd_options *options)
+{
+    bool is_log = options->access_log != NULL && strcmp(options->access_log, "-") == 0;
+    bool is_ipv6 = strchr(options->admin_ip, ':') != NULL;
+    FILE *out = is_log ? stderr : stdout;
+
+    if (admin.options == NULL)
+        return;
+    if (options->admin_path != NULL)
+        fprintf(out, "status at unix:%s\n", options->admin_path);
+    else
+        fprintf(out, "status at http://%s%s%s:%d/status.json\n", is_ipv6 ? "[" : "",
+                options->admin_ip, is_ipv6 ? "]" : "", admin.port);
+    fflush(out);
+}
+
+/* It ends at once unless it is stopped, or hangs. */
+static void
+end_process(void)
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+    int looks = 0;
+
+    if (kill(admin.pid, ENDED) < 0)
+        return; /* it ends when this process has */
+    while (waitpid(admin.pid, NULL, WNOHANG) == 0) {
+        if (++looks == END_LOOKS)
+            kill(admin.pid, SIGKILL);
+        nanosleep(&pause, NULL);
+    }
+}
+
+void
+admin_end(void)
+{
+    if (admin.pid > 0)
+        end_process();
+    memset(&admin, 0, sizeof(admin));
+    metrics_unmap();
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the parts of all processes added up, at one moment, for what writes them: as Prometheus
+ * reads them, or as JSON.
+ *
+ * Place: admin-serve.c makes one for each request of an operator; prometheus.c and status-json.c
+ * write it.
+ *
+ * Limits: METRICS_SUM_SERIES combinations of route, method and status of all processes together,
+ * METRICS_SUM_LINES lines of the log, METRICS_SUM_WORKERS processes that are shown on their own;
+ * all are counted.
+ */
+#ifndef METRICS_SUM_H
+#define METRICS_SUM_H
+
+#include "admin-metrics.h"
+
+#define METRICS_SUM_SERIES  256
+#define METRICS_SUM_LINES   32
+#define METRICS_SUM_WORKERS 64
+#define METRICS_CLASSES     6 /* of a status: its first digit, 0 where none was sent */
+
+struct metrics_sum_series {
+    const char *route; /* in the part where it was found first */
+    uint8_t method;
+    uint16_t status;
+    uint64_t counts[LATENCY_BOUNDS + 1];
+    uint64_t sum_ns;
+    uint64_t max_ns;
+};
+
+struct metrics_sum_route {
+    const char *route;
+    uint64_t number;
+    uint64_t errors; /* status 5xx */
+    uint64_t counts[LATENCY_BOUNDS + 1];
+    uint64_t sum_ns;
+    uint64_t max_ns;
+};
+
+struct metrics_sum {
+    uint64_t now_ns;
+    int64_t now_unix_ms;
+    bool is_draining;
+    bool is_ready; /* a process is that serves, and the server does not end */
+    uint64_t requests;
+    uint64_t classes[METRICS_CLASSES];
+    uint64_t durations[LATENCY_BUCKETS];
+    uint64_t bytes;
+    uint64_t broken;
+    uint64_t lost_lines;
+    uint64_t lua_errors;
+    uint64_t starts; /* of processes that serve */
+    uint64_t cpu_ns;
+    unsigned workers_number;
+    const struct metrics_part *workers[METRICS_SUM_WORKERS]; /* that live, by place */
+    unsigned series_number;
+    struct metrics_sum_series series[METRICS_SUM_SERIES];
+    unsigned routes_number;
+    struct metrics_sum_route routes[METRICS_ROUTES]; /* the slowest p99 first */
+    unsigned pools_number;
+    struct metrics_pool pools[METRICS_POOLS]; /* of those that live; the greatest age of a state */
+    unsigned lines_number;
+    struct metrics_line lines[METRICS_SUM_LINES]; /* the newest first */
+};
+
+/* Add up everything that was counted so far. */
+void metrics_add_up(struct metrics_sum *sum);
+
+const char *metrics_method_name(uint8_t method);
+uint64_t metrics_number_of(const uint64_t counts[LATENCY_BOUNDS + 1]);
+
+/* Connections that wait for a reply, or for the rest of a request. */
+uint64_t metrics_active(const struct metrics_sum *sum);
+
+/* Open connections. */
+uint64_t metrics_connections(const struct metrics_sum *sum);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: a sum of all processes in the forms that programs read: Prometheus' text format 0.0.4, and
+ * JSON.
+ *
+ * Place: admin.c answers /metrics and /status.json with them.
+ */
+#ifndef PROMETHEUS_H
+#define PROMETHEUS_H
+
+#include "admin-text.h"
+#include "metrics-sum.h"
+
+#define METRICS_TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+void metrics_add_prometheus(struct text *text, const struct metrics_sum *sum);
+void metrics_add_json(struct text *text, const struct metrics_sum *sum);
+
+#endif

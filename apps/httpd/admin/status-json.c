@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * /status.json: what the page draws, and whoever else asks. Durations are in microseconds, ages in
+ * milliseconds. Counts only grow; who wants a rate subtracts two replies.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "prometheus.h"
+#include "sxe-time.h"
+
+static void
+add_text(struct text *text, const char *name, const char *value)
+{
+    text_add(text, "\"%s\":\"", name);
+    text_add_escaped(text, value);
+    text_add(text, "\"");
+}
+
+/* Buckets that have any: [the longest duration of it, how many], ... */
+static void
+add_durations(struct text *text, const struct metrics_sum *sum)
+{
+    const char *comma = "";
+
+    text_add(text, ",\"durations\":[");
+    for (unsigned i = 0; i < LATENCY_BUCKETS; i++) {
+        if (sum->durations[i] == 0)
+            continue;
+        text_add(text, "%s[%" PRIu32 ",%" PRIu64 "]", comma, latency_bucket_end_us(i),
+                 sum->durations[i]);
+        comma = ",";
+    }
+    text_add(text, "],\"p50_us\":%" PRIu32 ",\"p99_us\":%" PRIu32 "",
+             latency_quantile_us(sum->durations, 0.5), latency_quantile_us(sum->durations, 0.99));
+}
+
+static void
+add_requests(struct text *text, const struct metrics_sum *sum)
+{
+    text_add(text,
+             "\"requests\":{\"total\":%" PRIu64 ",\"active\":%" PRIu64 ",\"unanswered\":%" PRIu64,
+             sum->requests, metrics_active(sum), sum->classes[0]);
+    for (unsigned i = 1; i < METRICS_CLASSES; i++)
+        text_add(text, ",\"%uxx\":%" PRIu64, i, sum->classes[i]);
+    text_add(text, ",\"broken\":%" PRIu64 ",\"bytes\":%" PRIu64, sum->broken, sum->bytes);
+    add_durations(text, sum);
+    text_add(text, "}");
+}
+
+static void
+add_workers(struct text *text, const struct metrics_sum *sum)
+{
+    static const char *const states[] = {"starting", "ready", "leaving"};
+
+    text_add(text, "\"workers\":[");
+    for (unsigned i = 0; i < sum->workers_number; i++) {
+        const struct metrics_part *part = sum->workers[i];
+        uint64_t requests = 0;
+
+        for (unsigned bucket = 0; bucket < LATENCY_BUCKETS; bucket++)
+            requests += part->durations[bucket];
+        text_add(text, "%s{\"place\":%u,\"pid\":%d,\"state\":\"%s\",\"starts\":%u",
+                 i > 0 ? "," : "", part->place, part->owner, states[part->state % 3], part->starts);
+        text_add(text, ",\"uptime\":%" PRIu64 ",\"seen_ms\":%" PRIu64,
+                 (sum->now_ns - part->since_ns) / SXE_NS_PER_SECOND,
+                 sum->now_ns > part->published_ns
+                     ? (sum->now_ns - part->published_ns) / SXE_NS_PER_MS
+                     : 0);
+        text_add(text, ",\"requests\":%" PRIu64 ",\"cpu_ms\":%" PRIu64, requests,
+                 part->cpu_ns / SXE_NS_PER_MS);
+        text_add(text, ",\"lua_memory\":%" PRIu64 ",\"lua_memory_max\":%" PRIu64 "}",
+                 part->lua_memory, part->lua_memory_max);
+    }
+    text_add(text, "]");
+}
+
+static void
+add_pools(struct text *text, const struct metrics_sum *sum)
+{
+    text_add(text, "\"pools\":[");
+    for (unsigned i = 0; i < sum->pools_number; i++) {
+        const struct metrics_pool *pool = &sum->pools[i];
+
+        text_add(text, "%s{", i > 0 ? "," : "");
+        add_text(text, "name", pool->name);
+        text_add(text, ",\"elements\":%u,\"states\":[", pool->elements);
+        for (unsigned state = 0; state < pool->states; state++) {
+            text_add(text, "%s{", state > 0 ? "," : "");
+            add_text(text, "name", pool->state[state].name);
+            text_add(text, ",\"number\":%u,\"oldest_ms\":%u}", pool->state[state].number,
+                     pool->state[state].age_ms);
+        }
+        text_add(text, "]}");
+    }
+    text_add(text, "]");
+}
+
+static void
+add_routes(struct text *text, const struct metrics_sum *sum)
+{
+    text_add(text, "\"routes\":[");
+    for (unsigned i = 0; i < sum->routes_number; i++) {
+        const struct metrics_sum_route *route = &sum->routes[i];
+
+        text_add(text, "%s{", i > 0 ? "," : "");
+        add_text(text, "route", route->route);
+        text_add(text, ",\"requests\":%" PRIu64 ",\"errors\":%" PRIu64, route->number,
+                 route->errors);
+        text_add(text, ",\"mean_us\":%" PRIu64 ",\"p99_us\":%" PRIu32 ",\"max_us\":%" PRIu64 "}",
+                 route->number == 0 ? 0 : route->sum_ns / route->number / 1000,
+                 latency_bounds_quantile_us(route->counts, 0.99), route->max_ns / 1000);
+    }
+    text_add(text, "]");
+}
+
+static void
+add_lines(struct text *text, const struct metrics_sum *sum)
+{
+    text_add(text, "\"log\":[");
+    for (unsigned i = 0; i < sum->lines_number; i++) {
+        text_add(text, "%s{\"time\":%" PRId64 ".%03d,\"level\":%d,", i > 0 ? "," : "",
+                 sum->lines[i].unix_ms / 1000, (int)(sum->lines[i].unix_ms % 1000),
+                 sum->lines[i].level);
+        add_text(text, "text", sum->lines[i].text);
+        text_add(text, "}");
+    }
+    text_add(text, "]");
+}
+
+void
+metrics_add_json(struct text *text, const struct metrics_sum *sum)
+{
+    text_add(text, "{\"version\":\"" SXE_VERSION "\",\"time\":%" PRId64 ".%03d",
+             sum->now_unix_ms / 1000, (int)(sum->now_unix_ms % 1000));
+    text_add(
+        text, ",\"uptime\":%" PRIu64 ",\"ready\":%s,\"draining\":%s,\"log_lines_lost\":%" PRIu64,
+        (sum->now_ns - metrics_look()->began_ns) / SXE_NS_PER_SECOND,
+        sum->is_ready ? "true" : "false", sum->is_draining ? "true" : "false", sum->lost_lines);
+    text_add(text, ",\"connections\":%" PRIu64 ",\"lua_errors\":%" PRIu64 ",",
+             metrics_connections(sum), sum->lua_errors);
+    add_requests(text, sum);
+    text_add(text, ",");
+    add_workers(text, sum);
+    text_add(text, ",");
+    add_pools(text, sum);
+    text_add(text, ",");
+    add_routes(text, sum);
+    text_add(text, ",");
+    add_lines(text, sum);
+    text_add(text, "}\n");
+}
