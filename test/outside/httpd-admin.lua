@@ -68,6 +68,21 @@ test("the process that answers is replaced when it dies", function()
     equal(admin.sum(server:get("/metrics"), "sxe_http_replies_total"), 2)
 end)
 
+-- promise: docs/observability.md: An upgrade by SIGUSR2 is refused with `--admin` at a fixed place
+test("an upgrade is refused where the status has a fixed place, and the old program goes on", function()
+    local name = os.tmpname()
+    os.remove(name)
+    local server <close> = admin.start_at(name)
+    os.execute("kill -USR2 " .. server.pid)
+    httpd.wait_until(function()
+        return server.proc:errors():find("this one goes on serving", 1, true)
+    end, "that the old program says so")
+    check(server.proc:errors():find("cannot show its status at " .. name, 1, true), "the reason")
+    request(server, "GET /", 200)
+    equal(server:get("/readyz"), "ready\n")
+    equal(admin.sum(server:get("/metrics"), "sxe_http_replies_total"), 1)
+end)
+
 -- promise: docs/observability.md: So it answers while every worker is busy or hangs, and while the server drains.
 test("it answers while the only worker computes", function()
     local path = script_of("return function() local t = os.time() while os.time() < t + 3 do end end")
