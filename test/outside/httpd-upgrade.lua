@@ -47,7 +47,7 @@ end
 -- promise: docs/operations.md: When all of them are ready, the old workers drain as after a reload, and the old supervisor ends. No request fails.
 test("two upgrades under load, with kept connections and with new ones", function()
     for _, header in ipairs{"A: b", "Connection: close"} do
-        local server = httpd.start("-w", "2")
+        local server = httpd.start("-w", "2", "--stop-timeout", "1m")
         local client = load.start(server.port, "-c", "20", "-d", "2", "--timeout", "60", "--header", header)
         client.proc:line(20)
         local pid = upgrade(server, 2)
