@@ -25,6 +25,16 @@ local function request(server, line, status)
     equal(tonumber(reply:match("^HTTP/1.1 (%d+)")), status, line)
 end
 
+local function admin_of(parent)
+    local children <close> = assert(io.open(("/proc/%d/task/%d/children"):format(parent, parent)))
+    for pid in children:read("a"):gmatch("%d+") do
+        local name <close> = io.open("/proc/" .. pid .. "/comm")
+        if name and name:read() == "sxe-httpd-admin" then
+            return tonumber(pid)
+        end
+    end
+end
+
 -- promise: docs/observability.md: `--admin [IP:]PORT` listens on 127.0.0.1 unless you give an address; `--admin PATH`, with a slash in it, on a unix socket.
 test("it listens where it is told, and nowhere else", function()
     do
@@ -55,8 +65,7 @@ test("the process that answers is replaced when it dies", function()
     local server <close> = admin.start("-w", "2")
     request(server, "GET /", 200)
     for _ = 1, 2 do
-        local file <close> = assert(io.popen("pgrep -P " .. server.pid .. " -x sxe-httpd-admin"))
-        local pid = file:read("n")
+        local pid = admin_of(server.pid)
         check(pid, "a process of that name")
         os.execute("kill -KILL " .. pid)
         httpd.wait_until(function()
