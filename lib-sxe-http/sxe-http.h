@@ -79,6 +79,15 @@ struct sxe_http_summary {
     int result;           /* 0, or -errno: the connection ended first */
 };
 
+/* The body of replies with this status that have none of their own: those of sxe_http_reply_status,
+ * and refusals of the library. Bytes and type are borrowed for as long as the server is there. */
+struct sxe_http_page {
+    unsigned status;
+    const char *type; /* Content-Type */
+    const void *body;
+    size_t length;
+};
+
 /* 0 means the default, given in each comment; UINT32_MAX means no limit, where that is allowed. */
 struct sxe_http_config {
     sxe_http_handler handler;             /* for requests without a route; NULL: 404 */
@@ -106,6 +115,8 @@ struct sxe_http_config {
     uint32_t handler_timeout_ms;    /* from LATER to the reply's first byte, less the waits for the
                                     body; none */
     const char *fields; /* lines for every reply, each with CR LF, "Server: x\r\n"; none */
+    const struct sxe_http_page *pages; /* of errors; borrowed, pages_number of them; none */
+    size_t pages_number;
     const struct sxe_cidr_list *proxies; /* peers that begin with a PROXY header; borrowed */
     void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);
     sxe_http_handler unrouted; /* answers where the router has no route, also for the method; by
@@ -337,7 +348,8 @@ SXE_PUBLIC enum sxe_http_verdict sxe_http_reply(struct sxe_http_response *respon
 SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_text(struct sxe_http_response *response,
                                                      unsigned status, const char *text);
 
-/* With a body that says "404 Not Found". */
+/* With the page of config.pages for that status, or a body that says "404 Not Found" where there is
+ * none, or no room for it. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_status(struct sxe_http_response *response,
                                                        unsigned status);
 

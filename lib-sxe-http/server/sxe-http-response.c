@@ -336,6 +336,22 @@ sxe_http_reply_text(struct sxe_http_response *response, unsigned status, const c
     return sxe_http_reply(response, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
+/* False: there is no page, or no room for it. */
+static bool
+send_page(struct sxe__http_slot *slot, unsigned status)
+{
+    const struct sxe_http_config *config = &slot->request.http->config;
+
+    for (size_t i = 0; i < config->pages_number; i++) {
+        const struct sxe_http_page *page = &config->pages[i];
+
+        if (page->status == status)
+            return sxe_http_set_status(&slot->response, status) == 0 &&
+                   end_whole(slot, page->type, page->body, page->length) == 0;
+    }
+    return false;
+}
+
 enum sxe_http_verdict
 sxe_http_reply_status(struct sxe_http_response *response, unsigned status)
 {
@@ -344,6 +360,8 @@ sxe_http_reply_status(struct sxe_http_response *response, unsigned status)
 
     if (!may_have_body(status))
         return sxe_http_reply(response, status, NULL, NULL, 0);
+    if (send_page(SXE__HTTP_SLOT_OF_RESPONSE(response), status))
+        return SXE_HTTP_DONE;
     snprintf(text, sizeof(text), "%u%s%s\n", status, *reason == '\0' ? "" : " ", reason);
     return sxe_http_reply_text(response, status, text);
 }

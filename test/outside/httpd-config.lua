@@ -126,6 +126,46 @@ local function start_routes()
     end
 end
 
+-- promise: docs/configuration.md: the body of replies that have none of their own, such as 404 where there is no file or
+-- no route. It is read once, so a page that changes is sent after the next SIGHUP.
+test("error pages are sent as they were read, until SIGHUP", function()
+    write("sorry.html", "sorry")
+    write("404.html", "old")
+    write("paged.lua", ('return { root = "%s/public", error_page = { "404 405 %s/404.html" } }'):format(directory, directory))
+    local server <close> = httpd.start("--config", directory .. "/paged.lua")
+    local function ask(request)
+        local sock <close> = server:connect()
+        sock:send(request .. " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        return sock:recv_all()
+    end
+    check(ask("GET /nosuch"):find("^HTTP/1.1 404 .*\r\nContent%-Type: text/html; charset=utf%-8\r\n.*\r\n\r\nold$"))
+    write("404.html", "new")
+    check(ask("DELETE /"):find("^HTTP/1.1 405 .*\r\n\r\nold$"))
+    check(ask("HEAD /nosuch"):find("^HTTP/1.1 404 .*\r\nContent%-Length: 3\r\n.*\r\n\r\n$"))
+    server.proc:signal("HUP")
+    httpd.wait_until(function() return assert(ask("GET /nosuch")):find("\r\n\r\nnew$") end, "the new page")
+end)
+
+-- promise: docs/configuration.md: A script's reply with a body keeps it, and so does the 500 of its error, which says the
+-- error's id.
+test("an error page is for a script's replies without a body", function()
+    write("404.html", "page")
+    write("app.lua", [[return function(req, res)
+        if req.path == "/own" then return res:send("own", 404) end
+        return req.path == "/none" and 404 or error "no"
+    end]])
+    local server <close> = httpd.start("--lua", directory .. "/app.lua", "--error-page", "404 500 " .. directory .. "/404.html")
+    local function ask(path)
+        local sock <close> = server:connect()
+        sock:send("GET " .. path .. " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        return sock:recv_all()
+    end
+    local own = ask "/own"
+    check(own:find("^HTTP/1.1 404 .*\r\n\r\nown$"), own)
+    check(ask("/none"):find("^HTTP/1.1 404 .*\r\n\r\npage$"))
+    check(ask("/error"):find("^HTTP/1.1 500 .*\r\n\r\n{.*}\n$"))
+end)
+
 -- promise: docs/configuration.md: The pattern with more literal bytes counts, whatever the order in the file.
 test("each route of the page answers as it says", function()
     local server <close>, ask = start_routes()

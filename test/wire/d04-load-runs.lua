@@ -84,7 +84,9 @@ test("a search finds a rate, and says each that it tried", function()
     local errors = proc:errors()
     check(errors:find("find      50000/s  ok %d+/s  "), errors)
     check(errors:find(": does not hold\n"), errors)
-    check(output:find("\nfound     %d+/s is the highest rate that held p50<1h"), output)
+    -- A busy machine may leave too few replies to tell, and says so; test-http-find knows which rate it is.
+    check(output:find("\nfound     %d+/s is the highest rate that held p50<1h") or
+          output:find("\nfound     could not tell which rate holds p50<1h: ", 1, true), output)
 end)
 
 test("A against A tells how much is noise", function()

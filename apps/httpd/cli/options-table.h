@@ -21,6 +21,7 @@ enum {
     DOT_FILES,
     SNIFF,
     RANGES_MAX,
+    ERROR_PAGE,
     HEADER,
     ACCESS_LOG,
     LOG_FORMAT,

@@ -195,6 +195,10 @@ take_files(struct httpd_options *options, int val)
         return httpd_set_cache_control(options);
     case RANGES_MAX:
         return set_ranges(options);
+    case ERROR_PAGE:
+        return error_pages_add(&options->error_pages, optarg) ||
+               httpd_wrong("an error page (--error-page)",
+                           "statuses from 400 to 599 and a file, such as '404 404.html'");
     default:
         return httpd_add_field(options);
     }

@@ -9,6 +9,7 @@
 
 #include "access-log.h"
 #include "config.h"
+#include "error-pages.h"
 #include "sxe-cidr.h"
 #include "sxe-http-file.h"
 #include "sxe-http.h"
@@ -37,6 +38,7 @@ struct httpd_options {
     struct sxe_http_files_config files;     /* root is NULL: serve the greeting */
     const char *index[HTTPD_INDEX_MAX + 1]; /* names of --index, ended by NULL */
     char types[HTTPD_TYPES_MAX];            /* lines of --type */
+    struct error_pages error_pages;
     struct sxe_cidr_list proxies;
     uint32_t stall_timeout_ms;
     uint32_t hang_timeout_ms;      /* for a turn of a script's loop; 0: no limit */

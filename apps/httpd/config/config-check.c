@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks that the directory and the script which options name can be read.
+ * Checks that the directories, the script and the pages which options name can be read.
  */
 #include "config-check.h"
 
@@ -62,11 +62,15 @@ has_roots(const struct config_sites *sites)
 int
 config_check(const struct httpd_options *options)
 {
+    struct error_pages pages = options->error_pages;
+
     if ((options->files.root != NULL &&
          !is_directory(config_place_of("root"), options->files.root)) ||
         (options->config.sites != NULL && !has_roots(options->config.sites)) ||
-        (options->script != NULL && !is_script(options->script)) || secure_open(options) < 0)
+        (options->script != NULL && !is_script(options->script)) || secure_open(options) < 0 ||
+        error_pages_read(&pages) < 0)
         return COMMAND_LINE_WRONG;
+    error_pages_free(&pages);
     printf("sxe-httpd: the configuration is good\n");
     return 0;
 }

@@ -44,6 +44,7 @@ static struct {
     ev_io supervisor;
     int link; /* -1: no supervisor */
     struct worker worker;
+    struct error_pages error_pages;
     enum ending ending;
     bool has_asked; /* to be replaced, for want of memory */
     bool was_over;  /* nobody waited, at the last look at the progress of the end */
@@ -390,6 +391,12 @@ make_plan(void)
 
     http.share = service.worker.slot;
     configure_loop();
+    service.error_pages = service.options->error_pages;
+    result = error_pages_read(&service.error_pages);
+    if (result < 0)
+        return result;
+    http.pages = service.error_pages.pages;
+    http.pages_number = service.error_pages.number;
     result = choose_handler(&http);
     if (result < 0)
         return result;
@@ -411,6 +418,7 @@ drop_plan(void)
     sxe_http_delete(service.http);
     sxe_http_router_delete(service.router);
     sxe_http_files_delete(service.files);
+    error_pages_free(&service.error_pages);
     if (service.options->config.sites != NULL)
         config_routes_close(service.options->config.sites);
 }

@@ -91,6 +91,51 @@ START_TEST(rfc_9110_15_a_status_is_its_own_body_where_it_may_have_one)
 }
 END_TEST
 
+static const char too_long[1000];
+static const struct sxe_http_page pages[] = {
+    {404, "text/html", "<p>no</p>", 9},
+    {400, "text/plain", "what?", 5},
+    {500, "text/html", too_long, sizeof(too_long)},
+};
+
+START_TEST(a_status_has_the_page_of_the_configuration)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = reply_status, .pages = pages, .pages_number = 2});
+    peer = client();
+    say(peer, GET("/404"));
+    EXPECT_STATUS(peer, "404 Not Found", LINES("Content-Type: text/html\r\n", ""), "<p>no</p>");
+    say(peer, GET("/403"));
+    EXPECT_STATUS(peer, "403 Forbidden", LINES(TEXT, ""), "403 Forbidden\n");
+    say(peer, "HEAD /404 HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_REPLY(peer, "HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n"
+                       "Content-Length: 9\r\n\r\n");
+    say(peer, "rubbish\r\n\r\n");
+    EXPECT_STATUS(peer, "400 Bad Request",
+                  LINES("Content-Type: text/plain\r\n", "Connection: close\r\n"), "what?");
+    PEER_EXPECT_END(peer);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(where_there_is_no_room_for_a_page_a_status_is_its_own_body)
+{
+    const struct sxe_config config = {.output_max = 1000};
+    int peer;
+
+    serve_with((struct sxe_http_config){.handler = reply_status, .pages = pages, .pages_number = 3},
+               &config);
+    peer = client();
+    say(peer, GET("/500"));
+    EXPECT_STATUS(peer, "500 Internal Server Error", LINES(TEXT, ""),
+                  "500 Internal Server Error\n");
+    close(peer);
+    end_site();
+}
+END_TEST
+
 START_TEST(rfc_9110_15_a_reason_is_its_name_or_nothing)
 {
     ck_assert_str_eq(sxe_http_reason(100), "Continue");
@@ -428,6 +473,8 @@ response_suite(void)
     tcase_add_loop_test(whole, rfc_9110_whole_replies_have_what_their_status_and_method_allow, 0,
                         (int)(sizeof(wholes) / sizeof(wholes[0])));
     tcase_add_test(whole, rfc_9110_15_a_status_is_its_own_body_where_it_may_have_one);
+    tcase_add_test(whole, a_status_has_the_page_of_the_configuration);
+    tcase_add_test(whole, where_there_is_no_room_for_a_page_a_status_is_its_own_body);
     tcase_add_test(whole, rfc_9110_15_a_reason_is_its_name_or_nothing);
     tcase_add_test(whole, rfc_9110_6_6_1_date_is_the_wall_clocks_even_when_somebody_sets_it);
     tcase_add_test(whole, configured_lines_are_in_every_reply);

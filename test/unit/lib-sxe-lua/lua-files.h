@@ -84,6 +84,7 @@ enum { FILES = 1 }; /* the group of sxe.file, which is required first */
 
 static int pipe_fds[2];
 static struct sxe_work keepers[SXE_WORK_THREADS];
+static unsigned kept_number; /* of these, that have ended */
 
 static inline void
 keep_thread(struct sxe_work *work)
@@ -98,11 +99,13 @@ static inline void
 kept(struct sxe_work *work)
 {
     (void)work;
+    kept_number++;
 }
 
 static inline void
 keep_threads(void)
 {
+    kept_number = 0;
     ck_assert_int_eq(pipe(pipe_fds), 0);
     for (int i = 0; i < SXE_WORK_THREADS; i++) {
         keepers[i] = (struct sxe_work){.run = keep_thread, .done = kept, .group = FILES};
@@ -115,6 +118,8 @@ let_threads_go(void)
 {
     ck_assert_int_eq(write(pipe_fds[1], "xxxx", SXE_WORK_THREADS), SXE_WORK_THREADS);
     turn_slowly(5);
+    while (kept_number < SXE_WORK_THREADS) /* one that has not read yet needs the pipe */
+        turn_slowly(1);
     close(pipe_fds[0]);
     close(pipe_fds[1]);
 }
