@@ -183,13 +183,14 @@ end)
 
 -- promise: docs/operations.md: If the supervisor is killed, its workers end too, after the requests in progress.
 test("workers finish their requests and end when the supervisor is killed", function()
-    local server = script.start("return function(req) return req:body() end", "-w", "2")
+    local server = script.start("return function(req) return req:body() end", "-w", "2", "--stop-timeout", "60")
     local pids = workers.await(server, 2)
     local sock <close> = server:connect()
     sock:send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
     sock:recv_until("\r\n\r\n")
     server.proc:signal("KILL")
     server.proc:wait(60)
+    wire.sleep(2.5) -- longer than a process has that hangs
     sock:send("ab")
     equal(sock:read_reply().body, "ab")
     for _, pid in ipairs(pids) do

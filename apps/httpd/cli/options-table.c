@@ -67,7 +67,7 @@ static const struct command_option table[] = {
      "limit its tasks, one for each waiting request (16384)"},
     {{"lua-sockets", required_argument, NULL, LUA_SOCKETS},
      "N",
-     "limit the connections that it opens (64)"},
+     "reserve sockets for connections that it opens (64)"},
     {{"lua-coverage", required_argument, NULL, LUA_COVERAGE},
      "FILE",
      "add the lines that ran to FILE, for lcov"},

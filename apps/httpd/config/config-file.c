@@ -251,3 +251,13 @@ config_file_keep(struct config_file *file)
     lua_pop(file->L, 1);
     return text;
 }
+
+bool
+config_is_list(lua_State *L, int index)
+{
+    lua_Unsigned number = 0;
+
+    for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1))
+        number++;
+    return number == lua_rawlen(L, index);
+}

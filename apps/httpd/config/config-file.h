@@ -13,6 +13,7 @@
 #define CONFIG_FILE_H
 
 #include <lua.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "config-lines.h"
@@ -39,5 +40,9 @@ void config_file_close(struct config_file *file);
 /* The string or number on top of the stack as a text that stays until the file is closed; it is
  * popped. A number is as Lua writes it. NULL: no memory. */
 char *config_file_keep(struct config_file *file);
+
+/* Whether the table at that index, from the bottom of the stack, has the keys 1 to n and no others:
+ * an entry under a name would be left out in silence. */
+bool config_is_list(lua_State *L, int index);
 
 #endif

@@ -144,6 +144,8 @@ read_texts(struct reader *reader, const char *key, const char **texts, unsigned 
 
     *number = 0;
     look_at(reader, key);
+    if (type == LUA_TTABLE && !config_is_list(L, lua_gettop(L)))
+        return fail(reader, key, "a table with names", "a text, or a list of texts");
     if (length > most) {
         snprintf(must, sizeof(must), "there may be %u of them at most", most);
         return fail(reader, key, NULL, must);
@@ -195,6 +197,9 @@ names_its_server(const char *redirect)
     const char *value = redirect + strcspn(redirect, "{");
     const char *server = strstr(redirect, "//");
 
+    /* Browsers take a backslash for a slash, and leave out tabs. */
+    if (*value != '\0' && strcspn(redirect, "\\\t") < (size_t)(value - redirect))
+        return false;
     if (*value == '\0' || *redirect == '?' || *redirect == '#')
         return true;
     if (*redirect == '/' && server != redirect)
@@ -357,8 +362,9 @@ read_sites(struct reader *reader)
     const uint64_t place = config_key(CONFIG_ROOT, "sites", 5);
     bool is_good = true;
 
-    if (!lua_istable(L, -1))
-        return fail(reader, "sites", luaL_typename(L, -1), "a table of sites");
+    if (!lua_istable(L, -1) || !config_is_list(L, lua_gettop(L)))
+        return fail(reader, "sites", luaL_typename(L, -1),
+                    "a list of sites: { { names = \"example.com\", routes = { ... } } }");
     for (lua_Unsigned i = 1; i <= lua_rawlen(L, -1) && is_good; i++) {
         const unsigned line = config_lines_find(reader->file->lines, config_item(place, i), 0);
 

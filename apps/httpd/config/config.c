@@ -323,7 +323,7 @@ refuse_type(lua_State *L, unsigned row)
             type, lua_isstring(L, -1) ? ", '" : "",
             lua_isstring(L, -1) ? luaL_tolstring(L, -1, NULL) : "", lua_isstring(L, -1) ? "'" : "",
             !has_argument(row)   ? "true or false"
-            : is_repeatable(row) ? "a text, or a table of texts"
+            : is_repeatable(row) ? "a text, or a list of texts without names"
                                  : "a number or a text without zero bytes");
     return COMMAND_LINE_WRONG;
 }
@@ -350,7 +350,7 @@ take_list(lua_State *L, struct reading *reading, unsigned row)
 {
     const char *key = reading->keys[row];
     const uint64_t table = config_key(CONFIG_ROOT, key, strlen(key));
-    int status = COMMAND_LINE_GO_ON;
+    int status = config_is_list(L, 2) ? COMMAND_LINE_GO_ON : refuse_type(L, row);
 
     for (lua_Unsigned i = 1; i <= lua_rawlen(L, 2) && status == COMMAND_LINE_GO_ON; i++) {
         config_be_at(config_lines_find(config.file->lines, config_item(table, i),

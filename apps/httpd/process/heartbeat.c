@@ -22,6 +22,10 @@ enum { ORPHAN_SECONDS = 2 };
 /* The heartbeat of this child. */
 static struct heartbeat *own;
 
+/* It ends in good order, and has the time for that. The supervisor's sockets are closed before the
+ * signal of its death is sent, so this process often knows already when the signal comes. */
+static volatile sig_atomic_t is_leaving;
+
 struct heartbeat *
 heartbeat_new(void)
 {
@@ -72,7 +76,8 @@ static void
 on_orphaned(int signal_number)
 {
     SXE_UNUSED_PARAMETER(signal_number);
-    alarm(ORPHAN_SECONDS);
+    if (!is_leaving)
+        alarm(ORPHAN_SECONDS);
 }
 
 void
@@ -82,6 +87,7 @@ heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor)
     struct sigaction orphaned = {.sa_handler = on_orphaned, .sa_flags = SA_RESTART};
 
     own = heartbeat;
+    is_leaving = false;
     sigaction(ASKED, &asked, NULL);
     sigaction(ORPHANED, &orphaned, NULL);
     (void)prctl(PR_SET_PDEATHSIG, ORPHANED);
@@ -107,5 +113,6 @@ heartbeat_watch(struct ev_loop *loop)
 void
 heartbeat_end_within(uint32_t ms)
 {
+    is_leaving = true;
     alarm(ms / 1000 + ORPHAN_SECONDS);
 }
