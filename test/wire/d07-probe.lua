@@ -101,7 +101,7 @@ test("where a probe makes no sense it is refused with the reason", function()
     local others = {["--find"] = "p99<1ms", ["--replay"] = "a.log", ["-s"] = "a.lua",
                     ["--scenario"] = "a.lua"}
     for option, value in pairs(others) do
-        cli.check_refused("without --probe", "sxe-http", "--probe", "10", option, value)
+        cli.check_refused("cannot be combined with --probe", "sxe-http", "--probe", "10", option, value)
     end
     cli.check_refused("the probe's rate (--probe) is 'x'", "sxe-http", "--probe", "x")
 end)
