@@ -95,7 +95,7 @@ test("an idle connection is closed", function()
     end, "--idle-timeout", "0.2")
 end)
 
--- promise: docs/http.md: write stall: `timeout_ms[SXE_STATE_WRITING]` of `sxe_configure` | 30 s | reset |
+-- promise: docs/http.md: write stall: `timeout_ms[SXE_STATE_WRITING]` of `sxe_configure`, in which the kernel must take more | 30 s | reset |
 httpd.test_at_a_pace("a client that does not read its reply is reset", function(pace)
     each_kind(function(sock, kind, what)
         if not kind[4] then return end

@@ -46,8 +46,8 @@ test("a client speaks to a server at a unix socket, whose path may have a blank"
     os.remove(path .. " x")
 end)
 
--- promise: docs/lua-handlers.md: `sxe-httpd --lua-sockets N` and `sxe-lua --sockets N` allow more.
-test("as many connections as --sockets says may be open at once, and the message names the cure", function()
+-- promise: docs/lua-handlers.md: `sxe-httpd --lua-sockets N` and `sxe-lua --sockets N` reserve more.
+test("as many connections as --sockets says can be open at once", function()
     runs("200\n", [[
         local server = tcp.serve("127.0.0.1", 0, { connections = 400, handler = function(c) c:read("a") end })
         task.sleep(0)
