@@ -107,23 +107,15 @@ take_signals(void)
 static int
 wait_ms(void)
 {
-    uint64_t due_ns = supervisor.start_ns;
+    const uint64_t dues_ns[] = {supervisor.start_ns,          supervisor.look_ns,
+                                supervisor.look_at_hearts_ns, supervisor.look_at_admin_ns,
+                                supervisor.give_up_ns,        supervisor.alive_ns,
+                                supervisor.turn_ns,           upgrade_due_ns()};
+    uint64_t due_ns = NEVER;
     uint64_t now_ns = sxe_time_ns();
 
-    if (supervisor.look_ns < due_ns)
-        due_ns = supervisor.look_ns;
-    if (supervisor.look_at_hearts_ns < due_ns)
-        due_ns = supervisor.look_at_hearts_ns;
-    if (supervisor.look_at_admin_ns < due_ns)
-        due_ns = supervisor.look_at_admin_ns;
-    if (supervisor.give_up_ns < due_ns)
-        due_ns = supervisor.give_up_ns;
-    if (supervisor.alive_ns < due_ns)
-        due_ns = supervisor.alive_ns;
-    if (supervisor.turn_ns < due_ns)
-        due_ns = supervisor.turn_ns;
-    if (upgrade_due_ns() < due_ns)
-        due_ns = upgrade_due_ns();
+    for (unsigned i = 0; i < sizeof(dues_ns) / sizeof(dues_ns[0]); i++)
+        due_ns = dues_ns[i] < due_ns ? dues_ns[i] : due_ns;
     for (unsigned i = 0; i < children.number; i++) {
         if (children.each[i].kill_ns < due_ns)
             due_ns = children.each[i].kill_ns;
