@@ -43,9 +43,9 @@ tear_down(void)
 
 /* ---- The option ---- */
 
-static const char *const wrongs[] = {"",       "404",   "404 ",     "404.html", "399 a",
-                                     "600 a",  "40 a",  "4x4 a",    "a 404",    "4040 a",
-                                     "4:0 a",  "40: a", "404 500 ", "404a b"};
+static const char *const wrongs[] = {"",      "404",   "404 ",     "404.html", "399 a",
+                                     "600 a", "40 a",  "4x4 a",    "a 404",    "4040 a",
+                                     "4:0 a", "40: a", "404 500 ", "404a b"};
 
 START_TEST(a_text_that_is_no_page_is_refused)
 {
@@ -172,7 +172,8 @@ START_TEST(clients_get_them)
 {
     START_HTTPD("-p", "0", "-r", ".", "--error-page", "404 405 404.html");
     ask("GET /nosuch HTTP/1.1\r\nHost: a\r\n\r\n",
-        "HTTP/1.1 404 Not Found\r\nDate: @\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 7\r\n\r\n<p>gone");
+        "HTTP/1.1 404 Not Found\r\nDate: @\r\nContent-Type: text/html; "
+        "charset=utf-8\r\nContent-Length: 7\r\n\r\n<p>gone");
     ask("POST /404.html HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 405 Method Not Allowed\r\n");
     stop_httpd();
