@@ -28,9 +28,10 @@
 #define FAKE_FASTER 200 /* times the real clock */
 
 static struct {
-    int ready_error;    /* of READY: it ends with that */
-    uint64_t queries;   /* then DONE; 0: until STOP */
-    unsigned bad_shard; /* 1 is the first: only that one does what follows; 0: none */
+    int ready_error;             /* of READY: it ends with that */
+    uint64_t queries;            /* then DONE; 0: until STOP */
+    uint64_t queries_after_mark; /* that many, then DONE; only with queries 0 */
+    unsigned bad_shard;          /* 1 is the first: only that one does what follows; 0: none */
     void (*do_before_ready)(const struct load_worker *worker);
     void (*do_before_done)(const struct load_worker *worker);
     void (*do_at_stop)(const struct load_worker *worker);
@@ -207,6 +208,8 @@ fake_worker_obey(struct fake_worker_state *state)
     if (message.type == LOAD_MESSAGE_MARK)
         state->end_ns = message.u.end_ns;
     memcpy(worker->mark, worker->result, sizeof(*worker->mark));
+    if (fake_worker.queries_after_mark > 0 && fake_worker.queries == 0)
+        fake_worker.queries = state->queries + fake_worker.queries_after_mark;
     if (message.type == LOAD_MESSAGE_RATE)
         fake_worker_set_rate(state, message.u.rate);
     fake_worker_say(worker, LOAD_MESSAGE_MARKED, 0);
