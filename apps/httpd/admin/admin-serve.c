@@ -98,10 +98,10 @@ say_whether_ready(struct sxe_http_request *request, struct sxe_http_response *re
                                serving.sum.is_draining ? "draining\n" : "no worker is ready\n");
 }
 
-/* ---- Who may ask for what ---- */
+/* ---- Requests that are refused ---- */
 
-/* By an address, as localhost, or over a unix socket: a page of another site whose name leads here
- * asks by that name. */
+/* Whether the Host field is an address or localhost, or the request came over a unix socket. A page
+ * of another site, whose name was made to lead to this machine, sends that name. */
 static bool
 is_asked_by_address(const struct sxe_http_request *request)
 {

@@ -53,7 +53,8 @@ extern const uint32_t latency_bounds_us[LATENCY_BOUNDS];
  */
 uint32_t latency_quantile_us(const uint64_t buckets[LATENCY_BUCKETS], double fraction);
 
-/* The same of counts by bound: the bound that is reached. */
+/* Us: the lowest bound that holds that fraction of all. Counts are for each bound, and one for what
+ * is above the last, which is LATENCY_MAX_US; 0: there are none. */
 uint32_t latency_bounds_quantile_us(const uint64_t counts[LATENCY_BOUNDS + 1], double fraction);
 
 #endif
