@@ -302,7 +302,7 @@ START_TEST(a_long_reply_to_a_client_that_goes_is_given_back)
 {
     int peer;
 
-    serve_handler("return ('x'):rep(20000000)");
+    serve_handler("return ('x'):rep(10000):rep(2000)");
     peer = stall("/");
     peer_reset(peer);
     turn(10);

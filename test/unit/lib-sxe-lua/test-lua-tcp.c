@@ -280,8 +280,8 @@ END_TEST
 
 START_TEST(a_write_that_times_out_resets_the_connection)
 {
-    int peer =
-        serve("conn.timeout = 0.01 local ok, why = conn:write(('x'):rep(50000000)) log = why");
+    int peer = serve(
+        "conn.timeout = 0.01 local ok, why = conn:write(('x'):rep(10000):rep(5000)) log = why");
 
     until("log == 'timeout'");
     until("c:write('x') == nil");
@@ -293,7 +293,8 @@ END_TEST
 
 START_TEST(a_peer_that_resets_ends_a_write)
 {
-    int peer = serve("local ok, why, code = conn:write(('x'):rep(50000000)) log = why .. code");
+    int peer =
+        serve("local ok, why, code = conn:write(('x'):rep(10000):rep(5000)) log = why .. code");
 
     until("c");
     turn(5);
@@ -354,7 +355,7 @@ END_TEST
 
 START_TEST(what_cannot_be_waited_for_is_not_lent)
 {
-    int peer = serve("local function write() conn:write(('x'):rep(30000000)) end\n"
+    int peer = serve("local function write() conn:write(('x'):rep(10000):rep(3000)) end\n"
                      "local ok, why = pcall(string.gsub, 'a', 'a', write)\n"
                      "collectgarbage() collectgarbage() conn:write('bye') log = why");
 
@@ -370,8 +371,8 @@ END_TEST
 
 START_TEST(a_task_that_was_cancelled_lends_nothing)
 {
-    int peer = serve("task.self():cancel() local ok, why = conn:write(('x'):rep(30000000))\n"
-                     "log = why pcall(conn.write, conn, ('y'):rep(30000000))");
+    int peer = serve("task.self():cancel() local ok, why = conn:write(('x'):rep(10000):rep(3000))\n"
+                     "log = why pcall(conn.write, conn, ('y'):rep(10000):rep(3000))");
 
     until("log == 'cancelled'");
     PEER_EXPECT_RESET(peer);
@@ -391,7 +392,7 @@ START_TEST(what_cannot_be_waited_for_leaves_no_mark)
                             "for i = 1, 3000 do\n"
                             "    pcall(string.gsub, 'a', 'a', function() conn:write(piece) end)\n"
                             "end\n"
-                            "log = 'marked' conn:write(('y'):rep(50000000)) log = 'sent'");
+                            "log = 'marked' conn:write(('y'):rep(10000):rep(5000)) log = 'sent'");
 
     until("log == 'marked'");
     ck_assert_uint_eq(peer_receive(peer, block, sizeof(block)), sizeof(block));
@@ -407,7 +408,7 @@ START_TEST(who_closes_while_another_writes_ends_that)
 {
     static char block[20000000];
     int peer = serve("task.start(function() task.sleep(0.001) conn:close() log = 'closing' end)\n"
-                     "local ok, why = conn:write(('x'):rep(20000000), 'y') log = why");
+                     "local ok, why = conn:write(('x'):rep(10000):rep(2000), 'y') log = why");
 
     until("log == 'closing'");
     ck_assert_uint_eq(peer_receive(peer, block, sizeof(block)), sizeof(block));

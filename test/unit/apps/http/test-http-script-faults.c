@@ -367,8 +367,8 @@ END_TEST
 
 START_TEST(a_script_gets_so_much_memory_and_no_more)
 {
-    must_begin("local all = {}\n"
-               "function request() for i = 1, 300 do all[i] = ('x'):rep(1 << 20) end end");
+    must_begin("local all, long = {}, ('x'):rep(1 << 16)\n"
+               "function request() for i = 1, 300 do all[i] = long:rep(1 << 4) end end");
     ck_assert_ptr_null(next_text());
     check_has(said(), "a script may have 256 MB of memory");
     ck_assert_uint_le(((struct load_script *)requests)->lua[0]->used, LOAD_SCRIPT_MEMORY);
@@ -378,7 +378,7 @@ END_TEST
 START_TEST(a_text_that_is_put_together_gets_no_more_either)
 {
     must_begin("function request()\n"
-               "    wrk.headers.A = ('x'):rep(100 << 20)\n"
+               "    wrk.headers.A = ('x'):rep(1 << 16):rep(1600)\n"
                "    return wrk.format()\n"
                "end");
     ck_assert_ptr_null(next_text());
