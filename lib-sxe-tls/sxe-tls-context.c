@@ -110,7 +110,7 @@ set_trust(const struct sxe_tls *tls, SSL_CTX *context)
         return true;
     if (verify == SXE_TLS_REQUIRED)
         mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
-    SSL_CTX_set_verify(context, mode, NULL);
+    SSL_CTX_set_verify(context, mode, sxe__tls_on_verify);
     if (file == NULL && tls->is_client)
         return SSL_CTX_set_default_verify_paths(context) == 1 ||
                sxe__tls_refuse("cannot read the system's authorities") != NULL;
@@ -158,6 +158,8 @@ set_server(struct sxe_tls *tls, SSL_CTX *context)
 static bool
 set_client(const struct sxe_tls *tls, SSL_CTX *context)
 {
+    if (tls->sessions != NULL)
+        sxe__tls_keep_sessions(context);
     return tls->protocols_length == 0 ||
            SSL_CTX_set_alpn_protos(context, tls->protocols, tls->protocols_length) == 0;
 }

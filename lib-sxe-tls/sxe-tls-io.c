@@ -119,6 +119,7 @@ result_of(SXE *s, struct sxe__tls_connection *c)
         return ENDED;
     if (sxe__tls_loop->in_is_over && !s->io_shakes) {
         ERR_clear_error();
+        sxe__tls_note_failure(c, "the server ended without close_notify: bytes may be missing");
         return -ECONNRESET;
     }
     c->is_broken = true;

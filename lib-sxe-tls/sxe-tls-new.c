@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SESSIONS 64u
+
 static _Thread_local char problem[SXE_TLS_PROBLEM_SIZE];
 
 const char *
@@ -94,6 +96,11 @@ copy_config(struct sxe_tls *tls, const struct sxe_tls_config *config)
     tls->config = *config;
     tls->config.protocols = NULL;
     tls->config.pair_count = 0;
+    if (tls->is_client && config->sessions_max != UINT32_MAX) {
+        tls->config.sessions_max = config->sessions_max == 0 ? SESSIONS : config->sessions_max;
+        tls->sessions = calloc(tls->config.sessions_max, sizeof(*tls->sessions));
+        is_good = tls->sessions != NULL;
+    }
     tls->config.authorities = copied(config->authorities, &is_good);
     tls->config.plain_reply = copied(config->plain_reply, &is_good);
     if (config->tickets == NULL && !tls->is_client)
@@ -156,6 +163,8 @@ sxe_tls_delete(struct sxe_tls *tls)
         return;
     sxe__tls_close(tls);
     sxe__tls_store_delete(tls->store);
+    sxe__tls_drop_sessions(tls);
+    free(tls->sessions);
     sxe_tls_tickets_delete(tls->own_tickets);
     for (unsigned i = 0; i < tls->config.pair_count; i++) {
         free((char *)(uintptr_t)tls->pairs[i].certificate);
@@ -180,6 +189,7 @@ sxe_tls_reload(struct sxe_tls *tls)
     if (store == NULL)
         return -EINVAL;
     sxe__tls_store_delete(tls->store);
+    sxe__tls_drop_sessions(tls); /* they let in whom the earlier authorities signed */
     tls->store = store;
     return 0;
 }

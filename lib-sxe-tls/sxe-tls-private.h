@@ -4,6 +4,8 @@
  * Place: included by them only, in reading order:
  *
  *     sxe-tls.c          connections: states, timeouts, questions
+ *     sxe-tls-client.c   a client's hosts and sessions
+ *     sxe-tls-failure.c  why a connection failed, in words
  *     sxe-tls-io.c       the table of sxe-io.h: reading, writing, ending
  *     sxe-tls-bio.c      records between OpenSSL and the loop's buffers
  *     sxe-tls-new.c      a configuration and its contexts; reloading
@@ -54,6 +56,8 @@ enum sxe__tls_state {
 struct sxe__tls_connection {
     struct sxe_tls *tls; /* of a listener: what it accepts uses that */
     SSL *ssl;            /* NULL: not a byte came */
+    char *host;          /* of a client; owned */
+    char *failure;       /* why it failed; owned */
     char *kept;          /* records that the kernel did not take */
     uint32_t kept_at;
     uint32_t kept_length;
@@ -140,6 +144,11 @@ struct sxe__tls_pair_read {
     long staple_length;
 };
 
+struct sxe__tls_session {
+    char *host;
+    SSL_SESSION *session;
+};
+
 struct sxe_tls {
     struct sxe_tls_config config; /* texts are owned */
     struct sxe_tls_pair *pairs;   /* owned, with their texts */
@@ -149,6 +158,8 @@ struct sxe_tls {
     bool is_user; /* of this thread's loop */
     struct sxe_tls_tickets *own_tickets;
     struct sxe__tls_store *store;
+    struct sxe__tls_session *sessions; /* of a client: the oldest first */
+    uint32_t session_count;
     X509 *local; /* of sxe_tls_new_local */
     EVP_PKEY *local_key;
     char *local_pem;
@@ -175,10 +186,24 @@ bool sxe__tls_may_shake(void);
 bool sxe__tls_has_memory(const struct sxe_tls *tls);
 void sxe__tls_forget(struct sxe__tls_connection *c); /* it closes */
 
-/* Say why it failed, from OpenSSL's queue of errors, which is empty then. */
-void sxe__tls_log_failure(const SXE *s, const char *what);
 SXE_MUST_USE int sxe__tls_open(struct sxe_tls *tls); /* this thread's loop */
 void sxe__tls_close(struct sxe_tls *tls);
+
+/* ---- sxe-tls-client.c ---- */
+
+/* Have a client's context give us its sessions. */
+void sxe__tls_keep_sessions(SSL_CTX *context);
+void sxe__tls_drop_sessions(struct sxe_tls *tls);
+
+/* ---- sxe-tls-failure.c ---- */
+
+/* For SSL_CTX_set_verify: note what is wrong with a certificate. */
+int sxe__tls_on_verify(int is_good, X509_STORE_CTX *chain);
+
+/* Keep and log why it failed: this, or from OpenSSL's queue of errors, which is empty then. What
+ * was noted first stays. */
+void sxe__tls_note_failure(struct sxe__tls_connection *c, const char *text);
+void sxe__tls_log_failure(const SXE *s, const char *what);
 
 /* ---- sxe-tls-io.c ---- */
 

@@ -5,7 +5,6 @@
 #include "sxe-tls-private.h"
 
 #include <errno.h>
-#include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,21 +96,11 @@ sxe__tls_forget(struct sxe__tls_connection *c)
     if (sxe_pool_index_to_state(sxe__tls_loop->connections, id) == SXE__TLS_SHAKING)
         sxe__tls_loop->counts.failed++;
     SSL_free(c->ssl);
+    free(c->host);
+    free(c->failure);
     ERR_clear_error();
     *c = (struct sxe__tls_connection){.tls = tls};
     move(c, SXE__TLS_FREE);
-}
-
-void
-sxe__tls_log_failure(const SXE *s, const char *what)
-{
-    char reason[SXE_TLS_PROBLEM_SIZE] = "no reason was given";
-    unsigned long error = ERR_peek_last_error();
-
-    if (error != 0)
-        ERR_error_string_n(error, reason, sizeof(reason));
-    ERR_clear_error();
-    SXE_DEBUG_ID(s->id, "%s: TLS: %s", what, reason);
 }
 
 /* ---- Timeouts ---- */
@@ -230,43 +219,6 @@ sxe_tls_serve(struct sxe_tls *tls, SXE *listener)
     return 0;
 }
 
-/* The certificate must have that name or address, and a server may choose its certificate by it
- * (which an address cannot do: RFC 6066, 3). */
-static bool
-expect_host(SSL *ssl, const char *host)
-{
-    X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
-
-    if (X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1)
-        return true;
-    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
-}
-
-SXE_RETURN
-sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
-{
-    struct sxe__tls_connection *c;
-    int result = sxe__tls_open(tls);
-    SSL *ssl;
-
-    if (result == 0 && (host == NULL || *host == '\0' || !tls->is_client))
-        result = -EINVAL;
-    if (result < 0)
-        return result;
-    ssl = sxe__tls_ssl(tls);
-    if (ssl == NULL || !expect_host(ssl, host)) {
-        SSL_free(ssl);
-        ERR_clear_error();
-        return -ENOMEM;
-    }
-    c = sxe__tls_of(this);
-    SSL_free(c->ssl);
-    *c = (struct sxe__tls_connection){.tls = tls, .ssl = ssl, .is_client = true};
-    sxe_io_set(this, &sxe__tls_io);
-    return 0;
-}
-
 /* ---- Questions ---- */
 
 /* NULL: it is not TLS, or its handshake is not done. */
@@ -378,6 +330,14 @@ unsigned
 sxe_tls_local_fingerprint(const struct sxe_tls *tls, char text[SXE_TLS_FINGERPRINT_SIZE])
 {
     return write_fingerprint(tls->local, text);
+}
+
+const char *
+sxe_tls_failure(const SXE *this)
+{
+    const char *failure = this->io == &sxe__tls_io ? sxe__tls_of(this)->failure : NULL;
+
+    return failure == NULL ? "" : failure;
 }
 
 bool

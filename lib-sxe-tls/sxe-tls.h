@@ -23,6 +23,11 @@
  * certificates, exactly, then with its first label as *. Of an ECDSA and an RSA certificate with
  * that name the client's algorithms decide. Other names get the first certificate, or are refused.
  *
+ * Clients: the server's certificate must lead to an authority of the system's, or of `authorities`,
+ * be in its time, and have the host's name or address; `verify` switches that off, and nothing else
+ * does. A connection that fails ends with EPROTO, and sxe_tls_failure says why in words. Sessions
+ * of the last handshakes are kept in memory and offered to the same host again.
+ *
  * Ends: a close sends close_notify. A server takes a client's end without close_notify as an end;
  * to a client a server's is an error (ECONNRESET), because the reply may have been cut.
  *
@@ -92,6 +97,7 @@ struct sxe_tls_config {
     uint32_t handshake_timeout_ms;   /* from accept or connect; 10000 */
     uint32_t handshakes_max;         /* steps of handshakes in one turn of the loop; 16 */
     size_t memory_max;               /* bytes of all connections of a thread, for accepting; none */
+    uint32_t sessions_max;           /* of a client, kept to be resumed; 64; UINT32_MAX: none */
 };
 
 /* Read the files. NULL: sxe_tls_problem says why. */
@@ -118,8 +124,13 @@ SXE_PUBLIC bool sxe_tls_is_changed(const struct sxe_tls *tls);
 SXE_PUBLIC SXE_RETURN sxe_tls_serve(struct sxe_tls *tls, SXE *listener);
 
 /* Before each sxe_connect: speak TLS with that host, whose certificate must have this name or IP
- * address. 0; -EINVAL: no name; -ENOMEM. */
+ * address. A name is sent (SNI) without a dot at its end, an address is not. 0; -EINVAL: no name;
+ * -ENOMEM. */
 SXE_PUBLIC SXE_RETURN sxe_tls_use(struct sxe_tls *tls, SXE *this_, const char *host);
+
+/* Of a connection that failed, in its on_close: why, in one line: what is wrong with the peer's
+ * certificate, the alert that it sent, or that its end was missing. "": that is not known. */
+SXE_PUBLIC const char *sxe_tls_failure(const SXE *this_);
 
 /* Of a connection whose handshake is done; otherwise NULL, "" and 0. Texts are valid until the
  * socket closes. */

@@ -64,23 +64,104 @@ START_TEST(a_host_with_a_good_certificate_is_trusted)
 }
 END_TEST
 
-/* What is wrong with each: the certificate, and the name that is asked for. */
-START_TEST(a_host_that_cannot_be_trusted_is_refused)
-{
-    static const char *const names[] = {"late", "early", "other", "stranger", "a"};
+/* The names of certificates, and what a client of a.example says of each. */
+static const struct {
+    const char *name;
+    const char *failure;
+} refused[] = {
+    {"late", "the certificate of \"late\" has expired: it was valid until 20"},
+    {"early", "the certificate of \"early\" is not yet valid: it will be from 20"},
+    {"other",
+     "the certificate is not for a.example, but for b.example, *.a.example, 127.0.0.1, ::1"},
+    {"mail", "the certificate is not for a.example, but for no host at all"},
+    {"named", "the certificate is not for a.example, but for no host at all"},
+    {"odd", "the certificate is not for a.example, but for a??.example"},
+    {"stranger", "self-signed: no trusted authority stands for the certificate of \"stranger\""},
+    {"cut", "incomplete chain: the certificate of the issuer \"authority-2\" was not sent, and is "
+            "not trusted"},
+    {"purpose", "the certificate is not good: uns"}, /* uitable, or upported */
+    {"a", "incomplete chain: the certificate of the issuer \"authority\" was not sent, and is not "
+          "trusted"},
+};
+#define REFUSED (sizeof(refused) / sizeof(refused[0]))
 
-    site_start();
+static void
+make_refused(void)
+{
     make_pair("authority", CURVE, NULL, NULL);
+    make_pair("authority-2", CURVE, NULL, "authority");
     make_pair("a", CURVE, "DNS:a.example", "authority");
     make_pair_from("late", CURVE, "DNS:a.example", "authority", -10, 5);
     make_pair_from("early", CURVE, "DNS:a.example", "authority", 5, 10);
-    make_pair("other", CURVE, "DNS:b.example,DNS:*.a.example", "authority");
+    make_pair("other", CURVE, "DNS:b.example,DNS:*.a.example,IP:127.0.0.1,IP:::1,URI:sip:a",
+              "authority");
+    make_pair("mail", CURVE, "email:a@a.example", "authority");
+    make_pair("named", CURVE, NULL, "authority");
+    make_pair("odd", CURVE, "DNS:a\x1b\x07.example", "authority");
     make_pair("stranger", CURVE, "DNS:a.example", NULL);
-    start((struct sxe_tls_config){.authorities = _i < 4 ? site_path("authority", ".pem") : NULL},
-          names[_i]);
-    go("a.example");
+    make_pair("purpose", CURVE, "DNS:a.example", "authority");
+    make_pair("cut", CURVE, "DNS:a.example", "authority-2");
+}
+
+static char failure[SXE_TLS_PROBLEM_SIZE];
+
+static void
+note_close(SXE *s)
+{
+    snprintf(failure, sizeof(failure), "%s", sxe_tls_failure(s));
+    push_close(s);
+}
+
+START_TEST(a_host_that_cannot_be_trusted_is_refused_and_the_reason_is_told)
+{
+    site_start();
+    make_refused();
+    start((struct sxe_tls_config){.authorities = _i < (int)REFUSED - 1
+                                                     ? site_path("authority", ".pem")
+                                                     : site_path("stranger", ".pem")},
+          refused[_i].name);
+    ours->on_close = note_close;
+    ck_assert_str_eq(sxe_tls_failure(ours), "");
+    go("a.example.");
     ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
     EXPECT("close", ours, EPROTO);
+    ck_assert_msg(strncmp(failure, refused[_i].failure, strlen(refused[_i].failure)) == 0, "%s",
+                  failure);
+    stop();
+}
+END_TEST
+
+START_TEST(an_address_is_checked_as_an_address)
+{
+    site_start();
+    make_pair("authority", CURVE, NULL, NULL);
+    make_pair("a", CURVE, "DNS:127.0.0.1,IP:127.0.0.2", "authority");
+    start((struct sxe_tls_config){.authorities = site_path("authority", ".pem")}, "a");
+    ours->on_close = note_close;
+    go("127.0.0.1");
+    EXPECT("close", ours, EPROTO);
+    ck_assert_str_eq(failure, "the certificate is not for 127.0.0.1, but for 127.0.0.1, 127.0.0.2");
+    stop();
+}
+END_TEST
+
+/* Each allocation of the text fails in turn: the handshake fails all the same. */
+START_TEST(without_memory_for_the_reason_a_host_is_refused_all_the_same)
+{
+    site_start();
+    make_refused();
+    start((struct sxe_tls_config){.authorities = site_path("authority", ".pem")}, "other");
+    for (unsigned nth = 1; nth < 4; nth++) {
+        ours->on_close = note_close;
+        ck_assert_int_eq(sxe_tls_use(client, ours, "a.example"), 0);
+        ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
+        fake_os_fail(FAKE_STRDUP, 1, nth, ENOMEM);
+        TURN_UNTIL(sxe_number_in_state(SXE_STATE_FREE) == 9);
+        fake_os_reset();
+        ck_assert(failure[0] == '\0' || strcmp(failure, "certificate verify failed") == 0);
+        ours = sxe_new_tcp(NULL, "", 0, push_connected, push_read, push_close);
+    }
+    sxe_close(ours);
     stop();
 }
 END_TEST
@@ -139,6 +220,7 @@ START_TEST(a_reply_that_is_cut_is_an_error)
     make_pair("a", CURVE, "DNS:a.example", NULL);
     start((struct sxe_tls_config){.verify = SXE_TLS_OFF}, "a");
     raw = peer_listen(&port);
+    ours->on_close = note_close;
     ck_assert_int_eq(sxe_tls_use(client, ours, "a.example"), 0);
     ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", port), 0);
     peer_context = server_context;
@@ -152,6 +234,9 @@ START_TEST(a_reply_that_is_cut_is_an_error)
         SSL_shutdown(peer.ssl);
     peer_free(&peer);
     EXPECT("close", ours, _i == 0 ? 0 : ECONNRESET);
+    ck_assert_str_eq(failure, _i == 0 ? ""
+                                      : "the server ended without close_notify: bytes may be "
+                                        "missing");
     close(raw);
     stop();
 }
@@ -229,7 +314,10 @@ client_suite(void)
     TCase *tcase = tcase_create("client");
 
     tcase_add_loop_test(tcase, a_host_with_a_good_certificate_is_trusted, 0, 2);
-    tcase_add_loop_test(tcase, a_host_that_cannot_be_trusted_is_refused, 0, 5);
+    tcase_add_loop_test(tcase, a_host_that_cannot_be_trusted_is_refused_and_the_reason_is_told, 0,
+                        REFUSED);
+    tcase_add_test(tcase, an_address_is_checked_as_an_address);
+    tcase_add_test(tcase, without_memory_for_the_reason_a_host_is_refused_all_the_same);
     tcase_add_test(tcase, verification_can_be_switched_off);
     tcase_add_test(tcase, a_client_without_a_host_or_with_a_servers_configuration_is_refused);
     tcase_add_loop_test(tcase, a_reply_that_is_cut_is_an_error, 0, 2);

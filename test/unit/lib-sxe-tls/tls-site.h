@@ -225,7 +225,8 @@ add_extension_to(X509 *certificate, int nid, const char *value)
 }
 
 /* NAME.pem and NAME.key; CN is the name; names: "DNS:a.example,IP:127.0.0.1", NULL: none; signed by
- * that issuer's, or by itself, which is then an authority; good from `from` days on for so many. */
+ * that issuer's, or by itself; an authority if by itself, or if its name says so; good from `from`
+ * days on for so many. */
 static inline void
 make_pair_from(const char *name, enum kind kind, const char *names, const char *issuer, long from,
                long days)
@@ -245,8 +246,10 @@ make_pair_from(const char *name, enum kind kind, const char *names, const char *
     X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
     X509_set_issuer_name(certificate, X509_get_subject_name(by));
     X509_set_pubkey(certificate, key);
-    if (issuer == NULL)
+    if (issuer == NULL || strncmp(name, "authority", 9) == 0)
         add_extension_to(certificate, NID_basic_constraints, "critical,CA:TRUE");
+    if (strcmp(name, "purpose") == 0) /* not that of a server */
+        add_extension_to(certificate, NID_ext_key_usage, "clientAuth");
     if (names != NULL)
         add_extension_to(certificate, NID_subject_alt_name, names);
     ck_assert_int_gt(X509_sign(certificate, by_key, EVP_sha256()), 0);

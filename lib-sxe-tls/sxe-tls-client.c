@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Holds what a client has of its own: the host that it expects, and sessions to be resumed.
+ *
+ * A session was verified when it was made, and a resumed handshake shows no certificate. So it is
+ * offered only to the host it was made with, under the configuration it was made under.
+ */
+#include "sxe-tls-private.h"
+
+#include <errno.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Sessions ---- */
+
+static void
+remove_session(struct sxe_tls *tls, uint32_t at)
+{
+    struct sxe__tls_session *first = tls->sessions + at;
+
+    SSL_SESSION_free(first->session);
+    free(first->host);
+    memmove(first, first + 1, (--tls->session_count - at) * sizeof(*first));
+}
+
+void
+sxe__tls_drop_sessions(struct sxe_tls *tls)
+{
+    while (tls->session_count > 0)
+        remove_session(tls, tls->session_count - 1);
+}
+
+/* A server sent a ticket. 1: its session is ours. */
+static int
+on_session(SSL *ssl, SSL_SESSION *session)
+{
+    const struct sxe__tls_connection *c = sxe__tls_loop->current;
+    struct sxe_tls *tls = c->tls;
+    char *host;
+
+    /* The context is another one if the files were read again since it connected. */
+    if (SSL_get_SSL_CTX(ssl) != tls->store->sites[0].context)
+        return 0;
+    host = strdup(c->host);
+    if (host == NULL)
+        return 0;
+    if (tls->session_count == tls->config.sessions_max)
+        remove_session(tls, 0);
+    tls->sessions[tls->session_count++] = (struct sxe__tls_session){host, session};
+    return 1;
+}
+
+void
+sxe__tls_keep_sessions(SSL_CTX *context)
+{
+    SSL_CTX_set_session_cache_mode(context,
+                                   SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+    SSL_CTX_sess_set_new_cb(context, on_session);
+}
+
+/* Offer the youngest session of that host. A ticket of TLS 1.3 is used once (RFC 8446, C.4). */
+static bool
+offer_session(struct sxe_tls *tls, SSL *ssl, const char *host)
+{
+    for (uint32_t at = tls->session_count; at-- > 0;) {
+        SSL_SESSION *session = tls->sessions[at].session;
+        bool is_set;
+
+        if (strcmp(tls->sessions[at].host, host) != 0)
+            continue;
+        is_set = SSL_set_session(ssl, session) == 1;
+        if (SSL_SESSION_get_protocol_version(session) == TLS1_3_VERSION)
+            remove_session(tls, at);
+        return is_set;
+    }
+    return true;
+}
+
+/* ---- Hosts ---- */
+
+/* The certificate must have that name or address, and a server may choose its certificate by it
+ * (which an address cannot do: RFC 6066, 3). Its subject is no name (RFC 9525, 6.3). */
+static bool
+expect_host(SSL *ssl, const char *host)
+{
+    X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+
+    if (X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1)
+        return true;
+    SSL_set_hostflags(ssl,
+                      X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+    return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+/* Without the dot that marks a whole name; NULL: no memory. */
+static char *
+copy_host(const char *host)
+{
+    size_t length = strlen(host);
+    char *copy = strdup(host);
+
+    if (copy != NULL && length > 1 && copy[length - 1] == '.')
+        copy[length - 1] = '\0';
+    return copy;
+}
+
+SXE_RETURN
+sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
+{
+    struct sxe__tls_connection *c;
+    int result = sxe__tls_open(tls);
+    char *name;
+    SSL *ssl;
+
+    if (result == 0 && (host == NULL || *host == '\0' || !tls->is_client))
+        result = -EINVAL;
+    if (result < 0)
+        return result;
+    name = copy_host(host);
+    ssl = name == NULL ? NULL : sxe__tls_ssl(tls);
+    if (ssl == NULL || !expect_host(ssl, name) || !offer_session(tls, ssl, name)) {
+        SSL_free(ssl);
+        free(name);
+        ERR_clear_error();
+        return -ENOMEM;
+    }
+    c = sxe__tls_of(this);
+    SSL_free(c->ssl);
+    free(c->host);
+    *c = (struct sxe__tls_connection){.tls = tls, .ssl = ssl, .host = name, .is_client = true};
+    sxe_io_set(this, &sxe__tls_io);
+    return 0;
+}
