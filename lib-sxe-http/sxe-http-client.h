@@ -27,6 +27,9 @@
  * -ECONNRESET: closed before the response was whole; -EMSGSIZE: a body of more than body_max;
  * -ENOBUFS: no room for output; else what connecting or the socket gave.
  *
+ * TLS: lib-sxe-tls is handed in, as `tls` and `use_tls`, so that programs without it do not link
+ * OpenSSL. Each connection then begins with a handshake, whose time is part of head's, or stall's.
+ *
  * Limits: in struct sxe_http_client_config; all memory is reserved by new. Above calls_max send
  * refuses. The timeouts that sxe_configure sets hold for these sockets too.
  *
@@ -96,6 +99,7 @@ SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_request_write(const struct sxe_http_req
 /* ---- The client ---- */
 
 struct sxe_http_client;
+struct sxe_tls;
 
 /* 0 means the default in each number, given in its comment; UINT32_MAX of a timeout: none. The
  * texts are copied. */
@@ -115,6 +119,12 @@ struct sxe_http_client_config {
     uint32_t stall_timeout_ms;     /* 30000 */
     uint32_t idle_timeout_ms;      /* less than the server's; 15000 */
     uint32_t total_timeout_ms;     /* none */
+
+    /* NULL: no TLS. Of sxe_tls_new_client, borrowed; sxe_tls_use; and the name or address that the
+     * server's certificate must have, by default that of `host`, or `ip`. */
+    struct sxe_tls *tls;
+    int (*use_tls)(struct sxe_tls *tls, SXE *socket, const char *name);
+    const char *tls_name;
 };
 
 /* A call as callbacks see it; valid only inside them. */
@@ -126,6 +136,8 @@ struct sxe_http_exchange {
     const char *head;                       /* what the response's offsets are from */
     struct sxe_span body;                   /* in on_done(0) if there is no on_body: all of it */
     enum sxe_http_refusal refusal;          /* in on_done(-EPROTO) */
+    const SXE *closed;                      /* in on_done of a call whose connection closed: it, for
+                                               sxe_tls_failure; NULL otherwise */
 };
 
 struct sxe_http_call {

@@ -94,14 +94,21 @@ sxe__http_job_release(struct sxe_http_client *client, unsigned job)
     sxe_pool_set_indexed_element_state(client->jobs, job, SXE__HTTP_JOB_LIVE, SXE__HTTP_JOB_FREE);
 }
 
-void
-sxe__http_job_end(struct sxe_http_client *client, unsigned job, int result)
+static void
+end_job(struct sxe_http_client *client, unsigned job, int result, const SXE *closed)
 {
     struct sxe_http_exchange exchange = sxe__http_exchange(client, job);
     void (*on_done)(const struct sxe_http_exchange *, int) = client->jobs[job].wanted.on_done;
 
+    exchange.closed = closed;
     sxe__http_job_release(client, job);
     on_done(&exchange, result);
+}
+
+void
+sxe__http_job_end(struct sxe_http_client *client, unsigned job, int result)
+{
+    end_job(client, job, result, NULL);
 }
 
 void
@@ -210,12 +217,16 @@ open_link(struct sxe__http_link *link)
         config->path != NULL
             ? sxe_new_unix(NULL, config->path, on_connected, sxe__http_client_on_read, on_close)
             : sxe_new_tcp(NULL, NULL, 0, on_connected, sxe__http_client_on_read, on_close);
-    int result;
+    int result = 0;
 
     if (s == NULL)
         return -errno;
     s->user_data = link;
-    result = config->path != NULL ? sxe_connect_unix(s) : sxe_connect(s, config->ip, config->port);
+    if (config->tls != NULL)
+        result = config->use_tls(config->tls, s, config->tls_name);
+    if (result == 0)
+        result =
+            config->path != NULL ? sxe_connect_unix(s) : sxe_connect(s, config->ip, config->port);
     if (result < 0) {
         sxe_close(s);
         return result;
@@ -265,7 +276,7 @@ on_close(SXE *s)
             result = open_link(link);
         }
         if (sxe__http_link_state(link) == SXE__HTTP_LINK_FREE)
-            sxe__http_job_end(client, job, result);
+            end_job(client, job, result, s);
     }
     sxe__http_client_dispatch(client);
 }

@@ -78,6 +78,7 @@ struct sxe_http_client {
     char ip[64];
     char path[108];
     char host[256];
+    char tls_name[256];
     struct sxe__http_link *links;  /* a pool */
     struct sxe__http_job *jobs;    /* a pool */
     char *queue;                   /* a pool */

@@ -65,6 +65,22 @@ set_host(struct sxe_http_client *client, const char *host)
                             sxe__http_host(client->host, strlen(client->host)));
 }
 
+/* The name of "name:port" or "[::1]:port", or the one that is given. */
+static bool
+set_tls_name(struct sxe_http_client *client, const char *wanted)
+{
+    const char *host = client->host;
+    size_t length = strcspn(host, ":");
+
+    if (host[0] == '[')
+        length = strcspn(++host, "]");
+    client->config.tls_name = client->tls_name;
+    if (wanted != NULL)
+        return copy_text(client->tls_name, sizeof(client->tls_name), wanted);
+    memcpy(client->tls_name, host, length);
+    return length > 0;
+}
+
 /* The configuration with all its defaults; 0 or -EINVAL. */
 static int
 configure(struct sxe_http_client *client, const struct sxe_http_client_config *wanted)
@@ -86,7 +102,11 @@ configure(struct sxe_http_client *client, const struct sxe_http_client_config *w
     config->head_timeout_ms = or_default(wanted->head_timeout_ms, DEFAULT_WAIT_MS);
     config->stall_timeout_ms = or_default(wanted->stall_timeout_ms, DEFAULT_WAIT_MS);
     config->idle_timeout_ms = or_default(wanted->idle_timeout_ms, DEFAULT_IDLE_MS);
-    return set_server(client, wanted) && set_host(client, wanted->host) ? 0 : -EINVAL;
+    if (!set_server(client, wanted) || !set_host(client, wanted->host) ||
+        (wanted->tls != NULL &&
+         (wanted->use_tls == NULL || !set_tls_name(client, wanted->tls_name))))
+        return -EINVAL;
+    return 0;
 }
 
 static double
