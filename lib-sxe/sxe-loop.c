@@ -259,11 +259,15 @@ void
 sxe__on_timeout(void *array, unsigned id, void *user)
 {
     SXE *s = sxe__socket(id);
+    enum sxe_state state = sxe__state(s);
+    bool has_output = state >= SXE_STATE_IDLE && !sxe__queue_is_empty(s);
 
     SXE_UNUSED_PARAMETER(array);
     SXE_UNUSED_PARAMETER(user);
-    SXE_DEBUG_ID(id, "closing: %s for too long", sxe_state_to_string(sxe__state(s)));
-    if (sxe__state(s) >= SXE_STATE_IDLE && !sxe__queue_is_empty(s))
+    if (has_output && state != SXE_STATE_STARVED && sxe__queue_peer_reads(s))
+        return;
+    SXE_DEBUG_ID(id, "closing: %s for too long", sxe_state_to_string(state));
+    if (has_output)
         sxe__reset(s, ETIMEDOUT);
     else
         sxe__end(s, ETIMEDOUT);

@@ -289,6 +289,11 @@ SXE_MUST_USE int sxe__queue_end(SXE *s); /* a half-close */
  * or nothing is left; 1: it may take more at once; -errno. */
 SXE_MUST_USE int sxe__queue_write(SXE *s);
 
+/* Whether the peer has acknowledged bytes since the kernel was last asked; then the timeout of
+ * writing starts again. The kernel takes more only when a third of its buffer is free, and a peer
+ * that reads slowly takes long for that. s's queue is not empty. */
+bool sxe__queue_peer_reads(SXE *s);
+
 /* Drop it all; every on_sent is called with result. So many bytes. */
 size_t sxe__queue_drop(SXE *s, int result);
 

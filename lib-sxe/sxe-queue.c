@@ -3,7 +3,7 @@
  * What: a socket's unsent output: a chain of chunks that hold records in the order they are to be
  * sent.
  *
- *     chunk [ used | record payload.. | record payload.. | record ]  ->  chunk [ used | ... ]
+ *     chunk [ head | record payload.. | record payload.. | record ]  ->  chunk [ head | ... ]
  *     out_head ^     ^ out_offset                            out_tail ^
  *
  * A record is bytes of ours, memory or a file the program lends, or our half-close. Records are
@@ -12,7 +12,9 @@
 #include "sxe-private.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "sxe-always-internal.h"
 
@@ -30,23 +32,28 @@ struct record {
     SXE_OUT_EVENT_SENT on_sent;
 };
 
-#define HEAD sizeof(uint32_t) /* of a chunk: bytes used, this word included */
+/* Of a chunk. */
+struct head {
+    uint32_t used;    /* bytes, this head included */
+    uint32_t unacked; /* bytes that the peer had not acknowledged when the kernel was last asked */
+};
+#define HEAD sizeof(struct head)
 
 _Static_assert(HEAD + sizeof(struct record) + 16 <= SXE__CHUNK_SIZE_MIN, "a chunk holds a record");
 
-static uint32_t
-chunk_used(uint32_t chunk)
+static struct head
+load_head(uint32_t chunk)
 {
-    uint32_t used;
+    struct head head;
 
-    memcpy(&used, sxe_chunks_data(CONTEXT->chunks, chunk), sizeof(used));
-    return used;
+    memcpy(&head, sxe_chunks_data(CONTEXT->chunks, chunk), sizeof(head));
+    return head;
 }
 
 static void
-set_chunk_used(uint32_t chunk, uint32_t used)
+store_head(uint32_t chunk, struct head head)
 {
-    memcpy(sxe_chunks_data(CONTEXT->chunks, chunk), &used, sizeof(used));
+    memcpy(sxe_chunks_data(CONTEXT->chunks, chunk), &head, sizeof(head));
 }
 
 static uint32_t
@@ -54,7 +61,7 @@ room_in_tail(const SXE *s)
 {
     if (s->u.open.out_tail == SXE_NONE)
         return 0;
-    return sxe_chunks_size(CONTEXT->chunks) - chunk_used(s->u.open.out_tail);
+    return sxe_chunks_size(CONTEXT->chunks) - load_head(s->u.open.out_tail).used;
 }
 
 /* Output leaves chunks for input, or a few peers who do not read would starve all others. */
@@ -89,7 +96,7 @@ tail_with_room(SXE *s, size_t size)
         return SXE_NONE;
     chunk = sxe_chunks_take(CONTEXT->chunks);
     CONTEXT->output_chunks++;
-    set_chunk_used(chunk, HEAD);
+    store_head(chunk, (struct head){.used = HEAD});
     if (s->u.open.out_tail == SXE_NONE) {
         s->u.open.out_head = chunk;
         s->u.open.out_offset = HEAD;
@@ -103,17 +110,18 @@ static int
 append_record(SXE *s, const struct record *record, const void *payload, uint32_t length)
 {
     uint32_t chunk = tail_with_room(s, sizeof(*record) + length);
-    uint32_t used;
+    struct head head;
     char *data;
 
     if (chunk == SXE_NONE)
         return -ENOBUFS;
-    used = chunk_used(chunk);
-    data = sxe_chunks_data(CONTEXT->chunks, chunk);
-    memcpy(data + used, record, sizeof(*record));
+    head = load_head(chunk);
+    data = (char *)sxe_chunks_data(CONTEXT->chunks, chunk) + head.used;
+    memcpy(data, record, sizeof(*record));
     if (length > 0)
-        memcpy(data + used + sizeof(*record), payload, length);
-    set_chunk_used(chunk, used + (uint32_t)sizeof(*record) + length);
+        memcpy(data + sizeof(*record), payload, length);
+    head.used += (uint32_t)sizeof(*record) + length;
+    store_head(chunk, head);
     return 0;
 }
 
@@ -206,7 +214,7 @@ static struct place
 place_after(struct place at, const struct record *record)
 {
     at.offset += (uint32_t)sizeof(*record) + (record->kind == BYTES ? record->at.length : 0);
-    if (at.offset == chunk_used(at.chunk)) {
+    if (at.offset == load_head(at.chunk).used) {
         at.chunk = *sxe_chunks_link(CONTEXT->chunks, at.chunk);
         at.offset = HEAD;
     }
@@ -270,15 +278,38 @@ take_from(SXE *s, struct record *record, size_t part)
         record->at.offset += (off_t)part;
 }
 
-/* The kernel took sent bytes of the records in front: that is progress, and the timeout of writing
- * starts again. */
+/* That is progress: the timeout of writing starts again. */
 static void
-advance_queue(SXE *s, size_t sent)
+touch_writing(const SXE *s)
 {
     enum sxe_state state = sxe__state(s);
 
     if (state == SXE_STATE_WRITING || state == SXE_STATE_CLOSING)
         sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
+}
+
+bool
+sxe__queue_peer_reads(SXE *s)
+{
+    struct head head = load_head(s->u.open.out_head);
+    uint32_t before = head.unacked;
+    int unacked = 0;
+
+    if (ioctl(s->fd, SIOCOUTQ, &unacked) < 0)
+        return false;
+    head.unacked = (uint32_t)unacked;
+    store_head(s->u.open.out_head, head);
+    if (head.unacked >= before)
+        return false;
+    touch_writing(s);
+    return true;
+}
+
+/* The kernel took sent bytes of the records in front. */
+static void
+advance_queue(SXE *s, size_t sent)
+{
+    touch_writing(s);
     do {
         struct record record;
         size_t part;
@@ -389,6 +420,8 @@ sxe__queue_write(SXE *s)
             return 0;
         result = write_first(s);
     }
+    if (result == FULL)
+        (void)sxe__queue_peer_reads(s);
     return result;
 }
 

@@ -138,6 +138,8 @@ write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
                     "configure more than %u chunks",
                     sxe_chunks_number(CONTEXT->chunks));
         sxe__reset(s, ENOBUFS);
+    } else if (sent == -EAGAIN) {
+        (void)sxe__queue_peer_reads(s);
     }
     return result;
 }

@@ -134,10 +134,10 @@ struct sxe_config {
     uint32_t accept_batch; /* connections accepted in one event; 64 */
     uint32_t timeout_ms[SXE_STATES]; /* in a state, then closed with ETIMEDOUT, by a reset if output
                                         is unsent; 0: never, but CLOSING: 5000. IDLE, WRITING and
-                                        CLOSING start again with progress, READING when bytes are
-                                        consumed, not when they arrive: a slow sender ends. Counted
-                                        from the start of the loop's turn in which it came into the
-                                        state */
+                                        CLOSING start again with progress (the peer's kernel has
+                                        acknowledged output), READING when bytes are consumed, not
+                                        when they arrive: a slow sender ends. Counted from the start
+                                        of the loop's turn in which it came into the state */
     bool reap_idle; /* no free socket: close the longest IDLE one for the newcomer */
     const struct sxe_listeners *listeners; /* borrowed; NULL: none */
 };

@@ -27,6 +27,7 @@ static struct {
 } calls[FAKE_CALLS];
 
 static struct fault sweep;
+static atomic_int unacked = -1;
 static atomic_uint injected;
 static atomic_uint violations;
 static _Thread_local unsigned paused;
@@ -51,6 +52,7 @@ fake_os_reset(void)
         calls[i].count = 0;
     }
     set_fault(&sweep, 0, 0, 0);
+    unacked = -1;
     injected = 0;
     violations = 0;
 }
@@ -76,6 +78,12 @@ void
 fake_os_limit(enum fake_call call, size_t bytes)
 {
     calls[call].limit = bytes;
+}
+
+void
+fake_os_say_unacked(int bytes)
+{
+    unacked = bytes;
 }
 
 bool
@@ -167,6 +175,12 @@ fake__limited(enum fake_call call, size_t length)
     size_t limit = paused > 0 ? 0 : calls[call].limit;
 
     return limit != 0 && length > limit ? limit : length;
+}
+
+int
+fake__unacked(void)
+{
+    return paused > 0 ? -1 : unacked;
 }
 
 /* ---- libcheck allocates before and after a case, and when one fails: its calls pass ---- */

@@ -161,6 +161,10 @@ void fake_os_sweep(const enum fake_call *kinds, unsigned kinds_number, unsigned 
 /* Reads and writes of that kind move at most that many bytes; 0: no limit. */
 void fake_os_limit(enum fake_call call, size_t bytes);
 
+/* ioctl(SIOCOUTQ) says so many bytes of each socket; negative, as after a reset: what the kernel
+ * says. */
+void fake_os_say_unacked(int bytes);
+
 /* Count calls of that kind as violations; they are made all the same. Returns what was before. */
 bool fake_os_forbid(enum fake_call call, bool forbidden);
 
@@ -179,6 +183,9 @@ bool fake__strikes(enum fake_call call);
 
 /* The bytes that a call asking for length may move. */
 size_t fake__limited(enum fake_call call, size_t length);
+
+/* As fake_os_say_unacked said. */
+int fake__unacked(void);
 
 /* That descriptor is closed: if it was a virtual timerfd, it is none any more. */
 void fake__forget_timer(int fd);

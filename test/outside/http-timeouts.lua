@@ -95,7 +95,7 @@ test("an idle connection is closed", function()
     end, "--idle-timeout", "0.2")
 end)
 
--- promise: docs/http.md: write stall: `timeout_ms[SXE_STATE_WRITING]` of `sxe_configure`, in which the kernel must take more | 30 s | reset |
+-- promise: docs/http.md: write stall: `timeout_ms[SXE_STATE_WRITING]` of `sxe_configure`, in which the peer must read some | 30 s | reset |
 httpd.test_at_a_pace("a client that does not read its reply is reset", function(pace)
     each_kind(function(sock, kind, what)
         if not kind[4] then return end
@@ -105,6 +105,20 @@ httpd.test_at_a_pace("a client that does not read its reply is reset", function(
         local read, said = pcall(sock.recv_all, sock)
         check(not read or #said < 20000000, what)
     end, "--stall-timeout", httpd.seconds(0.2 * pace))
+end)
+
+-- So little that the kernel takes no more of the reply meanwhile.
+-- promise: docs/limits.md: `--stall-timeout` | 30 | seconds in which the client reads none of its reply |
+httpd.test_at_a_pace("a client that reads slowly is not reset", function(pace)
+    each_kind(function(sock, kind, what)
+        if not kind[4] then return end
+        sock:send("GET " .. kind[4] .. " HTTP/1.1\r\nHost: a\r\n\r\n")
+        local size = what:find "unix" and 50000 or 4000
+        for _ = 1, 20 do
+            equal(#sock:recv(size), size, what)
+            wire.sleep(0.1 * pace)
+        end
+    end, "--stall-timeout", httpd.seconds(0.5 * pace))
 end)
 
 -- promise: docs/http.md: `handler_timeout_ms` from LATER to the reply's first byte, less the waits for a body | none | 503, and `on_done(-ETIMEDOUT)` |

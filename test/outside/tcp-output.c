@@ -20,6 +20,7 @@ static unsigned closes;
 static unsigned sent[16];
 static unsigned sent_number;
 static int sent_result;
+static uint32_t writing_ms;
 
 static void
 stop_when_both_closed(SXE *this)
@@ -52,6 +53,7 @@ connect_both(SXE_IN_EVENT_READ client_reads)
     config.chunk_size = CHUNK;
     config.chunks = 256;
     config.output_max = OUTPUT_MAX;
+    config.timeout_ms[SXE_STATE_WRITING] = writing_ms;
     sxe_configure(&config);
     sxe_register(3, 0);
     ck_assert_int_eq(sxe_init(), 0);
@@ -263,6 +265,23 @@ START_TEST(after_the_peers_end_its_bytes_are_still_there_and_it_gets_an_answer)
 }
 END_TEST
 
+/* promise: docs/sxe.md: A peer that reads nothing is reset after the time of WRITING or CLOSING, at
+ * most after twice that time */
+START_TEST(a_peer_that_never_reads_is_reset)
+{
+    static char content[64 << 20];
+
+    writing_ms = 200;
+    connect_both(ignore);
+    ck_assert_int_eq(sxe_send(server, content, sizeof(content), note_sent), 0);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_uint_eq(sent_number, 1);
+    ck_assert_int_eq(sent_result, -ETIMEDOUT);
+    ck_assert_uint_eq(closes, 2);
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -271,6 +290,7 @@ main(void)
                             each_loan_comes_back_once_and_not_inside_the_call,
                             a_file_that_is_cut_while_it_is_sent_closes_the_socket,
                             after_the_peers_end_its_bytes_are_still_there_and_it_gets_an_answer,
+                            a_peer_that_never_reads_is_reset,
                             NULL};
 
     return outside_run("tcp-output", cases);

@@ -193,7 +193,7 @@ run_once(const struct fault *fault, char kind, unsigned nth, bool for_ever)
     peer = client();
     fake_os_sweep(&fault->call, 1, nth, for_ever, fault->error);
     say(peer, request);
-    for (unsigned i = 0; i < 500 && run.done == 0 && for_ever; i++)
+    for (unsigned i = 0; i < 1000 && run.done == 0 && for_ever; i++)
         wait_ms(100); /* until write stall, at the latest */
     length = peer_receive(peer, got, sizeof(got) - 1);
     touched = fake_os_injected() > 0;
