@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sxe-pool-opening-private.h"
+#include "sxe-pool-file-internal.h"
 #include "sxe-time.h"
 
 #define LOCK_TRIES  1000u /* one a millisecond */

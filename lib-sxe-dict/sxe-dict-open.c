@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "sxe-pool-file-internal.h"
+
 #define CELL_SIZE_DEFAULT 256u
 #define CELL_SIZE_MIN     128u
 #define CELL_SIZE_MAX     65536u
@@ -310,7 +312,7 @@ open_in(void *array, const SXE_DICT_SPEC *spec, char *why)
         result = sxe__dict_refuse(why, ENOMEM, "no memory for a dict");
     } else {
         dict->array = array;
-        dict->pool = sxe__pool_header(array);
+        dict->pool = sxe__pool_of(array);
         result = enter_dict(dict, spec, why);
     }
     if (result == 0)

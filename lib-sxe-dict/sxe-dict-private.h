@@ -51,14 +51,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sxe-dict-internal.h"
 #include "sxe-dict.h"
-#include "sxe-pool-sharing-private.h"
+#include "sxe-pool-internal.h"
 
-#define SXE__DICT_MAGIC       UINT64_C(0x3254434944455853) /* "SXEDICT2" */
-#define SXE__DICT_HEAD_SIZE   64u                          /* of a cell */
-#define SXE__DICT_KEY_MAX     65535u
-#define SXE__DICT_VALUE_MAX   INT32_MAX
-#define SXE__DICT_STATE_NAMES "FREE LIVE PINNED DIRTY MORE OLD"
+#define SXE__DICT_MAGIC     UINT64_C(0x3254434944455853) /* "SXEDICT2" */
+#define SXE__DICT_HEAD_SIZE 64u                          /* of a cell */
+#define SXE__DICT_KEY_MAX   65535u
+#define SXE__DICT_VALUE_MAX INT32_MAX
 
 enum {
     SXE__DICT_FREE,

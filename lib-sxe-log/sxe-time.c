@@ -2,7 +2,7 @@
  *
  * The clocks: monotonic, the time of the loop's turn, and the wall clock of 2010.
  */
-#include "sxe-time-private.h"
+#include "sxe-time-internal.h"
 
 #include <time.h>
 

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the interface among the sources that open a shared pool.
- * Place: included by sxe-pool-{head,map,slot,open,check}.c and by tests; not installed.
- *
- * Shape: one struct sxe__pool_opening goes from hand to hand. A function that finds something wrong
- * writes the sentence into it (sxe__pool_refuse) and returns the error, which all callers pass on.
+ * Place: included by sxe-pool-{head,map,slot,open,check}.c and by tests; not installed. The
+ * struct that goes from hand to hand among them is in sxe-pool-file-internal.h.
  */
 #ifndef SXE_POOL_OPENING_H
 #define SXE_POOL_OPENING_H
 
-#include <limits.h>
-
 #include "sxe-pool-sharing-private.h"
 
-#define SXE__POOL_FILE_MAGIC      "sxepool" /* with its 0, 8 bytes */
 #define SXE__POOL_FILE_UNFINISHED "sxe-new" /* there while the rest is written */
 #define SXE__POOL_SIZE_LIMIT      (UINT64_C(1) << 56)
-#define SXE__POOL_OPEN_TRIES      1000u /* one a millisecond: a second */
-#define SXE__POOL_SLOT_BITS       7u    /* of a token */
-#define SXE__POOL_THREADS         1u    /* the token of a pool of threads */
+#define SXE__POOL_SLOT_BITS       7u /* of a token */
+#define SXE__POOL_THREADS         1u /* the token of a pool of threads */
 _Static_assert(1u << SXE__POOL_SLOT_BITS == SXE_POOL_SLOTS, "a token has room for each slot");
 
 /* The data in front of the header, in pages of the process's own. */
@@ -28,39 +22,10 @@ struct sxe__pool_own {
     char fields[SXE_POOL_FIELDS_MAX + 1];
 };
 
-struct sxe__pool_opening {
-    SXE_POOL_SPEC spec;            /* number 0: whatever is there */
-    char *why;                     /* NULL: nobody wants to know */
-    const char *what;              /* for sentences: the path, or the name */
-    char path[PATH_MAX];           /* "": it has none */
-    int fd;                        /* of this opening alone; -1: threads */
-    bool is_made;                  /* the file is there because of this call */
-    bool is_empty;                 /* it holds no pool as yet */
-    bool has_begun;                /* and nothing else any more: its bytes are ours */
-    bool is_file;                  /* it has a name, and may outlive its users */
-    bool has_others;               /* use it now */
-    uint64_t namespace_ns;         /* this process's monotonic clock - the machine's, wrapping */
-    bool is_restored;              /* its head was made again of the copy */
-    struct sxe__pool_head head;    /* the fixed part: what is there, checked, or what is to be */
-    struct sxe__pool_header *pool; /* mapped */
-};
-
-/* The sentence, which begins with what is opened; -error. Error 0: not refused, only said. */
-int sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char *format, ...)
-    SXE_PRINTF(3, 4);
-
-/* Like sxe__pool_refuse, for an error of the system (errno): "cannot <do>: No space left on
- * device". */
-int sxe__pool_refuse_errno(const struct sxe__pool_opening *opening, const char *what);
-
 /* ---- The head (sxe-pool-head.c) ---- */
 
 /* From the spec, if it has a number; -EINVAL. */
 int sxe__pool_head_plan(struct sxe__pool_opening *opening);
-
-/* From the file, whatever it holds, compared with the plan; or sets empty. -EMEDIUMTYPE, -EEXIST,
- * or what pread says. */
-int sxe__pool_head_read(struct sxe__pool_opening *opening);
 
 /* Hashes over what it says now: the layout, and the checksum over all. */
 void sxe__pool_head_seal(struct sxe__pool_head *head);
@@ -114,20 +79,8 @@ extern const char *sxe__pool_disks; /* where the kernel says it; tests have thei
 
 /* ---- Files and memory (sxe-pool-map.c) ---- */
 
-/* Where the spec says that the file is: sets path, and what. 0; -EINVAL; -ENAMETOOLONG. */
-int sxe__pool_file_path(struct sxe__pool_opening *opening);
-
-/* Open what the spec says, and make an empty file if it may. */
-int sxe__pool_file_open(struct sxe__pool_opening *opening);
-
 /* Another description of an open file, with locks of its own; -1 with errno. */
 int sxe__pool_open_anew(int fd);
-
-/* Whether it may be trusted as a pool's: a regular file of this user. Sets is_file. */
-int sxe__pool_file_check(struct sxe__pool_opening *opening);
-
-/* Whether its path leads to it no more: 0, 1 or what stat says. */
-int sxe__pool_file_is_gone(const struct sxe__pool_opening *opening);
 
 /* Give an empty file its size. */
 int sxe__pool_file_fill(struct sxe__pool_opening *opening);
@@ -148,14 +101,6 @@ int sxe__pool_file_mark(const struct sxe__pool_opening *opening);
 void sxe__pool_unmap(struct sxe__pool_header *pool);
 
 /* ---- This process among the users (sxe-pool-slot.c) ---- */
-
-/* Wait for the byte of who opens or closes: a second, and one more for each 64 MB of the file, up
- * to a minute. 0; -EAGAIN, or what fcntl says. */
-int sxe__pool_opening_lock(int fd);
-void sxe__pool_opening_unlock(int fd);
-
-/* Whether another user is there; -errno. The answer lasts for who holds the opening lock. */
-int sxe__pool_others(int fd);
 
 /* Become a user: sets sharing->token. -EUSERS, or what fcntl says. */
 int sxe__pool_slot_claim(struct sxe__pool_sharing *sharing);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of lib-sxe-pool share: the layout of a block, and the checks.
+ * What: what the files of lib-sxe-pool share: the records of a thread, and the checks. The structs
+ * of a block are in sxe-pool-internal.h.
  * Place: included by lib-sxe-pool/sxe-pool*.c and by tests that look inside.
  *
  *     sxe-pool.c           construction, states, handles    knows only the block
@@ -30,6 +31,7 @@
 #include <stdbool.h>
 
 #include "sxe-log.h"
+#include "sxe-pool-internal.h"
 #include "sxe-pool.h"
 
 #define SXE__POOL_MAGIC     0x4c4f4f50u /* "POOL" */
@@ -37,37 +39,7 @@
 #define SXE__POOL_ALIGNMENT 64u
 #define SXE__POOL_BORROWED  UINT32_MAX
 
-struct sxe__pool_header {
-    uint32_t magic;
-    uint16_t version;
-    uint16_t header_size;
-    uint32_t number;
-    uint32_t states;
-    uint64_t element_size;
-    uint64_t nodes_offset; /* array -> node[0] */
-    uint64_t last_stamp;   /* the youngest in the pool; the next is greater */
-    uint32_t slack;        /* what calloc returned -> block; BORROWED: not from sxe_pool_new */
-    char name[SXE_POOL_NAME_MAX + 1];
-    uint32_t reserved;
-    struct sxe__pool_sharing *sharing; /* NULL: one thread, and no pointer in the block */
-    char filler[40];
-};
-_Static_assert(sizeof(struct sxe__pool_header) == 128, "the layout is that of version 2");
 _Static_assert(sizeof(struct sxe__pool_header) % SXE__POOL_ALIGNMENT == 0, "arrays are aligned");
-
-struct sxe__pool_node {
-    uint32_t next; /* towards the young end */
-    uint32_t prev;
-    uint32_t state;
-    union {
-        uint32_t generation; /* of an element: begins at 1, never 0 */
-        uint32_t count;      /* of a list */
-    };
-    uint64_t stamp;
-    uint32_t sequence; /* of an element in shared memory: odd while it is written */
-    uint32_t reserved; /* two nodes share a line of cache, and none has two */
-};
-_Static_assert(sizeof(struct sxe__pool_node) == 32, "the layout is that of version 2");
 
 /* This thread's data about a pool, outside its block. */
 struct sxe__pool_local {
@@ -143,8 +115,7 @@ void sxe__pool_local_remove(const void *array);
 static inline struct sxe__pool_header *
 sxe__pool_header(const void *array)
 {
-    struct sxe__pool_header *pool =
-        (struct sxe__pool_header *)((uintptr_t)array - sizeof(struct sxe__pool_header));
+    struct sxe__pool_header *pool = sxe__pool_of(array);
 
     SXE_ASSERT(pool->magic == SXE__POOL_MAGIC, "%p is not the array of a pool", array);
     return pool;

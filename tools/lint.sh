@@ -136,6 +136,13 @@ without_sentence() {
     done
 }
 peeking() { sources 'test/outside/*.[ch]' | xargs grep -nE '#include .*(private|internal|fake|\.\./|\.c[">])'; }
+# A -private header belongs to one library or program; what its friends may see is in an -internal one.
+foreign_headers() {
+    sources 'lib-*-private.h' 'apps/*-private.h' | awk -F/ '{ print $NF, $1 == "apps" ? $1 "/" $2 : $1 }' >"$work/owners"
+    sources 'lib-*.[ch]' 'apps/*.[ch]' 'examples/*.[ch]' | xargs grep -nE '^#[ ]*include .*-private\.h' |
+        awk -v owners="$work/owners" 'BEGIN { while ((getline line < owners) > 0) { split(line, w, " "); owner[w[1]] = w[2] "/" } }
+            { name = $0; sub(/"[^"]*$/, "", name); sub(/.*["\/]/, "", name); if (index($0, owner[name]) != 1) print }'
+}
 stale_man_pages() {
     for source in docs/*.1.in; do
         name=$(basename "$source" .1.in)
@@ -196,6 +203,7 @@ check "the man pages name every option" empty undocumented_options
 check "the man pages are as the programs say" empty stale_man_pages
 check "what the load generator claims has a test" empty untested_claims
 check "no bare verb is the name of several functions" empty shared_verbs
+check "no library or program includes the private header of another" empty foreign_headers
 check "no words that need decoding" empty unplain_words
 check "each .c file opens with what it holds" empty without_sentence
 check "docs/limits.md has the defaults of headers and options" empty stale_limits

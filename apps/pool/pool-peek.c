@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sxe-dict-private.h"
-#include "sxe-pool-opening-private.h"
+#include "sxe-dict-internal.h"
+#include "sxe-pool-file-internal.h"
 
 #define SHM             "/dev/shm"
 #define SIZE_PER_SECOND ((off_t)64 << 20)

@@ -17,7 +17,7 @@
 #define SXE__POOL_SPINS 3 /* with pauses of 1 and 2: it looks at a lock twice */
 
 #include "sxe-pool-sharing-private.h"
-#include "sxe-time-private.h"
+#include "sxe-time-internal.h"
 
 /* A "thread" of the model has its own, which are exchanged when it goes on. */
 #define _Thread_local __attribute__((section("model_locals")))

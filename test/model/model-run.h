@@ -4,7 +4,7 @@
  * may choose who goes on, and who dies.
  *
  * Place: included before the sources that are checked: it defines SXE__POOL_GET and its like,
- * which sxe-pool-sharing-private.h otherwise makes plain atomic accesses. model-search.h makes the
+ * which sxe-pool-internal.h otherwise makes plain atomic accesses. model-search.h makes the
  * choices.
  *
  * Shape: a choice is a step of one process, its death, or (memory model TSO) the arrival of its

@@ -22,6 +22,7 @@
 
 #include "leaks.h"
 #include "sxe-dict-private.h"
+#include "sxe-pool-sharing-private.h"
 #include "sxe-time.h"
 #include "test-main.h"
 

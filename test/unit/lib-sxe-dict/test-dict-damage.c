@@ -9,6 +9,7 @@
 
 #include "fake-os.h"
 #include "sxe-dict-private.h"
+#include "sxe-log.h"
 #include "sxe-time.h"
 #include "test-main.h"
 

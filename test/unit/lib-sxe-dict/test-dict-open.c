@@ -13,6 +13,7 @@
 
 #include "fake-os.h"
 #include "sxe-dict-private.h"
+#include "sxe-pool-sharing-private.h"
 #include "sxe-time.h"
 #include "test-main.h"
 

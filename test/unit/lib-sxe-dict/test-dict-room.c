@@ -33,6 +33,7 @@ at_access(void)
 
 #include <stdio.h>
 
+#include "sxe-time.h"
 #include "test-main.h"
 
 #define START_NS UINT64_C(5000000000)

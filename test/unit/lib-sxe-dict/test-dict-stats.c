@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sxe-dict-private.h"
+#include "sxe-log.h"
 #include "sxe-time.h"
 #include "test-main.h"
 

@@ -4,6 +4,7 @@
  * or where that is asked for.
  */
 #include "sxe-dict-private.h"
+#include "sxe-pool-sharing-private.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "sxe-dict-private.h"
+#include "sxe-pool-sharing-private.h"
 #include "test-main.h"
 
 int sxe_pool_main(int argc, char **argv);

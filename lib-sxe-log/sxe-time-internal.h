@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the turn's time, inlined, for what takes a few nanoseconds in all.
- * Place: included by the library's own sources; not installed.
+ * Place: for lib-sxe-log and its friend lib-sxe-pool; not installed.
  */
-#ifndef SXE_TIME_PRIVATE_H
-#define SXE_TIME_PRIVATE_H
+#ifndef SXE_TIME_INTERNAL_H
+#define SXE_TIME_INTERNAL_H
 
 #include "sxe-time.h"
 

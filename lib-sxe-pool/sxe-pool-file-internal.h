@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the file of a pool, for programs that look into it or replace it without opening the pool.
+ * Place: the friend interface of lib-sxe-pool, for its own sources, for lib-sxe-dict (backup,
+ * restore, resize) and for the tool sxe-pool (list, which); not installed. sxe-pool-internal.h is
+ * its other half: a pool that is open.
+ *
+ * Shape: one struct sxe__pool_opening goes from hand to hand. A function that finds something wrong
+ * writes the sentence into it (sxe__pool_refuse) and returns the error, which all callers pass on.
+ *
+ * A process that opens, closes or replaces a file holds the byte SXE__POOL_OPEN_BYTE of it locked;
+ * each user of the pool holds one from SXE__POOL_SLOT_BYTE on.
+ */
+#ifndef SXE_POOL_FILE_INTERNAL_H
+#define SXE_POOL_FILE_INTERNAL_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sxe-pool-shared.h"
+
+#define SXE__POOL_FILE_MAGIC      "sxepool" /* with its 0, 8 bytes */
+#define SXE__POOL_OPEN_TRIES      1000u /* one a millisecond: a second */
+
+/* The values of `closed`. No bit that flips makes one of these another. */
+#define SXE__POOL_IN_USE        0u
+#define SXE__POOL_CLOSED_BEFORE 1u          /* by an earlier release, whose sum covers less */
+#define SXE__POOL_CLOSED_MARK   0x9d5ac3e6u /* an older library takes it for in use */
+
+/* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file
+ * locked. */
+struct sxe__pool_slot {
+    uint32_t generation; /* of the users of this slot: never 0 once used */
+    uint32_t process;    /* for people; 0: closed */
+    uint64_t watched;    /* a bit a state; the last one stands for all from 63 on */
+};
+
+#define SXE__POOL_SLOT_BYTE ((off_t)1 << 60)
+#define SXE__POOL_OPEN_BYTE (SXE__POOL_SLOT_BYTE - 1) /* locked by who opens or closes */
+
+struct sxe__pool_head {
+    /* Written once, when the file is made, the magic last. */
+    char magic[8];
+    uint32_t version;
+    uint32_t byte_order;
+    uint32_t fixed_size; /* bytes that the checksum covers: up to `checksum` */
+    uint32_t number;
+    uint32_t states;
+    uint32_t shards;
+    uint64_t element_size;
+    uint64_t shards_offset;
+    uint64_t array_offset;
+    uint64_t nodes_offset; /* from the array, as all below */
+    uint64_t extra_offset;
+    uint64_t extra_size;
+    uint64_t file_size;
+    uint64_t layout;    /* a hash of what a program must agree with: numbers, names, fields */
+    uint32_t page_size; /* of the machine that made it: offsets in the file are its multiples */
+    uint32_t reserved;
+    uint8_t identity[16];
+    char name[SXE_POOL_NAME_MAX + 1];
+    char state_names[SXE_POOL_NAMES_MAX + 1];
+    char fields[SXE_POOL_FIELDS_MAX + 1];
+    uint64_t checksum;
+    /* Fields that change; written under the lock of SXE__POOL_OPEN_BYTE except the last three. */
+    uint8_t boot[16];        /* of the kernel under which it was opened last */
+    uint64_t disk;           /* the kernel's number of the disk then; 0: not known */
+    uint64_t time_offset_ns; /* the pool's time - the monotonic clock, wrapping */
+    uint64_t wall_offset_ns; /* the wall clock - the pool's time, when it was opened last */
+    uint64_t sum;            /* of all that sxe__pool_sum covers, when it was closed */
+    uint32_t closed;         /* not SXE__POOL_IN_USE: by all, and written to the disk */
+    uint32_t is_summed;      /* as `closed`: `sum` was written when it was closed; 0: it was not */
+    uint32_t damaged;        /* 1: found so by a change */
+    uint32_t timeouts;       /* the lock of who runs them */
+    uint64_t watching;       /* a bit a state that may be watched, as in the slots */
+    struct sxe__pool_slot slots[SXE_POOL_SLOTS];
+};
+
+static inline bool
+sxe__pool_is_closed(const struct sxe__pool_head *head)
+{
+    return head->closed == SXE__POOL_CLOSED_MARK || head->closed == SXE__POOL_CLOSED_BEFORE;
+}
+
+struct sxe__pool_opening {
+    SXE_POOL_SPEC spec;            /* number 0: whatever is there */
+    char *why;                     /* NULL: nobody wants to know */
+    const char *what;              /* for sentences: the path, or the name */
+    char path[PATH_MAX];           /* "": it has none */
+    int fd;                        /* of this opening alone; -1: threads */
+    bool is_made;                  /* the file is there because of this call */
+    bool is_empty;                 /* it holds no pool as yet */
+    bool has_begun;                /* and nothing else any more: its bytes are ours */
+    bool is_file;                  /* it has a name, and may outlive its users */
+    bool has_others;               /* use it now */
+    uint64_t namespace_ns;         /* this process's monotonic clock - the machine's, wrapping */
+    bool is_restored;              /* its head was made again of the copy */
+    struct sxe__pool_head head;    /* the fixed part: what is there, checked, or what is to be */
+    struct sxe__pool_header *pool; /* mapped */
+};
+
+/* The sentence, which begins with what is opened; -error. Error 0: not refused, only said. */
+int sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char *format, ...)
+    SXE_PRINTF(3, 4);
+
+/* Like sxe__pool_refuse, for an error of the system (errno): "cannot <do>: No space left on
+ * device". */
+int sxe__pool_refuse_errno(const struct sxe__pool_opening *opening, const char *what);
+
+/* ---- The head (sxe-pool-head.c) ---- */
+
+/* From the file, whatever it holds, compared with the plan; or sets empty. -EMEDIUMTYPE, -EEXIST,
+ * or what pread says. */
+int sxe__pool_head_read(struct sxe__pool_opening *opening);
+
+/* ---- The file (sxe-pool-map.c) ---- */
+
+/* Where the spec says that the file is: sets path, and what. 0; -EINVAL; -ENAMETOOLONG. */
+int sxe__pool_file_path(struct sxe__pool_opening *opening);
+
+/* Open what the spec says, and make an empty file if it may. */
+int sxe__pool_file_open(struct sxe__pool_opening *opening);
+
+/* Whether it may be trusted as a pool's: a regular file of this user. Sets is_file. */
+int sxe__pool_file_check(struct sxe__pool_opening *opening);
+
+/* Whether its path leads to it no more: 0, 1 or what stat says. */
+int sxe__pool_file_is_gone(const struct sxe__pool_opening *opening);
+
+/* ---- The lock of opening (sxe-pool-slot.c) ---- */
+
+/* Wait for the byte of who opens or closes: a second, and one more for each 64 MB of the file, up
+ * to a minute. 0; -EAGAIN, or what fcntl says. */
+int sxe__pool_opening_lock(int fd);
+void sxe__pool_opening_unlock(int fd);
+
+/* Whether another user is there; -errno. The answer lasts for who holds the opening lock. */
+int sxe__pool_others(int fd);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the inside of a shared pool, as far as lib-sxe-dict needs it: a dict is a pool whose
+ * elements have links of their own, which change under the pool's locks and by its rules.
+ * Place: the friend interface of lib-sxe-pool, for its own sources and for lib-sxe-dict; not
+ * installed. sxe-pool-file-internal.h is its other half: the file of a pool. The -private headers
+ * have what no other library uses.
+ *
+ * Shape: the header in front of the array, the nodes after it, and what a process keeps for itself:
+ *
+ *     struct sxe__pool_header    128 bytes in front of the array: numbers, sizes, name
+ *       .sharing                 of this process: where the parts are, its token, its descriptors
+ *         .nodes[id]             state, stamp and neighbours of an element
+ *         .nodes[list]           of each state and shard: the two ends and the count
+ *
+ * Rules: every access to shared memory is one of SXE__POOL_GET, _PUT and their kind. Links change
+ * only under the lock of their shard. A process may die at any of these accesses, and another one
+ * may write anything, so what was read is checked against `sharing` before it is an index.
+ */
+#ifndef SXE_POOL_INTERNAL_H
+#define SXE_POOL_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sxe-pool-shared.h"
+
+/* Every access to what is shared is one of these, so that the model checker (test/model) may put
+ * its own in their place, which change processes there or end one. STEP stands right before a
+ * locked instruction. */
+#ifndef SXE__POOL_GET
+#    define SXE__POOL_STEP()            ((void)0)
+#    define SXE__POOL_GET(place)        __atomic_load_n(&(place), __ATOMIC_RELAXED)
+#    define SXE__POOL_PUT(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
+/* The same, after everything before it. */
+#    define SXE__POOL_PUT_LAST(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELEASE)
+#endif
+
+/* A load that comes before every access after it. */
+#ifndef SXE__POOL_GET_FIRST
+#    define SXE__POOL_GET_FIRST(place) __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
+#endif
+
+/* Loads before it come before all accesses after it; all accesses before it come before stores
+ * after it. Neither is an instruction on x86. */
+#ifndef SXE__POOL_FENCE_LOADS
+#    define SXE__POOL_FENCE_LOADS()  __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#    define SXE__POOL_FENCE_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
+
+/* Processes share these words: an access that takes a lock of the C library, which each process has
+ * for itself, would guard nothing. */
+_Static_assert(__GCC_ATOMIC_INT_LOCK_FREE == 2, "32-bit atomics must need no lock");
+_Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "64-bit atomics must need no lock");
+
+/* ---- The parts ---- */
+
+struct sxe__pool_header {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t header_size;
+    uint32_t number;
+    uint32_t states;
+    uint64_t element_size;
+    uint64_t nodes_offset; /* array -> node[0] */
+    uint64_t last_stamp;   /* the youngest in the pool; the next is greater */
+    uint32_t slack;        /* what calloc returned -> block; BORROWED: not from sxe_pool_new */
+    char name[SXE_POOL_NAME_MAX + 1];
+    uint32_t reserved;
+    struct sxe__pool_sharing *sharing; /* NULL: one thread, and no pointer in the block */
+    char filler[40];
+};
+_Static_assert(sizeof(struct sxe__pool_header) == 128, "the layout is that of version 2");
+
+struct sxe__pool_node {
+    uint32_t next; /* towards the young end */
+    uint32_t prev;
+    uint32_t state;
+    union {
+        uint32_t generation; /* of an element: begins at 1, never 0 */
+        uint32_t count;      /* of a list */
+    };
+    uint64_t stamp;
+    uint32_t sequence; /* of an element in shared memory: odd while it is written */
+    uint32_t reserved; /* two nodes share a line of cache, and none has two */
+};
+_Static_assert(sizeof(struct sxe__pool_node) == 32, "the layout is that of version 2");
+
+/* A process's own data about the pool, in its page in front of the array's header; a pool of
+ * threads has only this and the parts. */
+struct sxe__pool_sharing {
+    struct sxe__pool_head *head;
+    struct sxe__pool_shard *shards;
+    struct sxe__pool_node *nodes;
+    void *extra;
+    uint64_t extra_size;
+    uint64_t time_offset_ns;
+    uint64_t identity[2];
+    size_t head_size; /* bytes mapped at head */
+    size_t size;      /* bytes mapped from the own page on */
+    size_t copy_size; /* of these, at the end: what the copy of the head takes */
+    uint32_t end;     /* number + states * shards: no index is as large */
+    uint32_t shard_mask;
+    uint32_t shard_shift; /* element id is in shard (id >> shift) & mask */
+    uint32_t token;       /* of this process in the locks; 0: a child of fork not yet there */
+    uint64_t wait_ns;     /* how long a call may wait for a lock; 0: it only spins */
+    bool survives;        /* between processes: owners may be dead */
+    bool is_file;         /* it has a name, and may outlive the machine's memory */
+    bool is_summed;       /* a file that gets a sum when it is closed */
+    bool verifies;        /* a dict in it compares the sum of what it reads */
+    SXE_POOL_FOUND found;
+    int fd;                         /* with the locks: of this process alone */
+    int lent_fd;                    /* without: what is mapped, and may be handed on */
+    int watch_fd;                   /* -1: none yet */
+    uint32_t watch_token;           /* that watch_fd is bound for; 0: it only sends */
+    uint32_t woken;                 /* the slot that was woken last, to be fair */
+    char *state_names;              /* each state's name in turn; NULL: none were given */
+    struct sxe__pool_sharing *next; /* of this process, for fork */
+};
+
+/* ---- Where things are ---- */
+
+/* The header of an array that is known to be a pool's. Like strchr, this takes const and returns
+ * what is not. */
+static inline struct sxe__pool_header *
+sxe__pool_of(const void *array)
+{
+    return (struct sxe__pool_header *)((uintptr_t)array - sizeof(struct sxe__pool_header));
+}
+
+static inline uint32_t
+sxe__pool_shard_of(const struct sxe__pool_sharing *sharing, uint32_t id)
+{
+    return (id >> sharing->shard_shift) & sharing->shard_mask;
+}
+
+static inline uint32_t
+sxe__pool_shard_list(const struct sxe__pool_header *pool, const struct sxe__pool_sharing *sharing,
+                     uint32_t state, uint32_t shard)
+{
+    return pool->number + state * (sharing->shard_mask + 1) + shard;
+}
+
+/* ---- Locks ----
+ * A section is what is done under a lock. Readers without the lock look at the lock word to learn
+ * whether what they read was settled, so the order of these accesses matters on processors that
+ * keep less of it than x86 (arm64):
+ *
+ *     section:  take the lock, FENCE_STORES | stores of the section | release the lock, PUT_LAST
+ *     reader:   read words, FENCE_LOADS | GET_FIRST the lock: free | read other words
+ *
+ * Taking a lock acquires, which orders its load, not its store. FENCE_STORES orders the store: a
+ * reader that read any store of the section finds the lock taken, or already released. If it finds
+ * it released, GET_FIRST and PUT_LAST let it see the whole section in all that it reads later. */
+
+/* When the first attempt failed: spin, then take the lock over from an owner that is dead. 0, 1
+ * when taken over, -EAGAIN. */
+int sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock);
+
+/* Whether the process of a token is alive; true where that cannot be found out. */
+bool sxe__pool_owner_lives(const struct sxe__pool_sharing *sharing, uint32_t token);
+
+/* The first attempt. */
+static inline bool
+sxe__pool_lock_at_once(const struct sxe__pool_sharing *sharing, uint32_t *lock)
+{
+    const uint32_t token = __atomic_load_n(&sharing->token, __ATOMIC_RELAXED);
+    uint32_t free_lock = 0;
+
+    if (token == 0)
+        return false;
+    SXE__POOL_STEP();
+    if (!__atomic_compare_exchange_n(lock, &free_lock, token, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+        return false;
+    SXE__POOL_FENCE_STORES();
+    return true;
+}
+
+/* 0, 1 when taken over from the dead (what it guards may be half done), -EAGAIN. */
+static inline int
+sxe__pool_lock(struct sxe__pool_sharing *sharing, uint32_t *lock)
+{
+    return sxe__pool_lock_at_once(sharing, lock) ? 0 : sxe__pool_lock_slowly(sharing, lock);
+}
+
+static inline void
+sxe__pool_unlock(uint32_t *lock)
+{
+    SXE__POOL_PUT_LAST(*lock, 0);
+}
+
+/* ---- Waiting: what a call does that may wait, see sxe_pool_set_wait ----
+ * Locks themselves never wait longer than their spin. A call that failed has let go of all its
+ * locks, asks whether it may try again, and sleeps before it does:
+ *
+ *     struct sxe__pool_patience patience = {0};
+ *     do
+ *         result = attempt();
+ *     while (result == SXE_POOL_LOCK_NOT_TAKEN && sxe__pool_wait(sharing, &patience)); */
+
+struct sxe__pool_patience {
+    uint64_t deadline_ns; /* of the call; 0: it has not waited yet */
+    uint64_t pause_ns;    /* the next sleep */
+};
+
+/* Sleep, and return true; false: the time is over. */
+bool sxe__pool_wait(const struct sxe__pool_sharing *sharing, struct sxe__pool_patience *patience);
+
+/* Like the function above, but without a sleep: the failed try made progress. */
+bool sxe__pool_may_go_on(const struct sxe__pool_sharing *sharing,
+                         struct sxe__pool_patience *patience);
+
+/* ---- A shard as a whole: what changes under its lock ---- */
+
+/* LOCK_TAKEN, and what a dead owner had begun is complete; LOCK_NOT_TAKEN; DAMAGED. The second one
+ * waits, with all the patience of its call: not while another lock is held. */
+unsigned sxe__pool_lock_shard(const struct sxe__pool_header *pool, uint32_t number);
+unsigned sxe__pool_lock_shard_patiently(const struct sxe__pool_header *pool, uint32_t number,
+                                        struct sxe__pool_patience *patience);
+void sxe__pool_unlock_shard(const struct sxe__pool_header *pool, uint32_t number);
+
+/* Move an element of a shard whose lock is held, wherever it is. False: damaged, nothing done. */
+bool sxe__pool_move_locked(const struct sxe__pool_header *pool, uint32_t id, uint32_t new_state);
+
+/* Note that impossible values were found, log it the first time; SXE_POOL_DAMAGED. */
+unsigned sxe__pool_damaged(const struct sxe__pool_header *pool);
+
+#endif
