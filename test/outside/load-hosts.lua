@@ -121,8 +121,8 @@ test("a host that is not found is named", function()
                       "http://127.0.0.1:1/", "http://no-such-host.invalid/")
 end)
 
--- promise: docs/load-generator.md: Several hosts go without `-p`, `--server-cmd` and `--probe`, and
---   `-t` is a multiple of their number.
+-- promise: docs/load-generator.md: Several hosts cannot be combined with `-p`, `--server-cmd` or `--probe`,
+--   and `-t` is a multiple of their number.
 test("what is of one host is refused", function()
     local a, b = "http://127.0.0.1:1/", "http://127.0.0.1:2/"
     cli.check_refused("they cannot be combined with -p", "sxe-http", "-p", "5", a, b)

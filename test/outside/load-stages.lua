@@ -108,7 +108,7 @@ test("nothing holds of a stage without replies", function()
 end)
 
 -- promise: docs/load-generator.md: The stages say the rate from the beginning to the end, so they
---   go without `-R`, `-d`, `-n`, `--requests`, `--replay` and `--find`.
+--   cannot be combined with `-R`, `-d`, `-n`, `--requests`, `--replay` or `--find`
 test("what says a rate or an end of its own is refused", function()
     for _, words in ipairs{{"-R", "5"}, {"-d", "1"}, {"-n", "1"}, {"--requests", "1"},
                            {"--replay", "a.log"}, {"--find", "p99<1s"}} do
