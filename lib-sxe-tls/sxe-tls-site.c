@@ -35,8 +35,12 @@ open_file(struct sxe__tls_store *store, const char *path)
     store->file_count++;
     if (stat(path, &file->status) < 0)
         return sxe__tls_refuse("cannot read %s: %s", path, strerror(errno));
+    errno = ENOMEM; /* unless the system says what it is */
     bio = BIO_new_file(path, "r");
-    return bio != NULL ? bio : sxe__tls_refuse("cannot read %s", path);
+    if (bio != NULL)
+        return bio;
+    ERR_clear_error();
+    return sxe__tls_refuse("cannot read %s: %s", path, strerror(errno));
 }
 
 /* No password is asked for: nobody sits there. */

@@ -57,6 +57,32 @@ test("a client without TLS is told what the port speaks", function()
     check(said:find("This port speaks HTTPS.\n", 1, true), said)
 end)
 
+-- The head of a reply, by curl with these arguments.
+local function head_by_curl(server, ...)
+    local proc <close> = wire.spawn{"curl", "-ski", ("https://127.0.0.1:%d/"):format(server.port), ...}
+    local said = proc:output()
+    proc:wait(60)
+    return said
+end
+
+if is_installed(clients.curl[1]) then
+    -- promise: docs/tls.md: adds `Strict-Transport-Security: max-age=SECONDS` to replies: browsers then use HTTPS only
+    test("browsers are told to use HTTPS only", function()
+        local server <close> = start("--tls-dev", "--hsts", "2m")
+        local said = head_by_curl(server)
+        check(said:find("\nStrict%-Transport%-Security: max%-age=120\r\n"), said)
+    end)
+
+    -- promise: docs/tls.md: serves TLS 1.3 only
+    test("the modern profile serves TLS 1.3 only", function()
+        local server <close> = start("--tls-dev", "--tls-profile", "modern")
+        check(head_by_curl(server):find("^HTTP/1.1 200 "))
+        equal(head_by_curl(server, "--tls-max", "1.2"), "")
+    end)
+else
+    print("skipped: HSTS and profiles, because curl is not installed")
+end
+
 -- promise: docs/tls.md: `--proxy-from` does not go with TLS.
 test("PROXY headers and TLS are refused together", function()
     local proc <close> = wire.spawn{wire.program("sxe-httpd"), "--tls-dev", "--proxy-from", "::1"}

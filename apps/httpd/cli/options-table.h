@@ -60,6 +60,12 @@ enum {
     PRINT_CONFIG,
     TLS_CERT,
     TLS_KEY,
+    TLS_STAPLE,
+    TLS_CLIENT_CA,
+    TLS_CLIENT,
+    TLS_PROFILE,
+    TLS_MEMORY,
+    HSTS,
     TLS_DEV
 };
 

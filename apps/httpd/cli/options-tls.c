@@ -4,9 +4,16 @@
  */
 #include "options-tls.h"
 
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "command-line.h"
 #include "options-check.h"
 #include "options-table.h"
+
+#define MEMORY_LEAST (1024ul * 1024)
+#define HSTS_MOST_MS (3650ul * 24 * 60 * 60 * 1000)
 
 /* One more file; there is a place for it. */
 static bool
@@ -18,17 +25,94 @@ add_file(const char *files[], unsigned *number, const char *what)
     return true;
 }
 
+/* An empty text: the certificate of that place has none. */
+static bool
+add_staple(struct httpd_tls_options *tls)
+{
+    if (tls->staples == HTTPD_PAIRS_MAX)
+        return httpd_wrong("an OCSP reply (--tls-staple)",
+                           "the path of a file in DER, or empty for none; at most 8 of them");
+    tls->staple[tls->staples++] = *optarg == '\0' ? NULL : optarg;
+    return true;
+}
+
+static bool
+set_client(struct httpd_tls_options *tls)
+{
+    tls->is_client_given = true;
+    tls->is_optional = strcmp(optarg, "optional") == 0;
+    return tls->is_optional || strcmp(optarg, "required") == 0 ||
+           httpd_wrong("the certificates of clients (--tls-client)", "optional or required");
+}
+
+static bool
+set_profile(struct httpd_tls_options *tls)
+{
+    tls->is_profile_given = true;
+    tls->is_modern = strcmp(optarg, "modern") == 0;
+    return tls->is_modern || strcmp(optarg, "intermediate") == 0 ||
+           httpd_wrong("the profile (--tls-profile)", "intermediate or modern");
+}
+
 bool
 httpd_take_tls(struct httpd_options *options, int val)
 {
     struct httpd_tls_options *tls = &options->tls;
 
-    if (val == TLS_CERT)
+    switch (val) {
+    case TLS_CERT:
         return add_file(tls->certificate, &tls->certificates, "a certificate (--tls-cert)");
-    if (val == TLS_KEY)
+    case TLS_KEY:
         return add_file(tls->key, &tls->keys, "a key (--tls-key)");
-    tls->is_dev = true;
+    case TLS_STAPLE:
+        return add_staple(tls);
+    case TLS_CLIENT_CA:
+        tls->client_ca = optarg;
+        return true;
+    case TLS_CLIENT:
+        return set_client(tls);
+    case TLS_PROFILE:
+        return set_profile(tls);
+    case TLS_MEMORY:
+        return command_line_size(&httpd_line, "the memory for TLS (--tls-memory)", MEMORY_LEAST,
+                                 (unsigned long)SIZE_MAX / 2, &tls->memory_max);
+    case HSTS:
+        tls->is_hsts_given = true;
+        return command_line_duration(&httpd_line, "the time of HTTPS only (--hsts)", 0,
+                                     HSTS_MOST_MS, &tls->hsts_ms);
+    default:
+        tls->is_dev = true;
+        return true;
+    }
+}
+
+/* RFC 6797, 6.1. */
+bool
+httpd_add_hsts(struct httpd_options *options)
+{
+    size_t used = strlen(options->fields);
+    size_t room = sizeof(options->fields) - used;
+    int n;
+
+    if (!options->tls.is_hsts_given)
+        return true;
+    n = snprintf(options->fields + used, room, "Strict-Transport-Security: max-age=%lu\r\n",
+                 options->tls.hsts_ms / 1000);
+    if ((size_t)n >= room) {
+        fprintf(stderr, "sxe-httpd: no room for the field of --hsts: all --header together have 4 "
+                        "KiB. Try --help.\n");
+        return false;
+    }
+    options->http.fields = options->fields;
     return true;
+}
+
+/* One that says nothing without a certificate. */
+static bool
+has_lone_option(const struct httpd_tls_options *tls)
+{
+    return tls->client_ca != NULL || tls->is_client_given || tls->is_profile_given ||
+           tls->memory_max > 0 || tls->is_hsts_given || tls->staples > 0;
 }
 
 const char *
@@ -40,6 +124,13 @@ httpd_tls_missing(const struct httpd_options *options)
         return "each --tls-cert needs its --tls-key: give as many of both, in the same order";
     if (tls->is_dev && tls->certificates > 0)
         return "--tls-dev makes a certificate of its own: leave out --tls-cert and --tls-key";
+    if (tls->staples > tls->certificates)
+        return "each --tls-staple belongs to a --tls-cert: give at most as many, in the same order";
+    if (!tls->is_dev && tls->certificates == 0 && has_lone_option(tls))
+        return "--hsts and options of TLS need a certificate: add --tls-cert and --tls-key, or "
+               "--tls-dev";
+    if (tls->is_client_given && tls->client_ca == NULL)
+        return "--tls-client needs the authorities of clients: add --tls-client-ca FILE";
     if ((tls->is_dev || tls->certificates > 0) && options->http.proxies != NULL)
         return "--proxy-from does not go with TLS: have the proxy speak plain HTTP to sxe-httpd";
     return NULL;

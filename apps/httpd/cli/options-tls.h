@@ -10,6 +10,9 @@
 /* Store the value of one of them; false after a message. */
 bool httpd_take_tls(struct httpd_options *options, int val);
 
+/* Add the field of --hsts to those of all replies; false after a message. */
+bool httpd_add_hsts(struct httpd_options *options);
+
 /* NULL, or what is missing or does not go together. */
 const char *httpd_tls_missing(const struct httpd_options *options);
 

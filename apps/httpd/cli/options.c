@@ -387,7 +387,7 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
     if (status != COMMAND_LINE_GO_ON)
         return status;
     if (!httpd_is_complete(options) || !httpd_fit_line(&options->http.head) ||
-        !take_arguments(options, argc, argv))
+        !httpd_add_hsts(options) || !take_arguments(options, argc, argv))
         return COMMAND_LINE_WRONG;
     if (options->lua.memory_max == 0)
         options->lua.memory_max = options->lua.is_sandbox ? 32 * MIB : 256 * MIB;

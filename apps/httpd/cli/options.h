@@ -26,6 +26,16 @@ struct httpd_tls_options {
     const char *key[HTTPD_PAIRS_MAX];
     unsigned certificates;
     unsigned keys;
+    const char *staple[HTTPD_PAIRS_MAX]; /* of the certificate of the same index; NULL: none */
+    unsigned staples;
+    const char *client_ca; /* NULL: clients are not asked for certificates */
+    bool is_client_given;  /* --tls-client was given */
+    bool is_optional;      /* a client may have no certificate */
+    bool is_modern;        /* TLS 1.3 only */
+    bool is_profile_given; /* --tls-profile was given */
+    bool is_hsts_given;
+    unsigned long memory_max; /* bytes; 0: no limit */
+    unsigned long hsts_ms;
     bool is_dev; /* a certificate in memory */
 };
 

@@ -98,6 +98,7 @@ on_second(struct sxe_timer *timer)
         access_log_flush(service.log);
     stats_publish();
     look_at_memory();
+    secure_look();
 }
 
 static void
@@ -277,7 +278,7 @@ start_watching(void)
     }
     sxe_timer_init(&service.second, on_second, 1.0, 1.0);
     sxe_timer_init(&service.grace, on_grace_over, service.options->stop_timeout_ms / 1000.0, 0);
-    if (service.log != NULL || service.link >= 0 || metrics_are_on())
+    if (service.log != NULL || service.link >= 0 || metrics_are_on() || secure_is_open())
         sxe_timer_start(&service.second);
 }
 

@@ -57,6 +57,11 @@ secure_reload(void)
 }
 
 void
+secure_look(void)
+{
+}
+
+void
 secure_say(FILE *out)
 {
     SXE_UNUSED_PARAMETER(out);

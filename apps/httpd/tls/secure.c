@@ -13,6 +13,7 @@ static struct {
     const struct httpd_options *options;
     struct sxe_tls_tickets *tickets;
     struct sxe_tls *tls;
+    unsigned failures; /* of secure_look, in a row */
 } secure;
 
 static const char plain_reply[] =
@@ -49,6 +50,14 @@ secure_end(void)
     secure.tickets = NULL;
 }
 
+static enum sxe_tls_verify
+verify_of(const struct httpd_tls_options *tls)
+{
+    if (tls->client_ca == NULL)
+        return SXE_TLS_OFF;
+    return tls->is_optional ? SXE_TLS_OPTIONAL : SXE_TLS_REQUIRED;
+}
+
 int
 secure_open(const struct httpd_options *options)
 {
@@ -56,6 +65,11 @@ secure_open(const struct httpd_options *options)
     struct sxe_tls_config config = {.pairs = pairs,
                                     .pair_count = options->tls.certificates,
                                     .protocols = "http/1.1",
+                                    .profile = options->tls.is_modern ? SXE_TLS_MODERN
+                                                                      : SXE_TLS_INTERMEDIATE,
+                                    .authorities = options->tls.client_ca,
+                                    .verify = verify_of(&options->tls),
+                                    .memory_max = options->tls.memory_max,
                                     .tickets = secure.tickets,
                                     .plain_reply = plain_reply};
 
@@ -64,6 +78,7 @@ secure_open(const struct httpd_options *options)
     for (unsigned i = 0; i < options->tls.certificates; i++) {
         pairs[i].certificate = options->tls.certificate[i];
         pairs[i].key = options->tls.key[i];
+        pairs[i].staple = options->tls.staple[i];
     }
     secure.options = options;
     secure.tls = options->tls.is_dev ? sxe_tls_new_local(&config) : sxe_tls_new_server(&config);
@@ -99,16 +114,31 @@ secure_serve(SXE *listener)
     return result;
 }
 
+static void
+read_again(bool is_quiet)
+{
+    int result = sxe_tls_reload(secure.tls);
+
+    if (result == 0)
+        SXE_INFO("the certificates were loaded again");
+    else if (!is_quiet)
+        SXE_WARN("cannot load the certificates again: %s; the earlier ones stay",
+                 sxe_tls_problem());
+    secure.failures = result == 0 ? 0 : secure.failures + 1;
+}
+
 void
 secure_reload(void)
 {
-    if (secure.tls == NULL)
-        return;
-    if (sxe_tls_reload(secure.tls) < 0)
-        SXE_WARN("cannot load the certificates again: %s; the earlier ones stay",
-                 sxe_tls_problem());
-    else
-        SXE_INFO("the certificates were loaded again");
+    if (secure.tls != NULL)
+        read_again(false);
+}
+
+void
+secure_look(void)
+{
+    if (secure.tls != NULL && sxe_tls_is_changed(secure.tls))
+        read_again(secure.failures != 1);
 }
 
 void

@@ -85,6 +85,9 @@ START_TEST(what_is_wrong_with_a_configuration_is_said)
         "no reply of OCSP");
     make_pair("weak", WEAK_KEY, NULL, NULL);
     expect_problem(server_with((struct sxe_tls_config){0}, "weak"), "OpenSSL refuses a cert");
+    ck_assert_int_eq(mknod(site_path("socket", ".pem"), S_IFSOCK | 0600, 0), 0);
+    expect_problem(server_of(site_path("socket", ".pem"), site_path("a", ".key"), NULL),
+                   "socket.pem: No such device or address");
     expect_problem(server_of("/tmp", site_path("a", ".key"), NULL), "/tmp");
     expect_problem(server_with((struct sxe_tls_config){.protocols = "h2,,http/1.1"}, "a"),
                    "no list of protocols");

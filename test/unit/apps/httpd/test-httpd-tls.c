@@ -5,12 +5,16 @@
  */
 #include "run-httpd.h"
 
+#include <openssl/ocsp.h>
+
 #include "secure.h"
 #include "tls-site.h"
 
 static SSL_CTX *context;
 static SSL_SESSION *session; /* shown by the next client; NULL: none */
 static bool keeps_session;
+static const char *client_name; /* of the client's certificate; NULL: it has none */
+static bool wants_staple;
 
 /* ---- Clients ---- */
 
@@ -18,6 +22,7 @@ struct answer {
     char text[2048];
     char name[64]; /* of the certificate */
     bool is_resumed;
+    bool has_staple;
 };
 
 /* One request, and what the server says until it closes. False: no handshake. */
@@ -27,6 +32,7 @@ ask_tls(struct answer *answer)
     static const char request[] = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     SSL *ssl;
     X509 *certificate;
+    const unsigned char *staple;
     size_t length = 0;
     int fd = dial();
     int n;
@@ -35,6 +41,14 @@ ask_tls(struct answer *answer)
     if (context == NULL)
         context = SSL_CTX_new(TLS_client_method());
     ssl = SSL_new(context);
+    if (client_name != NULL) {
+        ck_assert_int_eq(
+            SSL_use_certificate_file(ssl, site_path(client_name, ".pem"), SSL_FILETYPE_PEM), 1);
+        ck_assert_int_eq(
+            SSL_use_PrivateKey_file(ssl, site_path(client_name, ".key"), SSL_FILETYPE_PEM), 1);
+    }
+    if (wants_staple)
+        SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp);
     SSL_set_fd(ssl, fd);
     if (session != NULL)
         SSL_set_session(ssl, session);
@@ -46,6 +60,7 @@ ask_tls(struct answer *answer)
         X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, answer->name,
                                   sizeof(answer->name));
         X509_free(certificate);
+        answer->has_staple = SSL_get_tlsext_status_ocsp_resp(ssl, &staple) > 0;
         answer->is_resumed = SSL_session_reused(ssl);
         if (keeps_session && session == NULL)
             session = SSL_get1_session(ssl);
@@ -105,6 +120,39 @@ START_TEST(options_that_do_not_go_together_are_refused)
     ck_assert_int_eq(ran.status, 2);
     check_has(ran.errors,
               "a key (--tls-key) is '9'; it must be the path of a file in PEM; at most");
+}
+END_TEST
+
+/* Refused, with this in the message. */
+#define REFUSED(message, ...)            \
+    do {                                 \
+        RUN_HTTPD(__VA_ARGS__);          \
+        ck_assert_int_eq(ran.status, 2); \
+        check_has(ran.errors, message);  \
+    } while (0)
+
+START_TEST(values_and_companions_of_the_other_options_are_checked)
+{
+    char field[4000] = "A: ";
+
+    REFUSED("a certificate: add --tls-cert and --tls-key, or --tls-dev", "--hsts", "1");
+    REFUSED("need a certificate", "--tls-client-ca", "a");
+    REFUSED("need a certificate", "--tls-client", "optional");
+    REFUSED("need a certificate", "--tls-profile", "intermediate");
+    REFUSED("need a certificate", "--tls-memory", "1m");
+    REFUSED("give at most as many", "--tls-dev", "--tls-staple", "a");
+    REFUSED("add --tls-client-ca FILE", "--tls-dev", "--tls-client", "required");
+    REFUSED("it must be optional or required", "--tls-dev", "--tls-client", "perhaps");
+    REFUSED("it must be intermediate or modern", "--tls-dev", "--tls-profile", "old");
+    REFUSED("the memory for TLS (--tls-memory)", "--tls-dev", "--tls-memory", "1k");
+    REFUSED("the time of HTTPS only (--hsts)", "--tls-dev", "--hsts", "long");
+    REFUSED("at most 8 of them", "--tls-staple", "", "--tls-staple", "", "--tls-staple", "",
+            "--tls-staple", "", "--tls-staple", "", "--tls-staple", "", "--tls-staple", "",
+            "--tls-staple", "", "--tls-staple", "");
+    memset(field + 3, 'a', sizeof(field) - 4);
+    field[sizeof(field) - 1] = '\0';
+    REFUSED("no room for the field of --hsts", "--tls-dev", "--hsts", "365d", "--header", field,
+            "--header", "B: 0123456789012345678901234567890123456789012345678901234567890");
 }
 END_TEST
 
@@ -218,6 +266,116 @@ START_TEST(workers_have_one_certificate_and_open_the_tickets_of_each_other)
 }
 END_TEST
 
+START_TEST(a_changed_file_is_read_again_without_a_signal)
+{
+    struct answer answer = {0};
+
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    make_pair("b", CURVE, "DNS:a.example", NULL);
+    START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"));
+    replace_file("a", "b", ".pem");
+    await_errors("cannot load the certificates again: ");
+    expect_hello("a");
+    replace_file("a", "b", ".key");
+    for (unsigned i = 0; i < 60000 && strcmp(answer.name, "b") != 0; i++)
+        ask_tls(&answer);
+    ck_assert_str_eq(answer.name, "b");
+    stop_httpd();
+    site_stop();
+}
+END_TEST
+
+START_TEST(clients_are_asked_for_certificates)
+{
+    struct answer answer;
+
+    site_start();
+    make_pair("authority", CURVE, NULL, NULL);
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    make_pair("good", CURVE, "DNS:c.example", "authority");
+    if (_i == 0)
+        START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
+                    "--tls-client-ca", site_path("authority", ".pem"));
+    else
+        START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
+                    "--tls-client-ca", site_path("authority", ".pem"), "--tls-client", "optional");
+    client_name = "good";
+    expect_hello("a");
+    client_name = "a"; /* another authority's: its own */
+    ck_assert(!ask_tls(&answer));
+    client_name = NULL;
+    ck_assert_int_eq(ask_tls(&answer), _i == 1);
+    stop_httpd();
+    site_stop();
+}
+END_TEST
+
+START_TEST(a_client_that_asks_gets_the_staple_and_all_get_the_field_of_hsts)
+{
+    OCSP_RESPONSE *reply = OCSP_response_create(OCSP_RESPONSE_STATUS_TRYLATER, NULL);
+    struct answer answer;
+    unsigned char *bytes = NULL;
+    FILE *file;
+    int length;
+
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    file = fopen(site_path("a", ".der"), "w");
+    length = i2d_OCSP_RESPONSE(reply, &bytes);
+    ck_assert_uint_eq(fwrite(bytes, 1, (size_t)length, file), (size_t)length);
+    OPENSSL_free(bytes);
+    fclose(file);
+    OCSP_RESPONSE_free(reply);
+    START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
+                "--tls-staple", site_path("a", ".der"), "--hsts", "365d");
+    ck_assert(ask_tls(&answer));
+    ck_assert(!answer.has_staple);
+    check_has(answer.text, "\r\nStrict-Transport-Security: max-age=31536000\r\n");
+    wants_staple = true;
+    ck_assert(ask_tls(&answer));
+    ck_assert(answer.has_staple);
+    stop_httpd();
+    site_stop();
+}
+END_TEST
+
+START_TEST(the_modern_profile_refuses_tls_1_2)
+{
+    struct answer answer;
+
+    START_HTTPD("--tls-dev", "--tls-profile", "modern");
+    expect_hello("localhost");
+    SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION);
+    ck_assert(!ask_tls(&answer));
+    stop_httpd();
+}
+END_TEST
+
+/* Those that wait may be closed after 10 seconds, on a machine that has no time for this test. */
+START_TEST(above_its_memory_it_closes_new_connections)
+{
+    struct answer answer;
+    bool is_served = true;
+
+    START_HTTPD("--tls-dev", "--tls-memory", "1m");
+    for (unsigned i = 0; i < 1000 && is_served; i++) {
+        int waiting[17];
+
+        for (unsigned k = 0; k < 17; k++)
+            waiting[k] = dial();
+        is_served = ask_tls(&answer);
+        for (unsigned k = 0; k < 17; k++)
+            close(waiting[k]);
+    }
+    ck_assert(!is_served);
+    for (unsigned i = 0; i < 60000 && !is_served; i++)
+        is_served = ask_tls(&answer);
+    ck_assert(is_served);
+    stop_httpd();
+}
+END_TEST
+
 static Suite *
 tls_suite(void)
 {
@@ -225,6 +383,7 @@ tls_suite(void)
     TCase *tcase = tcase_create("tls");
 
     tcase_add_test(tcase, options_that_do_not_go_together_are_refused);
+    tcase_add_test(tcase, values_and_companions_of_the_other_options_are_checked);
     tcase_add_test(tcase, files_that_are_wrong_are_named);
     tcase_add_test(tcase, without_memory_for_keys_nothing_is_served);
     tcase_add_test(tcase, a_listener_before_sxe_init_is_refused);
@@ -232,6 +391,11 @@ tls_suite(void)
     tcase_add_loop_test(tcase, sighup_takes_new_certificates_and_leaves_good_ones_for_bad_ones, 0,
                         2);
     tcase_add_test(tcase, workers_have_one_certificate_and_open_the_tickets_of_each_other);
+    tcase_add_test(tcase, a_changed_file_is_read_again_without_a_signal);
+    tcase_add_loop_test(tcase, clients_are_asked_for_certificates, 0, 2);
+    tcase_add_test(tcase, a_client_that_asks_gets_the_staple_and_all_get_the_field_of_hsts);
+    tcase_add_test(tcase, the_modern_profile_refuses_tls_1_2);
+    tcase_add_test(tcase, above_its_memory_it_closes_new_connections);
     suite_add_tcase(suite, tcase);
     return suite;
 }
