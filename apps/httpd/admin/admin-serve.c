@@ -123,14 +123,24 @@ is_asked_by_address(const struct sxe_http_request *request)
     return length > 0;
 }
 
-/* A browser names the site that a request comes from; other programs name none. */
+static bool
+is_text(struct sxe_span span, const char *text)
+{
+    return span.length == strlen(text) && memcmp(span.base, text, span.length) == 0;
+}
+
+/* A browser names the site that a request comes from, or says how it relates to this one (W3C Fetch
+ * Metadata); other programs do neither. */
 static bool
 is_of_another_site(const struct sxe_http_request *request)
 {
     struct sxe_span origin = sxe_http_field_value(request, "Origin");
+    struct sxe_span relation = sxe_http_field_value(request, "Sec-Fetch-Site");
     struct sxe_span host = sxe_http_authority(request);
     const size_t scheme = sizeof("http://") - 1;
 
+    if (relation.base != NULL && !is_text(relation, "same-origin") && !is_text(relation, "none"))
+        return true;
     if (origin.base == NULL)
         return false;
     return origin.length != scheme + host.length || memcmp(origin.base, "http://", scheme) != 0 ||

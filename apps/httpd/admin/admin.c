@@ -155,7 +155,8 @@ hear_report(int fd)
         length = read(fd, &said, sizeof(said));
     while (length < 0 && errno == EINTR);
     close(fd);
-    admin.port = said.port;
+    if (said.result == 0)
+        admin.port = said.port;
     return said.result;
 }
 

@@ -14,6 +14,7 @@
 
 #include "command-line.h"
 #include "config-sites.h"
+#include "config.h"
 #include "options-tls.h"
 #include "sxe-http-list.h"
 
@@ -181,11 +182,25 @@ httpd_set_cache_control(struct httpd_options *options)
 
 /* ---- All together ---- */
 
+/* There is no script. */
+static bool
+has_script_for(const struct config_sites *sites)
+{
+    if (sites->script == NULL)
+        return true;
+    fprintf(stderr,
+            "sxe-httpd: %s:%u: %s: the route has script = true, but there is no script: add --lua "
+            "FILE. Try --help.\n",
+            sites->path, sites->script->line, sites->script->pattern);
+    return false;
+}
+
 bool
 httpd_is_complete(const struct httpd_options *options)
 {
     const struct sxe_http_files_config *files = &options->files;
     const char *missing = httpd_tls_missing(options);
+    const char *place = missing == NULL ? "" : config_place_of("tls-cert");
 
     if (missing == NULL && files->root == NULL && options->config.sites == NULL &&
         (files->listing || files->index != NULL || files->dot_files || files->types != NULL ||
@@ -210,12 +225,11 @@ httpd_is_complete(const struct httpd_options *options)
                   "http.static(\"DIR\")";
     else if (options->config.sites != NULL && files->root != NULL)
         missing = "-r does not go with routes: add [\"/{path...}\"] = { root = \"DIR\" } to them";
-    else if (options->config.sites != NULL && options->config.sites->has_script &&
-             options->script == NULL)
-        missing = "a route has script = true, but there is no script: add --lua FILE";
+    if (missing == NULL && options->script == NULL && options->config.sites != NULL)
+        return has_script_for(options->config.sites);
     if (missing == NULL)
         return true;
-    fprintf(stderr, "sxe-httpd: %s. Try --help.\n", missing);
+    fprintf(stderr, "sxe-httpd: %s%s. Try --help.\n", place, missing);
     return false;
 }
 

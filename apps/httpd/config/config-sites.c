@@ -110,11 +110,16 @@ read_text(struct reader *reader, const char *key, const char **text)
 }
 
 static bool
-read_status(struct reader *reader, const char *key, unsigned least, unsigned most, unsigned *status)
+is_of_redirect(lua_Integer status)
+{
+    return (status >= 301 && status <= 303) || status == 307 || status == 308;
+}
+
+static bool
+read_status(struct reader *reader, const char *key, bool is_redirect, unsigned *status)
 {
     lua_Integer value;
     int is_number = 0;
-    char must[64];
 
     if (lua_getfield(reader->L, -1, key) == LUA_TNIL) {
         lua_pop(reader->L, 1);
@@ -122,11 +127,10 @@ read_status(struct reader *reader, const char *key, unsigned least, unsigned mos
     }
     look_at(reader, key);
     value = lua_tointegerx(reader->L, -1, &is_number);
-    if (is_number == 0 || value < least || value > most) {
-        snprintf(must, sizeof(must), "a status from %u to %u", least, most);
+    if (is_number == 0 || !(is_redirect ? is_of_redirect(value) : value >= 200 && value <= 599))
         return fail(reader, key,
-                    is_number ? lua_tostring(reader->L, -1) : luaL_typename(reader->L, -1), must);
-    }
+                    is_number ? lua_tostring(reader->L, -1) : luaL_typename(reader->L, -1),
+                    is_redirect ? "one of 301, 302, 303, 307 and 308" : "a status from 200 to 599");
     lua_pop(reader->L, 1);
     *status = (unsigned)value;
     return true;
@@ -234,7 +238,8 @@ choose_action(struct reader *reader, struct config_route *route, bool is_script)
                                               : CONFIG_REPLY;
     if (route->status == 0)
         route->status = 302;
-    reader->sites->has_script |= is_script;
+    if (is_script)
+        reader->sites->script = route;
     return true;
 }
 
@@ -254,8 +259,7 @@ read_route(struct reader *reader, struct config_route *route)
         !read_text(reader, "redirect", &route->redirect) ||
         !read_text(reader, "body", &route->body) || !read_text(reader, "type", &route->type) ||
         !read_switch(reader, "script", &is_script) ||
-        !read_status(reader, "status", route->redirect != NULL ? 301 : 200,
-                     route->redirect != NULL ? 308 : 599, &route->status) ||
+        !read_status(reader, "status", route->redirect != NULL, &route->status) ||
         !read_texts(reader, "header", route->headers, CONFIG_HEADERS_MAX, &route->headers_number))
         return false;
     return is_header(reader, route) && choose_action(reader, route, is_script);

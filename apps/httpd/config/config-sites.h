@@ -57,7 +57,7 @@ struct config_sites {
     const char *path; /* of the file */
     struct config_site *first;
     struct config_site *usual; /* of the names that no other has; NULL: 404 */
-    bool has_script;
+    const struct config_route *script; /* one that asks the script; NULL: none does */
     struct config_sites *before;
 };
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "config.h"
 #include "sxe-tls.h"
 
 static struct {
@@ -85,9 +86,9 @@ secure_open(const struct httpd_options *options)
     if (secure.tls != NULL)
         return 0;
     fprintf(stderr,
-            "sxe-httpd: cannot serve TLS: %s; --tls-cert and --tls-key need a certificate and its "
+            "sxe-httpd: %scannot serve TLS: %s; --tls-cert and --tls-key need a certificate and its "
             "key, in PEM\n",
-            sxe_tls_problem());
+            config_place_of("tls-cert"), sxe_tls_problem());
     return -EINVAL;
 }
 
