@@ -147,9 +147,19 @@ sxe__lua_stand_back(uint32_t index, enum sxe__lua_task_state from)
     if (task->group == 0)
         task->group = make_group();
     sxe__lua_task_move(index, from, SXE__LUA_LATER);
-    sxe__lua_line_add(&group_at(task->group)->later, index);
+    if (task->cancel == SXE__LUA_NOT_CANCELLED)
+        sxe__lua_line_add(&group_at(task->group)->later, index);
+    else
+        sxe__lua_line_add_first(&group_at(task->group)->later, index);
     if (!group_at(task->group)->is_in_ring)
         add_to_ring(task->group);
+}
+
+void
+sxe__lua_hurry(uint32_t index)
+{
+    sxe__lua_unhook(index, SXE__LUA_EVENT);
+    sxe__lua_line_add_first(&group_at(sxe__lua_task_at(index)->group)->later, index);
 }
 
 /* A group in the ring may have none that is LATER any more: they were cancelled. */

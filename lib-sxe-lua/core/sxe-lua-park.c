@@ -32,6 +32,22 @@ sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index)
         sxe__lua_loop_hold();
 }
 
+/* Of tasks that are LATER: such a line does not keep the loop. */
+void
+sxe__lua_line_add_first(struct sxe__lua_line *line, uint32_t index)
+{
+    struct sxe__lua_task *task = sxe__lua_task_at(index);
+
+    task->line = line;
+    task->line_prev = 0;
+    task->line_next = line->first;
+    if (line->first == 0)
+        line->last = (index + 1) & LAST_MASK;
+    else
+        sxe__lua_task_at(line->first - 1)->line_prev = index + 1;
+    line->first = index + 1;
+}
+
 static void
 line_remove(uint32_t index)
 {

@@ -33,7 +33,8 @@
  *
  * Cancelling asks: the wait that a task is in fails, "cancelled", or the next one; so it is told,
  * and the wait after that raises, for a task that does not listen has to end too. One that computes
- * is interrupted by an error at the end of its time slice. A task that has been told has 50 slices
+ * is interrupted by an error at the end of its time slice, or at once if that has ended already. It
+ * comes before the other tasks of its group: they may be thousands. A task that has been told has 50 slices
  * to clean up before the next such error. One that catches each error is not resumed any more.
  */
 #ifndef SXE_LUA_TASK_PRIVATE_H
@@ -161,8 +162,9 @@ void sxe__lua_resume(uint32_t index, lua_State *from);
 
 void sxe__lua_wake_index(uint32_t index, enum sxe__lua_reason reason); /* it is PARKED */
 
-/* Let it stand at the end of a line. */
+/* Let it stand at the end of a line, or at its beginning. */
 void sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index);
+void sxe__lua_line_add_first(struct sxe__lua_line *line, uint32_t index);
 
 /* It waits no more: forget it where it waited. */
 void sxe__lua_unhook(uint32_t index, enum sxe__lua_reason reason);
@@ -179,8 +181,11 @@ void sxe__lua_group_charge(uint32_t group, uint64_t used_ns, uint64_t now_ns);
 /* Whether a task's group has computed for more than its share, so that others come first. */
 bool sxe__lua_group_owes(uint32_t index, uint64_t now_ns);
 
-/* It becomes LATER. */
+/* It becomes LATER: the last one of its group, or the first one if it is cancelled. */
 void sxe__lua_stand_back(uint32_t index, enum sxe__lua_task_state from);
+
+/* It is LATER, and is the first one of its group from now on. */
+void sxe__lua_hurry(uint32_t index);
 
 /* Make RUNNING the task that is LATER and whose group's turn it is; SXE_NONE: there is none. */
 uint32_t sxe__lua_take_later(void);

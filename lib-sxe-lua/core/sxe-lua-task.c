@@ -299,6 +299,9 @@ sxe__lua_resume(uint32_t index, lua_State *from)
     task->arguments = 0;
     SCHEDULER->running = index;
     sxe__lua_watch_enter(&watched, task->coroutine, &task->spent_ns);
+    /* What it spent before: its last slice ended while it computed. */
+    if (SXE_UNLIKELY(task->cancel == SXE__LUA_CANCEL_ASKED) && task->spent_ns > 0)
+        sxe__lua_watch_end_slice();
     status = lua_resume(task->coroutine, from, arguments, &results);
     sxe__lua_watch_leave(&watched);
     SCHEDULER->running = interrupted;
@@ -370,6 +373,8 @@ sxe__lua_cancel(uint64_t handle)
         sxe__lua_task_move(index, sxe__lua_task_state(index), SXE__LUA_RUNNING);
         sxe__lua_unhook(index, SXE__LUA_EVENT);
         end_task(index, LUA_YIELD, 0);
+    } else if (sxe__lua_task_state(index) == SXE__LUA_LATER) {
+        sxe__lua_hurry(index);
     }
 }
 

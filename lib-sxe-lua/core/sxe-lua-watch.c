@@ -287,6 +287,19 @@ sxe__lua_watch_leave(struct sxe__lua_watched *watched)
     watch->running = NULL;
 }
 
+/* If the thread still answers for what ran before, this is forgotten, and the slice is a whole one. */
+void
+sxe__lua_watch_end_slice(void)
+{
+    struct sxe__lua_watch *watch = &sxe__lua_current()->watch;
+
+    STORE(watch->asked_ns, sxe_time_ns());
+    STORE(watch->asked_cpu_ns, LOAD(watch->start_cpu_ns));
+    STORE(watch->demand, SXE__LUA_MAKE_WAY);
+    STORE(watch->asked_sequence, LOAD(watch->sequence));
+    set_hook(watch, watch->running);
+}
+
 /* The signal may have interrupted a call of Lua, so this reads the state and changes nothing. */
 size_t
 sxe_lua_describe_running(char *room, size_t size)

@@ -40,6 +40,26 @@ test("more items than there may be tasks are all done, and cancelled in little t
         print(done.n, os.clock() - before < 3)]])
 end)
 
+-- Each of them had its time slice first, before the one that was to end them: with 16,000 that took minutes.
+-- promise: docs/lua-handlers.md: When its client is gone it is cancelled: the call in which it waits returns
+--   `nil, "cancelled"`.
+test("items that compute end without another time slice", function()
+    runs("true\n", [[
+        local task = require "sxe.task"
+        local list, counts, before, more = {}, {}, {}, 0
+        for i = 1, 50 do list[i] = i end
+        local t = task.start(task.parallel, list, function(i)
+            counts[i] = 0
+            while true do counts[i] = counts[i] + 1 end
+        end)
+        while #counts < 50 do task.sleep(0) end
+        table.move(counts, 1, 50, 1, before)
+        t:cancel()
+        while #task.all() > 1 do task.sleep(0) end
+        for i = 1, 50 do more = more + (counts[i] > before[i] and 1 or 0) end
+        print(more < 25 or more)]])
+end)
+
 -- promise: docs/lua-handlers.md: It may wrap anything, `task.parallel` too.
 test("a deadline in a task that was told of its cancelling begins nothing", function()
     runs("nil\tcancelled\nfalse\tcancelled\n1\n", [[

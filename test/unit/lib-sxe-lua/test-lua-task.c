@@ -602,6 +602,21 @@ START_TEST(a_task_that_stands_back_can_be_cancelled)
 }
 END_TEST
 
+/* Thousands of its group may stand back, and it may be the one that ends them. */
+START_TEST(a_cancelled_task_comes_before_the_others_of_its_group)
+{
+    static const char group[] =
+        C PRELUDE "for i = 1, 4 do local t = task.start(function() say(i) c.make_way() say(i) "
+                  "c.make_way() say(i) end) if i == 3 then world.t = t end end";
+
+    expect_of_both(group, C PRELUDE "c.make_way() world.t:cancel()",
+                   "1;2;3;4;3;3;1;2;4;1;2;4;");
+    /* Alone there, it is the first one, too. */
+    expect_of_both(C PRELUDE "world.t = task.start(function() c.make_way() say(1) end)",
+                   C PRELUDE "c.make_way() world.t:cancel() say 'cancelled'", "cancelled;1;");
+}
+END_TEST
+
 START_TEST(a_group_that_ends_leaves_the_others_that_stand_back)
 {
     begin();
@@ -626,6 +641,7 @@ suite(void)
     tcase_add_test(tc, what_a_group_computed_is_forgiven_after_a_while);
     tcase_add_test(tc, groups_of_tasks_that_stand_back_take_turns);
     tcase_add_test(tc, a_task_that_stands_back_can_be_cancelled);
+    tcase_add_test(tc, a_cancelled_task_comes_before_the_others_of_its_group);
     tcase_add_test(tc, a_group_that_ends_leaves_the_others_that_stand_back);
     suite_add_tcase(s, tc);
     tcase_add_test(tc, an_event_wakes_and_does_not_leave);

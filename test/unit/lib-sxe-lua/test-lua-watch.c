@@ -286,6 +286,23 @@ START_TEST(a_long_one_makes_way_and_is_ended_all_the_same)
 }
 END_TEST
 
+START_TEST(a_cancelled_one_whose_slice_has_ended_does_not_go_on)
+{
+    watch_start();
+    run_script("local task = require 'sxe.task'\n"
+               "n, is_told = 0, false\n"
+               "t = task.start(function()\n"
+               "    local ok, why = pcall(function() while true do n = n + 1 look(10) end end)\n"
+               "    is_told = not ok and why:find('cancelled', 1, true) and n\n"
+               "end)");
+    turn_tasks();
+    run_script("assert(t.status == 'ready' and n >= 3) before = n t:cancel()");
+    turn_tasks();
+    run_script("assert(t.status == 'done' and is_told == before)");
+    watch_stop();
+}
+END_TEST
+
 START_TEST(where_it_cannot_make_way_it_goes_on)
 {
     watch_start();
@@ -613,6 +630,7 @@ main(void)
     tcase_add_test(tcase, where_hooks_take_long_to_set_they_are_set_seldom);
     tcase_add_test(tcase, closing_variables_have_the_time_until_the_next_tick);
     tcase_add_test(tcase, a_long_one_makes_way_and_is_ended_all_the_same);
+    tcase_add_test(tcase, a_cancelled_one_whose_slice_has_ended_does_not_go_on);
     tcase_add_test(tcase, where_it_cannot_make_way_it_goes_on);
     tcase_add_test(tcase, it_makes_way_out_of_coroutines);
     tcase_add_test(tcase, a_call_that_blocks_is_logged_with_its_place);
