@@ -131,6 +131,7 @@ struct sxe__tls_store {
     struct sxe__tls_site *sites; /* the first is the default */
     unsigned site_count;
     struct sxe__tls_name *names; /* sorted */
+    const char *first_name;      /* of the first pair, without a *; NULL: none */
     unsigned name_count;
     struct sxe__tls_file *files;
     unsigned file_count;

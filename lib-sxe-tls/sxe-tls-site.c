@@ -291,6 +291,10 @@ make_default(struct sxe_tls *tls, struct sxe__tls_store *store)
     bool has_names = store->name_count > 0 && store->names[0].site == 0;
     unsigned members[KINDS];
 
+    for (unsigned i = 0; i < store->name_count && store->first_name == NULL; i++) {
+        if (store->names[i].site == 0 && *store->names[i].text != '*')
+            store->first_name = store->names[i].text;
+    }
     find_members(store, has_names ? store->names[0].text : NULL, members);
     return site_of(tls, store, members) != UINT_MAX;
 }
@@ -383,4 +387,16 @@ sxe__tls_find(const struct sxe__tls_store *store, const char *name)
         return site;
     dot[-1] = '*';
     return find_exactly(store, dot - 1);
+}
+
+bool
+sxe_tls_has_name(const struct sxe_tls *tls, const char *name)
+{
+    return sxe__tls_find(tls->store, name) != NULL;
+}
+
+const char *
+sxe_tls_first_name(const struct sxe_tls *tls)
+{
+    return tls->store->first_name;
 }

@@ -117,6 +117,11 @@ SXE_PUBLIC SXE_MUST_USE int sxe_tls_reload(struct sxe_tls *tls);
 /* Whether a file changed since it was read: its time, size or number. One stat(2) a file. */
 SXE_PUBLIC bool sxe_tls_is_changed(const struct sxe_tls *tls);
 
+/* Of a server: whether a certificate has this name, exactly or by a *; and the first name without a
+ * * of the first certificate, NULL: it has none. The text is valid until the next reload. */
+SXE_PUBLIC bool sxe_tls_has_name(const struct sxe_tls *tls, const char *name);
+SXE_PUBLIC const char *sxe_tls_first_name(const struct sxe_tls *tls);
+
 /* ---- Sockets ---- */
 
 /* Have connections that this listener accepts from now on speak TLS. After sxe_init: 0; -EINVAL

@@ -83,6 +83,28 @@ else
     print("skipped: HSTS and profiles, because curl is not installed")
 end
 
+-- promise: docs/tls.md: A redirect leads to the host of the request if a certificate has that name, and otherwise to
+-- the first name of the first certificate: a client cannot choose another host.
+-- promise: docs/tls.md: answers requests of plain HTTP at `[IP:]PORT` with 308, and the same path and query by HTTPS
+test("plain HTTP is led to HTTPS at our host", function()
+    local server <close> = start("--tls-dev", "--http-redirect", "0")
+    local line = server.proc:line(60)
+    local port = line:match("^listening on http://127%.0%.0%.1:(%d+)/, to redirect to HTTPS$")
+    local plain = setmetatable({ip = server.ip, port = tonumber(port)}, httpd)
+    for _, host in ipairs{"localhost", "LOCALHOST:80", "evil.example", "evil.example#localhost"} do
+        local sock <close> = plain:connect()
+        sock:send(("GET /a?b HTTP/1.1\r\nHost: %s\r\n\r\n"):format(host))
+        local said = sock:recv_all()
+        local status, location = said:match("^HTTP/1.1 (%d+) .-\r\nLocation: (%C+)\r\n")
+        if host:find("#", 1, true) then
+            check(said:find("^HTTP/1.1 400 "), said)
+        else
+            equal(status, "308")
+            equal(location:lower(), ("https://localhost:%d/a?b"):format(server.port))
+        end
+    end
+end)
+
 -- promise: docs/tls.md: `--proxy-from` does not go with TLS.
 test("PROXY headers and TLS are refused together", function()
     local proc <close> = wire.spawn{wire.program("sxe-httpd"), "--tls-dev", "--proxy-from", "::1"}

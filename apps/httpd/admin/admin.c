@@ -21,6 +21,7 @@
 #include "admin-serve.h"
 #include "children.h"
 #include "handover.h"
+#include "options-check.h"
 #include "options.h"
 #include "sxe-log.h"
 #include "upgrade.h"
@@ -56,29 +57,17 @@ bool
 admin_take_place(struct httpd_options *options, const char *text)
 {
     static char ip[INET6_ADDRSTRLEN];
-    const char *colon = strrchr(text, ':');
-    const char *port = colon == NULL ? text : colon + 1;
-    size_t length = colon == NULL ? 0 : (size_t)(colon - text);
-    struct in6_addr any;
-    char *end;
-    unsigned long number = strtoul(port, &end, 10);
 
     options->admin_is_on = true;
     if (strchr(text, '/') != NULL) {
         options->admin_path = text;
         return strlen(text) < sizeof(((struct sockaddr_un *)0)->sun_path);
     }
-    if (*port < '0' || *port > '9' || *end != '\0' || number > 65535 || length > sizeof(ip))
+    if (!httpd_read_place(text, ip, &options->admin_port))
         return false;
-    options->admin_port = (unsigned short)number;
-    if (colon == NULL)
-        return true;
-    if (length > 2 && text[0] == '[' && text[length - 1] == ']')
-        snprintf(ip, sizeof(ip), "%.*s", (int)length - 2, text + 1);
-    else
-        snprintf(ip, sizeof(ip), "%.*s", (int)length, text);
-    options->admin_ip = ip;
-    return inet_pton(AF_INET, ip, &any) == 1 || inet_pton(AF_INET6, ip, &any) == 1;
+    if (*ip != '\0')
+        options->admin_ip = ip;
+    return true;
 }
 
 /* ---- In the admin process ---- */

@@ -140,6 +140,26 @@ httpd_set_socket_mode(struct httpd_options *options)
 }
 
 bool
+httpd_read_place(const char *text, char ip[INET6_ADDRSTRLEN], unsigned short *port)
+{
+    const char *colon = strrchr(text, ':');
+    const char *digits = colon == NULL ? text : colon + 1;
+    size_t length = colon == NULL ? 0 : (size_t)(colon - text);
+    bool has_brackets = length > 2 && text[0] == '[' && text[length - 1] == ']';
+    struct in6_addr any;
+    char *end;
+    unsigned long number = strtoul(digits, &end, 10);
+
+    if (*digits < '0' || *digits > '9' || *end != '\0' || number > 65535 ||
+        length > INET6_ADDRSTRLEN)
+        return false;
+    *port = (unsigned short)number;
+    snprintf(ip, INET6_ADDRSTRLEN, "%.*s", (int)(has_brackets ? length - 2 : length),
+             text + has_brackets);
+    return colon == NULL || inet_pton(AF_INET, ip, &any) == 1 || inet_pton(AF_INET6, ip, &any) == 1;
+}
+
+bool
 httpd_is_address(const char *ip)
 {
     struct sockaddr_storage any;

@@ -6,6 +6,8 @@
 #ifndef HTTPD_OPTIONS_CHECK_H
 #define HTTPD_OPTIONS_CHECK_H
 
+#include <netinet/in.h>
+
 #include "options.h"
 
 /* True for "Name: value", unless the server sets that field itself. */
@@ -25,6 +27,9 @@ bool httpd_wrong(const char *what, const char *must);
 
 /* True for an IP address, optarg of -i; otherwise false after a message. */
 bool httpd_is_address(const char *ip);
+
+/* [IP:]PORT, an IPv6 address in brackets; ip is "" if there is none. False without a message. */
+bool httpd_read_place(const char *text, char ip[INET6_ADDRSTRLEN], unsigned short *port);
 
 /* Store optarg of --header, --type, --index, --socket-mode and so on. False after a message. */
 bool httpd_add_field(struct httpd_options *options);

@@ -66,6 +66,7 @@ enum {
     TLS_PROFILE,
     TLS_MEMORY,
     HSTS,
+    HTTP_REDIRECT,
     TLS_DEV
 };
 

@@ -4,6 +4,7 @@
  */
 #include "options-tls.h"
 
+#include <arpa/inet.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +55,17 @@ set_profile(struct httpd_tls_options *tls)
            httpd_wrong("the profile (--tls-profile)", "intermediate or modern");
 }
 
+static bool
+set_redirect(struct httpd_tls_options *tls)
+{
+    static char ip[INET6_ADDRSTRLEN];
+
+    tls->is_redirecting = true;
+    tls->redirect_ip = ip;
+    return httpd_read_place(optarg, ip, &tls->redirect_port) ||
+           httpd_wrong("the port of plain HTTP (--http-redirect)", "a port, or IP:PORT");
+}
+
 bool
 httpd_take_tls(struct httpd_options *options, int val)
 {
@@ -76,6 +88,8 @@ httpd_take_tls(struct httpd_options *options, int val)
     case TLS_MEMORY:
         return command_line_size(&httpd_line, "the memory for TLS (--tls-memory)", MEMORY_LEAST,
                                  (unsigned long)SIZE_MAX / 2, &tls->memory_max);
+    case HTTP_REDIRECT:
+        return set_redirect(tls);
     case HSTS:
         tls->is_hsts_given = true;
         return command_line_duration(&httpd_line, "the time of HTTPS only (--hsts)", 0,
@@ -84,6 +98,13 @@ httpd_take_tls(struct httpd_options *options, int val)
         tls->is_dev = true;
         return true;
     }
+}
+
+void
+httpd_settle_redirect(struct httpd_options *options)
+{
+    if (options->tls.is_redirecting && *options->tls.redirect_ip == '\0')
+        options->tls.redirect_ip = options->ip;
 }
 
 /* RFC 6797, 6.1. */
@@ -112,7 +133,7 @@ static bool
 has_lone_option(const struct httpd_tls_options *tls)
 {
     return tls->client_ca != NULL || tls->is_client_given || tls->is_profile_given ||
-           tls->memory_max > 0 || tls->is_hsts_given || tls->staples > 0;
+           tls->memory_max > 0 || tls->is_hsts_given || tls->staples > 0 || tls->is_redirecting;
 }
 
 const char *
@@ -127,8 +148,8 @@ httpd_tls_missing(const struct httpd_options *options)
     if (tls->staples > tls->certificates)
         return "each --tls-staple belongs to a --tls-cert: give at most as many, in the same order";
     if (!tls->is_dev && tls->certificates == 0 && has_lone_option(tls))
-        return "--hsts and options of TLS need a certificate: add --tls-cert and --tls-key, or "
-               "--tls-dev";
+        return "--hsts, --http-redirect and options of TLS need a certificate: add --tls-cert and "
+               "--tls-key, or --tls-dev";
     if (tls->is_client_given && tls->client_ca == NULL)
         return "--tls-client needs the authorities of clients: add --tls-client-ca FILE";
     if ((tls->is_dev || tls->certificates > 0) && options->http.proxies != NULL)

@@ -389,6 +389,7 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
     if (!httpd_is_complete(options) || !httpd_fit_line(&options->http.head) ||
         !httpd_add_hsts(options) || !take_arguments(options, argc, argv))
         return COMMAND_LINE_WRONG;
+    httpd_settle_redirect(options);
     if (options->lua.memory_max == 0)
         options->lua.memory_max = options->lua.is_sandbox ? 32 * MIB : 256 * MIB;
     if (options->stats_from.number == 0 && !options->stats_from.has_unix)

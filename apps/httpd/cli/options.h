@@ -34,6 +34,9 @@ struct httpd_tls_options {
     bool is_modern;        /* TLS 1.3 only */
     bool is_profile_given; /* --tls-profile was given */
     bool is_hsts_given;
+    bool is_redirecting;     /* a plain port leads to HTTPS */
+    const char *redirect_ip; /* "": that of -i, as httpd_settle_redirect sets it */
+    unsigned short redirect_port;
     unsigned long memory_max; /* bytes; 0: no limit */
     unsigned long hsts_ms;
     bool is_dev; /* a certificate in memory */

@@ -14,6 +14,7 @@
 
 #include "handover.h"
 #include "port-holder.h"
+#include "redirect.h"
 #include "secure.h"
 #include "sxe-http.h"
 
@@ -92,20 +93,45 @@ open_path(const struct httpd_options *options)
     return result < 0 ? cannot_listen_at_path(options->unix_path, -result) : 0;
 }
 
+/* 0 or -errno. */
+static int
+open_address(const char *ip, unsigned short port)
+{
+    struct sockaddr_in in4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+
+    if (inet_pton(AF_INET6, ip, &in6.sin6_addr) == 1)
+        return handover_open((const struct sockaddr *)&in6, sizeof(in6));
+    (void)inet_pton(AF_INET, ip, &in4.sin_addr); /* the command line was checked */
+    return handover_open((const struct sockaddr *)&in4, sizeof(in4));
+}
+
 static int
 open_port(const struct httpd_options *options)
 {
-    struct sockaddr_in in4 = {.sin_family = AF_INET, .sin_port = htons(options->port)};
-    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(options->port)};
-    int result;
+    int result = open_address(options->ip, options->port);
 
-    if (inet_pton(AF_INET6, options->ip, &in6.sin6_addr) == 1) {
-        result = handover_open((const struct sockaddr *)&in6, sizeof(in6));
-    } else {
-        (void)inet_pton(AF_INET, options->ip, &in4.sin_addr); /* the command line was checked */
-        result = handover_open((const struct sockaddr *)&in4, sizeof(in4));
-    }
     return result < 0 ? cannot_listen_at_port(options->ip, options->port, -result) : 0;
+}
+
+static int
+cannot_redirect(const struct httpd_options *options, int error)
+{
+    fprintf(stderr,
+            "sxe-httpd: cannot listen on %s port %u: %s; choose another address or port with "
+            "--http-redirect\n",
+            options->tls.redirect_ip, options->tls.redirect_port, strerror(error));
+    return -error;
+}
+
+static int
+open_redirect(const struct httpd_options *options)
+{
+    int result = 0;
+
+    if (options->tls.is_redirecting)
+        result = open_address(options->tls.redirect_ip, options->tls.redirect_port);
+    return result < 0 ? cannot_redirect(options, -result) : 0;
 }
 
 /* Sockets that were passed to the program take the place of the default address. */
@@ -122,6 +148,8 @@ listening_open(struct httpd_options *options)
 {
     said[0] = '\0';
     options->is_place_wanted = is_place_wanted(options);
+    if (open_redirect(options) < 0)
+        return -EADDRNOTAVAIL;
     if (!options->is_place_wanted || (options->script != NULL && !options->is_place_given))
         return 0;
     if (open_port(options) < 0 || (options->unix_path != NULL && open_path(options) < 0))
@@ -180,6 +208,21 @@ serve_at_address(struct sxe_http *http, const struct sockaddr_storage *address)
     return serve_at_path(http, text);
 }
 
+static int
+serve_redirect(const struct sxe_http *http, const struct httpd_options *options)
+{
+    const char *ip = options->tls.redirect_ip;
+    int port = redirect_begin(options, sxe_http_port(http));
+    size_t used = strlen(said);
+
+    if (port > 0)
+        snprintf(said + used, sizeof(said) - used,
+                 strchr(ip, ':') != NULL ? "listening on http://[%s]:%d/, to redirect to HTTPS\n"
+                                         : "listening on http://%s:%d/, to redirect to HTTPS\n",
+                 ip, port);
+    return port < 0 ? cannot_redirect(options, -port) : 0;
+}
+
 int
 listening_begin(struct sxe_http *http, const struct httpd_options *options)
 {
@@ -194,7 +237,7 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
     }
     for (unsigned i = 0; result == 0 && i < number; i++)
         result = serve_at_address(http, &addresses[i]);
-    return result;
+    return result == 0 ? serve_redirect(http, options) : result;
 }
 
 void

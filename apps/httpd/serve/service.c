@@ -20,6 +20,7 @@
 #include "listening.h"
 #include "lua-script.h"
 #include "notify.h"
+#include "redirect.h"
 #include "secure.h"
 #include "sxe-http-router.h"
 #include "sxe-lua-http.h"
@@ -161,6 +162,7 @@ watch_progress_of_end(void)
 static void
 drain_clients(void)
 {
+    redirect_stop();
     sxe_http_drain(service.http, script_state() == NULL ? on_stopped : NULL);
     if (script_state() != NULL)
         sxe_lua_http_drain(script_state());
@@ -170,6 +172,7 @@ drain_clients(void)
 static void
 stop(void)
 {
+    redirect_stop();
     if (script_state() == NULL) {
         sxe_http_stop(service.http, on_stopped);
         return;
@@ -409,7 +412,8 @@ make_plan(void)
     else if (metrics_are_on())
         http.on_reply = count_reply;
     service.http = sxe_http_new(&http);
-    return service.http == NULL ? cannot_start(errno) : 0;
+    result = service.http == NULL ? -errno : redirect_plan(service.options, http.on_reply);
+    return result < 0 ? cannot_start(-result) : 0;
 }
 
 static void
@@ -417,6 +421,7 @@ drop_plan(void)
 {
     script_end();
     sxe_http_delete(service.http);
+    redirect_delete();
     sxe_http_router_delete(service.router);
     sxe_http_files_delete(service.files);
     error_pages_free(&service.error_pages);

@@ -61,6 +61,19 @@ secure_look(void)
 {
 }
 
+bool
+secure_has_name(const char *name)
+{
+    SXE_UNUSED_PARAMETER(name);
+    return false;
+}
+
+const char *
+secure_first_name(void)
+{
+    return NULL;
+}
+
 void
 secure_say(FILE *out)
 {

@@ -85,10 +85,11 @@ secure_open(const struct httpd_options *options)
     secure.tls = options->tls.is_dev ? sxe_tls_new_local(&config) : sxe_tls_new_server(&config);
     if (secure.tls != NULL)
         return 0;
-    fprintf(stderr,
-            "sxe-httpd: %scannot serve TLS: %s; --tls-cert and --tls-key need a certificate and its "
-            "key, in PEM\n",
-            config_place_of("tls-cert"), sxe_tls_problem());
+    fprintf(
+        stderr,
+        "sxe-httpd: %scannot serve TLS: %s; --tls-cert and --tls-key need a certificate and its "
+        "key, in PEM\n",
+        config_place_of("tls-cert"), sxe_tls_problem());
     return -EINVAL;
 }
 
@@ -140,6 +141,18 @@ secure_look(void)
 {
     if (secure.tls != NULL && sxe_tls_is_changed(secure.tls))
         read_again(secure.failures != 1);
+}
+
+bool
+secure_has_name(const char *name)
+{
+    return sxe_tls_has_name(secure.tls, name);
+}
+
+const char *
+secure_first_name(void)
+{
+    return sxe_tls_first_name(secure.tls);
 }
 
 void

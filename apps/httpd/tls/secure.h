@@ -34,9 +34,13 @@ int secure_serve(SXE *listener);
 /* Read the files again; what is wrong with them is logged, and the earlier ones stay. */
 void secure_reload(void);
 
-/* Once a second: read the files again if one changed. What is wrong with them is logged at the second
- * look, as a certificate and its key may be replaced one after the other. */
+/* Once a second: read the files again if one changed. What is wrong with them is logged at the
+ * second look, as a certificate and its key may be replaced one after the other. */
 void secure_look(void);
+
+/* Whether a certificate has this name, and the first name of the first one; NULL: it has none. */
+bool secure_has_name(const char *name);
+const char *secure_first_name(void);
 
 /* Print the fingerprint of the certificate of --tls-dev. */
 void secure_say(FILE *out);

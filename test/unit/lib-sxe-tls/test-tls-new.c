@@ -99,6 +99,9 @@ START_TEST(what_is_wrong_with_a_configuration_is_said)
                    "cannot read the authorities");
     tls = server_with((struct sxe_tls_config){0}, "a");
     ck_assert_int_eq(sxe_tls_serve(tls, NULL), -EINVAL); /* sxe_init comes first */
+    ck_assert(sxe_tls_has_name(tls, "A.example"));
+    ck_assert(!sxe_tls_has_name(tls, "b.example"));
+    ck_assert_str_eq(sxe_tls_first_name(tls), "a.example");
     sxe_tls_delete(tls);
     sxe_tls_delete(NULL);
     site_stop();

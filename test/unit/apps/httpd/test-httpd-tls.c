@@ -7,6 +7,7 @@
 
 #include <openssl/ocsp.h>
 
+#include "redirect.h"
 #include "secure.h"
 #include "tls-site.h"
 
@@ -145,6 +146,9 @@ START_TEST(values_and_companions_of_the_other_options_are_checked)
     REFUSED("it must be optional or required", "--tls-dev", "--tls-client", "perhaps");
     REFUSED("it must be intermediate or modern", "--tls-dev", "--tls-profile", "old");
     REFUSED("the memory for TLS (--tls-memory)", "--tls-dev", "--tls-memory", "1k");
+    REFUSED("need a certificate", "--http-redirect", "0");
+    REFUSED("the port of plain HTTP (--http-redirect)", "--tls-dev", "--http-redirect", "65536");
+    REFUSED("it must be a port, or IP:PORT", "--tls-dev", "--http-redirect", "a.example:80");
     REFUSED("the time of HTTPS only (--hsts)", "--tls-dev", "--hsts", "long");
     REFUSED("at most 8 of them", "--tls-staple", "", "--tls-staple", "", "--tls-staple", "",
             "--tls-staple", "", "--tls-staple", "", "--tls-staple", "", "--tls-staple", "",
@@ -340,6 +344,125 @@ START_TEST(a_client_that_asks_gets_the_staple_and_all_get_the_field_of_hsts)
 }
 END_TEST
 
+/* ---- The plain port ---- */
+
+/* Say this there: the reply up to its end, which comes at once. */
+static const char *
+ask_plain(unsigned short port, const char *request)
+{
+    static char text[2048];
+    unsigned short https_port = httpd_child.port;
+    int fd;
+
+    httpd_child.port = port;
+    fd = dial();
+    httpd_child.port = https_port;
+    memset(text, 0, sizeof(text));
+    say(fd, request);
+    ck_assert_int_gt(recv(fd, text, sizeof(text) - 1, MSG_WAITALL), 0);
+    close(fd);
+    return text;
+}
+
+static void
+expect_location(const char *reply, const char *host, const char *target)
+{
+    char field[256];
+
+    check_has(reply, "HTTP/1.1 308 Permanent Redirect\r\n");
+    snprintf(field, sizeof(field), "\r\nLocation: https://%s:%u%s\r\n", host, httpd_child.port,
+             target);
+    check_has(reply, field);
+}
+
+/* From the second line that it says. */
+static unsigned short
+redirect_port(void)
+{
+    char line[256] = "";
+
+    ck_assert_ptr_nonnull(fgets(line, sizeof(line), httpd_child.says));
+    ck_assert_int_eq(strncmp(line, "listening on http://", 20), 0);
+    ck_assert_ptr_nonnull(strstr(line, "/, to redirect to HTTPS\n"));
+    return (unsigned short)strtoul(strrchr(line, ':') + 1, NULL, 10);
+}
+
+START_TEST(the_plain_port_leads_to_the_same_at_a_name_of_a_certificate)
+{
+    unsigned short port;
+
+    site_start();
+    make_pair("a", CURVE, "DNS:*.w.example,DNS:a.example,DNS:b.example", NULL);
+    if (_i == 0)
+        START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
+                    "--http-redirect", "0");
+    else
+        START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
+                    "--http-redirect", "127.0.0.1:0", "-w", "2", "-c", "100");
+    port = redirect_port();
+    expect_location(ask_plain(port, "GET /x?y=z HTTP/1.1\r\nHost: b.example\r\n\r\n"), "b.example",
+                    "/x?y=z");
+    expect_location(ask_plain(port, "GET / HTTP/1.1\r\nHost: C.w.example:80\r\n\r\n"),
+                    "C.w.example", "/");
+    expect_location(ask_plain(port, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"), "a.example",
+                    "/");
+    expect_location(ask_plain(port, "GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n"), "a.example", "/");
+    expect_location(ask_plain(port, "GET //evil.example/ HTTP/1.0\r\n\r\n"), "a.example",
+                    "/evil.example/");
+    expect_location(ask_plain(port, "POST http://b.example/q? HTTP/1.1\r\nHost: b.example\r\n"
+                                    "Content-Length: 1000\r\n\r\n"),
+                    "b.example", "/q?");
+    expect_location(ask_plain(port, "OPTIONS * HTTP/1.1\r\nHost: b.example\r\n\r\n"), "b.example",
+                    "/");
+    expect_hello("a");
+    stop_httpd();
+    site_stop();
+}
+END_TEST
+
+START_TEST(without_a_name_in_the_certificate_the_plain_port_refuses)
+{
+    unsigned short port;
+
+    site_start();
+    make_pair("a", CURVE, "IP:127.0.0.1", NULL);
+    START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
+                "--http-redirect", "[::1]:0", "--stats", "/stats");
+    port = redirect_port();
+    ck_assert_uint_ne(port, 0);
+    stop_httpd();
+    START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
+                "--http-redirect", "0");
+    port = redirect_port();
+    check_has(ask_plain(port, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), "HTTP/1.1 400 ");
+    stop_httpd();
+    site_stop();
+}
+END_TEST
+
+START_TEST(a_plain_port_that_is_taken_is_said)
+{
+    char port[8];
+    struct httpd_options options = {
+        .ip = "127.0.0.1",
+        .tls = {.is_redirecting = true, .redirect_ip = "127.0.0.1"},
+    };
+
+    START_HTTPD("--tls-dev");
+    snprintf(port, sizeof(port), "%u", httpd_child.port);
+    RUN_HTTPD("-p", "0", "--tls-dev", "--http-redirect", port);
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-httpd: cannot listen on 127.0.0.1 port ");
+    check_has(ran.errors, "Address already in use; choose another address or port with "
+                          "--http-redirect");
+    stop_httpd();
+    ck_assert_int_eq(redirect_plan(&options, NULL), 0);
+    options.tls.redirect_ip = "nowhere";
+    ck_assert_int_lt(redirect_begin(&options, 443), 0); /* before sxe_init, and not an address */
+    redirect_delete();
+}
+END_TEST
+
 START_TEST(the_modern_profile_refuses_tls_1_2)
 {
     struct answer answer;
@@ -394,6 +517,9 @@ tls_suite(void)
     tcase_add_test(tcase, a_changed_file_is_read_again_without_a_signal);
     tcase_add_loop_test(tcase, clients_are_asked_for_certificates, 0, 2);
     tcase_add_test(tcase, a_client_that_asks_gets_the_staple_and_all_get_the_field_of_hsts);
+    tcase_add_loop_test(tcase, the_plain_port_leads_to_the_same_at_a_name_of_a_certificate, 0, 2);
+    tcase_add_test(tcase, without_a_name_in_the_certificate_the_plain_port_refuses);
+    tcase_add_test(tcase, a_plain_port_that_is_taken_is_said);
     tcase_add_test(tcase, the_modern_profile_refuses_tls_1_2);
     tcase_add_test(tcase, above_its_memory_it_closes_new_connections);
     suite_add_tcase(suite, tcase);
