@@ -13,6 +13,7 @@
  *               config-check.c --check
  *     serve/    service.c the serving process: plan, listen, run, drain
  *               listening.c opens the listeners; lua-script.c the script of --lua
+ *               redirect.c the plain port of --http-redirect
  *               access-log.c the access log; counters.c --stats; error-pages.c --error-page
  *     tls/      secure.c TLS of the listener; secure-none.c stands in where OpenSSL is missing
  *     process/  supervisor.c the parent that starts and replaces serving processes;
