@@ -140,9 +140,8 @@ $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	$$Q$$(CC) $$(app_cflags) $(call app.includes,$1) -DSXE_LOG_NO_2010 -MMD -MP -c -o $$@ $$<
 endef
 $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
-# Pages are inside the programs: .incbin, of which the compiler's list of dependencies knows nothing.
+# The page is inside the program: .incbin, of which the compiler's list of dependencies knows nothing.
 $B/obj/apps/http/report/output-html.o: apps/http/report/page.html apps/http/report/plot.js
-$B/obj/apps/httpd/admin/status-page.o: apps/httpd/admin/status.html apps/httpd/admin/status.js
 $B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
 # An archive, so that a program has only what it uses of them.
 $B/apps-common.a: $(common.app.obj)
