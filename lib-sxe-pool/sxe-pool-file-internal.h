@@ -21,8 +21,8 @@
 
 #include "sxe-pool-shared.h"
 
-#define SXE__POOL_FILE_MAGIC      "sxepool" /* with its 0, 8 bytes */
-#define SXE__POOL_OPEN_TRIES      1000u /* one a millisecond: a second */
+#define SXE__POOL_FILE_MAGIC "sxepool" /* with its 0, 8 bytes */
+#define SXE__POOL_OPEN_TRIES 1000u     /* one a millisecond: a second */
 
 /* The values of `closed`. No bit that flips makes one of these another. */
 #define SXE__POOL_IN_USE        0u

@@ -114,7 +114,7 @@ shared_verbs() {
     done
 }
 # The project's English (CONTRIBUTING.md, "Language"), in all files. "behind" is for space only; a comment or a sentence of
-# the docs begins with its subject or a verb (in tests, "What" may stand for "Tests what"); and a .c file opens with a
+# the docs begins with its subject or a verb ("What:" opens the essay of a header); and a .c file opens with a
 # sentence that says what it holds.
 plain_files() { sources "$@" ':!test/fuzz/corpus' ':!test/2010' ':!tools/lint.sh' ':!docs/promises.md' ':!bench/results'; }
 unplain_words() {
@@ -122,8 +122,7 @@ unplain_words() {
         grep -vE '[Bb]ehind (a|the|its|another|one) (proxy|balancer|interface)|[Bb]ehind (HAProxy|the interface|these proxies)' |
         grep -vE 'no server behind it|pace falls behind|put it behind a proxy|The project.s English|"behind"'
     plain_files '*.c' '*.h' | xargs grep -nE '(/\*|^ \*|[.:;]) (Who|Whoever|Whose|That of|Of what|Of those|Those) '
-    plain_files 'apps/*.[ch]' 'lib-*.[ch]' 'bench/*.[ch]' 'examples/*.[ch]' |
-        xargs grep -nE '(/\*|^ \*|[.:;]) What ' | grep -vE '^[^:]*:[0-9]*: \* What: '
+    plain_files '*.c' '*.h' | xargs grep -nE '(/\*|^ \*|[.:;]) What ' | grep -vE '^[^:]*:[0-9]*: \* What: '
     plain_files '*.lua' | xargs grep -nE '(--|[.:;]) (Who|Whoever|Whose|That of|Of what|Of those|Those) ' | grep -v -- '-- promise: '
     plain_files '*.md' '*.in' | xargs grep -nE '(^|[.:;] )(Who|Whoever|Whose|That of|Of what|Those) '
 }

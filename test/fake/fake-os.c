@@ -223,7 +223,7 @@ fake_os_say_passed(void)
 PASSING(send_ctx_info, (int context), (context))
 PASSING(tcase_fn_start, (const char *name, const char *file, int line), (name, file, line))
 
-/* What a case took by a clock that may have been virtual; libcheck gives up when it is negative. */
+/* The time of a case by a clock that may be virtual; libcheck gives up when it is negative. */
 PASSING(send_duration_info, (int duration_us), (duration_us < 0 ? 0 : duration_us))
 
 _Noreturn void __real__ck_assert_failed(const char *file, int line, const char *expression,

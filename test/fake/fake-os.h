@@ -4,8 +4,7 @@
  * every call goes straight through.
  *
  * Place: the linker sends the functions named in test/fake/wrapped to fake-calls.c and fake-time.c
- * (--wrap), whoever calls them: our code, libev, libcheck. What libc calls inside itself is not
- * seen.
+ * (--wrap), whoever calls them: our code, libev, libcheck. Calls inside libc are not seen.
  *
  * Shape: a call asks, in this order: is it forbidden (count a violation), does its own fault
  * strike, does the sweep strike? A struck call is not made; errno is set and its failure value

@@ -17,7 +17,7 @@
 
 #define SILENT_TURNS 20
 
-/* What --wrap leaves of the functions themselves. */
+/* The real functions, under the names that --wrap gives them. */
 int __real_socket(int family, int type, int protocol);
 int __real_bind(int fd, const struct sockaddr *address, socklen_t length);
 int __real_listen(int fd, int backlog);

@@ -6,7 +6,7 @@
  * Place: any unit test that needs sockets. Its own calls to the system are the real ones: fake-os
  * neither counts them nor makes them fail.
  *
- * Shape: nothing here blocks. What waits turns the loop, up to WAIT_TURNS times of at most 1 ms (of
+ * Shape: nothing here blocks. A call that waits turns the loop, up to WAIT_TURNS times of 1 ms (of
  * the clock that the loop sees, real or fake), so that the library's end goes on meanwhile.
  * EXPECT... and PEER_EXPECT... fail at the line of the test.
  *

@@ -46,7 +46,7 @@ set_timeout(void)
 }
 
 #if !SXE_HAVE_ASAN /* which says more when a case dies */
-/* What happened happens again when this returns, and kills the process. */
+/* The fault happens again when this returns, and kills the process. */
 static void
 say_passed(int number)
 {
@@ -67,8 +67,8 @@ keep_counters(int number)
 #endif
 }
 
-/* Cases start with nothing of what libcheck called to get there. What they fork themselves keeps
- * all. */
+/* Cases start with nothing of what libcheck called to get there. Processes that they
+ * fork keep all. */
 static void
 begin_case(void)
 {

@@ -17,7 +17,7 @@
 
 enum { CHECK_BUFFERS = 4, CHECK_SIZE_MAX = 64, CHECK_TEXT_MAX = 256 };
 
-/* What a buffer should be. */
+/* The state that a buffer should have. */
 struct check_model {
     char unread[CHECK_SIZE_MAX];
     uint32_t length;
@@ -238,7 +238,7 @@ check_compare(const struct check *check)
     return NULL;
 }
 
-/* What differs from the oracle when the program is run, or NULL. */
+/* The difference from the oracle when the program is run, or NULL. */
 static inline const char *
 check_buffers(const uint8_t *program, size_t size)
 {

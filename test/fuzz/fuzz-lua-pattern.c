@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What takes long in Lua's own: repetitions, and what they repeat over. */
+/* Patterns that take long in Lua's own matcher: repetitions, and what they repeat over. */
 enum { REPETITIONS_MAX = 4, SUBJECT_MAX = 64, PATTERN_MAX = 48 };
 
 static const char script[] =

@@ -102,7 +102,7 @@ struct model_case {
     struct model_order orders[MODEL_PROCESSES][MODEL_CALLS];
 };
 
-/* What is known of a call: what it answered, and what had been answered before it began. */
+/* The record of a call: its answer, and the calls that had been answered before it began. */
 struct model_call {
     uint32_t result;
     uint32_t state;  /* of try_to_set */
@@ -196,7 +196,7 @@ sxe__pool_owner_lives(const struct sxe__pool_sharing *sharing, uint32_t token)
     return lives;
 }
 
-/* What the model has no use for. */
+/* Functions of the library that the model does not need. */
 bool
 sxe__pool_attach_again(struct sxe__pool_sharing *sharing)
 {
@@ -261,7 +261,7 @@ model_is_fixed(const void *place)
            (uintptr_t)place < (uintptr_t)&slots[SXE_POOL_SLOTS];
 }
 
-/* What a locked instruction may meet: locks, and bits of who watches. */
+/* The words that a locked instruction may change: locks, and bits of watched states. */
 static uint64_t
 model_locks(void)
 {

@@ -13,7 +13,7 @@
  *     process 0: code --put--> [ store, store, store ] --arrive--> shared memory
  *                code <--get-- its own youngest store of that word, or else shared memory
  *
- * What a process does next follows from what it has read since its call began. So a hash of that
+ * The next step of a process follows from all it has read since its call began. So a hash of that
  * (`seen`) stands for its registers and stack, and two schedules that lead to the same memory, the
  * same `seen` and the same history of calls are one state, which is searched once.
  *
@@ -109,7 +109,7 @@ struct model_run {
 
 static struct model_run model_run;
 
-/* What the pool's side of the model (model-pool.h) supplies. */
+/* Functions that the pool's side of the model (model-pool.h) supplies. */
 static void model_begin_call(struct model_process *process);
 static void model_process_main(struct model_process *process);
 static uint64_t model_locks(void);
@@ -319,7 +319,7 @@ model_get(struct model_site *site, const void *place, size_t size)
     return value;
 }
 
-/* What nobody else writes is no step: nobody can tell when it is read. */
+/* An access to a word that no other process writes is no step: its time cannot be seen. */
 static uint64_t
 model_own(const void *place, size_t size)
 {

@@ -232,7 +232,7 @@ model_begin_again(const struct model_search *search, unsigned depth)
 #    define MODEL_REPLAY false
 #endif
 
-/* What model_go_back needs. */
+/* The state that model_go_back needs. */
 static char *
 model_remember_way(struct model_search *search)
 {

@@ -14,7 +14,7 @@
 #include "http-peers.h"
 #include "sxe-http-chunk.h"
 
-/* What we refuse and another parser may take, and the section that says we may. */
+/* Requests that we refuse and another parser may take, and the section that lets us. */
 #define HTTP_ORACLE_STRICTER(X)                                                        \
     X(METHOD_TOO_LONG, "9112 3: a limit of ours")                                      \
     X(LINE_TOO_LONG, "9112 3: a limit of ours")                                        \
@@ -54,7 +54,7 @@ static const char *const http_oracle_stricter[SXE_HTTP_REFUSALS_END] = {
 
 enum { HTTP_ORACLE_BODY_MAX = 65536, HTTP_ORACLE_FIELDS = 255 };
 
-/* What we found. */
+/* Our parser's finding. */
 struct http_oracle_ours {
     struct sxe_http_parser parser;
     struct sxe_http_field fields[HTTP_ORACLE_FIELDS];
@@ -371,7 +371,7 @@ http_oracle_compare_bodies(const struct http_oracle_ours *ours,
     return NULL;
 }
 
-/* What differs, or NULL. A body that is not whole we may yet refuse: then theirs comes earlier. */
+/* The difference, or NULL. A body that is not whole we may refuse later than they do. */
 static inline const char *
 http_oracle_difference(const struct http_oracle_ours *ours, const struct http_peer_message *theirs,
                        const char *data)
@@ -390,7 +390,7 @@ http_oracle_difference(const struct http_oracle_ours *ours, const struct http_pe
     return difference != NULL ? difference : http_oracle_compare_bodies(ours, theirs);
 }
 
-/* What differs and is not explained, or NULL; `section`: what explains it, or NULL. */
+/* The difference that is not explained, or NULL; `section`: what explains it, or NULL. */
 static inline const char *
 http_oracle_compare(const struct http_peer *peer, bool is_response, const char *data, size_t length,
                     const char **section)

@@ -19,7 +19,7 @@ struct http_peer_span {
     size_t length;
 };
 
-/* What a parser found. */
+/* The finding of a parser. */
 struct http_peer_message {
     bool head;     /* the head is whole */
     bool complete; /* the body too */

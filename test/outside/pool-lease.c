@@ -166,7 +166,7 @@ END_TEST
 
 static unsigned outcomes[3];
 
-/* What another program could do at that moment: end the job, and begin the next in its place. */
+/* An act of another program at that moment: it ends the job and begins the next in its place. */
 static void
 be_too_late(void *jobs, unsigned id, void *user)
 {

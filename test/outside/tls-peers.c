@@ -118,7 +118,7 @@ finish(void)
     remove_pair(0);
 }
 
-/* What the peer returns, after so many connections of our server were closed. It comes through a
+/* The peer's result after so many connections of our server were closed. It comes through a
  * pipe, for the loop reaps the child. */
 static int
 run_with(int (*peer)(void), unsigned connections)

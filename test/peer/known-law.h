@@ -174,7 +174,7 @@ known_later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* What that one of PART is, which the even sequence decides. */
+/* The value of one of PART, which the even sequence decides. */
 static inline struct known_reply
 known_part(const struct known_law *law, uint64_t now_ns, double even)
 {

@@ -7,8 +7,8 @@
  * Place: some hundred kills in test-pool-crash.c, tens of thousands in soak.c (`make soak`).
  *
  * Shape: elements go FREE -> BUSY -> FREE or READY -> BUSY ... A taker notes it beside the
- * pool, where nobody else may have noted it: no element is given to two. What the killed had stays
- * BUSY until the round is over.
+ * pool, where nobody else may have noted it: no element is given to two. The killed leave
+ * theirs BUSY until the round is over.
  */
 #ifndef POOL_KILLS_H
 #define POOL_KILLS_H

@@ -82,7 +82,7 @@ threads_did(struct threads *all, const char *call, unsigned result)
     return result < THREADS_ELEMENTS;
 }
 
-/* What belongs to the one thread that has taken the element. */
+/* Fields of the one thread that has taken the element. */
 static void
 threads_use(const struct threads_one *one, unsigned id)
 {

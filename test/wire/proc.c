@@ -79,7 +79,7 @@ run_child(lua_State *L, char *const *argv, int out, int errors)
     sigset_t none;
     cpu_set_t cpus;
 
-    /* What the driver ignores or blocks must not be inherited: a server has to see to it itself. */
+    /* Signals that the driver ignores or blocks must not be inherited: a server sees to its own. */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);

@@ -134,7 +134,7 @@ dict_model_drop(struct dict_model *model, unsigned key)
     model->entry[key].is_there = false;
 }
 
-/* What a tight dict does for room: 0 or -errno. */
+/* The ways of a tight dict to make room: 0 or -errno. */
 static inline int
 dict_model_make_room(struct dict_model *model, unsigned key, unsigned size)
 {

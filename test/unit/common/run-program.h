@@ -4,8 +4,8 @@
  * run_here() in this process.
  * Place: run-pool.h, run-lua.h, run-httpd.h and run-http.h, which say which program.
  *
- * Limits: 256 KiB of each output. What is to go wrong in the child is done by ran.prepare; faults
- * of fake-os that are set in this process are off when run_here() returns.
+ * Limits: 256 KiB of each output. ran.prepare makes things go wrong in the child. Faults of fake-os
+ * that are set in this process are off when run_here() returns.
  */
 #ifndef RUN_PROGRAM_H
 #define RUN_PROGRAM_H

@@ -30,7 +30,7 @@
 #    define STEPPED_BREAK() raise(SIGTRAP)
 #endif
 
-/* What the child tells: written by it, in memory of both. */
+/* The child's report: written by it, in memory of both. */
 static volatile bool *stepped_is_over;
 
 static inline void

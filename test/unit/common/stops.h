@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: message_of(call, argument) is the line that an assertion logged during call(argument), ""
- * if all went well. What the call held when it stopped stays as it was.
+ * if all went well. The locks that the call held when it stopped stay held.
  */
 #ifndef STOPS_H
 #define STOPS_H

@@ -36,7 +36,7 @@ struct fault {
     int errors[SWEEP_ERRORS]; /* up to the first 0 */
 };
 
-/* What one run suffers. */
+/* The faults of one run. */
 struct strike {
     enum fake_call call;
     int error;
@@ -76,7 +76,7 @@ sweep(const struct fault *fault, bool (*run_once)(const struct strike *strike))
     }
 }
 
-/* What only start-up may call. */
+/* The functions that only start-up may call. */
 static const enum fake_call allocations[] = {FAKE_MALLOC,         FAKE_CALLOC,        FAKE_REALLOC,
                                              FAKE_POSIX_MEMALIGN, FAKE_ALIGNED_ALLOC, FAKE_MMAP,
                                              FAKE_STRDUP};

@@ -100,7 +100,7 @@ open_any(const char *file)
     return open_with(&spec);
 }
 
-/* What the entry of a number has. */
+/* The value of the entry of a number. */
 static inline size_t
 value_of(unsigned i, char *value)
 {

@@ -67,7 +67,7 @@ expect_whole(const char *file)
     sxe_dict_close(dict);
 }
 
-/* What is there after an error, or after none. `litter` files may be left of the new one, which is
+/* The files after an error, or after none. `litter` files may be left of the new one, which is
  * closed in good order before it is put in place; others may not have been. */
 static void
 expect_old_or_new(int result, ino_t old, bool litter)

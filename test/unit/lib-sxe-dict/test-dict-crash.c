@@ -280,7 +280,7 @@ release_two(SXE_DICT *dict)
     sxe_dict_snapshot_release(second);
 }
 
-/* What the child of a scenario did not live to do is found in part: only these may differ. */
+/* The last act of a scenario's child is found in part: only these may differ. */
 enum outcome { BEFORE_OR_AFTER, EACH_BEFORE_OR_AFTER };
 
 static const struct scenario {
@@ -462,7 +462,7 @@ before_and_after(const struct scenario *scenario, struct contents *before, struc
     world_close(&world);
 }
 
-/* What the living find after one death or two. */
+/* The state that the living find after one death or two. */
 static void
 find_whole(const struct scenario *scenario, struct world *world, uint64_t store,
            const struct contents *before, const struct contents *after)

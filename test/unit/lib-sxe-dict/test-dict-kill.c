@@ -245,7 +245,7 @@ teardown(void)
     sxe_time_set_turn_ns(0);
 }
 
-/* What was there before stays for some steps; from one step on, it is what is there after. */
+/* The old value stays for some steps; from one step on, the new one is there. */
 static void
 step_and_look(const struct call *call, pid_t child, const struct sxe_dict_snapshot *snapshot)
 {

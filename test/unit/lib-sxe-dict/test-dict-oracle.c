@@ -8,7 +8,7 @@
 
 #include "test-main.h"
 
-/* What there is room for in a roomy one: every key and its versions, at their longest. */
+/* A roomy dict has room for every key and its versions, at their longest. */
 #define ROOMY (DICT_MODEL_KEYS * (DICT_MODEL_SNAPSHOTS + 2) * 12)
 
 static char path[64];
@@ -38,7 +38,7 @@ random_bits(uint64_t *seed)
     return (uint32_t)(*seed * UINT64_C(2685821657736338717) >> 32);
 }
 
-/* What the optimizer and the sanitizer leave time for. */
+/* The number of rounds, which a sanitizer makes slow. */
 static unsigned
 operations(void)
 {

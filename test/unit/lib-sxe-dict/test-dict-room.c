@@ -6,7 +6,7 @@
  */
 #include <stdint.h>
 
-/* What another process does, right before one of the accesses of a call to shared memory. */
+/* An act of another process, right before one of the accesses of a call to shared memory. */
 static unsigned accesses_left; /* 0: it does nothing */
 static void (*meanwhile)(void);
 

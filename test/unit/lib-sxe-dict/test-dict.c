@@ -499,7 +499,7 @@ END_TEST
 
 /* ---- The example ---- */
 
-/* What the example says of those words. */
+/* The output of the example for those words. */
 static const char *
 run_example(char **words, int number)
 {

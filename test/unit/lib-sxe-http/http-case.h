@@ -112,7 +112,7 @@ http_case_describe_line(struct http_case_text *out, const struct sxe_http_parser
                       data + parser->reason.offset);
 }
 
-/* What a parser found in `length` bytes, of which the result is what sxe_http_parse returned. */
+/* The finding of a parser in `length` bytes; the result is what sxe_http_parse returned. */
 static inline void
 http_case_describe(struct http_case_text *out, const struct sxe_http_parser *parser,
                    const char *data, size_t length, int result)

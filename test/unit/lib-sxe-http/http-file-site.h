@@ -206,7 +206,7 @@ entries_in(enum sxe__http_file_state state)
     return sxe_pool_get_number_in_state(site.files->entries, state);
 }
 
-/* What is open has to be looked at again. */
+/* Open states have to be looked at again. */
 static inline void
 grow_old(void)
 {

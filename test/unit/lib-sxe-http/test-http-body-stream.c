@@ -481,7 +481,7 @@ START_TEST(more_than_is_worth_reading_ends_the_connection)
 }
 END_TEST
 
-/* What the handler read is not what is dropped. */
+/* Bytes that the handler read are not dropped. */
 START_TEST(a_large_body_may_be_read_up_to_its_last_bytes)
 {
     size_t seen = 0;

@@ -7,7 +7,7 @@
 #include "sxe-http-chunk.h"
 #include "test-main.h"
 
-/* What the chunks said:  data "hello" [Trailer: x] done rest 3   or   data "he" REFUSAL@5 */
+/* The chunks as text:  data "hello" [Trailer: x] done rest 3   or   data "he" REFUSAL@5 */
 struct body {
     char data[1024];
     size_t length;
@@ -107,7 +107,7 @@ enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
 static struct sxe_http_field fields[8];
 
-/* What a server does: the bytes [0, length) are there, of which `taken` are done with. */
+/* The part of a server: the bytes [0, length) are there, and `taken` of them are consumed. */
 static ssize_t
 read_available(struct sxe_http_chunks *chunks, struct body *body, const char *data, size_t length)
 {

@@ -28,7 +28,7 @@
         }                      \
     }
 
-/* What each case is, unless it says otherwise. */
+/* The defaults of each case. */
 static const struct sxe_http_request_head plain = {.target = TEXT("/"), .host = TEXT("h")};
 
 static const struct good {

@@ -7,7 +7,7 @@
 
 #include "conditional-request.h"
 
-/* What is to be sent: "200", "416", or "206" with first+length of each range. */
+/* The reply to be sent: "200", "416", or "206" with first+length of each range. */
 static void
 say_ranges(char said[ROOM], int number, const struct sxe_http_range *ranges)
 {

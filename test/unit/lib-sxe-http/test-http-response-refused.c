@@ -196,7 +196,7 @@ upgrade(struct sxe_http_response *response)
     return sxe_http_upgrade(response, "y", NULL, NULL, NULL) == NULL ? -EINVAL : 0;
 }
 
-/* What a call may follow; the others are -EINVAL then. */
+/* The calls that a call may follow; after others it returns -EINVAL. */
 enum { BEFORE = 1, BEGUN = 2 };
 
 static const struct call {

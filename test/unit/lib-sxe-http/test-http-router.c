@@ -62,7 +62,7 @@ add_routes(struct sxe_http_router *router, const char *routes)
     }
 }
 
-/* What find says, in a line: "GET,PUT /users/{id} id=5", "404", "405 GET, HEAD, OPTIONS". */
+/* The result of find in a line: "GET,PUT /users/{id} id=5", "404", "405 GET, HEAD, OPTIONS". */
 static const char *
 answer(const struct sxe_http_router *router, const char *method, const char *path)
 {

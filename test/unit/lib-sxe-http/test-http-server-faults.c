@@ -107,7 +107,7 @@ connect_one(unsigned i)
     (void)!__real_connect(peers[i], (struct sockaddr *)&to, sizeof(to));
 }
 
-/* What came, "HTTP/1.1 200 OK" counted; these are not split, or are few enough to be lucky. */
+/* The replies so far, as "HTTP/1.1 200 OK" counted; a split one would be missed, which is rare. */
 static void
 receive_all(void)
 {

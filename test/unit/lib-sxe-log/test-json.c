@@ -151,7 +151,7 @@ END_TEST
 
 /* ---- Printing ---- */
 
-/* What sxe_json_print wrote, to be freed. */
+/* The text that sxe_json_print wrote, to be freed. */
 static char *
 printed(const char *text, size_t length, unsigned style)
 {

@@ -11,7 +11,7 @@
 #include "sxe-log.h"
 #include "test-main.h"
 
-/* What the child finds: a bit for each descriptor that is open, one for each that can be used. */
+/* The child's finding: a bit for each descriptor that is open, one for each that can be used. */
 static int
 look(void)
 {

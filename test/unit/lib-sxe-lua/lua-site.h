@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a script whose server has the test as its clients, on the virtual clock of http-site.h.
- * What it logs as warning or worse is captured.
+ * Its log lines of level warning or worse are captured.
  *
  * Example:
  *     serve_script("http.serve{handler = function(req) return 'at ' .. req.path end}");

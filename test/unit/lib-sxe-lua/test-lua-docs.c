@@ -189,7 +189,7 @@ ask_all(const char *text, const char *where)
 
 /* ---- Running a block ---- */
 
-/* What the script returned is asked by a server of C; it may have one of its own instead. */
+/* The handler that the script returned serves in a server of C, or in one of the script's own. */
 static struct sxe_http *
 start_block(void)
 {

@@ -179,7 +179,7 @@ static const struct {
     {"error({message = ('x\\n'):rep(1 << 19)})", "x", NULL},
     {"error(('x\\n'):rep(1 << 19))", "x", NULL},
     {"error(setmetatable({}, {__tostring = function() while true do end end}))", CPU, NULL},
-    /* What is not there */
+    /* A name that does not exist */
     {"io.open('/etc/passwd')", "attempt to index a nil value (global 'io')", NULL},
     {"os.execute('true')", "attempt to call a nil value (field 'execute')", NULL},
     {"load(string.dump(function() end))", "attempt to call a nil value (field 'dump')", NULL},

@@ -23,7 +23,7 @@ START_TEST(a_server_that_the_options_of_another_make_is_one_more)
 }
 END_TEST
 
-/* What a handler calls. The reply is that of a file, which is not the script's any more at once. */
+/* Called by a handler. It replies with a file, which no longer belongs to the script at once. */
 static const struct {
     const char *call;
     const char *why; /* it raises */

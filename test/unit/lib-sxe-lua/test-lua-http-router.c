@@ -122,7 +122,7 @@ START_TEST(a_filter_answers_or_lets_pass)
 }
 END_TEST
 
-/* What a check that fails returns. */
+/* The results of a check that fails. */
 static const char *const refusals[] = {
     "return nil, 'denied'",
     "return nil, {status = 500, message = 'denied'}",
@@ -160,7 +160,7 @@ START_TEST(a_filtered_handler_may_wait)
 }
 END_TEST
 
-/* What a request meets, each as a letter. */
+/* The stages that a request meets, each as a letter. */
 #define NESTED                                                                                \
     "local function mark(c) return function(req) req.ctx.s = (req.ctx.s or '') .. c end end " \
     "local function say(req) return req.ctx.s .. ':' .. req.path end "                        \
@@ -881,7 +881,7 @@ END_TEST
 
 START_TEST(a_router_refuses_at_the_end_of_the_state)
 {
-    /* What was given a finalizer first is finalized last. */
+    /* The object that got its finalizer first is finalized last. */
     serve_script("local log, r = require 'sxe.log' setmetatable({}, {__gc = function() "
                  "log.error('%s', select(2, pcall(r.get, r, '/b', print))) end}) "
                  "r = http.router() http.serve{ip = '127.0.0.1', handler = r}");

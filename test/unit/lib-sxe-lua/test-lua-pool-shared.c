@@ -13,7 +13,7 @@
 #undef SXE_LOG_CONTROL
 #include "sxe-pool-sharing-private.h"
 
-/* What a program in C has there. */
+/* The value that a program in C has there. */
 struct job {
     uint64_t hits;
     uint8_t kind;
@@ -361,7 +361,7 @@ START_TEST(what_is_wrong_is_told)
 }
 END_TEST
 
-/* What is opened, as it is, and what is said of it. */
+/* A file that is opened, as it is, and the message about it. */
 static void
 check_refused(const char *options, const char *message, int code)
 {
@@ -622,7 +622,7 @@ static const struct story waits[] = {
     {JOBS WAITING "local peer = require 'peer' task.sleep(0) peer.put() peer.lock() wait('a', 9)\n"
                   "wait('b', 1) task.sleep(2) peer.unlock()",
      "b timeout 1;a 0 2;"},
-    /* What it sees is gone when it takes. */
+    /* The element that it sees is gone when it takes it. */
     {JOBS WAITING
      "local peer = require 'peer' task.sleep(0) peer.put() peer.count(0) wait('a', 9)\n"
      "task.sleep(0) task.sleep(0) peer.count(1) task.sleep(0.1) say(world.now())",
@@ -695,7 +695,7 @@ static const struct story timed[] = {
           "    on_timeout = function(j) say(j.index, j.state) p:move(j, 'READY') end}\n"
           "p:take('FREE', 'BUSY') task.sleep(3.5) say(p:at(0).state)",
      "0 BUSY;READY;"},
-    /* What another holds is looked at again later. */
+    /* An element that another process holds is looked at again later. */
     /* A worker that stood still ends no job of the next one. */
     {OPEN "local p p = pool.open{file = path, timeouts = {BUSY = 2}, " SHAPE ",\n"
           "    on_timeout = function(j, lease) say(p:move(j, 'READY', 'BUSY', lease) == j) end}\n"

@@ -254,7 +254,7 @@ END_TEST
 
 /* ---- The end of the state ---- */
 
-/* What is made there would never be closed. */
+/* A socket made there would never be closed. */
 static const char *const makers[] = {
     "require 'sxe.http'.router()",
     "require 'sxe.http'.static('.')",

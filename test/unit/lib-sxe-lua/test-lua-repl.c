@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shell: what is typed on a pseudo-terminal, and what appears there. What is waited for is
+ * The shell: what is typed on a pseudo-terminal, and what appears there. The text waited for is
  * text, never time.
  */
 #include "lua-state.h"

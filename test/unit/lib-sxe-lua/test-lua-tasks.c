@@ -50,7 +50,7 @@ START_TEST(tasks_start_and_are_joined)
 }
 END_TEST
 
-/* What is begun for a caller that was told of its cancelling does not run. */
+/* Work for a caller that was told of its cancelling does not run. */
 START_TEST(a_deadline_of_a_cancelled_task_begins_nothing)
 {
     static const struct story story =

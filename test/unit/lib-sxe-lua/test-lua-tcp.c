@@ -582,7 +582,7 @@ START_TEST(serve_checks_its_arguments)
     fails_with("tcp.serve('::1%' .. ('x'):rep(100), 0, print)", "too long");
     fails_with("for i = 1, 65 do tcp.serve('', 0, print) end", "64 servers at most");
     state_stop();
-    /* What was registered goes with a plan. */
+    /* Registrations go with their plan. */
     ck_assert_int_eq(sxe_init(), 0);
     sxe_fini();
     ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));

@@ -54,7 +54,7 @@ remove_the_file(void)
     unlink(file_path);
 }
 
-/* What may stand in an initializer, before what is to be otherwise. */
+/* The defaults in an initializer, before the fields that differ. */
 #define FILE_SPEC                                                                   \
     .name = "pond", .number = 64, .element_size = 8, .states = STATES, .shards = 2, \
     .file = file_path, .state_names = "FREE READY BUSY", .fields = "u64 hits", .extra_size = 40

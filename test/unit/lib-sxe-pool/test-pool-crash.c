@@ -5,7 +5,7 @@
  * its new one. And processes are killed at random; `make soak` does that for an hour.
  *
  * The child steps through the call under ptrace, from where it says that it begins to where it says
- * that it has ended. What a build for debugging does in a call is some ten times longer: there only
+ * that it has ended. In a build for debugging a call takes some ten times as long: there only
  * every so-many-th instruction has its kill.
  */
 #include <errno.h>
@@ -408,7 +408,7 @@ open_and_close(void)
     sxe_pool_delete(array);
 }
 
-/* What a file may be like: not there; closed; left by who was killed. */
+/* The states of a file: not there; closed; left by a killed process. */
 enum before { MISSING, CLOSED, LEFT, BEFORE };
 
 static void

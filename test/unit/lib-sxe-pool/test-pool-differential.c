@@ -53,7 +53,7 @@ random_bits(uint64_t *seed)
     return (uint32_t)(*seed * UINT64_C(2685821657736338717) >> 32);
 }
 
-/* What the optimizer and the sanitizer leave time for; a file is closed and opened all the time. */
+/* The number of rounds, which a sanitizer makes slow; a file is closed and opened all the time. */
 static unsigned
 operations(bool in_file)
 {

@@ -67,7 +67,7 @@ try_image(size_t size)
     return true;
 }
 
-/* What the head's checksum covers, and the checksum. */
+/* The bytes that the head's checksum covers, and the checksum. */
 #define FIXED_SIZE (offsetof(struct sxe__pool_head, checksum) + sizeof(uint64_t))
 
 /* Builds with sanitizers and thin sweeps look at a part of the cases. */

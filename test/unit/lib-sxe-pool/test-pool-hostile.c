@@ -75,7 +75,7 @@ struct part {
     size_t count;
 };
 
-/* What every process may write to: of the head, what changes; shards; elements, nodes and extra. */
+/* The parts that every process may write: fields of the head, shards, elements, nodes and extra. */
 static unsigned
 find_parts(struct part parts[3])
 {

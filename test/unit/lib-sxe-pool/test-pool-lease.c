@@ -164,7 +164,7 @@ END_TEST
 
 /* ---- Lost ---- */
 
-/* What others may do to a job that is BUSY. */
+/* The changes that others may make to a job that is BUSY. */
 static void
 touch_it(void)
 {

@@ -512,7 +512,7 @@ open_and_close(void *user)
     return NULL;
 }
 
-/* What a thread opens while another forks must not be the child's: it would look alive for ever. */
+/* A child must not get what a thread opens during a fork: the user would look alive for ever. */
 START_TEST(a_child_has_nothing_of_what_is_opened_meanwhile)
 {
     enum { CHILDREN = 20 };

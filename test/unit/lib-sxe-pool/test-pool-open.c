@@ -295,7 +295,7 @@ START_TEST(memory_goes_to_a_stranger_over_a_socket)
 }
 END_TEST
 
-/* What the user of a descriptor keeps open must not make the dead look alive. */
+/* A descriptor that its user keeps open must not make the dead look alive. */
 START_TEST(who_keeps_the_descriptor_does_not_keep_its_owner_alive)
 {
     SXE_POOL_SPEC spec = file_spec();

@@ -21,7 +21,7 @@ random_bits(uint64_t *seed)
     return (uint32_t)(*seed * UINT64_C(2685821657736338717) >> 32);
 }
 
-/* What the optimizer and the sanitizer leave time for. */
+/* The number of rounds, which a sanitizer makes slow. */
 static unsigned
 operations(unsigned number)
 {

@@ -20,7 +20,7 @@ enum { FREE, BUSY, DONE, STATES };
 
 static const double timeouts[STATES] = {0.0, 1.0, 2.5};
 
-/* What an on_timeout here does, beside telling: its user data. */
+/* The action of an on_timeout here, beside telling: its user data. */
 enum { TO_FREE, TO_DONE, TOUCH, LEAVE_AND_RETURN, NOTHING };
 
 static int plans[] = {TO_FREE, TO_DONE, TOUCH, LEAVE_AND_RETURN, NOTHING};

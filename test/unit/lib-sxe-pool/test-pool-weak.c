@@ -170,7 +170,7 @@ static struct sxe__pool_shard was_shard;
 static char *array;
 static const struct sxe__pool_header *pool;
 
-/* What was in a word before the change. */
+/* The value of a word before the change. */
 static const uint32_t *
 first_of(const void *place)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pool: construction, states, handles, names. What moves elements runs twice, the second time
- * on a block that hops from address to address.
+ * The pool: construction, states, handles, names. Cases that move elements run twice, the
+ * second time on a block that hops from address to address.
  */
 #include <errno.h>
 #include <sys/mman.h>

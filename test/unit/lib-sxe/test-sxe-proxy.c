@@ -517,7 +517,7 @@ write_to(const struct sxe_proxy *what, struct bytes *bytes)
     return length;
 }
 
-/* What is written is read as what it was; one byte less is no room for it. */
+/* A written value is read as it was; a room of one byte less is too small. */
 static void
 check_round_trip(const struct sxe_proxy *what)
 {

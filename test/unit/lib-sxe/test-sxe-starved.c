@@ -137,7 +137,7 @@ START_TEST(of_whole_and_half_only_the_half_waits)
 }
 END_TEST
 
-/* What waits in the kernel is more than one look can show. */
+/* More waits in the kernel than one look can show. */
 START_TEST(a_starved_socket_loses_nothing_of_a_long_input)
 {
     char line[1001];

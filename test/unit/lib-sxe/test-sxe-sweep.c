@@ -19,7 +19,7 @@
 
 #define TURNS 250 /* of a millisecond at most: more than listeners rest */
 
-/* What became of a scenario. */
+/* The outcome of a scenario. */
 static struct {
     void (*scenario)(void);
     bool done;

@@ -313,7 +313,7 @@ with_odd_options(void)
     line.number = sizeof(odd) / sizeof(odd[0]);
 }
 
-/* What one of the functions prints. */
+/* The output of one of the functions. */
 static void
 print(void (*print_line)(const struct command_line *))
 {

@@ -129,7 +129,7 @@ job_rank(unsigned rank, const char **argv, int clean)
     exit(rank > 0 ? 0 : WEXITSTATUS(end.status));
 }
 
-/* What is left of a job whose rank 0 has ended, as mpirun ends it. */
+/* The rest of a job whose rank 0 has ended, as mpirun ends it. */
 static inline void
 job_end(const pid_t *pids)
 {

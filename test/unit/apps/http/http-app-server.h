@@ -30,7 +30,7 @@
 
 /* ---- The server ---- */
 
-/* What to do with a socket's nth request, 1 the first: true keeps the connection. */
+/* Called for a socket's nth request, 1 the first: true keeps the connection. */
 typedef bool (*answer_fn)(int fd, unsigned nth);
 
 static char port[8];

@@ -226,7 +226,7 @@ make_find(struct made *made)
     run->found_rate = 8500;
 }
 
-/* What a function wrote into a file, as a text that the caller frees. */
+/* The output of a function to a file, as a text that the caller frees. */
 static inline char *
 text_of(FILE *file, size_t *length)
 {

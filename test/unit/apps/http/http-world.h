@@ -43,7 +43,7 @@
 #define CLIENTS_MAX 160
 #define ACTS_MAX    4096
 
-/* What --wrap leaves of the functions: what the parent and the server do is neither counted nor
+/* The real functions that --wrap hides: calls of the parent and the server are neither counted nor
  * made to fail. */
 int __real_socket(int family, int type, int protocol);
 int __real_socketpair(int family, int type, int protocol, int fds[2]);
@@ -207,7 +207,7 @@ reset_client(unsigned client)
     close_client(client);
 }
 
-/* What does not fit now is sent a little later. */
+/* Bytes that do not fit now are sent a little later. */
 static void
 send_some(int fd, const struct act *act)
 {
@@ -256,7 +256,7 @@ perform(const struct act *act)
     }
 }
 
-/* What is due is done in the order in which it was said. */
+/* Due actions run in the order in which they were given. */
 static bool
 perform_due(uint64_t *next_ns)
 {

@@ -35,7 +35,7 @@ static char *err_text;
 static size_t err_length;
 static size_t err_seen;
 
-/* What was said since the last time. */
+/* The lines since the last call. */
 static inline const char *
 said(void)
 {
@@ -134,7 +134,7 @@ end_calls(void)
     return calls;
 }
 
-/* What a run of one trial left, all zero at first. */
+/* The result of a run of one trial, all zero at first. */
 static struct load_result total;
 static struct load_run run = {.trials_number = 1, .total = &total, .trials = {{.result = &total}}};
 

@@ -37,7 +37,7 @@ normal(void)
     return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979 * load_random_fraction(chance));
 }
 
-/* What a trial measures where each reply takes so many times as long as usual. */
+/* The result of a trial where each reply takes so many times as long as usual. */
 static void
 measure(struct load_contrast_side *side, double level)
 {

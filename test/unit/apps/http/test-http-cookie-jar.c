@@ -203,7 +203,7 @@ START_TEST(of_too_many_the_oldest_goes)
 }
 END_TEST
 
-/* What has expired goes before what is old. */
+/* An expired entry goes before an old one. */
 START_TEST(too_many_bytes_are_as_too_many_cookies)
 {
     struct load_jar_origin origin = {{host, strlen(host)}, {"/", 1}};

@@ -68,7 +68,7 @@ open_terminal(unsigned short columns)
     ck_assert_ptr_nonnull(live);
 }
 
-/* What the terminal got since the last call. */
+/* The bytes that the terminal got since the last call. */
 static const char *
 seen(void)
 {

@@ -337,7 +337,7 @@ remove_directory(void)
 
 /* ---- On a terminal ---- */
 
-/* What is printed when stdout is a terminal. */
+/* The output where stdout is a terminal. */
 static void
 run_on_terminal(void)
 {

@@ -237,7 +237,7 @@ START_TEST(one_file_is_itself_again)
     made.plan.arrivals = LOAD_FIXED;
     make_stages(&made.plan);
     make_hosts(&made.plan);
-    /* What is concluded of these trials is what merge concludes of them. */
+    /* The run and merge draw the same conclusion from these trials. */
     for (unsigned i = 0; i < 2; i++) {
         struct load_trial *trial = &made.run.trials[i];
 

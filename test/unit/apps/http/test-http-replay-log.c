@@ -127,7 +127,7 @@ START_TEST(other_lines_are_refused_and_shown)
 }
 END_TEST
 
-/* What is no escape is its letter: x4 is x4, and a target may have that. */
+/* A letter after \ that is no escape stands for itself: x4 is x4, and a target may have that. */
 START_TEST(half_escapes_are_letters)
 {
     ck_assert(replay_text(BEFORE "\"GET /\\x4\" HTTP/1.1\"") == false);

@@ -46,7 +46,7 @@ check(const json_t *root)
     return load_result_check_file(root, problem, sizeof(problem));
 }
 
-/* What a path of names and numbers leads to, but for its last word. */
+/* The value that a path of names and numbers leads to, without its last word. */
 static json_t *
 owner_of(json_t *root, const char *path, const char **last)
 {

@@ -25,7 +25,7 @@ tear_down(void)
     check_that_nothing_is_left();
 }
 
-/* What else runs here makes replies late: a stall that does not hold has to say that, and a delay
+/* Other programs here make replies late: a stall that does not hold has to say that, and a delay
  * may. */
 static bool
 may_fail(const char *name, const char *line)

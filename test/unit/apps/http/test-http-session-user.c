@@ -393,7 +393,7 @@ begin_redirect(const char *method)
     ask(0);
 }
 
-/* What is sent after a redirect to there; or why not. */
+/* The request after a redirect to there; or why none is sent. */
 static const char *
 redirected(unsigned status, const char *location)
 {

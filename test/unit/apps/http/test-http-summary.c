@@ -39,7 +39,7 @@ printed(bool is_colored)
     return text_of(out, NULL);
 }
 
-/* What a terminal of that width shows. */
+/* The view on a terminal of that width. */
 static const char *
 seen_on_terminal(unsigned short columns)
 {

@@ -168,7 +168,7 @@ END_TEST
 
 /* ---- Addresses ---- */
 
-/* What names resolve to; NULL: to what they do. */
+/* The address that names resolve to; NULL: their own. */
 static struct addrinfo *all;
 
 int

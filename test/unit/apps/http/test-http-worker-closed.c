@@ -271,7 +271,7 @@ mark_and_end(void)
         .message = {.type = LOAD_MESSAGE_MARK, .u.end_ns = world.started_ns + MS(205)}});
 }
 
-/* What the plan says is the latest. */
+/* The plan's end is the latest. */
 START_TEST(a_mark_may_say_when_time_is_over)
 {
     make_world();

@@ -93,7 +93,7 @@ START_TEST(what_arrives_soon_costs_no_timer)
 
     expect_all_ok(100);
     ck_assert_uint_le(fake_os_calls(FAKE_TIMERFD_SETTIME), 5);
-    /* What is spun is neither load nor a turn that could hold anything up. */
+    /* Time spent spinning is neither load nor a turn that could hold anything up. */
     ck_assert_uint_ge(world.result->spun_ns, MS(1));
     ck_assert_uint_le(world.result->spun_ns, MS(2));
     ck_assert_uint_le(world.result->loop_lag.count, 250);

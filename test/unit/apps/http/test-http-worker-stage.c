@@ -36,7 +36,7 @@ expect_stage(unsigned nth, uint64_t offered, uint64_t sent, uint64_t ok, uint64_
     ck_assert_uint_eq(STAGE(nth)->response.count, ok + STAGE(nth)->errors);
 }
 
-/* What the stages have is what the run has. */
+/* The sums of the stages are those of the run. */
 static void
 expect_sums(void)
 {

@@ -107,7 +107,7 @@ stop_httpd(void)
     expect_exit();
 }
 
-/* What it has said on its standard error so far. */
+/* Its standard error so far. */
 static inline const char *
 child_errors(void)
 {
@@ -177,7 +177,7 @@ say(int fd, const char *text)
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* What comes must be this; each @ stands for a date's 29 bytes. */
+/* The bytes that come must be these; each @ stands for a date's 29 bytes. */
 static inline void
 expect(int fd, const char *text)
 {

@@ -137,7 +137,7 @@ static const struct {
     {"GET / HTTP/1.1\r\nUser-Agent: a\r\n\r\n", PEER "\"GET / HTTP/1.1\" 400 16 \"-\" \"a\"\n"},
     {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9999999\r\n\r\n",
      PEER "\"POST / HTTP/1.1\" 413 22 \"-\" \"-\"\n"},
-    /* What would end a text, a line, or steer a terminal. */
+    /* Bytes that would end a text or a line, or steer a terminal. */
     {"GET / HTTP/1.1\r\nHost: h\r\nUser-Agent: a\"b\\c\td\xc3\xa9\x80\xff~ e\r\n\r\n",
      PEER "\"GET / HTTP/1.1\" 200 5 \"-\" \"a\\x22b\\x5Cc\\x09d\\xC3\\xA9\\x80\\xFF~ e\"\n"},
     {"GET / HTTP/1.1\r\nHost: h\r\nUser-Agent: \x1b[31m\r\n\r\n",

@@ -412,7 +412,7 @@ START_TEST(replies_that_cannot_be_sent_close_and_the_next_is_served)
 }
 END_TEST
 
-/* What the last connection's reply to one request is, to its end. */
+/* The last connection's reply to one request, to its end. */
 static const char *
 ask(const char *request)
 {

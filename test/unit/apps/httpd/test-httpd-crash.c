@@ -18,7 +18,7 @@
 
 static char said[16384];
 
-/* What the report of this signal says. */
+/* The text of the report of this signal. */
 static void
 report(int signal_number, const void *address)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What sxe-httpd inherits as a service that systemd activates, and what it tells it.
+ * Sockets that sxe-httpd inherits when systemd activates it, and its messages to systemd.
  */
 #include "../../../../apps/httpd/process/inherit.h"
 

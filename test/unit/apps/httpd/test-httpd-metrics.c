@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is counted, by whom, and what the sum over all processes says.
+ * Counters of each process, and their sums over all processes.
  */
 #include "prometheus.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What sxe-httpd tells the service manager that started it.
+ * Messages of sxe-httpd to the service manager that started it.
  */
 #include "../../../../apps/httpd/process/notify.h"
 

@@ -47,7 +47,7 @@ write_file(const char *name, const char *text)
     ck_assert_int_eq(rename(part, name), 0);
 }
 
-/* What the last connection's reply to one request is, to its end. */
+/* The last connection's reply to one request, to its end. */
 static const char *
 hear(int fd)
 {
@@ -469,7 +469,7 @@ END_TEST
 
 /* ---- The shell ---- */
 
-/* What appears on the terminal, until this does. */
+/* The bytes on the terminal, until this text appears. */
 static void
 await_on(int terminal, const char *text)
 {

@@ -27,7 +27,7 @@
 #define LIVES_MAX 16
 #define MS(n)     ((uint64_t)(n)*1000000)
 
-/* What children and the test know of each other. */
+/* The memory that children and the test share. */
 static struct shared {
     _Atomic uint64_t now_ns;
     struct {
@@ -48,7 +48,7 @@ static struct shared {
 /* Children live for no time, however long a busy machine takes to run them. */
 static bool is_life_short;
 
-/* What the nth child does: its exit status. */
+/* The work of the nth child: its exit status. */
 typedef int (*life)(int link);
 static const life *lives;
 static int number; /* of this child */
@@ -147,7 +147,7 @@ await_end_of(unsigned child)
         nap();
 }
 
-/* What the supervisor says next; 0: it is gone. */
+/* The supervisor's next message; 0: it is gone. */
 static unsigned
 hear(int link)
 {
@@ -530,7 +530,7 @@ START_TEST(at_the_end_nothing_is_loaded_once_more)
 }
 END_TEST
 
-/* What programs inherit that its script runs. */
+/* The descriptors that programs inherit from its script. */
 static int
 look_at_signals_and_end(int link)
 {

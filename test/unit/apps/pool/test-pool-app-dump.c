@@ -485,7 +485,7 @@ START_TEST(on_a_terminal_the_table_stands_still)
 }
 END_TEST
 
-/* What a child moves all the time; it may not have begun at the first try. */
+/* The element that a child moves all the time; it may not have begun at the first try. */
 START_TEST(watch_counts_what_came)
 {
     open_jobs(path);
