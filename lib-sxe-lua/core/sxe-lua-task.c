@@ -299,7 +299,7 @@ sxe__lua_resume(uint32_t index, lua_State *from)
     task->arguments = 0;
     SCHEDULER->running = index;
     sxe__lua_watch_enter(&watched, task->coroutine, &task->spent_ns);
-    /* What it spent before: its last slice ended while it computed. */
+    /* It computed in its last slice and so used up its time. */
     if (SXE_UNLIKELY(task->cancel == SXE__LUA_CANCEL_ASKED) && task->spent_ns > 0)
         sxe__lua_watch_end_slice();
     status = lua_resume(task->coroutine, from, arguments, &results);

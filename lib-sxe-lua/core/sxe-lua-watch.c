@@ -287,7 +287,7 @@ sxe__lua_watch_leave(struct sxe__lua_watched *watched)
     watch->running = NULL;
 }
 
-/* If the thread still answers for what ran before, this is forgotten, and the slice is a whole one. */
+/* If the thread still answers for the last task, forget that: the slice is a whole one. */
 void
 sxe__lua_watch_end_slice(void)
 {

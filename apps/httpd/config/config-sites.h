@@ -56,7 +56,7 @@ struct config_site {
 struct config_sites {
     const char *path; /* of the file */
     struct config_site *first;
-    struct config_site *usual; /* of the names that no other has; NULL: 404 */
+    struct config_site *usual;         /* of the names that no other has; NULL: 404 */
     const struct config_route *script; /* one that asks the script; NULL: none does */
     struct config_sites *before;
 };

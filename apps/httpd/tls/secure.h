@@ -34,7 +34,7 @@ int secure_serve(SXE *listener);
 /* Read the files again; what is wrong with them is logged, and the earlier ones stay. */
 void secure_reload(void);
 
-/* Once a second: read the files again if one changed. What is wrong with them is logged at the
+/* Once a second: read the files again if one changed. An error in them is logged at the
  * second look, as a certificate and its key may be replaced one after the other. */
 void secure_look(void);
 

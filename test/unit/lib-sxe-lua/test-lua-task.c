@@ -609,8 +609,7 @@ START_TEST(a_cancelled_task_comes_before_the_others_of_its_group)
         C PRELUDE "for i = 1, 4 do local t = task.start(function() say(i) c.make_way() say(i) "
                   "c.make_way() say(i) end) if i == 3 then world.t = t end end";
 
-    expect_of_both(group, C PRELUDE "c.make_way() world.t:cancel()",
-                   "1;2;3;4;3;3;1;2;4;1;2;4;");
+    expect_of_both(group, C PRELUDE "c.make_way() world.t:cancel()", "1;2;3;4;3;3;1;2;4;1;2;4;");
     /* Alone there, it is the first one, too. */
     expect_of_both(C PRELUDE "world.t = task.start(function() c.make_way() say(1) end)",
                    C PRELUDE "c.make_way() world.t:cancel() say 'cancelled'", "cancelled;1;");

@@ -475,7 +475,7 @@ START_TEST(the_modern_profile_refuses_tls_1_2)
 }
 END_TEST
 
-/* Those that wait may be closed after 10 seconds, on a machine that has no time for this test. */
+/* A connection that waits may be closed after 10 seconds on a slow machine. */
 START_TEST(above_its_memory_it_closes_new_connections)
 {
     struct answer answer;
