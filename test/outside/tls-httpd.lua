@@ -65,27 +65,34 @@ local function head_by_curl(server, ...)
     return said
 end
 
-if is_installed(clients.curl[1]) then
-    -- promise: docs/tls.md: adds `Strict-Transport-Security: max-age=SECONDS` to replies: browsers then use HTTPS only
-    test("browsers are told to use HTTPS only", function()
+local function has_curl()
+    local has = is_installed(clients.curl[1])
+    if not has then
+        print("skipped: HSTS and profiles of HTTPS, because curl is not installed")
+    end
+    return has
+end
+
+-- promise: docs/tls.md: adds `Strict-Transport-Security: max-age=SECONDS` to replies: browsers then use HTTPS only
+test("browsers are told to use HTTPS only", function()
+    if has_curl() then
         local server <close> = start("--tls-dev", "--hsts", "2m")
         local said = head_by_curl(server)
         check(said:find("\nStrict%-Transport%-Security: max%-age=120\r\n"), said)
-    end)
+    end
+end)
 
-    -- promise: docs/tls.md: serves TLS 1.3 only
-    test("the modern profile serves TLS 1.3 only", function()
+-- promise: docs/tls.md: serves TLS 1.3 only
+test("the modern profile serves TLS 1.3 only", function()
+    if has_curl() then
         local server <close> = start("--tls-dev", "--tls-profile", "modern")
         check(head_by_curl(server):find("^HTTP/1.1 200 "))
         equal(head_by_curl(server, "--tls-max", "1.2"), "")
-    end)
-else
-    print("skipped: HSTS and profiles, because curl is not installed")
-end
+    end
+end)
 
 -- promise: docs/tls.md: A redirect leads to the host of the request if a certificate has that name, and otherwise to
 -- the first name of the first certificate: a client cannot choose another host.
--- promise: docs/tls.md: answers requests of plain HTTP at `[IP:]PORT` with 308, and the same path and query by HTTPS
 test("plain HTTP is led to HTTPS at our host", function()
     local server <close> = start("--tls-dev", "--http-redirect", "0")
     local line = server.proc:line(60)
@@ -103,6 +110,18 @@ test("plain HTTP is led to HTTPS at our host", function()
             equal(location:lower(), ("https://localhost:%d/a?b"):format(server.port))
         end
     end
+end)
+
+-- promise: docs/tls.md: answers requests of plain HTTP at `[IP:]PORT` with 308, and the same path and query by HTTPS
+test("a request of plain HTTP is answered with the same path and query by HTTPS", function()
+    local server <close> = start("--tls-dev", "--http-redirect", "127.0.0.1:0")
+    local port = server.proc:line(60):match("^listening on http://127%.0%.0%.1:(%d+)/")
+    local plain = setmetatable({ip = server.ip, port = tonumber(port)}, httpd)
+    local sock <close> = plain:connect()
+    sock:send("GET /path/of%20it?q=1&r HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    local said = sock:recv_all()
+    check(said:find("^HTTP/1.1 308 "), said)
+    check(said:find(("\r\nLocation: https://localhost:%d/path/of%%20it?q=1&r\r\n"):format(server.port), 1, true), said)
 end)
 
 -- promise: docs/tls.md: `--proxy-from` does not go with TLS.
