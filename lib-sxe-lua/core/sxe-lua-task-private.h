@@ -35,7 +35,8 @@
  * and the wait after that raises, for a task that does not listen has to end too. One that computes
  * is interrupted by an error at the end of its time slice, or at once if that has ended already. It
  * comes before the other tasks of its group: they may be thousands. A task that has been told has
- * 50 slices to clean up before the next such error. One that catches each error is not resumed again.
+ * 50 slices to clean up before the next such error. One that
+ * catches each error is not resumed again.
  */
 #ifndef SXE_LUA_TASK_PRIVATE_H
 #define SXE_LUA_TASK_PRIVATE_H
