@@ -92,7 +92,7 @@ test("the modern profile serves TLS 1.3 only", function()
 end)
 
 -- promise: docs/tls.md: A redirect leads to the host of the request if a certificate has that name, and otherwise to
--- the first name of the first certificate: a client cannot choose another host.
+--   the first name of the first certificate: a client cannot choose another host.
 test("plain HTTP is led to HTTPS at our host", function()
     local server <close> = start("--tls-dev", "--http-redirect", "0")
     local line = server.proc:line(60)

@@ -452,7 +452,7 @@ expect_bytes_of_pattern(size_t from, size_t length)
 START_TEST(a_peer_that_reads_slowly_gets_all_of_it)
 {
     static const uint32_t sizes[] = {16384, 64};
-    struct sxe_config config = {.chunk_size = sizes[_i], .chunks = 100000};
+    struct sxe_config config = {.chunk_size = sizes[_i], .chunks = 200000};
     size_t written = 0;
 
     start_with((struct sxe_tls_config){0}, &config, push_read);

@@ -405,12 +405,15 @@ tls_send(struct tls_peer *peer, const void *data, size_t length)
 {
     size_t at = 0;
 
-    for (unsigned i = 0; i < patience && at < length; i++) {
+    for (unsigned idle = 0; idle < patience && at < length; idle++) {
         int n = SSL_write(peer->ssl, (const char *)data + at, (int)(length - at));
 
-        at += n > 0 ? (size_t)n : 0;
-        if (n <= 0)
+        if (n <= 0) {
             peer_turns(peer);
+            continue;
+        }
+        at += (size_t)n;
+        idle = 0;
     }
     ck_assert_uint_eq(at, length);
 }
@@ -421,14 +424,17 @@ tls_receive(struct tls_peer *peer, void *data, size_t length)
 {
     size_t at = 0;
 
-    for (unsigned i = 0; i < patience && at < length; i++) {
+    for (unsigned idle = 0; idle < patience && at < length; idle++) {
         int n = SSL_read(peer->ssl, (char *)data + at, (int)(length - at));
 
         if (n <= 0 && SSL_get_error(peer->ssl, n) != SSL_ERROR_WANT_READ)
             break;
-        at += n > 0 ? (size_t)n : 0;
-        if (n <= 0)
+        if (n <= 0) {
             peer_turns(peer);
+            continue;
+        }
+        at += (size_t)n;
+        idle = 0;
     }
     return at;
 }
