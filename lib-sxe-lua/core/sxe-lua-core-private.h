@@ -106,11 +106,7 @@ bool sxe__lua_watch_is_asleep(void);
  * thread, now_ns the monotonic time. */
 void sxe__lua_watch_look(struct sxe_lua *lua, uint64_t cpu_ns, uint64_t now_ns);
 
-<<<<<<< HEAD
 /* The running task has no time left in its slice: as if the watching thread had just said so. */
-=======
-/* The task that runs now has no time left in its slice: as if the watching thread had just said so. */
->>>>>>> 00838bb (Tests: a peer's patience counts turns without progress; comments and lines of the last commits in the house style)
 void sxe__lua_watch_end_slice(void);
 
 /* For a function of C that takes long: raises what the watchdog demands. */

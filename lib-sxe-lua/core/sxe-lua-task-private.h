@@ -34,15 +34,9 @@
  * Cancelling asks: the wait that a task is in fails, "cancelled", or the next one; so it is told,
  * and the wait after that raises, for a task that does not listen has to end too. One that computes
  * is interrupted by an error at the end of its time slice, or at once if that has ended already. It
-<<<<<<< HEAD
  * comes before the other tasks of its group: they may be thousands. A task that has been told has
  * 50 slices to clean up before the next such error. One that
  * catches each error is not resumed again.
-=======
- * comes before the others of its group: they may be thousands. A task that has been told has 50
- * slices to clean up before the next such error. One that catches each error is not resumed any
- * more.
->>>>>>> 00838bb (Tests: a peer's patience counts turns without progress; comments and lines of the last commits in the house style)
  */
 #ifndef SXE_LUA_TASK_PRIVATE_H
 #define SXE_LUA_TASK_PRIVATE_H

@@ -299,11 +299,7 @@ sxe__lua_resume(uint32_t index, lua_State *from)
     task->arguments = 0;
     SCHEDULER->running = index;
     sxe__lua_watch_enter(&watched, task->coroutine, &task->spent_ns);
-<<<<<<< HEAD
     /* It computed in its last slice and so used up its time. */
-=======
-    /* It has spent time: its last slice ended while it computed. */
->>>>>>> 00838bb (Tests: a peer's patience counts turns without progress; comments and lines of the last commits in the house style)
     if (SXE_UNLIKELY(task->cancel == SXE__LUA_CANCEL_ASKED) && task->spent_ns > 0)
         sxe__lua_watch_end_slice();
     status = lua_resume(task->coroutine, from, arguments, &results);

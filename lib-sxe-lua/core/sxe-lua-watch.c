@@ -287,11 +287,7 @@ sxe__lua_watch_leave(struct sxe__lua_watched *watched)
     watch->running = NULL;
 }
 
-<<<<<<< HEAD
 /* If the thread still answers for the last task, forget that: the slice is a whole one. */
-=======
-/* If the thread still answers for what ran before, this is forgotten: the slice is a whole one. */
->>>>>>> 00838bb (Tests: a peer's patience counts turns without progress; comments and lines of the last commits in the house style)
 void
 sxe__lua_watch_end_slice(void)
 {
