@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
+ * --find chooses the next rate here; run-find.c measures it and judges it.
+ *
  * Rates are doubled until one does not hold, and then the interval is halved, as a ratio, until the
  * rates that held and did not hold are 2 % apart. The last rate that held has to hold once more,
  * since it may have held by luck. A rate that did not hold is tried again, since one moment in
  * which the machine did something else would end the search far too low.
- * Where there are too few samples to tell, a higher rate
- * gives more: so the search goes up from a low rate without waiting for them, and comes back to it
- * for as long as it takes when a higher one did not hold. Where even that is too short, lower rates
- * are tried only to see that they do not hold either, which fewer samples can say.
+ *
+ * Where there are too few samples to tell, a higher rate gives more. So the search goes up from a
+ * low rate without waiting for them. When a higher rate did not hold, it comes back to the low one
+ * for as long as that takes. Where even that is too short, lower rates are tried only to see that
+ * they do not hold either, which fewer samples can say.
  */
 #include <math.h>
 
