@@ -143,6 +143,7 @@ $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
 # The page is inside the program: .incbin, of which the compiler's list of dependencies knows nothing.
 $B/obj/apps/http/report/output-html.o: apps/http/report/page.html apps/http/report/plot.js
 $B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
+$B/obj/lib-sxe-lua/io/sxe-lua-client.o: lib-sxe-lua/io/sxe-lua-client.lua
 # An archive, so that a program has only what it uses of them.
 $B/apps-common.a: $(common.app.obj)
 	@$(call say,AR,$@)

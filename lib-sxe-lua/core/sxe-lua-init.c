@@ -21,6 +21,7 @@ const struct sxe__lua_module sxe__lua_modules[] = {
     {"sxe.tcp", sxe__lua_open_tcp, false},
     {"sxe.udp", sxe__lua_open_udp, false},
     {"sxe.http", sxe__lua_open_http, false},
+    {"sxe.client", sxe__lua_open_client, false},
     {"sxe.file", sxe__lua_open_file, false},
     {"sxe.pool", sxe__lua_open_pool, false},
     {"sxe.dict", sxe__lua_open_dict, false},

@@ -9,7 +9,8 @@ local PAGE = "docs/lua-handlers.md"
 local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
-  "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap" }
+  "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
+  "client" }
 
 -- What the page calls them, by the module of the section; "" is what all have.
 local receivers = {
@@ -26,6 +27,7 @@ local receivers = {
   dict = { d = "Dict", snapshot = "DictSnapshot", batch = "DictBatch" },
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
+  client = { response = "ClientResponse" },
   [""] = { s = "Socket", buf = "Buffer", sxe = "" },
 }
 
@@ -42,6 +44,10 @@ local function names_in_sources()
 
   for path in io.popen("ls lib-sxe-lua/*/*.c"):lines() do
     for name in read(path):gmatch('"([%a_][%w_]*)"') do names[name] = true end
+  end
+  -- Functions that are written in Lua have their names without quotes.
+  for path in io.popen("ls lib-sxe-lua/io/*.lua"):lines() do
+    for name in read(path):gmatch("[%a_][%w_]*") do names[name] = true end
   end
   return names
 end
@@ -90,7 +96,7 @@ local p = pool.open{ name = "names", count = 1, states = { "free", "used" } }
 local counters = stats{ "counter" }
 local d = require "sxe.dict".open{ name = "names", cells = 1 }
 local batch
-local child, conn, server, socket, event_stream, old
+local child, conn, server, socket, event_stream, old, response
 
 local function nothing() end
 
@@ -104,6 +110,12 @@ local function make()
   d:batch(function(b) batch = b end)
   old = assert(sxe_new_tcp("127.0.0.1", 0, nothing, nothing, nothing))
   sxe_connect(old, "127.0.0.1", server.port)
+  local web <close> = tcp.serve("127.0.0.1", 0, function(c)
+    c:read()
+    c:write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+  end)
+  response = assert(require "sxe.client".get("http://127.0.0.1:" .. web.port))
+  response.state = nil -- which is not for scripts
   task.sleep(0.1)
 end
 
@@ -114,7 +126,7 @@ local function objects(req, res)
     Request = req, Response = res, Events = event_stream, HttpServer = planned, Router = router, Files = files,
     File = require "sxe.file".open("/dev/null"),
     Pool = p, Element = p:at(0), Dict = d, DictSnapshot = d:snapshot(), DictBatch = batch,
-    Child = child, Counters = counters, Socket = old, Buffer = old.buf,
+    ClientResponse = response, Child = child, Counters = counters, Socket = old, Buffer = old.buf,
   }
 end
 

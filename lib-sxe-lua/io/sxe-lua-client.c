@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: require "sxe.client", an HTTP client. Heads and chunks are read and written here, by the
+ * parser and the writer of lib-sxe-http; the rest is in sxe-lua-client.lua: connections, redirects,
+ * time.
+ *
+ *     sxe-lua-client.lua   calls these functions, and gets the bytes from sxe.tcp
+ *       write_head         a request as bytes
+ *       parse_head         the first bytes of a response as its status, fields and framing
+ *       new_chunks, read_chunks   a body in chunks
+ *       is_public          an address that leads to the internet
+ */
+#include "sxe-lua-private.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "sxe-http-chunk.h"
+#include "sxe-http-client.h"
+#include "sxe-lua-clock.h"
+
+enum { HEAD_SIZE = 65536, FIELDS_MAX = 100, BODY_LENGTH_CHUNKED = -1 };
+
+/* The compiler runs in the root of the sources. Link-time optimisation may put this text and the
+ * code below in different objects, so the labels are global. */
+__asm__(".section .rodata\n"
+        ".global sxe__lua_client, sxe__lua_client_end\n"
+        ".hidden sxe__lua_client, sxe__lua_client_end\n"
+        "sxe__lua_client:\n"
+        ".incbin \"lib-sxe-lua/io/sxe-lua-client.lua\"\n"
+        "sxe__lua_client_end:\n"
+        ".previous\n");
+extern const char sxe__lua_client[] __attribute__((visibility("hidden")));
+extern const char sxe__lua_client_end[] __attribute__((visibility("hidden")));
+
+static struct sxe_span
+span_at(lua_State *L, int index)
+{
+    struct sxe_span span;
+
+    span.base = lua_tolstring(L, index, &span.length);
+    return span;
+}
+
+/* write_head(method, target, host, {name, value, ...}, length): its bytes, or nil, why. */
+static int
+write_head(lua_State *L)
+{
+    struct sxe_http_pair fields[FIELDS_MAX];
+    lua_Integer number = (lua_Integer)lua_rawlen(L, 4) / 2;
+    lua_Integer length = lua_tointeger(L, 5);
+    struct sxe_http_request_head head = {
+        .method = span_at(L, 1),
+        .target = span_at(L, 2),
+        .host = span_at(L, 3),
+        .fields = fields,
+        .body_length = length == BODY_LENGTH_CHUNKED ? SXE_HTTP_CHUNKED : (uint64_t)length};
+    luaL_Buffer room;
+    char *bytes;
+    ssize_t n;
+
+    if (number > FIELDS_MAX)
+        return sxe__lua_fail(L, "client: too many fields");
+    luaL_checkstack(L, 2 * (int)number + LUA_MINSTACK, NULL);
+    for (lua_Integer i = 0; i < number; i++) {
+        lua_rawgeti(L, 4, 2 * i + 1);
+        lua_rawgeti(L, 4, 2 * i + 2);
+        fields[i] = (struct sxe_http_pair){span_at(L, -2), span_at(L, -1)};
+    }
+    head.fields_number = (unsigned)number;
+    bytes = luaL_buffinitsize(L, &room, HEAD_SIZE);
+    n = sxe_http_request_write(&head, bytes, HEAD_SIZE);
+    if (n < 0)
+        return sxe__lua_fail(L, n == -EMSGSIZE
+                                    ? "client: the request's head is larger than 65535 bytes"
+                                    : "client: the method, the URL or a header is not valid HTTP");
+    luaL_pushresultsize(&room, (size_t)n);
+    return 1;
+}
+
+static void
+push_text(lua_State *L, const char *bytes, unsigned offset, unsigned length)
+{
+    lua_pushlstring(L, bytes + offset, length);
+}
+
+/* parse_head(bytes, method): nil, there must be more; false, why; or its length, status, reason,
+ * {name, value, ...}, how the body ends, its length, and whether the connection can be kept. */
+static int
+parse_head(lua_State *L)
+{
+    static const char *const endings[] = {
+        [SXE_HTTP_BODY_NONE] = "none",
+        [SXE_HTTP_BODY_LENGTH] = "length",
+        [SXE_HTTP_BODY_CHUNKED] = "chunked",
+        [SXE_HTTP_BODY_UNTIL_CLOSE] = "close",
+    };
+    struct sxe_http_field fields[FIELDS_MAX];
+    struct sxe_span bytes = span_at(L, 1);
+    struct sxe_http_parser parser;
+    int n;
+
+    sxe_http_parser_init(&parser, SXE_HTTP_RESPONSE, fields, FIELDS_MAX, NULL);
+    /* Of the methods, this one has responses that are read otherwise. CONNECT is not sent. */
+    if (strcmp(lua_tostring(L, 2), "HEAD") == 0)
+        parser.method = SXE_HTTP_HEAD;
+    n = sxe_http_parse(&parser, bytes.base, bytes.length);
+    if (n == 0)
+        return 0;
+    if (n < 0 || parser.upgrade) {
+        lua_pushboolean(L, false);
+        lua_pushstring(L, n < 0 ? sxe_http_refusal_text((enum sxe_http_refusal)parser.refusal)
+                                : "the server switches to another protocol");
+        return 2;
+    }
+    lua_pushinteger(L, n);
+    lua_pushinteger(L, parser.status);
+    push_text(L, bytes.base, parser.reason.offset, parser.reason.length);
+    lua_createtable(L, 2 * parser.number, 0);
+    for (unsigned i = 0; i < parser.number; i++) {
+        push_text(L, bytes.base, fields[i].name, fields[i].name_length);
+        lua_rawseti(L, -2, 2 * (lua_Integer)i + 1);
+        push_text(L, bytes.base, fields[i].value, fields[i].value_length);
+        lua_rawseti(L, -2, 2 * (lua_Integer)i + 2);
+    }
+    lua_pushstring(L, endings[parser.body]);
+    lua_pushnumber(L, (lua_Number)parser.length);
+    lua_pushboolean(L, parser.keep_alive);
+    return 7;
+}
+
+static int
+new_chunks(lua_State *L)
+{
+    sxe_http_chunks_init(lua_newuserdatauv(L, sizeof(struct sxe_http_chunks), 0), NULL, 0, NULL);
+    return 1;
+}
+
+/* read_chunks(chunks, bytes): data, the bytes after what was read, whether it is over; or nil,
+ * why. */
+static int
+read_chunks(lua_State *L)
+{
+    struct sxe_http_chunks *chunks = lua_touserdata(L, 1);
+    struct sxe_span bytes = span_at(L, 2);
+    struct sxe_span part;
+    luaL_Buffer data;
+    ssize_t n;
+
+    luaL_buffinit(L, &data);
+    while (!chunks->done &&
+           (n = sxe_http_chunks_read(chunks, bytes.base, bytes.length, &part)) != 0) {
+        if (n < 0)
+            return sxe__lua_fail(L, sxe_http_refusal_text((enum sxe_http_refusal)chunks->refusal));
+        luaL_addlstring(&data, part.base, part.length);
+        bytes.base += n;
+        bytes.length -= (size_t)n;
+    }
+    luaL_pushresult(&data);
+    lua_pushlstring(L, bytes.base, bytes.length);
+    lua_pushboolean(L, chunks->done);
+    return 3;
+}
+
+/* ---- Addresses ---- */
+
+struct range {
+    uint32_t first;
+    unsigned bits;
+};
+
+/* RFC 6890 and its successors: this host, private ones, links, tests, multicast, the rest. */
+static const struct range private_ranges[] = {
+    {0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10}, {0x7f000000, 8},  {0xa9fe0000, 16},
+    {0xac100000, 12}, {0xc0000000, 24}, {0xc0000200, 24}, {0xc0a80000, 16}, {0xc6120000, 15},
+    {0xc6336400, 24}, {0xcb007100, 24}, {0xe0000000, 3},
+};
+
+static bool
+is_public_v4(uint32_t address)
+{
+    for (unsigned i = 0; i < sizeof(private_ranges) / sizeof(private_ranges[0]); i++) {
+        if ((address ^ private_ranges[i].first) >> (32 - private_ranges[i].bits) == 0)
+            return false;
+    }
+    return true;
+}
+
+static uint32_t
+word_at(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* Global unicast is 2000::/3; of that, 2002::/16 holds an address of IPv4, as do 64:ff9b::/96 and
+ * ::ffff:0:0/96; 2001::/23 is for protocols, 2001:db8::/32 for documents. */
+static bool
+is_public_v6(const unsigned char a[16])
+{
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    static const unsigned char translated[12] = {0, 0x64, 0xff, 0x9b};
+
+    if (memcmp(a, mapped, 12) == 0 || memcmp(a, translated, 12) == 0)
+        return is_public_v4(word_at(a + 12));
+    if (a[0] == 0x20 && a[1] == 0x02)
+        return is_public_v4(word_at(a + 2));
+    return (a[0] & 0xe0) == 0x20 && !(word_at(a) >> 9 == 0x20010000 >> 9) &&
+           word_at(a) != 0x20010db8;
+}
+
+/* is_public(address) */
+static int
+is_public(lua_State *L)
+{
+    const char *text = lua_tostring(L, 1);
+    unsigned char address[16] = {0};
+
+    if (inet_pton(AF_INET, text, address) == 1)
+        lua_pushboolean(L, is_public_v4(word_at(address)));
+    else
+        lua_pushboolean(L, inet_pton(AF_INET6, text, address) == 1 && is_public_v6(address));
+    return 1;
+}
+
+static int
+now_s(lua_State *L)
+{
+    lua_pushnumber(L, (lua_Number)sxe_lua_get_clock()->now_ns() / 1e9);
+    return 1;
+}
+
+int
+sxe__lua_open_client(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"write_head", write_head},
+                                         {"parse_head", parse_head},
+                                         {"new_chunks", new_chunks},
+                                         {"read_chunks", read_chunks},
+                                         {"is_public", is_public},
+                                         {"now", now_s},
+                                         {NULL, NULL}};
+
+    if (luaL_loadbufferx(L, sxe__lua_client, (size_t)(sxe__lua_client_end - sxe__lua_client),
+                         "@lib-sxe-lua/io/sxe-lua-client.lua", "t") != LUA_OK)
+        return lua_error(L);
+    luaL_newlib(L, functions);
+    lua_call(L, 1, 1);
+    return 1;
+}

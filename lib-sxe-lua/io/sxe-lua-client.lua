@@ -1,0 +1,563 @@
+-- SPDX-License-Identifier: MIT
+--
+-- require "sxe.client": requests over HTTP/1.1 as calls that return. It gets from sxe-lua-client.c what reads and writes
+-- the protocol, and returns the module. A target is a scheme, a host and a port; each has its idle connections.
+--
+--   request -> follow, for each redirect: exchange -> an idle connection, or a new one -> send -> receive -> Response
+local c = ...
+local json, tcp = require "sxe.json", require "sxe.tcp"
+local concat, remove = table.concat, table.remove
+local byte, char, find, format, gsub = string.byte, string.char, string.find, string.format, string.gsub
+local lower, match, sub, upper = string.lower, string.match, string.sub, string.upper
+local error, ipairs, max, min, next, pairs = error, ipairs, math.max, math.min, next, pairs
+local rawget, setmetatable, sort, tostring, type = rawget, setmetatable, table.sort, tostring, type
+
+local REDIRECTS <const> = 5
+local TIMEOUT <const>, CONNECT_TIMEOUT <const> = 30, 10 -- seconds
+local BODY_MAX <const> = 8 << 20                        -- bytes
+local IDLE_MAX <const>, IDLE_S <const> = 8, 15          -- idle connections of a target, and how long each may stay
+local IDLE_ALL <const> = 32                             -- idle connections
+local A_TURN <const> = 1e-6                             -- seconds: a wait of one turn of the loop
+
+local OPTIONS <const> = {
+  url = "string", method = "string", headers = "table", query = "table", body = "string or function", json = "any",
+  form = "table", auth = "table", timeout = "number", connect_timeout = "number", first_byte_timeout = "number",
+  redirects = "number", on_redirect = "function", allow_downgrade = "boolean", body_max = "number", stream = "boolean",
+  public_only = "boolean",
+}
+local IDEMPOTENT <const> = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true }
+local SECRETS <const> = { authorization = true, cookie = true, ["proxy-authorization"] = true }
+
+-- ---- URLs ----
+
+local function escape(text)
+  return (gsub(text, "[^%w%-._~]", function(ch) return format("%%%02X", byte(ch)) end))
+end
+
+local function unescape(text)
+  return (gsub(text, "%%(%x%x)", function(hex) return char(tonumber(hex, 16)) end))
+end
+
+-- { a = 1, b = { "x", "y" } } as a=1&b=x&b=y, its names in order.
+local function encode(fields)
+  local names, parts = {}, {}
+
+  for name in pairs(fields) do names[#names + 1] = tostring(name) end
+  sort(names)
+  for _, name in ipairs(names) do
+    local value = fields[name]
+
+    for _, one in ipairs(type(value) == "table" and value or { value }) do
+      parts[#parts + 1] = escape(name) .. "=" .. escape(tostring(one))
+    end
+  end
+  return concat(parts, "&")
+end
+
+local function parse_url(text)
+  local scheme, authority, rest = match(text, "^(%a[%w+.-]*)://([^/?#]*)([^#]*)")
+  local user, host, port, default
+
+  scheme = scheme and lower(scheme)
+  default = scheme == "http" and 80 or scheme == "https" and 443
+  if not default then return nil, "client: not a URL of http or https: " .. text end
+  user, authority = match(authority, "^(.*)@(.*)$") or nil, match(authority, "([^@]*)$")
+  host, port = match(authority, "^(%[[%x:.]+%]):?(%d*)$")
+  if not host then host, port = match(authority, "^([%w%-._~]+):?(%d*)$") end
+  port = port == "" and default or tonumber(port)
+  if not host or port < 1 or port > 65535 then return nil, "client: not a host in a URL: " .. text end
+  if sub(rest, 1, 1) ~= "/" then rest = "/" .. rest end
+  -- Bytes that a URL cannot have are escaped; those that are escaped stay.
+  rest = gsub(rest, "[^%w%-._~:/?%[%]@!$&'()*+,;=%%]", function(ch) return format("%%%02X", byte(ch)) end)
+  return { scheme = scheme, host = lower(host), port = port, target = rest, user = user,
+    authority = port == default and lower(host) or lower(host) .. ":" .. format("%d", port) }
+end
+
+-- RFC 3986, 5.2.4.
+local function without_dots(path)
+  local segments = {}
+
+  for segment in path:gmatch("/([^/]*)") do
+    if segment == ".." then remove(segments) elseif segment ~= "." then segments[#segments + 1] = segment end
+  end
+  if find(path, "/%.%.?$") then segments[#segments + 1] = "" end
+  return "/" .. concat(segments, "/")
+end
+
+local function url_text(url)
+  return url.scheme .. "://" .. url.authority .. url.target
+end
+
+-- The URL that Location names, seen from there.
+local function resolve(base, location)
+  local path, rest
+
+  if find(location, "^%a[%w+.-]*:") then return parse_url(location) end
+  if sub(location, 1, 2) == "//" then return parse_url(base.scheme .. ":" .. location) end
+  path, rest = match(location, "^([^?#]*)([^#]*)")
+  if path == "" then
+    path = match(base.target, "^[^?]*")
+  elseif sub(path, 1, 1) ~= "/" then
+    path = match(base.target, "^([^?]*/)") .. path
+  end
+  return parse_url(base.scheme .. "://" .. base.authority .. without_dots(path) .. rest)
+end
+
+local function is_same_origin(a, b)
+  return a.scheme == b.scheme and a.host == b.host and a.port == b.port
+end
+
+-- ---- Requests ----
+
+local BASE64 <const> = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+local function base64(text)
+  return (gsub(text, "..?.?", function(part)
+    local a, b, d = byte(part, 1, 3)
+    local bits = a << 16 | (b or 0) << 8 | (d or 0)
+    local digits = {}
+
+    for i = 0, 3 do
+      local at = bits >> (18 - 6 * i) & 63
+
+      digits[i + 1] = i <= #part and sub(BASE64, at + 1, at + 1) or "="
+    end
+    return concat(digits)
+  end))
+end
+
+-- One of body, json and form as text or function, and its type.
+local function body_of(options)
+  if options.json ~= nil then return json.encode(options.json), "application/json" end
+  if options.form then return encode(options.form), "application/x-www-form-urlencoded" end
+  return options.body, nil
+end
+
+local function check_options(options)
+  local bodies = 0
+
+  for name, value in pairs(options) do
+    local wanted = OPTIONS[name]
+
+    if not wanted then error("client: there is no option '" .. tostring(name) .. "'", 0) end
+    if wanted ~= "any" and not find(wanted, type(value), 1, true) then
+      error("client: " .. name .. " must be a " .. wanted .. ", not a " .. type(value), 0)
+    end
+    if name == "body" or name == "json" or name == "form" then bodies = bodies + 1 end
+  end
+  if not options.url then error("client: a request needs its url", 0) end
+  if bodies > 1 then error("client: a request has one of body, json and form", 0) end
+end
+
+-- Fields as {name, value, name, value ...}, and a set of their names.
+local function fields_of(r)
+  local fields, has = {}, {}
+
+  for name, value in pairs(r.headers) do
+    has[lower(name)] = true
+    for _, one in ipairs(type(value) == "table" and value or { value }) do
+      fields[#fields + 1], fields[#fields + 2] = tostring(name), tostring(one)
+    end
+  end
+  local function add(name, value)
+    if value and not has[lower(name)] then fields[#fields + 1], fields[#fields + 2] = name, value end
+  end
+  add("Accept", "*/*")
+  add("User-Agent", "sxe")
+  add("Authorization", r.authorization)
+  add("Content-Type", r.body and r.content_type)
+  return fields
+end
+
+local function request_of(options)
+  local r = { method = upper(options.method or "GET"), options = options, headers = {}, began = c.now() }
+  local url, why = parse_url(options.url)
+  local auth = options.auth
+
+  if not url then return nil, why end
+  if options.query and next(options.query) ~= nil then
+    url.target = url.target .. (find(url.target, "?", 1, true) and "&" or "?") .. encode(options.query)
+  end
+  for name, value in pairs(options.headers or {}) do r.headers[name] = value end
+  if url.user and not auth then
+    auth = { unescape(match(url.user, "^[^:]*")), unescape(match(url.user, ":(.*)$") or "") }
+  end
+  r.authorization = auth and "Basic " .. base64((auth[1] or auth.user) .. ":" .. (auth[2] or auth.password or ""))
+  r.url = url
+  r.body, r.content_type = body_of(options)
+  r.deadline = r.began + (options.timeout or TIMEOUT)
+  return r
+end
+
+-- ---- Connections ----
+
+local idle = {} -- target -> a list of {conn =, at =}, the youngest last
+
+local function key_of(url)
+  return url.scheme .. "://" .. url.host .. ":" .. format("%d", url.port)
+end
+
+-- An idle connection, of which nothing is known but that its server did not close it; nil: there is none.
+local function take_idle(key)
+  local list = idle[key]
+
+  while list and #list > 0 do
+    local one = remove(list)
+    local _, why
+
+    if #list == 0 then idle[key] = nil end
+    if c.now() - one.at < IDLE_S then _, why = one.conn:read(nil, A_TURN) end
+    if why == "timeout" then return one.conn end
+    one.conn:close()
+    list = idle[key] -- others may have changed it meanwhile
+    if why == "cancelled" then return nil, why end
+  end
+end
+
+local function close_idle(is_old)
+  for key, list in pairs(idle) do
+    while list[1] and is_old(list[1]) do remove(list, 1).conn:close() end
+    if not list[1] then idle[key] = nil end
+  end
+end
+
+-- If there are too many of all targets.
+local function drop_oldest()
+  local oldest, number = nil, 0
+
+  for key, list in pairs(idle) do
+    number = number + #list
+    if not oldest or list[1].at < idle[oldest][1].at then oldest = key end
+  end
+  if number <= IDLE_ALL then return end
+  remove(idle[oldest], 1).conn:close()
+  if not idle[oldest][1] then idle[oldest] = nil end
+end
+
+local function put_idle(key, conn)
+  local now = c.now()
+
+  close_idle(function(one) return now - one.at >= IDLE_S end)
+  idle[key] = idle[key] or {}
+  idle[key][#idle[key] + 1] = { conn = conn, at = now }
+  if #idle[key] > IDLE_MAX then remove(idle[key], 1).conn:close() end
+  drop_oldest()
+end
+
+local function left_of(r)
+  return max(r.deadline - c.now(), A_TURN)
+end
+
+local function open(r)
+  local host = gsub(r.url.host, "[%[%]]", "")
+  local timeout = min(left_of(r), r.options.connect_timeout or CONNECT_TIMEOUT)
+  local conn, why, code
+
+  if r.url.scheme == "https" then return nil, "client: https is not there yet" end
+  conn, why, code = tcp.connect(host, r.url.port, { timeout = timeout })
+  if not conn and next(idle) ~= nil and why ~= "timeout" and why ~= "cancelled" then
+    close_idle(function() return true end) -- their sockets may be what is missing
+    conn, why, code = tcp.connect(host, r.url.port, { timeout = left_of(r) })
+  end
+  return conn, why, code
+end
+
+local function is_allowed(r, conn)
+  return not r.options.public_only or c.is_public(conn.peer_addr or "")
+end
+
+-- ---- Sending ----
+
+local function send_parts(r, conn)
+  for part in r.body do
+    conn.timeout = left_of(r)
+    if #part > 0 then
+      local ok, why, code = conn:write(format("%x\r\n", #part), part, "\r\n")
+
+      if not ok then return nil, why, code end
+    end
+  end
+  return conn:write("0\r\n\r\n")
+end
+
+local function send(r, conn)
+  local is_text = type(r.body) ~= "function"
+  local length = is_text and #(r.body or "") or -1
+  local code
+  local head, why = c.write_head(r.method, r.url.target, r.url.authority, fields_of(r), length)
+
+  if not head then return nil, why end
+  conn.timeout = left_of(r)
+  if is_text then return conn:write(head, r.body or "") end
+  head, why, code = conn:write(head)
+  if not head then return nil, why, code end
+  return send_parts(r, conn)
+end
+
+-- ---- The response ----
+
+local Headers = {}
+
+function Headers.__index(headers, name)
+  return type(name) == "string" and rawget(headers, lower(name)) or nil
+end
+
+local Response = {}
+
+-- The next bytes of the body, from what is there already or from the connection; "" at its end.
+local readers = {}
+
+local function more(self)
+  local text = self.buffer
+
+  if text ~= "" then
+    self.buffer = ""
+    return text
+  end
+  return self.conn:read(nil, left_of(self.request))
+end
+
+function readers.none(_)
+  return ""
+end
+
+function readers.length(self)
+  local text, why, code
+
+  if self.left == 0 then return "" end
+  text, why, code = more(self)
+  if not text then return nil, why, code end
+  if #text > self.left then text, self.buffer = sub(text, 1, self.left), sub(text, self.left + 1) end
+  self.left = self.left - #text
+  return text
+end
+
+function readers.chunked(self)
+  local text, data, rest, why, code
+
+  while not self.is_over do
+    text, why, code = more(self)
+    if not text then return nil, why, code end
+    data, rest, self.is_over = c.read_chunks(self.chunks, self.rest .. text)
+    if not data then return nil, "client: " .. rest end
+    if self.is_over then self.buffer, self.rest = rest, "" else self.rest = rest end
+    if data ~= "" then return data end
+  end
+  return ""
+end
+
+function readers.close(self)
+  local text, why, code = more(self)
+
+  if not text and why == "closed" then return "" end
+  return text, why, code
+end
+
+local function finish(state, keep)
+  local conn = state.conn
+
+  if not conn then return end
+  state.conn = nil
+  if keep and state.keep and state.buffer == "" then put_idle(state.key, conn) else conn:close() end
+end
+
+-- Some bytes of the body; nil at its end; or nil, why.
+function Response:read()
+  local state = self.state
+  local data, why, code
+
+  if not state.conn then return nil, state.why, state.code end
+  data, why, code = state.read(state)
+  if not data then
+    state.why, state.code = why, code
+    if why == "closed" then state.why = "client: the connection ended before the body did" end
+    finish(state, false)
+    return nil, state.why, state.code
+  end
+  if data ~= "" then return data end
+  finish(state, true)
+end
+
+function Response:chunks()
+  return Response.read, self
+end
+
+function Response:json()
+  return json.decode(self.body)
+end
+
+function Response:close()
+  finish(self.state, false)
+end
+
+local function read_whole(response, body_max)
+  local parts, length = {}, 0
+  local data, why, code
+
+  repeat
+    data, why, code = response:read()
+    length = length + #(data or "")
+    if length > body_max then
+      response:close()
+      return nil, "client: the body has more than " .. format("%d", body_max) .. " bytes", 90
+    end
+    parts[#parts + 1] = data
+  until not data
+  if why then return nil, why, code end
+  response.body = concat(parts)
+  return response
+end
+
+local metatable = { __index = Response, __close = Response.close, __gc = Response.close, __name = "sxe.client response" }
+
+local function make_response(r, conn, bytes, status, reason, fields, ending, length, keep)
+  local headers = setmetatable({}, Headers)
+  local state = { request = r, conn = conn, key = key_of(r.url), read = readers[ending], buffer = bytes, left = length,
+    keep = keep and ending ~= "close", rest = "", chunks = ending == "chunked" and c.new_chunks() or nil }
+
+  for i = 1, #fields, 2 do
+    local name = lower(fields[i])
+    local before = rawget(headers, name)
+
+    headers[name] = before and before .. ", " .. fields[i + 1] or fields[i + 1]
+  end
+  return setmetatable({ status = status, reason = reason, headers = headers, fields = fields, url = url_text(r.url),
+    state = state }, metatable)
+end
+
+-- The head of the response, after interim ones. Its last result: not a byte came.
+local function receive(r, conn)
+  local bytes = ""
+  local first = r.options.first_byte_timeout
+
+  while true do
+    local n, status, reason, fields, ending, length, keep
+    local data, why, code = conn:read(nil, bytes == "" and first and min(first, left_of(r)) or left_of(r))
+
+    if not data then
+      return nil, why == "closed" and "client: the connection ended before a response" or why, code, bytes == ""
+    end
+    bytes = bytes .. data
+    repeat
+      n, status, reason, fields, ending, length, keep = c.parse_head(bytes, r.method)
+      if n == false then return nil, "client: the response is not HTTP: " .. status end
+      if n then bytes = sub(bytes, n + 1) end
+    until not n or status >= 200
+    if n then return make_response(r, conn, bytes, status, reason, fields, ending, length, keep) end
+  end
+end
+
+-- ---- One request ----
+
+local guards = { __close = function(guard) if guard.conn then guard.conn:close() end end }
+
+-- One try on that connection. The last result: it may be tried again on another one.
+local function try(r, conn, is_reused)
+  local guard <close> = setmetatable({ conn = conn }, guards)
+  local ok, why, code, response, is_silent
+
+  if not is_allowed(r, conn) then return nil, "client: the address is not public: " .. tostring(conn.peer_addr) end
+  ok, why, code = send(r, conn)
+  if not ok then return nil, why, code, is_reused and why ~= "timeout" and why ~= "cancelled" end
+  response, why, code, is_silent = receive(r, conn)
+  if response then guard.conn = nil end
+  return response, why, code, is_silent and is_reused and why ~= "timeout" and why ~= "cancelled"
+end
+
+local function exchange(r)
+  local conn, why = take_idle(key_of(r.url))
+  local response, code, again
+
+  if why then return nil, why end
+  if conn then
+    response, why, code, again = try(r, conn, true)
+    if not again or not IDEMPOTENT[r.method] or type(r.body) == "function" then return response, why, code end
+  end
+  conn, why, code = open(r)
+  if not conn then return nil, why, code end
+  response, why, code = try(r, conn, false)
+  return response, why, code
+end
+
+-- ---- Redirects ----
+
+-- The request that a redirect asks for; nil: it asks for none, or nil, why.
+local function next_request(r, response)
+  local status, location = response.status, response.headers.location
+  local url, why
+
+  if not location or not (status >= 301 and status <= 303 or status == 307 or status == 308) then return nil end
+  url, why = resolve(r.url, location)
+  if not url then return nil, why end
+  if r.url.scheme == "https" and url.scheme == "http" and not r.options.allow_downgrade then
+    return nil, "client: a redirect leads from https to http: " .. location
+  end
+  if status >= 307 and type(r.body) == "function" then
+    return nil, "client: a redirect wants a body again that is gone"
+  end
+  if r.options.on_redirect and r.options.on_redirect(url_text(url), response) == false then return nil end
+  if not is_same_origin(url, r.url) then
+    r.authorization = nil
+    for name in pairs(r.headers) do
+      if SECRETS[lower(name)] then r.headers[name] = nil end
+    end
+  end
+  if status == 303 and r.method ~= "HEAD" or status < 303 and r.method == "POST" then
+    r.method, r.body, r.content_type = "GET", nil, nil
+    for name in pairs(r.headers) do
+      if find(lower(name), "^content%-") then r.headers[name] = nil end
+    end
+  end
+  r.url = url
+  return r
+end
+
+local function follow(r)
+  local redirects = r.options.redirects or REDIRECTS
+
+  while true do
+    local response, why, code = exchange(r)
+    local again
+
+    if not response then return nil, why, code end
+    again, why = next_request(r, response)
+    if not again or redirects == 0 and r.options.redirects == 0 then
+      if why then
+        response:close()
+        return nil, why
+      end
+      if r.options.stream then return response end
+      return read_whole(response, r.options.body_max or BODY_MAX)
+    end
+    if redirects == 0 then
+      response:close()
+      return nil, "client: too many redirects"
+    end
+    redirects = redirects - 1
+    read_whole(response, 65536) -- the connection may be used again, unless there is much
+  end
+end
+
+local client = {}
+
+function client.request(options)
+  local r, why
+
+  if type(options) ~= "table" then error("client.request: a table of options is expected, not a " .. type(options), 0) end
+  check_options(options)
+  r, why = request_of(options)
+  if not r then return nil, why end
+  return follow(r)
+end
+
+for _, method in ipairs{ "get", "head", "post", "put", "patch", "delete" } do
+  client[method] = function(url, options)
+    local all = {}
+
+    for name, value in pairs(options or {}) do all[name] = value end
+    all.url, all.method = url, method
+    return client.request(all)
+  end
+end
+
+return client

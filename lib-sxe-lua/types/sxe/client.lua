@@ -1,0 +1,87 @@
+---@meta sxe.client
+-- SPDX-License-Identifier: MIT
+
+---@class sxe.client
+local client = {}
+
+---@class sxe.client.options
+---@field method? string GET
+---@field headers? table<string, string|number|string[]>
+---@field query? table<string, any> fields that are added to the URL
+---@field body? string|fun(): string? or a function that gives its parts, and nil at the end
+---@field json? any a value that is sent as JSON
+---@field form? table<string, any> fields that are sent as a form
+---@field auth? string[] user and password, for Basic
+---@field timeout? sxe.seconds of the whole call, 30
+---@field connect_timeout? sxe.seconds 10
+---@field first_byte_timeout? sxe.seconds from the request's end to the response's first byte
+---@field redirects? integer that are followed, 5; 0: none is
+---@field on_redirect? fun(url: string, response: sxe.ClientResponse): boolean? false: do not follow it
+---@field allow_downgrade? boolean follow a redirect from https to http
+---@field body_max? integer bytes of a body that comes whole, 8 MiB
+---@field stream? boolean the response comes without its body, which is read in parts
+---@field public_only? boolean refuse addresses that are not of the internet
+
+---@class sxe.client.request: sxe.client.options
+---@field url string
+
+---@class sxe.ClientResponse
+---@field status integer
+---@field reason string
+---@field headers table<string, string> by name in any case; repeated ones with commas
+---@field fields string[] name, value, name, value ... as they came
+---@field body string unless it is a stream
+---@field url string that answered, after redirects
+local ClientResponse = {}
+
+---The body as JSON.
+---@return any value, string? why
+function ClientResponse:json() end
+
+---The next bytes of the body; nil at its end.
+---@return string? data, sxe.error? why, sxe.code? code
+function ClientResponse:read() end
+
+---for data in response:chunks() do
+---@return fun(response: sxe.ClientResponse): string?
+---@return sxe.ClientResponse
+function ClientResponse:chunks() end
+
+---Of a stream that is not read to its end.
+function ClientResponse:close() end
+
+---@param options sxe.client.request
+---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
+function client.request(options) end
+
+---@param url string
+---@param options? sxe.client.options
+---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
+function client.get(url, options) end
+
+---@param url string
+---@param options? sxe.client.options
+---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
+function client.head(url, options) end
+
+---@param url string
+---@param options? sxe.client.options
+---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
+function client.post(url, options) end
+
+---@param url string
+---@param options? sxe.client.options
+---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
+function client.put(url, options) end
+
+---@param url string
+---@param options? sxe.client.options
+---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
+function client.patch(url, options) end
+
+---@param url string
+---@param options? sxe.client.options
+---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code
+function client.delete(url, options) end
+
+return client

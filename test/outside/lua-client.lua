@@ -1,0 +1,112 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Calls of sxe.client to servers of ours in the same process, as docs/http-client.md promises them.
+
+-- The handler answers /try/NAME/PORT, the port is its own, with what the function of that name returned, as text.
+local APP = [[
+local client, http, task = require "sxe.client", require "sxe.http", require "sxe.task"
+local tcp = require "sxe.tcp"
+local other = http.serve{ip = "127.0.0.1", port = 0, connections = 5, handler = function(req)
+  return (req.headers.authorization or "-") .. (req.headers.cookie or "-") .. (req.headers.x or "-")
+end}
+local asked = 0 -- connections of the server below
+local closing = tcp.serve("127.0.0.1", 0, {connections = 20, handler = function(conn)
+  asked = asked + 1
+  local line = conn:read("l")
+  conn:read()
+  if asked == 1 then conn:write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") conn:read() return end
+  conn:write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n" .. line:match("^%u+"):rep(2):sub(1, 6))
+end})
+local half = tcp.serve("127.0.0.1", 0, {connections = 5, handler = function(conn)
+  conn:read()
+  conn:write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
+end})
+local r = http.router()
+local base
+local tries = {}
+
+function tries.status() return client.get(base .. "/nothing").status end
+function tries.half() return client.get("http://127.0.0.1:" .. half.port) end
+function tries.far()
+  return client.get(base .. "/far", {auth = {"u", "p"}, headers = {Cookie = "a=1", X = "x"}}).body
+end
+function tries.see_other() return client.post(base .. "/303", {json = {1}}).body end
+function tries.again() return client.post(base .. "/307", {json = {1}}).body end
+function tries.private() return client.get(base .. "/hello", {public_only = true}) end
+function tries.typo() return pcall(client.get, base, {tiemout = 1}) end
+function tries.cancelled()
+  local t = task.start(function() return client.get(base .. "/slow") end)
+  task.sleep(0.01)
+  t:cancel()
+  return t:join()
+end
+function tries.whole() return client.get(base .. "/big", {body_max = 1000}) end
+function tries.stream()
+  local length, parts = 0, 0
+  for part in client.get(base .. "/big", {stream = true}):chunks() do length, parts = length + #part, parts + 1 end
+  return length .. (parts > 1 and " in parts" or " whole")
+end
+function tries.kept()
+  local first = client.get("http://127.0.0.1:" .. closing.port).body
+  task.sleep(0)
+  return first .. client.get("http://127.0.0.1:" .. closing.port).body
+end
+
+r:any("/show", function(req) return req.method .. (req:body() or "") end)
+r:get("/far", function(req, res) res:redirect("http://127.0.0.1:" .. other.port .. "/") end)
+r:post("/303", function(req, res) res.headers.location = "/show" return 303 end)
+r:post("/307", function(req, res) res.headers.location = "/show" return 307 end)
+r:get("/slow", function() task.sleep(60) end)
+r:get("/hello", function() return "hello" end)
+r:get("/big", function() return ("x"):rep(200000) end)
+r:get("/try/{name}/{port}", function(req)
+  base = "http://127.0.0.1:" .. req.params.port
+  local a, b = tries[req.params.name]()
+  return tostring(a) .. (b == nil and "" or " " .. tostring(b))
+end)
+return r
+]]
+
+local function try(name)
+    local server <close> = require "script".start(APP)
+    return server:ask("/try/" .. name .. "/" .. server.port)
+end
+
+-- promise: docs/http-client.md: A status of 404 or 500 is a response, and no error.
+test("a response of any status is a response", function() equal(try "status", "404") end)
+
+-- promise: docs/http-client.md: half a body never looks whole.
+test("half a body is an error", function() check(try("half"):find("nil client: the connection ended", 1, true)) end)
+
+-- promise: docs/http-client.md: A redirect to another scheme, host or port goes without `Authorization`, `Cookie` and
+-- `Proxy-Authorization`.
+test("secrets stay at their host", function() equal(try "far", "--x") end)
+
+-- promise: docs/http-client.md: 303, and 301 or 302 after a POST, are followed by a GET without the body.
+test("see other is a GET", function() equal(try "see_other", "GET") end)
+
+-- promise: docs/http-client.md: 307 and 308 repeat method and body.
+test("a temporary redirect repeats the POST", function() equal(try "again", "POST[1]") end)
+
+-- promise: docs/http-client.md: With `public_only` the address is looked at once the connection is there, and before a
+-- byte is sent on it.
+test("private addresses are refused", function()
+    check(try("private"):find("nil client: the address is not public", 1, true))
+end)
+
+-- promise: docs/http-client.md: An option that there is not, or of another type, raises.
+test("a misspelt option raises", function() check(try("typo"):find("false client: there is no option", 1, true)) end)
+
+-- promise: docs/http-client.md: When its task is cancelled, a call returns `nil, "cancelled"`, and its connection is
+-- closed.
+test("a call ends with its task", function() equal(try "cancelled", "nil cancelled") end)
+
+-- promise: docs/http-client.md: | `body_max` | bytes of a body that comes whole | 8 MiB |
+test("a body is bounded", function() check(try("whole"):find("nil client: the body has more than 1000", 1, true)) end)
+
+-- promise: docs/http-client.md: | `stream` | the response comes with its head, the body in parts | false |
+test("a stream has no bound", function() equal(try "stream", "200000 in parts") end)
+
+-- promise: docs/http-client.md: A call is sent again, once, if its kept connection closed before a byte came and its
+-- method is idempotent.
+test("a kept connection that closed costs no call", function() equal(try "kept", "okGETGET") end)

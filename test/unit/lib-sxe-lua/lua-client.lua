@@ -1,0 +1,196 @@
+-- SPDX-License-Identifier: MIT
+-- For test-lua-client.c: calls of sxe.client, to handlers of ours and to servers that answer by script. `done` is true at
+-- the end, or what went wrong.
+local client, http, task = require "sxe.client", require "sxe.http", require "sxe.task"
+local tcp = require "sxe.tcp"
+local r = http.router()
+
+done = false
+
+local function shown(req)
+  local h = req.headers
+  return { method = req.method, target = req.target, body = req:body(), type = h["content-type"], auth = h.authorization,
+    x = h.x, connection = req.id }
+end
+
+r:any("/show", shown)
+r:any("/a/b/show", shown)
+r:get("/go/{where}", function(req, res)
+  local to = { near = "../a/./b/../b/show", query = "?x=1", root = "/show#part", far = "http://localhost:" .. other.port ..
+    "/show", net = "//127.0.0.1:" .. req.headers.host:match ":(%d+)" .. "/show", loop = "/go/loop", bad = "ftp://a/",
+    none = "" }
+  res.headers.location = to[req.params.where]
+  return 302, "moved"
+end)
+r:post("/post/{status}", function(req, res)
+  res.headers.location = "/show"
+  return tonumber(req.params.status), "moved"
+end)
+r:get("/parts", function(_, res) for i = 1, 3 do res:write("part" .. i) task.sleep(0) end end)
+r:get("/json", function() return { n = 1 } end)
+r:head("/json", function() return { n = 1 } end)
+
+server = http.serve{ ip = "127.0.0.1", port = 0, connections = 20, handler = r }
+other = http.serve{ ip = "127.0.0.1", port = 0, connections = 5, handler = r }
+
+-- A server that says these texts, one for each connection, after it read something; "" ends it at once.
+local function answering(...)
+  local texts, at = { ... }, 0
+  return tcp.serve("127.0.0.1", 0, { connections = 3, handler = function(conn)
+    at = at + 1
+    local text = texts[at] or "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlast"
+    for part in text:gmatch("[^|]+") do
+      conn:read()
+      conn:write(part)
+    end
+  end })
+end
+
+local function equal(got, wanted)
+  if got ~= wanted then error(("%s, not %s"):format(got, wanted), 2) end
+end
+
+local function fails(why, ...)
+  local ok, got = ...
+  if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
+end
+
+local OK = "HTTP/1.1 200 OK\r\n"
+local servers = {}
+for name, texts in pairs{
+  rubbish = { "rubbish\r\n\r\n" }, upgrade = { "HTTP/1.1 101 Switching\r\n\r\n" }, empty = { "" },
+  chunk = { OK .. "Transfer-Encoding: chunked\r\n\r\nxyz\r\n" }, cut = { OK .. "Content-Length: 9\r\n\r\nhalf" },
+  cut_chunk = { OK .. "Transfer-Encoding: chunked\r\n\r\n9\r\nhalf" }, close = { OK .. "\r\nto the end" },
+  interim = { "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\n\r\n" .. OK .. "A: 1\r\na: 2\r\nContent-Length: 2\r\n\r\nok" },
+  more = { OK .. "Content-Length: 2\r\n\r\nok and more" }, gone = { OK .. "Content-Length: 5\r\n\r\nfirst" },
+  trailer = { OK .. "Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n2;x=y\r\nok\r\n0\r\nT: x\r\n\r\n" },
+} do
+  servers[name] = answering(table.unpack(texts))
+end
+
+local base, try
+
+local cases = {
+  function()
+    local a = assert(client.get(base .. "/show", { query = { name = "a b&c", list = { 1, 2 } } }))
+    equal(a.status, 200)
+    equal(a:json().target, "/show?list=1&list=2&name=a%20b%26c")
+    equal(a.headers["Content-Type"], "application/json")
+    equal(a.headers.nothing, nil)
+    equal(a.headers[1], nil)
+    equal(a.url, base .. "/show?list=1&list=2&name=a%20b%26c")
+    equal(assert(client.get(base .. "/show?x", { query = { y = 1 } })):json().target, "/show?x&y=1")
+    equal(assert(client.get(base:upper() .. "/show?a b\"")):json().target, "/show?a%20b%22")
+  end,
+  function()
+    local a = assert(client.post(base .. "/show", { json = { 1 }, headers = { X = { "one" } }, auth = { "u", "p" } })):json()
+    equal(a.type .. a.body .. a.x .. a.auth, "application/json[1]oneBasic dTpw")
+    a = assert(client.put(base .. "/show", { form = { a = "1=", b = true } })):json()
+    equal(a.method .. a.type .. a.body, "PUTapplication/x-www-form-urlencodeda=1%3D&b=true")
+    a = assert(client.patch(base:gsub("//", "//us%%65r:@") .. "/show", { body = "x" })):json()
+    equal(a.auth, "Basic dXNlcjo=")
+    equal(assert(client.delete(base .. "/show", { auth = { user = "ab" } })):json().auth, "Basic YWI6")
+    a = assert(client.head(base .. "/json"))
+    equal(a.body .. a.headers["content-length"], "7")
+  end,
+  function()
+    local n = 0
+    local a = assert(client.request{ method = "post", url = base .. "/show", body = function()
+      n = n + 1
+      return n < 4 and ("x"):rep(n - 1) or nil
+    end })
+    equal(a:json().body, "xxx")
+  end,
+  function()
+    for where, target in pairs{ near = "/a/b/show", root = "/show", far = "/show", net = "/show" } do
+      local seen
+      local a = assert(client.get(base .. "/go/" .. where, { auth = { "u" }, headers = { Cookie = "a=1", X = "y" },
+        on_redirect = function(url) seen = url end }))
+      equal(a:json().target, target)
+      equal(a:json().auth, where ~= "far" and "Basic dTo=" or nil)
+      equal(a:json().x, "y")
+      equal(a.url, seen)
+    end
+    equal(assert(client.get(base .. "/go/near", { on_redirect = function() return false end })).body, "moved")
+    equal(assert(client.get(base .. "/go/near", { redirects = 0 })).status, 302)
+    fails("not a URL", client.get(base .. "/go/bad"))
+    fails("too many redirects", client.get(base .. "/go/loop"))
+    fails("too many redirects", client.get(base .. "/go/query", { redirects = 1 }))
+    for status, method in pairs{ [301] = "GET", [303] = "GET", [307] = "POST", [308] = "POST" } do
+      local a = assert(client.post(base .. "/post/" .. status, { json = {}, headers = { ["Content-Language"] = "en" } }))
+      equal(a:json().method, method)
+    end
+    fails("body again", client.post(base .. "/post/307", { body = function() end }))
+  end,
+  function()
+    local a, parts = assert(client.get(base .. "/parts", { stream = true })), ""
+    for part in a:chunks() do parts = parts .. part end
+    equal(parts, "part1part2part3")
+    equal(a:read(), nil)
+    a:close()
+    do local b <close> = assert(client.get(base .. "/parts", { stream = true })) end
+    fails("more than 5 bytes", client.get(base .. "/parts", { body_max = 5 }))
+  end,
+  function()
+    fails("not HTTP: ", try "rubbish")
+    fails("another protocol", try "upgrade")
+    fails("before a response", try "empty")
+    fails("a chunk's size", try "chunk")
+    fails("ended before the body", try "cut")
+    fails("ended before the body", try "cut_chunk")
+    equal(assert(try "close").body, "to the end")
+    local a = assert(try "interim")
+    equal(a.body .. a.headers.a, "ok1, 2")
+    equal(a.fields[1] .. a.fields[4], "A2")
+    equal(assert(try "more").body, "ok")
+    equal(assert(try "trailer").body, "oneok")
+  end,
+  function() -- the server closes after its first answer
+    equal(assert(try "gone").body, "first")
+    equal(assert(try "gone").body, "last")
+    equal(assert(try "gone").body, "last")
+  end,
+  function()
+    fails("refused", client.get("http://127.0.0.1:1/"))
+    fails("not a URL", client.get("nonsense"))
+    fails("not a host", client.get("http://a b/"))
+    fails("not a host", client.get("http://a:0/"))
+    fails("https is not there", client.get("https://127.0.0.1:1/"))
+    fails("not valid HTTP", client.get(base, { headers = { ["a b"] = "c" } }))
+    fails("larger than", client.get(base, { headers = { a = ("b"):rep(70000) } }))
+    local many = {}
+    for i = 1, 101 do many["x" .. i] = i end
+    fails("too many fields", client.get(base, { headers = many }))
+    fails("no option 'tiemout'", pcall(client.get, base, { tiemout = 1 }))
+    fails("timeout must be a number", pcall(client.get, base, { timeout = "1" }))
+    fails("one of body", pcall(client.get, base, { body = "1", json = 1 }))
+    fails("needs its url", pcall(client.request, {}))
+    fails("a table of options", pcall(client.request, "x"))
+  end,
+  function()
+    fails("not public", client.get(base .. "/show", { public_only = true }))
+    local silent <close> = tcp.serve("127.0.0.1", 0, { connections = 3, handler = function(conn) conn:read "a" end })
+    local url = "http://127.0.0.1:" .. silent.port
+    fails("timeout", client.get(url, { timeout = 0.01 }))
+    fails("timeout", client.get(url, { first_byte_timeout = 0.01 }))
+    local t = task.start(function() return client.get(url) end)
+    task.sleep(0.01)
+    t:cancel()
+    fails("cancelled", t:join())
+  end,
+  function() -- more idle connections than are kept
+    local waiting = {}
+    for i = 1, 12 do waiting[i] = task.start(function() return client.get(base .. "/parts") end) end
+    for i = 1, 12 do assert(waiting[i]:join()) end
+    equal(assert(client.get(base .. "/json")).body, '{"n":1}')
+  end,
+}
+
+task.start(function()
+  task.sleep(0)
+  base = "http://127.0.0.1:" .. server.port
+  function try(name) return client.get("http://127.0.0.1:" .. servers[name].port .. "/") end
+  local ok, why = xpcall(function() for _, case in ipairs(cases) do case() end end, debug.traceback)
+  for _, one in pairs(servers) do one:close() end
+  done = ok or why
+end)

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * require "sxe.client": calls over connections of the same process (lua-client.lua), and the
+ * functions of C that it is made of.
+ */
+#include "lua-net.h"
+
+#include "test-main.h"
+
+START_TEST(calls_get_their_answers_or_the_reason)
+{
+    net_start("dofile 'test/unit/lib-sxe-lua/lua-client.lua'");
+    /* Names are looked up in a thread, which may have to wait for a CPU. */
+    for (unsigned i = 0; i < 20 * WAIT_TURNS && number("done") == 0; i++)
+        turn_slowly(1);
+    run_script("assert(done == true, done)");
+    /* Servers of HTTP are deleted with the state, after their sockets. */
+    ck_assert_int_eq(sxe_fini(), 0);
+    state_stop();
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
+    ck_assert_uint_eq(fake_os_open_fds(), net_open_before);
+}
+END_TEST
+
+/* The address that a connection has decides: is_public is what it asks. */
+static const struct {
+    const char *address;
+    bool is_public;
+} addresses[] = {
+    {"8.8.8.8", true},
+    {"0.0.0.0", false},
+    {"10.1.2.3", false},
+    {"100.63.0.1", true},
+    {"100.64.0.1", false},
+    {"127.1.2.3", false},
+    {"169.254.1.1", false},
+    {"172.15.0.1", true},
+    {"172.31.0.1", false},
+    {"172.32.0.1", true},
+    {"192.168.0.1", false},
+    {"198.18.0.1", false},
+    {"224.0.0.1", false},
+    {"255.255.255.255", false},
+    {"::", false},
+    {"::1", false},
+    {"fe80::1", false},
+    {"fc00::1", false},
+    {"ff02::1", false},
+    {"2001:4860::1", true},
+    {"2001:db8::1", false},
+    {"2001::1", false},
+    {"2001:200::1", true},
+    {"::ffff:10.0.0.1", false},
+    {"::ffff:8.8.8.8", true},
+    {"64:ff9b::7f00:1", false},
+    {"2002:0a00:1::", false},
+    {"2002:0808:808::", true},
+    {"", false},
+    {"no address", false},
+};
+#define ADDRESSES (sizeof(addresses) / sizeof(addresses[0]))
+
+START_TEST(addresses_of_the_internet_are_public)
+{
+    char text[512];
+
+    net_start("local f = require 'sxe.client'.get\n"
+              "local function find(f, name)\n"
+              "  for i = 1, 100 do\n"
+              "    local n, v = debug.getupvalue(f, i)\n"
+              "    if not n then return end\n"
+              "    if n == 'c' then return v end\n"
+              "    if type(v) == 'table' and v.request then v = v.request end\n"
+              "    local found = type(v) == 'function' and not seen[v] and find(seen(v), name)\n"
+              "    if found then return found end\n"
+              "  end\n"
+              "end\n"
+              "seen = setmetatable({}, {__call = function(t, v) t[v] = true return v end})\n"
+              "c = assert(find(f))\n"
+              "assert(c.parse_head('HTTP/1.1 200 OK\\r\\n', 'GET') == nil)");
+    snprintf(text, sizeof(text), "assert(c.is_public('%s') == %s)", addresses[_i].address,
+             addresses[_i].is_public ? "true" : "false");
+    run_script(text);
+    net_stop();
+}
+END_TEST
+
+/* It is opened while each 97th allocation fails. */
+START_TEST(without_memory_the_module_is_not_opened)
+{
+    bool is_touched = true;
+
+    net_start("require 'sxe.tcp' require 'sxe.json'");
+    for (uint64_t after = 0; is_touched; after += 97) {
+        captured.number = 0;
+        lua->heap.fail_after = after;
+        lua->heap.fail_times = 2;
+        (void)load_text("package.loaded['sxe.client'] = nil require 'sxe.client'");
+        is_touched = lua->heap.fail_times != 2;
+        lua->heap.fail_times = 0;
+    }
+    run_script("assert(require 'sxe.client'.get)");
+    net_stop();
+}
+END_TEST
+
+static Suite *
+client_suite(void)
+{
+    Suite *suite = suite_create("lua-client");
+    TCase *tcase = tcase_create("client");
+
+    tcase_add_test(tcase, calls_get_their_answers_or_the_reason);
+    tcase_add_loop_test(tcase, addresses_of_the_internet_are_public, 0, ADDRESSES);
+    tcase_add_test(tcase, without_memory_the_module_is_not_opened);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(client_suite());
+}
