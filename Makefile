@@ -140,8 +140,9 @@ $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	$$Q$$(CC) $$(app_cflags) $(call app.includes,$1) -DSXE_LOG_NO_2010 -MMD -MP -c -o $$@ $$<
 endef
 $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
-# The page is inside the program: .incbin, of which the compiler's list of dependencies knows nothing.
+# Pages are inside the programs: .incbin, of which the compiler's list of dependencies knows nothing.
 $B/obj/apps/http/report/output-html.o: apps/http/report/page.html apps/http/report/plot.js
+$B/obj/apps/httpd/admin/status-page.o: apps/httpd/admin/status.html apps/httpd/admin/status.js
 $B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-client.o: lib-sxe-lua/io/sxe-lua-client.lua
 # An archive, so that a program has only what it uses of them.

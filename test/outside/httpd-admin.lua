@@ -334,3 +334,35 @@ assert any(f.name == "sxe_http_replies" for f in parse(open(sys.argv[1]).read())
         print("skipped: the Python client's parser reads the metrics, because it is not installed")
     end
 end)
+
+-- promise: docs/observability.md: **Without JavaScript it is tables** of the moment when it was loaded; rates and latencies are those since the start.
+test("the page has the figures in its tables", function()
+    local path = script_of([[local r = require "sxe.http".router()
+        r:get("/users/{id}", function(req) return req.params.id end) return r]])
+    local server <close> = admin.start("--lua", path, "-w", "2")
+    for id = 1, 5 do
+        request(server, "GET /users/" .. id, 200)
+    end
+    httpd.wait_until(function()
+        return server:get("/"):find('<th scope="row">/users/{id}</th><td class="n">5</td>', 1, true)
+    end, "the route, and its requests")
+    local page_of = server:get("/")
+    check(page_of:find('<dd id="total">5</dd>', 1, true), "requests in all")
+    for place = 0, 1 do
+        check(page_of:find(('<th scope="row">%d</th><td class="n">'):format(place), 1, true), "worker " .. place)
+    end
+    os.remove(path)
+end)
+
+-- promise: docs/observability.md: A client that gets no token has no buttons.
+test("the page has buttons for a client that may use them", function()
+    local server <close> = admin.start()
+    local token = server:token()
+    check(server:get("/"):find(token, 1, true), "the token in the forms")
+    local _, page_of = server:ask("GET", "/", {"Host: rebound.example"})
+    check(not page_of:find(token, 1, true), "the token, for another name")
+    check(page_of:find('class="actions" hidden', 1, true), "no buttons")
+    local status, _, reply = server:ask("POST", "/log-level", {}, "level=debug&token=" .. token)
+    equal(status, 303)
+    check(reply:find("\r\nLocation: /\r\n", 1, true), "the page again")
+end)

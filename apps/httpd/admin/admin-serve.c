@@ -15,6 +15,7 @@
 #include "options.h"
 #include "prometheus.h"
 #include "socket-file.h"
+#include "status-page.h"
 #include "sxe-http-router.h"
 #include "sxe-http.h"
 
@@ -28,6 +29,7 @@ static struct {
     struct socket_file file;
     unsigned texts; /* that are being sent */
     char token[HEX + 1];
+    struct status_page page; /* that is being written */
     struct metrics_sum sum;
 } serving;
 
@@ -159,30 +161,92 @@ is_token(const char *text, size_t length)
     return differs == 0;
 }
 
-/* 0, or the status that refuses the action. */
-static unsigned
-refusal_of(const struct sxe_http_request *request)
+static bool
+may_have_token(const struct sxe_http_request *request)
+{
+    return is_asked_by_address(request) && !is_of_another_site(request);
+}
+
+/* A form of the page has the token in its body. */
+static bool
+is_form(const struct sxe_http_request *request)
+{
+    char given[HEX + 1];
+    ssize_t length = sxe_http_query_find(request->body, "token", given, sizeof(given));
+
+    return length >= 0 && is_token(given, (size_t)length);
+}
+
+static bool
+is_allowed(const struct sxe_http_request *request)
 {
     struct sxe_span given = sxe_http_field_value(request, "X-Sxe-Token");
 
-    if (!is_asked_by_address(request) || is_of_another_site(request))
-        return 403;
-    return given.base != NULL && is_token(given.base, given.length) ? 0 : 403;
+    return may_have_token(request) &&
+           ((given.base != NULL && is_token(given.base, given.length)) || is_form(request));
+}
+
+/* ---- The page ---- */
+
+static int
+make_random(char hex[HEX + 1])
+{
+    unsigned char bytes[HEX / 2];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return -EIO;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+static void
+add_page(struct text *text, const struct metrics_sum *sum)
+{
+    status_page_add(text, sum, &serving.page);
+}
+
+/* Nothing is loaded from anywhere but /status.json and /token; no page frames this one. */
+static enum sxe_http_verdict
+show_page(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    char nonce[HEX + 1];
+    char policy[256];
+
+    if (make_random(nonce) < 0)
+        return sxe_http_reply_status(response, 500);
+    snprintf(policy, sizeof(policy),
+             "default-src 'none'; style-src 'nonce-%s'; script-src 'nonce-%s'; connect-src 'self'; "
+             "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+             nonce, nonce);
+    sxe_http_add_field(response, "Content-Security-Policy", policy);
+    sxe_http_add_field(response, "X-Content-Type-Options", "nosniff");
+    serving.page.nonce = nonce;
+    serving.page.token = may_have_token(request) ? serving.token : NULL;
+    return reply_with(response, "text/html; charset=utf-8", add_page);
 }
 
 /* ---- Actions ---- */
+
+/* To a form, the page again. */
+static enum sxe_http_verdict
+reply_done(struct sxe_http_request *request, struct sxe_http_response *response, const char *text)
+{
+    if (!is_form(request))
+        return sxe_http_reply_text(response, 202, text);
+    sxe_http_add_field(response, "Location", "/");
+    return sxe_http_reply_text(response, 303, text);
+}
 
 static enum sxe_http_verdict
 signal_parent(struct sxe_http_request *request, struct sxe_http_response *response, int number,
               const char *text)
 {
-    unsigned refusal = refusal_of(request);
-
-    if (refusal != 0)
-        return sxe_http_reply_status(response, refusal);
+    if (!is_allowed(request))
+        return sxe_http_reply_status(response, 403);
     if (kill(serving.service->parent, number) < 0)
         return sxe_http_reply_status(response, 500);
-    return sxe_http_reply_text(response, 202, text);
+    return reply_done(request, response, text);
 }
 
 static enum sxe_http_verdict
@@ -200,13 +264,12 @@ reload_server(struct sxe_http_request *request, struct sxe_http_response *respon
 static enum sxe_http_verdict
 set_level(struct sxe_http_request *request, struct sxe_http_response *response)
 {
-    unsigned refusal = refusal_of(request);
     char text[16];
     ssize_t length;
     int level;
 
-    if (refusal != 0)
-        return sxe_http_reply_status(response, refusal);
+    if (!is_allowed(request))
+        return sxe_http_reply_status(response, 403);
     length = sxe_http_query_find(request->body, "level", text, sizeof(text) - 1);
     text[length < 0 ? 0 : length] = '\0';
     level = sxe_log_level_from_text(text);
@@ -214,13 +277,13 @@ set_level(struct sxe_http_request *request, struct sxe_http_response *response)
         return sxe_http_reply_text(response, 400,
                                    "level: one of fatal error warning information debug\n");
     metrics_ask_for_level((unsigned)level);
-    return sxe_http_reply_text(response, 202, "within a second\n");
+    return reply_done(request, response, "within a second\n");
 }
 
 static enum sxe_http_verdict
 tell_token(struct sxe_http_request *request, struct sxe_http_response *response)
 {
-    if (!is_asked_by_address(request) || is_of_another_site(request))
+    if (!may_have_token(request))
         return sxe_http_reply_status(response, 403);
     sxe_http_add_field(response, "Cache-Control", "no-store");
     return sxe_http_reply_text(response, 200, serving.token);
@@ -236,10 +299,15 @@ add_routes(void)
         const char *path;
         sxe_http_handler handler;
     } routes[] = {
-        {"GET", "/metrics", show_metrics},    {"GET", "/status.json", show_status},
-        {"GET", "/livez", say_that_it_lives}, {"GET", "/readyz", say_whether_ready},
-        {"GET", "/token", tell_token},        {"POST", "/drain", drain_server},
-        {"POST", "/reload", reload_server},   {"POST", "/log-level", set_level},
+        {"GET", "/", show_page},
+        {"GET", "/metrics", show_metrics},
+        {"GET", "/status.json", show_status},
+        {"GET", "/livez", say_that_it_lives},
+        {"GET", "/readyz", say_whether_ready},
+        {"GET", "/token", tell_token},
+        {"POST", "/drain", drain_server},
+        {"POST", "/reload", reload_server},
+        {"POST", "/log-level", set_level},
     };
     int result = 0;
 
@@ -247,18 +315,6 @@ add_routes(void)
         result = sxe_http_router_add(serving.router, routes[i].method, routes[i].path,
                                      routes[i].handler, NULL);
     return result;
-}
-
-static int
-make_token(void)
-{
-    unsigned char bytes[HEX / 2];
-
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return -EIO;
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        snprintf(serving.token + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
 }
 
 /* 0 or -errno. */
@@ -269,7 +325,7 @@ make_server(void)
                                      .address_max = UINT32_MAX,
                                      .body_max = 4096,
                                      .fields_max = 1024};
-    int result = make_token();
+    int result = make_random(serving.token);
 
     serving.router = sxe_http_router_new();
     if (result < 0)

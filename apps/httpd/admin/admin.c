@@ -280,8 +280,8 @@ admin_say(const struct httpd_options *options)
     if (options->admin_path != NULL)
         fprintf(out, "status at unix:%s\n", options->admin_path);
     else
-        fprintf(out, "status at http://%s%s%s:%d/status.json\n", is_ipv6 ? "[" : "",
-                options->admin_ip, is_ipv6 ? "]" : "", admin.port);
+        fprintf(out, "status at http://%s%s%s:%d/\n", is_ipv6 ? "[" : "", options->admin_ip,
+                is_ipv6 ? "]" : "", admin.port);
     fflush(out);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a process of its own that shows operators what the server does, at another address:
- * /metrics, /status.json, /livez, /readyz, and actions: /drain, /reload, /log-level.
+ * /, /metrics, /status.json, /livez, /readyz, and actions: /drain, /reload, /log-level.
  *
  * Place: main starts it before anything serves, the supervisor replaces it. It reads what
  * admin-metrics.h shares, and signals the supervisor; so it answers however busy the workers are,

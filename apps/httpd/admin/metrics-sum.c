@@ -161,6 +161,22 @@ number_in(const struct metrics_sum *sum, const char *const *states, unsigned num
 }
 
 uint64_t
+metrics_requests_of(const struct metrics_part *part)
+{
+    uint64_t requests = 0;
+
+    for (unsigned bucket = 0; bucket < LATENCY_BUCKETS; bucket++)
+        requests += part->durations[bucket];
+    return requests;
+}
+
+uint64_t
+metrics_mean_us(const struct metrics_sum_route *route)
+{
+    return route->number == 0 ? 0 : route->sum_ns / route->number / 1000;
+}
+
+uint64_t
 metrics_active(const struct metrics_sum *sum)
 {
     static const char *const states[] = {"HEAD", "BODY", "HANDLING", "SENDING"};

@@ -70,6 +70,9 @@ void metrics_add_up(struct metrics_sum *sum);
 const char *metrics_method_name(uint8_t method);
 uint64_t metrics_number_of(const uint64_t counts[LATENCY_BOUNDS + 1]);
 
+uint64_t metrics_requests_of(const struct metrics_part *part);
+uint64_t metrics_mean_us(const struct metrics_sum_route *route);
+
 /* Connections that wait for a reply, or for the rest of a request. */
 uint64_t metrics_active(const struct metrics_sum *sum);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "prometheus.h"
+#include "status-page.h"
 #include "sxe-time.h"
 
 static void
@@ -56,10 +57,7 @@ add_workers(struct text *text, const struct metrics_sum *sum)
     text_add(text, "\"workers\":[");
     for (unsigned i = 0; i < sum->workers_number; i++) {
         const struct metrics_part *part = sum->workers[i];
-        uint64_t requests = 0;
 
-        for (unsigned bucket = 0; bucket < LATENCY_BUCKETS; bucket++)
-            requests += part->durations[bucket];
         text_add(text, "%s{\"place\":%u,\"pid\":%d,\"state\":\"%s\",\"starts\":%u",
                  i > 0 ? "," : "", part->place, part->owner, states[part->state % 3], part->starts);
         text_add(text, ",\"uptime\":%" PRIu64 ",\"seen_ms\":%" PRIu64,
@@ -67,7 +65,7 @@ add_workers(struct text *text, const struct metrics_sum *sum)
                  sum->now_ns > part->published_ns
                      ? (sum->now_ns - part->published_ns) / SXE_NS_PER_MS
                      : 0);
-        text_add(text, ",\"requests\":%" PRIu64 ",\"cpu_ms\":%" PRIu64, requests,
+        text_add(text, ",\"requests\":%" PRIu64 ",\"cpu_ms\":%" PRIu64, metrics_requests_of(part),
                  part->cpu_ns / SXE_NS_PER_MS);
         text_add(text, ",\"lua_memory\":%" PRIu64 ",\"lua_memory_max\":%" PRIu64 "}",
                  part->lua_memory, part->lua_memory_max);
@@ -108,8 +106,8 @@ add_routes(struct text *text, const struct metrics_sum *sum)
         text_add(text, ",\"requests\":%" PRIu64 ",\"errors\":%" PRIu64, route->number,
                  route->errors);
         text_add(text, ",\"mean_us\":%" PRIu64 ",\"p99_us\":%" PRIu32 ",\"max_us\":%" PRIu64 "}",
-                 route->number == 0 ? 0 : route->sum_ns / route->number / 1000,
-                 latency_bounds_quantile_us(route->counts, 0.99), route->max_ns / 1000);
+                 metrics_mean_us(route), latency_bounds_quantile_us(route->counts, 0.99),
+                 route->max_ns / 1000);
     }
     text_add(text, "]");
 }
@@ -119,9 +117,10 @@ add_lines(struct text *text, const struct metrics_sum *sum)
 {
     text_add(text, "\"log\":[");
     for (unsigned i = 0; i < sum->lines_number; i++) {
-        text_add(text, "%s{\"time\":%" PRId64 ".%03d,\"level\":%d,", i > 0 ? "," : "",
-                 sum->lines[i].unix_ms / 1000, (int)(sum->lines[i].unix_ms % 1000),
-                 sum->lines[i].level);
+        text_add(text, "%s{\"time\":%" PRId64 ".%03d,\"level\":%d,\"level_name\":\"%s\",",
+                 i > 0 ? "," : "", sum->lines[i].unix_ms / 1000,
+                 (int)(sum->lines[i].unix_ms % 1000), sum->lines[i].level,
+                 status_level_name(sum->lines[i].level));
         add_text(text, "text", sum->lines[i].text);
         text_add(text, "}");
     }
@@ -137,8 +136,8 @@ metrics_add_json(struct text *text, const struct metrics_sum *sum)
         text, ",\"uptime\":%" PRIu64 ",\"ready\":%s,\"draining\":%s,\"log_lines_lost\":%" PRIu64,
         (sum->now_ns - metrics_look()->began_ns) / SXE_NS_PER_SECOND,
         sum->is_ready ? "true" : "false", sum->is_draining ? "true" : "false", sum->lost_lines);
-    text_add(text, ",\"connections\":%" PRIu64 ",\"lua_errors\":%" PRIu64 ",",
-             metrics_connections(sum), sum->lua_errors);
+    text_add(text, ",\"connections\":%" PRIu64 ",\"lua_errors\":%" PRIu64 ",\"log_level\":\"%s\",",
+             metrics_connections(sum), sum->lua_errors, status_level_name(status_level()));
     add_requests(text, sum);
     text_add(text, ",");
     add_workers(text, sum);

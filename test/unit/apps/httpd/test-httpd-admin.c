@@ -140,7 +140,7 @@ start_at_a_port(const char *place)
     ck_assert_ptr_nonnull(fgets(line, sizeof(line), httpd_child.says));
     ck_assert_int_eq(strncmp(line, "status at http://", 17), 0);
     admin_port = (unsigned short)strtoul(strrchr(line, ':') + 1, NULL, 10);
-    ck_assert_str_eq(strrchr(line, '/'), "/status.json\n");
+    ck_assert_str_eq(strrchr(line, '/'), "/\n");
 }
 
 static void
@@ -162,6 +162,19 @@ ask_the_server(void)
 
     say(fd, GET);
     expect(fd, HELLO);
+    close(fd);
+}
+
+/* One request to the server, and the status of its reply. */
+static void
+ask_for_status(const char *request, const char *status)
+{
+    char line[16];
+    int fd = dial();
+
+    say(fd, request);
+    snprintf(line, sizeof(line), "HTTP/1.1 %s ", status);
+    expect(fd, line);
     close(fd);
 }
 
@@ -298,6 +311,78 @@ START_TEST(a_script_shows_its_routes_memory_and_errors)
     check_has(reply, "pool=\"lua-tasks\"");
     check_has_not(reply, "sxe_lua_memory_bytes 0\n");
     wait_for("/status.json", "wrong");
+    stop_httpd();
+}
+END_TEST
+
+/* ---- The page ---- */
+
+START_TEST(the_page_shows_it_as_tables)
+{
+    write_script("local r = require 'sxe.http'.router()\n"
+                 "r:get('/bad/{id}', function() error('a <b>wrong</b> \"&\" one') end)\n"
+                 "return r\n");
+    START_HTTPD("--admin", path, "--lua", script);
+    admin_port = 0;
+    check_has(GET_OF("/", "a"), "HTTP/1.1 200 OK\r\n");
+    check_has(reply, "Content-Type: text/html; charset=utf-8\r\n");
+    check_has(reply, ">no request has ended yet</td>");
+    check_has(reply, ">no warning, no error</td>");
+    ask_for_status("GET /bad/7 HTTP/1.0\r\n\r\n", "500");
+    wait_for("/", "<dd id=\"errors\">1</dd>");
+    check_has(reply, "a &#60;b&#62;wrong&#60;/b&#62; &#34;&#38;&#34; one");
+    check_has(reply, "<th scope=\"row\">/bad/{id}</th><td class=\"n\">1</td>");
+    check_has(reply, "<tr data-state=\"IDLE\"><th scope=\"row\">IDLE</th>");
+    check_has(reply, "<p id=\"state\" class=\"ready\">ready</p>");
+    wait_for("/", "<th scope=\"row\">lua-tasks</th>");
+    check_has_not(reply, "<!--=");
+    stop_httpd();
+}
+END_TEST
+
+/* The value of a nonce="..." after a text of the reply. */
+static const char *
+nonce_after(const char *text)
+{
+    static char nonce[40];
+
+    check_has(reply, text);
+    snprintf(nonce, sizeof(nonce), "%.32s", strstr(reply, text) + strlen(text));
+    return nonce;
+}
+
+START_TEST(the_page_runs_its_own_script_only)
+{
+    char first[40];
+
+    start_at_a_port("0");
+    GET_OF("/", "127.0.0.1");
+    snprintf(first, sizeof(first), "%s", nonce_after("script-src 'nonce-"));
+    ck_assert_str_eq(nonce_after("<style nonce=\""), first);
+    ck_assert_str_eq(nonce_after("<script nonce=\""), first);
+    check_has(reply, "Content-Security-Policy: default-src 'none'; style-src 'nonce-");
+    check_has(reply, "; base-uri 'none'; frame-ancestors 'none'\r\n");
+    GET_OF("/", "127.0.0.1");
+    ck_assert_str_ne(nonce_after("<style nonce=\""), first);
+    stop_httpd();
+}
+END_TEST
+
+START_TEST(the_page_has_buttons_for_clients_that_may_use_them)
+{
+    char body[64];
+
+    start_at_a_port("0");
+    snprintf(body, sizeof(body), "level=debug&token=%s", token());
+    check_has(GET_OF("/", "127.0.0.1"), body + sizeof("level=debug&token=") - 1);
+    check_has(reply, "<p hidden>Ask for this page by address");
+    check_has_not(GET_OF("/", "evil.example"), body + sizeof("level=debug&token=") - 1);
+    check_has(reply, "<div class=\"actions\" hidden>");
+    check_has(post("/log-level", "", body), "HTTP/1.1 303 ");
+    check_has(reply, "Location: /\r\n");
+    check_has(GET_OF("/", "127.0.0.1"), "<option selected>debug</option>");
+    check_has(GET_OF("/status.json", "127.0.0.1"), "\"log_level\":\"debug\"");
+    check_has(post("/log-level", "Origin: http://evil.example\r\n", body), "HTTP/1.1 403 ");
     stop_httpd();
 }
 END_TEST
@@ -486,6 +571,30 @@ lose_memory_when_told(void)
 {
     signal(SIGRTMIN + 9, on_lose_memory);
 }
+
+static void
+on_lose_random(int number)
+{
+    (void)number;
+    fake_os_fail(FAKE_GETRANDOM, 1, 1, EINTR);
+}
+
+static void
+lose_random_when_told(void)
+{
+    signal(SIGRTMIN + 9, on_lose_random);
+}
+
+START_TEST(a_page_without_a_nonce_is_an_error)
+{
+    httpd_child.prepare = lose_random_when_told;
+    start_at_a_port("0");
+    ck_assert_int_eq(kill(admin_of(httpd_child.pid), SIGRTMIN + 9), 0);
+    check_has(GET_OF("/", "a"), "HTTP/1.1 500 ");
+    check_has(GET_OF("/", "a"), "HTTP/1.1 200 ");
+    stop_httpd();
+}
+END_TEST
 
 START_TEST(a_reply_for_which_there_is_no_memory_is_an_error)
 {
@@ -680,6 +789,9 @@ main(void)
                         (int)(sizeof(faults) / sizeof(faults[0])));
     tcase_add_test(tcase, it_shows_what_the_server_has_counted);
     tcase_add_test(tcase, a_script_shows_its_routes_memory_and_errors);
+    tcase_add_test(tcase, the_page_shows_it_as_tables);
+    tcase_add_test(tcase, the_page_runs_its_own_script_only);
+    tcase_add_test(tcase, the_page_has_buttons_for_clients_that_may_use_them);
     tcase_add_loop_test(tcase, an_action_needs_the_token, 0, 3);
     tcase_add_test(tcase, other_sites_get_no_token_and_do_nothing);
     tcase_add_test(tcase, drain_ends_the_server_and_is_seen_by_readyz);
@@ -689,6 +801,7 @@ main(void)
     tcase_add_test(tcase, a_signal_that_cannot_be_sent_is_told);
     tcase_add_test(tcase, more_replies_than_there_are_texts_are_refused_until_one_is_read);
     tcase_add_test(tcase, a_reply_for_which_there_is_no_memory_is_an_error);
+    tcase_add_test(tcase, a_page_without_a_nonce_is_an_error);
     tcase_add_loop_test(tcase, another_one_takes_its_place_and_the_server_goes_on, 0, 2);
     tcase_add_test(tcase, one_that_is_stopped_does_not_keep_the_server_from_ending);
     tcase_add_test(tcase, processes_that_end_at_once_are_replaced_later_and_later);

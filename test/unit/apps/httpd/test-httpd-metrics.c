@@ -512,11 +512,11 @@ START_TEST(the_last_warnings_are_kept_the_newest_first)
     SXE_ERROR("a \"long\" one: %0300d", 0);
     metrics_add_up(&sum);
     ck_assert_uint_eq(sum.lines_number, METRICS_LINES);
-    check_has(json(), "\"level\":2,\"text\":\"");
+    check_has(json(), "\"level\":2,\"level_name\":\"error\",\"text\":\"");
     check_has(text.base, "a \\\"long\\\" one");
     check_has(text.base, "warning 17\"");
     check_has_not(text.base, "warning 2\"");
-    check_has_not(text.base, "information");
+    check_has_not(text.base, "- information");
     metrics_unmap();
     SXE_WARN("not kept");
 }
