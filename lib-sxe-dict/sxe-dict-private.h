@@ -57,7 +57,7 @@
 
 #define SXE__DICT_MAGIC     UINT64_C(0x3254434944455853) /* "SXEDICT2" */
 #define SXE__DICT_HEAD_SIZE 64u                          /* of a cell */
-#define SXE__DICT_KEY_MAX   65535u
+#define SXE__DICT_KEY_MAX   65472u
 #define SXE__DICT_VALUE_MAX INT32_MAX
 
 enum {

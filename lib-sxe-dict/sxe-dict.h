@@ -21,7 +21,7 @@
  * into free cells; then one store decides, after which the next owner of the lock completes the
  * change if this process is killed. So a kill leaves the old value or the new one.
  *
- * Limits: keys of 0 to 65,535 bytes (they must fit into one cell), values up to 2^31 - 1 bytes or
+ * Limits: keys of 0 to 65,472 bytes (they must fit into one cell), values up to 2^31 - 1 bytes or
  * what one shard has room for; to replace a value of several cells takes as many free ones. 16
  * snapshots, and 1,024 entries a batch. No call waits for a lock longer than a bounded spin, or
  * than sxe_dict_set_wait says: -EAGAIN, and nothing was changed. Values are copied in and out under

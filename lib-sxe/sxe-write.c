@@ -501,7 +501,7 @@ sxe_send(SXE *this, const void *data, size_t length, SXE_OUT_EVENT_SENT on_sent)
 SXE_RETURN
 sxe_sendfile(SXE *this, int fd, off_t offset, size_t length, SXE_OUT_EVENT_SENT on_sent)
 {
-    int result = prepare_queue(this);
+    int result = fd < 0 ? -EBADF : prepare_queue(this);
 
     return result < 0 ? result : sxe__queue_file(this, fd, offset, length, on_sent);
 }

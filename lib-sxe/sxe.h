@@ -283,7 +283,7 @@ SXE_PUBLIC SXE_RETURN sxe_send(SXE *this_, const void *data, size_t length,
                                SXE_OUT_EVENT_SENT on_sent);
 
 /* length bytes of a file from offset, by sendfile(2). Borrows fd until on_sent (which may be NULL).
- * A file that ends early closes the socket: on_sent gets -ENODATA. */
+ * A file that ends early closes the socket: on_sent gets -ENODATA. -EBADF: fd is negative. */
 SXE_PUBLIC SXE_RETURN sxe_sendfile(SXE *this_, int fd, off_t offset, size_t length,
                                    SXE_OUT_EVENT_SENT on_sent);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: reads JSON as RFC 8259 has it, and nothing else: no NaN, no 0x10, no comments.
+ * What: reads JSON as RFC 8259 has it, and nothing else: no NaN, no 0x10, no comments, UTF-8 only.
  *
  * Shape: values that are open lie on the stack of Lua, one inside the other, an object with the
  * name whose value comes next; so depth costs no stack of C.
@@ -8,7 +8,7 @@
  *     {"a": [1, {"b": 2     object, "a", list, object, "b"
  *
  * Numbers without fraction and exponent are integers where Lua has them, and floats beyond. Others
- * that are whole are integers up to 2^53, the rest floats.
+ * that are whole are integers below 2^53, the rest floats.
  */
 #include "sxe-lua-core-private.h"
 #include "sxe-lua-http-private.h"
@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sxe-utf8.h"
+
 enum {
     DEPTH_MAX = 1000,
     OBJECT = -1,
@@ -25,7 +27,7 @@ enum {
     VALUES_A_LOOK = 256
 };
 
-#define EXACT_MAX 9007199254740992.0 /* beyond it not every integer is a float */
+#define EXACT_END 9007199254740992.0 /* from it on, integers that are no float are read as one */
 
 struct reader {
     lua_State *L;
@@ -117,13 +119,37 @@ read_escape(struct reader *r, luaL_Buffer *buffer)
     return refuse_text(r, "a backslash without an escape");
 }
 
+static bool
+is_beyond_ascii(char c)
+{
+    return ((unsigned char)c & 0x80) != 0;
+}
+
 /* The first byte that is not just text. */
 static const char *
 plain_end(const char *text)
 {
-    while ((unsigned char)*text >= ' ' && *text != '"' && *text != '\\')
-        text++;
+    uint32_t character;
+    size_t length;
+
+    do {
+        while (!is_beyond_ascii(*text) && *text >= ' ' && *text != '"' && *text != '\\')
+            text++;
+        if (!is_beyond_ascii(*text))
+            return text;
+        length = sxe_utf8_decode(&character, (const unsigned char *)text, 4);
+        text += length;
+    } while (length > 0);
     return text;
+}
+
+/* Why the text of a string cannot go on with that byte. */
+static const char *
+problem_of_byte(const struct reader *r, const char *at)
+{
+    if (is_beyond_ascii(*at))
+        return "bytes in a string that are not UTF-8";
+    return at == r->end ? "a string without its end" : "a control character in a string";
 }
 
 /* After its quotation mark: push it. */
@@ -145,8 +171,7 @@ read_string(struct reader *r)
         if (*end == '"')
             break;
         if (*end != '\\')
-            return refuse_text(r, end == r->end ? "a string without its end"
-                                                : "a control character in a string");
+            return refuse_text(r, problem_of_byte(r, end));
         r->at++;
         if (!read_escape(r, &buffer))
             return false;
@@ -224,7 +249,7 @@ read_number(struct reader *r)
     value = strtod_l(r->at, NULL, newlocale(LC_ALL_MASK, "C", NULL));
     if (!isfinite(value))
         return refuse_text(r, "a number that is too large");
-    if (!is_integer && fabs(value) <= EXACT_MAX && floor(value) == value &&
+    if (!is_integer && fabs(value) < EXACT_END && floor(value) == value &&
         !(value == 0 && signbit(value)))
         lua_pushinteger(r->L, (lua_Integer)value);
     else

@@ -127,11 +127,16 @@ add_method(lua_State *L)
     return 1;
 }
 
-/* router:route("GET,PUT", pattern, handler) */
+/* router:route("GET,PUT", pattern, handler). A method has the case that it is written with, and no
+ * client sends "get". */
 static int
 add_route(lua_State *L)
 {
-    add_function(L, check_router(L), sxe__lua_check_text(L, 2), sxe__lua_check_text(L, 3), 4);
+    const char *methods = sxe__lua_check_text(L, 2);
+
+    luaL_argcheck(L, strpbrk(methods, "abcdefghijklmnopqrstuvwxyz") == NULL, 2,
+                  "methods are written in capitals, as \"GET,PUT\"");
+    add_function(L, check_router(L), methods, sxe__lua_check_text(L, 3), 4);
     lua_settop(L, 1);
     return 1;
 }

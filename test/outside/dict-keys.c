@@ -120,12 +120,30 @@ START_TEST(who_is_pinned_stays_and_the_oldest_live_goes)
 }
 END_TEST
 
+/* promise: docs/limits.md: a key has at most 65472 bytes and must fit into one cell */
+START_TEST(the_longest_key_fits_the_largest_cell)
+{
+    static const char key[65473];
+    const SXE_DICT_SPEC spec = {.name = "keys", .cells = 8, .cell_size = 65536};
+    char why[SXE_POOL_WHY_SIZE];
+
+    dict = sxe_dict_open(&spec, why);
+    ck_assert_msg(dict != NULL, "%s", why);
+    ck_assert_int_eq(sxe_dict_put(dict, key, 65472, "v", 1, 0), 0);
+    ck_assert_int_eq(sxe_dict_get(dict, key, 65472, value, 1), 1);
+    ck_assert_int_eq(sxe_dict_put(dict, key, 65473, "v", 1, 0), -EINVAL);
+    ck_assert_int_eq(sxe_dict_get(dict, key, 65473, value, 1), -EINVAL);
+    ck_assert_uint_eq(sxe_dict_get_count(dict), 1);
+    check_and_close();
+}
+END_TEST
+
 int
 main(void)
 {
-    const TTest *cases[] = {keys_are_bytes_also_zeros_and_none,
-                            impossible_sizes_and_times_change_nothing,
-                            who_is_pinned_stays_and_the_oldest_live_goes, NULL};
+    const TTest *cases[] = {
+        keys_are_bytes_also_zeros_and_none, impossible_sizes_and_times_change_nothing,
+        who_is_pinned_stays_and_the_oldest_live_goes, the_longest_key_fits_the_largest_cell, NULL};
 
     return outside_run("dict-keys", cases);
 }

@@ -104,3 +104,17 @@ test("no counter of a dict wraps, in memory or in a file", function()
     os.remove(name)
     equal(ran.status, 0, ran.errors)
 end)
+
+-- promise: docs/lua-handlers.md: Methods in small letters raise; one that is not known, such as `PURGE`, is a method of the script's own.
+test("router:route takes methods in capitals only", function()
+    local function routes(methods)
+        return cli.run("sxe-lua", "-e", ("require 'sxe.http'.router():route(%q, '/a', print)"):format(methods))
+    end
+    for _, methods in ipairs{"get", "GET,put", "Get"} do
+        local ran = routes(methods)
+        equal(ran.status, 1, methods)
+        check(ran.errors:find("methods are written in capitals", 1, true), ran.errors)
+    end
+    equal(routes("GET, PURGE").status, 0)
+    equal(routes("*").status, 0)
+end)

@@ -37,15 +37,27 @@ test("integers near the borders and random floats come back", function()
     ]], "-0\t-inf\t-inf\n")
 end)
 
--- promise: docs/lua-handlers.md: integers beyond 64 bits, and whole numbers above 2^53 that are written with a fraction
---   or an exponent, become floats.
+-- promise: docs/lua-handlers.md: integers beyond 64 bits, and whole numbers from 2^53 on that are written with a
+--   fraction or an exponent, become floats.
 test("what is beyond becomes a float", function()
     equal(run [[
         for _, text in ipairs{"9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
-                              "9007199254740992.0", "9007199254740994.0", "1e15", "1e16", "18446744073709551615"} do
+                              "9007199254740991.0", "9007199254740993.0", "1e15", "1e16", "18446744073709551615"} do
             print(math.type(json.decode(text)))
         end
     ]], "integer\nfloat\ninteger\nfloat\ninteger\nfloat\ninteger\nfloat\nfloat\n")
+end)
+
+-- promise: docs/lua-handlers.md: A string that is not UTF-8 is refused, and the message says at which byte; `json.encode`
+--   writes the bytes of a string as they are.
+test("bytes that are not UTF-8 are refused, and said where", function()
+    equal(run [[
+        for _, text in ipairs{'"ab\xff"', '"\xc3\x28"', '["ok", "\xed\xa0\x80"]', '{"\xc0\xaf":1}', '"\xe2\x82"'} do
+            local value, message = json.decode(text)
+            print(value, message:match "at byte %d+$")
+        end
+        print(json.decode '"\u{e9}\u{20ac}\u{10ffff}"' == "\u{e9}\u{20ac}\u{10ffff}", #json.encode "\xff")
+    ]], "nil\tat byte 4\nnil\tat byte 2\nnil\tat byte 9\nnil\tat byte 3\nnil\tat byte 2\ntrue\t3\n")
 end)
 
 -- promise: docs/lua-handlers.md: **`json.encode(value)`** is the text, and raises for a function, a cycle, NaN, infinity,

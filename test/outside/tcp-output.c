@@ -265,6 +265,23 @@ START_TEST(after_the_peers_end_its_bytes_are_still_there_and_it_gets_an_answer)
 }
 END_TEST
 
+/* promise: lib-sxe/sxe.h: -EBADF: fd is negative. */
+START_TEST(no_file_is_refused_and_the_connection_goes_on)
+{
+    connect_both(check_bytes);
+    ck_assert_int_eq(sxe_sendfile(server, -1, 0, 10, note_sent), -EBADF);
+    ck_assert_uint_eq(sent_number, 0);
+    ck_assert_int_eq(sxe_write(server, (char[]){byte_at(0), byte_at(1)}, 2), 0);
+    ck_assert_int_eq(sxe_sendfile(server, -EBADF, 0, 10, note_sent), -EBADF);
+    ck_assert_int_eq(sxe_close(server), 0);
+    sxe_resume(client, SXE_RESUME_IMMEDIATE);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_uint_eq(got, 2);
+    ck_assert_uint_eq(sent_number, 0);
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
 /* promise: docs/sxe.md: A peer that reads nothing is reset after the time of WRITING or CLOSING, at
  * most after twice that time */
 START_TEST(a_peer_that_never_reads_is_reset)
@@ -290,6 +307,7 @@ main(void)
                             each_loan_comes_back_once_and_not_inside_the_call,
                             a_file_that_is_cut_while_it_is_sent_closes_the_socket,
                             after_the_peers_end_its_bytes_are_still_there_and_it_gets_an_answer,
+                            no_file_is_refused_and_the_connection_goes_on,
                             a_peer_that_never_reads_is_reset,
                             NULL};
 

@@ -357,6 +357,8 @@ static const struct wrong {
     const char *message;
 } wrong[] = {
     {"http.router():get('/{a', print)", "cannot route GET /{a"},
+    {"http.router():route('GET,put', '/a', print)",
+     "methods are written in capitals, as \"GET,PUT\""},
     {"http.router():get('/a', 1)", "function expected, got number"},
     {"http.router():get(print, print)", "string expected, got function"},
     {"http.router():get('/a', print):get('/a', print)", "cannot route GET /a"},

@@ -177,10 +177,13 @@ END_TEST
 
 START_TEST(a_file_that_cannot_be_read_closes)
 {
+    int write_only = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
     open_pair(NULL);
-    ck_assert_int_eq(sxe_sendfile(ours, -1, 0, 100, push_sent), 0);
+    ck_assert_int_eq(sxe_sendfile(ours, write_only, 0, 100, push_sent), 0);
     EXPECT("sent", ours, -EBADF);
     EXPECT("close", ours, EBADF);
+    close(write_only);
     close_pair();
 }
 END_TEST

@@ -195,6 +195,17 @@ expect(int fd, const char *text)
     }
 }
 
+/* A client of its own asks, and this is how the reply begins. */
+static inline void
+ask_and_expect(const char *request, const char *reply)
+{
+    int client = dial();
+
+    say(client, request);
+    expect(client, reply);
+    close(client);
+}
+
 static inline void
 expect_end(int fd)
 {

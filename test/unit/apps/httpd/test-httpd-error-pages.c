@@ -158,24 +158,14 @@ START_TEST(a_bad_option_says_what_it_must_be)
 }
 END_TEST
 
-static void
-ask(const char *request, const char *reply)
-{
-    int client = dial();
-
-    say(client, request);
-    expect(client, reply);
-    close(client);
-}
-
 START_TEST(clients_get_them)
 {
     START_HTTPD("-p", "0", "-r", ".", "--error-page", "404 405 404.html");
-    ask("GET /nosuch HTTP/1.1\r\nHost: a\r\n\r\n",
-        "HTTP/1.1 404 Not Found\r\nDate: @\r\nContent-Type: text/html; "
-        "charset=utf-8\r\nContent-Length: 7\r\n\r\n<p>gone");
-    ask("POST /404.html HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 405 Method Not Allowed\r\n");
+    ask_and_expect("GET /nosuch HTTP/1.1\r\nHost: a\r\n\r\n",
+                   "HTTP/1.1 404 Not Found\r\nDate: @\r\nContent-Type: text/html; "
+                   "charset=utf-8\r\nContent-Length: 7\r\n\r\n<p>gone");
+    ask_and_expect("POST /404.html HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+                   "HTTP/1.1 405 Method Not Allowed\r\n");
     stop_httpd();
 }
 END_TEST

@@ -211,16 +211,6 @@ END_TEST
 
 /* ---- What answers ---- */
 
-static void
-ask(const char *request, const char *reply)
-{
-    int client = dial();
-
-    say(client, request);
-    expect(client, reply);
-    close(client);
-}
-
 #define ASK(method, path) method " " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 
 START_TEST(routes_answer)
@@ -244,27 +234,29 @@ START_TEST(routes_answer)
                " ['/script/{rest...}'] = { script = true },\n"
                "} }");
     START_HTTPD("--config", "site.lua");
-    ask(ASK("GET", "/text"), "HTTP/1.1 201 Created\r\nDate: @\r\nX-A: 1\r\nX-B: 2\r\n"
-                             "Content-Type: text/plain\r\nContent-Length: 1\r\n\r\nb");
-    ask(ASK("POST", "/typed"), "HTTP/1.1 200 OK\r\nDate: @\r\nContent-Type: application/json\r\n");
-    ask(ASK("GET", "/gone"), "HTTP/1.1 410 Gone\r\n");
-    ask(ASK("GET", "/old/5"),
-        "HTTP/1.1 308 Permanent Redirect\r\nDate: @\r\nLocation: /new/5/x\r\n");
-    ask(ASK("GET", "/open/a"), "HTTP/1.1 302 Found\r\nDate: @\r\nLocation: /a/b\r\n");
-    ask(ASK("GET", "/open/"), "HTTP/1.1 404 Not Found\r\n");
-    ask(ASK("GET", "/odd"), "HTTP/1.1 302 Found\r\nDate: @\r\nLocation: /a{b\r\n");
-    ask(ASK("GET", "/away"), "HTTP/1.1 302 Found\r\nDate: @\r\nLocation: //example.com/\r\n");
-    ask(ASK("GET", "/nosuch"), "HTTP/1.1 404 Not Found\r\n");
-    ask(ASK("POST", "/page.txt"),
-        "HTTP/1.1 405 Method Not Allowed\r\nDate: @\r\nAllow: GET, HEAD, OPTIONS\r\n");
-    ask(ASK("GET", "/page.txt"), "HTTP/1.1 200 OK\r\n");
-    ask(ASK("GET", "/files/below/a.txt"), "HTTP/1.1 200 OK\r\n");
-    ask(ASK("GET", "/files/"), "HTTP/1.1 200 OK\r\n");
-    ask(ASK("GET", "/files/nosuch"), "HTTP/1.1 200 OK\r\n");
-    ask(ASK("GET", "/none/nosuch"), "HTTP/1.1 404 Not Found\r\n");
-    ask(ASK("GET", "/plain/nosuch"), "HTTP/1.1 404 Not Found\r\n");
-    ask(ASK("GET", "/plain/below"), "HTTP/1.1 301 Moved Permanently\r\n");
-    ask(ASK("GET", "/script/x"), "HTTP/1.1 200 OK\r\n");
+    ask_and_expect(ASK("GET", "/text"), "HTTP/1.1 201 Created\r\nDate: @\r\nX-A: 1\r\nX-B: 2\r\n"
+                                        "Content-Type: text/plain\r\nContent-Length: 1\r\n\r\nb");
+    ask_and_expect(ASK("POST", "/typed"),
+                   "HTTP/1.1 200 OK\r\nDate: @\r\nContent-Type: application/json\r\n");
+    ask_and_expect(ASK("GET", "/gone"), "HTTP/1.1 410 Gone\r\n");
+    ask_and_expect(ASK("GET", "/old/5"),
+                   "HTTP/1.1 308 Permanent Redirect\r\nDate: @\r\nLocation: /new/5/x\r\n");
+    ask_and_expect(ASK("GET", "/open/a"), "HTTP/1.1 302 Found\r\nDate: @\r\nLocation: /a/b\r\n");
+    ask_and_expect(ASK("GET", "/open/"), "HTTP/1.1 404 Not Found\r\n");
+    ask_and_expect(ASK("GET", "/odd"), "HTTP/1.1 302 Found\r\nDate: @\r\nLocation: /a{b\r\n");
+    ask_and_expect(ASK("GET", "/away"),
+                   "HTTP/1.1 302 Found\r\nDate: @\r\nLocation: //example.com/\r\n");
+    ask_and_expect(ASK("GET", "/nosuch"), "HTTP/1.1 404 Not Found\r\n");
+    ask_and_expect(ASK("POST", "/page.txt"),
+                   "HTTP/1.1 405 Method Not Allowed\r\nDate: @\r\nAllow: GET, HEAD, OPTIONS\r\n");
+    ask_and_expect(ASK("GET", "/page.txt"), "HTTP/1.1 200 OK\r\n");
+    ask_and_expect(ASK("GET", "/files/below/a.txt"), "HTTP/1.1 200 OK\r\n");
+    ask_and_expect(ASK("GET", "/files/"), "HTTP/1.1 200 OK\r\n");
+    ask_and_expect(ASK("GET", "/files/nosuch"), "HTTP/1.1 200 OK\r\n");
+    ask_and_expect(ASK("GET", "/none/nosuch"), "HTTP/1.1 404 Not Found\r\n");
+    ask_and_expect(ASK("GET", "/plain/nosuch"), "HTTP/1.1 404 Not Found\r\n");
+    ask_and_expect(ASK("GET", "/plain/below"), "HTTP/1.1 301 Moved Permanently\r\n");
+    ask_and_expect(ASK("GET", "/script/x"), "HTTP/1.1 200 OK\r\n");
     stop_httpd();
 }
 END_TEST
@@ -276,7 +268,7 @@ START_TEST(a_location_that_is_too_long_is_refused)
     write_file("site.lua", "return { routes = { ['/{id}'] = { redirect = '/{id}/{id}' } } }");
     snprintf(request, sizeof(request), "GET /%03000d HTTP/1.1\r\nHost: a\r\n\r\n", 1);
     START_HTTPD("--config", "site.lua");
-    ask(request, "HTTP/1.1 414 ");
+    ask_and_expect(request, "HTTP/1.1 414 ");
     stop_httpd();
 }
 END_TEST
@@ -286,9 +278,9 @@ START_TEST(a_name_that_no_site_has_is_404_without_routes_for_all)
     write_file("site.lua",
                "return { sites = { { names = 'b', routes = { ['/'] = { status = 204 } } } } }");
     START_HTTPD("--config", "site.lua");
-    ask(ASK("GET", "/"), "HTTP/1.1 404 Not Found\r\n");
-    ask("GET / HTTP/1.1\r\nHost: b\r\n\r\n", "HTTP/1.1 204 No Content\r\n");
-    ask("GET / HTTP/1.0\r\n\r\n", "HTTP/1.1 404 Not Found\r\n");
+    ask_and_expect(ASK("GET", "/"), "HTTP/1.1 404 Not Found\r\n");
+    ask_and_expect("GET / HTTP/1.1\r\nHost: b\r\n\r\n", "HTTP/1.1 204 No Content\r\n");
+    ask_and_expect("GET / HTTP/1.0\r\n\r\n", "HTTP/1.1 404 Not Found\r\n");
     stop_httpd();
 }
 END_TEST
