@@ -2,6 +2,9 @@
  *
  * Lending: who lends memory or a file to a socket gets it back once, whatever happens.
  */
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "sxe-private.h"
 
 #include "fake-os.h"
@@ -183,8 +186,8 @@ START_TEST(a_file_that_cannot_be_read_closes)
     ck_assert_int_eq(sxe_sendfile(ours, write_only, 0, 100, push_sent), 0);
     EXPECT("sent", ours, -EBADF);
     EXPECT("close", ours, EBADF);
-    close(write_only);
     close_pair();
+    close(write_only);
 }
 END_TEST
 
