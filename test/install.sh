@@ -88,10 +88,14 @@ else
     skip "package.loadlib of plain Lua opens the shared library, because lua5.4 is not installed"
 fi
 if [ -e build/release/libsxe-tls.a ]; then
-    sed -n '/^```c$/,/^```$/p' docs/tls.md | sed '/^```/d' >"$work/tls.c"
-    check "a program with TLS, as docs/tls.md has it" ${CC:-gcc} $c -o "$work/tls" "$work/tls.c" \
-        $(flags --cflags --libs sxe-tls)
-    check "it links OpenSSL" sh -c "ldd '$work/tls' | grep -q libssl"
+    awk -v work="$work" '/^```c$/ { is_c = 1; number++; next } /^```$/ { is_c = 0 }
+        is_c { print >(work "/tls-" number ".c") }' docs/tls.md
+    for source in "$work"/tls-*.c; do
+        program=${source%.c}
+        check "$(basename "$program"), a program with TLS, as docs/tls.md has it" ${CC:-gcc} $c -o "$program" "$source" \
+            $(flags --cflags --libs sxe-tls)
+        check "$(basename "$program") links OpenSSL" sh -c "ldd '$program' | grep -q libssl"
+    done
 else
     skip "programs with TLS, because libssl-dev is not installed"
 fi

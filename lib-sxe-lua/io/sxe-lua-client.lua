@@ -22,7 +22,7 @@ local A_TURN <const> = 1e-6                             -- seconds: a wait of on
 local OPTIONS <const> = {
   url = "string", method = "string", headers = "table", query = "table", body = "string or function", json = "any",
   form = "table", auth = "table", timeout = "number", connect_timeout = "number", first_byte_timeout = "number",
-  redirects = "number", on_redirect = "function", allow_downgrade = "boolean", body_max = "number", stream = "boolean",
+  redirects = "number", on_redirect = "function", body_max = "number", stream = "boolean",
   public_only = "boolean",
 }
 local IDEMPOTENT <const> = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true }
@@ -489,9 +489,6 @@ local function next_request(r, response)
   if not location or not (status >= 301 and status <= 303 or status == 307 or status == 308) then return nil end
   url, why = resolve(r.url, location)
   if not url then return nil, why end
-  if r.url.scheme == "https" and url.scheme == "http" and not r.options.allow_downgrade then
-    return nil, "client: a redirect leads from https to http: " .. location
-  end
   if status >= 307 and type(r.body) == "function" then
     return nil, "client: a redirect wants a body again that is gone"
   end

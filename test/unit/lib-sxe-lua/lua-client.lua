@@ -31,6 +31,7 @@ r:get("/json", function() return { n = 1 } end)
 r:head("/json", function() return { n = 1 } end)
 
 server = http.serve{ ip = "127.0.0.1", port = 0, connections = 20, handler = r }
+many = http.serve{ ip = "0.0.0.0", port = 0, connections = 50, handler = r }
 other = http.serve{ ip = "127.0.0.1", port = 0, connections = 5, handler = r }
 
 -- A server that says these texts, one for each connection, after it read something; "" ends it at once.
@@ -183,6 +184,11 @@ local cases = {
     for i = 1, 12 do waiting[i] = task.start(function() return client.get(base .. "/parts") end) end
     for i = 1, 12 do assert(waiting[i]:join()) end
     equal(assert(client.get(base .. "/json")).body, '{"n":1}')
+  end,
+  function() -- of all targets
+    for i = 1, 40 do
+      equal(assert(client.get(("http://127.0.0.%d:%d/json"):format(i, many.port))).body, '{"n":1}')
+    end
   end,
 }
 

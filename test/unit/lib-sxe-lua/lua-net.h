@@ -21,6 +21,8 @@
 
 static unsigned net_open_before;
 
+static void (*net_on_state)(void); /* called before the first script; NULL: nothing is */
+
 /* Load it, then sxe_init, then what it queued. config may be NULL. */
 static inline void
 net_start_with(const struct sxe_config *config, const char *text)
@@ -32,6 +34,8 @@ net_start_with(const struct sxe_config *config, const char *text)
     event_reset();
     state_start_with(&(struct sxe_lua_config){.tasks = 64, .argc = 2, .argv = argv});
     sxe_register(8, 0);
+    if (net_on_state != NULL)
+        net_on_state();
     run_script(text);
     if (config != NULL)
         sxe_configure(config);
