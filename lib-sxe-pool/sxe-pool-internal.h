@@ -32,7 +32,7 @@
 #    define SXE__POOL_STEP()            ((void)0)
 #    define SXE__POOL_GET(place)        __atomic_load_n(&(place), __ATOMIC_RELAXED)
 #    define SXE__POOL_PUT(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
-/* The same, after everything before it. */
+/* Store a value that others see only after all earlier stores. */
 #    define SXE__POOL_PUT_LAST(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELEASE)
 #endif
 

@@ -71,7 +71,7 @@ sxe__pool_pair_at(uint32_t *first)
         SXE__POOL_PUT(*sxe__pool_pair_at(&(first)), sxe__pool_make_pair((value), (next)))
 #endif
 
-/* The same, after everything before it. */
+/* Store a value that others see only after all earlier stores. */
 #ifndef SXE__POOL_PUT_PAIR_LAST
 #    define SXE__POOL_PUT_PAIR_LAST(first, second, value, next) \
         SXE__POOL_PUT_LAST(*sxe__pool_pair_at(&(first)), sxe__pool_make_pair((value), (next)))
