@@ -104,7 +104,7 @@ $1.obj := $(patsubst %.c,$B/obj/%.o,$(call sources,lib-$1))
 $B/obj/lib-$1/%.o: lib-$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
-	$$Q$$(CC) $$(ALL_CFLAGS) -DSXE_LOG_NO_2010 $(call includes,$(call closure,$1)) $(call rooms,lib-$1) $($1.cflags) -MMD -MP -c -o $$@ $$<
+	$$Q$$(CC) $$(ALL_CFLAGS) -DSXE_LOG_NO_2010 -DSXE_POOL_NO_2010 $(call includes,$(call closure,$1)) $(call rooms,lib-$1) $($1.cflags) -MMD -MP -c -o $$@ $$<
 $(call archive,$1): $$($1.obj)
 	@$$(call say,AR,$$@)
 	@rm -f $$@
@@ -137,7 +137,7 @@ $1.app.obj := $(patsubst %.c,$B/obj/%.o,$(call sources,apps/$1))
 $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
-	$$Q$$(CC) $$(app_cflags) $(call app.includes,$1) -DSXE_LOG_NO_2010 -MMD -MP -c -o $$@ $$<
+	$$Q$$(CC) $$(app_cflags) $(call app.includes,$1) -DSXE_LOG_NO_2010 -DSXE_POOL_NO_2010 -MMD -MP -c -o $$@ $$<
 endef
 $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
 # Pages are inside the programs: .incbin, of which the compiler's list of dependencies knows nothing.
@@ -207,7 +207,7 @@ define app_test_rules
 $B/obj/test/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	@mkdir -p $$(@D)
 	@$$(call say,CC,$$<)
-	$$Q$$(CC) $$(app_cflags) $(call app.includes,$1) -DSXE_LOG_NO_2010 -Dmain=sxe_$1_main -Wno-missing-prototypes -Wno-missing-declarations -MMD -MP -c -o $$@ $$<
+	$$Q$$(CC) $$(app_cflags) $(call app.includes,$1) -DSXE_LOG_NO_2010 -DSXE_POOL_NO_2010 -Dmain=sxe_$1_main -Wno-missing-prototypes -Wno-missing-declarations -MMD -MP -c -o $$@ $$<
 $B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/%.o,$(filter-out $(app.main),$(call sources,apps/$1))) \
                      $$(patsubst %.c,$B/obj/test/%.o,$(filter $(app.main),$(call sources,apps/$1)))
 	@mkdir -p $$(@D)
@@ -488,7 +488,7 @@ uninstall: ## remove what install put there
 	@rmdir $(DESTDIR)$(INCDIR) $(DESTDIR)$(PREFIX)/share/sxe 2>/dev/null || true
 
 print-flags: # for tools/lint.sh
-	@echo '$(ALL_CFLAGS) -DSXE_LOG_NO_2010'
+	@echo '$(ALL_CFLAGS) -DSXE_LOG_NO_2010 -DSXE_POOL_NO_2010'
 
 clean: ## remove everything built
 	@rm -rf build

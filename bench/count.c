@@ -63,9 +63,9 @@ change_states(char *array, unsigned number)
 {
     for (unsigned i = 0; i < number; i++) {
         const unsigned id = i % ELEMENTS;
-        const unsigned state = sxe_pool_index_to_state(array, id);
+        const unsigned state = sxe_pool_get_state(array, id);
 
-        sxe_pool_set_indexed_element_state(array, id, state, state ^ 1);
+        sxe_pool_move(array, id, state, state ^ 1);
     }
     sxe_pool_delete(array);
 }
@@ -94,9 +94,9 @@ take_and_give(unsigned number)
     char *array = make_pool();
 
     for (unsigned i = 0; i < number; i++) {
-        const unsigned id = sxe_pool_set_oldest_element_state(array, FREE, BUSY);
+        const unsigned id = sxe_pool_take(array, FREE, BUSY);
 
-        sxe_pool_set_indexed_element_state(array, id, BUSY, FREE);
+        sxe_pool_move(array, id, BUSY, FREE);
     }
     sxe_pool_delete(array);
 }

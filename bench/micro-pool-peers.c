@@ -28,8 +28,7 @@ take_many(const struct pool *pool, unsigned old_state, unsigned new_state, unsig
 
     for (unsigned tries = 0; tries < 1000 && (number == 0 || number > HANDFUL);
          wait_for_other(&tries))
-        number =
-            sxe_pool_set_oldest_elements_state(pool->array, old_state, new_state, ids, HANDFUL);
+        number = sxe_pool_take_many(pool->array, old_state, new_state, ids, HANDFUL);
     return number > HANDFUL ? 0 : number;
 }
 
@@ -38,8 +37,8 @@ move_many(const struct pool *pool, const unsigned *ids, unsigned number, unsigne
           unsigned new_state)
 {
     for (unsigned moved = 0; moved < number;) {
-        const unsigned more = sxe_pool_set_indexed_elements_state(
-            pool->array, ids + moved, number - moved, old_state, new_state);
+        const unsigned more =
+            sxe_pool_move_many(pool->array, ids + moved, number - moved, old_state, new_state);
 
         moved += more <= number ? more : 0;
     }
@@ -55,13 +54,12 @@ use_pool(struct board *board, void *subject)
 
     sxe_time_set_turn_ns(sxe_time_ns());
     while (goes_on(board)) {
-        const unsigned id = sxe_pool_set_oldest_element_state(pool->array, FREE, BUSY);
+        const unsigned id = sxe_pool_take(pool->array, FREE, BUSY);
 
         if (id >= pool->number)
             continue;
         pool->array[id * MESSAGE_SIZE]++;
-        while (sxe_pool_set_indexed_element_state(pool->array, id, BUSY, FREE) !=
-               SXE_POOL_LOCK_TAKEN)
+        while (sxe_pool_move(pool->array, id, BUSY, FREE) != SXE_POOL_LOCK_TAKEN)
             ;
         done++;
     }
@@ -187,7 +185,7 @@ take_and_spin(const struct pool *pool, unsigned old_state, unsigned new_state)
     unsigned id = SXE_POOL_NO_INDEX;
 
     for (unsigned tries = 0; tries < 1000 && id >= pool->number; wait_for_other(&tries))
-        id = sxe_pool_set_oldest_element_state(pool->array, old_state, new_state);
+        id = sxe_pool_take(pool->array, old_state, new_state);
     return id;
 }
 
@@ -199,7 +197,7 @@ take_or_sleep(const struct pool *pool, unsigned old_state, unsigned new_state)
     unsigned id = SXE_POOL_NO_INDEX;
 
     for (unsigned tries = 0; tries < 200 && id >= pool->number; wait_for_other(&tries))
-        id = sxe_pool_set_oldest_element_state(pool->array, old_state, new_state);
+        id = sxe_pool_take(pool->array, old_state, new_state);
     if (id < pool->number || sxe_pool_watch(pool->array, old_state) != 0)
         return id;
     polled.fd = sxe_pool_get_watch_fd(pool->array);
@@ -213,8 +211,7 @@ typedef unsigned (*taker)(const struct pool *pool, unsigned old_state, unsigned 
 static void
 move(const struct pool *pool, unsigned id, unsigned old_state, unsigned new_state)
 {
-    while (sxe_pool_set_indexed_element_state(pool->array, id, old_state, new_state) !=
-           SXE_POOL_LOCK_TAKEN)
+    while (sxe_pool_move(pool->array, id, old_state, new_state) != SXE_POOL_LOCK_TAKEN)
         ;
 }
 

@@ -28,25 +28,25 @@ static const unsigned options_of[KINDS] = {SXE_POOL_OPTION_UNLOCKED, SXE_POOL_OP
 static void
 change(const struct pool *pool, unsigned id)
 {
-    const unsigned state = sxe_pool_index_to_state(pool->array, id);
+    const unsigned state = sxe_pool_get_state(pool->array, id);
 
-    sxe_pool_set_indexed_element_state(pool->array, id, state, state ^ 1);
+    sxe_pool_move(pool->array, id, state, state ^ 1);
 }
 
 static void
 touch(const struct pool *pool, unsigned id)
 {
-    sxe_pool_touch_indexed_element(pool->array, id);
+    sxe_pool_touch(pool->array, id);
 }
 
 static void
 take_and_free(const struct pool *pool, unsigned id)
 {
-    const unsigned taken = sxe_pool_set_oldest_element_state(pool->array, FREE, BUSY);
+    const unsigned taken = sxe_pool_take(pool->array, FREE, BUSY);
 
     SXE_UNUSED_PARAMETER(id);
     if (taken < pool->number)
-        sxe_pool_set_indexed_element_state(pool->array, taken, BUSY, FREE);
+        sxe_pool_move(pool->array, taken, BUSY, FREE);
 }
 
 static void
@@ -128,14 +128,13 @@ take_and_free_all_the_time(struct board *board, void *subject)
 
     sxe_time_set_turn_ns(sxe_time_ns());
     while (goes_on(board)) {
-        const unsigned id = sxe_pool_set_oldest_element_state(pool->array, FREE, BUSY);
+        const unsigned id = sxe_pool_take(pool->array, FREE, BUSY);
 
         if (id >= pool->number) {
             refused++;
             continue;
         }
-        while (sxe_pool_set_indexed_element_state(pool->array, id, BUSY, FREE) !=
-               SXE_POOL_LOCK_TAKEN)
+        while (sxe_pool_move(pool->array, id, BUSY, FREE) != SXE_POOL_LOCK_TAKEN)
             refused++;
         done += 2;
     }

@@ -51,26 +51,26 @@ at_random(struct subject *subject)
 static void
 change(struct subject *subject, unsigned id)
 {
-    const unsigned state = sxe_pool_index_to_state(subject->array, id);
+    const unsigned state = sxe_pool_get_state(subject->array, id);
 
-    sxe_pool_set_indexed_element_state(subject->array, id, state, state ^ 1);
+    sxe_pool_move(subject->array, id, state, state ^ 1);
 }
 
 static void
 touch(struct subject *subject, unsigned id)
 {
-    sxe_pool_touch_indexed_element(subject->array, id);
+    sxe_pool_touch(subject->array, id);
 }
 
 /* The id only costs its making: which element is taken is for the pool to say. */
 static void
 allocate_and_free(struct subject *subject, unsigned id)
 {
-    const unsigned taken = sxe_pool_set_oldest_element_state(subject->array, FREE, BUSY);
+    const unsigned taken = sxe_pool_take(subject->array, FREE, BUSY);
 
     SXE_UNUSED_PARAMETER(id);
     if (taken != SXE_POOL_NO_INDEX)
-        sxe_pool_set_indexed_element_state(subject->array, taken, BUSY, FREE);
+        sxe_pool_move(subject->array, taken, BUSY, FREE);
 }
 
 static void

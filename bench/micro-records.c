@@ -91,7 +91,7 @@ main(void)
     sxe_time_set_turn_ns(sxe_time_ns());
     const uint64_t start = sxe_time_ns();
     for (uint32_t i = 0; i < RECORDS; i++) {
-        const unsigned id = sxe_pool_set_oldest_element_state(records, 0, 1);
+        const unsigned id = sxe_pool_take(records, 0, 1);
         uint32_t at = record_place(record_key(i));
 
         while (index[at & ((1u << INDEX_BITS) - 1)] != 0)

@@ -196,7 +196,7 @@ static void
 free_unless_needed(struct job *job)
 {
     if (job->response == NULL && !job->working)
-        sxe_pool_set_indexed_element_state(jobs, (unsigned)(job - jobs), BUSY, FREE);
+        sxe_pool_move(jobs, (unsigned)(job - jobs), BUSY, FREE);
 }
 
 static void
@@ -228,7 +228,7 @@ sent(struct sxe_http_request *request, struct sxe_http_response *response, int r
 static enum sxe_http_verdict
 generate(struct sxe_http_request *request, struct sxe_http_response *response)
 {
-    unsigned id = sxe_pool_set_oldest_element_state(jobs, FREE, BUSY);
+    unsigned id = sxe_pool_take(jobs, FREE, BUSY);
     struct job *job;
 
     SXE_UNUSED_PARAMETER(request);

@@ -15,9 +15,9 @@ struct word {
 static void
 use(struct word *words, const char *text)
 {
-    unsigned id = sxe_pool_set_oldest_element_state(words, FREE, USED);
+    unsigned id = sxe_pool_take(words, FREE, USED);
     if (id == SXE_POOL_NO_INDEX) { /* full: the oldest makes room and becomes the youngest */
-        id = sxe_pool_set_oldest_element_state(words, USED, USED);
+        id = sxe_pool_take(words, USED, USED);
         printf("forgot %s for %s\n", words[id].text, text);
     }
     snprintf(words[id].text, sizeof(words[id].text), "%s", text);

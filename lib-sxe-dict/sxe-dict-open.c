@@ -185,7 +185,7 @@ read_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 
     /* No table, and no cell that was ever given out: its maker has not made it, or died before. */
     if (SXE__POOL_GET(control->magic) == 0 &&
-        sxe_pool_get_number_in_state(dict->array, SXE__DICT_FREE) == dict->number)
+        sxe_pool_get_count(dict->array, SXE__DICT_FREE) == dict->number)
         result = make_table(dict, !any && spec->evicts);
     if (result < 0)
         return sxe__dict_refuse(why, -result, "dict %s: cannot get random bytes: %s", name,

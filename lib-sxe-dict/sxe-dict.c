@@ -158,7 +158,7 @@ sxe_dict_get_count(const SXE_DICT *dict)
     size_t count = 0;
 
     for (unsigned state = SXE_DICT_LIVE; state <= SXE_DICT_DIRTY; state++)
-        count += sxe_pool_get_number_in_state(dict->array, state);
+        count += sxe_pool_get_count(dict->array, state);
     return count;
 }
 

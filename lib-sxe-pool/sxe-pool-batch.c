@@ -57,8 +57,7 @@ take_shared(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t ne
 }
 
 unsigned
-sxe_pool_set_oldest_elements_state(void *array, unsigned old_state, unsigned new_state,
-                                   unsigned *ids, unsigned max)
+sxe_pool_take_many(void *array, unsigned old_state, unsigned new_state, unsigned *ids, unsigned max)
 {
     const struct sxe__pool_header *pool = sxe__pool_header(array);
     const unsigned limit = max < SXE_POOL_MANY ? max : SXE_POOL_MANY;
@@ -75,7 +74,7 @@ sxe_pool_set_oldest_elements_state(void *array, unsigned old_state, unsigned new
     if (pool->sharing != NULL)
         return take_shared(pool, old_state, new_state, ids, limit);
     while (number < limit) {
-        const unsigned id = sxe_pool_set_oldest_element_state(array, old_state, new_state);
+        const unsigned id = sxe_pool_take(array, old_state, new_state);
 
         if (id == SXE_POOL_NO_INDEX)
             break;
@@ -131,8 +130,8 @@ move_shared(const struct sxe__pool_header *pool, const unsigned *ids, unsigned n
 }
 
 unsigned
-sxe_pool_set_indexed_elements_state(void *array, const unsigned *ids, unsigned number,
-                                    unsigned old_state, unsigned new_state)
+sxe_pool_move_many(void *array, const unsigned *ids, unsigned number, unsigned old_state,
+                   unsigned new_state)
 {
     const struct sxe__pool_header *pool = sxe__pool_header(array);
     const unsigned limit = number < SXE_POOL_MANY ? number : SXE_POOL_MANY;
@@ -146,7 +145,7 @@ sxe_pool_set_indexed_elements_state(void *array, const unsigned *ids, unsigned n
     for (unsigned i = 0; i < limit; i++) {
         unsigned state = new_state;
 
-        if (sxe_pool_try_to_set_indexed_element_state(array, ids[i], old_state, &state) != ids[i])
+        if (sxe_pool_try_move(array, ids[i], old_state, &state) != ids[i])
             return i == 0 ? SXE_POOL_INCORRECT_STATE : i;
     }
     return limit;

@@ -29,7 +29,7 @@ claim_alone(struct sxe__pool_header *pool, struct sxe__pool_claim *claim)
     if (claim->contents != NULL)
         sxe_pool_write_part(pool + 1, claim->id, claim->offset, claim->size, claim->contents);
     if (!claim->stays)
-        sxe_pool_set_indexed_element_state(pool + 1, claim->id, node->state, state);
+        sxe_pool_move(pool + 1, claim->id, node->state, state);
     claim->stamp = node->stamp;
     return SXE_POOL_LOCK_TAKEN;
 }
@@ -45,7 +45,7 @@ make_claim(struct sxe__pool_header *pool, struct sxe__pool_claim *claim)
 static unsigned
 lease_oldest_alone(struct sxe__pool_header *pool, struct sxe__pool_claim *claim)
 {
-    claim->id = sxe_pool_get_oldest_element_index(pool + 1, claim->old_state);
+    claim->id = sxe_pool_get_oldest(pool + 1, claim->old_state);
     if (claim->id != SXE_POOL_NO_INDEX)
         (void)claim_alone(pool, claim);
     return claim->id;
@@ -162,6 +162,5 @@ sxe_pool_lease_write(void *array, const SXE_POOL_LEASE *lease, size_t offset, si
 bool
 sxe_pool_lease_is_held(const void *array, const SXE_POOL_LEASE *lease)
 {
-    return lease->stamp != 0 &&
-           sxe_pool_get_element_time_by_index(array, lease->id) == lease->stamp;
+    return lease->stamp != 0 && sxe_pool_get_time(array, lease->id) == lease->stamp;
 }

@@ -478,13 +478,13 @@ sxe__pool_shared_lease_exact(const struct sxe__pool_header *pool, struct sxe__po
 }
 
 unsigned
-sxe_pool_set_exact_oldest_element_state(void *array, unsigned old_state, unsigned new_state)
+sxe_pool_take_exact(void *array, unsigned old_state, unsigned new_state)
 {
     const struct sxe__pool_header *pool = sxe__pool_header(array);
     struct sxe__pool_claim claim = {.old_state = old_state, .new_state = new_state};
 
     if (pool->sharing == NULL || pool->sharing->shard_mask == 0)
-        return sxe_pool_set_oldest_element_state(array, old_state, new_state);
+        return sxe_pool_take(array, old_state, new_state);
     sxe__pool_check_state(pool, old_state);
     sxe__pool_check_state(pool, new_state);
     return sxe__pool_shared_lease_exact(pool, &claim);

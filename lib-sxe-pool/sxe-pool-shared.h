@@ -31,7 +31,7 @@
  *   - With several shards the oldest element of a state is that of one shard. A thread stays with
  *     its shard for SXE_POOL_TAKES takes and then has one from the next, so that the oldest of all
  *     is taken after at most SXE_POOL_TAKES * shards more takes of any one thread that finds no
- *     shard locked. sxe_pool_set_exact_oldest_element_state is exact at a higher price.
+ *     shard locked. sxe_pool_take_exact is exact at a higher price.
  *   - Counts and states are read without a lock and may be old when they arrive.
  *
  * Limits: 128 processes, 64 shards, states and shards multiplied below 2^32 - 4 - number. A file
@@ -142,8 +142,8 @@ SXE_PUBLIC unsigned sxe_pool_get_shards(const void *array);
 SXE_PUBLIC const char *sxe_pool_get_fields(const void *array);        /* "": none were given */
 SXE_PUBLIC void *sxe_pool_get_extra(const void *array, size_t *size); /* NULL: none */
 
-/* The pool's time now, in the unit of sxe_pool_get_element_time_by_index: monotonic nanoseconds,
- * which for a file go on over a reboot as the wall clock did. */
+/* The pool's time now, in the unit of sxe_pool_get_time: monotonic nanoseconds, which for a file
+ * go on over a reboot as the wall clock did. */
 SXE_PUBLIC SXE_TIME sxe_pool_get_now(const void *array);
 
 /* How long each call of this process on this pool may wait for a lock, in seconds from 0 to
@@ -162,9 +162,8 @@ SXE_PUBLIC SXE_MUST_USE int sxe_pool_sync(void *array);
 
 /* ---- States ---- */
 
-/* sxe_pool_set_oldest_element_state for the oldest of all shards, by their stamps. */
-SXE_PUBLIC unsigned sxe_pool_set_exact_oldest_element_state(void *array, unsigned old_state,
-                                                            unsigned new_state);
+/* sxe_pool_take for the oldest of all shards, by their stamps. */
+SXE_PUBLIC unsigned sxe_pool_take_exact(void *array, unsigned old_state, unsigned new_state);
 
 /* Many at a time, under one lock, which is cheaper for each element. Also for pools of one thread.
  * A call moves at most SXE_POOL_MANY.
@@ -174,16 +173,14 @@ SXE_PUBLIC unsigned sxe_pool_set_exact_oldest_element_state(void *array, unsigne
  * many; 0: there are none; SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED: none was moved. With
  * several shards, all elements of a call are of one shard. */
 #define SXE_POOL_MANY 64u
-SXE_PUBLIC unsigned sxe_pool_set_oldest_elements_state(void *array, unsigned old_state,
-                                                       unsigned new_state, unsigned *ids,
-                                                       unsigned max);
+SXE_PUBLIC unsigned sxe_pool_take_many(void *array, unsigned old_state, unsigned new_state,
+                                       unsigned *ids, unsigned max);
 
 /* Move those elements out of old_state, in their order; those of one shard that follow each other
  * are under one lock. Returns how many were moved, up to the first that could not be; if that is
  * the first of all, SXE_POOL_LOCK_NOT_TAKEN, SXE_POOL_INCORRECT_STATE or SXE_POOL_DAMAGED. */
-SXE_PUBLIC unsigned sxe_pool_set_indexed_elements_state(void *array, const unsigned *ids,
-                                                        unsigned number, unsigned old_state,
-                                                        unsigned new_state);
+SXE_PUBLIC unsigned sxe_pool_move_many(void *array, const unsigned *ids, unsigned number,
+                                       unsigned old_state, unsigned new_state);
 
 /* ---- Leases: changes that are made only while nobody else has changed the element ----
  * A worker takes a job and stalls; a timeout gives the job to another; the first goes on, and would
@@ -200,10 +197,10 @@ typedef struct sxe_pool_lease {
     SXE_TIME stamp; /* of the change that gave it; 0: none, the lease is lost */
 } SXE_POOL_LEASE;
 
-/* Like sxe_pool_set_oldest_element_state, and ..._exact_...: an id; SXE_POOL_NO_INDEX,
- * SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED, and the lease is a lost one. Contents, unless NULL,
- * are a whole element, which is written under the same lock: a process that sees the new state sees
- * them. A process that is killed in between leaves it in old_state, and torn. */
+/* Like sxe_pool_take and sxe_pool_take_exact: an id; SXE_POOL_NO_INDEX, SXE_POOL_LOCK_NOT_TAKEN or
+ * SXE_POOL_DAMAGED, and the lease is a lost one. Contents, unless NULL, are a whole element, which
+ * is written under the same lock: a process that sees the new state sees them. A process that is
+ * killed in between leaves it in old_state, and torn. */
 SXE_PUBLIC unsigned sxe_pool_lease_oldest(void *array, unsigned old_state, unsigned new_state,
                                           const void *contents, SXE_POOL_LEASE *lease);
 SXE_PUBLIC unsigned sxe_pool_lease_exact_oldest(void *array, unsigned old_state, unsigned new_state,

@@ -98,7 +98,7 @@ due_ns(const struct sxe__pool_local *local, unsigned state)
 
     if (timeout_ns == 0)
         return 0;
-    const uint64_t stamp = sxe_pool_get_oldest_element_time(local->array, state);
+    const uint64_t stamp = sxe_pool_get_oldest_time(local->array, state);
     return stamp == 0 ? 0 : stamp + timeout_ns;
 }
 
@@ -129,11 +129,11 @@ check_state(struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
 
     for (uint64_t due = due_ns(local, state); due != 0 && due <= now_ns;
          due = due_ns(local, state)) {
-        const unsigned id = sxe_pool_get_oldest_element_index(array, state);
-        const uint64_t stamp = sxe_pool_get_element_time_by_index(array, id);
+        const unsigned id = sxe_pool_get_oldest(array, state);
+        const uint64_t stamp = sxe_pool_get_time(array, id);
 
         call_on_timeout(local, id, stamp);
-        SXE_ASSERT_ID(id, sxe_pool_get_element_time_by_index(array, id) != stamp,
+        SXE_ASSERT_ID(id, sxe_pool_get_time(array, id) != stamp,
                       "pool %s: on_timeout neither moved nor touched element %u in state %s",
                       sxe_pool_get_name(array), id, sxe_pool_state_to_string(array, state));
     }

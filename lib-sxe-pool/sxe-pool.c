@@ -246,7 +246,7 @@ move_node(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned 
 }
 
 unsigned
-sxe_pool_get_number_in_state(const void *array, unsigned state)
+sxe_pool_get_count(const void *array, unsigned state)
 {
     const struct sxe__pool_header *pool = sxe__pool_header(array);
 
@@ -267,7 +267,7 @@ element_node(const void *array, unsigned id)
 }
 
 unsigned
-sxe_pool_index_to_state(const void *array, unsigned id)
+sxe_pool_get_state(const void *array, unsigned id)
 {
     /* A reader that meets a state also sees the contents that were written before it. */
     return __atomic_load_n(&element_node(array, id)->state, __ATOMIC_ACQUIRE);
@@ -288,7 +288,7 @@ move_alone(struct sxe__pool_header *pool, unsigned id, unsigned old_state, unsig
 }
 
 unsigned
-sxe_pool_set_indexed_element_state(void *array, unsigned id, unsigned old_state, unsigned new_state)
+sxe_pool_move(void *array, unsigned id, unsigned old_state, unsigned new_state)
 {
     struct sxe__pool_header *pool = sxe__pool_header(array);
 
@@ -299,8 +299,7 @@ sxe_pool_set_indexed_element_state(void *array, unsigned id, unsigned old_state,
 }
 
 unsigned
-sxe_pool_try_to_set_indexed_element_state(void *array, unsigned id, unsigned old_state,
-                                          unsigned *new_state)
+sxe_pool_try_move(void *array, unsigned id, unsigned old_state, unsigned *new_state)
 {
     struct sxe__pool_header *pool = sxe__pool_header(array);
     struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
@@ -343,7 +342,7 @@ take_alone(struct sxe__pool_header *pool, unsigned old_state, unsigned new_state
 }
 
 unsigned
-sxe_pool_set_oldest_element_state(void *array, unsigned old_state, unsigned new_state)
+sxe_pool_take(void *array, unsigned old_state, unsigned new_state)
 {
     struct sxe__pool_header *pool = sxe__pool_header(array);
 
@@ -363,7 +362,7 @@ touch_alone(struct sxe__pool_header *pool, unsigned id)
 }
 
 unsigned
-sxe_pool_touch_indexed_element(void *array, unsigned id)
+sxe_pool_touch(void *array, unsigned id)
 {
     struct sxe__pool_header *pool = sxe__pool_header(array);
 
@@ -372,19 +371,19 @@ sxe_pool_touch_indexed_element(void *array, unsigned id)
 }
 
 unsigned
-sxe_pool_get_oldest_element_index(const void *array, unsigned state)
+sxe_pool_get_oldest(const void *array, unsigned state)
 {
     return list_end(sxe__pool_header(array), state, false);
 }
 
 unsigned
-sxe_pool_get_youngest_element_index(const void *array, unsigned state)
+sxe_pool_get_youngest(const void *array, unsigned state)
 {
     return list_end(sxe__pool_header(array), state, true);
 }
 
 SXE_TIME
-sxe_pool_get_oldest_element_time(const void *array, unsigned state)
+sxe_pool_get_oldest_time(const void *array, unsigned state)
 {
     const struct sxe__pool_header *pool = sxe__pool_header(array);
     const struct sxe__pool_node *nodes = sxe__pool_nodes(pool);
@@ -394,11 +393,11 @@ sxe_pool_get_oldest_element_time(const void *array, unsigned state)
     if (pool->sharing == NULL)
         return nodes[nodes[sxe__pool_list(pool, state)].next].stamp;
     const unsigned id = sxe__pool_shared_end(pool, state, false);
-    return id == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_element_time_by_index(array, id);
+    return id == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_time(array, id);
 }
 
 SXE_TIME
-sxe_pool_get_element_time_by_index(const void *array, unsigned id)
+sxe_pool_get_time(const void *array, unsigned id)
 {
     return __atomic_load_n(&element_node(array, id)->stamp, __ATOMIC_RELAXED);
 }

@@ -32,10 +32,10 @@
  *     enum {FREE, BUSY, STATES};
  *     struct job *jobs =
  *         sxe_pool_new("jobs", 100, sizeof(*jobs), STATES, SXE_POOL_OPTION_UNLOCKED);
- *     unsigned id = sxe_pool_set_oldest_element_state(jobs, FREE, BUSY);
+ *     unsigned id = sxe_pool_take(jobs, FREE, BUSY);
  *     if (id != SXE_POOL_NO_INDEX) {
  *         jobs[id].count = 1;
- *         sxe_pool_set_indexed_element_state(jobs, id, BUSY, FREE);
+ *         sxe_pool_move(jobs, id, BUSY, FREE);
  *     }
  */
 #ifndef SXE_POOL_H
@@ -115,34 +115,32 @@ SXE_PUBLIC const char *sxe_pool_state_to_string(const void *array, unsigned stat
 
 /* ---- States ---- */
 
-SXE_PUBLIC unsigned sxe_pool_get_number_in_state(const void *array, unsigned state);
-SXE_PUBLIC unsigned sxe_pool_index_to_state(const void *array, unsigned id);
+/* How many elements are in a state; the state of an element. */
+SXE_PUBLIC unsigned sxe_pool_get_count(const void *array, unsigned state);
+SXE_PUBLIC unsigned sxe_pool_get_state(const void *array, unsigned id);
 
 /* Move an element from old_state to the young end of new_state (which may be the same). Stops the
  * program if it is not in old_state. Returns SXE_POOL_LOCK_TAKEN. */
-SXE_PUBLIC unsigned sxe_pool_set_indexed_element_state(void *array, unsigned id, unsigned old_state,
-                                                       unsigned new_state);
+SXE_PUBLIC unsigned sxe_pool_move(void *array, unsigned id, unsigned old_state, unsigned new_state);
 
-/* Like the call above, but if the element is not in old_state nothing happens, *new_state becomes
+/* Like sxe_pool_move, but if the element is not in old_state nothing happens, *new_state becomes
  * the state it is in, and SXE_POOL_INCORRECT_STATE is returned. Otherwise id. */
-SXE_PUBLIC SXE_MUST_USE unsigned sxe_pool_try_to_set_indexed_element_state(void *array, unsigned id,
-                                                                           unsigned old_state,
-                                                                           unsigned *new_state);
+SXE_PUBLIC SXE_MUST_USE unsigned sxe_pool_try_move(void *array, unsigned id, unsigned old_state,
+                                                   unsigned *new_state);
 
 /* Move the oldest element of old_state; its id, or SXE_POOL_NO_INDEX. */
-SXE_PUBLIC unsigned sxe_pool_set_oldest_element_state(void *array, unsigned old_state,
-                                                      unsigned new_state);
+SXE_PUBLIC unsigned sxe_pool_take(void *array, unsigned old_state, unsigned new_state);
 
 /* Make an element the youngest of its state. Returns SXE_POOL_LOCK_TAKEN. */
-SXE_PUBLIC unsigned sxe_pool_touch_indexed_element(void *array, unsigned id);
+SXE_PUBLIC unsigned sxe_pool_touch(void *array, unsigned id);
 
 /* The two ends of a state: an id, or SXE_POOL_NO_INDEX. The youngest is what was used last. */
-SXE_PUBLIC unsigned sxe_pool_get_oldest_element_index(const void *array, unsigned state);
-SXE_PUBLIC unsigned sxe_pool_get_youngest_element_index(const void *array, unsigned state);
+SXE_PUBLIC unsigned sxe_pool_get_oldest(const void *array, unsigned state);
+SXE_PUBLIC unsigned sxe_pool_get_youngest(const void *array, unsigned state);
 
 /* When the oldest element of a state came into it or was touched there; 0 if there is none. */
-SXE_PUBLIC SXE_TIME sxe_pool_get_oldest_element_time(const void *array, unsigned state);
-SXE_PUBLIC SXE_TIME sxe_pool_get_element_time_by_index(const void *array, unsigned id);
+SXE_PUBLIC SXE_TIME sxe_pool_get_oldest_time(const void *array, unsigned state);
+SXE_PUBLIC SXE_TIME sxe_pool_get_time(const void *array, unsigned id);
 
 /* ---- Handles: an id that knows whether it still means the same tenant ---- */
 
@@ -195,6 +193,10 @@ SXE_PUBLIC unsigned sxe_pool_walker_step(SXE_POOL_WALKER *walker);
 
 #ifdef __cplusplus
 }
+#endif
+
+#ifndef SXE_POOL_NO_2010
+#    include "sxe-pool-2010.h"
 #endif
 
 #endif

@@ -509,8 +509,7 @@ tls_start(SXE *s, const SXE *listener)
     ssize_t sent;
 
     s->io_shakes = true;
-    sxe_pool_set_indexed_element_state(sxe__tls_loop->connections, s->id, SXE__TLS_FREE,
-                                       SXE__TLS_SHAKING);
+    sxe_pool_move(sxe__tls_loop->connections, s->id, SXE__TLS_FREE, SXE__TLS_SHAKING);
     if (listener != NULL) {
         c->tls = sxe__tls_of(listener)->tls;
         return 0;

@@ -24,7 +24,7 @@ _Thread_local struct sxe__tls_loop *sxe__tls_loop __attribute__((visibility("hid
 static unsigned
 in_state(enum sxe__tls_state state)
 {
-    return sxe_pool_get_number_in_state(sxe__tls_loop->connections, state);
+    return sxe_pool_get_count(sxe__tls_loop->connections, state);
 }
 
 static void
@@ -33,7 +33,7 @@ move(struct sxe__tls_connection *c, enum sxe__tls_state to)
     struct sxe__tls_connection *pool = sxe__tls_loop->connections;
     unsigned id = (unsigned)(c - pool);
 
-    sxe_pool_set_indexed_element_state(pool, id, sxe_pool_index_to_state(pool, id), to);
+    sxe_pool_move(pool, id, sxe_pool_get_state(pool, id), to);
 }
 
 static size_t
@@ -93,7 +93,7 @@ sxe__tls_forget(struct sxe__tls_connection *c)
     struct sxe_tls *tls = c->tls;
     unsigned id = (unsigned)(c - sxe__tls_loop->connections);
 
-    if (sxe_pool_index_to_state(sxe__tls_loop->connections, id) == SXE__TLS_SHAKING)
+    if (sxe_pool_get_state(sxe__tls_loop->connections, id) == SXE__TLS_SHAKING)
         sxe__tls_loop->counts.failed++;
     SSL_free(c->ssl);
     free(c->host);
@@ -120,9 +120,9 @@ on_timeout(void *array, unsigned id, void *user)
     SXE *s = sxe_io_socket(id);
 
     SXE_UNUSED_PARAMETER(user);
-    if (sxe_pool_index_to_state(array, id) == SXE__TLS_SHAKING) {
+    if (sxe_pool_get_state(array, id) == SXE__TLS_SHAKING) {
         SXE_DEBUG_ID(id, "closing: %s takes too long", "its handshake");
-        sxe_pool_touch_indexed_element(array, id);
+        sxe_pool_touch(array, id);
         sxe_io_fail(s, ETIMEDOUT);
         return;
     }
@@ -131,7 +131,7 @@ on_timeout(void *array, unsigned id, void *user)
     if (c->is_quiet)
         move(c, SXE__TLS_QUIET);
     else
-        sxe_pool_touch_indexed_element(array, id);
+        sxe_pool_touch(array, id);
 }
 
 /* ---- The loop ---- */

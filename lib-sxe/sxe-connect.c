@@ -334,7 +334,7 @@ welcome_peer(const SXE *listener, int fd)
 static void
 make_room(void)
 {
-    unsigned oldest = sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_IDLE);
+    unsigned oldest = sxe_pool_get_oldest(CONTEXT->sockets, SXE_STATE_IDLE);
 
     if (CONTEXT->tables->config.reap_idle && oldest != SXE_POOL_NO_INDEX) {
         sxe__end(sxe__socket(oldest), ETIMEDOUT);

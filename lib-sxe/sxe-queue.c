@@ -285,7 +285,7 @@ touch_writing(const SXE *s)
     enum sxe_state state = sxe__state(s);
 
     if (state == SXE_STATE_WRITING || state == SXE_STATE_CLOSING)
-        sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
+        sxe_pool_touch(CONTEXT->sockets, s->id);
 }
 
 bool

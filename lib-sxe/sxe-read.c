@@ -247,7 +247,7 @@ void
 sxe__feed_starved(void)
 {
     while (sxe_chunks_free(CONTEXT->chunks) > 0) {
-        unsigned id = sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_STARVED);
+        unsigned id = sxe_pool_get_oldest(CONTEXT->sockets, SXE_STATE_STARVED);
         SXE *s;
 
         if (id == SXE_POOL_NO_INDEX)
@@ -275,7 +275,7 @@ sxe_consume(SXE *this, unsigned length)
     sxe_buffer_take(&this->in, length);
     /* The rest is the beginning of another message, which has its own timeout. */
     if (sxe__state(this) == SXE_STATE_READING)
-        sxe_pool_touch_indexed_element(CONTEXT->sockets, this->id);
+        sxe_pool_touch(CONTEXT->sockets, this->id);
     if (CONTEXT->reader == this)
         return;
     if (sxe_buffer_length(&this->in) == 0)

@@ -37,15 +37,14 @@ sxe__move(SXE *s, enum sxe_state to)
 {
     if (CONTEXT->staged == s)
         CONTEXT->stage_limit = 0; /* perhaps it may not write any more */
-    sxe_pool_set_indexed_element_state(CONTEXT->sockets, s->id, s->state, to);
+    sxe_pool_move(CONTEXT->sockets, s->id, s->state, to);
     s->state = (uint8_t)to;
 }
 
 SXE *
 sxe__take(uint8_t kind)
 {
-    unsigned id =
-        sxe_pool_set_oldest_element_state(CONTEXT->sockets, SXE_STATE_FREE, SXE_STATE_NEW);
+    unsigned id = sxe_pool_take(CONTEXT->sockets, SXE_STATE_FREE, SXE_STATE_NEW);
     SXE *s;
 
     if (id == SXE_POOL_NO_INDEX)
@@ -222,7 +221,7 @@ sxe__settle(SXE *s)
     if (after != before)
         sxe__move(s, after);
     else if (after == SXE_STATE_IDLE && CONTEXT->orders_idle)
-        sxe_pool_touch_indexed_element(CONTEXT->sockets, s->id);
+        sxe_pool_touch(CONTEXT->sockets, s->id);
     if (SXE_UNLIKELY((s->flags & SXE__READABLE) && !sxe__reading_rests(s)))
         sxe__defer(s);
 }
@@ -251,11 +250,10 @@ sxe__finish(void)
     do {
         if (CONTEXT->staged != NULL)
             sxe__flush_staged(CONTEXT->staged);
-        is_closed = sxe_pool_get_number_in_state(CONTEXT->sockets, SXE_STATE_CLOSED) > 0;
+        is_closed = sxe_pool_get_count(CONTEXT->sockets, SXE_STATE_CLOSED) > 0;
         if (SXE_UNLIKELY(is_closed))
-            release_socket(
-                sxe__socket(sxe_pool_get_oldest_element_index(CONTEXT->sockets, SXE_STATE_CLOSED)));
+            release_socket(sxe__socket(sxe_pool_get_oldest(CONTEXT->sockets, SXE_STATE_CLOSED)));
     } while (SXE_UNLIKELY(is_closed || CONTEXT->staged != NULL));
-    if (SXE_UNLIKELY(sxe_pool_get_number_in_state(CONTEXT->sockets, SXE_STATE_STARVED) > 0))
+    if (SXE_UNLIKELY(sxe_pool_get_count(CONTEXT->sockets, SXE_STATE_STARVED) > 0))
         sxe__feed_starved();
 }

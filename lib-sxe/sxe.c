@@ -177,7 +177,7 @@ sxe_state_to_string(unsigned state)
 unsigned
 sxe_number_in_state(enum sxe_state state)
 {
-    return sxe_pool_get_number_in_state(CONTEXT->sockets, state);
+    return sxe_pool_get_count(CONTEXT->sockets, state);
 }
 
 SXE *

@@ -143,7 +143,7 @@ tell_repaired(const void *array)
         printf("pool %s: each element is on the list of its state again, in time order:\n", name);
     for (unsigned state = 0; state < sxe_pool_get_states(array); state++)
         printf("  %-20s %10u\n", pool_plain_text(sxe_pool_state_to_string(array, state)),
-               sxe_pool_get_number_in_state(array, state));
+               sxe_pool_get_count(array, state));
 }
 
 int

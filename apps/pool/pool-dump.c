@@ -174,12 +174,12 @@ copy_element(const struct dump *dump, unsigned id, struct seen *seen)
     for (unsigned tries = 0; tries < TRIES; tries++) {
         *seen = (struct seen){
             .id = id,
-            .state = sxe_pool_index_to_state(dump->array, id),
-            .stamp = sxe_pool_get_element_time_by_index(dump->array, id),
+            .state = sxe_pool_get_state(dump->array, id),
+            .stamp = sxe_pool_get_time(dump->array, id),
             .handle = sxe_pool_get_handle(dump->array, id),
         };
         seen->is_torn = sxe_pool_read_element(dump->array, id, dump->element) != 0;
-        if (sxe_pool_get_element_time_by_index(dump->array, id) == seen->stamp &&
+        if (sxe_pool_get_time(dump->array, id) == seen->stamp &&
             sxe_pool_get_handle(dump->array, id) == seen->handle)
             break;
     }

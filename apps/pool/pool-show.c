@@ -27,13 +27,13 @@ print_states(const void *array, uint64_t now)
 {
     printf("\n%-20s %10s %10s %10s\n", "STATE", "ELEMENTS", "OLDEST", "YOUNGEST");
     for (unsigned state = 0; state < sxe_pool_get_states(array); state++) {
-        const unsigned youngest = sxe_pool_get_youngest_element_index(array, state);
+        const unsigned youngest = sxe_pool_get_youngest(array, state);
         const uint64_t stamp =
-            youngest == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_element_time_by_index(array, youngest);
+            youngest == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_time(array, youngest);
 
         printf("%-20s %10u %10s %10s\n", pool_plain_text(sxe_pool_state_to_string(array, state)),
-               sxe_pool_get_number_in_state(array, state),
-               pool_age_text(now, sxe_pool_get_oldest_element_time(array, state)),
+               sxe_pool_get_count(array, state),
+               pool_age_text(now, sxe_pool_get_oldest_time(array, state)),
                pool_age_text(now, stamp));
     }
 }
@@ -100,11 +100,11 @@ print_json_states(const void *array, uint64_t now)
 {
     for (unsigned state = 0; state < sxe_pool_get_states(array); state++) {
         const char *name = sxe_pool_state_to_string(array, state);
-        const uint64_t oldest = sxe_pool_get_oldest_element_time(array, state);
+        const uint64_t oldest = sxe_pool_get_oldest_time(array, state);
 
         printf("%s{\"state\": ", state == 0 ? "" : ", ");
         pool_print_json(name, strlen(name));
-        printf(", \"elements\": %u", sxe_pool_get_number_in_state(array, state));
+        printf(", \"elements\": %u", sxe_pool_get_count(array, state));
         if (oldest != 0 && oldest <= now)
             printf(", \"oldest_s\": %.9f", (double)(now - oldest) / 1e9);
         printf("}");

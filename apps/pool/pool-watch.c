@@ -38,13 +38,13 @@ look_at_pool(struct watch *watch)
     watch->now = sxe_pool_get_now(watch->array);
     for (unsigned state = 0; state < states; state++) {
         watch->states[state].before = watch->states[state].elements;
-        watch->states[state].elements = sxe_pool_get_number_in_state(watch->array, state);
+        watch->states[state].elements = sxe_pool_get_count(watch->array, state);
         watch->states[state].came = 0;
     }
     for (unsigned id = 0; id < sxe_pool_get_number(watch->array) && watch->last != 0; id++) {
-        const unsigned state = sxe_pool_index_to_state(watch->array, id);
+        const unsigned state = sxe_pool_get_state(watch->array, id);
 
-        if (state < states && sxe_pool_get_element_time_by_index(watch->array, id) > watch->last)
+        if (state < states && sxe_pool_get_time(watch->array, id) > watch->last)
             watch->states[state].came++;
     }
 }
@@ -64,7 +64,7 @@ rate_text(const struct watch *watch, char text[32], bool is_signed, double numbe
 static const char *
 oldest_text(const struct watch *watch, unsigned state)
 {
-    return pool_age_text(watch->now, sxe_pool_get_oldest_element_time(watch->array, state));
+    return pool_age_text(watch->now, sxe_pool_get_oldest_time(watch->array, state));
 }
 
 /* On a terminal: a table, over the last one. */

@@ -26,8 +26,7 @@ sxe__http_link_state_to_string(unsigned state)
 void
 sxe__http_link_move(struct sxe__http_link *link, enum sxe__http_link_state to)
 {
-    sxe_pool_set_indexed_element_state(link->client->links, sxe__http_link_id(link),
-                                       sxe__http_link_state(link), to);
+    sxe_pool_move(link->client->links, sxe__http_link_id(link), sxe__http_link_state(link), to);
 }
 
 void
@@ -89,9 +88,8 @@ sxe__http_job_release(struct sxe_http_client *client, unsigned job)
     if (link != SXE_NONE)
         client->links[link].job = SXE_NONE;
     else
-        sxe_pool_set_indexed_element_state(client->queue, job, SXE__HTTP_QUEUE_WAITING,
-                                           SXE__HTTP_QUEUE_OUT);
-    sxe_pool_set_indexed_element_state(client->jobs, job, SXE__HTTP_JOB_LIVE, SXE__HTTP_JOB_FREE);
+        sxe_pool_move(client->queue, job, SXE__HTTP_QUEUE_WAITING, SXE__HTTP_QUEUE_OUT);
+    sxe_pool_move(client->jobs, job, SXE__HTTP_JOB_LIVE, SXE__HTTP_JOB_FREE);
 }
 
 static void
@@ -302,8 +300,7 @@ sxe__http_job_start(struct sxe_http_client *client, unsigned job)
     unsigned id;
     int result;
 
-    while ((id = sxe_pool_get_youngest_element_index(client->links, SXE__HTTP_LINK_IDLE)) !=
-           SXE_POOL_NO_INDEX) {
+    while ((id = sxe_pool_get_youngest(client->links, SXE__HTTP_LINK_IDLE)) != SXE_POOL_NO_INDEX) {
         link = &client->links[id];
         link->reused = true;
         attach_job(link, job);
@@ -312,7 +309,7 @@ sxe__http_job_start(struct sxe_http_client *client, unsigned job)
         detach(link);
         sxe__http_link_end(link, SXE__HTTP_END_AT_ONCE);
     }
-    id = sxe_pool_get_oldest_element_index(client->links, SXE__HTTP_LINK_FREE);
+    id = sxe_pool_get_oldest(client->links, SXE__HTTP_LINK_FREE);
     if (id == SXE_POOL_NO_INDEX)
         return 1;
     link = &client->links[id];
@@ -329,7 +326,7 @@ sxe__http_client_dispatch(struct sxe_http_client *client)
     int error = 0;
     unsigned job;
 
-    while ((job = sxe_pool_get_oldest_element_index(client->queue, SXE__HTTP_QUEUE_WAITING)) !=
+    while ((job = sxe_pool_get_oldest(client->queue, SXE__HTTP_QUEUE_WAITING)) !=
            SXE_POOL_NO_INDEX) {
         /* If this link cannot be opened, the next cannot either. */
         int result = error < 0 && sxe__http_client_is_at_rest(client)
@@ -342,8 +339,7 @@ sxe__http_client_dispatch(struct sxe_http_client *client)
             error = result;
             sxe__http_job_end(client, job, error);
         } else {
-            sxe_pool_set_indexed_element_state(client->queue, job, SXE__HTTP_QUEUE_WAITING,
-                                               SXE__HTTP_QUEUE_OUT);
+            sxe_pool_move(client->queue, job, SXE__HTTP_QUEUE_WAITING, SXE__HTTP_QUEUE_OUT);
         }
     }
 }

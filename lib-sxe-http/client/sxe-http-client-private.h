@@ -109,8 +109,8 @@ sxe__http_link_id(const struct sxe__http_link *link)
 static inline enum sxe__http_link_state
 sxe__http_link_state(const struct sxe__http_link *link)
 {
-    return (enum sxe__http_link_state)sxe_pool_index_to_state(link->client->links,
-                                                              sxe__http_link_id(link));
+    return (enum sxe__http_link_state)sxe_pool_get_state(link->client->links,
+                                                         sxe__http_link_id(link));
 }
 
 static inline struct sxe__http_job *
@@ -133,8 +133,7 @@ sxe__http_link_room(const struct sxe__http_link *link)
 static inline bool
 sxe__http_client_is_at_rest(const struct sxe_http_client *client)
 {
-    return sxe_pool_get_number_in_state(client->links, SXE__HTTP_LINK_FREE) ==
-           client->config.connections_max;
+    return sxe_pool_get_count(client->links, SXE__HTTP_LINK_FREE) == client->config.connections_max;
 }
 
 /* One of the client's links; for sxe_pool_new_with_timeouts. */

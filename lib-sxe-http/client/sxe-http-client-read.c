@@ -45,10 +45,9 @@ rest_link(struct sxe__http_link *link)
     if (sxe__http_link_job(link)->paused)
         sxe_resume(link->socket, SXE_RESUME_WHEN_MORE);
     sxe__http_link_move(link, SXE__HTTP_LINK_IDLE);
-    if (sxe_pool_get_number_in_state(client->links, SXE__HTTP_LINK_IDLE) > client->config.idle_max)
-        sxe__http_link_end(
-            &client->links[sxe_pool_get_oldest_element_index(client->links, SXE__HTTP_LINK_IDLE)],
-            SXE__HTTP_END_AFTER_OUTPUT);
+    if (sxe_pool_get_count(client->links, SXE__HTTP_LINK_IDLE) > client->config.idle_max)
+        sxe__http_link_end(&client->links[sxe_pool_get_oldest(client->links, SXE__HTTP_LINK_IDLE)],
+                           SXE__HTTP_END_AFTER_OUTPUT);
 }
 
 static enum step

@@ -251,13 +251,12 @@ begin_job(struct sxe_http_client *client, unsigned id)
 {
     int result = 1;
 
-    if (sxe_pool_get_number_in_state(client->queue, SXE__HTTP_QUEUE_WAITING) == 0 ||
+    if (sxe_pool_get_count(client->queue, SXE__HTTP_QUEUE_WAITING) == 0 ||
         sxe__http_client_is_at_rest(client))
         result = sxe__http_job_start(client, id);
     if (result <= 0)
         return result;
-    sxe_pool_set_indexed_element_state(client->queue, id, SXE__HTTP_QUEUE_OUT,
-                                       SXE__HTTP_QUEUE_WAITING);
+    sxe_pool_move(client->queue, id, SXE__HTTP_QUEUE_OUT, SXE__HTTP_QUEUE_WAITING);
     return 0;
 }
 
@@ -265,8 +264,7 @@ int
 sxe_http_client_send(struct sxe_http_client *client, const struct sxe_http_call *call,
                      uint64_t *handle)
 {
-    unsigned id =
-        sxe_pool_set_oldest_element_state(client->jobs, SXE__HTTP_JOB_FREE, SXE__HTTP_JOB_LIVE);
+    unsigned id = sxe_pool_take(client->jobs, SXE__HTTP_JOB_FREE, SXE__HTTP_JOB_LIVE);
     int result;
 
     if (id == SXE_POOL_NO_INDEX)
@@ -275,8 +273,7 @@ sxe_http_client_send(struct sxe_http_client *client, const struct sxe_http_call 
     if (result == 0)
         result = begin_job(client, id);
     if (result < 0)
-        sxe_pool_set_indexed_element_state(client->jobs, id, SXE__HTTP_JOB_LIVE,
-                                           SXE__HTTP_JOB_FREE);
+        sxe_pool_move(client->jobs, id, SXE__HTTP_JOB_LIVE, SXE__HTTP_JOB_FREE);
     else if (handle != NULL)
         *handle = sxe_pool_get_handle(client->jobs, id);
     return result;

@@ -147,7 +147,7 @@ take_out(struct sxe__http_file *file)
 static void
 set_state(struct sxe__http_file *file, enum sxe__http_file_state state)
 {
-    sxe_pool_set_indexed_element_state(file->files->entries, id_of(file), file->state, state);
+    sxe_pool_move(file->files->entries, id_of(file), file->state, state);
     file->state = state;
 }
 
@@ -183,7 +183,7 @@ sxe__http_cache_remove(struct sxe__http_file *file)
 static bool
 evict_file(struct sxe_http_files *files)
 {
-    unsigned id = sxe_pool_get_oldest_element_index(files->entries, SXE__HTTP_FILE_IDLE);
+    unsigned id = sxe_pool_get_oldest(files->entries, SXE__HTTP_FILE_IDLE);
 
     if (id == SXE_POOL_NO_INDEX)
         return false;
@@ -222,8 +222,7 @@ sxe__http_cache_add(struct sxe_http_files *files, struct sxe_span name)
     uint32_t *bucket;
 
     do {
-        id = sxe_pool_set_oldest_element_state(files->entries, SXE__HTTP_FILE_FREE,
-                                               SXE__HTTP_FILE_OPENING);
+        id = sxe_pool_take(files->entries, SXE__HTTP_FILE_FREE, SXE__HTTP_FILE_OPENING);
     } while (id == SXE_POOL_NO_INDEX && evict_file(files));
     if (id == SXE_POOL_NO_INDEX)
         return NULL;
@@ -285,6 +284,6 @@ sxe__http_cache_touch(struct sxe__http_file *file)
 {
     struct sxe__http_file *entries = file->files->entries;
 
-    if (sxe_pool_get_youngest_element_index(entries, SXE__HTTP_FILE_IDLE) != id_of(file))
-        sxe_pool_touch_indexed_element(entries, id_of(file));
+    if (sxe_pool_get_youngest(entries, SXE__HTTP_FILE_IDLE) != id_of(file))
+        sxe_pool_touch(entries, id_of(file));
 }

@@ -29,7 +29,7 @@ leave_line(struct sxe__http_waiter *waiter)
     *(waiter->next == NULL ? &file->last : &waiter->next->prev) = waiter->prev;
     response->user = NULL;
     response->on_done = NULL;
-    sxe_pool_set_indexed_element_state(pool, (unsigned)(waiter - pool), WAITING, NOT_WAITING);
+    sxe_pool_move(pool, (unsigned)(waiter - pool), WAITING, NOT_WAITING);
 }
 
 /* The client does not wait any longer. */
@@ -51,7 +51,7 @@ join_line(struct sxe__http_file *file, const struct sxe__http_wish *wish)
 {
     struct sxe__http_waiter *waiters = file->files->waiters;
     struct sxe_http_response *response = sxe_http_response_of(wish->request);
-    unsigned id = sxe_pool_set_oldest_element_state(waiters, NOT_WAITING, WAITING);
+    unsigned id = sxe_pool_take(waiters, NOT_WAITING, WAITING);
 
     if (id == SXE_POOL_NO_INDEX)
         return false;

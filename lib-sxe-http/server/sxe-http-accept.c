@@ -28,12 +28,11 @@
 static unsigned
 longest_waiting(const struct sxe_http *http)
 {
-    SXE_TIME fresh = sxe_pool_get_oldest_element_time(http->connections, SXE__HTTP_FRESH);
-    SXE_TIME idle = sxe_pool_get_oldest_element_time(http->connections, SXE__HTTP_IDLE);
+    SXE_TIME fresh = sxe_pool_get_oldest_time(http->connections, SXE__HTTP_FRESH);
+    SXE_TIME idle = sxe_pool_get_oldest_time(http->connections, SXE__HTTP_IDLE);
     bool is_idle = idle != 0 && (fresh == 0 || idle < fresh);
 
-    return sxe_pool_get_oldest_element_index(http->connections,
-                                             is_idle ? SXE__HTTP_IDLE : SXE__HTTP_FRESH);
+    return sxe_pool_get_oldest(http->connections, is_idle ? SXE__HTTP_IDLE : SXE__HTTP_FRESH);
 }
 
 /* The connection that got its last reply first, or NO_INDEX. Connections whose client still has to
@@ -74,7 +73,7 @@ take_place(struct sxe_http *http)
 {
     unsigned id;
 
-    if (sxe_pool_get_number_in_state(http->connections, SXE__HTTP_FREE) == 0) {
+    if (sxe_pool_get_count(http->connections, SXE__HTTP_FREE) == 0) {
         id = longest_waiting(http);
         if (id == SXE_POOL_NO_INDEX)
             id = longest_closing(http);
@@ -82,7 +81,7 @@ take_place(struct sxe_http *http)
             return NULL;
         evict_connection(&http->connections[id]);
     }
-    id = sxe_pool_set_oldest_element_state(http->connections, SXE__HTTP_FREE, SXE__HTTP_FRESH);
+    id = sxe_pool_take(http->connections, SXE__HTTP_FREE, SXE__HTTP_FRESH);
     return &http->connections[id];
 }
 

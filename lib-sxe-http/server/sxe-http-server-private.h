@@ -212,7 +212,7 @@ sxe__http_move(struct sxe__http_connection *connection, enum sxe__http_state to)
     struct sxe__http_connection *pool = connection->http->connections;
     unsigned id = (unsigned)(connection - pool);
 
-    sxe_pool_set_indexed_element_state(pool, id, sxe_pool_index_to_state(pool, id), to);
+    sxe_pool_move(pool, id, sxe_pool_get_state(pool, id), to);
 }
 
 /* ---- sxe-http-server.c ---- */

@@ -252,7 +252,7 @@ void
 sxe__http_check_stopped(struct sxe_http *http)
 {
     unsigned open =
-        http->config.connections - sxe_pool_get_number_in_state(http->connections, SXE__HTTP_FREE);
+        http->config.connections - sxe_pool_get_count(http->connections, SXE__HTTP_FREE);
     void (*on_stopped)(struct sxe_http *) = http->on_stopped;
 
     if (!http->draining || open > 0 || on_stopped == NULL)
@@ -264,8 +264,8 @@ sxe__http_check_stopped(struct sxe_http *http)
 bool
 sxe_http_all_is_sent(const struct sxe_http *http)
 {
-    unsigned closing = sxe_pool_get_number_in_state(http->connections, SXE__HTTP_CLOSING);
-    unsigned free_ = sxe_pool_get_number_in_state(http->connections, SXE__HTTP_FREE);
+    unsigned closing = sxe_pool_get_count(http->connections, SXE__HTTP_CLOSING);
+    unsigned free_ = sxe_pool_get_count(http->connections, SXE__HTTP_FREE);
     SXE_POOL_WALKER walker;
     unsigned id;
 

@@ -425,7 +425,7 @@ count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_
 {
     const struct sxe_http_config *config = &connection->http->config;
     struct sxe__http_slot *slot = connection->slot;
-    SXE_TIME since = sxe_pool_get_element_time_by_index(connection->http->connections, id);
+    SXE_TIME since = sxe_pool_get_time(connection->http->connections, id);
     SXE_TIME now = sxe_time_turn_ns();
     /* Elements that changed in the same turn have times of their own, each later by 1 ns. */
     SXE_TIME ns = now > since ? now - since : 0;
@@ -458,7 +458,7 @@ change_state(struct sxe__http_connection *connection, unsigned id, enum sxe__htt
                (to == SXE__HTTP_BODY || to >= SXE__HTTP_HANDLING)) {
         status = count_time(connection, id, from);
     }
-    sxe_pool_set_indexed_element_state(connection->http->connections, id, from, to);
+    sxe_pool_move(connection->http->connections, id, from, to);
     return status;
 }
 
@@ -468,7 +468,7 @@ rest_connection(struct sxe__http_connection *connection, bool is_new)
 {
     struct sxe__http_connection *pool = connection->http->connections;
     unsigned id = (unsigned)(connection - pool);
-    unsigned from = sxe_pool_index_to_state(pool, id);
+    unsigned from = sxe_pool_get_state(pool, id);
     enum sxe__http_state to;
 
     if (connection->phase == SXE__HTTP_OVER)
@@ -547,11 +547,11 @@ void
 sxe__http_on_timeout(void *array, unsigned id, void *user)
 {
     struct sxe__http_connection *connection = (struct sxe__http_connection *)array + id;
-    unsigned state = sxe_pool_index_to_state(array, id);
+    unsigned state = sxe_pool_get_state(array, id);
 
     SXE_UNUSED_PARAMETER(user);
     if (state == SXE__HTTP_BODY && goes_on(connection)) {
-        sxe_pool_touch_indexed_element(array, id);
+        sxe_pool_touch(array, id);
         return;
     }
     if (connection->slot == NULL) { /* not a byte of a request: there is nothing to answer */

@@ -91,7 +91,7 @@ l_get_number_in_state(lua_State *L)
 {
     const struct pool *pool = check_pool(L);
 
-    lua_pushinteger(L, sxe_pool_get_number_in_state(pool->array, check_state(L, pool, 2)));
+    lua_pushinteger(L, sxe_pool_get_count(pool->array, check_state(L, pool, 2)));
     return 1;
 }
 
@@ -100,7 +100,7 @@ l_get_oldest_element_index(lua_State *L)
 {
     const struct pool *pool = check_pool(L);
 
-    return push_index(L, sxe_pool_get_oldest_element_index(pool->array, check_state(L, pool, 2)));
+    return push_index(L, sxe_pool_get_oldest(pool->array, check_state(L, pool, 2)));
 }
 
 static int
@@ -108,7 +108,7 @@ l_index_to_state(lua_State *L)
 {
     const struct pool *pool = check_pool(L);
 
-    lua_pushinteger(L, sxe_pool_index_to_state(pool->array, check_index(L, pool, 2)));
+    lua_pushinteger(L, sxe_pool_get_state(pool->array, check_index(L, pool, 2)));
     return 1;
 }
 
@@ -120,7 +120,7 @@ l_set_indexed_element_state(lua_State *L)
     unsigned from = check_state(L, pool, 3);
     unsigned to = check_state(L, pool, 4);
 
-    if (sxe_pool_try_to_set_indexed_element_state(pool->array, index, from, &to) != index)
+    if (sxe_pool_try_move(pool->array, index, from, &to) != index)
         return luaL_error(L, "pool %s: element %d is in state %d, not %d",
                           sxe_pool_get_name(pool->array), (int)index, (int)to, (int)from);
     return 0;
@@ -132,8 +132,7 @@ l_set_oldest_element_state(lua_State *L)
     const struct pool *pool = check_pool(L);
     unsigned from = check_state(L, pool, 2);
 
-    return push_index(
-        L, sxe_pool_set_oldest_element_state(pool->array, from, check_state(L, pool, 3)));
+    return push_index(L, sxe_pool_take(pool->array, from, check_state(L, pool, 3)));
 }
 
 static int
@@ -141,7 +140,7 @@ l_touch_indexed_element(lua_State *L)
 {
     const struct pool *pool = check_pool(L);
 
-    sxe_pool_touch_indexed_element(pool->array, check_index(L, pool, 2));
+    sxe_pool_touch(pool->array, check_index(L, pool, 2));
     return 0;
 }
 

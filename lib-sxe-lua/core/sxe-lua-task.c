@@ -34,13 +34,13 @@ sxe__lua_task_handle(uint32_t index)
 enum sxe__lua_task_state
 sxe__lua_task_state(uint32_t index)
 {
-    return (enum sxe__lua_task_state)sxe_pool_index_to_state(SCHEDULER->tasks, index);
+    return (enum sxe__lua_task_state)sxe_pool_get_state(SCHEDULER->tasks, index);
 }
 
 void
 sxe__lua_task_move(uint32_t index, enum sxe__lua_task_state from, enum sxe__lua_task_state to)
 {
-    sxe_pool_set_indexed_element_state(SCHEDULER->tasks, index, from, to);
+    sxe_pool_move(SCHEDULER->tasks, index, from, to);
     if (to == SXE__LUA_READY || to == SXE__LUA_LATER)
         sxe__lua_turn_soon();
 }
@@ -146,7 +146,7 @@ static uint32_t
 find_free(lua_State *L)
 {
     for (;;) {
-        uint32_t index = sxe_pool_get_youngest_element_index(SCHEDULER->tasks, SXE__LUA_FREE);
+        uint32_t index = sxe_pool_get_youngest(SCHEDULER->tasks, SXE__LUA_FREE);
 
         if (index == SXE_NONE || SXE_LIKELY(sxe__lua_task_at(index)->coroutine != NULL))
             return index;
@@ -421,7 +421,7 @@ end_all(enum sxe__lua_task_state state)
 {
     uint32_t index;
 
-    while ((index = sxe_pool_get_oldest_element_index(SCHEDULER->tasks, state)) != SXE_NONE) {
+    while ((index = sxe_pool_get_oldest(SCHEDULER->tasks, state)) != SXE_NONE) {
         sxe__lua_task_at(index)->cancel = SXE__LUA_CANCEL_TOLD;
         sxe__lua_unhook(index, SXE__LUA_CANCELLED);
         sxe__lua_task_move(index, state, SXE__LUA_RUNNING);

@@ -22,8 +22,7 @@ is_sooner(uint32_t a, uint32_t b)
 
     if (tasks[a].deadline_ns != tasks[b].deadline_ns)
         return tasks[a].deadline_ns < tasks[b].deadline_ns;
-    return sxe_pool_get_element_time_by_index(tasks, a) <
-           sxe_pool_get_element_time_by_index(tasks, b);
+    return sxe_pool_get_time(tasks, a) < sxe_pool_get_time(tasks, b);
 }
 
 static void
@@ -110,13 +109,13 @@ sxe_lua_waiting(void)
 static unsigned
 number_ready(void)
 {
-    return sxe_pool_get_number_in_state(SCHEDULER->tasks, SXE__LUA_READY);
+    return sxe_pool_get_count(SCHEDULER->tasks, SXE__LUA_READY);
 }
 
 static unsigned
 number_later(void)
 {
-    return sxe_pool_get_number_in_state(SCHEDULER->tasks, SXE__LUA_LATER);
+    return sxe_pool_get_count(SCHEDULER->tasks, SXE__LUA_LATER);
 }
 
 static bool
@@ -158,8 +157,7 @@ run_ready(uint64_t now_ns)
     unsigned runs = 0;
 
     for (unsigned count = number_ready(); count > 0; count--) {
-        uint32_t index =
-            sxe_pool_set_oldest_element_state(SCHEDULER->tasks, SXE__LUA_READY, SXE__LUA_RUNNING);
+        uint32_t index = sxe_pool_take(SCHEDULER->tasks, SXE__LUA_READY, SXE__LUA_RUNNING);
 
         /* Fewer than they were: one ended another that had not begun. */
         if (index == SXE_NONE)

@@ -51,7 +51,7 @@ sxe__lua_pool_raise_damaged(lua_State *L, const struct sxe__lua_pool *pool)
 unsigned
 sxe__lua_pool_state_of(lua_State *L, const struct sxe__lua_pool *pool, unsigned id)
 {
-    unsigned state = sxe_pool_index_to_state(pool->array, id);
+    unsigned state = sxe_pool_get_state(pool->array, id);
 
     if (state >= pool->states)
         sxe__lua_pool_raise_damaged(L, pool);
@@ -106,8 +106,7 @@ get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name, 
     else if (strcmp(name, "state") == 0)
         lua_pushstring(L, pool->state[sxe__lua_pool_state_of(L, pool, id)]);
     else if (strcmp(name, "age") == 0)
-        lua_pushnumber(
-            L, sxe__lua_pool_age(pool, sxe_pool_get_element_time_by_index(pool->array, id)));
+        lua_pushnumber(L, sxe__lua_pool_age(pool, sxe_pool_get_time(pool->array, id)));
     else
         return 0;
     return 1;

@@ -192,7 +192,7 @@ sxe__lua_pool_waited(struct sxe__lua_pool *pool, unsigned state)
     if (line->first == 0) {
         if (pool->is_shared)
             sxe_pool_unwatch(pool->array, state);
-    } else if (sxe_pool_get_number_in_state(pool->array, state) > 0 ||
+    } else if (sxe_pool_get_count(pool->array, state) > 0 ||
                (pool->is_shared && sxe_pool_watch(pool->array, state) != 0)) {
         sxe__lua_wake_first(line);
     }

@@ -293,7 +293,7 @@ l_count(lua_State *L)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
 
-    lua_pushinteger(L, sxe_pool_get_number_in_state(pool->array, check_state(L, pool, 2)));
+    lua_pushinteger(L, sxe_pool_get_count(pool->array, check_state(L, pool, 2)));
     return 1;
 }
 
@@ -303,15 +303,14 @@ l_oldest(lua_State *L)
     const struct sxe__lua_pool *pool = check_pool(L);
     unsigned state = check_state(L, pool, 2);
 
-    return sxe__lua_pool_push_element(L, pool,
-                                      sxe_pool_get_oldest_element_index(pool->array, state));
+    return sxe__lua_pool_push_element(L, pool, sxe_pool_get_oldest(pool->array, state));
 }
 
 static int
 l_age(lua_State *L)
 {
     const struct sxe__lua_pool *pool = check_pool(L);
-    SXE_TIME since = sxe_pool_get_oldest_element_time(pool->array, check_state(L, pool, 2));
+    SXE_TIME since = sxe_pool_get_oldest_time(pool->array, check_state(L, pool, 2));
 
     if (since == 0)
         lua_pushnil(L);

@@ -72,7 +72,7 @@ settle_job(struct sxe__lua_file_job *job)
     sxe__lua_file_release(job);
     if (job->fd < 0) {
         end_generation(file);
-        sxe_pool_set_indexed_element_state(files, (unsigned)(file - files), OPEN, FREE);
+        sxe_pool_move(files, (unsigned)(file - files), OPEN, FREE);
     } else if (file->is_left) {
         job->call = &closing;
         job->task = 0;
@@ -120,13 +120,13 @@ void
 sxe__lua_file_close_all(void)
 {
     for (unsigned i = 0; files != NULL && i < FILES; i++) {
-        if (sxe_pool_index_to_state(files, i) != OPEN)
+        if (sxe_pool_get_state(files, i) != OPEN)
             continue;
         leave_file(&files[i], true);
         if (files[i].is_working)
             sxe__lua_file_forget(&files[i].job);
     }
-    if (files == NULL || sxe_pool_get_number_in_state(files, OPEN) > 0)
+    if (files == NULL || sxe_pool_get_count(files, OPEN) > 0)
         return;
     sxe_pool_delete(files);
     files = NULL;
@@ -268,12 +268,12 @@ push_handle(lua_State *L, const struct sxe__lua_file_job *job)
 static unsigned
 take_element(lua_State *L)
 {
-    unsigned index = sxe_pool_set_oldest_element_state(files, FREE, OPEN);
+    unsigned index = sxe_pool_take(files, FREE, OPEN);
 
     if (index != SXE_POOL_NO_INDEX)
         return index;
     lua_gc(L, LUA_GCCOLLECT);
-    return sxe_pool_set_oldest_element_state(files, FREE, OPEN);
+    return sxe_pool_take(files, FREE, OPEN);
 }
 
 /* The arguments are checked; the handle is at 4. */

@@ -55,7 +55,7 @@ give_back(struct sxe__lua_file_job *job)
     sxe__lua_file_release(job);
     if (job->fd >= 0) /* nobody wants to read it any more */
         (void)sxe__lua_file_close(job);
-    sxe_pool_set_indexed_element_state(files.jobs, (unsigned)(job - files.jobs), BUSY, FREE);
+    sxe_pool_move(files.jobs, (unsigned)(job - files.jobs), BUSY, FREE);
     sxe__lua_wake_first(&files.waiting);
 }
 
@@ -316,7 +316,7 @@ take_job(lua_State *L, int status, lua_KContext context)
 
     if (status == LUA_YIELD && sxe__lua_woken(L) != SXE__LUA_EVENT)
         return sxe__lua_fail_woken(L);
-    index = sxe_pool_set_oldest_element_state(files.jobs, FREE, BUSY);
+    index = sxe_pool_take(files.jobs, FREE, BUSY);
     if (index == SXE_POOL_NO_INDEX)
         return sxe__lua_park_in(L, &files.waiting, deadline_ns, take_job, context);
     job = &files.jobs[index];
@@ -360,7 +360,7 @@ static void
 forget_all(void)
 {
     for (unsigned i = 0; i < JOBS; i++) {
-        if (sxe_pool_index_to_state(files.jobs, i) == BUSY)
+        if (sxe_pool_get_state(files.jobs, i) == BUSY)
             sxe__lua_file_forget(&files.jobs[i]);
     }
 }
@@ -373,7 +373,7 @@ close_files(lua_State *L)
     if (files.jobs == NULL)
         return 0;
     forget_all();
-    if (sxe_pool_get_number_in_state(files.jobs, BUSY) > 0)
+    if (sxe_pool_get_count(files.jobs, BUSY) > 0)
         return 0;
     sxe_pool_delete(files.jobs);
     files.jobs = NULL;

@@ -39,7 +39,7 @@ static _Thread_local unsigned group; /* of threads: slow names keep no file wait
 static void
 give_result(const struct lookup *lookup)
 {
-    sxe_pool_set_indexed_element_state(lookups, (unsigned)(lookup - lookups), BUSY, FREE);
+    sxe_pool_move(lookups, (unsigned)(lookup - lookups), BUSY, FREE);
 }
 
 /* In a thread. */
@@ -99,8 +99,7 @@ sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_n
 
     if (strlen(host) > HOST_MAX)
         return sxe__lua_fail_errno(L, ENAMETOOLONG, "resolve");
-    index = lookups == NULL ? SXE_POOL_NO_INDEX
-                            : sxe_pool_set_oldest_element_state(lookups, FREE, BUSY);
+    index = lookups == NULL ? SXE_POOL_NO_INDEX : sxe_pool_take(lookups, FREE, BUSY);
     if (index == SXE_POOL_NO_INDEX)
         return sxe__lua_fail_errno(L, EAGAIN, "resolve");
     lookup = &lookups[index];
@@ -148,10 +147,10 @@ close_lookups(lua_State *L)
     if (lookups == NULL)
         return 0;
     for (unsigned i = 0; i < LOOKUPS; i++) {
-        if (sxe_pool_index_to_state(lookups, i) == BUSY)
+        if (sxe_pool_get_state(lookups, i) == BUSY)
             forget_lookup(&lookups[i]);
     }
-    if (sxe_pool_get_number_in_state(lookups, BUSY) > 0)
+    if (sxe_pool_get_count(lookups, BUSY) > 0)
         return 0;
     sxe_pool_delete(lookups);
     lookups = NULL;

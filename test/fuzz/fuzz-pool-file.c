@@ -54,7 +54,7 @@ make_good(void)
 
     need(array != NULL, "a good pool");
     for (unsigned i = 0; i < NUMBER / 2; i++)
-        sxe_pool_set_oldest_element_state(array, FREE, i % 2 ? READY : BUSY);
+        sxe_pool_take(array, FREE, i % 2 ? READY : BUSY);
     sxe_pool_delete(array);
     const ssize_t length = pread(fd, good.bytes, sizeof(good), 0);
     need(length > 0, "the good pool's bytes");
@@ -103,15 +103,15 @@ use(char *array)
     size_t size;
 
     for (unsigned id = 0; id < number; id++)
-        sxe_pool_touch_indexed_element(array, id);
+        sxe_pool_touch(array, id);
     for (unsigned state = 0; state < states && state < 100; state++) {
         unsigned steps = 0;
 
         sxe_pool_walker_construct(&walker, array, state);
         while (sxe_pool_walker_step(&walker) < number)
             need(++steps <= number, "the end of a walk");
-        sxe_pool_set_oldest_element_state(array, state, (state + 1) % states);
-        sxe_pool_set_exact_oldest_element_state(array, state, 0);
+        sxe_pool_take(array, state, (state + 1) % states);
+        sxe_pool_take_exact(array, state, 0);
     }
     (void)!sxe_pool_check(array, why);
     memset(array, 1, number * sxe_pool_get_element_size(array));

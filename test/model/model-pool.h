@@ -460,7 +460,7 @@ model_make_call(struct model_call *call, const struct model_order *order, void *
         call->result = sxe__pool_shared_take(pool, order->from, order->to);
         break;
     case MODEL_EXACT:
-        call->result = sxe_pool_set_exact_oldest_element_state(array, order->from, order->to);
+        call->result = sxe_pool_take_exact(array, order->from, order->to);
         break;
     case MODEL_TOUCH:
         call->state = SXE__POOL_ANY_STATE;

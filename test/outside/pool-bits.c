@@ -44,7 +44,7 @@ make_pool(const char *path)
     char *array = open_pool(path, 0);
 
     ck_assert_msg(array != NULL, "%s", why);
-    ck_assert_uint_lt(sxe_pool_set_oldest_element_state(array, 0, 1), 5);
+    ck_assert_uint_lt(sxe_pool_take(array, 0, 1), 5);
     sxe_pool_write_element(array, 3, "what was put in");
     sxe_pool_delete(array);
 }
@@ -163,7 +163,7 @@ START_TEST(a_repair_mends_the_copy)
     flip(fd, 40);
     array = open_pool(path, SXE_POOL_OPTION_REPAIR);
     ck_assert_msg(array != NULL, "%s", why);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, 1), 1);
+    ck_assert_uint_eq(sxe_pool_get_count(array, 1), 1);
     sxe_pool_delete(array);
     close(fd);
     unlink(path);

@@ -36,14 +36,13 @@ open_pool(const char *path)
 static double
 age_s(const void *pool, unsigned id)
 {
-    return (double)(sxe_pool_get_now(pool) - sxe_pool_get_element_time_by_index(pool, id)) / 1e9;
+    return (double)(sxe_pool_get_now(pool) - sxe_pool_get_time(pool, id)) / 1e9;
 }
 
 static void
 take(void *pool, unsigned id)
 {
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(pool, id, FREE, READY),
-                      SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(pool, id, FREE, READY), SXE_POOL_LOCK_TAKEN);
 }
 
 /* In a child whose children have a monotonic clock that is 100 hours ahead: run it in one of them.
@@ -104,7 +103,7 @@ START_TEST(a_time_namespace_does_not_hold_up_others)
     void *pool = open_pool(path);
 
     if (did_ahead(take_0, path)) {
-        ck_assert_int_eq(sxe_pool_index_to_state(pool, 0), READY);
+        ck_assert_int_eq(sxe_pool_get_state(pool, 0), READY);
         take(pool, 1);
         ck_assert(age_s(pool, 0) >= 0 && age_s(pool, 0) < HOURS_100_S / 2);
         ck_assert(age_s(pool, 1) >= 0 && age_s(pool, 1) < HOURS_100_S / 2);
@@ -126,7 +125,7 @@ START_TEST(a_pool_that_is_made_in_a_time_namespace_has_the_machines_time)
     if (did_ahead(take_0, path)) {
         void *pool = open_pool(path);
 
-        ck_assert_int_eq(sxe_pool_index_to_state(pool, 0), READY);
+        ck_assert_int_eq(sxe_pool_get_state(pool, 0), READY);
         ck_assert(age_s(pool, 0) >= 0 && age_s(pool, 0) < HOURS_100_S / 2);
         ck_assert(age_s(pool, 7) >= 0 && age_s(pool, 7) < HOURS_100_S / 2);
         ck_assert_int_eq(sxe_pool_check(pool, NULL), 0);
@@ -167,7 +166,7 @@ START_TEST(the_next_user_goes_on_from_the_youngest_stamp)
     pool = open_pool(path);
     ck_assert(age_s(pool, 0) >= 0);
     take(pool, 1);
-    ck_assert_uint_ge(sxe_pool_get_now(pool), sxe_pool_get_element_time_by_index(pool, 1) - 1);
+    ck_assert_uint_ge(sxe_pool_get_now(pool), sxe_pool_get_time(pool, 1) - 1);
     sxe_pool_delete(pool);
     unlink(path);
 }

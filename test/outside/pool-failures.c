@@ -51,13 +51,13 @@ START_TEST(a_copy_of_a_closed_file_is_a_pool)
     void *array = open_pool(outside_path("file.pool"));
 
     snprintf(path, sizeof(path), "%s", outside_path("file.pool"));
-    ck_assert_uint_lt(sxe_pool_set_oldest_element_state(array, 0, 1), 8);
+    ck_assert_uint_lt(sxe_pool_take(array, 0, 1), 8);
     sxe_pool_delete(array);
     snprintf(command, sizeof(command), "cp %s %s.copy", path, path);
     ck_assert_int_eq(system(command), 0);
     array = open_pool(outside_path("file.pool.copy"));
     ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_CLOSED);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, 1), 1);
+    ck_assert_uint_eq(sxe_pool_get_count(array, 1), 1);
     ck_assert_int_eq(sxe_pool_check(array, why), 0);
     sxe_pool_delete(array);
     unlink(path);
@@ -73,13 +73,13 @@ START_TEST(users_of_a_file_that_was_removed_go_on)
     void *second = open_pool(outside_path("gone.pool"));
 
     unlink(outside_path("gone.pool"));
-    ck_assert_uint_lt(sxe_pool_set_oldest_element_state(first, 0, 1), 8);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(second, 1), 1);
+    ck_assert_uint_lt(sxe_pool_take(first, 0, 1), 8);
+    ck_assert_uint_eq(sxe_pool_get_count(second, 1), 1);
 
     void *other = open_pool(outside_path("gone.pool"));
 
     ck_assert_int_eq(sxe_pool_get_found(other), SXE_POOL_CREATED);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(other, 1), 0);
+    ck_assert_uint_eq(sxe_pool_get_count(other, 1), 0);
     sxe_pool_delete(first);
     sxe_pool_delete(second);
     sxe_pool_delete(other);

@@ -57,9 +57,9 @@ START_TEST(a_late_worker_changes_nothing)
     struct job *two = open_jobs(1);
 
     ck_assert_uint_eq(sxe_pool_lease_oldest(one, FREE, BUSY, &job, &late), 0);
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(two, 0, BUSY, READY), 0);
+    ck_assert_uint_eq(sxe_pool_move(two, 0, BUSY, READY), 0);
     ck_assert_uint_eq(sxe_pool_lease_oldest(two, READY, BUSY, NULL, &swift), 0);
-    const SXE_TIME stamp = sxe_pool_get_element_time_by_index(two, 0);
+    const SXE_TIME stamp = sxe_pool_get_time(two, 0);
     for (unsigned attempt = 0; attempt < 2; attempt++) { /* a lost lease stays lost */
         ck_assert(!sxe_pool_lease_is_held(one, &late));
         ck_assert_uint_eq(sxe_pool_lease_move(one, &late, FREE, NULL), SXE_POOL_LEASE_LOST);
@@ -68,8 +68,8 @@ START_TEST(a_late_worker_changes_nothing)
         ck_assert_uint_eq(sxe_pool_lease_renew(one, &late), SXE_POOL_LEASE_LOST);
         ck_assert_uint_eq(sxe_pool_lease_write(one, &late, 8, 4, "late"), SXE_POOL_LEASE_LOST);
     }
-    ck_assert_uint_eq(sxe_pool_index_to_state(two, 0), BUSY);
-    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(two, 0), stamp);
+    ck_assert_uint_eq(sxe_pool_get_state(two, 0), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_time(two, 0), stamp);
     ck_assert_int_eq(sxe_pool_read_element(two, 0, &found), 0);
     ck_assert_mem_eq(&found, &job, sizeof(job));
     copy = swift;
@@ -121,16 +121,16 @@ START_TEST(anything_done_without_it_loses_a_lease)
     for (unsigned way = 0; way < 4; way++) {
         lease.id = 0;
         ck_assert_uint_eq(
-            sxe_pool_lease_indexed(jobs, sxe_pool_index_to_state(jobs, 0), BUSY, NULL, &lease), 0);
+            sxe_pool_lease_indexed(jobs, sxe_pool_get_state(jobs, 0), BUSY, NULL, &lease), 0);
         ck_assert(sxe_pool_lease_is_held(jobs, &lease));
         if (way == 0)
-            sxe_pool_touch_indexed_element(jobs, 0);
+            sxe_pool_touch(jobs, 0);
         else if (way == 1)
-            sxe_pool_set_oldest_element_state(jobs, BUSY, BUSY);
+            sxe_pool_take(jobs, BUSY, BUSY);
         else if (way == 2)
-            ck_assert_uint_eq(sxe_pool_set_indexed_elements_state(jobs, ids, 1, BUSY, READY), 1);
+            ck_assert_uint_eq(sxe_pool_move_many(jobs, ids, 1, BUSY, READY), 1);
         else
-            ck_assert_uint_eq(sxe_pool_set_exact_oldest_element_state(jobs, BUSY, READY), 0);
+            ck_assert_uint_eq(sxe_pool_take_exact(jobs, BUSY, READY), 0);
         ck_assert_uint_eq(sxe_pool_lease_renew(jobs, &lease), SXE_POOL_LEASE_LOST);
     }
     check_and_close(jobs);
@@ -153,10 +153,10 @@ START_TEST(what_is_ready_is_written)
         struct job found;
 
         ck_assert_uint_lt(sxe_pool_lease_oldest(jobs, FREE, READY, &job, &lease), 8);
-        ck_assert_uint_eq(sxe_pool_set_oldest_element_state(other, READY, BUSY), lease.id);
+        ck_assert_uint_eq(sxe_pool_take(other, READY, BUSY), lease.id);
         ck_assert_int_eq(sxe_pool_read_element(other, lease.id, &found), 0);
         ck_assert_mem_eq(&found, &job, sizeof(job));
-        ck_assert_uint_eq(sxe_pool_set_indexed_element_state(other, lease.id, BUSY, FREE), 0);
+        ck_assert_uint_eq(sxe_pool_move(other, lease.id, BUSY, FREE), 0);
     }
     check_and_close(other);
     check_and_close(jobs);
@@ -174,8 +174,8 @@ be_too_late(void *jobs, unsigned id, void *user)
 
     (void)user;
     if (id == 0) {
-        sxe_pool_set_indexed_element_state(jobs, id, BUSY, FREE);
-        sxe_pool_set_indexed_element_state(jobs, id, FREE, BUSY);
+        sxe_pool_move(jobs, id, BUSY, FREE);
+        sxe_pool_move(jobs, id, FREE, BUSY);
     }
     sxe_pool_lease_due(jobs, id, &due);
     outcomes[id] = sxe_pool_lease_move(jobs, &due, READY, NULL);
@@ -192,14 +192,14 @@ START_TEST(only_what_is_due_is_taken_back)
 
     ck_assert_int_eq(sxe_pool_set_timeouts(jobs, timeouts, be_too_late, NULL), 0);
     for (unsigned id = 0; id < 2; id++)
-        sxe_pool_set_indexed_element_state(jobs, id, FREE, BUSY);
+        sxe_pool_move(jobs, id, FREE, BUSY);
     usleep(5000); /* at least: the timeout is 1 ms */
     outcomes[0] = outcomes[1] = 4711;
     sxe_pool_check_timeouts();
     ck_assert_uint_eq(outcomes[0], SXE_POOL_LEASE_LOST);
     ck_assert_uint_eq(outcomes[1], SXE_POOL_LOCK_TAKEN);
-    ck_assert_uint_eq(sxe_pool_index_to_state(jobs, 0), BUSY);
-    ck_assert_uint_eq(sxe_pool_index_to_state(jobs, 1), READY);
+    ck_assert_uint_eq(sxe_pool_get_state(jobs, 0), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_state(jobs, 1), READY);
     check_and_close(jobs);
     unlink(path);
 }

@@ -37,7 +37,7 @@ use_and_close(unsigned number)
 
     ck_assert_msg(pool != NULL, "%s", why);
     for (unsigned i = 0; i < number; i++)
-        ck_assert_uint_lt(sxe_pool_set_oldest_element_state(pool, FREE, BUSY), NUMBER);
+        ck_assert_uint_lt(sxe_pool_take(pool, FREE, BUSY), NUMBER);
     for (unsigned id = 0; id < NUMBER; id++)
         (void)!sxe_pool_add_u64(pool, id, 8, UINT64_C(0x0101010101010101));
     ck_assert_int_eq(sxe_pool_check(pool, why), 0);

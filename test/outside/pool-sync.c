@@ -59,8 +59,7 @@ START_TEST(a_pool_that_was_synced_and_killed_was_not_closed)
     if (pid == 0) {
         void *array = sxe_pool_open(&spec, why);
 
-        if (array == NULL || sxe_pool_set_oldest_element_state(array, 0, 1) > 7 ||
-            sxe_pool_sync(array) != 0)
+        if (array == NULL || sxe_pool_take(array, 0, 1) > 7 || sxe_pool_sync(array) != 0)
             _exit(1);
         kill(getpid(), SIGKILL);
     }
@@ -69,7 +68,7 @@ START_TEST(a_pool_that_was_synced_and_killed_was_not_closed)
 
     ck_assert_msg(array != NULL, "%s", why);
     ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_COMPLETED);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, 1), 1);
+    ck_assert_uint_eq(sxe_pool_get_count(array, 1), 1);
     sxe_pool_delete(array);
     unlink(spec.file);
 }

@@ -59,7 +59,7 @@ stop_with_lock(void)
     for (;;) {
         ck_assert_int_eq(kill(child, SIGSTOP), 0);
         ck_assert_int_eq(waitpid(child, &status, WUNTRACED), child);
-        if (sxe_pool_touch_indexed_element(jobs, 0) == SXE_POOL_LOCK_NOT_TAKEN)
+        if (sxe_pool_touch(jobs, 0) == SXE_POOL_LOCK_NOT_TAKEN)
             return;
         ck_assert_int_eq(kill(child, SIGCONT), 0);
         usleep(100);
@@ -80,17 +80,16 @@ START_TEST(a_call_waits_as_long_as_it_may)
     open_jobs(1);
     start_child();
     stop_with_lock();
-    const SXE_TIME stamp = sxe_pool_get_element_time_by_index(jobs, 0);
+    const SXE_TIME stamp = sxe_pool_get_time(jobs, 0);
 
     ck_assert_int_eq(sxe_pool_set_wait(jobs, 0.2), 0);
     const double began = now_s();
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(jobs, 0, FREE, BUSY),
-                      SXE_POOL_LOCK_NOT_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(jobs, 0, FREE, BUSY), SXE_POOL_LOCK_NOT_TAKEN);
     ck_assert_double_ge(now_s() - began, 0.2);
-    ck_assert_uint_eq(sxe_pool_index_to_state(jobs, 0), FREE);
-    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(jobs, 0), stamp);
+    ck_assert_uint_eq(sxe_pool_get_state(jobs, 0), FREE);
+    ck_assert_uint_eq(sxe_pool_get_time(jobs, 0), stamp);
     end_child();
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(jobs, 0, FREE, BUSY), SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(jobs, 0, FREE, BUSY), SXE_POOL_LOCK_TAKEN);
     sxe_pool_delete(jobs);
 }
 END_TEST
@@ -106,7 +105,7 @@ START_TEST(a_call_that_waits_takes_no_processor)
     stop_with_lock();
     ck_assert_int_eq(sxe_pool_set_wait(jobs, 1.0), 0);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
-    ck_assert_uint_eq(sxe_pool_touch_indexed_element(jobs, 0), SXE_POOL_LOCK_NOT_TAKEN);
+    ck_assert_uint_eq(sxe_pool_touch(jobs, 0), SXE_POOL_LOCK_NOT_TAKEN);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
     /* Spins of some 50 us between sleeps of 1 ms are a tenth; half a second is not. */
     ck_assert_double_lt((double)(after.tv_sec - before.tv_sec) +
@@ -131,7 +130,7 @@ START_TEST(a_call_goes_on_when_the_owner_goes_on_or_dies)
             kill(child, i == 0 ? SIGCONT : SIGKILL);
             _exit(0);
         }
-        ck_assert_uint_eq(sxe_pool_touch_indexed_element(jobs, 0), SXE_POOL_LOCK_TAKEN);
+        ck_assert_uint_eq(sxe_pool_touch(jobs, 0), SXE_POOL_LOCK_TAKEN);
         ck_assert_int_eq(waitpid(helper, NULL, 0), helper);
     }
     ck_assert_int_eq(waitpid(child, NULL, 0), child);

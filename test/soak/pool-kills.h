@@ -150,9 +150,8 @@ kills_use(const struct kills_worker *worker, unsigned id)
 static void
 kills_take(struct kills_worker *worker, unsigned from, unsigned to, bool exactly)
 {
-    const unsigned id =
-        exactly ? sxe_pool_set_exact_oldest_element_state(worker->pool, from, KILLS_BUSY)
-                : sxe_pool_set_oldest_element_state(worker->pool, from, KILLS_BUSY);
+    const unsigned id = exactly ? sxe_pool_take_exact(worker->pool, from, KILLS_BUSY)
+                                : sxe_pool_take(worker->pool, from, KILLS_BUSY);
 
     if (!kills_did(worker, "take", id))
         return;
@@ -167,7 +166,7 @@ kills_take(struct kills_worker *worker, unsigned from, unsigned to, bool exactly
         KILLS_WRONG(worker->notes, "element %u of %u is now of %u", id, worker->number, owner);
     unsigned result;
     do
-        result = sxe_pool_set_indexed_element_state(worker->pool, id, KILLS_BUSY, to);
+        result = sxe_pool_move(worker->pool, id, KILLS_BUSY, to);
     while (!kills_did(worker, "set", result) && result == SXE_POOL_LOCK_NOT_TAKEN);
 }
 
@@ -194,7 +193,7 @@ kills_work(struct kills_worker *worker)
         const unsigned id = (bits >> 8) % KILLS_ELEMENTS;
 
         if ((bits & 0xe0) == 0)
-            kills_did(worker, "touch", sxe_pool_touch_indexed_element(worker->pool, id));
+            kills_did(worker, "touch", sxe_pool_touch(worker->pool, id));
         else if ((bits & 0xfc) == 0x20)
             kills_walk(worker);
         else
@@ -248,7 +247,7 @@ kills_look(struct kills *kills)
     const uint64_t begin = sxe_time_ns();
     for (unsigned shard = 0; shard < KILLS_SHARDS; shard++) {
         const unsigned id = shard * (KILLS_ELEMENTS / KILLS_SHARDS);
-        while (sxe_pool_touch_indexed_element(pool, id) == SXE_POOL_LOCK_NOT_TAKEN &&
+        while (sxe_pool_touch(pool, id) == SXE_POOL_LOCK_NOT_TAKEN &&
                sxe_time_ns() - begin < 10 * SXE_NS_PER_SECOND) {
         }
     }
@@ -275,10 +274,10 @@ kills_begin_round(struct kills *kills)
     const SXE_POOL_FOUND found = sxe_pool_get_found(pool);
     if (found != (kills->result->rounds == 0 ? SXE_POOL_CREATED : SXE_POOL_COMPLETED))
         KILLS_WRONG(kills->notes, "round %u: found %d", kills->result->rounds, (int)found);
-    while (sxe_pool_set_oldest_element_state(pool, KILLS_BUSY, KILLS_FREE) < KILLS_ELEMENTS) {
+    while (sxe_pool_take(pool, KILLS_BUSY, KILLS_FREE) < KILLS_ELEMENTS) {
     }
     for (unsigned state = 0; state < KILLS_STATES; state++)
-        total += sxe_pool_get_number_in_state(pool, state);
+        total += sxe_pool_get_count(pool, state);
     if (total != KILLS_ELEMENTS || sxe_pool_check(pool, why) != 0)
         KILLS_WRONG(kills->notes, "round %u: %u elements, %.100s", kills->result->rounds, total,
                     why);

@@ -112,15 +112,13 @@ threads_take(struct threads_one *one, uint32_t bits)
     struct threads *all = one->all;
     const unsigned from = bits & 1 ? THREADS_READY : THREADS_FREE;
     const unsigned to = bits & 2 ? THREADS_READY : THREADS_FREE;
-    const unsigned id =
-        bits & 4 ? sxe_pool_set_oldest_element_state(all->pool, from, THREADS_BUSY)
-                 : sxe_pool_set_exact_oldest_element_state(all->pool, from, THREADS_BUSY);
+    const unsigned id = bits & 4 ? sxe_pool_take(all->pool, from, THREADS_BUSY)
+                                 : sxe_pool_take_exact(all->pool, from, THREADS_BUSY);
 
     if (!threads_did(all, "take", id))
         return;
     threads_use(one, id);
-    while (!threads_did(all, "set",
-                        sxe_pool_set_indexed_element_state(all->pool, id, THREADS_BUSY, to)) &&
+    while (!threads_did(all, "set", sxe_pool_move(all->pool, id, THREADS_BUSY, to)) &&
            __atomic_load_n(&all->is_wrong, __ATOMIC_RELAXED) == 0) {
     }
 }
@@ -143,10 +141,10 @@ threads_look(struct threads_one *one, unsigned id)
         if (!threads_did(all, "walk", met))
             break;
     }
-    if (sxe_pool_get_number_in_state(all->pool, THREADS_FREE) > THREADS_ELEMENTS + THREADS_MAX)
+    if (sxe_pool_get_count(all->pool, THREADS_FREE) > THREADS_ELEMENTS + THREADS_MAX)
         THREADS_WRONG(all, "more elements are counted than there are");
-    (void)sxe_pool_index_to_state(all->pool, id);
-    (void)sxe_pool_get_oldest_element_time(all->pool, THREADS_FREE);
+    (void)sxe_pool_get_state(all->pool, id);
+    (void)sxe_pool_get_oldest_time(all->pool, THREADS_FREE);
     (void)sxe_pool_get_handle(all->pool, id);
 }
 
@@ -165,7 +163,7 @@ threads_work(void *argument)
         if ((bits & 0x70) == 0)
             threads_look(one, id);
         else if ((bits & 0x70) == 0x10) {
-            const unsigned result = sxe_pool_touch_indexed_element(all->pool, id);
+            const unsigned result = sxe_pool_touch(all->pool, id);
             threads_did(all, "touch", result == SXE_POOL_LOCK_TAKEN ? id : result);
             sxe_pool_add_u64(all->pool, id, offsetof(struct threads_element, sum), bits);
             __atomic_add_fetch(&all->added, bits, __ATOMIC_RELAXED);
@@ -183,10 +181,10 @@ threads_check(struct threads *all)
     uint64_t sum = 0;
 
     for (unsigned state = 0; state < THREADS_STATES; state++)
-        total += sxe_pool_get_number_in_state(all->pool, state);
+        total += sxe_pool_get_count(all->pool, state);
     for (unsigned id = 0; id < THREADS_ELEMENTS; id++)
         sum += all->pool[id].sum;
-    if (total != THREADS_ELEMENTS || sxe_pool_get_number_in_state(all->pool, THREADS_BUSY) != 0)
+    if (total != THREADS_ELEMENTS || sxe_pool_get_count(all->pool, THREADS_BUSY) != 0)
         THREADS_WRONG(all, "%u elements are counted", total);
     if (sum != all->added)
         THREADS_WRONG(all, "additions were lost");

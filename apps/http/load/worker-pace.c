@@ -92,10 +92,10 @@ take_arrival(struct load__worker *worker)
 static struct load__socket *
 find_free(struct load__worker *worker, uint64_t now_ns)
 {
-    unsigned id = sxe_pool_get_oldest_element_index(worker->sockets, LOAD_SOCKET_IDLE);
+    unsigned id = sxe_pool_get_oldest(worker->sockets, LOAD_SOCKET_IDLE);
 
     if (id == SXE_POOL_NO_INDEX)
-        id = sxe_pool_get_oldest_element_index(worker->sockets, LOAD_SOCKET_PARTLY);
+        id = sxe_pool_get_oldest(worker->sockets, LOAD_SOCKET_PARTLY);
     if (id == SXE_POOL_NO_INDEX) {
         worker->free_ns = LOAD_NEVER;
         return NULL;

@@ -64,7 +64,7 @@ static void
 look_at_states(struct load__worker *worker)
 {
     for (unsigned i = 0; i < LOAD_SOCKET_STATES; i++)
-        worker->result->in_state[i] = sxe_pool_get_number_in_state(worker->sockets, i);
+        worker->result->in_state[i] = sxe_pool_get_count(worker->sockets, i);
 }
 
 /* Copy values that are the same for two histograms, and were recorded in one. */

@@ -43,8 +43,7 @@ load__settle(struct load__socket *socket)
     /* The youngest is the last to be asked again, so that queries go round. */
     if (after == socket->state && after != LOAD_SOCKET_PARTLY)
         return;
-    sxe_pool_set_indexed_element_state(socket->worker->sockets, load__id(socket), socket->state,
-                                       after);
+    sxe_pool_move(socket->worker->sockets, load__id(socket), socket->state, after);
     socket->state = (uint8_t)after;
 }
 

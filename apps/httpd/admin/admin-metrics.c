@@ -308,10 +308,10 @@ metrics_count(const struct sxe_http_request *request, const struct sxe_http_summ
 static void
 publish_state(struct metrics_pool_state *to, const void *array, unsigned state, uint64_t now_ns)
 {
-    SXE_TIME oldest_ns = sxe_pool_get_oldest_element_time(array, state);
+    SXE_TIME oldest_ns = sxe_pool_get_oldest_time(array, state);
 
     snprintf(to->name, sizeof(to->name), "%s", sxe_pool_state_to_string(array, state));
-    to->number = sxe_pool_get_number_in_state(array, state);
+    to->number = sxe_pool_get_count(array, state);
     to->age_ms =
         oldest_ns == 0 || oldest_ns > now_ns ? 0 : (uint32_t)((now_ns - oldest_ns) / SXE_NS_PER_MS);
 }

@@ -186,7 +186,7 @@ serve(struct sxe_http_config config)
 static inline unsigned
 connections_in(enum sxe__http_state state)
 {
-    return sxe_pool_get_number_in_state(site.http->connections, state);
+    return sxe_pool_get_count(site.http->connections, state);
 }
 
 /* Let that much virtual time pass, doing what is due in it. */

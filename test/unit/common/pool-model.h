@@ -117,8 +117,7 @@ pool_model_is_oldest_of_all(const struct pool_model *model, unsigned state, unsi
         return false;
     for (unsigned other = 0; other < model->number && id != SXE_POOL_NO_INDEX; other++) {
         if (model->elements[other].state == state &&
-            sxe_pool_get_element_time_by_index(model->pool, other) <
-                sxe_pool_get_element_time_by_index(model->pool, id))
+            sxe_pool_get_time(model->pool, other) < sxe_pool_get_time(model->pool, id))
             return false;
     }
     return true;
@@ -132,9 +131,8 @@ pool_model_set(struct pool_model *model, const struct pool_model_step *step)
     const unsigned state = model->elements[step->id].state;
 
     pool_model_move(model, step->id, step->new_state);
-    return sxe_pool_index_to_state(model->pool, step->id) == state &&
-           sxe_pool_set_indexed_element_state(model->pool, step->id, state, step->new_state) ==
-               SXE_POOL_LOCK_TAKEN;
+    return sxe_pool_get_state(model->pool, step->id) == state &&
+           sxe_pool_move(model->pool, step->id, state, step->new_state) == SXE_POOL_LOCK_TAKEN;
 }
 
 static inline bool
@@ -142,8 +140,7 @@ pool_model_try(struct pool_model *model, const struct pool_model_step *step)
 {
     const unsigned actual = model->elements[step->id].state;
     unsigned state = step->new_state;
-    const unsigned result =
-        sxe_pool_try_to_set_indexed_element_state(model->pool, step->id, step->old_state, &state);
+    const unsigned result = sxe_pool_try_move(model->pool, step->id, step->old_state, &state);
 
     if (step->old_state != actual)
         return result == SXE_POOL_INCORRECT_STATE && state == actual;
@@ -154,8 +151,7 @@ pool_model_try(struct pool_model *model, const struct pool_model_step *step)
 static inline bool
 pool_model_take_oldest(struct pool_model *model, const struct pool_model_step *step)
 {
-    const unsigned id =
-        sxe_pool_set_oldest_element_state(model->pool, step->old_state, step->new_state);
+    const unsigned id = sxe_pool_take(model->pool, step->old_state, step->new_state);
     const bool agrees = pool_model_is_oldest(model, step->old_state, id);
 
     if (agrees && id != SXE_POOL_NO_INDEX)
@@ -167,10 +163,9 @@ pool_model_take_oldest(struct pool_model *model, const struct pool_model_step *s
 static inline bool
 pool_model_take_exactly(struct pool_model *model, const struct pool_model_step *step)
 {
-    const unsigned oldest = sxe_pool_get_oldest_element_index(model->pool, step->old_state);
+    const unsigned oldest = sxe_pool_get_oldest(model->pool, step->old_state);
     const bool agrees = pool_model_is_oldest_of_all(model, step->old_state, oldest);
-    const unsigned id =
-        sxe_pool_set_exact_oldest_element_state(model->pool, step->old_state, step->new_state);
+    const unsigned id = sxe_pool_take_exact(model->pool, step->old_state, step->new_state);
 
     if (agrees && id == oldest && id != SXE_POOL_NO_INDEX)
         pool_model_move(model, id, step->new_state);
@@ -181,18 +176,17 @@ static inline bool
 pool_model_touch(struct pool_model *model, const struct pool_model_step *step)
 {
     pool_model_move(model, step->id, model->elements[step->id].state);
-    return sxe_pool_touch_indexed_element(model->pool, step->id) == SXE_POOL_LOCK_TAKEN;
+    return sxe_pool_touch(model->pool, step->id) == SXE_POOL_LOCK_TAKEN;
 }
 
 static inline bool
 pool_model_look(struct pool_model *model, const struct pool_model_step *step)
 {
-    const unsigned id = sxe_pool_get_oldest_element_index(model->pool, step->old_state);
-    const SXE_TIME time =
-        id == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_element_time_by_index(model->pool, id);
+    const unsigned id = sxe_pool_get_oldest(model->pool, step->old_state);
+    const SXE_TIME time = id == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_time(model->pool, id);
 
     return pool_model_is_oldest_of_all(model, step->old_state, id) &&
-           sxe_pool_get_oldest_element_time(model->pool, step->old_state) == time;
+           sxe_pool_get_oldest_time(model->pool, step->old_state) == time;
 }
 
 static inline bool
@@ -374,7 +368,7 @@ pool_model_check_state(struct pool_model *model, unsigned state, unsigned *total
     sxe_pool_walker_construct(&walker, model->pool, state);
     for (unsigned id = sxe_pool_walker_step(&walker); id != SXE_POOL_NO_INDEX;
          id = sxe_pool_walker_step(&walker)) {
-        const SXE_TIME time = sxe_pool_get_element_time_by_index(model->pool, id);
+        const SXE_TIME time = sxe_pool_get_time(model->pool, id);
 
         /* Shards come one after the other. */
         if (pool_model_shard_of(model, id) != shard) {
@@ -383,7 +377,7 @@ pool_model_check_state(struct pool_model *model, unsigned state, unsigned *total
             stamp = 0;
         }
         if (model->elements[id].state != state || model->elements[id].order <= order ||
-            time <= stamp || sxe_pool_index_to_state(model->pool, id) != state ||
+            time <= stamp || sxe_pool_get_state(model->pool, id) != state ||
             model->pool[id] != (char)id)
             return false;
         order = model->elements[id].order;
@@ -391,7 +385,7 @@ pool_model_check_state(struct pool_model *model, unsigned state, unsigned *total
         number++;
     }
     *total += number;
-    return number == sxe_pool_get_number_in_state(model->pool, state) &&
+    return number == sxe_pool_get_count(model->pool, state) &&
            sxe_pool_walker_step(&walker) == SXE_POOL_NO_INDEX;
 }
 

@@ -236,13 +236,13 @@ START_TEST(cells_in_use_without_a_table_are_refused)
     char *array = sxe_pool_open(&foreign, why);
 
     ck_assert_msg(array != NULL, "%s", why);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, 0, SXE_DICT_LIVE), 0);
+    ck_assert_uint_eq(sxe_pool_take(array, 0, SXE_DICT_LIVE), 0);
     sxe_pool_delete(array);
     refused(&spec, EMEDIUMTYPE, "no table of this version");
     spec.options = SXE_POOL_OPTION_REPAIR;
     refused(&spec, EMEDIUMTYPE, "no table of this version");
     array = sxe_pool_open(&foreign, why);
-    sxe_pool_set_indexed_element_state(array, 0, SXE_DICT_LIVE, 0);
+    sxe_pool_move(array, 0, SXE_DICT_LIVE, 0);
     sxe_pool_delete(array);
     SXE_DICT *dict = sxe_dict_open(&spec, why);
     ck_assert_msg(dict != NULL, "%s", why);

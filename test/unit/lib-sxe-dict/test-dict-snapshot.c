@@ -74,7 +74,7 @@ get_of(const SXE_DICT_SNAPSHOT *snapshot, unsigned key)
 static unsigned
 old_cells(void)
 {
-    return sxe_pool_get_number_in_state(sxe_dict_get_pool(dict), SXE__DICT_OLD);
+    return sxe_pool_get_count(sxe_dict_get_pool(dict), SXE__DICT_OLD);
 }
 
 /* ---- Walking ---- */

@@ -262,7 +262,7 @@ START_TEST(states_stay_when_values_change)
     ck_assert_int_eq(put("k", "v"), 0);
     ck_assert_int_eq(sxe_dict_set_state(dict, "k", 1, SXE_DICT_PINNED), 0);
     ck_assert_int_eq(put("k", "w"), 0);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(sxe_dict_get_pool(dict), SXE_DICT_PINNED), 1);
+    ck_assert_uint_eq(sxe_pool_get_count(sxe_dict_get_pool(dict), SXE_DICT_PINNED), 1);
     ck_assert_int_eq(sxe_dict_set_state(dict, "k", 1, (SXE_DICT_STATE)0), -EINVAL);
     ck_assert_int_eq(sxe_dict_set_state(dict, "k", 1, (SXE_DICT_STATE)4), -EINVAL);
 }
@@ -310,7 +310,7 @@ START_TEST(what_expired_is_new_when_it_is_put_again)
     ck_assert_int_eq(sxe_dict_set_state(dict, "k", 1, SXE_DICT_DIRTY), 0);
     pass(3);
     ck_assert_int_eq(put("k", "x"), 0);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(sxe_dict_get_pool(dict), SXE_DICT_LIVE), 1);
+    ck_assert_uint_eq(sxe_pool_get_count(sxe_dict_get_pool(dict), SXE_DICT_LIVE), 1);
 }
 END_TEST
 

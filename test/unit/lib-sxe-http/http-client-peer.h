@@ -113,7 +113,7 @@ get_by(const char *method, const char *target)
 static inline unsigned
 links_in(enum sxe__http_link_state state)
 {
-    return sxe_pool_get_number_in_state(client->links, state);
+    return sxe_pool_get_count(client->links, state);
 }
 
 /* ---- The server's end ---- */

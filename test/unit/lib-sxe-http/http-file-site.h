@@ -203,7 +203,7 @@ serve(const struct sxe_http_files_config *config)
 static inline unsigned
 entries_in(enum sxe__http_file_state state)
 {
-    return sxe_pool_get_number_in_state(site.files->entries, state);
+    return sxe_pool_get_count(site.files->entries, state);
 }
 
 /* Open states have to be looked at again. */
@@ -234,7 +234,7 @@ check_rest(void)
     ck_assert_uint_eq(entries_in(SXE__HTTP_FILE_OPENING), 0);
     ck_assert_uint_eq(entries_in(SXE__HTTP_FILE_BUSY), 0);
     ck_assert_uint_eq(entries_in(SXE__HTTP_FILE_LEAVING), 0);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(site.files->waiters, 1), 0);
+    ck_assert_uint_eq(sxe_pool_get_count(site.files->waiters, 1), 0);
     for (unsigned i = 0; i < sxe_pool_get_number(site.files->entries); i++)
         memory += site.files->entries[i].memory;
     ck_assert_uint_eq(site.files->memory, memory);

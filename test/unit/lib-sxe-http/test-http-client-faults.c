@@ -208,7 +208,7 @@ run_once(const struct strike *strike)
     if (!touched)
         ck_assert_uint_eq(run.good, CALLS);
     turn(10);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(client->jobs, SXE__HTTP_JOB_LIVE), 0);
+    ck_assert_uint_eq(sxe_pool_get_count(client->jobs, SXE__HTTP_JOB_LIVE), 0);
     ck_assert_uint_eq(links_in(SXE__HTTP_LINK_FREE) + links_in(SXE__HTTP_LINK_IDLE), 2);
     finish();
     close_server();

@@ -150,8 +150,7 @@ START_TEST(an_idle_connection_that_cannot_be_written_to_is_passed_over)
     serve(NULL, NULL);
     first = idle_peer();
     /* Something else of the program closed it in this very turn. */
-    sxe_abort(client->links[sxe_pool_get_oldest_element_index(client->links, SXE__HTTP_LINK_IDLE)]
-                  .socket);
+    sxe_abort(client->links[sxe_pool_get_oldest(client->links, SXE__HTTP_LINK_IDLE)].socket);
     get(b);
     second = take(b);
     answer(second, "ok");

@@ -348,7 +348,7 @@ START_TEST(who_gives_up_waiting_leaves_the_others_in_line)
     turn(20);
     ck_assert_uint_eq(site.done, 1);
     ck_assert_int_eq(site.result, -ECONNRESET);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(site.files->waiters, 1), 2);
+    ck_assert_uint_eq(sxe_pool_get_count(site.files->waiters, 1), 2);
     let_threads_go();
     for (int i = 0; i < 3; i++) {
         if (i == _i)

@@ -52,7 +52,7 @@ static int
 l_count(lua_State *L)
 {
     lua_pushinteger(L, sxe_pool_get_number(SCHEDULER->tasks) -
-                           sxe_pool_get_number_in_state(SCHEDULER->tasks, SXE__LUA_FREE));
+                           sxe_pool_get_count(SCHEDULER->tasks, SXE__LUA_FREE));
     return 1;
 }
 
@@ -126,7 +126,7 @@ static inline unsigned
 tasks_left(void)
 {
     return sxe_pool_get_number(SCHEDULER->tasks) -
-           sxe_pool_get_number_in_state(SCHEDULER->tasks, SXE__LUA_FREE);
+           sxe_pool_get_count(SCHEDULER->tasks, SXE__LUA_FREE);
 }
 
 /* A script and what it says. */

@@ -81,10 +81,10 @@ l_unlock(lua_State *L)
 static int
 l_put(lua_State *L)
 {
-    unsigned id = sxe_pool_set_oldest_element_state(jobs, FREE, BUSY);
+    unsigned id = sxe_pool_take(jobs, FREE, BUSY);
 
     sxe_pool_write_element(jobs, id, &(struct job){7, 1, "c", 0.5});
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(jobs, id, BUSY, READY), 0);
+    ck_assert_uint_eq(sxe_pool_move(jobs, id, BUSY, READY), 0);
     lua_pushinteger(L, id);
     return 1;
 }
@@ -197,7 +197,7 @@ START_TEST(c_and_lua_agree_on_the_layout)
                                "say(#p, p.name, p.found)"),
                      "4 jobs created;");
     jobs = open_peer(spec());
-    ck_assert_uint_eq(sxe_pool_index_to_state(jobs, 0), READY);
+    ck_assert_uint_eq(sxe_pool_get_state(jobs, 0), READY);
     ck_assert_int_eq(sxe_pool_read_element(jobs, 0, &job), 0);
     ck_assert_uint_eq(job.hits, 5);
     ck_assert_uint_eq(job.kind, 255);
@@ -670,7 +670,7 @@ START_TEST(a_child_of_fork_waits_on)
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(jobs, BUSY), 2);
+    ck_assert_uint_eq(sxe_pool_get_count(jobs, BUSY), 2);
     end_file_world();
     close_jobs();
 }

@@ -896,7 +896,7 @@ START_TEST(too_many_look_ups_are_refused)
 
     run_script("task.start(function() tcp.connect('localhost', 1) end)");
     turn(1);
-    while (sxe_pool_get_number_in_state(SCHEDULER->tasks, SXE__LUA_READY) == 0)
+    while (sxe_pool_get_count(SCHEDULER->tasks, SXE__LUA_READY) == 0)
         turn(1);
     close(peer);
     net_stop();

@@ -129,7 +129,7 @@ make_image(void)
     char *array = open_pool(&spec);
 
     for (unsigned i = 0; i < 20; i++)
-        ck_assert_uint_lt(sxe_pool_set_oldest_element_state(array, FREE, i % 2 ? READY : BUSY), 64);
+        ck_assert_uint_lt(sxe_pool_take(array, FREE, i % 2 ? READY : BUSY), 64);
     sxe_pool_delete(array);
     load_image();
 }
@@ -193,13 +193,13 @@ use_all(char *array)
     size_t size;
 
     for (unsigned id = 0; id < 64; id++)
-        sxe_pool_touch_indexed_element(array, id);
+        sxe_pool_touch(array, id);
     for (unsigned state = 0; state < STATES; state++) {
         walk_all(array, state);
         for (unsigned i = 0; i < 10; i++)
-            sxe_pool_set_oldest_element_state(array, state, (state + 1) % STATES);
-        sxe_pool_get_number_in_state(array, state);
-        sxe_pool_get_youngest_element_index(array, state);
+            sxe_pool_take(array, state, (state + 1) % STATES);
+        sxe_pool_get_count(array, state);
+        sxe_pool_get_youngest(array, state);
     }
     memset(array, 1, 64 * 8);
     memset(sxe_pool_get_extra(array, &size), 1, 40);

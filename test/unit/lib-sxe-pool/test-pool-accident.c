@@ -127,9 +127,9 @@ START_TEST(a_file_that_is_cut_short_in_use_ends_its_users_and_is_refused_then)
 
     if (child == 0) {
         signal(SIGBUS, SIG_DFL);
-        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_TAKEN);
+        ck_assert_uint_eq(sxe_pool_touch(array, 1), SXE_POOL_LOCK_TAKEN);
         ck_assert_int_eq(truncate(file_path, (off_t)sharing_of(array)->head_size), 0);
-        sxe_pool_touch_indexed_element(array, 1);
+        sxe_pool_touch(array, 1);
         _exit(0);
     }
     end_child(child, SIGBUS);
@@ -164,14 +164,12 @@ START_TEST(a_shard_whose_change_cannot_be_completed_stays_damaged)
     shard->lock = dead_token(array);
     sxe_log_set_level(SXE_LOG_FATAL);
     for (unsigned i = 0; i < 3; i++) {
-        ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY),
-                          SXE_POOL_DAMAGED);
+        ck_assert_uint_eq(sxe_pool_move(array, 0, FREE, BUSY), SXE_POOL_DAMAGED);
         ck_assert_int_eq(memcmp(&shard->intent, &left, sizeof(left)), 0);
     }
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 0), FREE);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 0), FREE);
     ck_assert_int_eq(sxe_pool_check(array, why), -EUCLEAN);
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, 1, FREE, BUSY),
-                      SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(array, 1, FREE, BUSY), SXE_POOL_LOCK_TAKEN);
     sxe_pool_delete(array);
 }
 END_TEST
@@ -183,9 +181,9 @@ START_TEST(a_child_of_fork_does_not_wait_for_a_thread_that_opens)
 
     if (child == 0) {
         sxe__pool_fork_hold();
-        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_NOT_TAKEN);
+        ck_assert_uint_eq(sxe_pool_touch(array, 1), SXE_POOL_LOCK_NOT_TAKEN);
         sxe__pool_fork_allow();
-        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_TAKEN);
+        ck_assert_uint_eq(sxe_pool_touch(array, 1), SXE_POOL_LOCK_TAKEN);
         __gcov_dump();
         _exit(0);
     }
@@ -208,11 +206,11 @@ START_TEST(who_does_not_read_its_wakes_keeps_nobody_asleep)
         setsockopt(sxe_pool_get_watch_fd(array), SOL_SOCKET, SO_SNDBUF, &least, sizeof(least)), 0);
     for (unsigned i = 0; i < 1000; i++) {
         ck_assert_int_eq(sxe_pool_watch(careless, BUSY), 0);
-        sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
-        sxe_pool_set_indexed_element_state(array, 0, BUSY, FREE);
+        sxe_pool_move(array, 0, FREE, BUSY);
+        sxe_pool_move(array, 0, BUSY, FREE);
     }
     ck_assert_int_eq(sxe_pool_watch(waiting, READY), 0);
-    sxe_pool_set_indexed_element_state(array, 0, FREE, READY);
+    sxe_pool_move(array, 0, FREE, READY);
     ck_assert_int_eq(recv(sxe_pool_get_watch_fd(waiting), &byte, 1, MSG_DONTWAIT), 1);
     sxe_pool_delete(waiting);
     sxe_pool_delete(careless);
@@ -243,8 +241,7 @@ static void
 free_it(void *array, unsigned id, void *user)
 {
     SXE_UNUSED_PARAMETER(user);
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, id, READY, FREE),
-                      SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(array, id, READY, FREE), SXE_POOL_LOCK_TAKEN);
 }
 
 /* Killed before a store of the move of element 1 to READY: it is in FREE, or its timeout comes. */
@@ -257,7 +254,7 @@ move_and_die(char *array, unsigned store)
     if (child == 0) {
         sxe__pool_attach_again(sharing_of(array));
         stores_to_live = store;
-        sxe_pool_set_indexed_element_state(array, 1, FREE, READY);
+        sxe_pool_move(array, 1, FREE, READY);
         _exit(0);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -277,9 +274,9 @@ START_TEST(an_element_whose_mover_was_killed_has_its_timeout)
         died = move_and_die(array, store);
         sxe_time_set_turn_ns(sxe_time_turn_ns() + 5 * SXE_NS_PER_SECOND);
         sxe_pool_check_timeouts();
-        ck_assert_msg(sxe_pool_index_to_state(array, 1) == FREE, "killed at store %u: state %u",
-                      store, sxe_pool_index_to_state(array, 1));
-        ck_assert_msg(sxe_pool_get_number_in_state(array, FREE) == 4, "killed at store %u", store);
+        ck_assert_msg(sxe_pool_get_state(array, 1) == FREE, "killed at store %u: state %u", store,
+                      sxe_pool_get_state(array, 1));
+        ck_assert_msg(sxe_pool_get_count(array, FREE) == 4, "killed at store %u", store);
         ck_assert_msg(sxe_pool_check(array, why) == 0, "killed at store %u: %s", store, why);
         ck_assert_uint_lt(store, STORES_MAX);
     }

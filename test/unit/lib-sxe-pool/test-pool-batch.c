@@ -43,17 +43,17 @@ START_TEST(the_oldest_are_taken_in_their_order)
     unsigned number = 0;
 
     for (unsigned taken = 1; taken != 0; number += taken) {
-        taken = sxe_pool_set_oldest_elements_state(array, FREE, READY, ids, 7);
+        taken = sxe_pool_take_many(array, FREE, READY, ids, 7);
         ck_assert_uint_le(taken, 7);
         for (unsigned i = 0; i < taken; i++) {
-            ck_assert_uint_eq(sxe_pool_index_to_state(array, ids[i]), READY);
+            ck_assert_uint_eq(sxe_pool_get_state(array, ids[i]), READY);
             ck_assert(i == 0 || ids[i] > ids[i - 1]);
-            ck_assert(i == 0 || sxe_pool_get_element_time_by_index(array, ids[i]) >
-                                    sxe_pool_get_element_time_by_index(array, ids[i - 1]));
+            ck_assert(i == 0 ||
+                      sxe_pool_get_time(array, ids[i]) > sxe_pool_get_time(array, ids[i - 1]));
         }
     }
     ck_assert_uint_eq(number, NUMBER);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, READY), NUMBER);
+    ck_assert_uint_eq(sxe_pool_get_count(array, READY), NUMBER);
     close_whole(array);
 }
 END_TEST
@@ -65,13 +65,13 @@ START_TEST(no_more_are_taken_than_there_is_room_for)
     unsigned taken = 0;
 
     ids[SXE_POOL_MANY] = 12345;
-    ck_assert_uint_eq(sxe_pool_set_oldest_elements_state(array, FREE, READY, ids, 0), 0);
-    ck_assert_uint_eq(sxe_pool_set_oldest_elements_state(array, FREE, READY, ids, 1), 1);
-    ck_assert_uint_eq(sxe_pool_set_oldest_elements_state(array, BUSY, READY, ids, 1), 0);
-    taken = sxe_pool_set_oldest_elements_state(array, FREE, READY, ids, NUMBER);
+    ck_assert_uint_eq(sxe_pool_take_many(array, FREE, READY, ids, 0), 0);
+    ck_assert_uint_eq(sxe_pool_take_many(array, FREE, READY, ids, 1), 1);
+    ck_assert_uint_eq(sxe_pool_take_many(array, BUSY, READY, ids, 1), 0);
+    taken = sxe_pool_take_many(array, FREE, READY, ids, NUMBER);
     ck_assert_uint_eq(taken, kinds[_i].shards == 1 ? SXE_POOL_MANY : taken);
     ck_assert_uint_eq(ids[SXE_POOL_MANY], 12345);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, READY), 1 + taken);
+    ck_assert_uint_eq(sxe_pool_get_count(array, READY), 1 + taken);
     close_whole(array);
 }
 END_TEST
@@ -81,7 +81,7 @@ take_to_the_same_state(void *array)
 {
     unsigned ids[2];
 
-    sxe_pool_set_oldest_elements_state(array, READY, READY, ids, 2);
+    sxe_pool_take_many(array, READY, READY, ids, 2);
 }
 
 START_TEST(many_to_the_state_they_are_in_stop_the_program)
@@ -101,12 +101,12 @@ START_TEST(those_that_are_named_go_in_their_order)
     static const unsigned ids[] = {50, 3, 99, 4, 5};
     char *array = open_kind(_i);
 
-    ck_assert_uint_eq(sxe_pool_set_indexed_elements_state(array, ids, 5, FREE, READY), 5);
-    ck_assert_uint_eq(sxe_pool_set_indexed_elements_state(array, ids, 0, FREE, READY), 0);
+    ck_assert_uint_eq(sxe_pool_move_many(array, ids, 5, FREE, READY), 5);
+    ck_assert_uint_eq(sxe_pool_move_many(array, ids, 0, FREE, READY), 0);
     for (unsigned i = 0; i < 5; i++) {
-        ck_assert_uint_eq(sxe_pool_index_to_state(array, ids[i]), READY);
+        ck_assert_uint_eq(sxe_pool_get_state(array, ids[i]), READY);
         if (kinds[_i].shards == 1)
-            ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, READY, BUSY), ids[i]);
+            ck_assert_uint_eq(sxe_pool_take(array, READY, BUSY), ids[i]);
     }
     close_whole(array);
 }
@@ -117,12 +117,11 @@ START_TEST(the_first_that_is_in_another_state_is_the_last)
     static const unsigned ids[] = {1, 2, 3, 4};
     char *array = open_kind(_i);
 
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, 3, FREE, BUSY), 0);
-    ck_assert_uint_eq(sxe_pool_set_indexed_elements_state(array, ids, 4, FREE, READY), 2);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 4), FREE);
-    ck_assert_uint_eq(sxe_pool_set_indexed_elements_state(array, ids, 4, FREE, READY),
-                      SXE_POOL_INCORRECT_STATE);
-    ck_assert_uint_eq(sxe_pool_set_indexed_elements_state(array, ids, 4, READY, FREE), 2);
+    ck_assert_uint_eq(sxe_pool_move(array, 3, FREE, BUSY), 0);
+    ck_assert_uint_eq(sxe_pool_move_many(array, ids, 4, FREE, READY), 2);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 4), FREE);
+    ck_assert_uint_eq(sxe_pool_move_many(array, ids, 4, FREE, READY), SXE_POOL_INCORRECT_STATE);
+    ck_assert_uint_eq(sxe_pool_move_many(array, ids, 4, READY, FREE), 2);
     close_whole(array);
 }
 END_TEST
@@ -132,7 +131,7 @@ move_one_too_far(void *array)
 {
     static const unsigned ids[] = {1, NUMBER};
 
-    sxe_pool_set_indexed_elements_state(array, ids, 2, FREE, READY);
+    sxe_pool_move_many(array, ids, 2, FREE, READY);
 }
 
 START_TEST(an_element_that_does_not_exist_stops_the_program_before_any_moves)
@@ -141,7 +140,7 @@ START_TEST(an_element_that_does_not_exist_stops_the_program_before_any_moves)
 
     ck_assert_ptr_nonnull(
         strstr(message_of(move_one_too_far, array), "pool pond has no element 100, only 100"));
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 1), FREE);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 1), FREE);
     close_whole(array);
 }
 END_TEST
@@ -158,12 +157,10 @@ START_TEST(a_shard_that_is_locked_ends_it)
     while (sxe__pool_shard_of(sharing_of(array), ids[1]) == 0)
         ids[1]++;
     sharing_of(array)->shards[1].lock = sharing_of(other)->token;
-    ck_assert_uint_eq(sxe_pool_set_indexed_elements_state(array, ids, 2, FREE, READY), 1);
+    ck_assert_uint_eq(sxe_pool_move_many(array, ids, 2, FREE, READY), 1);
     sharing_of(array)->shards[0].lock = sharing_of(other)->token;
-    ck_assert_uint_eq(sxe_pool_set_indexed_elements_state(array, ids + 1, 1, FREE, READY),
-                      SXE_POOL_LOCK_NOT_TAKEN);
-    ck_assert_uint_eq(sxe_pool_set_oldest_elements_state(array, FREE, BUSY, taken, 4),
-                      SXE_POOL_LOCK_NOT_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move_many(array, ids + 1, 1, FREE, READY), SXE_POOL_LOCK_NOT_TAKEN);
+    ck_assert_uint_eq(sxe_pool_take_many(array, FREE, BUSY, taken, 4), SXE_POOL_LOCK_NOT_TAKEN);
     sharing_of(array)->shards[0].lock = 0;
     sharing_of(array)->shards[1].lock = 0;
     sxe_pool_delete(other);
@@ -193,8 +190,8 @@ START_TEST(damage_ends_it)
     memcpy((char *)node_of(array, 2) + damages[_i / 2].offset, &damages[_i / 2].value,
            sizeof(uint32_t));
     capture_log();
-    ck_assert_uint_eq(takes ? sxe_pool_set_oldest_elements_state(array, FREE, READY, taken, 4)
-                            : sxe_pool_set_indexed_elements_state(array, ids, 4, FREE, READY),
+    ck_assert_uint_eq(takes ? sxe_pool_take_many(array, FREE, READY, taken, 4)
+                            : sxe_pool_move_many(array, ids, 4, FREE, READY),
                       damages[_i / 2].expected);
     sxe_pool_delete(array);
 }
@@ -207,8 +204,7 @@ START_TEST(damage_to_the_first_is_said)
 
     node_of(array, 2)->next = 999;
     capture_log();
-    ck_assert_uint_eq(sxe_pool_set_indexed_elements_state(array, ids, 1, FREE, READY),
-                      SXE_POOL_DAMAGED);
+    ck_assert_uint_eq(sxe_pool_move_many(array, ids, 1, FREE, READY), SXE_POOL_DAMAGED);
     ck_assert(logged("pool pond is damaged"));
     sxe_pool_delete(array);
 }
@@ -222,8 +218,7 @@ START_TEST(a_state_whose_list_is_damaged_is_not_entered)
 
     node_of(array, NUMBER + READY)->prev = 7;
     capture_log();
-    ck_assert_uint_eq(sxe_pool_set_indexed_elements_state(array, ids, 1, FREE, READY),
-                      SXE_POOL_DAMAGED);
+    ck_assert_uint_eq(sxe_pool_move_many(array, ids, 1, FREE, READY), SXE_POOL_DAMAGED);
     ck_assert(logged("pool pond is damaged"));
     sxe_pool_delete(array);
 }
@@ -237,11 +232,11 @@ START_TEST(who_waits_is_woken)
     unsigned taken[3];
 
     ck_assert_int_eq(sxe_pool_watch(array, READY), 0);
-    ck_assert_uint_eq(sxe_pool_set_indexed_elements_state(array, ids, 2, FREE, READY), 2);
+    ck_assert_uint_eq(sxe_pool_move_many(array, ids, 2, FREE, READY), 2);
     ck_assert_int_eq(poll(&polled, 1, 0), 1);
     sxe_pool_watch_read(array);
     ck_assert_int_eq(sxe_pool_watch(array, BUSY), 0);
-    ck_assert_uint_eq(sxe_pool_set_oldest_elements_state(array, FREE, BUSY, taken, 3), 3);
+    ck_assert_uint_eq(sxe_pool_take_many(array, FREE, BUSY, taken, 3), 3);
     ck_assert_int_eq(poll(&polled, 1, 0), 1);
     close_whole(array);
 }

@@ -59,8 +59,8 @@ static void
 open_four(void)
 {
     open_pool(4, STATES, 1, SXE_POOL_OPTION_SHARED);
-    sxe_pool_set_indexed_element_state(array, 1, FREE, BUSY);
-    sxe_pool_set_indexed_element_state(array, 2, FREE, BUSY);
+    sxe_pool_move(array, 1, FREE, BUSY);
+    sxe_pool_move(array, 2, FREE, BUSY);
 }
 
 static void
@@ -76,9 +76,9 @@ use_at_random(unsigned changes)
         const unsigned old_state = (unsigned)rand() % pool->states;
 
         if (rand() % 3 == 0)
-            sxe_pool_touch_indexed_element(array, (unsigned)rand() % pool->number);
+            sxe_pool_touch(array, (unsigned)rand() % pool->number);
         else
-            sxe_pool_set_oldest_element_state(array, old_state, (unsigned)rand() % pool->states);
+            sxe_pool_take(array, old_state, (unsigned)rand() % pool->states);
     }
 }
 
@@ -149,7 +149,7 @@ START_TEST(a_pool_of_one_thread_can_be_checked_too)
     void *own = sxe_pool_new("own", 10, 8, STATES, SXE_POOL_OPTION_UNLOCKED);
     struct sxe__pool_node *own_nodes = sxe__pool_nodes(sxe__pool_header(own));
 
-    sxe_pool_set_oldest_element_state(own, FREE, BUSY);
+    sxe_pool_take(own, FREE, BUSY);
     ck_assert_int_eq(sxe_pool_check(own, why), 0);
     own_nodes[3].next = 3;
     ck_assert_int_eq(sxe_pool_check(own, why), -EUCLEAN);
@@ -192,7 +192,7 @@ START_TEST(there_may_be_more_states_than_are_counted_at_a_time)
 {
     open_pool(3000, 2500, 2, SXE_POOL_OPTION_LOCKED);
     for (unsigned id = 0; id < 2500; id++)
-        sxe_pool_set_indexed_element_state(array, id, 0, id);
+        sxe_pool_move(array, id, 0, id);
     ck_assert_int_eq(sxe_pool_check(array, why), 0);
     nodes[list_of(2049, 1)].count++;
     ck_assert_int_eq(sxe_pool_check(array, why), -EUCLEAN);
@@ -467,7 +467,7 @@ START_TEST(impossible_states_begin_anew_in_state_0)
     nodes[1].generation = UINT32_MAX;
     nodes[3].generation = 0;
     ck_assert_uint_eq(sxe__pool_rebuild(pool), 2);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, FREE), 4);
+    ck_assert_uint_eq(sxe_pool_get_count(array, FREE), 4);
     ck_assert_uint_eq(nodes[2].generation, 7);
     ck_assert_uint_eq(nodes[1].generation, 1);
     ck_assert_uint_eq(nodes[3].generation, 1);

@@ -57,7 +57,7 @@ static char new_value[ELEMENT];
 static void
 set(void)
 {
-    sxe_pool_set_indexed_element_state(pool, 3, FREE, BUSY);
+    sxe_pool_move(pool, 3, FREE, BUSY);
 }
 
 static void
@@ -65,25 +65,25 @@ set_many(void)
 {
     const unsigned ids[] = {1, 2, 3};
 
-    sxe_pool_set_indexed_elements_state(pool, ids, 3, FREE, BUSY);
+    sxe_pool_move_many(pool, ids, 3, FREE, BUSY);
 }
 
 static void
 take(void)
 {
-    sxe_pool_set_oldest_element_state(pool, BUSY, DONE);
+    sxe_pool_take(pool, BUSY, DONE);
 }
 
 static void
 take_exactly(void)
 {
-    sxe_pool_set_exact_oldest_element_state(pool, BUSY, DONE);
+    sxe_pool_take_exact(pool, BUSY, DONE);
 }
 
 static void
 touch(void)
 {
-    sxe_pool_touch_indexed_element(pool, 3);
+    sxe_pool_touch(pool, 3);
 }
 
 static void
@@ -106,7 +106,7 @@ write_whole(void)
 static SXE_POOL_LEASE
 lease_of(unsigned id)
 {
-    return (SXE_POOL_LEASE){.id = id, .stamp = sxe_pool_get_element_time_by_index(pool, id)};
+    return (SXE_POOL_LEASE){.id = id, .stamp = sxe_pool_get_time(pool, id)};
 }
 
 static void
@@ -179,7 +179,7 @@ close_pool(void)
 static void
 become_user(void)
 {
-    while (sxe_pool_touch_indexed_element(pool, 7) != SXE_POOL_LOCK_TAKEN) {
+    while (sxe_pool_touch(pool, 7) != SXE_POOL_LOCK_TAKEN) {
     }
 }
 
@@ -204,7 +204,7 @@ take_locks_over(unsigned steps)
     const uint64_t begin = sxe_time_ns();
 
     for (unsigned id = 4; id < ELEMENTS; id++)
-        ck_assert_msg(sxe_pool_touch_indexed_element(pool, id) == SXE_POOL_LOCK_TAKEN,
+        ck_assert_msg(sxe_pool_touch(pool, id) == SXE_POOL_LOCK_TAKEN,
                       "killed after %u steps: the lock of element %u is not taken", steps, id);
     return sxe_time_ns() - begin;
 }
@@ -217,7 +217,7 @@ expect_order(unsigned steps)
     ck_assert_msg(sxe_pool_check(pool, why) == 0, "killed after %u steps: %s", steps, why);
     unsigned total = 0;
     for (unsigned state = 0; state < STATES; state++)
-        total += sxe_pool_get_number_in_state(pool, state);
+        total += sxe_pool_get_count(pool, state);
     ck_assert_uint_eq(total, ELEMENTS);
 }
 
@@ -229,7 +229,7 @@ expect_contents(const struct call *call, unsigned steps)
     const int result = sxe_pool_read_element(pool, 3, value);
 
     if ((call->make == move_with_lease || call->make == take_with_lease) &&
-        sxe_pool_index_to_state(pool, 3) == call->to)
+        sxe_pool_get_state(pool, 3) == call->to)
         ck_assert_msg(result == 0 && memcmp(value, new_value, ELEMENT) == 0,
                       "killed after %u steps: moved, and not written", steps);
 
@@ -247,11 +247,10 @@ static void
 make_ready(const struct call *call)
 {
     for (unsigned id = 1; id <= call->id; id++) {
-        const unsigned state = sxe_pool_index_to_state(pool, id);
+        const unsigned state = sxe_pool_get_state(pool, id);
 
-        ck_assert_uint_eq(
-            sxe_pool_set_indexed_element_state(pool, id, state, id == call->id ? call->from : FREE),
-            SXE_POOL_LOCK_TAKEN);
+        ck_assert_uint_eq(sxe_pool_move(pool, id, state, id == call->id ? call->from : FREE),
+                          SXE_POOL_LOCK_TAKEN);
     }
     sxe_pool_write_element(pool, 3, old_value);
 }
@@ -268,7 +267,7 @@ kill_and_look(const struct call *call, unsigned steps, uint64_t *ns)
     *ns = take_locks_over(steps);
     expect_order(steps);
     expect_contents(call, steps);
-    const unsigned state = sxe_pool_index_to_state(pool, call->id);
+    const unsigned state = sxe_pool_get_state(pool, call->id);
     ck_assert_msg(state == call->to || (killed && state == call->from),
                   "killed after %u steps: element %u is in state %u", steps, call->id, state);
     return killed;
@@ -326,7 +325,7 @@ run_to_the_take_over(pid_t child)
 static void
 touch_another(void)
 {
-    sxe_pool_touch_indexed_element(pool, 5);
+    sxe_pool_touch(pool, 5);
 }
 
 /* So many steps after its intent was there. */
@@ -357,7 +356,7 @@ kill_both(const struct call *call, unsigned middle, unsigned steps)
     const bool killed = kill_after(second, steps);
     take_locks_over(steps);
     expect_order(steps);
-    ck_assert_uint_eq(sxe_pool_index_to_state(pool, call->id), call->to);
+    ck_assert_uint_eq(sxe_pool_get_state(pool, call->id), call->to);
     return killed;
 }
 
@@ -423,7 +422,7 @@ prepare(enum before before)
     if (child == 0) {
         void *array = sxe_pool_open(&spec, NULL);
 
-        sxe_pool_set_indexed_element_state(array, 3, FREE, BUSY);
+        sxe_pool_move(array, 3, FREE, BUSY);
         if (before == CLOSED)
             sxe_pool_delete(array);
         kill(getpid(), SIGKILL);
@@ -459,7 +458,7 @@ expect_usable_file(enum before before, unsigned stops)
 
     ck_assert_msg(array != NULL, "killed at stop %u: %s", stops, why);
     ck_assert_msg(sxe_pool_check(array, why) == 0, "killed at stop %u: %s", stops, why);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 3), before == MISSING ? FREE : BUSY);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 3), before == MISSING ? FREE : BUSY);
     ck_assert_int_ne(sxe_pool_get_found(array), SXE_POOL_REBUILT);
     sxe_pool_delete(array);
 }

@@ -162,15 +162,12 @@ call_changes(uint64_t *seed)
     const unsigned id = bits % NUMBER;
     unsigned to = (bits >> 10) % STATES;
 
-    expect_answer("take", sxe_pool_set_oldest_element_state(pool, (bits >> 8) % STATES, to));
-    expect_answer("exact",
-                  sxe_pool_set_exact_oldest_element_state(pool, (bits >> 12) % STATES, to));
-    expect_answer("touch", sxe_pool_touch_indexed_element(pool, id));
-    expect_answer("try",
-                  sxe_pool_try_to_set_indexed_element_state(pool, id, (bits >> 14) % STATES, &to));
-    expect_answer("set",
-                  sxe_pool_set_indexed_element_state(pool, (id + 7) % NUMBER, (bits >> 16) % STATES,
-                                                     (bits >> 18) % STATES));
+    expect_answer("take", sxe_pool_take(pool, (bits >> 8) % STATES, to));
+    expect_answer("exact", sxe_pool_take_exact(pool, (bits >> 12) % STATES, to));
+    expect_answer("touch", sxe_pool_touch(pool, id));
+    expect_answer("try", sxe_pool_try_move(pool, id, (bits >> 14) % STATES, &to));
+    expect_answer("set", sxe_pool_move(pool, (id + 7) % NUMBER, (bits >> 16) % STATES,
+                                       (bits >> 18) % STATES));
 }
 
 static void
@@ -181,11 +178,11 @@ call_reads(uint64_t *seed)
     const unsigned state = (bits >> 8) % STATES;
     struct element value;
 
-    sxe_pool_get_number_in_state(pool, state);
-    (void)sxe_pool_state_to_string(pool, sxe_pool_index_to_state(pool, id));
-    expect_answer("oldest", sxe_pool_get_oldest_element_index(pool, state));
-    expect_answer("youngest", sxe_pool_get_youngest_element_index(pool, state));
-    sxe_pool_get_oldest_element_time(pool, state);
+    sxe_pool_get_count(pool, state);
+    (void)sxe_pool_state_to_string(pool, sxe_pool_get_state(pool, id));
+    expect_answer("oldest", sxe_pool_get_oldest(pool, state));
+    expect_answer("youngest", sxe_pool_get_youngest(pool, state));
+    sxe_pool_get_oldest_time(pool, state);
     expect_answer("handle", sxe_pool_handle_to_index(pool, sxe_pool_get_handle(pool, id)));
     if (sxe_pool_read_element(pool, id, &value) == 0)
         sxe_pool_write_element(pool, id, &value);

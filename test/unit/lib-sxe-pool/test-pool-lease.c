@@ -59,8 +59,8 @@ static void
 expect_lost(SXE_POOL_LEASE *lost)
 {
     const unsigned id = lost->id < 8 ? lost->id : 0;
-    const unsigned state = sxe_pool_index_to_state(array, id);
-    const SXE_TIME stamp = sxe_pool_get_element_time_by_index(array, id);
+    const unsigned state = sxe_pool_get_state(array, id);
+    const SXE_TIME stamp = sxe_pool_get_time(array, id);
     char before[ELEMENT];
     char after[ELEMENT];
 
@@ -73,8 +73,8 @@ expect_lost(SXE_POOL_LEASE *lost)
     ck_assert_uint_eq(sxe_pool_lease_write(array, lost, 1, 4, "lost"), SXE_POOL_LEASE_LOST);
     ck_assert_int_eq(sxe_pool_read_element(array, id, after), 0);
     ck_assert_mem_eq(before, after, ELEMENT);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, id), state);
-    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, id), stamp);
+    ck_assert_uint_eq(sxe_pool_get_state(array, id), state);
+    ck_assert_uint_eq(sxe_pool_get_time(array, id), stamp);
 }
 
 /* ---- Held ---- */
@@ -86,11 +86,11 @@ START_TEST(a_lease_goes_on_with_what_is_done_with_it)
 
     ck_assert_uint_lt(id, 8);
     ck_assert_uint_eq(lease.id, id);
-    ck_assert_uint_eq(lease.stamp, sxe_pool_get_element_time_by_index(array, id));
+    ck_assert_uint_eq(lease.stamp, sxe_pool_get_time(array, id));
     ck_assert(sxe_pool_lease_is_held(array, &lease));
     expect_contents(id, "first");
     ck_assert_uint_eq(sxe_pool_lease_move(array, &lease, BUSY, NULL), SXE_POOL_LOCK_TAKEN);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, id), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_state(array, id), BUSY);
     expect_contents(id, "first");
     const SXE_POOL_LEASE before = lease;
     ck_assert_uint_eq(sxe_pool_lease_renew(array, &lease), SXE_POOL_LOCK_TAKEN);
@@ -101,7 +101,7 @@ START_TEST(a_lease_goes_on_with_what_is_done_with_it)
     other = before;
     expect_lost(&other);
     ck_assert_uint_eq(sxe_pool_lease_move(array, &lease, READY, second), SXE_POOL_LOCK_TAKEN);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, id), READY);
+    ck_assert_uint_eq(sxe_pool_get_state(array, id), READY);
     expect_contents(id, "second");
     close_whole();
 }
@@ -118,7 +118,7 @@ START_TEST(a_lease_is_of_an_element_that_is_named)
     ck_assert_uint_eq(sxe_pool_lease_indexed(array, FREE, BUSY, first, &lease),
                       SXE_POOL_LOCK_TAKEN);
     expect_contents(5, "first");
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 5), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 5), BUSY);
     ck_assert_uint_eq(sxe_pool_lease_move(array, &lease, FREE, NULL), SXE_POOL_LOCK_TAKEN);
     close_whole();
 }
@@ -129,7 +129,7 @@ START_TEST(a_lease_is_of_the_oldest_of_all)
     open_kind(_i);
     for (unsigned i = 0; i < 8; i++) {
         const unsigned id = i * 5 % 8;
-        ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, id, FREE, READY), 0);
+        ck_assert_uint_eq(sxe_pool_move(array, id, FREE, READY), 0);
     }
     for (unsigned i = 0; i < 8; i++) {
         ck_assert_uint_eq(sxe_pool_lease_exact_oldest(array, READY, BUSY, first, &lease),
@@ -168,13 +168,13 @@ END_TEST
 static void
 touch_it(void)
 {
-    sxe_pool_touch_indexed_element(array, lease.id);
+    sxe_pool_touch(array, lease.id);
 }
 
 static void
 take_it_back(void)
 {
-    sxe_pool_set_indexed_element_state(array, lease.id, BUSY, READY);
+    sxe_pool_move(array, lease.id, BUSY, READY);
 }
 
 static void
@@ -187,7 +187,7 @@ give_it_to_another(void)
 static void
 end_it(void)
 {
-    sxe_pool_set_indexed_element_state(array, lease.id, BUSY, FREE);
+    sxe_pool_move(array, lease.id, BUSY, FREE);
 }
 
 static void
@@ -282,8 +282,8 @@ free_what_was_due(void *pool, unsigned id, void *user)
     SXE_POOL_LEASE due;
 
     (void)user;
-    sxe_pool_set_indexed_element_state(pool, id, BUSY, FREE);
-    sxe_pool_set_indexed_element_state(pool, id, FREE, BUSY);
+    sxe_pool_move(pool, id, BUSY, FREE);
+    sxe_pool_move(pool, id, FREE, BUSY);
     sxe_pool_lease_due(pool, id, &due);
     results[id] = sxe_pool_lease_move(pool, &due, FREE, NULL);
 }
@@ -295,7 +295,7 @@ let_both_expire(int footing, SXE_POOL_EVENT_TIMEOUT on_timeout)
     array = open_footing(footing, 2, ELEMENT);
     ck_assert_int_eq(sxe_pool_set_timeouts(array, timeouts, on_timeout, NULL), 0);
     for (unsigned id = 0; id < 2; id++) {
-        sxe_pool_set_indexed_element_state(array, id, FREE, BUSY);
+        sxe_pool_move(array, id, FREE, BUSY);
         results[id] = 4711;
     }
     sxe_time_set_turn_ns(START + 2 * SECOND);
@@ -307,7 +307,7 @@ START_TEST(what_is_due_is_leased_in_on_timeout)
     let_both_expire(_i, free_what_is_due);
     for (unsigned id = 0; id < 2; id++) {
         ck_assert_uint_eq(results[id], SXE_POOL_LOCK_TAKEN);
-        ck_assert_uint_eq(sxe_pool_index_to_state(array, id), FREE);
+        ck_assert_uint_eq(sxe_pool_get_state(array, id), FREE);
     }
     sxe_pool_lease_due(array, 0, &lease);
     expect_lost(&lease);
@@ -320,7 +320,7 @@ START_TEST(what_another_has_taken_meanwhile_is_not_due)
     let_both_expire(_i, free_what_was_due);
     for (unsigned id = 0; id < 2; id++) {
         ck_assert_uint_eq(results[id], SXE_POOL_LEASE_LOST);
-        ck_assert_uint_eq(sxe_pool_index_to_state(array, id), BUSY);
+        ck_assert_uint_eq(sxe_pool_get_state(array, id), BUSY);
     }
     close_whole();
 }
@@ -343,7 +343,7 @@ START_TEST(who_wakes_up_late_ends_no_job_of_another)
 
     ck_assert_uint_eq(sxe_pool_lease_oldest(late, FREE, BUSY, first, &lease), 0);
     const uint64_t handle = sxe_pool_get_handle(late, 0);
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(swift, 0, BUSY, READY), 0);
+    ck_assert_uint_eq(sxe_pool_move(swift, 0, BUSY, READY), 0);
     ck_assert_uint_eq(sxe_pool_lease_oldest(swift, READY, BUSY, NULL, &other), 0);
     ck_assert_uint_eq(sxe_pool_handle_to_index(late, handle),
                       0); /* that it is stale, nobody says */

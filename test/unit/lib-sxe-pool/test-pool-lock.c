@@ -118,17 +118,14 @@ START_TEST(calls_do_not_wait_for_a_process_that_stands_still)
 
     for (unsigned shard = 0; shard < 2; shard++)
         ck_assert_int_eq(sxe__pool_lock(mine, &mine->shards[shard].lock), 0);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(other, FREE, BUSY),
-                      SXE_POOL_LOCK_NOT_TAKEN);
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(other, 1, FREE, BUSY),
-                      SXE_POOL_LOCK_NOT_TAKEN);
-    ck_assert_uint_eq(sxe_pool_try_to_set_indexed_element_state(other, 1, FREE, &state),
-                      SXE_POOL_LOCK_NOT_TAKEN);
-    ck_assert_uint_eq(sxe_pool_touch_indexed_element(other, 1), SXE_POOL_LOCK_NOT_TAKEN);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(other, FREE), 64);
+    ck_assert_uint_eq(sxe_pool_take(other, FREE, BUSY), SXE_POOL_LOCK_NOT_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(other, 1, FREE, BUSY), SXE_POOL_LOCK_NOT_TAKEN);
+    ck_assert_uint_eq(sxe_pool_try_move(other, 1, FREE, &state), SXE_POOL_LOCK_NOT_TAKEN);
+    ck_assert_uint_eq(sxe_pool_touch(other, 1), SXE_POOL_LOCK_NOT_TAKEN);
+    ck_assert_uint_eq(sxe_pool_get_count(other, FREE), 64);
     for (unsigned shard = 0; shard < 2; shard++)
         sxe__pool_unlock(&mine->shards[shard].lock);
-    ck_assert_uint_eq(sxe_pool_touch_indexed_element(other, 1), SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_touch(other, 1), SXE_POOL_LOCK_TAKEN);
     sxe_pool_delete(other);
 }
 END_TEST
@@ -232,12 +229,12 @@ take_1000_times(void *pool)
     unsigned taken = 0;
 
     while (taken < 1000) {
-        const unsigned id = sxe_pool_set_oldest_element_state(pool, FREE, BUSY);
+        const unsigned id = sxe_pool_take(pool, FREE, BUSY);
 
         if (id == SXE_POOL_LOCK_NOT_TAKEN)
             continue;
         ck_assert_uint_lt(id, 10);
-        while (sxe_pool_set_indexed_element_state(pool, id, BUSY, FREE) != SXE_POOL_LOCK_TAKEN)
+        while (sxe_pool_move(pool, id, BUSY, FREE) != SXE_POOL_LOCK_TAKEN)
             continue;
         taken++;
     }
@@ -252,7 +249,7 @@ START_TEST(a_lock_that_is_let_go_while_another_spins_is_taken)
     ck_assert_int_eq(pthread_create(&thread, NULL, take_1000_times, pool), 0);
     take_1000_times(pool);
     pthread_join(thread, NULL);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(pool, FREE), 10);
+    ck_assert_uint_eq(sxe_pool_get_count(pool, FREE), 10);
     ck_assert_int_eq(sxe_pool_check(pool, why), 0);
     sxe_pool_delete(pool);
 }
@@ -267,10 +264,9 @@ START_TEST(a_child_of_fork_becomes_a_user_with_its_first_lock)
     const pid_t child = fork();
     if (child == 0) {
         ck_assert_uint_eq(mine->token, 0);
-        ck_assert_uint_eq(sxe_pool_index_to_state(array, 5), FREE);
+        ck_assert_uint_eq(sxe_pool_get_state(array, 5), FREE);
         ck_assert_int_eq(sxe_pool_get_user(array, 1), 0);
-        ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, 5, FREE, BUSY),
-                          SXE_POOL_LOCK_TAKEN);
+        ck_assert_uint_eq(sxe_pool_move(array, 5, FREE, BUSY), SXE_POOL_LOCK_TAKEN);
         ck_assert_uint_ne(mine->token, token);
         ck_assert_int_eq(sxe_pool_get_user(array, 0), getppid());
         ck_assert_int_eq(sxe_pool_get_user(array, 1), getpid());
@@ -280,7 +276,7 @@ START_TEST(a_child_of_fork_becomes_a_user_with_its_first_lock)
     }
     end_child(child, 0);
     ck_assert_uint_eq(mine->token, token);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 5), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 5), BUSY);
     ck_assert_int_eq(sxe_pool_get_user(array, 1), 0);
     ck_assert(sxe__pool_owner_lives(mine, token));
 }
@@ -298,7 +294,7 @@ touch_with_the_others(void *user)
     __atomic_add_fetch(&started, 1, __ATOMIC_RELAXED);
     while (__atomic_load_n(&started, __ATOMIC_RELAXED) < FORKED_THREADS)
         sched_yield();
-    while (sxe_pool_touch_indexed_element(array, id) != SXE_POOL_LOCK_TAKEN)
+    while (sxe_pool_touch(array, id) != SXE_POOL_LOCK_TAKEN)
         continue;
     return NULL;
 }
@@ -376,8 +372,8 @@ START_TEST(a_child_that_cannot_open_the_file_has_no_way_to_it)
         fake_os_fail(calls[_i], 1, 0, EMFILE);
         if (fork() == 0) {
             ck_assert_int_eq(mine->fd, -1);
-            ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_NOT_TAKEN);
-            ck_assert_uint_eq(sxe_pool_index_to_state(array, 1), FREE);
+            ck_assert_uint_eq(sxe_pool_touch(array, 1), SXE_POOL_LOCK_NOT_TAKEN);
+            ck_assert_uint_eq(sxe_pool_get_state(array, 1), FREE);
             tell(to_parent);
             await(to_child);
             sxe_pool_delete(array);
@@ -403,9 +399,9 @@ START_TEST(a_child_becomes_no_user_while_another_opens)
         const int own = open(file_path, O_RDWR | O_CLOEXEC);
 
         ck_assert_int_eq(sxe__pool_opening_lock(own), 0);
-        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_NOT_TAKEN);
+        ck_assert_uint_eq(sxe_pool_touch(array, 1), SXE_POOL_LOCK_NOT_TAKEN);
         sxe__pool_opening_unlock(own);
-        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_TAKEN);
+        ck_assert_uint_eq(sxe_pool_touch(array, 1), SXE_POOL_LOCK_TAKEN);
         leave_well();
     }
     end_child(child, 0);
@@ -422,7 +418,7 @@ START_TEST(a_child_becomes_no_user_where_there_are_128)
     const pid_t child = fork();
     if (child == 0) {
         capture_log();
-        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_NOT_TAKEN);
+        ck_assert_uint_eq(sxe_pool_touch(array, 1), SXE_POOL_LOCK_NOT_TAKEN);
         ck_assert(logged("a child of fork cannot be a user of the pool: Too many users"));
         leave_well();
     }
@@ -440,9 +436,9 @@ START_TEST(a_child_that_cannot_become_a_user_tries_again_later)
     if (child == 0) {
         sxe_log_set_level(SXE_LOG_NONE);
         fake_os_fail(FAKE_FCNTL, (unsigned)_i, 1, ENOLCK);
-        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_NOT_TAKEN);
+        ck_assert_uint_eq(sxe_pool_touch(array, 1), SXE_POOL_LOCK_NOT_TAKEN);
         ck_assert_uint_eq(fake_os_injected(), 1);
-        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_TAKEN);
+        ck_assert_uint_eq(sxe_pool_touch(array, 1), SXE_POOL_LOCK_TAKEN);
         leave_well();
     }
     end_child(child, 0);
@@ -472,7 +468,7 @@ START_TEST(a_child_that_goes_on_alone_is_in_it)
     if (child == 0) {
         await(to_child);
         ck_assert_uint_eq(mine->head->closed, SXE__POOL_CLOSED_MARK);
-        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 1), SXE_POOL_LOCK_TAKEN);
+        ck_assert_uint_eq(sxe_pool_touch(array, 1), SXE_POOL_LOCK_TAKEN);
         ck_assert_uint_eq(mine->head->closed, 0);
         die();
     }

@@ -12,25 +12,25 @@
 static void
 use_a_wrong_old_state(void *array)
 {
-    sxe_pool_set_indexed_element_state(array, 3, DONE, FREE);
+    sxe_pool_move(array, 3, DONE, FREE);
 }
 
 static void
 use_an_old_state_that_is_none(void *array)
 {
-    sxe_pool_set_indexed_element_state(array, 3, 77, FREE);
+    sxe_pool_move(array, 3, 77, FREE);
 }
 
 static void
 use_a_new_state_that_is_one_too_far(void *array)
 {
-    sxe_pool_set_indexed_element_state(array, 3, BUSY, STATES);
+    sxe_pool_move(array, 3, BUSY, STATES);
 }
 
 static void
 use_an_id_that_is_one_too_far(void *array)
 {
-    sxe_pool_set_indexed_element_state(array, 5, FREE, BUSY);
+    sxe_pool_move(array, 5, FREE, BUSY);
 }
 
 static void
@@ -38,7 +38,7 @@ try_an_id_that_is_none(void *array)
 {
     unsigned state = BUSY;
 
-    ck_assert_uint_eq(sxe_pool_try_to_set_indexed_element_state(array, SXE_NONE, FREE, &state), 0);
+    ck_assert_uint_eq(sxe_pool_try_move(array, SXE_NONE, FREE, &state), 0);
 }
 
 static void
@@ -46,7 +46,7 @@ try_an_old_state_that_is_none(void *array)
 {
     unsigned state = BUSY;
 
-    ck_assert_uint_eq(sxe_pool_try_to_set_indexed_element_state(array, 3, STATES, &state), 0);
+    ck_assert_uint_eq(sxe_pool_try_move(array, 3, STATES, &state), 0);
 }
 
 static void
@@ -54,67 +54,67 @@ try_a_new_state_that_is_none(void *array)
 {
     unsigned state = STATES;
 
-    ck_assert_uint_eq(sxe_pool_try_to_set_indexed_element_state(array, 3, FREE, &state), 0);
+    ck_assert_uint_eq(sxe_pool_try_move(array, 3, FREE, &state), 0);
 }
 
 static void
 take_the_oldest_of_no_state(void *array)
 {
-    sxe_pool_set_oldest_element_state(array, STATES, FREE);
+    sxe_pool_take(array, STATES, FREE);
 }
 
 static void
 take_the_oldest_to_no_state(void *array)
 {
-    sxe_pool_set_oldest_element_state(array, FREE, STATES);
+    sxe_pool_take(array, FREE, STATES);
 }
 
 static void
 take_none_to_no_state(void *array)
 {
-    sxe_pool_set_oldest_element_state(array, DONE, STATES);
+    sxe_pool_take(array, DONE, STATES);
 }
 
 static void
 touch_none(void *array)
 {
-    sxe_pool_touch_indexed_element(array, 5);
+    sxe_pool_touch(array, 5);
 }
 
 static void
 count_no_state(void *array)
 {
-    sxe_pool_get_number_in_state(array, STATES);
+    sxe_pool_get_count(array, STATES);
 }
 
 static void
 ask_for_the_oldest_of_no_state(void *array)
 {
-    sxe_pool_get_oldest_element_index(array, STATES);
+    sxe_pool_get_oldest(array, STATES);
 }
 
 static void
 ask_for_the_youngest_of_no_state(void *array)
 {
-    sxe_pool_get_youngest_element_index(array, STATES);
+    sxe_pool_get_youngest(array, STATES);
 }
 
 static void
 ask_for_the_time_of_no_state(void *array)
 {
-    sxe_pool_get_oldest_element_time(array, STATES);
+    sxe_pool_get_oldest_time(array, STATES);
 }
 
 static void
 ask_for_the_state_of_none(void *array)
 {
-    sxe_pool_index_to_state(array, 5);
+    sxe_pool_get_state(array, 5);
 }
 
 static void
 ask_for_the_time_of_none(void *array)
 {
-    sxe_pool_get_element_time_by_index(array, 5);
+    sxe_pool_get_time(array, 5);
 }
 
 static void
@@ -147,14 +147,14 @@ static void
 write_past_the_end(void *array)
 {
     memset(array, 0, sxe__pool_header(array)->nodes_offset + sizeof(struct sxe__pool_node));
-    sxe_pool_touch_indexed_element(array, 0);
+    sxe_pool_touch(array, 0);
 }
 
 static void
 write_text_past_the_end(void *array)
 {
     memset(array, 'A', sxe__pool_header(array)->nodes_offset + 2 * sizeof(uint32_t));
-    sxe_pool_touch_indexed_element(array, 0);
+    sxe_pool_touch(array, 0);
 }
 
 static const struct {
@@ -199,7 +199,7 @@ make_pool_to_misuse(void)
 {
     int *array = make_pool(5);
 
-    sxe_pool_set_indexed_element_state(array, 3, FREE, BUSY);
+    sxe_pool_move(array, 3, FREE, BUSY);
     return array;
 }
 
@@ -236,10 +236,10 @@ START_TEST(nothing_else_moves_when_a_new_state_is_out_of_range)
     int *array = make_pool_to_misuse();
 
     message_of(use_a_new_state_that_is_one_too_far, array);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 3), BUSY);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, FREE), 4);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 3), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_count(array, FREE), 4);
     for (unsigned id = 0; id < 5; id++)
-        sxe_pool_touch_indexed_element(array, id);
+        sxe_pool_touch(array, id);
     drop(array);
 }
 END_TEST
@@ -251,7 +251,7 @@ START_TEST(moves_are_traced_in_checked_builds)
     ck_assert_int_eq(sxe_pool_set_state_to_string(array, state_name), 0);
     capture_log();
     sxe_log_set_library_level("sxe-pool", SXE_LOG_TRACE);
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
     ck_assert_str_eq(log_line(0), SXE_CHECKED ? "     0 6 - pool cess: FREE -> BUSY\n" : "");
     ck_assert_int_eq(sxe_pool_set_state_to_string(array, NULL), 0);
     drop(array);

@@ -36,7 +36,7 @@ open_and_say_how(int fd)
     char *array = open_patiently(&spec);
     const unsigned char found = (unsigned char)sxe_pool_get_found(array);
 
-    while (sxe_pool_set_oldest_element_state(array, FREE, BUSY) >= 64)
+    while (sxe_pool_take(array, FREE, BUSY) >= 64)
         continue;
     if (write(fd, &found, 1) != 1)
         abort();
@@ -72,7 +72,7 @@ START_TEST(of_many_that_open_a_pool_at_once_one_makes_it)
         ck_assert_uint_eq(created, 1);
         char *array = open_pool(&spec);
         ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_CLOSED);
-        ck_assert_uint_eq(sxe_pool_get_number_in_state(array, BUSY), PROCESSES_MAX);
+        ck_assert_uint_eq(sxe_pool_get_count(array, BUSY), PROCESSES_MAX);
         sxe_pool_delete(array);
     }
     close(ends[0]);
@@ -117,7 +117,7 @@ open_use_and_close(void)
         _exit(77);
     raise(SIGSTOP);
     char *array = sxe_pool_open(&spec, NULL);
-    if (array == NULL || sxe_pool_set_oldest_element_state(array, FREE, READY) >= 64)
+    if (array == NULL || sxe_pool_take(array, FREE, READY) >= 64)
         _exit(1);
     sxe_pool_delete(array);
     _exit(0);
@@ -151,7 +151,7 @@ static unsigned
 look(bool *created)
 {
     char *array = open_pool(&spec);
-    const unsigned used = 64 - sxe_pool_get_number_in_state(array, FREE);
+    const unsigned used = 64 - sxe_pool_get_count(array, FREE);
 
     *created = sxe_pool_get_found(array) == SXE_POOL_CREATED;
     ck_assert_int_ne(sxe_pool_get_found(array), SXE_POOL_REBUILT);
@@ -199,12 +199,12 @@ START_TEST(who_is_killed_while_joining_or_leaving_does_not_disturb_the_others)
     char *array = open_pool(&spec);
 
     for (unsigned nth = 0; kill_at(nth, &possible); nth++) {
-        ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, nth % 64), SXE_POOL_LOCK_TAKEN);
+        ck_assert_uint_eq(sxe_pool_touch(array, nth % 64), SXE_POOL_LOCK_TAKEN);
         ck_assert_int_eq(sxe_pool_check(array, why), 0);
         ck_assert_int_eq(sxe_pool_get_user(array, 1), 0);
         for (unsigned id = 0; id < 64; id++) {
             unsigned state = FREE;
-            (void)!sxe_pool_try_to_set_indexed_element_state(array, id, READY, &state);
+            (void)!sxe_pool_try_move(array, id, READY, &state);
         }
     }
     sxe_pool_delete(array);

@@ -209,7 +209,7 @@ open_there_once(const struct strike *strike)
     }
     array = open_pool(&spec);
     ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_CLOSED);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, READY), 10);
+    ck_assert_uint_eq(sxe_pool_get_count(array, READY), 10);
     ck_assert_int_eq(sxe_pool_check(array, why), 0);
     sxe_pool_delete(array);
     return touched;
@@ -230,7 +230,7 @@ join_once(const struct strike *strike)
     char *array;
     const bool touched = open_struck(strike, open_file, &array);
 
-    ck_assert_uint_eq(sxe_pool_touch_indexed_element(used, 1), SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_touch(used, 1), SXE_POOL_LOCK_TAKEN);
     if (array != NULL) {
         ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_JOINED);
         sxe_pool_delete(array);

@@ -148,9 +148,9 @@ START_TEST(a_pool_of_threads_needs_no_file)
     ck_assert_uint_eq(size, 40);
     ck_assert_int_eq(sxe_pool_get_user(array, 1), getpid());
     ck_assert_int_eq(sxe_pool_get_user(array, 0), 0);
-    const unsigned id = sxe_pool_set_oldest_element_state(array, FREE, BUSY);
+    const unsigned id = sxe_pool_take(array, FREE, BUSY);
     ck_assert_uint_lt(id, 64);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, id), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_state(array, id), BUSY);
     ck_assert_int_eq(sxe_pool_check(array, why), 0);
     ck_assert_uint_eq(fake_os_open_fds(), open_before);
     sxe_pool_delete(array);
@@ -164,9 +164,9 @@ START_TEST(sxe_pool_new_makes_pools_on_each_footing)
     char *array = sxe_pool_new("pond", 10, 8, STATES, options[_i]);
 
     ck_assert_ptr_nonnull(array);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), 0);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), 0);
     ck_assert_uint_eq(sxe_pool_get_states(array), STATES);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, FREE), 9);
+    ck_assert_uint_eq(sxe_pool_get_count(array, FREE), 9);
     ck_assert_str_eq(sxe_pool_state_to_string(array, BUSY), "2");
     sxe_pool_delete(array);
 }
@@ -203,11 +203,11 @@ START_TEST(memory_is_shared_by_handing_on_its_descriptor)
     ck_assert_int_eq(sxe_pool_get_found(two), SXE_POOL_JOINED);
     one[7] = 77;
     ck_assert_uint_eq(two[7], 77);
-    const unsigned id = sxe_pool_set_oldest_element_state(two, FREE, READY);
-    ck_assert_uint_eq(sxe_pool_index_to_state(one, id), READY);
+    const unsigned id = sxe_pool_take(two, FREE, READY);
+    ck_assert_uint_eq(sxe_pool_get_state(one, id), READY);
     sxe_pool_delete(one);
     ck_assert_uint_eq(two[7], 77);
-    ck_assert_uint_eq(sxe_pool_index_to_state(two, id), READY);
+    ck_assert_uint_eq(sxe_pool_get_state(two, id), READY);
     sxe_pool_delete(two);
 }
 END_TEST
@@ -270,7 +270,7 @@ use_what_is_received(int socket)
     char *array = sxe_pool_open_fd(fd, NULL, why);
 
     ck_assert_msg(array != NULL, "%s", why);
-    ck_assert_uint_lt(sxe_pool_set_oldest_element_state(array, FREE, BUSY), 64);
+    ck_assert_uint_lt(sxe_pool_take(array, FREE, BUSY), 64);
     raise(SIGKILL);
 }
 
@@ -287,7 +287,7 @@ START_TEST(memory_goes_to_a_stranger_over_a_socket)
     char *array = open_pool(&spec);
     send_descriptor(sockets[0], sxe_pool_get_fd(array));
     end_child(child, SIGKILL);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, BUSY), 1);
+    ck_assert_uint_eq(sxe_pool_get_count(array, BUSY), 1);
     ck_assert_int_eq(sxe_pool_check(array, why), 0);
     sxe_pool_delete(array);
     close(sockets[0]);
@@ -402,7 +402,7 @@ START_TEST(who_comes_later_is_told_how_it_was_found)
     ck_assert_int_eq(sxe_pool_get_found(one), SXE_POOL_CREATED);
     char *two = open_pool(&spec);
     ck_assert_int_eq(sxe_pool_get_found(two), SXE_POOL_JOINED);
-    const unsigned id = sxe_pool_set_oldest_element_state(two, FREE, READY);
+    const unsigned id = sxe_pool_take(two, FREE, READY);
     sxe_pool_delete(one);
     sxe_pool_delete(two);
     expect_found(&spec, SXE_POOL_CLOSED);
@@ -414,7 +414,7 @@ START_TEST(who_comes_later_is_told_how_it_was_found)
     end_child(child, SIGKILL);
     one = open_pool(&spec);
     ck_assert_int_eq(sxe_pool_get_found(one), SXE_POOL_COMPLETED);
-    ck_assert_uint_eq(sxe_pool_index_to_state(one, id), READY);
+    ck_assert_uint_eq(sxe_pool_get_state(one, id), READY);
     sxe_pool_delete(one);
 }
 END_TEST

@@ -90,11 +90,10 @@ START_TEST(a_damaged_pool_is_refused_or_repaired)
     expect_why("its lists were rebuilt");
     ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_REBUILT);
     ck_assert_int_eq(sxe_pool_check(array, why), 0);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, FREE) +
-                          sxe_pool_get_number_in_state(array, READY) +
-                          sxe_pool_get_number_in_state(array, BUSY),
+    ck_assert_uint_eq(sxe_pool_get_count(array, FREE) + sxe_pool_get_count(array, READY) +
+                          sxe_pool_get_count(array, BUSY),
                       64);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, READY), 10);
+    ck_assert_uint_eq(sxe_pool_get_count(array, READY), 10);
     use_all(array);
     sxe_pool_delete(array);
     expect_found(&repaired, SXE_POOL_CLOSED);
@@ -148,8 +147,8 @@ START_TEST(what_the_dead_had_begun_is_complete)
     store_image(image_size);
     char *array = open_pool(&whatever);
     ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_COMPLETED);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, id), BUSY);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, BUSY), 11);
+    ck_assert_uint_eq(sxe_pool_get_state(array, id), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_count(array, BUSY), 11);
     ck_assert_int_eq(sxe_pool_check(array, why), 0);
     ck_assert_int_eq(sxe_pool_get_user(array, 3), 0);
     ck_assert_uint_eq(sharing_of(array)->head->timeouts, 0);
@@ -173,8 +172,7 @@ restart_after(int64_t passed_ns)
 
     fake_time_start(100 * HOUR_NS, WALL_NS);
     char *array = open_pool(&spec);
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, 0, FREE, READY),
-                      SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(array, 0, FREE, READY), SXE_POOL_LOCK_TAKEN);
     fake_time_advance(HOUR_NS);
     sxe_pool_delete(array);
     load_image();
@@ -186,7 +184,7 @@ restart_after(int64_t passed_ns)
 static uint64_t
 age_of_0(const char *array)
 {
-    return sxe_pool_get_now(array) - sxe_pool_get_element_time_by_index(array, 0);
+    return sxe_pool_get_now(array) - sxe_pool_get_time(array, 0);
 }
 
 /* The stamp of element 0 is made unique, so a few ns after the hour. */
@@ -204,9 +202,8 @@ START_TEST(time_goes_on_over_a_restart_as_the_wall_clock_did)
     CHECK_AGE(array, 3 * HOUR_NS);
     fake_time_advance(HOUR_NS);
     CHECK_AGE(array, 4 * HOUR_NS);
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, 1, FREE, READY),
-                      SXE_POOL_LOCK_TAKEN);
-    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 1), sxe_pool_get_now(array));
+    ck_assert_uint_eq(sxe_pool_move(array, 1, FREE, READY), SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_get_time(array, 1), sxe_pool_get_now(array));
     char *other = join(array);
     CHECK_AGE(other, 4 * HOUR_NS);
     sxe_pool_delete(other);
@@ -227,9 +224,8 @@ START_TEST(a_clock_that_was_ahead_holds_up_time_outs_no_longer_than_its_users)
     char *array = open_pool(&spec);
     sxe_time_set_turn_ns(UINT64_MAX);
     for (unsigned id = 0; id < 3; id++)
-        ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, id, FREE, READY),
-                          SXE_POOL_LOCK_TAKEN);
-    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 0), SXE_TIME_TURN_MAX);
+        ck_assert_uint_eq(sxe_pool_move(array, id, FREE, READY), SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_get_time(array, 0), SXE_TIME_TURN_MAX);
     sxe_time_set_turn_ns(0);
     ck_assert_int_eq(sxe_pool_check(array, NULL), 0);
     sxe_pool_delete(array);
@@ -294,7 +290,7 @@ START_TEST(a_pool_in_use_when_the_machine_stopped_is_refused_or_rebuilt)
     ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_REBUILT);
     CHECK_AGE(array, 2 * HOUR_NS);
     ck_assert_int_eq(sxe_pool_check(array, why), 0);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 0), READY);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 0), READY);
     sxe_pool_delete(array);
     fake_time_stop();
 }

@@ -24,12 +24,11 @@ static const int footings[] = {THREADS, PROCESSES};
 static void
 free_it(void *array, unsigned id, void *user)
 {
-    const unsigned state = sxe_pool_index_to_state(array, id);
+    const unsigned state = sxe_pool_get_state(array, id);
 
     (void)user;
     event_push("free", array, (long)id);
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, id, state, FREE),
-                      SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(array, id, state, FREE), SXE_POOL_LOCK_TAKEN);
 }
 
 static void
@@ -44,7 +43,7 @@ touch_it(void *array, unsigned id, void *user)
 {
     (void)user;
     event_push("touched", array, (long)id);
-    sxe_pool_touch_indexed_element(array, id);
+    sxe_pool_touch(array, id);
 }
 
 #define EXPECT_EVENT(wanted, wanted_id)                     \
@@ -75,9 +74,8 @@ static void
 put_at(uint64_t ns, char *array, unsigned id, unsigned state)
 {
     sxe_time_set_turn_ns(START + ns);
-    ck_assert_uint_eq(
-        sxe_pool_set_indexed_element_state(array, id, sxe_pool_index_to_state(array, id), state),
-        SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(array, id, sxe_pool_get_state(array, id), state),
+                      SXE_POOL_LOCK_TAKEN);
 }
 
 /* ---- When ---- */
@@ -180,7 +178,7 @@ START_TEST(time_goes_on_where_it_was_before_a_restart)
 
     sharing_of(array)->time_offset_ns = 3600 * SECOND;
     put_at(10, array, 0, READY);
-    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 0), START + 10 + 3600 * SECOND);
+    ck_assert_uint_eq(sxe_pool_get_time(array, 0), START + 10 + 3600 * SECOND);
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), START + 10 + SECOND);
     /* As if the machine had been started again: the clock is young, the pool's time is not. */
     sharing_of(array)->time_offset_ns += START;

@@ -27,14 +27,13 @@ open_kind(int kind)
 static void
 put(char *array, unsigned id, unsigned old_state, unsigned new_state)
 {
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, id, old_state, new_state),
-                      SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(array, id, old_state, new_state), SXE_POOL_LOCK_TAKEN);
 }
 
 static unsigned
 count(const char *array, unsigned state)
 {
-    return sxe_pool_get_number_in_state(array, state);
+    return sxe_pool_get_count(array, state);
 }
 
 static void
@@ -52,16 +51,15 @@ START_TEST(a_change_is_seen_in_state_count_time_and_handle)
 {
     char *array = open_kind(_i);
     const uint64_t handle = sxe_pool_get_handle(array, 5);
-    const SXE_TIME before = sxe_pool_get_element_time_by_index(array, 5);
+    const SXE_TIME before = sxe_pool_get_time(array, 5);
 
     ck_assert_uint_eq(count(array, FREE), NUMBER);
     put(array, 5, FREE, READY);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 5), READY);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 5), READY);
     ck_assert_uint_eq(count(array, FREE), NUMBER - 1);
     ck_assert_uint_eq(count(array, READY), 1);
-    ck_assert_uint_gt(sxe_pool_get_element_time_by_index(array, 5), before);
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_time(array, READY),
-                      sxe_pool_get_element_time_by_index(array, 5));
+    ck_assert_uint_gt(sxe_pool_get_time(array, 5), before);
+    ck_assert_uint_eq(sxe_pool_get_oldest_time(array, READY), sxe_pool_get_time(array, 5));
     ck_assert_uint_eq(sxe_pool_handle_to_index(array, handle), 5);
     put(array, 5, READY, FREE);
     ck_assert_uint_eq(sxe_pool_handle_to_index(array, handle), SXE_POOL_NO_INDEX);
@@ -74,11 +72,10 @@ START_TEST(an_attempt_says_the_state_that_it_found)
     char *array = open_kind(_i);
     unsigned state = BUSY;
 
-    ck_assert_uint_eq(sxe_pool_try_to_set_indexed_element_state(array, 3, FREE, &state), 3);
+    ck_assert_uint_eq(sxe_pool_try_move(array, 3, FREE, &state), 3);
     ck_assert_uint_eq(state, BUSY);
     state = READY;
-    ck_assert_uint_eq(sxe_pool_try_to_set_indexed_element_state(array, 3, FREE, &state),
-                      SXE_POOL_INCORRECT_STATE);
+    ck_assert_uint_eq(sxe_pool_try_move(array, 3, FREE, &state), SXE_POOL_INCORRECT_STATE);
     ck_assert_uint_eq(state, BUSY);
     ck_assert_uint_eq(count(array, READY), 0);
     check_whole(array);
@@ -89,17 +86,17 @@ START_TEST(the_ends_of_a_state_are_those_of_all_shards)
 {
     char *array = open_kind(_i);
 
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_index(array, FREE), 0);
-    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, FREE), NUMBER - 1);
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_index(array, READY), SXE_POOL_NO_INDEX);
-    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, READY), SXE_POOL_NO_INDEX);
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_time(array, READY), 0);
+    ck_assert_uint_eq(sxe_pool_get_oldest(array, FREE), 0);
+    ck_assert_uint_eq(sxe_pool_get_youngest(array, FREE), NUMBER - 1);
+    ck_assert_uint_eq(sxe_pool_get_oldest(array, READY), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_get_youngest(array, READY), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_get_oldest_time(array, READY), 0);
     sxe_time_set_turn_ns(sxe_time_ns() + SXE_NS_PER_SECOND);
-    ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 0), SXE_POOL_LOCK_TAKEN);
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_index(array, FREE), 1);
-    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, FREE), 0);
-    ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 0), SXE_POOL_LOCK_TAKEN);
-    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, FREE), 0);
+    ck_assert_uint_eq(sxe_pool_touch(array, 0), SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_get_oldest(array, FREE), 1);
+    ck_assert_uint_eq(sxe_pool_get_youngest(array, FREE), 0);
+    ck_assert_uint_eq(sxe_pool_touch(array, 0), SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_get_youngest(array, FREE), 0);
     check_whole(array);
 }
 END_TEST
@@ -110,13 +107,13 @@ START_TEST(every_element_is_taken_once)
     bool taken[NUMBER] = {false};
 
     for (unsigned i = 0; i < NUMBER; i++) {
-        const unsigned id = sxe_pool_set_oldest_element_state(array, FREE, BUSY);
+        const unsigned id = sxe_pool_take(array, FREE, BUSY);
 
         ck_assert_uint_lt(id, NUMBER);
         ck_assert(!taken[id]);
         taken[id] = true;
     }
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), SXE_POOL_NO_INDEX);
     ck_assert_uint_eq(count(array, BUSY), NUMBER);
     check_whole(array);
 }
@@ -133,9 +130,8 @@ START_TEST(the_exact_oldest_is_that_of_all_shards)
         put(array, order[i], FREE, READY);
     }
     for (unsigned i = 0; i < 6; i++)
-        ck_assert_uint_eq(sxe_pool_set_exact_oldest_element_state(array, READY, BUSY), order[i]);
-    ck_assert_uint_eq(sxe_pool_set_exact_oldest_element_state(array, READY, BUSY),
-                      SXE_POOL_NO_INDEX);
+        ck_assert_uint_eq(sxe_pool_take_exact(array, READY, BUSY), order[i]);
+    ck_assert_uint_eq(sxe_pool_take_exact(array, READY, BUSY), SXE_POOL_NO_INDEX);
     check_whole(array);
 }
 END_TEST
@@ -144,9 +140,8 @@ START_TEST(the_exact_oldest_is_for_pools_of_one_thread_too)
 {
     char *array = open_footing(ONE_THREAD, 3, 1);
 
-    ck_assert_uint_eq(sxe_pool_set_exact_oldest_element_state(array, FREE, BUSY), 0);
-    ck_assert_uint_eq(sxe_pool_set_exact_oldest_element_state(array, READY, BUSY),
-                      SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_take_exact(array, FREE, BUSY), 0);
+    ck_assert_uint_eq(sxe_pool_take_exact(array, READY, BUSY), SXE_POOL_NO_INDEX);
     sxe_pool_delete(array);
 }
 END_TEST
@@ -168,7 +163,7 @@ START_TEST(a_walk_meets_who_stays_once_and_nobody_who_came)
         met[id] = true;
         steps++;
         if (steps % 3 == 0) /* the one just met goes away and comes back */
-            ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, id), SXE_POOL_LOCK_TAKEN);
+            ck_assert_uint_eq(sxe_pool_touch(array, id), SXE_POOL_LOCK_TAKEN);
         if (steps % 3 == 1)
             put(array, id, READY, BUSY);
     }
@@ -185,15 +180,14 @@ static char *wrong_array;
 static void
 set_from_a_wrong_state(void *array)
 {
-    sxe_pool_set_indexed_element_state(array, 1, READY, BUSY);
+    sxe_pool_move(array, 1, READY, BUSY);
 }
 
 START_TEST(a_wrong_old_state_is_an_answer_among_processes)
 {
     char *array = open_shared(PROCESSES, 2, 1, 1);
 
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, 1, READY, BUSY),
-                      SXE_POOL_INCORRECT_STATE);
+    ck_assert_uint_eq(sxe_pool_move(array, 1, READY, BUSY), SXE_POOL_INCORRECT_STATE);
     check_whole(array);
 }
 END_TEST
@@ -211,14 +205,14 @@ END_TEST
 static unsigned
 call_set(char *array)
 {
-    return sxe_pool_set_indexed_element_state(array, 1, FREE, READY);
+    return sxe_pool_move(array, 1, FREE, READY);
 }
 
 static unsigned
 call_try(char *array)
 {
     unsigned state = READY;
-    const unsigned result = sxe_pool_try_to_set_indexed_element_state(array, 1, FREE, &state);
+    const unsigned result = sxe_pool_try_move(array, 1, FREE, &state);
 
     return result == 1 ? SXE_POOL_LOCK_TAKEN : result;
 }
@@ -226,13 +220,13 @@ call_try(char *array)
 static unsigned
 call_touch(char *array)
 {
-    return sxe_pool_touch_indexed_element(array, 1);
+    return sxe_pool_touch(array, 1);
 }
 
 static unsigned
 call_take(char *array)
 {
-    const unsigned result = sxe_pool_set_oldest_element_state(array, FREE, READY);
+    const unsigned result = sxe_pool_take(array, FREE, READY);
 
     return result == 1 ? SXE_POOL_LOCK_TAKEN : result;
 }
@@ -240,7 +234,7 @@ call_take(char *array)
 static unsigned
 call_exact(char *array)
 {
-    const unsigned result = sxe_pool_set_exact_oldest_element_state(array, FREE, READY);
+    const unsigned result = sxe_pool_take_exact(array, FREE, READY);
 
     return result == 1 ? SXE_POOL_LOCK_TAKEN : result;
 }
@@ -273,13 +267,13 @@ START_TEST(a_lock_that_is_taken_changes_nothing)
     for (unsigned shards = 1; shards <= 2; shards++) {
         char *array = open_two(shards);
         char *other = join(array);
-        const SXE_TIME before = sxe_pool_get_element_time_by_index(array, 1);
+        const SXE_TIME before = sxe_pool_get_time(array, 1);
 
         for (unsigned shard = 0; shard < shards; shard++)
             sharing_of(array)->shards[shard].lock = sharing_of(other)->token;
         ck_assert_uint_eq(calls[_i](array), SXE_POOL_LOCK_NOT_TAKEN);
-        ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 1), before);
-        ck_assert_uint_eq(sxe_pool_index_to_state(array, 1), FREE);
+        ck_assert_uint_eq(sxe_pool_get_time(array, 1), before);
+        ck_assert_uint_eq(sxe_pool_get_state(array, 1), FREE);
         ck_assert_uint_eq(sharing_of(array)->shards[0].lock, sharing_of(other)->token);
         for (unsigned shard = 0; shard < shards; shard++)
             sharing_of(array)->shards[shard].lock = 0;
@@ -308,7 +302,7 @@ END_TEST
 static struct sxe__pool_intent
 intent_of_the_dead(const char *array)
 {
-    const uint64_t stamp = sxe_pool_get_element_time_by_index(array, 0);
+    const uint64_t stamp = sxe_pool_get_time(array, 0);
 
     return (struct sxe__pool_intent){.id = 1,
                                      .prev = 2 + FREE,
@@ -328,9 +322,9 @@ START_TEST(what_the_dead_had_begun_is_completed_first)
 
     sharing_of(array)->shards->intent = intent_of_the_dead(array);
     sharing_of(array)->shards->lock = dead_token(array);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, READY), SXE_POOL_NO_INDEX);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 1), BUSY);
-    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, BUSY), 1);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, READY), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 1), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_youngest(array, BUSY), 1);
     ck_assert_uint_eq(count(array, BUSY), 2);
     check_whole(array);
 }
@@ -348,8 +342,8 @@ START_TEST(a_touch_that_the_dead_had_begun_is_completed_too)
     intent.from_count = intent.to_count = intent.generation = 77;
     sharing_of(array)->shards->intent = intent;
     sharing_of(array)->shards->lock = dead_token(array);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, READY, FREE), SXE_POOL_NO_INDEX);
-    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 1), intent.stamp);
+    ck_assert_uint_eq(sxe_pool_take(array, READY, FREE), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_get_time(array, 1), intent.stamp);
     ck_assert_uint_eq(sxe_pool_get_handle(array, 1), handle);
     ck_assert_uint_eq(count(array, FREE), 1);
     ck_assert_uint_eq(count(array, BUSY), 1);
@@ -364,7 +358,7 @@ START_TEST(what_the_dead_had_done_is_not_done_again)
     sharing_of(array)->shards->intent = intent_of_the_dead(array);
     sharing_of(array)->shards->intent.stamp = sharing_of(array)->shards->last_stamp;
     sharing_of(array)->shards->lock = dead_token(array);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, READY), 1);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, READY), 1);
     ck_assert_uint_eq(count(array, BUSY), 1);
     check_whole(array);
 }
@@ -395,7 +389,7 @@ START_TEST(an_intent_that_is_impossible_is_not_done)
     ck_assert_uint_eq(call_set(array), SXE_POOL_DAMAGED);
     check_has(log_line(0), "pool pond is damaged: ");
     ck_assert_uint_eq(call_set(array), SXE_POOL_DAMAGED); /* and again */
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 1), FREE);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 1), FREE);
     sxe_pool_delete(array);
 }
 END_TEST
@@ -451,7 +445,7 @@ START_TEST(a_list_that_leads_astray_is_not_followed)
     sharing_of(array)->nodes[4].count = 1;
     sharing_of(array)->nodes[5].count = 0;
     capture_log();
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, READY), SXE_POOL_DAMAGED);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, READY), SXE_POOL_DAMAGED);
     sxe_pool_delete(array);
 }
 END_TEST
@@ -462,8 +456,8 @@ START_TEST(ends_that_lead_astray_are_no_elements)
 
     sharing_of(array)->nodes[2].next = UINT32_MAX;
     sharing_of(array)->nodes[2].prev = UINT32_MAX;
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_index(array, FREE), SXE_POOL_NO_INDEX);
-    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, FREE), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_get_oldest(array, FREE), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_get_youngest(array, FREE), SXE_POOL_NO_INDEX);
     ck_assert_uint_eq(call_walk(array), SXE_POOL_NO_INDEX);
     sxe_pool_delete(array);
 }
@@ -494,15 +488,14 @@ START_TEST(a_shard_that_is_locked_is_passed_by)
         if (shard != 2)
             sharing_of(array)->shards[shard].lock = sharing_of(other)->token;
     for (unsigned i = 0; i < 2; i++) {
-        const unsigned id = sxe_pool_set_oldest_element_state(array, FREE, BUSY);
+        const unsigned id = sxe_pool_take(array, FREE, BUSY);
 
         ck_assert_uint_eq(sxe__pool_shard_of(sharing_of(array), id), 2);
     }
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY),
-                      SXE_POOL_LOCK_NOT_TAKEN);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), SXE_POOL_LOCK_NOT_TAKEN);
     for (unsigned shard = 0; shard < 4; shard++)
         sharing_of(array)->shards[shard].lock = 0;
-    ck_assert_uint_lt(sxe_pool_set_oldest_element_state(array, FREE, BUSY), 8);
+    ck_assert_uint_lt(sxe_pool_take(array, FREE, BUSY), 8);
     sxe_pool_delete(other);
     check_whole(array);
 }
@@ -512,16 +505,16 @@ START_TEST(what_a_dead_process_counted_nowhere_is_found)
 {
     char *array = open_shared(PROCESSES, 8, 1, 4);
 
-    while (sxe_pool_set_oldest_element_state(array, FREE, BUSY) < 8)
+    while (sxe_pool_take(array, FREE, BUSY) < 8)
         ;
     put(array, 5, BUSY, FREE);
     const uint32_t shard = sxe__pool_shard_of(sharing_of(array), 5);
     const uint32_t list = 8 + FREE * 4 + shard;
     sharing_of(array)->nodes[list].count = 0;
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), SXE_POOL_NO_INDEX);
     sharing_of(array)->shards[(shard + 1) % 4].lock = dead_token(array);
     sharing_of(array)->shards[shard].lock = sharing_of(array)->shards[(shard + 1) % 4].lock;
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), 5);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), 5);
     sxe_pool_delete(array);
 }
 END_TEST
@@ -533,7 +526,7 @@ START_TEST(the_oldest_of_all_is_taken_in_the_end)
     char *array = open_shared(PROCESSES, ELEMENTS, 1, SHARDS);
 
     for (unsigned takes = 0; takes <= 2 * SXE_POOL_TAKES * SHARDS; takes++) {
-        const unsigned id = sxe_pool_set_oldest_element_state(array, FREE, BUSY);
+        const unsigned id = sxe_pool_take(array, FREE, BUSY);
 
         if (id == 0) {
             put(array, id, BUSY, READY);
@@ -541,7 +534,7 @@ START_TEST(the_oldest_of_all_is_taken_in_the_end)
         }
         put(array, id, BUSY, FREE);
     }
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 0), READY);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 0), READY);
     check_whole(array);
 }
 END_TEST
@@ -553,7 +546,7 @@ START_TEST(a_damaged_shard_ends_the_search_for_the_exact_oldest)
     sharing_of(array)->shards[1].lock = dead_token(array);
     sharing_of(array)->shards[1].intent = (struct sxe__pool_intent){.stamp = UINT64_MAX, .id = 4};
     capture_log();
-    ck_assert_uint_eq(sxe_pool_set_exact_oldest_element_state(array, FREE, BUSY), SXE_POOL_DAMAGED);
+    ck_assert_uint_eq(sxe_pool_take_exact(array, FREE, BUSY), SXE_POOL_DAMAGED);
     sxe_pool_delete(array);
 }
 END_TEST
@@ -568,7 +561,7 @@ START_TEST(with_the_lock_held_an_element_is_moved_wherever_it_is)
     ck_assert(sxe__pool_move_locked(pool, 3, BUSY));
     ck_assert(sxe__pool_move_locked(pool, 3, READY));
     sxe__pool_unlock_shard(pool, shard);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 3), READY);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 3), READY);
     check_whole(array);
 }
 END_TEST
@@ -578,49 +571,49 @@ END_TEST
 static void
 set_no_element(void *array)
 {
-    sxe_pool_set_indexed_element_state(array, NUMBER, FREE, BUSY);
+    sxe_pool_move(array, NUMBER, FREE, BUSY);
 }
 
 static void
 touch_no_element(void *array)
 {
-    sxe_pool_touch_indexed_element(array, UINT32_MAX);
+    sxe_pool_touch(array, UINT32_MAX);
 }
 
 static void
 set_to_no_state(void *array)
 {
-    sxe_pool_set_indexed_element_state(array, 1, FREE, STATES);
+    sxe_pool_move(array, 1, FREE, STATES);
 }
 
 static void
 take_from_no_state(void *array)
 {
-    sxe_pool_set_oldest_element_state(array, STATES, FREE);
+    sxe_pool_take(array, STATES, FREE);
 }
 
 static void
 take_to_no_state(void *array)
 {
-    sxe_pool_set_oldest_element_state(array, FREE, STATES);
+    sxe_pool_take(array, FREE, STATES);
 }
 
 static void
 take_exactly_from_no_state(void *array)
 {
-    sxe_pool_set_exact_oldest_element_state(array, STATES, FREE);
+    sxe_pool_take_exact(array, STATES, FREE);
 }
 
 static void
 take_exactly_to_no_state(void *array)
 {
-    sxe_pool_set_exact_oldest_element_state(array, FREE, STATES);
+    sxe_pool_take_exact(array, FREE, STATES);
 }
 
 static void
 count_no_state(void *array)
 {
-    sxe_pool_get_number_in_state(array, STATES);
+    sxe_pool_get_count(array, STATES);
 }
 
 static const struct {

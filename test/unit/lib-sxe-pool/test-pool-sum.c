@@ -210,7 +210,7 @@ START_TEST(a_head_that_is_damaged_is_made_again_of_its_copy)
     ck_assert_msg(array != NULL, "%s", why);
     expect_why("its head was damaged, and is that of the copy at the end of the file");
     ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_REBUILT);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, READY), 10);
+    ck_assert_uint_eq(sxe_pool_get_count(array, READY), 10);
     use_all(array);
     sxe_pool_delete(array);
     expect_found(&whatever, SXE_POOL_CLOSED);

@@ -62,7 +62,7 @@ make_wrong_pool(int nth)
     void *array = sxe_pool_new_with_timeouts("wrong", 2, 1, STATES, timeouts,
                                              wrong_callbacks[nth].on_timeout, NULL);
 
-    sxe_pool_set_indexed_element_state(array, 1, FREE, BUSY);
+    sxe_pool_move(array, 1, FREE, BUSY);
     return array;
 }
 

@@ -28,25 +28,25 @@ static int plans[] = {TO_FREE, TO_DONE, TOUCH, LEAVE_AND_RETURN, NOTHING};
 static void
 tell_and_act(void *array, unsigned id, void *user)
 {
-    const unsigned state = sxe_pool_index_to_state(array, id);
+    const unsigned state = sxe_pool_get_state(array, id);
 
     event_push(sxe_pool_get_name(array), array, (long)id);
     switch (*(int *)user) {
     case TO_DONE:
         if (state != DONE) {
-            sxe_pool_set_indexed_element_state(array, id, state, DONE);
+            sxe_pool_move(array, id, state, DONE);
             break;
         }
         /* fall through */
     case TO_FREE:
-        sxe_pool_set_indexed_element_state(array, id, state, FREE);
+        sxe_pool_move(array, id, state, FREE);
         break;
     case TOUCH:
-        sxe_pool_touch_indexed_element(array, id);
+        sxe_pool_touch(array, id);
         break;
     case LEAVE_AND_RETURN:
-        sxe_pool_set_indexed_element_state(array, id, state, FREE);
-        ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, state), id);
+        sxe_pool_move(array, id, state, FREE);
+        ck_assert_uint_eq(sxe_pool_take(array, FREE, state), id);
         break;
     }
 }
@@ -101,13 +101,13 @@ START_TEST(a_timeout_comes_not_a_nanosecond_early)
     char *array = make_pool("tidal", 1, TO_FREE);
 
     sxe_time_set_turn_ns(START + 10);
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
     check_at(10);
     check_at(9 + SECOND);
     ck_assert_uint_eq(event_count(), 0);
     check_at(10 + SECOND);
     ck_assert_event("tidal", 0);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 0), FREE);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 0), FREE);
     check_at(1000 * SECOND);
     sxe_pool_delete(array);
     ck_assert_all_gone();
@@ -118,10 +118,10 @@ START_TEST(a_touch_begins_the_time_anew)
 {
     char *array = make_pool("tidal", 2, TO_FREE);
 
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
-    sxe_pool_set_indexed_element_state(array, 1, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 1, FREE, BUSY);
     sxe_time_set_turn_ns(START + SECOND / 2);
-    sxe_pool_touch_indexed_element(array, 0);
+    sxe_pool_touch(array, 0);
     check_at(SECOND + 10);
     ck_assert_event("tidal", 1);
     check_at(SECOND + SECOND / 2 - 1);
@@ -139,7 +139,7 @@ START_TEST(setting_the_wall_clock_changes_nothing)
 
     sxe_time_set_turn_ns(0);
     fake_time_start(START, START);
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
     fake_time_step_wall(-(int64_t)SECOND);
     sxe_pool_check_timeouts();
     fake_time_step_wall(3600 * (int64_t)SECOND);
@@ -157,7 +157,7 @@ START_TEST(a_clock_that_goes_back_fires_nothing)
 {
     char *array = make_pool("tidal", 1, TO_FREE);
 
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
     sxe_time_set_turn_ns(1);
     sxe_pool_check_timeouts();
     ck_assert_uint_eq(event_count(), 0);
@@ -187,7 +187,7 @@ START_TEST(timeouts_are_rounded_up_and_the_longest_never_come)
     char *array = make_pool("tidal", 1, TO_FREE);
     const uint64_t ns = conversions[_i].ns;
 
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
     sxe_pool_set_state_timeout(array, BUSY, conversions[_i].seconds);
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), ns == 0 ? 0 : START + 1 + ns);
     sxe_pool_delete(array);
@@ -201,14 +201,14 @@ START_TEST(the_next_timeout_is_the_earliest_of_all)
     char *fast = make_pool("fast", 2, TO_FREE);
 
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), 0);
-    sxe_pool_set_indexed_element_state(slow, 0, FREE, DONE);
+    sxe_pool_move(slow, 0, FREE, DONE);
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), START + 1 + 5 * SECOND / 2);
-    sxe_pool_set_indexed_element_state(fast, 1, FREE, BUSY);
-    sxe_pool_set_indexed_element_state(fast, 0, FREE, BUSY);
+    sxe_pool_move(fast, 1, FREE, BUSY);
+    sxe_pool_move(fast, 0, FREE, BUSY);
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), START + 2 + SECOND);
     sxe_time_set_turn_ns(START + 9 * SECOND);
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), START + 2 + SECOND);
-    sxe_pool_set_indexed_element_state(fast, 1, BUSY, FREE);
+    sxe_pool_move(fast, 1, BUSY, FREE);
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), START + 3 + SECOND);
     sxe_pool_delete(fast);
     sxe_pool_delete(slow);
@@ -220,7 +220,7 @@ START_TEST(a_changed_timeout_holds_for_who_is_there)
 {
     char *array = make_pool("tidal", 2, TO_FREE);
 
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
     sxe_pool_set_state_timeout(array, BUSY, 0.0);
     check_at(100 * SECOND);
     ck_assert_uint_eq(event_count(), 0);
@@ -239,10 +239,10 @@ START_TEST(timeouts_come_pool_by_pool_state_by_state_oldest_first)
     char *first = make_pool("first", 4, TO_FREE);
     char *second = make_pool("second", 4, TO_FREE);
 
-    sxe_pool_set_indexed_element_state(second, 3, FREE, BUSY);
-    sxe_pool_set_indexed_element_state(first, 2, FREE, DONE);
-    sxe_pool_set_indexed_element_state(first, 1, FREE, DONE);
-    sxe_pool_set_indexed_element_state(first, 3, FREE, BUSY);
+    sxe_pool_move(second, 3, FREE, BUSY);
+    sxe_pool_move(first, 2, FREE, DONE);
+    sxe_pool_move(first, 1, FREE, DONE);
+    sxe_pool_move(first, 3, FREE, BUSY);
     check_at(10 * SECOND);
     ck_assert_event("first", 3);
     ck_assert_event("first", 2);
@@ -258,15 +258,15 @@ START_TEST(an_element_may_move_to_another_timed_state)
 {
     char *array = make_pool("tidal", 2, TO_DONE);
 
-    sxe_pool_set_indexed_element_state(array, 1, FREE, BUSY);
+    sxe_pool_move(array, 1, FREE, BUSY);
     check_at(100 * SECOND);
     ck_assert_event("tidal", 1);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 1), DONE);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 1), DONE);
     check_at(102 * SECOND);
     ck_assert_uint_eq(event_count(), 0);
     check_at(100 * SECOND + 5 * SECOND / 2);
     ck_assert_event("tidal", 1);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 1), FREE);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 1), FREE);
     sxe_pool_delete(array);
     ck_assert_all_gone();
 }
@@ -278,7 +278,7 @@ START_TEST(who_stays_is_called_once_a_check_even_where_the_clock_stands_still)
 {
     char *array = make_pool("tidal", 1, staying[_i]);
 
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
     for (unsigned i = 1; i <= 3; i++) {
         check_at(i * 10 * SECOND);
         ck_assert_event("tidal", 0);
@@ -294,7 +294,7 @@ START_TEST(who_stays_is_called_once_a_check_even_where_time_flies)
 {
     char *array = make_pool("tidal", 3, TOUCH);
 
-    while (sxe_pool_set_oldest_element_state(array, FREE, BUSY) != SXE_POOL_NO_INDEX)
+    while (sxe_pool_take(array, FREE, BUSY) != SXE_POOL_NO_INDEX)
         ;
     sxe_pool_set_state_timeout(array, BUSY, 1e-9);
     sxe_time_set_turn_ns(0);
@@ -313,7 +313,7 @@ START_TEST(a_pool_that_only_has_names_has_no_timeouts)
     void *plain = sxe_pool_new("plain", 1, 1, STATES, SXE_POOL_OPTION_UNLOCKED);
 
     ck_assert_int_eq(sxe_pool_set_state_to_string(plain, state_name), 0);
-    sxe_pool_set_indexed_element_state(plain, 0, FREE, BUSY);
+    sxe_pool_move(plain, 0, FREE, BUSY);
     check_at(100 * SECOND);
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), 0);
     sxe_pool_delete(plain);
@@ -329,7 +329,7 @@ START_TEST(names_and_timeouts_go_together)
     ck_assert_str_eq(sxe_pool_state_to_string(array, BUSY), "BUSY");
     ck_assert_int_eq(sxe_pool_set_state_to_string(array, NULL), 0);
     ck_assert_str_eq(sxe_pool_state_to_string(array, BUSY), "1");
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
     check_at(10 * SECOND);
     ck_assert_event("tidal", 0);
     sxe_pool_delete(array);
@@ -350,7 +350,7 @@ START_TEST(pools_of_other_threads_are_not_checked)
     char *array = make_pool("tidal", 1, TO_FREE);
     pthread_t thread;
 
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
     ck_assert_int_eq(pthread_create(&thread, NULL, check_in_another_thread, NULL), 0);
     pthread_join(thread, NULL);
     ck_assert_uint_eq(event_count(), 0);
@@ -385,8 +385,8 @@ find_due(unsigned state, uint64_t now_ns)
 static void
 note(char *array, unsigned id)
 {
-    model[id].state = sxe_pool_index_to_state(array, id);
-    model[id].stamp = sxe_pool_get_element_time_by_index(array, id);
+    model[id].state = sxe_pool_get_state(array, id);
+    model[id].stamp = sxe_pool_get_time(array, id);
 }
 
 START_TEST(random_moves_time_out_as_in_a_plain_array)
@@ -403,7 +403,7 @@ START_TEST(random_moves_time_out_as_in_a_plain_array)
 
         elapsed += (random >> 4) % (SECOND / 10);
         sxe_time_set_turn_ns(START + elapsed);
-        sxe_pool_set_indexed_element_state(array, id, model[id].state, (random >> 16) % STATES);
+        sxe_pool_move(array, id, model[id].state, (random >> 16) % STATES);
         note(array, id);
         if (random >> 31)
             continue;
@@ -431,7 +431,7 @@ delete_another_pool(void *array, unsigned id, void *user)
     (void)user;
     sxe_pool_delete(other);
     other = NULL;
-    sxe_pool_touch_indexed_element(array, id);
+    sxe_pool_touch(array, id);
 }
 
 START_TEST(a_callback_may_delete_another_pool)
@@ -444,10 +444,10 @@ START_TEST(a_callback_may_delete_another_pool)
     other = _i ? before : make_pool("other", 1, NOTHING);
     char *last = make_pool("last", 1, TO_FREE);
 
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
-    sxe_pool_set_indexed_element_state(last, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
+    sxe_pool_move(last, 0, FREE, BUSY);
     if (!_i)
-        sxe_pool_set_indexed_element_state(other, 0, FREE, BUSY);
+        sxe_pool_move(other, 0, FREE, BUSY);
     check_at(10 * SECOND);
     ck_assert_ptr_null(other);
     ck_assert_event("last", 0);
@@ -463,8 +463,8 @@ make_another_pool(void *array, unsigned id, void *user)
     (void)user;
     other =
         sxe_pool_new_with_timeouts("other", 3, 1, STATES, timeouts, tell_and_act, &plans[NOTHING]);
-    sxe_pool_set_indexed_element_state(other, 2, FREE, BUSY);
-    sxe_pool_touch_indexed_element(array, id);
+    sxe_pool_move(other, 2, FREE, BUSY);
+    sxe_pool_touch(array, id);
 }
 
 START_TEST(a_callback_may_make_another_pool)
@@ -473,9 +473,9 @@ START_TEST(a_callback_may_make_another_pool)
     void *array =
         sxe_pool_new_with_timeouts("maker", 1, 1, STATES, timeouts, make_another_pool, NULL);
 
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
     check_at(10 * SECOND);
-    ck_assert_uint_eq(sxe_pool_index_to_state(other, 2), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_state(other, 2), BUSY);
     sxe_pool_delete(array);
     sxe_pool_delete(other);
     ck_assert_all_gone();
@@ -487,7 +487,7 @@ stop_the_timeout(void *array, unsigned id, void *user)
 {
     event_push("stop", user, (long)id);
     sxe_pool_set_state_timeout(array, BUSY, 0.0);
-    sxe_pool_touch_indexed_element(array, id);
+    sxe_pool_touch(array, id);
 }
 
 START_TEST(a_callback_may_change_the_timeout)
@@ -496,8 +496,8 @@ START_TEST(a_callback_may_change_the_timeout)
     void *array =
         sxe_pool_new_with_timeouts("stopper", 2, 1, STATES, timeouts, stop_the_timeout, NULL);
 
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
-    sxe_pool_set_indexed_element_state(array, 1, FREE, BUSY);
+    sxe_pool_move(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 1, FREE, BUSY);
     check_at(10 * SECOND);
     ck_assert_event("stop", 0);
     sxe_pool_delete(array);

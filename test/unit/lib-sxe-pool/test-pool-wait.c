@@ -42,7 +42,7 @@ begin(void)
         ck_assert_int_eq(sxe_dict_batch_put(batch, &i, sizeof(i), "v", 1, 0), 0);
     ck_assert_uint_lt(sxe_pool_lease_oldest(array, FREE, BUSY, NULL, &lease), 16);
     for (unsigned i = 0; i < 4; i++)
-        sxe_pool_set_oldest_element_state(array, FREE, READY);
+        sxe_pool_take(array, FREE, READY);
     other = join(array);
     other_dict = sxe_dict_open_fd(sxe_pool_get_fd(sxe_dict_get_pool(dict)), NULL, NULL);
     ck_assert_ptr_nonnull(other_dict);
@@ -89,7 +89,7 @@ is_not_taken(unsigned result)
 static bool
 set(void)
 {
-    return is_not_taken(sxe_pool_set_indexed_element_state(array, 15, FREE, BUSY));
+    return is_not_taken(sxe_pool_move(array, 15, FREE, BUSY));
 }
 
 static bool
@@ -97,25 +97,25 @@ try_to_set(void)
 {
     unsigned state = BUSY;
 
-    return is_not_taken(sxe_pool_try_to_set_indexed_element_state(array, 15, FREE, &state));
+    return is_not_taken(sxe_pool_try_move(array, 15, FREE, &state));
 }
 
 static bool
 touch(void)
 {
-    return is_not_taken(sxe_pool_touch_indexed_element(array, 15));
+    return is_not_taken(sxe_pool_touch(array, 15));
 }
 
 static bool
 take(void)
 {
-    return is_not_taken(sxe_pool_set_oldest_element_state(array, FREE, BUSY));
+    return is_not_taken(sxe_pool_take(array, FREE, BUSY));
 }
 
 static bool
 take_exactly(void)
 {
-    return is_not_taken(sxe_pool_set_exact_oldest_element_state(array, FREE, BUSY));
+    return is_not_taken(sxe_pool_take_exact(array, FREE, BUSY));
 }
 
 static bool
@@ -123,7 +123,7 @@ take_many(void)
 {
     unsigned ids[4];
 
-    return is_not_taken(sxe_pool_set_oldest_elements_state(array, FREE, BUSY, ids, 4));
+    return is_not_taken(sxe_pool_take_many(array, FREE, BUSY, ids, 4));
 }
 
 static bool
@@ -131,7 +131,7 @@ set_many(void)
 {
     const unsigned ids[] = {12, 13, 14, 15};
 
-    return is_not_taken(sxe_pool_set_indexed_elements_state(array, ids, 4, FREE, BUSY));
+    return is_not_taken(sxe_pool_move_many(array, ids, 4, FREE, BUSY));
 }
 
 static bool

@@ -15,7 +15,7 @@ walk_past(unsigned met)
 {
     array = make_pool(10);
     for (unsigned id = 0; id < 5; id++)
-        sxe_pool_set_indexed_element_state(array, id, FREE, BUSY);
+        sxe_pool_move(array, id, FREE, BUSY);
     sxe_pool_walker_construct(&walker, array, BUSY);
     for (unsigned id = 0; id < met; id++)
         ck_assert_uint_eq(sxe_pool_walker_step(&walker), id);
@@ -30,7 +30,7 @@ teardown(void)
 static void
 move(unsigned id, unsigned new_state)
 {
-    sxe_pool_set_indexed_element_state(array, id, sxe_pool_index_to_state(array, id), new_state);
+    sxe_pool_move(array, id, sxe_pool_get_state(array, id), new_state);
 }
 
 /* The rest of the walk is these ids, given as digits, and after them nothing. */
@@ -46,7 +46,7 @@ ck_assert_walks(const char *ids)
 START_TEST(a_walk_meets_all_oldest_first)
 {
     walk_past(0);
-    sxe_pool_touch_indexed_element(array, 2);
+    sxe_pool_touch(array, 2);
     sxe_pool_walker_construct(&walker, array, BUSY);
     ck_assert_walks("01342");
 }
@@ -65,8 +65,8 @@ END_TEST
 START_TEST(a_touched_element_is_not_met_again)
 {
     walk_past(2);
-    sxe_pool_touch_indexed_element(array, 1);
-    sxe_pool_touch_indexed_element(array, 0);
+    sxe_pool_touch(array, 1);
+    sxe_pool_touch(array, 0);
     ck_assert_walks("234");
 }
 END_TEST
@@ -74,7 +74,7 @@ END_TEST
 START_TEST(an_element_touched_before_its_turn_counts_as_new)
 {
     walk_past(2);
-    sxe_pool_touch_indexed_element(array, 3);
+    sxe_pool_touch(array, 3);
     ck_assert_walks("24");
 }
 END_TEST
@@ -84,7 +84,7 @@ START_TEST(touching_each_met_ends_all_the_same)
     walk_past(0);
     for (unsigned id = 0; id < 5; id++) {
         ck_assert_uint_eq(sxe_pool_walker_step(&walker), id);
-        sxe_pool_touch_indexed_element(array, id);
+        sxe_pool_touch(array, id);
     }
     ck_assert_walks("");
 }
@@ -159,7 +159,7 @@ START_TEST(the_last_met_may_move_at_the_end)
     walk_past(5);
     move(4, DONE);
     ck_assert_walks("");
-    sxe_pool_touch_indexed_element(array, 3);
+    sxe_pool_touch(array, 3);
     ck_assert_walks("");
 }
 END_TEST
@@ -210,7 +210,7 @@ START_TEST(the_clock_may_stand_still_or_go_back)
     walk_past(2);
     move(7, BUSY);
     sxe_time_set_turn_ns(1);
-    sxe_pool_touch_indexed_element(array, 1);
+    sxe_pool_touch(array, 1);
     move(8, BUSY);
     ck_assert_walks("234");
 }

@@ -40,8 +40,7 @@ wakes(char *array)
 static void
 put(char *array, unsigned id, unsigned old_state, unsigned new_state)
 {
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, id, old_state, new_state),
-                      SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(array, id, old_state, new_state), SXE_POOL_LOCK_TAKEN);
 }
 
 static void
@@ -74,19 +73,19 @@ move_back_by_try(char *array)
 {
     unsigned state = READY;
 
-    return sxe_pool_try_to_set_indexed_element_state(array, 0, BUSY, &state);
+    return sxe_pool_try_move(array, 0, BUSY, &state);
 }
 
 static unsigned
 move_back_by_take(char *array)
 {
-    return sxe_pool_set_oldest_element_state(array, BUSY, READY);
+    return sxe_pool_take(array, BUSY, READY);
 }
 
 static unsigned
 move_back_by_exact_take(char *array)
 {
-    return sxe_pool_set_exact_oldest_element_state(array, BUSY, READY);
+    return sxe_pool_take_exact(array, BUSY, READY);
 }
 
 static unsigned (*const moves[])(char *array) = {move_back_by_try, move_back_by_take,
@@ -360,7 +359,7 @@ take_when_told(char *array, unsigned old_state, unsigned new_state)
     struct pollfd polled = {.fd = sxe_pool_get_watch_fd(array), .events = POLLIN};
 
     for (;;) {
-        const unsigned id = sxe_pool_set_oldest_element_state(array, old_state, new_state);
+        const unsigned id = sxe_pool_take(array, old_state, new_state);
 
         if (id < sxe_pool_get_number(array))
             return;

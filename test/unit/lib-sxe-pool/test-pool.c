@@ -86,10 +86,10 @@ START_TEST(elements_of_odd_sizes_are_aligned_and_left_alone)
         ck_assert_uint_eq(array[i], 0);
     memset(array, 0xff, 7 * size);
     for (unsigned i = 0; i < 7; i++)
-        ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), i);
+        ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), i);
     memset(array, 0xff, 7 * size);
     for (unsigned i = 0; i < 7; i++)
-        sxe_pool_set_indexed_element_state(array, i, BUSY, DONE);
+        sxe_pool_move(array, i, BUSY, DONE);
     for (size_t i = 0; i < 7 * size; i++)
         ck_assert_uint_eq(array[i], 0xff);
     sxe_pool_delete(array);
@@ -207,9 +207,9 @@ START_TEST(ids_are_handed_out_in_ascending_order)
     int *array = make_pool(1000);
 
     for (unsigned id = 0; id < 1000; id++) {
-        ck_assert_uint_eq(sxe_pool_index_to_state(array, id), FREE);
-        ck_assert_uint_eq(sxe_pool_get_oldest_element_index(array, FREE), id);
-        ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), id);
+        ck_assert_uint_eq(sxe_pool_get_state(array, id), FREE);
+        ck_assert_uint_eq(sxe_pool_get_oldest(array, FREE), id);
+        ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), id);
         array = hop(array, _i && id % 100 == 0);
     }
     drop(array);
@@ -220,15 +220,15 @@ START_TEST(an_exhausted_state_has_no_index)
 {
     int *array = make_pool(2);
 
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_index(array, BUSY), SXE_POOL_NO_INDEX);
-    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, BUSY), SXE_POOL_NO_INDEX);
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_time(array, BUSY), 0);
-    sxe_pool_set_oldest_element_state(array, FREE, BUSY);
+    ck_assert_uint_eq(sxe_pool_get_oldest(array, BUSY), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_get_youngest(array, BUSY), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_get_oldest_time(array, BUSY), 0);
+    sxe_pool_take(array, FREE, BUSY);
     array = hop(array, _i);
-    sxe_pool_set_oldest_element_state(array, FREE, BUSY);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), SXE_POOL_NO_INDEX);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, FREE), 0);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, BUSY), 2);
+    sxe_pool_take(array, FREE, BUSY);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), SXE_POOL_NO_INDEX);
+    ck_assert_uint_eq(sxe_pool_get_count(array, FREE), 0);
+    ck_assert_uint_eq(sxe_pool_get_count(array, BUSY), 2);
     drop(array);
 }
 END_TEST
@@ -238,13 +238,13 @@ START_TEST(the_element_freed_first_is_used_again_first)
     static const unsigned order[] = {2, 0, 1};
     int *array = make_pool(3);
 
-    while (sxe_pool_set_oldest_element_state(array, FREE, BUSY) != SXE_POOL_NO_INDEX)
+    while (sxe_pool_take(array, FREE, BUSY) != SXE_POOL_NO_INDEX)
         array = hop(array, _i);
     for (int i = 0; i < 3; i++)
-        sxe_pool_set_indexed_element_state(array, order[i], BUSY, FREE);
+        sxe_pool_move(array, order[i], BUSY, FREE);
     array = hop(array, _i);
     for (int i = 0; i < 3; i++)
-        ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), order[i]);
+        ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), order[i]);
     drop(array);
 }
 END_TEST
@@ -254,17 +254,15 @@ START_TEST(elements_move_between_states)
     int *array = make_pool(4);
 
     array[2] = 42;
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, 2, FREE, DONE),
-                      SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_move(array, 2, FREE, DONE), SXE_POOL_LOCK_TAKEN);
     array = hop(array, _i);
-    ck_assert_uint_eq(sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY),
-                      SXE_POOL_LOCK_TAKEN);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 2), DONE);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 0), BUSY);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, FREE), 2);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, BUSY), 1);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, DONE), 1);
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_index(array, FREE), 1);
+    ck_assert_uint_eq(sxe_pool_move(array, 0, FREE, BUSY), SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 2), DONE);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 0), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_count(array, FREE), 2);
+    ck_assert_uint_eq(sxe_pool_get_count(array, BUSY), 1);
+    ck_assert_uint_eq(sxe_pool_get_count(array, DONE), 1);
+    ck_assert_uint_eq(sxe_pool_get_oldest(array, FREE), 1);
     ck_assert_int_eq(array[2], 42);
     drop(array);
 }
@@ -274,16 +272,16 @@ START_TEST(a_touched_element_becomes_the_youngest)
 {
     int *array = make_pool(3);
 
-    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, FREE), 2);
-    ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 0), SXE_POOL_LOCK_TAKEN);
-    ck_assert_uint_eq(sxe_pool_get_youngest_element_index(array, FREE), 0);
+    ck_assert_uint_eq(sxe_pool_get_youngest(array, FREE), 2);
+    ck_assert_uint_eq(sxe_pool_touch(array, 0), SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_get_youngest(array, FREE), 0);
     array = hop(array, _i);
-    ck_assert_uint_eq(sxe_pool_touch_indexed_element(array, 2), SXE_POOL_LOCK_TAKEN);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, FREE), 3);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), 1);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, FREE), 0);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), 2);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), 0);
+    ck_assert_uint_eq(sxe_pool_touch(array, 2), SXE_POOL_LOCK_TAKEN);
+    ck_assert_uint_eq(sxe_pool_get_count(array, FREE), 3);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), 1);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, FREE), 0);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), 2);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), 0);
     drop(array);
 }
 END_TEST
@@ -293,15 +291,14 @@ START_TEST(trying_tells_the_state_an_element_is_in)
     unsigned state = BUSY;
     int *array = make_pool(3);
 
-    ck_assert_uint_eq(sxe_pool_try_to_set_indexed_element_state(array, 1, FREE, &state), 1);
+    ck_assert_uint_eq(sxe_pool_try_move(array, 1, FREE, &state), 1);
     ck_assert_uint_eq(state, BUSY);
     array = hop(array, _i);
     state = DONE;
-    ck_assert_uint_eq(sxe_pool_try_to_set_indexed_element_state(array, 1, FREE, &state),
-                      SXE_POOL_INCORRECT_STATE);
+    ck_assert_uint_eq(sxe_pool_try_move(array, 1, FREE, &state), SXE_POOL_INCORRECT_STATE);
     ck_assert_uint_eq(state, BUSY);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 1), BUSY);
-    ck_assert_uint_eq(sxe_pool_get_number_in_state(array, DONE), 0);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 1), BUSY);
+    ck_assert_uint_eq(sxe_pool_get_count(array, DONE), 0);
     drop(array);
 }
 END_TEST
@@ -311,18 +308,18 @@ START_TEST(stamps_are_the_time_of_the_turn_and_never_equal)
     sxe_time_set_turn_ns(5000);
     int *array = make_pool(3);
 
-    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 0), 5000);
-    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 2), 5002);
+    ck_assert_uint_eq(sxe_pool_get_time(array, 0), 5000);
+    ck_assert_uint_eq(sxe_pool_get_time(array, 2), 5002);
     sxe_time_set_turn_ns(6000);
-    sxe_pool_touch_indexed_element(array, 0);
+    sxe_pool_touch(array, 0);
     array = hop(array, _i);
-    sxe_pool_set_indexed_element_state(array, 1, FREE, BUSY);
-    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 0), 6000);
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_time(array, BUSY), 6001);
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_time(array, FREE), 5002);
+    sxe_pool_move(array, 1, FREE, BUSY);
+    ck_assert_uint_eq(sxe_pool_get_time(array, 0), 6000);
+    ck_assert_uint_eq(sxe_pool_get_oldest_time(array, BUSY), 6001);
+    ck_assert_uint_eq(sxe_pool_get_oldest_time(array, FREE), 5002);
     sxe_time_set_turn_ns(1000);
-    sxe_pool_touch_indexed_element(array, 2);
-    ck_assert_uint_eq(sxe_pool_get_element_time_by_index(array, 2), 6002);
+    sxe_pool_touch(array, 2);
+    ck_assert_uint_eq(sxe_pool_get_time(array, 2), 6002);
     drop(array);
 }
 END_TEST
@@ -332,9 +329,9 @@ START_TEST(without_a_turn_stamps_are_the_time_of_the_clock)
     int *array = make_pool(2);
     const uint64_t before = sxe_time_ns();
 
-    sxe_pool_touch_indexed_element(array, 1);
-    ck_assert_uint_ge(sxe_pool_get_element_time_by_index(array, 1), before);
-    ck_assert_uint_le(sxe_pool_get_element_time_by_index(array, 1), sxe_time_ns());
+    sxe_pool_touch(array, 1);
+    ck_assert_uint_ge(sxe_pool_get_time(array, 1), before);
+    ck_assert_uint_le(sxe_pool_get_time(array, 1), sxe_time_ns());
     drop(array);
 }
 END_TEST
@@ -351,11 +348,11 @@ START_TEST(a_pool_mapped_twice_is_one_pool)
     int *same = sxe_pool_from_base(there);
 
     ck_assert_ptr_ne(array, same);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(array, FREE, BUSY), 0);
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(same, FREE, BUSY), 1);
-    sxe_pool_set_indexed_element_state(same, 0, BUSY, DONE);
-    ck_assert_uint_eq(sxe_pool_index_to_state(array, 0), DONE);
-    ck_assert_uint_eq(sxe_pool_get_oldest_element_index(array, BUSY), 1);
+    ck_assert_uint_eq(sxe_pool_take(array, FREE, BUSY), 0);
+    ck_assert_uint_eq(sxe_pool_take(same, FREE, BUSY), 1);
+    sxe_pool_move(same, 0, BUSY, DONE);
+    ck_assert_uint_eq(sxe_pool_get_state(array, 0), DONE);
+    ck_assert_uint_eq(sxe_pool_get_oldest(array, BUSY), 1);
     munmap(here, size);
     munmap(there, size);
     close(fd);
@@ -367,16 +364,16 @@ END_TEST
 START_TEST(a_handle_is_good_until_its_element_is_free_again)
 {
     int *array = make_pool(2);
-    const unsigned id = sxe_pool_set_oldest_element_state(array, FREE, BUSY);
+    const unsigned id = sxe_pool_take(array, FREE, BUSY);
     const uint64_t handle = sxe_pool_get_handle(array, id);
 
-    sxe_pool_set_indexed_element_state(array, id, BUSY, DONE);
-    sxe_pool_touch_indexed_element(array, id);
+    sxe_pool_move(array, id, BUSY, DONE);
+    sxe_pool_touch(array, id);
     array = hop(array, _i);
     ck_assert_uint_eq(sxe_pool_handle_to_index(array, handle), id);
-    sxe_pool_set_indexed_element_state(array, id, DONE, FREE);
+    sxe_pool_move(array, id, DONE, FREE);
     ck_assert_uint_eq(sxe_pool_handle_to_index(array, handle), SXE_POOL_NO_INDEX);
-    sxe_pool_set_indexed_element_state(array, id, FREE, BUSY);
+    sxe_pool_move(array, id, FREE, BUSY);
     ck_assert_uint_eq(sxe_pool_handle_to_index(array, handle), SXE_POOL_NO_INDEX);
     ck_assert_uint_eq(sxe_pool_handle_to_index(array, sxe_pool_get_handle(array, id)), id);
     drop(array);
@@ -388,8 +385,8 @@ START_TEST(staying_free_is_not_a_new_life)
     int *array = make_pool(1);
     const uint64_t handle = sxe_pool_get_handle(array, 0);
 
-    sxe_pool_touch_indexed_element(array, 0);
-    sxe_pool_set_indexed_element_state(array, 0, FREE, FREE);
+    sxe_pool_touch(array, 0);
+    sxe_pool_move(array, 0, FREE, FREE);
     ck_assert_uint_eq(sxe_pool_handle_to_index(array, handle), 0);
     drop(array);
 }
@@ -413,8 +410,8 @@ START_TEST(a_handle_is_never_0_even_after_4_billion_lives)
     struct sxe__pool_node *nodes = sxe__pool_nodes(sxe_pool_to_base(array));
 
     nodes[0].generation = UINT32_MAX;
-    sxe_pool_set_indexed_element_state(array, 0, FREE, BUSY);
-    sxe_pool_set_indexed_element_state(array, 0, BUSY, FREE);
+    sxe_pool_move(array, 0, FREE, BUSY);
+    sxe_pool_move(array, 0, BUSY, FREE);
     ck_assert_uint_eq(sxe_pool_get_handle(array, 0), UINT64_C(1) << 32);
     drop(array);
 }

@@ -69,7 +69,7 @@ write_too_much(enum kind kind)
         ck_assert_int_eq(sxe_close(ours), 0);
     turn(5);
     ck_assert_int_eq(sxe_get_state(ours), kind == CLOSED ? SXE_STATE_CLOSING : SXE_STATE_WRITING);
-    began = sxe_pool_get_element_time_by_index(CONTEXT->sockets, SXE_ID(ours));
+    began = sxe_pool_get_time(CONTEXT->sockets, SXE_ID(ours));
 }
 
 static void
@@ -152,7 +152,7 @@ START_TEST(what_is_acknowledged_between_two_writes_counts)
     fake_os_say_unacked(UNACKED - 1);
     ck_assert_int_eq(sxe_send(ours, "x", 1, NULL), 0);
     turn(1);
-    began = sxe_pool_get_element_time_by_index(CONTEXT->sockets, SXE_ID(ours));
+    began = sxe_pool_get_time(CONTEXT->sockets, SXE_ID(ours));
     let_pass(TIMEOUT - 1);
     ck_assert_int_eq(sxe_send(ours, "x", 1, NULL), 0);
     turn(1);

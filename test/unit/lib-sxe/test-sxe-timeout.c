@@ -119,7 +119,7 @@ bring_into(enum sxe_state state)
             ck_assert_int_eq(sxe_close(s), 0);
     }
     ck_assert_int_eq(sxe_get_state(s), state);
-    began = sxe_pool_get_element_time_by_index(CONTEXT->sockets, SXE_ID(s));
+    began = sxe_pool_get_time(CONTEXT->sockets, SXE_ID(s));
 }
 
 /* ---- What must happen then ---- */
@@ -343,7 +343,7 @@ static void
 push_job(void *jobs, unsigned id, void *user)
 {
     event_push("job", user, (long)id);
-    sxe_pool_set_indexed_element_state(jobs, id, PRESENT, ABSENT);
+    sxe_pool_move(jobs, id, PRESENT, ABSENT);
 }
 
 START_TEST(the_loop_serves_the_timeouts_of_the_programs_pools)
@@ -357,7 +357,7 @@ START_TEST(the_loop_serves_the_timeouts_of_the_programs_pools)
                                       &timeouts);
     ck_assert_ptr_nonnull(jobs);
     began = sxe_time_ns();
-    sxe_pool_set_indexed_element_state(jobs, 1, ABSENT, PRESENT);
+    sxe_pool_move(jobs, 1, ABSENT, PRESENT);
     ck_assert_int_eq(sxe_run(), 0);
     ck_assert_double_ge(elapsed(), TIMEOUT);
     ck_assert_double_le(elapsed(), TIMEOUT + 0.01);

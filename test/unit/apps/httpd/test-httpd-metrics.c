@@ -431,7 +431,7 @@ START_TEST(pools_are_shown_by_state_and_age)
 
     ck_assert_int_eq(sxe_pool_set_state_to_string(pool, state_name), 0);
     map_two();
-    sxe_pool_set_indexed_element_state(pool, 1, 0, 1);
+    sxe_pool_move(pool, 1, 0, 1);
     sxe_time_set_turn_ns(sxe_time_ns() + 1500 * SXE_NS_PER_MS);
     metrics_publish(&gauges);
     sxe_time_set_turn_ns(0);

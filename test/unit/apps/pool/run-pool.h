@@ -140,7 +140,7 @@ open_jobs(const char *file)
     for (unsigned id = 0; id < 2; id++) {
         const struct job job = {.hits = id + 5, .name = {'a', '"', 0, 'x'}, .on = id == 1};
 
-        ck_assert_uint_eq(sxe_pool_set_oldest_element_state(jobs, FREE, READY), id);
+        ck_assert_uint_eq(sxe_pool_take(jobs, FREE, READY), id);
         sxe_pool_write_element(jobs, id, &job);
     }
 }

@@ -28,7 +28,7 @@ END_TEST
 START_TEST(dump_of_a_state_is_in_the_order_of_time)
 {
     open_jobs(path);
-    sxe_pool_touch_indexed_element(jobs, 0);
+    sxe_pool_touch(jobs, 0);
     RUN_POOL("dump", path, "--state", _i == 0 ? "READY" : "1", "--json");
     ended(0, "{\"id\": 1, ", "");
     ck_assert_int_eq(strncmp(ran.output, "{\"id\": 1, ", 10), 0);
@@ -492,7 +492,7 @@ START_TEST(watch_counts_what_came)
     const pid_t child = fork();
     if (child == 0) {
         for (;;)
-            sxe_pool_touch_indexed_element(jobs, 0);
+            sxe_pool_touch(jobs, 0);
     }
     do {
         RUN_POOL("watch", path, "-i", "10ms", "-n", "2");

@@ -460,7 +460,7 @@ START_TEST(ages_are_said_in_the_unit_that_fits)
     fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
     open_jobs(path);
     struct sxe__pool_node *node = &sharing()->nodes[1];
-    ck_assert_uint_eq(sxe_pool_set_oldest_element_state(jobs, READY, FREE), 0);
+    ck_assert_uint_eq(sxe_pool_take(jobs, READY, FREE), 0);
     node->stamp = sxe_pool_get_now(jobs);
     for (unsigned i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
         fake_time_advance((ages[i].ms - ms) * SXE_NS_PER_MS);
