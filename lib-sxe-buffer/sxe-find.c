@@ -63,7 +63,7 @@ zero_bytes(uint64_t word)
 }
 
 static bool
-same(const uint8_t *hay, const uint8_t *needle, size_t length)
+is_same(const uint8_t *hay, const uint8_t *needle, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (lower_byte(hay[i]) != lower_byte(needle[i]))
@@ -76,7 +76,7 @@ same(const uint8_t *hay, const uint8_t *needle, size_t length)
 static size_t
 find_slowly(const uint8_t *hay, size_t from, size_t places, const uint8_t *needle, size_t length)
 {
-    while (from < places && !same(hay + from, needle, length))
+    while (from < places && !is_same(hay + from, needle, length))
         from++;
     return from;
 }
@@ -92,7 +92,7 @@ find_in_words(const uint8_t *hay, size_t places, const uint8_t *needle, size_t l
         uint64_t wrong = differences(hay + at, &first) | differences(hay + at + length - 1, &last);
         for (uint64_t hits = htole64(zero_bytes(wrong)); hits != 0; hits &= hits - 1) {
             size_t hit = at + (size_t)__builtin_ctzll(hits) / 8;
-            if (same(hay + hit, needle, length))
+            if (is_same(hay + hit, needle, length))
                 return hit;
         }
     }

@@ -318,8 +318,8 @@ cells_wanted(const SXE_DICT *dict, uint32_t cells, int found, const struct sxe__
 /* Nothing more can be had, but the FREE cells are enough for a version that nobody sees: a snapshot
  * ends rather than a writer fails. */
 static bool
-unseen_by_one(const SXE_DICT *dict, uint32_t shard, uint32_t cells, int found,
-              const struct sxe__dict_view *old)
+is_unseen_by_one(const SXE_DICT *dict, uint32_t shard, uint32_t cells, int found,
+                 const struct sxe__dict_view *old)
 {
     return found == 1 && sxe__dict_free_cells(dict, shard) >= cells &&
            sxe__dict_is_seen(dict, old) && sxe__dict_end_oldest(dict);
@@ -349,7 +349,7 @@ sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put)
         const int room = sxe__dict_make_room(dict, shard, found == 1 ? old.id : SXE_NONE, &budget);
         if (room < 0)
             return room;
-        if (room == 0 && !unseen_by_one(dict, shard, cells, found, &old))
+        if (room == 0 && !is_unseen_by_one(dict, shard, cells, found, &old))
             return -ENOSPC;
     }
     put->replaces = found == 1 ? old.id + 1 : 0;

@@ -100,7 +100,7 @@ sxe__dict_end_dead(const SXE_DICT *dict)
         const uint64_t epoch = SXE__POOL_GET(dict->control->slots[i].epoch);
         const uint32_t token = SXE__POOL_GET(dict->control->slots[i].token);
 
-        if (epoch != 0 && !sxe__pool_owner_lives(dict->sharing, token)) {
+        if (epoch != 0 && !sxe__pool_is_owner_alive(dict->sharing, token)) {
             sxe__dict_end_snapshot(dict, i, epoch);
             any = true;
         }

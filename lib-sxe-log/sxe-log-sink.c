@@ -63,7 +63,7 @@ sxe_log_dropped(void)
 /* Asked before each write: a descriptor that others share with us may block, and is not ours to
  * change; one whose reader is gone would kill us with SIGPIPE. */
 static bool
-takes_bytes(int fd)
+can_write(int fd)
 {
     struct pollfd asked = {.fd = fd, .events = POLLOUT};
     int answers = poll(&asked, 1, 0);
@@ -75,7 +75,7 @@ static bool
 write_whole(int fd, const char *line, size_t length)
 {
     while (length > 0) {
-        ssize_t written = takes_bytes(fd) ? write(fd, line, length) : 0;
+        ssize_t written = can_write(fd) ? write(fd, line, length) : 0;
 
         if (written == 0 || (written < 0 && errno != EINTR))
             return false;

@@ -158,7 +158,7 @@ sxe__pool_shard_list(const struct sxe__pool_header *pool, const struct sxe__pool
 int sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock);
 
 /* Whether the process of a token is alive; true where that cannot be found out. */
-bool sxe__pool_owner_lives(const struct sxe__pool_sharing *sharing, uint32_t token);
+bool sxe__pool_is_owner_alive(const struct sxe__pool_sharing *sharing, uint32_t token);
 
 /* The first attempt. */
 static inline bool

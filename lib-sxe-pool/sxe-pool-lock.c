@@ -46,7 +46,8 @@ sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock)
         pauses = pauses < LONGEST_PAUSE ? 2 * pauses : pauses;
     }
     /* A token is never given twice, so what is swapped is the lock of the one who is dead. */
-    if (owner == 0 || sxe__pool_owner_lives(sharing, owner) || !swap_owner(sharing, lock, &owner))
+    if (owner == 0 || sxe__pool_is_owner_alive(sharing, owner) ||
+        !swap_owner(sharing, lock, &owner))
         return -EAGAIN;
     return 1;
 }

@@ -140,7 +140,7 @@ sxe__pool_slot_release(struct sxe__pool_sharing *sharing)
 
 /* Its own byte would look free to who holds it. */
 bool
-sxe__pool_owner_lives(const struct sxe__pool_sharing *sharing, uint32_t token)
+sxe__pool_is_owner_alive(const struct sxe__pool_sharing *sharing, uint32_t token)
 {
     const uint32_t number = token & SLOT_MASK;
 
@@ -162,7 +162,7 @@ sxe_pool_get_user(const void *array, unsigned slot)
         return slot == SXE__POOL_THREADS ? getpid() : 0;
     const struct sxe__pool_slot *user = &sharing->head->slots[slot];
     const uint32_t token = SXE__POOL_GET(user->generation) << SXE__POOL_SLOT_BITS | slot;
-    return sxe__pool_owner_lives(sharing, token) ? (int)SXE__POOL_GET(user->process) : 0;
+    return sxe__pool_is_owner_alive(sharing, token) ? (int)SXE__POOL_GET(user->process) : 0;
 }
 
 /* ---- Forks ---- */

@@ -210,7 +210,7 @@ may_check(struct sxe__pool_sharing *sharing)
     uint32_t *lock = &sharing->head->timeouts;
     const uint32_t owner = SXE__POOL_GET(*lock);
 
-    return (owner == 0 || !sxe__pool_owner_lives(sharing, owner)) &&
+    return (owner == 0 || !sxe__pool_is_owner_alive(sharing, owner)) &&
            sxe__pool_lock(sharing, lock) >= 0;
 }
 
@@ -232,7 +232,7 @@ complete_for_the_dead(const struct sxe__pool_header *pool)
     for (uint32_t shard = 0; shard <= pool->sharing->shard_mask; shard++) {
         const uint32_t owner = SXE__POOL_GET(pool->sharing->shards[shard].lock);
 
-        if (owner != 0 && !sxe__pool_owner_lives(pool->sharing, owner) &&
+        if (owner != 0 && !sxe__pool_is_owner_alive(pool->sharing, owner) &&
             sxe__pool_lock_shard(pool, shard) == SXE_POOL_LOCK_TAKEN)
             sxe__pool_unlock_shard(pool, shard);
     }

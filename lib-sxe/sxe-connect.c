@@ -374,7 +374,7 @@ end_of_rest(const SXE *listener)
 /* Errors of accept4(2) are of three kinds: about one connection that is gone already, about the
  * system having no room now, or about us. Only the first goes on at once. */
 static bool
-go_on_after(const SXE *listener, int error)
+can_go_on_after(const SXE *listener, int error)
 {
     switch (error) {
     case EAGAIN:
@@ -435,7 +435,7 @@ sxe__acceptable(SXE *listener)
         if (is_for_others())
             return;
         fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0 && !go_on_after(listener, errno))
+        if (fd < 0 && !can_go_on_after(listener, errno))
             return;
         end_of_rest(listener);
         if (fd >= 0 && oneshot)
@@ -474,14 +474,14 @@ watch_listeners(enum sxe__watched what)
 void
 sxe__accept_stop(void)
 {
-    CONTEXT->accept_stopped = true;
+    CONTEXT->is_accept_stopped = true;
     watch_listeners(SXE__RESTING);
 }
 
 void
 sxe__accept_start(void)
 {
-    CONTEXT->accept_stopped = false;
+    CONTEXT->is_accept_stopped = false;
     ev_timer_stop(CONTEXT->loop, &CONTEXT->tables->accept_again);
     ev_timer_stop(CONTEXT->loop, &CONTEXT->tables->accept_left);
     watch_listeners(SXE__LISTENER);

@@ -134,7 +134,7 @@ dispatch_open(SXE *s, unsigned events)
         sxe__writable(s);
     if (SXE_LIKELY((s->flags & SXE__READABLE) && sxe__state(s) != SXE_STATE_CLOSED))
         sxe__readable(s);
-    if (SXE_UNLIKELY(events & (EPOLLHUP | EPOLLERR)) && sxe__reading_rests(s))
+    if (SXE_UNLIKELY(events & (EPOLLHUP | EPOLLERR)) && sxe__is_reading_held(s))
         end_unread(s);
 }
 
@@ -209,7 +209,7 @@ take_events(void)
 static void
 become_busy(void)
 {
-    CONTEXT->busy = true;
+    CONTEXT->is_busy = true;
     CONTEXT->empty_rounds = 0;
     ev_ref(CONTEXT->loop);
     ev_io_stop(CONTEXT->loop, &CONTEXT->tables->epoll_ready);
@@ -219,7 +219,7 @@ become_busy(void)
 static void
 become_calm(void)
 {
-    CONTEXT->busy = false;
+    CONTEXT->is_busy = false;
     CONTEXT->load_rounds = 0;
     ev_io_start(CONTEXT->loop, &CONTEXT->tables->epoll_ready);
     ev_unref(CONTEXT->loop);
@@ -264,7 +264,7 @@ sxe__on_timeout(void *array, unsigned id, void *user)
 
     SXE_UNUSED_PARAMETER(array);
     SXE_UNUSED_PARAMETER(user);
-    if (has_output && state != SXE_STATE_STARVED && sxe__queue_peer_reads(s))
+    if (has_output && state != SXE_STATE_STARVED && sxe__queue_has_peer_read(s))
         return;
     SXE_DEBUG_ID(id, "closing: %s for too long", sxe_state_to_string(state));
     if (has_output)
@@ -321,11 +321,11 @@ before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
     SXE_UNUSED_PARAMETER(events);
     call_deferred();
     sxe__finish();
-    if (CONTEXT->busy)
+    if (CONTEXT->is_busy)
         poll_while_busy();
     arm_timeouts();
     /* The next turn is due now, and an idle watcher makes it so. */
-    if (CONTEXT->deferred_head != SXE_NONE || CONTEXT->busy)
+    if (CONTEXT->deferred_head != SXE_NONE || CONTEXT->is_busy)
         ev_idle_start(loop, &CONTEXT->tables->no_wait);
     else
         ev_idle_stop(loop, &CONTEXT->tables->no_wait);
@@ -433,7 +433,7 @@ sxe__loop_close(void)
 {
     struct ev_loop *loop = CONTEXT->loop;
 
-    if (CONTEXT->busy)
+    if (CONTEXT->is_busy)
         become_calm();
     ev_ref(loop);
     ev_ref(loop);

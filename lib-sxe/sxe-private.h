@@ -111,7 +111,7 @@ struct sxe__workers {
     struct sxe__group group[1 + SXE_WORK_GROUPS_MAX];
     unsigned turn; /* the group to look at first */
     struct sxe__line finished;
-    bool stopping;
+    bool is_stopping;
     pthread_t thread[];
 };
 
@@ -179,10 +179,10 @@ struct sxe__context {
     uint32_t deferred_head;
     uint32_t deferred_tail;
     unsigned deferred_count;
-    bool busy;               /* libev does not watch our epoll set, we poll it every turn */
+    bool is_busy;            /* libev does not watch our epoll set, we poll it every turn */
     unsigned load_rounds;    /* in a row that found many events */
     unsigned empty_rounds;   /* in a row, while busy, that found none */
-    bool accept_stopped;     /* no socket or no descriptor was free, or others are to accept */
+    bool is_accept_stopped;  /* no socket or no descriptor was free, or others are to accept */
     unsigned accept_unasked; /* so many more, though others are to accept them */
     unsigned accept_trust;   /* so many at the next look: the others did not accept */
     int accept_error;        /* that accept4 failed with since the last connection; 0: none */
@@ -261,7 +261,7 @@ void sxe__end(SXE *s, int error); /* any -> CLOSED, with the reason; once */
 void sxe__reset(SXE *s, int error);
 
 /* The program, back-pressure or want of room keeps it from being read. */
-bool sxe__reading_rests(const SXE *s);
+bool sxe__is_reading_held(const SXE *s);
 
 /* After anything happened to an open socket: set its state and what is watched to what it holds
  * now. */
@@ -292,7 +292,7 @@ SXE_MUST_USE int sxe__queue_write(SXE *s);
 /* Whether the peer has acknowledged bytes since the kernel was last asked; then the timeout of
  * writing starts again. The kernel takes more only when a third of its buffer is free, and a peer
  * that reads slowly takes long for that. s's queue is not empty. */
-bool sxe__queue_peer_reads(SXE *s);
+bool sxe__queue_has_peer_read(SXE *s);
 
 /* Drop it all; every on_sent is called with result. So many bytes. */
 size_t sxe__queue_drop(SXE *s, int result);

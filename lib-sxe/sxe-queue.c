@@ -289,7 +289,7 @@ touch_writing(const SXE *s)
 }
 
 bool
-sxe__queue_peer_reads(SXE *s)
+sxe__queue_has_peer_read(SXE *s)
 {
     struct head head = load_head(s->u.open.out_head);
     uint32_t before = head.unacked;
@@ -421,7 +421,7 @@ sxe__queue_write(SXE *s)
         result = write_first(s);
     }
     if (result == FULL)
-        (void)sxe__queue_peer_reads(s);
+        (void)sxe__queue_has_peer_read(s);
     return result;
 }
 

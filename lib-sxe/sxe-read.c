@@ -206,7 +206,7 @@ sxe__readable(SXE *s)
             discard(s);
         return;
     }
-    if (SXE_UNLIKELY(sxe__reading_rests(s))) {
+    if (SXE_UNLIKELY(sxe__is_reading_held(s))) {
         show_end(s);
         return;
     }

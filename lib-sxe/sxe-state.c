@@ -72,7 +72,7 @@ sxe_unref(SXE *this)
 }
 
 static bool
-kernel_holds(const SXE *s, unsigned long what)
+kernel_has_bytes(const SXE *s, unsigned long what)
 {
     int bytes = 0;
 
@@ -84,8 +84,8 @@ sxe_is_lingering(const SXE *this)
 {
     return sxe__state(this) == SXE_STATE_CLOSING && (this->flags & SXE__LINGER) &&
            (this->flags & SXE__END_SENT) && !(this->flags & SXE__STARVED) &&
-           sxe__queue_is_empty(this) && !kernel_holds(this, SIOCOUTQ) &&
-           !kernel_holds(this, FIONREAD);
+           sxe__queue_is_empty(this) && !kernel_has_bytes(this, SIOCOUTQ) &&
+           !kernel_has_bytes(this, FIONREAD);
 }
 
 unsigned
@@ -188,7 +188,7 @@ press_back(SXE *s)
 }
 
 bool
-sxe__reading_rests(const SXE *s)
+sxe__is_reading_held(const SXE *s)
 {
     if (s->flags & (SXE__PAUSED | SXE__FULL | SXE__END_SEEN | SXE__STARVED))
         return true;
@@ -222,7 +222,7 @@ sxe__settle(SXE *s)
         sxe__move(s, after);
     else if (after == SXE_STATE_IDLE && CONTEXT->orders_idle)
         sxe_pool_touch(CONTEXT->sockets, s->id);
-    if (SXE_UNLIKELY((s->flags & SXE__READABLE) && !sxe__reading_rests(s)))
+    if (SXE_UNLIKELY((s->flags & SXE__READABLE) && !sxe__is_reading_held(s)))
         sxe__defer(s);
 }
 
@@ -238,7 +238,7 @@ release_socket(SXE *s)
     sxe__drop_unread(s);
     sxe__socket_close(s);
     sxe__give(s);
-    if (CONTEXT->accept_stopped)
+    if (CONTEXT->is_accept_stopped)
         sxe__accept_start();
 }
 

@@ -88,7 +88,7 @@ wait_for_work(struct sxe__workers *w)
 {
     struct sxe_work *work = NULL;
 
-    while (!w->stopping && (work = take_work(w)) == NULL)
+    while (!w->is_stopping && (work = take_work(w)) == NULL)
         pthread_cond_wait(&w->come, &w->lock);
     return work;
 }
@@ -344,7 +344,7 @@ sxe__work_close(void)
     if (w == NULL)
         return;
     pthread_mutex_lock(&w->lock);
-    w->stopping = true;
+    w->is_stopping = true;
     pthread_cond_broadcast(&w->come);
     pthread_mutex_unlock(&w->lock);
     for (unsigned i = 0; i < w->threads; i++)

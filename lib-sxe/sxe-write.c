@@ -139,7 +139,7 @@ write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
                     sxe_chunks_number(CONTEXT->chunks));
         sxe__reset(s, ENOBUFS);
     } else if (sent == -EAGAIN) {
-        (void)sxe__queue_peer_reads(s);
+        (void)sxe__queue_has_peer_read(s);
     }
     return result;
 }
@@ -340,7 +340,7 @@ check_writable(const SXE *s)
 }
 
 static bool
-fits_stage(size_t length)
+has_stage_room(size_t length)
 {
     return length <= SXE__STAGE_SIZE - CONTEXT->stage_used;
 }
@@ -398,7 +398,7 @@ sxe_write(SXE *this, const void *data, unsigned length)
         return -ENOBUFS;
     if (SXE_UNLIKELY(!sxe__queue_is_empty(this)))
         return sxe__queue_bytes(this, data, length);
-    if (SXE_UNLIKELY(!fits_stage(length)))
+    if (SXE_UNLIKELY(!has_stage_room(length)))
         return write_large(this, data, length);
     CONTEXT->staged = this;
     stage(data, length);

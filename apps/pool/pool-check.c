@@ -40,7 +40,7 @@ is_torn(const void *array, unsigned id)
 }
 
 static bool
-goes_on(unsigned id)
+can_go_on(unsigned id)
 {
     return (id + 1) % SIGNALS_EACH != 0 || !pool_is_over();
 }
@@ -51,7 +51,7 @@ tell_torn(const void *array)
 {
     unsigned torn = 0;
 
-    for (unsigned id = 0; id < sxe_pool_get_number(array) && goes_on(id); id++) {
+    for (unsigned id = 0; id < sxe_pool_get_number(array) && can_go_on(id); id++) {
         if (!is_torn(array, id))
             continue;
         if (torn++ == 0)

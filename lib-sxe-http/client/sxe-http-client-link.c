@@ -127,7 +127,7 @@ attach_job(struct sxe__http_link *link, unsigned job)
     to->link = sxe__http_link_id(link);
     link->job = job;
     link->head_used = 0;
-    link->answered = link->has_head = false;
+    link->is_answered = link->has_head = false;
     link->refusal = SXE_HTTP_NOT_REFUSED;
     link->unsent = to->wanted.copy_body ? 0 : (size_t)to->wanted.request.body_length;
     link->body_used = 0;
@@ -230,7 +230,7 @@ open_link(struct sxe__http_link *link)
         return result;
     }
     link->socket = s;
-    link->reused = false;
+    link->is_reused = false;
     sxe__http_link_move(link, SXE__HTTP_LINK_CONNECTING);
     return 0;
 }
@@ -244,7 +244,7 @@ may_retry(const struct sxe__http_link *link, int error)
     unsigned idempotent = 1u << SXE_HTTP_GET | 1u << SXE_HTTP_HEAD | 1u << SXE_HTTP_OPTIONS |
                           1u << SXE_HTTP_TRACE | 1u << SXE_HTTP_PUT | 1u << SXE_HTTP_DELETE;
 
-    return link->reused && !link->answered && (idempotent >> job->asked.method & 1) != 0 &&
+    return link->is_reused && !link->is_answered && (idempotent >> job->asked.method & 1) != 0 &&
            (error == 0 || error == ECONNRESET || error == EPIPE);
 }
 
@@ -302,7 +302,7 @@ sxe__http_job_start(struct sxe_http_client *client, unsigned job)
 
     while ((id = sxe_pool_get_youngest(client->links, SXE__HTTP_LINK_IDLE)) != SXE_POOL_NO_INDEX) {
         link = &client->links[id];
-        link->reused = true;
+        link->is_reused = true;
         attach_job(link, job);
         if (send_request(link) == 0)
             return 0;

@@ -54,7 +54,7 @@ struct sxe__http_job {
     struct sxe__http_asked asked;
     uint32_t length; /* of what is in its room */
     uint32_t link;   /* index, or SXE_NONE: it waits */
-    bool paused;
+    bool is_paused;
 };
 
 struct sxe__http_link {
@@ -62,8 +62,8 @@ struct sxe__http_link {
     SXE *socket;
     uint32_t job;       /* index, or SXE_NONE */
     uint32_t head_used; /* bytes in its room of a head that is not whole, or of the last one */
-    bool reused;        /* it served another job before this one */
-    bool answered;      /* a byte came for this job */
+    bool is_reused;     /* it served another job before this one */
+    bool is_answered;   /* a byte came for this job */
     bool has_head;      /* of the response proper */
     uint8_t refusal;    /* enum sxe_http_refusal */
     size_t unsent;      /* bytes of a borrowed body that are not the kernel's yet */

@@ -42,7 +42,7 @@ rest_link(struct sxe__http_link *link)
 {
     struct sxe_http_client *client = link->client;
 
-    if (sxe__http_link_job(link)->paused)
+    if (sxe__http_link_job(link)->is_paused)
         sxe_resume(link->socket, SXE_RESUME_WHEN_MORE);
     sxe__http_link_move(link, SXE__HTTP_LINK_IDLE);
     if (sxe_pool_get_count(client->links, SXE__HTTP_LINK_IDLE) > client->config.idle_max)
@@ -123,7 +123,7 @@ read_body(struct sxe__http_link *link)
     sxe_consume(link->socket, (unsigned)n);
     if (is_whole)
         return complete_reply(link);
-    return sxe__http_link_job(link)->paused ? STOP : GO_ON;
+    return sxe__http_link_job(link)->is_paused ? STOP : GO_ON;
 }
 
 /* ---- The head ---- */
@@ -164,8 +164,8 @@ begin_body(struct sxe__http_link *link)
         return fail_reply(link, -EMSGSIZE);
     if (body == SXE_HTTP_BODY_CHUNKED)
         sxe_http_chunks_init(&link->chunks, NULL, 0, &config->limits);
-    sxe__http_link_move(link, job->paused ? SXE__HTTP_LINK_PAUSED : SXE__HTTP_LINK_BODY);
-    if (!job->paused)
+    sxe__http_link_move(link, job->is_paused ? SXE__HTTP_LINK_PAUSED : SXE__HTTP_LINK_BODY);
+    if (!job->is_paused)
         return GO_ON;
     sxe_pause(link->socket);
     return STOP;
@@ -240,7 +240,7 @@ sxe__http_client_on_read(SXE *s, int length)
         sxe__http_link_end(link, SXE__HTTP_END_AT_ONCE);
         return;
     }
-    link->answered = true;
+    link->is_answered = true;
     if (sxe__http_link_state(link) == SXE__HTTP_LINK_BODY)
         sxe__http_link_move(link, SXE__HTTP_LINK_BODY);
     while (step == GO_ON && SXE_BUF_USED(s) > 0)

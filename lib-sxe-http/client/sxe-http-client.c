@@ -300,7 +300,7 @@ set_paused(struct sxe_http_client *client, uint64_t handle, bool paused)
 
     if (id == SXE_POOL_NO_INDEX)
         return -ENOENT;
-    client->jobs[id].paused = paused;
+    client->jobs[id].is_paused = paused;
     if (client->jobs[id].link == SXE_NONE)
         return 0;
     link = &client->links[client->jobs[id].link];

@@ -406,7 +406,7 @@ sxe__http_file_open(struct sxe__http_file *file)
     file->error = 0;
     file->content = NULL;
     file->index = "";
-    if (!sxe__http_names_directory(file->name, file->name_length))
+    if (!sxe__http_is_directory_path(file->name, file->name_length))
         open_file(file, path);
     else if (!open_index(file, path))
         open_directory(file);

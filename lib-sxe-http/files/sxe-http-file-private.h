@@ -154,7 +154,7 @@ struct sxe_http_files {
 };
 
 static inline bool
-sxe__http_names_directory(const char *name, size_t length)
+sxe__http_is_directory_path(const char *name, size_t length)
 {
     return name[length - 1] == '/' || (length == 1 && *name == '.');
 }

@@ -107,8 +107,8 @@ look_for_tag(const struct sxe_http_list *field, struct sxe_span etag,
 
 /* RFC 9110, 13.1.1 */
 static bool
-if_match(const struct sxe_http_conditions *conditions,
-         const struct sxe_http_representation *selected)
+is_if_match_met(const struct sxe_http_conditions *conditions,
+                const struct sxe_http_representation *selected)
 {
     struct tags tags =
         look_for_tag(&conditions->if_match, selected->etag, SXE_HTTP_STRONG_COMPARISON);
@@ -118,8 +118,8 @@ if_match(const struct sxe_http_conditions *conditions,
 
 /* RFC 9110, 13.1.2 */
 static bool
-if_none_match(const struct sxe_http_conditions *conditions,
-              const struct sxe_http_representation *selected)
+is_if_none_match_met(const struct sxe_http_conditions *conditions,
+                     const struct sxe_http_representation *selected)
 {
     struct tags tags =
         look_for_tag(&conditions->if_none_match, selected->etag, SXE_HTTP_WEAK_COMPARISON);
@@ -138,8 +138,8 @@ get_dates(struct sxe_span field, const struct sxe_http_conditions *conditions,
 
 /* RFC 9110, 13.1.4 */
 static bool
-if_unmodified_since(const struct sxe_http_conditions *conditions,
-                    const struct sxe_http_representation *selected)
+is_if_unmodified_since_met(const struct sxe_http_conditions *conditions,
+                           const struct sxe_http_representation *selected)
 {
     int64_t date;
 
@@ -149,8 +149,8 @@ if_unmodified_since(const struct sxe_http_conditions *conditions,
 
 /* RFC 9110, 13.1.3 */
 static bool
-if_modified_since(const struct sxe_http_conditions *conditions,
-                  const struct sxe_http_representation *selected)
+is_if_modified_since_met(const struct sxe_http_conditions *conditions,
+                         const struct sxe_http_representation *selected)
 {
     int64_t date;
 
@@ -160,8 +160,8 @@ if_modified_since(const struct sxe_http_conditions *conditions,
 
 /* RFC 9110, 13.1.5 */
 static bool
-if_range(const struct sxe_http_conditions *conditions,
-         const struct sxe_http_representation *selected)
+is_if_range_met(const struct sxe_http_conditions *conditions,
+                const struct sxe_http_representation *selected)
 {
     struct sxe_span field = conditions->if_range;
     int64_t date;
@@ -186,15 +186,15 @@ sxe_http_precondition(const struct sxe_http_conditions *conditions,
     bool is_read = is_get_or_head(conditions);
 
     if (sxe_http_list_is_there(&conditions->if_match)) {
-        if (!if_match(conditions, selected))
+        if (!is_if_match_met(conditions, selected))
             return 412;
-    } else if (!if_unmodified_since(conditions, selected)) {
+    } else if (!is_if_unmodified_since_met(conditions, selected)) {
         return 412;
     }
     if (sxe_http_list_is_there(&conditions->if_none_match)) {
-        if (!if_none_match(conditions, selected))
+        if (!is_if_none_match_met(conditions, selected))
             return is_read ? 304 : 412;
-    } else if (is_read && !if_modified_since(conditions, selected)) {
+    } else if (is_read && !is_if_modified_since_met(conditions, selected)) {
         return 304;
     }
     return 0;
@@ -257,7 +257,7 @@ read_range(struct sxe_span spec, uint64_t length, struct sxe_http_range *range)
 }
 
 static bool
-touches(const struct sxe_http_range *a, const struct sxe_http_range *b)
+is_touching(const struct sxe_http_range *a, const struct sxe_http_range *b)
 {
     return a->first <= b->first + b->length && b->first <= a->first + a->length;
 }
@@ -281,7 +281,7 @@ add_range(struct sxe_http_range *ranges, unsigned number, struct sxe_http_range 
     unsigned place = number;
 
     for (unsigned i = 0; i < number; i++) {
-        if (!touches(&ranges[i], &range)) {
+        if (!is_touching(&ranges[i], &range)) {
             ranges[kept++] = ranges[i];
             continue;
         }
@@ -301,7 +301,7 @@ take_unit(struct sxe_span *text)
 {
     const size_t length = SXE_LITERAL_LENGTH("bytes=");
 
-    if (text->length < length || !sxe__http_same(text->base, "bytes=", length))
+    if (text->length < length || !sxe__http_is_same(text->base, "bytes=", length))
         return false;
     text->base += length;
     text->length -= length;
@@ -347,7 +347,7 @@ sxe_http_select_ranges(const struct sxe_http_conditions *conditions,
                        struct sxe_http_range *ranges, unsigned max)
 {
     if (conditions->method != SXE_HTTP_GET || conditions->range.base == NULL ||
-        !if_range(conditions, selected))
+        !is_if_range_met(conditions, selected))
         return 0;
     return read_ranges(conditions->range, selected->length, ranges, max);
 }
@@ -374,7 +374,7 @@ enum { NOT_LISTED = -1, MALFORMED = -1, WEIGHT_MAX = 1000 };
 static bool
 is_word(struct sxe_span text, const char *word)
 {
-    return text.length == strlen(word) && sxe__http_same(text.base, word, text.length);
+    return text.length == strlen(word) && sxe__http_is_same(text.base, word, text.length);
 }
 
 /* qvalue (RFC 9110, 12.4.2) in thousandths, or MALFORMED. */
@@ -413,7 +413,7 @@ split_coding(struct sxe_span element, struct sxe_span *name)
     weight = (struct sxe_span){semicolon + 1, element.length - name->length - 1};
     *name = sxe_http_without_blanks(*name);
     weight = sxe_http_without_blanks(weight);
-    if (weight.length < 2 || !sxe__http_same(weight.base, "q=", 2))
+    if (weight.length < 2 || !sxe__http_is_same(weight.base, "q=", 2))
         return MALFORMED;
     return read_weight((struct sxe_span){weight.base + 2, weight.length - 2});
 }

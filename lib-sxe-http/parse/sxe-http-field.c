@@ -58,7 +58,7 @@ is_known(const char *token, const struct name *name)
     size_t i = 0;
 
     if (length < sizeof(uint32_t))
-        return sxe__http_same(token, name->text, length);
+        return sxe__http_is_same(token, name->text, length);
     if (length < sizeof(uint64_t))
         return word4(token) == word4(name->text) &&
                word4(token + length - 4) == word4(name->text + length - 4);
@@ -97,7 +97,7 @@ lower_letter(char c)
 }
 
 bool
-sxe__http_same(const char *a, const char *b, size_t length)
+sxe__http_is_same(const char *a, const char *b, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (lower_letter(a[i]) != lower_letter(b[i]))
@@ -114,7 +114,7 @@ find_name(const struct sxe_http_parser *parser, const char *data, struct sxe_spa
         const struct sxe_http_field *field = &parser->fields[i];
 
         if (field->name_length == name.length &&
-            sxe__http_same(data + field->name, name.base, name.length))
+            sxe__http_is_same(data + field->name, name.base, name.length))
             return field;
     }
     return NULL;

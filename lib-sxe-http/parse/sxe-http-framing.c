@@ -48,7 +48,8 @@ next_element(struct sxe_span *list, struct sxe_span *element)
 static bool
 is_word(const struct sxe_span *element, const char *word)
 {
-    return element->length == strlen(word) && sxe__http_same(element->base, word, element->length);
+    return element->length == strlen(word) &&
+           sxe__http_is_same(element->base, word, element->length);
 }
 
 /* Whether one of the field's lists, in all its copies, has the word. */

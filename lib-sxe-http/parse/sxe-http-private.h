@@ -88,7 +88,7 @@ int sxe__http_refuse(struct sxe_http_parser *parser, enum sxe_http_refusal why, 
 /* ---- sxe-http-field.c ---- */
 
 /* Letters without their case, other bytes as they are. */
-bool sxe__http_same(const char *a, const char *b, size_t length);
+bool sxe__http_is_same(const char *a, const char *b, size_t length);
 
 enum sxe_http_method sxe__http_method_of(const char *name, size_t length);
 enum sxe_http_field_id sxe__http_field_id_of(const char *token, size_t length);

@@ -16,7 +16,7 @@ use_of(const struct sxe__http_slot *slot)
 {
     if (slot->progress == SXE__HTTP_ENDED)
         return DROP;
-    return slot->body_stream ? SHOW : KEEP;
+    return slot->is_body_streamed ? SHOW : KEEP;
 }
 
 void
@@ -27,10 +27,10 @@ sxe__http_body_begin(struct sxe__http_slot *slot, bool has_more)
     if (head->body == SXE_HTTP_BODY_CHUNKED)
         sxe_http_chunks_init(&slot->chunks, NULL, 0, &slot->request.http->config.head);
     slot->body_left = head->length;
-    slot->body_whole = head->body != SXE_HTTP_BODY_CHUNKED && head->length == 0;
+    slot->is_body_whole = head->body != SXE_HTTP_BODY_CHUNKED && head->length == 0;
     /* A client that sends a body at once does not wait; one that announces no bytes may. */
-    slot->continue_due = head->expect_continue && head->body != SXE_HTTP_BODY_NONE &&
-                         (slot->body_whole || !has_more);
+    slot->is_continue_due = head->expect_continue && head->body != SXE_HTTP_BODY_NONE &&
+                            (slot->is_body_whole || !has_more);
 }
 
 int
@@ -38,9 +38,9 @@ sxe__http_body_await(struct sxe__http_slot *slot)
 {
     int result = 0;
 
-    if (slot->continue_due && slot->progress == SXE__HTTP_UNANSWERED) {
+    if (slot->is_continue_due && slot->progress == SXE__HTTP_UNANSWERED) {
         result = SXE_WRITE_LITERAL(slot->connection->sxe, "HTTP/1.1 100 Continue\r\n\r\n");
-        slot->continue_due = result < 0;
+        slot->is_continue_due = result < 0;
     }
     return result;
 }
@@ -53,21 +53,21 @@ sxe__http_body_forget(struct sxe__http_slot *slot)
 }
 
 bool
-sxe__http_body_shows(const struct sxe__http_slot *slot)
+sxe__http_body_can_be_shown(const struct sxe__http_slot *slot)
 {
-    return use_of(slot) == SHOW && slot->on_body != NULL && !slot->body_paused;
+    return use_of(slot) == SHOW && slot->on_body != NULL && !slot->is_body_paused;
 }
 
 bool
-sxe__http_body_rests(const struct sxe__http_slot *slot)
+sxe__http_body_is_waiting(const struct sxe__http_slot *slot)
 {
-    return use_of(slot) == SHOW && !sxe__http_body_shows(slot);
+    return use_of(slot) == SHOW && !sxe__http_body_can_be_shown(slot);
 }
 
 bool
 sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot)
 {
-    return !slot->continue_due && slot->body_left <= SXE__HTTP_DISCARD_MAX;
+    return !slot->is_continue_due && slot->body_left <= SXE__HTTP_DISCARD_MAX;
 }
 
 /* Bytes that the size of a chunk announces: what is too much is so before it comes. */
@@ -114,12 +114,12 @@ use_part(struct sxe__http_slot *slot, struct sxe_span part)
 
     switch (use_of(slot)) {
     case SHOW:
-        if (part.length > 0 || slot->body_whole)
+        if (part.length > 0 || slot->is_body_whole)
             sxe__http_show(slot->connection, part);
         return;
     case DROP:
         slot->body_dropped += (uint32_t)part.length;
-        if (slot->body_whole)
+        if (slot->is_body_whole)
             sxe__http_follow(slot->connection);
         else if (slot->body_dropped > SXE__HTTP_DISCARD_MAX)
             sxe__http_reject(slot->connection, 413);
@@ -128,7 +128,7 @@ use_part(struct sxe__http_slot *slot, struct sxe_span part)
         status = keep_part(slot, part);
         if (status != 0)
             sxe__http_reject(slot->connection, status);
-        else if (slot->body_whole)
+        else if (slot->is_body_whole)
             kept_whole(slot);
     }
 }
@@ -141,12 +141,12 @@ next_part(struct sxe__http_slot *slot, const char *data, size_t length, struct s
 
     if (slot->request.head.body == SXE_HTTP_BODY_CHUNKED) {
         n = sxe_http_chunks_read(&slot->chunks, data, length, part);
-        slot->body_whole = slot->chunks.done;
+        slot->is_body_whole = slot->chunks.done;
         return n;
     }
     *part = (struct sxe_span){data, length < slot->body_left ? length : (size_t)slot->body_left};
     slot->body_left -= part->length;
-    slot->body_whole = slot->body_left == 0;
+    slot->is_body_whole = slot->body_left == 0;
     return (ssize_t)part->length;
 }
 
@@ -157,14 +157,14 @@ sxe__http_body_read(struct sxe__http_connection *connection, const char *data, s
     struct sxe_span part;
     ssize_t n;
 
-    if (length == 0 || sxe__http_body_rests(slot))
+    if (length == 0 || sxe__http_body_is_waiting(slot))
         return 0;
     n = next_part(slot, data, length, &part);
     if (n < 0) {
         sxe__http_reject(connection, sxe_http_refusal_status(slot->chunks.refusal));
         return length;
     }
-    slot->continue_due = false; /* it did not wait */
+    slot->is_continue_due = false; /* it did not wait */
     connection->window += (size_t)n;
     if (n > 0)
         use_part(slot, part);
@@ -183,7 +183,7 @@ sxe_http_read(struct sxe_http_request *request, sxe_http_on_body on_body)
 void
 sxe_http_pause(struct sxe_http_request *request)
 {
-    SXE__HTTP_SLOT_OF_REQUEST(request)->body_paused = true;
+    SXE__HTTP_SLOT_OF_REQUEST(request)->is_body_paused = true;
 }
 
 void
@@ -191,7 +191,7 @@ sxe_http_resume(struct sxe_http_request *request)
 {
     struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_REQUEST(request);
 
-    slot->body_paused = false;
+    slot->is_body_paused = false;
     sxe__http_changed(slot->connection);
 }
 

@@ -68,11 +68,11 @@ sxe_http_decoded_path(struct sxe_http_request *request)
     struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_REQUEST(request);
     char *room = (char *)slot + request->http->path_at + request->http->config.head.line_max;
 
-    if (!slot->path_made) {
+    if (!slot->is_path_made) {
         ssize_t length = sxe_http_decode_path(request->path, room, request->path.length);
 
         slot->path_length = length >= 0 ? (uint32_t)length : 0;
-        slot->path_made = true;
+        slot->is_path_made = true;
     }
     return (struct sxe_span){slot->path_length == 0 ? NULL : room, slot->path_length};
 }
@@ -167,7 +167,7 @@ static void
 answer_at_once(struct sxe__http_slot *slot, sxe_http_handler handler)
 {
     slot->handler = handler;
-    slot->body_stream = true;
+    slot->is_body_streamed = true;
 }
 
 static void
@@ -180,7 +180,7 @@ find_route(struct sxe__http_slot *slot, const struct sxe_http_config *config)
 
     if (routing == SXE_HTTP_ROUTE_FOUND) {
         slot->handler = request->match.route->handler;
-        slot->body_stream = request->match.route->flags & SXE_HTTP_ROUTE_STREAM;
+        slot->is_body_streamed = request->match.route->flags & SXE_HTTP_ROUTE_STREAM;
         slot->user = request->match.route->user;
     } else if (config->unrouted != NULL) {
         slot->handler = config->unrouted;
@@ -207,7 +207,7 @@ sxe__http_route(struct sxe__http_slot *slot)
         sxe_http_normalise_path(parts.path, room, config->head.line_max, &request->path) < 0)
         return 400;
     slot->handler = config->handler;
-    slot->body_stream = config->stream;
+    slot->is_body_streamed = config->stream;
     if (config->router != NULL)
         find_route(slot, config);
     if (slot->handler == NULL)

@@ -20,7 +20,7 @@ may_have_body(unsigned status)
 }
 
 bool
-sxe__http_sends_body(const struct sxe__http_slot *slot)
+sxe__http_has_reply_body(const struct sxe__http_slot *slot)
 {
     return slot->request.head.method != SXE_HTTP_HEAD && may_have_body(slot->status);
 }
@@ -138,7 +138,8 @@ find_line(const char *at, const char *end, const char *name)
     while (at < end) {
         const char *next = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
 
-        if ((size_t)(next - at) > length && at[length] == ':' && sxe__http_same(at, name, length))
+        if ((size_t)(next - at) > length && at[length] == ':' &&
+            sxe__http_is_same(at, name, length))
             return (struct sxe_span){at, (size_t)(next - at)};
         at = next;
     }
@@ -231,7 +232,8 @@ sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t length)
 void
 sxe__http_decide_close(struct sxe__http_slot *slot)
 {
-    if (slot->request.http->draining || (!slot->body_whole && !sxe__http_body_can_be_dropped(slot)))
+    if (slot->request.http->is_draining ||
+        (!slot->is_body_whole && !sxe__http_body_can_be_dropped(slot)))
         slot->close = true;
 }
 
@@ -278,7 +280,7 @@ end_whole(struct sxe__http_slot *slot, const char *type, const void *body, size_
     head = sxe__http_compose_head(slot, type, length);
     if (head < 0)
         return (int)head;
-    slot->body_sent = sxe__http_sends_body(slot) ? length : 0;
+    slot->body_sent = sxe__http_has_reply_body(slot) ? length : 0;
     result = write_whole(slot, (unsigned)head, body, slot->body_sent);
     if (result == 0)
         sxe__http_ended(slot);

@@ -67,8 +67,8 @@ struct sxe__http_connection {
     uint64_t window;             /* bytes of the body since its time began, see body_ns */
     uint32_t requests;
     uint8_t phase;
-    bool inside;         /* a handler or callback runs: who called it looks at what it did */
-    bool waits;          /* paused until the kernel took the output */
+    bool is_inside;      /* a handler or callback runs; its caller looks at the outcome */
+    bool is_waiting;     /* paused until the kernel took the output */
     uint8_t peer_length; /* of an IP address: of the PROXY header, or the socket */
     unsigned char peer[28];
 };
@@ -86,8 +86,8 @@ struct sxe__http_slot {
     uint32_t index; /* in slots */
 
     /* Of the last head, whoever sent it: the same bytes mean the same. */
-    uint32_t head_length; /* 0: it is not to be compared with */
-    bool body_stream;     /* the body is shown in parts */
+    uint32_t head_length;  /* 0: it is not to be compared with */
+    bool is_body_streamed; /* the body is shown in parts */
     sxe_http_handler handler;
     void *user;
 
@@ -108,10 +108,10 @@ struct sxe__http_slot {
     uint32_t body_dropped; /* bytes that came when the reply had ended */
     uint32_t body_kept;    /* bytes of a body that is not whole yet, here or with the handler */
     uint32_t used;         /* bytes from head_at on: the head, and a body that is kept */
-    bool body_whole;       /* all of it came */
-    bool body_shown;       /* its last part too */
-    bool body_paused;
-    bool continue_due; /* the client waits for 100 */
+    bool is_body_whole;    /* all of it came */
+    bool is_body_shown;    /* its last part too */
+    bool is_body_paused;
+    bool is_continue_due; /* the client waits for 100 */
 
     /* The reply. */
     uint8_t progress;
@@ -120,7 +120,7 @@ struct sxe__http_slot {
     bool is_lending; /* the kernel reads memory or a file of the handler's */
     bool is_sending; /* the end of it waits for the kernel, or for the socket to close */
     bool offers_upgrade;
-    bool path_made;
+    bool is_path_made;
     bool half_close; /* it goes on after the client's end */
     uint16_t status;
     int outcome; /* -errno for on_done: the library answered, in the handler's place */
@@ -174,8 +174,8 @@ struct sxe_http {
     SXE *listeners[SXE__HTTP_LISTENERS];
     unsigned listener_count;
     uint32_t unsent_max; /* bytes; a connection with more waits with its next request */
-    bool draining;       /* replies are the last of their connections */
-    bool stopping;       /* and who has no request under way goes */
+    bool is_draining;    /* replies are the last of their connections */
+    bool is_stopping;    /* and a connection without a request is closed */
     void (*on_stopped)(struct sxe_http *http);
     char ip[INET6_ADDRSTRLEN]; /* as sxe_http_peer_ip wrote it */
 };
@@ -268,8 +268,11 @@ int sxe__http_body_await(struct sxe__http_slot *slot);
 /* The bytes that were taken of the body at the front of data. */
 size_t sxe__http_body_read(struct sxe__http_connection *connection, const char *data,
                            size_t length);
-bool sxe__http_body_shows(const struct sxe__http_slot *slot); /* parts go to a callback */
-bool sxe__http_body_rests(const struct sxe__http_slot *slot); /* until the handler wants more */
+
+/* Whether the next part of the body goes to the handler's callback, or waits until the handler
+ * wants more. */
+bool sxe__http_body_can_be_shown(const struct sxe__http_slot *slot);
+bool sxe__http_body_is_waiting(const struct sxe__http_slot *slot);
 bool sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot);
 void sxe__http_body_forget(struct sxe__http_slot *slot); /* it is counted no more */
 
@@ -311,7 +314,7 @@ SXE_MUST_USE int sxe__http_cannot_write(struct sxe__http_slot *slot, int error);
 bool sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t length);
 
 /* Whether its reply, of this status and to this method, has a body. */
-bool sxe__http_sends_body(const struct sxe__http_slot *slot);
+bool sxe__http_has_reply_body(const struct sxe__http_slot *slot);
 
 /* ---- sxe-http-reply-head.c ---- */
 

@@ -255,7 +255,7 @@ sxe__http_check_stopped(struct sxe_http *http)
         http->config.connections - sxe_pool_get_count(http->connections, SXE__HTTP_FREE);
     void (*on_stopped)(struct sxe_http *) = http->on_stopped;
 
-    if (!http->draining || open > 0 || on_stopped == NULL)
+    if (!http->is_draining || open > 0 || on_stopped == NULL)
         return;
     http->on_stopped = NULL;
     on_stopped(http);
@@ -293,7 +293,7 @@ dismiss_all(struct sxe_http *http, enum sxe__http_state state)
 void
 sxe_http_drain(struct sxe_http *http, void (*done)(struct sxe_http *))
 {
-    http->draining = true;
+    http->is_draining = true;
     http->on_stopped = done;
     while (http->listener_count > 0)
         sxe_close(http->listeners[--http->listener_count]);
@@ -303,7 +303,7 @@ sxe_http_drain(struct sxe_http *http, void (*done)(struct sxe_http *))
 void
 sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *))
 {
-    http->stopping = true;
+    http->is_stopping = true;
     sxe_http_drain(http, NULL);
     http->on_stopped = done;
     dismiss_all(http, SXE__HTTP_FRESH);

@@ -37,13 +37,13 @@ tell_handler(struct sxe__http_slot *slot, int result)
 {
     struct sxe__http_connection *connection = slot->connection;
 
-    connection->inside = true;
+    connection->is_inside = true;
     if (slot->response.on_done != NULL)
         slot->response.on_done(&slot->request, &slot->response,
                                slot->outcome != 0 ? slot->outcome : result);
     if (slot->request.http->config.on_reply != NULL && slot->request.data != NULL)
         summarise(slot, result);
-    connection->inside = false;
+    connection->is_inside = false;
 }
 
 /* The request has ended: those who wanted to know are told. */
@@ -105,10 +105,10 @@ show_body(struct sxe__http_connection *connection, struct sxe_span part)
 {
     struct sxe__http_slot *slot = connection->slot;
 
-    slot->body_shown = slot->body_whole;
-    connection->inside = true;
-    slot->on_body(&slot->request, &slot->response, part, slot->body_whole);
-    connection->inside = false;
+    slot->is_body_shown = slot->is_body_whole;
+    connection->is_inside = true;
+    slot->on_body(&slot->request, &slot->response, part, slot->is_body_whole);
+    connection->is_inside = false;
 }
 
 /* A handler or callback may have done anything to the reply: where does it lead? */
@@ -118,19 +118,19 @@ sxe__http_follow(struct sxe__http_connection *connection)
     struct sxe__http_slot *slot = connection->slot;
 
     /* A handler that starts reading after the last byte still gets the final callback. */
-    if (slot->on_body != NULL && slot->body_whole && !slot->body_shown &&
-        sxe__http_body_shows(slot)) {
+    if (slot->on_body != NULL && slot->is_body_whole && !slot->is_body_shown &&
+        sxe__http_body_can_be_shown(slot)) {
         show_body(connection, (struct sxe_span){slot->request.data, 0});
         if (connection->slot != slot) /* it left HTTP */
             return;
     }
     if (slot->progress != SXE__HTTP_ENDED) {
-        connection->phase = slot->body_whole ? SXE__HTTP_REPLY : SXE__HTTP_READ_BODY;
+        connection->phase = slot->is_body_whole ? SXE__HTTP_REPLY : SXE__HTTP_READ_BODY;
         return;
     }
     if (slot->is_sending)
         connection->phase = SXE__HTTP_DRAIN;
-    else if (slot->close || slot->body_whole)
+    else if (slot->close || slot->is_body_whole)
         finish_request(connection);
     else
         connection->phase = SXE__HTTP_READ_BODY; /* what is left of it is dropped */
@@ -142,7 +142,7 @@ sxe__http_reject(struct sxe__http_connection *connection, unsigned status)
     struct sxe__http_slot *slot = connection->slot;
 
     slot->close = true;
-    connection->inside = true;
+    connection->is_inside = true;
     if (slot->progress != SXE__HTTP_ENDED)
         slot->outcome = status == 408 || status == 503 ? -ETIMEDOUT : -EPROTO;
     if (slot->progress == SXE__HTTP_UNANSWERED) {
@@ -152,7 +152,7 @@ sxe__http_reject(struct sxe__http_connection *connection, unsigned status)
     }
     if (slot->progress == SXE__HTTP_BEGUN)
         sxe__http_break(slot);
-    connection->inside = false;
+    connection->is_inside = false;
     sxe__http_follow(connection);
 }
 
@@ -174,9 +174,9 @@ sxe__http_handle(struct sxe__http_connection *connection)
     struct sxe__http_slot *slot = connection->slot;
     enum sxe_http_verdict verdict;
 
-    connection->inside = true;
+    connection->is_inside = true;
     verdict = slot->handler(&slot->request, &slot->response);
-    connection->inside = false;
+    connection->is_inside = false;
     if (connection->slot != slot) /* it left HTTP */
         return;
     if (verdict == SXE_HTTP_DONE && slot->progress != SXE__HTTP_ENDED)
@@ -219,7 +219,7 @@ check_head(const struct sxe__http_slot *slot)
 
     if (sxe_http_known(&request->head, SXE_HTTP_FIELD_EXPECT) != NULL && expects_unknown(request))
         return 417;
-    if (!slot->body_stream && slot->body_left > request->http->config.body_max)
+    if (!slot->is_body_streamed && slot->body_left > request->http->config.body_max)
         return 413;
     return 0;
 }
@@ -234,7 +234,7 @@ look_at_head(struct sxe__http_slot *slot)
         status = check_head(slot);
     if (status == 0 && slot->request.head.body == SXE_HTTP_BODY_NONE)
         slot->head_length = slot->used;
-    else if (status == 0 && slot->body_whole) /* who announces no bytes may wait, too */
+    else if (status == 0 && slot->is_body_whole) /* who announces no bytes may wait, too */
         (void)!sxe__http_body_await(slot);
     return status;
 }
@@ -251,7 +251,7 @@ begin_request(struct sxe__http_connection *connection, unsigned status)
     slot->request.user = slot->user;
     if (status != 0)
         sxe__http_reject(connection, status);
-    else if (slot->body_whole || slot->body_stream)
+    else if (slot->is_body_whole || slot->is_body_streamed)
         sxe__http_handle(connection);
     else
         connection->phase = SXE__HTTP_READ_BODY;
@@ -275,7 +275,7 @@ keep_head(struct sxe__http_slot *slot, const char *data, size_t length)
 
 /* Polling clients repeat the same head: skip parsing and routing when it matches. */
 static bool
-repeats_head(const struct sxe__http_slot *slot, const char *data, size_t length)
+is_repeated_head(const struct sxe__http_slot *slot, const char *data, size_t length)
 {
     const char *head = (const char *)slot + slot->request.http->head_at;
 
@@ -317,12 +317,12 @@ read_head(struct sxe__http_connection *connection, const char *data, size_t leng
 
     if (slot == NULL)
         slot = sxe__http_slot_take(connection);
-    if (!repeats_head(slot, data, length))
+    if (!is_repeated_head(slot, data, length))
         return read_new_head(connection, data, length);
     n = slot->head_length;
     slot->used = n;
     slot->request.data = (char *)slot + slot->request.http->head_at;
-    slot->body_whole = true;
+    slot->is_body_whole = true;
     begin_request(connection, 0);
     return n;
 }
@@ -335,7 +335,7 @@ drained(SXE *s, int result)
 
     if (result < 0)
         return;
-    connection->waits = false;
+    connection->is_waiting = false;
     sxe_resume(s, SXE_RESUME_IMMEDIATE);
 }
 
@@ -343,7 +343,7 @@ drained(SXE *s, int result)
 static size_t
 wait_for_reader(struct sxe__http_connection *connection)
 {
-    connection->waits = true;
+    connection->is_waiting = true;
     /* Without a chunk for the mark: as soon as the kernel was asked. */
     if (sxe_send(connection->sxe, "", 0, drained) < 0)
         sxe__http_changed(connection);
@@ -378,13 +378,13 @@ awaited(const struct sxe__http_connection *connection, bool has_unread)
     case SXE__HTTP_READ_PROXY:
         return SXE__HTTP_FRESH;
     case SXE__HTTP_READ_HEAD:
-        if (connection->waits)
+        if (connection->is_waiting)
             return SXE__HTTP_SENDING;
         if (has_unread)
             return SXE__HTTP_HEAD;
         return connection->requests == 0 ? SXE__HTTP_FRESH : SXE__HTTP_IDLE;
     case SXE__HTTP_READ_BODY:
-        if (!sxe__http_body_rests(connection->slot))
+        if (!sxe__http_body_is_waiting(connection->slot))
             return SXE__HTTP_BODY;
         break;
     case SXE__HTTP_REPLY:
@@ -398,7 +398,7 @@ awaited(const struct sxe__http_connection *connection, bool has_unread)
 
 /* Whether the body made progress in its time; then it gets another. */
 static bool
-goes_on(struct sxe__http_connection *connection)
+has_made_progress(struct sxe__http_connection *connection)
 {
     const struct sxe_http_config *config = &connection->http->config;
     uint64_t least = (uint64_t)config->body_rate_min * config->body_timeout_ms / 1000;
@@ -438,8 +438,8 @@ count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_
                    : 0;
     }
     slot->body_ns += ns;
-    return slot->progress != SXE__HTTP_ENDED && !slot->body_whole &&
-                   is_over(slot->body_ns, config->body_timeout_ms) && !goes_on(connection)
+    return slot->progress != SXE__HTTP_ENDED && !slot->is_body_whole &&
+                   is_over(slot->body_ns, config->body_timeout_ms) && !has_made_progress(connection)
                ? 408
                : 0;
 }
@@ -476,7 +476,7 @@ rest_connection(struct sxe__http_connection *connection, bool is_new)
     to = awaited(connection, SXE_BUF_USED(connection->sxe) > 0);
     if (to == SXE__HTTP_IDLE && connection->slot != NULL)
         sxe__http_slot_give(connection);
-    if (to == SXE__HTTP_IDLE && connection->http->stopping) {
+    if (to == SXE__HTTP_IDLE && connection->http->is_stopping) {
         sxe__http_over(connection);
         return;
     }
@@ -525,12 +525,12 @@ go_on(SXE *s)
 
     if (s->on_close != sxe__http_on_close) /* it left HTTP */
         return;
-    connection->waits = false;
+    connection->is_waiting = false;
     /* An event in between may have ended the request. */
     if (connection->phase >= SXE__HTTP_READ_BODY)
         sxe__http_follow(connection);
     if (connection->phase == SXE__HTTP_READ_HEAD ||
-        (connection->phase == SXE__HTTP_READ_BODY && !sxe__http_body_rests(connection->slot)))
+        (connection->phase == SXE__HTTP_READ_BODY && !sxe__http_body_is_waiting(connection->slot)))
         sxe_resume(s, SXE_RESUME_IMMEDIATE);
     rest_connection(connection, false);
 }
@@ -539,7 +539,7 @@ void
 sxe__http_changed(struct sxe__http_connection *connection)
 {
     /* -EBUSY: it is deferred already. */
-    if (!connection->inside)
+    if (!connection->is_inside)
         (void)!sxe_defer(connection->sxe, go_on);
 }
 
@@ -550,7 +550,7 @@ sxe__http_on_timeout(void *array, unsigned id, void *user)
     unsigned state = sxe_pool_get_state(array, id);
 
     SXE_UNUSED_PARAMETER(user);
-    if (state == SXE__HTTP_BODY && goes_on(connection)) {
+    if (state == SXE__HTTP_BODY && has_made_progress(connection)) {
         sxe_pool_touch(array, id);
         return;
     }

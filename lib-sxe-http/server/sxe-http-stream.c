@@ -20,7 +20,7 @@
 static int
 begin_stream(struct sxe__http_slot *slot, uint64_t length)
 {
-    bool is_open = length == SXE_HTTP_LENGTH_UNKNOWN && sxe__http_sends_body(slot);
+    bool is_open = length == SXE_HTTP_LENGTH_UNKNOWN && sxe__http_has_reply_body(slot);
     ssize_t head;
     int result;
 
@@ -28,7 +28,7 @@ begin_stream(struct sxe__http_slot *slot, uint64_t length)
         return -EINVAL;
     slot->is_chunked = is_open && slot->request.head.minor > 0;
     /* No 100 was sent, so the next bytes may or may not be the body: close after the reply. */
-    if (slot->continue_due || slot->request.http->draining ||
+    if (slot->is_continue_due || slot->request.http->is_draining ||
         (is_open && slot->request.head.minor == 0))
         slot->close = true;
     head = sxe__http_compose_head(slot, NULL, length);
@@ -118,7 +118,7 @@ add_part(struct sxe__http_slot *slot, const struct part *part)
 
     if (slot->progress != SXE__HTTP_BEGUN || (has_length && part->length > slot->length_left))
         return -EINVAL;
-    if (part->length > 0 && sxe__http_sends_body(slot)) {
+    if (part->length > 0 && sxe__http_has_reply_body(slot)) {
         result = write_part(slot, part);
         if (result < 0)
             return result;
@@ -200,7 +200,7 @@ end_stream(struct sxe__http_slot *slot)
     int result;
 
     if (slot->length_left != SXE_HTTP_LENGTH_UNKNOWN && slot->length_left > 0 &&
-        sxe__http_sends_body(slot)) {
+        sxe__http_has_reply_body(slot)) {
         SXE_WARN("a reply ended %llu bytes before its Content-Length: its connection is closed",
                  (unsigned long long)slot->length_left);
         sxe__http_break(slot);
@@ -219,10 +219,10 @@ end_stream(struct sxe__http_slot *slot)
 
 /* Whether nothing follows this last part, so that the reply is sent when the part is. */
 static bool
-tells_end(const struct sxe__http_slot *slot, const struct part *part)
+is_end_of_reply(const struct sxe__http_slot *slot, const struct part *part)
 {
     return part->kind != COPIED && part->length > 0 && !slot->is_chunked && slot->on_room == NULL &&
-           sxe__http_sends_body(slot);
+           sxe__http_has_reply_body(slot);
 }
 
 /* The last part of a reply, which may be the only one. */
@@ -238,7 +238,7 @@ end_with(struct sxe__http_slot *slot, struct part *part)
         if (result < 0)
             return result;
     }
-    part->on_sent = tells_end(slot, part) ? lent_is_sent : NULL;
+    part->on_sent = is_end_of_reply(slot, part) ? lent_is_sent : NULL;
     result = add_part(slot, part);
     if (result == 0) {
         slot->is_sending = part->on_sent != NULL;
@@ -321,7 +321,7 @@ is_asked_for(const struct sxe_http_request *request, const char *protocol)
     struct sxe_span element;
 
     while (request->head.upgrade && length <= PROTOCOL_MAX && sxe_http_list_next(&list, &element)) {
-        if (element.length == length && sxe__http_same(element.base, protocol, length))
+        if (element.length == length && sxe__http_is_same(element.base, protocol, length))
             return true;
     }
     return false;
@@ -349,7 +349,7 @@ sxe_http_upgrade(struct sxe_http_response *response, const char *protocol,
     struct sxe__http_connection *connection = slot->connection;
     SXE *s = connection->sxe;
 
-    if (slot->progress != SXE__HTTP_UNANSWERED || !slot->body_whole ||
+    if (slot->progress != SXE__HTTP_UNANSWERED || !slot->is_body_whole ||
         !is_asked_for(&slot->request, protocol) || write_upgrade(slot, protocol) < 0)
         return NULL;
     slot->status = 101;

@@ -57,7 +57,7 @@ collect_children(lua_State *L)
 {
     struct child *child = lua_touserdata(L, 1);
 
-    if (!sxe__lua_process_runs(&child->process))
+    if (!sxe__lua_process_is_running(&child->process))
         return 0;
     take_out(child);
     sxe__lua_process_forget(&child->process);

@@ -181,7 +181,7 @@ load_number(const struct sxe_pool_field *field, const void *at)
 }
 
 static bool
-fits(const struct sxe_pool_field *field, lua_Integer value)
+can_hold(const struct sxe_pool_field *field, lua_Integer value)
 {
     unsigned bits = 8 * field->size - (field->kind == 'i');
     lua_Integer end = bits >= 63 ? 0 : (lua_Integer)(UINT64_C(1) << bits);
@@ -196,7 +196,7 @@ store_integer(lua_State *L, const struct sxe_pool_field *field, void *at, lua_In
 {
     union bits bits;
 
-    if (!fits(field, value))
+    if (!can_hold(field, value))
         luaL_error(L, "field %s: %I does not fit %c%d", field->name, value, field->kind,
                    (int)(8 * field->size));
     if (field->size == 1)

@@ -37,7 +37,7 @@ struct sxe__lua_command {
 
 /* All zero but pidfd -1 is one that did not begin. */
 static inline bool
-sxe__lua_process_runs(const struct sxe__lua_process *process)
+sxe__lua_process_is_running(const struct sxe__lua_process *process)
 {
     return process->pidfd >= 0;
 }

@@ -97,7 +97,7 @@ on_ended(struct ev_loop *loop, ev_io *watcher, int events)
 int
 sxe__lua_process_kill(const struct sxe__lua_process *process, int signal_number)
 {
-    if (!sxe__lua_process_runs(process))
+    if (!sxe__lua_process_is_running(process))
         return -ESRCH;
     return syscall(SYS_pidfd_send_signal, process->pidfd, signal_number, NULL, 0) < 0 ? -errno : 0;
 }

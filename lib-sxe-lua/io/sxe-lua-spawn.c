@@ -64,7 +64,7 @@ close_ended(const struct child *child)
         SXE *s = find_socket(child, i);
 
         if (s != NULL && (sxe__lua_slot_of(s)->flags & SXE__LUA_END_SEEN) && SXE_BUF_USED(s) == 0 &&
-            !(child->is_piped[0] && sxe__lua_process_runs(&child->process)))
+            !(child->is_piped[0] && sxe__lua_process_is_running(&child->process)))
             sxe_close(s);
     }
 }
@@ -76,7 +76,7 @@ on_read(SXE *s, int length)
     const struct child *child = s->user_data;
 
     sxe__lua_conn_on_read(s, length);
-    if (length <= 0 && !sxe__lua_process_runs(&child->process))
+    if (length <= 0 && !sxe__lua_process_is_running(&child->process))
         close_ended(child);
 }
 
@@ -157,7 +157,7 @@ collect_child(lua_State *L)
     pid_t pid = child->process.pid;
 
     close_all(child);
-    if (!sxe__lua_process_runs(&child->process))
+    if (!sxe__lua_process_is_running(&child->process))
         return 0;
     sxe__lua_process_kill(&child->process, SIGKILL);
     sxe__lua_process_forget(&child->process);
@@ -501,7 +501,7 @@ l_wait(lua_State *L)
     struct child *child = check_child(L);
     uint64_t deadline_ns = sxe__lua_deadline(L, 2);
 
-    if (!sxe__lua_process_runs(&child->process))
+    if (!sxe__lua_process_is_running(&child->process))
         return push_status(L, child);
     return sxe__lua_park_in(L, &child->waiting, deadline_ns, after_wait, 0);
 }
@@ -545,7 +545,7 @@ index_child(lua_State *L)
     if (strcmp(name, "pid") == 0)
         lua_pushinteger(L, child->process.pid);
     else if (strcmp(name, "running") == 0)
-        lua_pushboolean(L, sxe__lua_process_runs(&child->process));
+        lua_pushboolean(L, sxe__lua_process_is_running(&child->process));
     else if (strcmp(name, "stderr") != 0)
         return luaL_error(L, CLASS " has no field '%s'", name);
     else if (s != NULL)

@@ -178,7 +178,7 @@ model_now(void)
 }
 
 bool
-sxe__pool_owner_lives(const struct sxe__pool_sharing *sharing, uint32_t token)
+sxe__pool_is_owner_alive(const struct sxe__pool_sharing *sharing, uint32_t token)
 {
     struct model_process *process = model_next_access(NULL);
     const unsigned owner = token & (SXE_POOL_SLOTS - 1);

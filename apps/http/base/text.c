@@ -121,7 +121,7 @@ load_sparkline(char *text, size_t size, const double *values, unsigned number)
 }
 
 static bool
-begins_character(char byte)
+is_first_byte(char byte)
 {
     return (byte & 0xc0) != 0x80;
 }
@@ -132,7 +132,7 @@ load_columns(const char *text)
     unsigned columns = 0;
 
     for (; *text != '\0'; text++)
-        columns += begins_character(*text);
+        columns += is_first_byte(*text);
     return columns;
 }
 
@@ -143,7 +143,7 @@ load_clip(char *text, unsigned columns)
     char *dots = text;
 
     for (; *text != '\0'; text++)
-        if (begins_character(*text) && ++seen == columns - 2)
+        if (is_first_byte(*text) && ++seen == columns - 2)
             dots = text;
     if (seen > columns)
         memcpy(dots, "...", sizeof("..."));

@@ -22,7 +22,7 @@
 enum { DEFAULT_PORT = 80, PORT_MAX = 65535, HEAD_ROOM = 8192, PROBE_MS = 250 };
 
 static bool
-begins(const char *text, const char *with)
+has_prefix(const char *text, const char *with)
 {
     return strncasecmp(text, with, strlen(with)) == 0;
 }
@@ -172,13 +172,13 @@ load_url_parse(struct load_url *url, const char *text)
 
     url->host[0] = url->path[0] = '\0';
     url->port = 0;
-    if (begins(text, "https://"))
+    if (has_prefix(text, "https://"))
         return "https is not there yet: use http, or put a proxy in front that ends TLS";
-    if (begins(text, LOAD_UNIX))
+    if (has_prefix(text, LOAD_UNIX))
         return set_unix(url, text + strlen(LOAD_UNIX));
-    if (begins(text, UNIX))
+    if (has_prefix(text, UNIX))
         return set_unix(url, text + strlen(UNIX));
-    if (begins(text, HTTP))
+    if (has_prefix(text, HTTP))
         rest = text + strlen(HTTP);
     length = strcspn(rest, "/?#");
     if (rest == text && length > 0 && strncmp(rest + length - 1, "://", 3) == 0)

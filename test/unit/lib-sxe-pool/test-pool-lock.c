@@ -201,7 +201,7 @@ START_TEST(who_cannot_be_asked_about_lives)
 
     ck_assert_int_eq(sxe__pool_lock(sharing_of(other), lock), 0);
     fake_os_fail(FAKE_FCNTL, 1, 0, EBADF);
-    ck_assert(sxe__pool_owner_lives(mine, sharing_of(other)->token));
+    ck_assert(sxe__pool_is_owner_alive(mine, sharing_of(other)->token));
     ck_assert_int_eq(sxe__pool_lock(mine, lock), -EAGAIN);
     fake_os_reset();
     ck_assert_int_eq(sxe__pool_lock(mine, lock), -EAGAIN);
@@ -216,7 +216,7 @@ START_TEST(among_threads_all_owners_live)
     char *pool = open_shared(THREADS, 10, 8, 1);
     struct sxe__pool_sharing *sharing = sharing_of(pool);
 
-    ck_assert(sxe__pool_owner_lives(sharing, 12345));
+    ck_assert(sxe__pool_is_owner_alive(sharing, 12345));
     ck_assert_int_eq(sxe__pool_lock(sharing, &sharing->shards[0].lock), 0);
     ck_assert_int_eq(sxe__pool_lock(sharing, &sharing->shards[0].lock), -EAGAIN);
     sxe_pool_delete(pool);
@@ -278,7 +278,7 @@ START_TEST(a_child_of_fork_becomes_a_user_with_its_first_lock)
     ck_assert_uint_eq(mine->token, token);
     ck_assert_uint_eq(sxe_pool_get_state(array, 5), BUSY);
     ck_assert_int_eq(sxe_pool_get_user(array, 1), 0);
-    ck_assert(sxe__pool_owner_lives(mine, token));
+    ck_assert(sxe__pool_is_owner_alive(mine, token));
 }
 END_TEST
 
@@ -525,7 +525,7 @@ START_TEST(a_child_has_nothing_of_what_is_opened_meanwhile)
     }
     pthread_join(thread, NULL);
     for (unsigned slot = 1; slot < SXE_POOL_SLOTS; slot++)
-        ck_assert(!sxe__pool_owner_lives(
+        ck_assert(!sxe__pool_is_owner_alive(
             mine, mine->head->slots[slot].generation << SXE__POOL_SLOT_BITS | slot));
     ck_assert_int_eq(sxe__pool_others(mine->fd), 0);
     for (unsigned i = 0; i < CHILDREN; i++)

@@ -527,8 +527,8 @@ START_TEST(two_openings_in_one_process_are_two_users)
     ck_assert_int_eq(sxe_pool_get_user(one, 1), getpid());
     ck_assert_int_eq(sxe_pool_get_user(one, 2), 0);
     ck_assert_int_eq(sxe_pool_get_user(one, SXE_POOL_SLOTS), 0);
-    ck_assert(sxe__pool_owner_lives(mine, others->token));
-    ck_assert(sxe__pool_owner_lives(others, mine->token));
+    ck_assert(sxe__pool_is_owner_alive(mine, others->token));
+    ck_assert(sxe__pool_is_owner_alive(others, mine->token));
     ck_assert_int_eq(sxe__pool_lock(mine, &mine->shards[1].lock), 0);
     ck_assert_int_eq(sxe__pool_lock(others, &others->shards[1].lock), -EAGAIN);
     sxe__pool_unlock(&mine->shards[1].lock);
@@ -548,13 +548,13 @@ START_TEST(the_129th_user_is_refused_until_one_leaves)
     expect_refused(&spec, EUSERS, "128 processes use it");
     const uint32_t old = sharing_of(arrays[77])->token;
     sxe_pool_delete(arrays[77]);
-    ck_assert(!sxe__pool_owner_lives(sharing_of(arrays[0]), old));
+    ck_assert(!sxe__pool_is_owner_alive(sharing_of(arrays[0]), old));
     arrays[77] = open_pool(&spec);
     const uint32_t new = sharing_of(arrays[77])->token;
     ck_assert_uint_eq(new &(SXE_POOL_SLOTS - 1), old & (SXE_POOL_SLOTS - 1));
     ck_assert_uint_ne(new, old);
-    ck_assert(sxe__pool_owner_lives(sharing_of(arrays[0]), new));
-    ck_assert(!sxe__pool_owner_lives(sharing_of(arrays[0]), old));
+    ck_assert(sxe__pool_is_owner_alive(sharing_of(arrays[0]), new));
+    ck_assert(!sxe__pool_is_owner_alive(sharing_of(arrays[0]), old));
     ck_assert_int_eq(sxe_pool_get_found(arrays[77]), SXE_POOL_JOINED);
     for (unsigned i = 0; i < SXE_POOL_SLOTS; i++)
         sxe_pool_delete(arrays[i]);

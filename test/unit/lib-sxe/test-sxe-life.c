@@ -212,12 +212,12 @@ load(void)
     reads = 0;
     for (unsigned i = 0; i < CROWD; i++)
         crowd[i] = accept_peer(listener, &peers[i]);
-    for (; !CONTEXT->busy && rounds < 1000; rounds++) {
+    for (; !CONTEXT->is_busy && rounds < 1000; rounds++) {
         everybody_sends();
         turn(1);
         ck_assert_uint_eq(reads, (rounds + 1) * CROWD);
     }
-    ck_assert(CONTEXT->busy);
+    ck_assert(CONTEXT->is_busy);
 }
 
 START_TEST(under_sustained_load_everybody_is_read_and_timers_fire)
@@ -242,7 +242,7 @@ START_TEST(under_sustained_load_everybody_is_read_and_timers_fire)
         }
         EXPECT("timer", &timer, 0);
         EXPECT_NOTHING();
-        ck_assert(!CONTEXT->busy);
+        ck_assert(!CONTEXT->is_busy);
     }
     reads = 0;
     everybody_sends();

@@ -175,7 +175,7 @@ run_until_the_end_begins(struct sxe_work *work)
     while (!stopping) {
         sched_yield();
         pthread_mutex_lock(&w->lock);
-        stopping = w->stopping;
+        stopping = w->is_stopping;
         pthread_mutex_unlock(&w->lock);
     }
     ((struct job *)work)->ran++;

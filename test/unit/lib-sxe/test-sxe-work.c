@@ -316,14 +316,14 @@ START_TEST(it_is_done_in_a_loop_under_sustained_load_too)
     listener = listen_tcp(ignore_read);
     for (unsigned i = 0; i < CROWD; i++)
         crowd[i] = accept_peer(listener, &peers[i]);
-    for (unsigned i = 0; i < 1000 && !CONTEXT->busy; i++)
+    for (unsigned i = 0; i < 1000 && !CONTEXT->is_busy; i++)
         everybody_sends();
-    ck_assert(CONTEXT->busy);
+    ck_assert(CONTEXT->is_busy);
     submit_range(0, 20, look_around);
     wait_until_finished(20);
     for (unsigned i = 0; i < 2; i++)
         everybody_sends();
-    ck_assert(CONTEXT->busy);
+    ck_assert(CONTEXT->is_busy);
     ck_assert_uint_eq(event_count(), 20);
     expect_done_in_order(0, 20);
     for (unsigned i = 0; i < CROWD; i++) {
