@@ -204,4 +204,7 @@ int sxe__lua_run(struct sxe_lua *lua, int arguments, struct sxe__lua_call *call,
                  sxe__lua_on_end on_end);
 void sxe__lua_call_ended(lua_State *L, int status, int results, void *user);
 
+/* Whether the running task is a script's top level. */
+bool sxe__lua_is_top_level(void);
+
 #endif

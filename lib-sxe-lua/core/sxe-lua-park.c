@@ -239,6 +239,12 @@ sxe__lua_end_computing(lua_State *L)
     return true; /* in a hook lua_yield returns */
 }
 
+sxe__lua_on_end
+sxe__lua_end_of_running(void)
+{
+    return SCHEDULER->running == SXE_NONE ? NULL : sxe__lua_task_at(SCHEDULER->running)->on_end;
+}
+
 int
 sxe__lua_make_way(lua_State *L)
 {

@@ -87,12 +87,22 @@ log_if_blocked(lua_State *L, lua_Debug *ar, uint64_t asked_ns)
     lua_pop(L, 1);
 }
 
+/* Whether a script's top level goes on though its time slice is over: to make way would start the
+ * loop, and then it is too late for servers, routes and files. Without a limit of its CPU time it
+ * goes on for a second, because signals and other tasks wait for the loop. */
+static bool
+is_planning(uint64_t used_ns)
+{
+    return sxe_loop() == NULL && sxe__lua_is_top_level() &&
+           (sxe__lua_config()->cpu_ms != UINT32_MAX || used_ns < SXE_NS_PER_SECOND);
+}
+
 static void
 make_way(lua_State *L, struct sxe__lua_watch *watch)
 {
     uint64_t used = LOAD(watch->asked_cpu_ns) - LOAD(watch->start_cpu_ns);
 
-    if (sxe__lua_end_computing(L) || !sxe__lua_may_yield(L))
+    if (sxe__lua_end_computing(L) || !sxe__lua_may_yield(L) || is_planning(used))
         return;
     *watch->top->spent_ns += used;
     watch->top->spent_ns = NULL;

@@ -231,6 +231,12 @@ script_ended(lua_State *L, int status, int results, void *user)
     sxe__lua_call_ended(L, status, results, user);
 }
 
+bool
+sxe__lua_is_top_level(void)
+{
+    return sxe__lua_end_of_running() == script_ended;
+}
+
 static int
 no_results(lua_State *L, struct sxe__lua_call *call)
 {

@@ -274,14 +274,39 @@ START_TEST(a_long_one_makes_way_and_is_ended_all_the_same)
 
     watch_start();
     run_script("n = 0 function get() return n end\n"
-               "for i = 1, 1000 do look(10) n = n + 1 end");
-    for (unsigned turns = 0; turns < 100 && lua->loading > 0; turns++) {
+               "require 'sxe.task'.start(function() for i = 1, 1000 do look(10) n = n + 1 end end)");
+    for (unsigned turns = 0; turns < 100 && !logged("handler exceeded"); turns++) {
         ck_assert_int_eq(sxe_lua_call(lua, "get", ">i", &n), 0);
         turn_tasks();
     }
     ck_assert(logged("handler exceeded 100 ms of CPU"));
     ck_assert_int_ge(n, 6);
     ck_assert_int_le(n, 14);
+    watch_stop();
+}
+END_TEST
+
+START_TEST(a_top_level_does_not_make_way_before_the_loop_runs)
+{
+    watch_start();
+    run_script("for i = 1, 9 do look(10) end");
+    ck_assert_uint_eq(lua->loading, 0);
+    watch_stop();
+}
+END_TEST
+
+START_TEST(a_top_level_without_a_limit_makes_way_after_a_second)
+{
+    int n = 0;
+
+    watch_start();
+    lua->config.cpu_ms = UINT32_MAX;
+    run_script("n = 0 function get() return n end\n"
+               "for i = 1, 110 do look(10) n = n + 1 end");
+    ck_assert_uint_eq(lua->loading, 1);
+    ck_assert_int_eq(sxe_lua_call(lua, "get", ">i", &n), 0);
+    ck_assert_int_ge(n, 98);
+    ck_assert_int_le(n, 103);
     watch_stop();
 }
 END_TEST
@@ -317,10 +342,11 @@ END_TEST
 START_TEST(it_makes_way_out_of_coroutines)
 {
     watch_start();
-    run_script("coroutine.wrap(function() coroutine.wrap(function() look(0) look(40) look(0)\n"
-               "done = true end)() end)()");
-    ck_assert_uint_eq(lua->loading, 1);
-    for (unsigned turns = 0; turns < 10 && lua->loading > 0; turns++)
+    run_script("done = false t = require 'sxe.task'.start(coroutine.wrap(function()\n"
+               "coroutine.wrap(function() look(0) look(40) look(0) done = true end)() end))");
+    turn_tasks();
+    run_script("assert(not done and t.status == 'ready')");
+    for (unsigned turns = 0; turns < 10; turns++)
         turn_tasks();
     run_script("assert(done)");
     watch_stop();
@@ -444,10 +470,11 @@ START_TEST(the_thread_lets_long_ones_take_turns)
     lua = sxe_lua_new(&(struct sxe_lua_config){.cpu_ms = 100000, .slice_ms = 1});
     ck_assert_ptr_nonnull(lua);
     run_script("stop, done = false, false\n"
-               "function set() stop = true end while not stop do end done = true");
-    ck_assert_uint_eq(lua->loading, 1);
+               "function set() stop = true end\n"
+               "require 'sxe.task'.start(function() while not stop do end done = true end)");
     turn_tasks();
-    ck_assert_uint_eq(lua->loading, 1);
+    turn_tasks();
+    run_script("assert(not done)");
     ck_assert_int_eq(sxe_lua_call(lua, "set", ""), 0);
     turn_tasks();
     run_script("assert(done)");
@@ -630,6 +657,8 @@ main(void)
     tcase_add_test(tcase, where_hooks_take_long_to_set_they_are_set_seldom);
     tcase_add_test(tcase, closing_variables_have_the_time_until_the_next_tick);
     tcase_add_test(tcase, a_long_one_makes_way_and_is_ended_all_the_same);
+    tcase_add_test(tcase, a_top_level_does_not_make_way_before_the_loop_runs);
+    tcase_add_test(tcase, a_top_level_without_a_limit_makes_way_after_a_second);
     tcase_add_test(tcase, a_cancelled_one_whose_slice_has_ended_does_not_go_on);
     tcase_add_test(tcase, where_it_cannot_make_way_it_goes_on);
     tcase_add_test(tcase, it_makes_way_out_of_coroutines);
