@@ -9,6 +9,7 @@
  *       parse_head         the first bytes of a response as its status, fields and framing
  *       new_chunks, read_chunks   a body in chunks
  *       is_public          an address that leads to the internet
+ *       reset              closes a connection of which nothing is of use any more
  */
 #include "sxe-lua-private.h"
 
@@ -18,6 +19,7 @@
 #include "sxe-http-chunk.h"
 #include "sxe-http-client.h"
 #include "sxe-lua-clock.h"
+#include "sxe-lua-socket-private.h"
 
 enum { HEAD_SIZE = 65536, FIELDS_MAX = 100, BODY_LENGTH_CHUNKED = -1 };
 
@@ -238,6 +240,7 @@ sxe__lua_open_client(lua_State *L)
                                          {"read_chunks", read_chunks},
                                          {"is_public", is_public},
                                          {"now", now_s},
+                                         {"reset", sxe__lua_conn_reset},
                                          {NULL, NULL}};
 
     if (luaL_loadbufferx(L, sxe__lua_client, (size_t)(sxe__lua_client_end - sxe__lua_client),

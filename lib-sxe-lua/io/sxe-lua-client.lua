@@ -18,6 +18,7 @@ local BODY_MAX <const> = 8 << 20                        -- bytes
 local IDLE_MAX <const>, IDLE_S <const> = 8, 15          -- idle connections of a target, and how long each may stay
 local IDLE_ALL <const> = 32                             -- idle connections
 local A_TURN <const> = 1e-6                             -- seconds: a wait of one turn of the loop
+local INTERIM_MAX <const> = 100                         -- responses with a status of 1xx before the one that counts
 
 local OPTIONS <const> = {
   url = "string", method = "string", headers = "table", query = "table", body = "string or function", json = "any",
@@ -248,6 +249,12 @@ local function left_of(r)
   return max(r.deadline - c.now(), A_TURN)
 end
 
+-- A read of bytes that are there already never times out: a server that goes on sending must not outlast the deadline.
+local function read_some(r, conn, timeout)
+  if c.now() >= r.deadline then return nil, "timeout" end
+  return conn:read(nil, timeout)
+end
+
 local function open(r)
   local host = gsub(r.url.host, "[%[%]]", "")
   local timeout = min(left_of(r), r.options.connect_timeout or CONNECT_TIMEOUT)
@@ -314,7 +321,7 @@ local function more(self)
     self.buffer = ""
     return text
   end
-  return self.conn:read(nil, left_of(self.request))
+  return read_some(self.request, self.conn, left_of(self.request))
 end
 
 function readers.none(_)
@@ -353,12 +360,19 @@ function readers.close(self)
   return text, why, code
 end
 
-local function finish(state, keep)
+-- A body that is not whole ends with a reset, which gives the socket back at once: a close would wait for the server.
+local function finish(state, is_whole)
   local conn = state.conn
 
   if not conn then return end
   state.conn = nil
-  if keep and state.keep and state.buffer == "" then put_idle(state.key, conn) else conn:close() end
+  if not is_whole then
+    c.reset(conn)
+  elseif state.keep and state.buffer == "" then
+    put_idle(state.key, conn)
+  else
+    conn:close()
+  end
 end
 
 -- Some bytes of the body; nil at its end; or nil, why.
@@ -379,7 +393,12 @@ function Response:read()
 end
 
 function Response:chunks()
-  return Response.read, self
+  return function()
+    local data, why = Response.read(self)
+
+    if not data and why then error(why, 0) end
+    return data
+  end
 end
 
 function Response:json()
@@ -427,12 +446,12 @@ end
 
 -- The head of the response, after interim ones. Its last result: not a byte came.
 local function receive(r, conn)
-  local bytes = ""
+  local bytes, interim = "", -1
   local first = r.options.first_byte_timeout
 
   while true do
     local n, status, reason, fields, ending, length, keep
-    local data, why, code = conn:read(nil, bytes == "" and first and min(first, left_of(r)) or left_of(r))
+    local data, why, code = read_some(r, conn, bytes == "" and first and min(first, left_of(r)) or left_of(r))
 
     if not data then
       return nil, why == "closed" and "client: the connection ended before a response" or why, code, bytes == ""
@@ -441,7 +460,8 @@ local function receive(r, conn)
     repeat
       n, status, reason, fields, ending, length, keep = c.parse_head(bytes, r.method)
       if n == false then return nil, "client: the response is not HTTP: " .. status end
-      if n then bytes = sub(bytes, n + 1) end
+      if n then bytes, interim = sub(bytes, n + 1), interim + 1 end
+      if interim > INTERIM_MAX then return nil, "client: more than 100 interim responses" end
     until not n or status >= 200
     if n then return make_response(r, conn, bytes, status, reason, fields, ending, length, keep) end
   end
@@ -449,7 +469,7 @@ end
 
 -- ---- One request ----
 
-local guards = { __close = function(guard) if guard.conn then guard.conn:close() end end }
+local guards = { __close = function(guard) if guard.conn then c.reset(guard.conn) end end }
 
 -- One try on that connection. The last result: it may be tried again on another one.
 local function try(r, conn, is_reused)

@@ -408,6 +408,17 @@ l_close(lua_State *L)
     return 1;
 }
 
+int
+sxe__lua_conn_reset(lua_State *L)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = check_conn(L, &slot);
+
+    if (s != NULL)
+        sxe_abort(s);
+    return 0;
+}
+
 /* At the end of a scope. */
 static void
 close_at_end(lua_State *L, uint32_t index, uint32_t generation)

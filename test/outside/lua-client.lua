@@ -21,12 +21,32 @@ local half = tcp.serve("127.0.0.1", 0, {connections = 5, handler = function(conn
   conn:read()
   conn:write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
 end})
+local silent = tcp.serve("127.0.0.1", 0, {connections = 200, handler = function(conn) conn:read("a") end})
+local endless = tcp.serve("127.0.0.1", 0, {connections = 5, handler = function(conn)
+  local path = conn:read("l")
+  if path:find "interim" then repeat until not conn:write("HTTP/1.1 100 Continue\r\n\r\n") end
+  conn:write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+  repeat until not conn:write("1\r\nx\r\n")
+end})
 local r = http.router()
 local base
 local tries = {}
 
 function tries.status() return client.get(base .. "/nothing").status end
 function tries.half() return client.get("http://127.0.0.1:" .. half.port) end
+function tries.half_in_parts()
+  return pcall(function()
+    for _ in client.get("http://127.0.0.1:" .. half.port, {stream = true}):chunks() do end
+  end)
+end
+function tries.interim() return client.get("http://127.0.0.1:" .. endless.port .. "/interim") end
+function tries.endless()
+  return client.get("http://127.0.0.1:" .. endless.port .. "/", {timeout = 0.1, body_max = 1 << 50})
+end
+function tries.silent()
+  for i = 1, 150 do client.get("http://127.0.0.1:" .. silent.port, {timeout = 0.001}) end
+  return client.get(base .. "/hello").body
+end
 function tries.far()
   return client.get(base .. "/far", {auth = {"u", "p"}, headers = {Cookie = "a=1", X = "x"}}).body
 end
@@ -74,6 +94,23 @@ end
 
 -- promise: docs/http-client.md: A status of 404 or 500 is a response, and no error.
 test("a response of any status is a response", function() equal(try "status", "404") end)
+
+-- promise: docs/http-client.md: `response:chunks()` raises what `response:read()` returns as a message: a loop that
+--   ends has seen the whole body.
+test("a loop over half a body raises", function()
+    check(try("half_in_parts"):find("false client: the connection ended", 1, true))
+end)
+
+-- promise: docs/http-client.md: `timeout` holds against a server that goes on sending, too.
+test("a body without end is a timeout", function() equal(try "endless", "nil timeout") end)
+
+-- promise: docs/http-client.md: After more than 100 interim responses (1xx) a call fails.
+test("interim responses without end are an error", function()
+    check(try("interim"):find("nil client: more than 100 interim", 1, true))
+end)
+
+-- promise: docs/http-client.md: The connection of a call that failed is reset at once.
+test("calls that failed leave their sockets to the next", function() equal(try "silent", "hello") end)
 
 -- promise: docs/http-client.md: half a body never looks whole.
 test("half a body is an error", function() check(try("half"):find("nil client: the connection ended", 1, true)) end)

@@ -41,9 +41,8 @@ function ClientResponse:json() end
 ---@return string? data, sxe.error? why, sxe.code? code
 function ClientResponse:read() end
 
----for data in response:chunks() do
----@return fun(response: sxe.ClientResponse): string?
----@return sxe.ClientResponse
+---for data in response:chunks() do; raises an error of response:read().
+---@return fun(): string?
 function ClientResponse:chunks() end
 
 ---Of a stream that is not read to its end.

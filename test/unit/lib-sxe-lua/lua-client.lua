@@ -62,6 +62,7 @@ for name, texts in pairs{
   rubbish = { "rubbish\r\n\r\n" }, upgrade = { "HTTP/1.1 101 Switching\r\n\r\n" }, empty = { "" },
   chunk = { OK .. "Transfer-Encoding: chunked\r\n\r\nxyz\r\n" }, cut = { OK .. "Content-Length: 9\r\n\r\nhalf" },
   cut_chunk = { OK .. "Transfer-Encoding: chunked\r\n\r\n9\r\nhalf" }, close = { OK .. "\r\nto the end" },
+  many_interim = { ("HTTP/1.1 100 Continue\r\n\r\n"):rep(102) }, cut_loop = { OK .. "Content-Length: 9\r\n\r\nhalf" },
   interim = { "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\n\r\n" .. OK .. "A: 1\r\na: 2\r\nContent-Length: 2\r\n\r\nok" },
   more = { OK .. "Content-Length: 2\r\n\r\nok and more" }, gone = { OK .. "Content-Length: 5\r\n\r\nfirst" },
   trailer = { OK .. "Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n2;x=y\r\nok\r\n0\r\nT: x\r\n\r\n" },
@@ -131,6 +132,12 @@ local cases = {
     a:close()
     do local b <close> = assert(client.get(base .. "/parts", { stream = true })) end
     fails("more than 5 bytes", client.get(base .. "/parts", { body_max = 5 }))
+  end,
+  function()
+    local a = assert(client.get("http://127.0.0.1:" .. servers.cut_loop.port, { stream = true }))
+
+    fails("ended before the body", pcall(function() for _ in a:chunks() do end end))
+    fails("more than 100 interim", try "many_interim")
   end,
   function()
     fails("not HTTP: ", try "rubbish")
