@@ -229,9 +229,22 @@ open_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 
 /* ---- What may be damaged ---- */
 
+/* Add to the sentence that says what was damaged. */
+static void
+tell_dropped(char *why, size_t before, size_t after)
+{
+    const size_t dropped = before > after ? before - after : 0;
+    const size_t used = why == NULL ? SXE_POOL_WHY_SIZE : strlen(why);
+
+    if (dropped > 0 && used < SXE_POOL_WHY_SIZE)
+        snprintf(why + used, SXE_POOL_WHY_SIZE - used, "; %zu damaged %s dropped", dropped,
+                 dropped == 1 ? "entry was" : "entries were");
+}
+
 static int
 rebuild(SXE_DICT *dict, char *why)
 {
+    const size_t entries = sxe_dict_get_count(dict);
     int result = 0;
     uint32_t locked = 0;
 
@@ -245,6 +258,8 @@ rebuild(SXE_DICT *dict, char *why)
         SXE__POOL_PUT(dict->sharing->head->damaged, 0);
     while (locked > 0)
         sxe__dict_unlock(dict, --locked);
+    if (result == 0)
+        tell_dropped(why, entries, sxe_dict_get_count(dict));
     return result == 0 ? 0
                        : sxe__dict_refuse(why, -result, "dict %s: cannot be rebuilt: %s",
                                           dict->pool->name, strerror(-result));

@@ -115,6 +115,9 @@ int sxe__pool_refuse_errno(const struct sxe__pool_opening *opening, const char *
  * or what pread says. */
 int sxe__pool_head_read(struct sxe__pool_opening *opening);
 
+/* The copy of the head at the end of the file; false: there is none that is whole. */
+bool sxe__pool_head_read_copy(int fd, struct sxe__pool_head *copy);
+
 /* ---- The file (sxe-pool-map.c) ---- */
 
 /* Where the spec says that the file is: sets path, and what. 0; -EINVAL; -ENAMETOOLONG. */

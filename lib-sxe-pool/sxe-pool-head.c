@@ -448,8 +448,8 @@ read_copy_at(int fd, uint64_t size, uint32_t page, struct sxe__pool_head *copy)
            copy->page_size == page && copy->file_size == size;
 }
 
-static bool
-read_copy(int fd, struct sxe__pool_head *copy)
+bool
+sxe__pool_head_read_copy(int fd, struct sxe__pool_head *copy)
 {
     const off_t size = lseek(fd, 0, SEEK_END);
     bool is_there = false;
@@ -533,7 +533,8 @@ see_whether_empty(struct sxe__pool_opening *opening, const struct sxe__pool_head
     const bool has_mark = memcmp(head->magic, SXE__POOL_FILE_UNFINISHED, sizeof(head->magic)) == 0;
 
     opening->is_empty = length == 0 || has_mark;
-    if (opening->is_empty || !is_zero(head, FIXED_SIZE) || read_copy(opening->fd, &copy))
+    if (opening->is_empty || !is_zero(head, FIXED_SIZE) ||
+        sxe__pool_head_read_copy(opening->fd, &copy))
         return 0;
     const int blank = is_blank(opening);
     opening->is_empty = blank == 1;
@@ -551,7 +552,7 @@ read_kind(struct sxe__pool_opening *opening, struct sxe__pool_head *head, ssize_
     if ((size_t)length < HEAD_SIZE)
         return refuse_foreign(opening, "the file is too short for a pool");
     int result = check_kind(opening, head);
-    if (result < 0 && read_copy(opening->fd, &copy)) {
+    if (result < 0 && sxe__pool_head_read_copy(opening->fd, &copy)) {
         *head = copy;
         result = restore(opening, &copy);
     }

@@ -55,7 +55,8 @@ tell_torn(const void *array)
         if (!is_torn(array, id))
             continue;
         if (torn++ == 0)
-            printf("half written, by who was killed (until they are written again):");
+            printf("half written, because the writer was killed; busy until all of each is "
+                   "written again:");
         if (torn <= 20)
             printf(" %u", id);
     }
@@ -91,7 +92,8 @@ check_and_tell(const struct pool_opened *opened)
     if (opened->dict != NULL)
         printf("so is its table: %s, each in its one place\n",
                pool_count_text(sxe_dict_get_count(opened->dict), "entry"));
-    return tell_torn(array) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    /* No call of a dict reads or writes these marks: its entries have sums. */
+    return opened->dict != NULL || tell_torn(array) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int

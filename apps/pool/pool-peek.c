@@ -90,11 +90,29 @@ peek_at(int directory, const char *name, int flags, struct pool_peek *peek)
     return is_pool;
 }
 
+/* False: the copy is not whole, or no pool's. */
+static bool
+peek_at_copy(const char *path, struct pool_peek *peek)
+{
+    const int fd = open_at(AT_FDCWD, path, 0);
+    struct sxe__pool_head copy;
+
+    if (fd == -1)
+        return false;
+    const bool is_whole = sxe__pool_head_read_copy(fd, &copy);
+    close(fd);
+    if (is_whole)
+        snprintf(peek->state_names, sizeof(peek->state_names), "%.*s",
+                 (int)sizeof(peek->state_names) - 1, copy.state_names);
+    return is_whole;
+}
+
 bool
 pool_peek_file(const char *path, struct pool_peek *peek)
 {
     *peek = (struct pool_peek){0};
-    return peek_at(AT_FDCWD, path, 0, peek);
+    const bool is_pool = peek_at(AT_FDCWD, path, 0, peek);
+    return is_pool && peek->why[0] == '\0' ? true : peek_at_copy(path, peek) || is_pool;
 }
 
 unsigned

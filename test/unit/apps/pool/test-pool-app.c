@@ -564,7 +564,7 @@ START_TEST(check_names_the_elements_that_are_half_written)
     open_as(&spec);
     sharing()->nodes[3].sequence = 1;
     RUN_POOL("check", path);
-    ended(1, "half written, by who was killed (until they are written again): 3\n", "");
+    ended(1, "half written, because the writer was killed; busy until all of each is written again: 3\n", "");
     for (unsigned id = 0; id < 25; id++)
         sharing()->nodes[id].sequence = 7;
     RUN_POOL("check", path);
@@ -691,6 +691,25 @@ START_TEST(a_file_that_holds_anything_harms_nobody)
 }
 END_TEST
 
+START_TEST(a_dict_whose_head_is_damaged_is_repaired_as_a_dict)
+{
+    const SXE_DICT_SPEC spec = {.name = "sessions", .cells = 50, .file = path};
+    SXE_DICT *dict = sxe_dict_open(&spec, why);
+
+    ck_assert_int_eq(sxe_dict_put(dict, "a", 1, "value", 5, SXE_DICT_FOREVER), 0);
+    sxe_dict_close(dict);
+    const int fd = open(path, O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+    close(fd);
+    RUN_POOL("check", path);
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "its head is damaged");
+    RUN_POOL("repair", path);
+    ck_assert_int_eq(ran.status, 0);
+    check_has(ran.output, "so is its table: 1 entry");
+}
+END_TEST
+
 static void
 scribble(void *memory, size_t size)
 {
@@ -782,6 +801,7 @@ main(void)
     tcase_add_test(looks, a_signal_ends_the_look_at_a_pool_that_was_left_open);
     tcase_add_test(looks, repair_leaves_alone_what_is_good);
     tcase_add_test(looks, repair_makes_new_lists_of_what_is_damaged);
+    tcase_add_test(looks, a_dict_whose_head_is_damaged_is_repaired_as_a_dict);
     tcase_add_test(looks, repair_refuses_a_pool_in_use);
     tcase_add_test(hostile, a_file_that_holds_anything_harms_nobody);
     tcase_add_test(hostile, a_process_that_writes_anything_harms_nobody);
