@@ -47,7 +47,7 @@ struct pool_seen {
 
 typedef void (*POOL_PEEK_FOUND)(void *user, const struct pool_peek *peek);
 
-/* One file; false: no pool is in it. Of a head that is damaged, the copy at the end of the file says
+/* One file; false: no pool is in it. If its head is damaged, the copy at the end of the file says
  * what its states are named. */
 bool pool_peek_file(const char *path, struct pool_peek *peek);
 

@@ -234,14 +234,11 @@ now_s(lua_State *L)
 int
 sxe__lua_open_client(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"write_head", write_head},
-                                         {"parse_head", parse_head},
-                                         {"new_chunks", new_chunks},
-                                         {"read_chunks", read_chunks},
-                                         {"is_public", is_public},
-                                         {"now", now_s},
-                                         {"reset", sxe__lua_conn_reset},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"write_head", write_head},     {"parse_head", parse_head},
+        {"new_chunks", new_chunks},     {"read_chunks", read_chunks},
+        {"is_public", is_public},       {"now", now_s},
+        {"reset", sxe__lua_conn_reset}, {NULL, NULL}};
 
     if (luaL_loadbufferx(L, sxe__lua_client, (size_t)(sxe__lua_client_end - sxe__lua_client),
                          "@lib-sxe-lua/io/sxe-lua-client.lua", "t") != LUA_OK)

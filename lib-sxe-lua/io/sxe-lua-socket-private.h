@@ -114,7 +114,7 @@ int sxe__lua_resolved(lua_State *L);
 /* ---- Connections (sxe-lua-conn.c) ---- */
 
 void sxe__lua_open_conn(lua_State *L);
-void sxe__lua_conn_close(SXE *s); /* once its output is sent; what waits for it fails */
+void sxe__lua_conn_close(SXE *s);      /* once its output is sent; what waits for it fails */
 int sxe__lua_conn_reset(lua_State *L); /* reset(conn), for modules of ours: at once */
 void sxe__lua_conn_on_read(SXE *s, int length);
 void sxe__lua_conn_on_close(SXE *s);

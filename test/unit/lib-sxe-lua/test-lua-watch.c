@@ -274,7 +274,8 @@ START_TEST(a_long_one_makes_way_and_is_ended_all_the_same)
 
     watch_start();
     run_script("n = 0 function get() return n end\n"
-               "require 'sxe.task'.start(function() for i = 1, 1000 do look(10) n = n + 1 end end)");
+               "require 'sxe.task'.start(function()\n"
+               "for i = 1, 1000 do look(10) n = n + 1 end end)");
     for (unsigned turns = 0; turns < 100 && !logged("handler exceeded"); turns++) {
         ck_assert_int_eq(sxe_lua_call(lua, "get", ">i", &n), 0);
         turn_tasks();

@@ -564,7 +564,10 @@ START_TEST(check_names_the_elements_that_are_half_written)
     open_as(&spec);
     sharing()->nodes[3].sequence = 1;
     RUN_POOL("check", path);
-    ended(1, "half written, because the writer was killed; busy until all of each is written again: 3\n", "");
+    ended(1,
+          "half written, because the writer was killed; busy until all of each is written again: "
+          "3\n",
+          "");
     for (unsigned id = 0; id < 25; id++)
         sharing()->nodes[id].sequence = 7;
     RUN_POOL("check", path);
