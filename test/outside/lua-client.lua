@@ -109,7 +109,7 @@ test("interim responses without end are an error", function()
     check(try("interim"):find("nil client: more than 100 interim", 1, true))
 end)
 
--- promise: docs/http-client.md: The connection of a call that failed is reset at once.
+-- promise: docs/http-client.md: The connection of a call that failed is reset at once
 test("calls that failed leave their sockets to the next", function() equal(try "silent", "hello") end)
 
 -- promise: docs/http-client.md: half a body never looks whole.
