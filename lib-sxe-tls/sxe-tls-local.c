@@ -25,7 +25,7 @@ add_extension(X509 *certificate, int nid, const char *value)
     return is_good;
 }
 
-/* Whom it is of, from when until when. */
+/* Fill in a certificate of localhost: serial number, names, validity and use. */
 static bool
 describe(X509 *certificate)
 {

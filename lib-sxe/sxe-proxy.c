@@ -36,7 +36,8 @@ _Static_assert(SXE_PROXY_WRITE_MAX == FIXED_SIZE_V2 + 2 * PATH_SIZE, "room for t
 
 /* ---- Version 1 ---- */
 
-/* The line's length with its CR LF; 0 more is needed; -1 it has another end or none. */
+/* The length of the line with its CR LF; 0: more bytes are needed; -1: the line ends otherwise, or
+ * is too long. */
 static int
 line_length(const char *data, size_t length)
 {
@@ -50,7 +51,7 @@ line_length(const char *data, size_t length)
     return limit == LINE_MAX_V1 || (at < limit && data[at] == '\n') ? -1 : 0;
 }
 
-/* 0 to 65535 in its only spelling, or -1. */
+/* Read a number from 0 to 65535 without leading zeros; -1: it is none. */
 static int
 parse_port(const char *text)
 {
@@ -143,7 +144,8 @@ get_32(const uint8_t *bytes)
     return (uint32_t)get_16(bytes) << 16 | get_16(bytes + 2);
 }
 
-/* RFC 9260, appendix A, four bits at a time; the four bytes at `hole` count as zero. */
+/* The checksum CRC32c (RFC 9260, appendix A), four bits at a time. The four bytes at `hole`, where
+ * the header holds it, count as zero. */
 static uint32_t
 crc32c(const uint8_t *bytes, size_t size, size_t hole)
 {
@@ -187,7 +189,7 @@ check_tlvs(const uint8_t *header, size_t size, size_t at)
     return checksum == 0 || crc32c(header, size, checksum) == get_32(header + checksum);
 }
 
-/* Source or destination; the addresses of both come before the ports of both. */
+/* Read the source or the destination; the addresses of both come before the ports of both. */
 static void
 get_endpoint(struct sockaddr_storage *address, unsigned family, const uint8_t *bytes, unsigned nth)
 {

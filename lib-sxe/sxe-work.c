@@ -262,7 +262,7 @@ sxe_work_register_group(unsigned threads)
         sxe_work_register(threads);
         return 0;
     }
-    /* More than there may be is enough for sxe_init to refuse it. */
+    /* Keep a number that is too large as one too many: sxe_init then refuses it. */
     c->group_threads[c->groups] =
         (uint16_t)(threads > SXE_WORK_THREADS_MAX ? SXE_WORK_THREADS_MAX + 1 : threads);
     return ++c->groups;
@@ -287,7 +287,7 @@ set_groups(struct sxe__workers *w, const struct sxe__context *c)
         w->group[1 + i].max = c->group_threads[i];
 }
 
-/* libev, which needs one to be woken by, would ask for it again for ever. */
+/* libev makes an eventfd by which threads wake the loop, and would retry for ever without one. */
 static int
 check_that_a_descriptor_is_free(void)
 {

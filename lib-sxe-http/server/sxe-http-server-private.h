@@ -33,7 +33,7 @@
 extern struct sxe_log_control sxe__http_log;
 
 #define SXE__HTTP_LISTENERS   8
-#define SXE__HTTP_SPARE       16 /* sockets of those who are told that there is no place */
+#define SXE__HTTP_SPARE       16 /* extra sockets, to refuse clients when all others are taken */
 #define SXE__HTTP_DISCARD_MAX (64u * 1024) /* bytes of an unwanted body that are read, to go on */
 
 /* The states of a connection in the pool: each has a timeout. The phase says what happens with the

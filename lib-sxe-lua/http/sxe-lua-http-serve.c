@@ -17,8 +17,8 @@
 
 /* ---- Options ---- */
 
-/* The whole number that is a field of the table, from least to most; 0 if it is not there. In the
- * configuration 0 is the default, so a script that says 0 would get that in silence. */
+/* The whole number in a field of the table, from least to most; 0 if the field is missing. A script
+ * that gives 0 gets an error: the configuration would take it for the default in silence. */
 static uint32_t
 number_option(lua_State *L, int table, const char *name, lua_Integer least, uint32_t most)
 {
@@ -65,7 +65,8 @@ copy_text(lua_State *L, const char *name, char *room, size_t size)
     lua_pop(L, 1);
 }
 
-/* Push the table that is a field, an empty one if it is not there, its names checked: its index. */
+/* Check the names in the table that a field holds and push it; push an empty table if the field is
+ * missing. Returns its index. */
 static int
 push_table(lua_State *L, const char *name, const char *const *names)
 {
@@ -113,7 +114,7 @@ take_timeouts(lua_State *L, struct sxe_http_config *config)
 
 /* ---- What answers ---- */
 
-/* Have the value at index answer: a function, a router or files. Raises if it is none of these. */
+/* Make the value at index the handler: a function, a router or files. Raises if it is another. */
 static void
 answer_with(lua_State *L, int index, struct sxe_http_config *config)
 {
@@ -225,7 +226,7 @@ stopped(lua_State *L, int status, lua_KContext deadline)
         L, &HTTP->servers[sxe__lua_check_handle(L, 1, SXE__LUA_SERVER, &generation)], deadline_ns);
 }
 
-/* No event says that a client has got the last bytes, so that is looked at now and then. */
+/* No event tells when a client has received the last bytes, so poll for it. */
 static int
 wait_for_end(lua_State *L, struct sxe__lua_server *server, uint64_t deadline_ns)
 {

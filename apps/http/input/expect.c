@@ -18,7 +18,7 @@
 
 enum { STATUS_MIN = 100, STATUS_MAX = 999, STATUS_DIGITS = 3 };
 
-/* A whole body that was different: no length can be reached from here. */
+/* The state after a byte that differs from a whole expected body: nothing can match any more. */
 #define DIFFERENT UINT64_MAX
 
 /* ---- Status ---- */
@@ -30,7 +30,7 @@ set_statuses(struct load_expect *expect, unsigned first, unsigned last)
         expect->statuses[status / 64] |= UINT64_C(1) << status % 64;
 }
 
-/* Three digits, of which the last two may be xx; 0 if it is not that. */
+/* Read a status of three digits, of which the last two may be xx; 0: the text is none. */
 static unsigned
 parse_status(const char *text, unsigned *last)
 {
@@ -50,7 +50,7 @@ parse_status(const char *text, unsigned *last)
     return status * 100;
 }
 
-/* One of the list; where it ends, or NULL: it is none. */
+/* Read one status or range of the list. Returns where it ends; NULL: it is none. */
 static const char *
 add_statuses(struct load_expect *expect, const char *text)
 {
@@ -144,8 +144,8 @@ load_expect_fields(const struct load_expect *expect, const struct sxe_http_parse
 
 /* ---- Body ---- */
 
-/* failure[i]: how many of the first bytes of the text are also the last ones of its first i + 1,
- * and fewer than these. */
+/* The failure function of Knuth, Morris and Pratt. failure[i]: the length of the longest proper
+ * prefix of the text's first i + 1 bytes that is also their suffix. */
 static bool
 make_failure(struct load_expect *expect)
 {
@@ -212,8 +212,7 @@ compare_body(const struct load_expect *expect, struct load_expect_body *state, c
     return true;
 }
 
-/* Where nothing matches yet, the next byte that the text may begin with is looked for: most of a
- * body is passed so. */
+/* While nothing matches, memchr looks for the text's first byte: it passes most of a body. */
 static void
 look_for(const struct load_expect *expect, struct load_expect_body *state, const char *data,
          size_t length)

@@ -13,7 +13,7 @@
 
 enum { PAIRS_MAX = 254 };
 
-/* Blocks for jansson. */
+/* Give jansson the next bytes of the file. */
 static size_t
 read_block(void *buffer, size_t size, void *user)
 {
@@ -29,7 +29,7 @@ read_block(void *buffer, size_t size, void *user)
     return number;
 }
 
-/* A string of the object; base NULL: it is not there. */
+/* The string that is a member of the object; base NULL: there is none. */
 static struct sxe_span
 string_of(const json_t *object, const char *name)
 {
@@ -78,7 +78,7 @@ is_unasked(struct sxe_span url)
            NULL;
 }
 
-/* From the first slash up to a fragment. */
+/* The path and query of a URL: from its first slash up to a fragment. */
 static struct sxe_span
 target_of(struct sxe_span rest)
 {
@@ -91,7 +91,8 @@ target_of(struct sxe_span rest)
     return slash == NULL ? sxe_http_span("/") : (struct sxe_span){slash, (size_t)(end - slash)};
 }
 
-/* Fields that are of a connection, of HTTP/2, or made by us. */
+/* Whether a field is not sent again: it is about the connection or HTTP/2, or this program writes
+ * it. */
 static bool
 is_left_out(struct sxe_span name)
 {
@@ -106,7 +107,7 @@ is_left_out(struct sxe_span name)
     return name.length > 0 && *name.base == ':';
 }
 
-/* The fields to be sent; false: there are too many, or one has no name and value. */
+/* Copy the fields to send. False: there are too many, or one has no name and value. */
 static bool
 take_fields(const json_t *fields, struct sxe_http_pair *pairs, unsigned *number)
 {
@@ -123,7 +124,7 @@ take_fields(const json_t *fields, struct sxe_http_pair *pairs, unsigned *number)
     return true;
 }
 
-/* The type of a body whose fields do not say it. False: one field too many. */
+/* Add the Content-Type that the fields lack but the body states. False: one field too many. */
 static bool
 take_type(const json_t *request, struct sxe_http_pair *pairs, unsigned *number)
 {
@@ -141,7 +142,7 @@ take_type(const json_t *request, struct sxe_http_pair *pairs, unsigned *number)
     return true;
 }
 
-/* NULL, or why it is no request that can be sent. */
+/* Make the template of one request. NULL, or why it is no request that can be sent. */
 static const char *
 compose_request(struct load_replay *replay, const json_t *request, struct load_template *template)
 {
@@ -172,7 +173,7 @@ compose_request(struct load_replay *replay, const json_t *request, struct load_t
     return NULL;
 }
 
-/* NULL, or why no more entries can be taken. */
+/* Keep the entry. NULL, or why no more entries can be kept. */
 static const char *
 take_entry(struct load_replay *replay, const json_t *entry)
 {

@@ -29,7 +29,7 @@ call_delay(lua_State *L)
     return (uint64_t)(ms * 1e6);
 }
 
-/* The second value that request() returned. */
+/* Read the second value that request() returned. */
 static uint16_t
 kind_of(lua_State *L, const struct load_script *script)
 {
@@ -145,7 +145,7 @@ next_query(struct load_requests *requests, uint64_t sequence, struct load_query 
     return load_script_ask(script, script->at == script->length ? ask_script : NULL, query);
 }
 
-/* Of a script that composes one request, once. */
+/* The query of a script that composes one request, once, is always the same. */
 static int
 next_fixed(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {

@@ -13,7 +13,7 @@
 
 /* ---- Pairs ---- */
 
-/* The text at the top, which stays and is taken off: a string or a number. */
+/* Copy the string or number at the top of the stack into memory that stays, and pop it. */
 static struct sxe_span
 take_text(lua_State *L, const char *where)
 {
@@ -26,7 +26,7 @@ take_text(lua_State *L, const char *where)
     return text;
 }
 
-/* Of the pair at the top; it stays there. */
+/* Read the name of the pair at the top of the stack; the pair is not popped. */
 static struct sxe_span
 name_of(lua_State *L, const char *where)
 {
@@ -96,7 +96,7 @@ add_quoted(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
     }
 }
 
-/* All bytes of a file, as pieces that stay. */
+/* Read a file into memory that stays, as pieces. */
 static void
 add_file(lua_State *L, struct load_script *script, struct load_form_part *part, const char *where,
          const char *name)
@@ -125,7 +125,7 @@ name_in_path(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* {file = "photo.png", name = "a.png", type = "image/png"}. */
+/* Read a part that is a file: {file = "photo.png", name = "a.png", type = "image/png"}. */
 static void
 read_upload(lua_State *L, struct load_script *script, struct load_form_part *part,
             const char *where, int table)

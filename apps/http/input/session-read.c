@@ -50,7 +50,7 @@ compile_pattern(lua_State *L, const char *where, const char *text)
     return pattern;
 }
 
-/* The number of a name; a new one, if it is not there yet. */
+/* The index of a name, which is added if it is new. */
 static uint16_t
 name_value(lua_State *L, struct load_sessions *sessions, const char *where, const char *name)
 {
@@ -74,7 +74,7 @@ name_value(lua_State *L, struct load_sessions *sessions, const char *where, cons
     return (uint16_t)sessions->names_number++;
 }
 
-/* The pair at the top: {name, {json = "$.id"}}. */
+/* Read the pair at the top of the stack: {name, {json = "$.id"}}. */
 static void
 read_take(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
           const char *where)
@@ -116,7 +116,7 @@ read_take(lua_State *L, struct load_sessions *sessions, struct load_user_step *s
     step->wants_body |= take->header == NULL;
 }
 
-/* In the order of their names, so that messages are the same in each run. */
+/* Read them sorted by name, so that messages are the same in each run. */
 static void
 read_takes(lua_State *L, struct load_sessions *sessions, struct load_user_step *step, int table)
 {
@@ -143,7 +143,7 @@ is_field(struct sxe_span name, const char *text)
     return name.length == strlen(text) && strncasecmp(name.base, text, name.length) == 0;
 }
 
-/* RFC 9110, 5.6.2. */
+/* Whether the text is a token (RFC 9110, 5.6.2). */
 static bool
 is_token(const char *text)
 {
@@ -156,7 +156,8 @@ is_token(const char *text)
     return *text != '\0';
 }
 
-/* A name that this program has to write itself would be there twice. */
+/* Raise an error for a bad name, and for a field that this program writes itself: it would be sent
+ * twice. */
 static void
 check_field(lua_State *L, const struct load_sessions *sessions, const struct load_user_step *step,
             struct sxe_span name)
@@ -197,7 +198,7 @@ struct adding {
     bool is_type; /* now */
 };
 
-/* The pair at the top. */
+/* Add the header that is the pair at the top of the stack. */
 static void
 add_field(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
           struct adding adding)
@@ -238,7 +239,7 @@ has_name(lua_State *L, int list, const char *text)
     return is_there;
 }
 
-/* Of -H, a name that came twice has a list of values. */
+/* Add the headers of -H; a name that was given twice has a list of values. */
 static void
 add_common(lua_State *L, struct load_sessions *sessions, struct load_user_step *step,
            struct adding adding)
@@ -318,7 +319,7 @@ read_headers(lua_State *L, struct load_sessions *sessions, struct load_user_step
 
 /* ---- A step ---- */
 
-/* "1.5s" up to what stands after it; NULL: it is no time. */
+/* Read a time such as "1.5s". Returns where it ends; NULL: it is no time. */
 static const char *
 read_time(const char *text, uint64_t *ns)
 {
@@ -411,7 +412,7 @@ read_body(lua_State *L, struct load_script *script, struct load_user_step *step,
     load_session_read_parts(L, script, step, table);
 }
 
-/* Several steps of one name have one row of the report. */
+/* Set the step's row of the report; steps with equal names share a row. */
 static void
 name_kind(lua_State *L, struct load_script *script, struct load_user_step *step, const char *name)
 {
@@ -503,7 +504,7 @@ check_request(lua_State *L, struct load_sessions *sessions, unsigned number)
     lua_pop(L, 2);
 }
 
-/* The boundary is changed until no part of any step has it. */
+/* Check the request of each step. The boundary changes until no part of any step contains it. */
 static void
 check_requests(lua_State *L, struct load_sessions *sessions)
 {

@@ -19,7 +19,7 @@
 #define PART_MAX  100 /* bytes: two addresses and a hyphen fit */
 #define BLANKS    " \t"
 #define TRIES_MAX 1000u
-/* So that the sum of all ranges has 64 bits. No list of sockets is as long. */
+/* Addresses of a range, so that the sum of all ranges fits 64 bits. No test has as many sockets. */
 #define RANGE_MAX (UINT64_C(1) << 56)
 
 enum { IPV4_AT = 12, ADDRESS_BITS = 128 };
@@ -52,7 +52,7 @@ family_of(const unsigned char address[16])
     return memcmp(address, ipv4_prefix, sizeof(ipv4_prefix)) == 0 ? AF_INET : AF_INET6;
 }
 
-/* An address or a network; NULL or what is wrong. */
+/* Add an address or a network. NULL, or a text that says what is wrong. */
 static const char *
 parse_network(const char *text, struct sxe_cidr *network)
 {
@@ -66,7 +66,7 @@ parse_network(const char *text, struct sxe_cidr *network)
     return NULL;
 }
 
-/* first-last; NULL or what is wrong. The text is cut at the hyphen. */
+/* Add the range "first-last". NULL, or what is wrong. The text is cut at the hyphen. */
 static const char *
 parse_range(char *text, char *hyphen, unsigned char first[16], uint64_t *number)
 {
@@ -95,7 +95,7 @@ parse_range(char *text, char *hyphen, unsigned char first[16], uint64_t *number)
     return NULL;
 }
 
-/* The first and the last address of a network are not for hosts, if it has others. */
+/* Leave out the first and the last address of a network that has others: no host may have them. */
 static void
 take_network(const struct sxe_cidr *network, unsigned char first[16], uint64_t *number)
 {
@@ -183,7 +183,8 @@ load_sources_text(const struct load_sources *sources, uint64_t nth, char *text, 
     inet_ntop(sources->family, is_ipv4 ? address + IPV4_AT : address, text, (socklen_t)size);
 }
 
-/* Whether a socket could be bound to it; what fails for another reason will say so itself. */
+/* Whether this machine has the address: a socket can be bound to it. True as well if the test fails
+ * for another reason, because connecting reports that one. */
 static bool
 is_here(int family, const char *address)
 {

@@ -36,7 +36,7 @@ invert(uint64_t set[4])
         set[i] = ~set[i];
 }
 
-/* As in the C locale, whatever the program's is. False: the letter is no class. */
+/* Add the bytes of a class, %d or %s, as the C locale has them. False: no class has that letter. */
 static bool
 add_class(uint64_t set[4], char letter)
 {
@@ -76,7 +76,7 @@ struct reader {
     const char *end;
 };
 
-/* After a %. */
+/* Read the item after a %. */
 static const char *
 read_escape(struct reader *reader, uint64_t set[4])
 {
@@ -88,7 +88,7 @@ read_escape(struct reader *reader, uint64_t set[4])
     return NULL;
 }
 
-/* After a [. As in Lua, a ] that comes first is a byte like others. */
+/* Read the set after a [. As in Lua, a ] that comes first is a member of the set. */
 static const char *
 read_set(struct reader *reader, uint64_t set[4])
 {
@@ -153,7 +153,7 @@ add_item(struct load_pattern *pattern, const uint64_t set[4], char repeat)
     return NULL;
 }
 
-/* A + is once, and then as often as it goes. */
+/* An item with + becomes two: the item once, and the item with *. */
 static const char *
 read_item(struct reader *reader)
 {
@@ -191,7 +191,7 @@ read_parenthesis(struct reader *reader)
     return NULL;
 }
 
-/* Bytes that each match begins with. */
+/* Collect the bytes with which each match begins; the search skips to them. */
 static void
 find_prefix(struct load_pattern *pattern)
 {
@@ -240,16 +240,16 @@ load_pattern_compile(struct load_pattern *pattern, const char *text, size_t leng
 
 /* ---- Finding ---- */
 
-/* One way to match, as far as it came. */
+/* A match in progress: the items before `item` have matched. */
 struct way {
-    unsigned item; /* next; the number of items: it matches */
+    unsigned item; /* the next to match; the number of all items: the match is complete */
     const char *from;
     const char *to;
 };
 
-/* Ways to go on at one byte, in the order in which Lua would try them. */
+/* The matches in progress at one byte, in the order in which Lua would try them. */
 struct ways {
-    uint64_t has; /* a bit each item, so that none is there twice */
+    uint64_t has; /* a bit for each item, so that no two ways have the same next item */
     unsigned number;
     struct way all[LOAD_PATTERN_ITEMS + 1];
 };
@@ -263,9 +263,10 @@ pass_parentheses(const struct load_pattern *pattern, struct way *way, const char
         way->to = place;
 }
 
-/* Add a way, and those that leave out what may be left out: after it what is greedy, before it
- * what is not. An item that is there already has brought all that follow it. A way that is at an
- * item again has passed the parentheses before it already. */
+/* Add a way, and the ways that skip its next items as long as these may match nothing. A greedy
+ * item (with * or ?) is tried before the way that skips it, an item with - after that way. If an
+ * item is in the list already, so are the ways that skip it. is_again: the way repeats its item, so
+ * it has passed the parentheses in front of the item before. */
 static void
 add_ways(const struct load_pattern *pattern, struct ways *ways, struct way way, const char *place,
          bool is_again)
@@ -294,7 +295,7 @@ add_ways(const struct load_pattern *pattern, struct ways *ways, struct way way, 
         ways->all[ways->number++] = reluctant[--number];
 }
 
-/* Move all on by the byte at place. True: one matches, and those after it do not count. */
+/* Step all ways over the byte at place. True: one is complete; Lua would not try those after it. */
 static bool
 move_on(const struct load_pattern *pattern, const struct ways *now, struct ways *next,
         const char *place, const char *end, struct sxe_span *found)
@@ -321,7 +322,7 @@ move_on(const struct load_pattern *pattern, const struct ways *now, struct ways 
     return false;
 }
 
-/* Where a match may begin, from a place on; NULL: nowhere. */
+/* The first place, at or after this one, at which a match may begin; NULL: none. */
 static const char *
 next_place(const struct load_pattern *pattern, const char *place, const char *end)
 {

@@ -89,7 +89,7 @@ start_later(uint64_t since_ns)
                  (unsigned)(supervisor.delay_ns / SXE_NS_PER_MS));
 }
 
-/* Workers are missing, nobody is about to take their places, and nothing is planned. */
+/* Plan a start if workers are missing, none is being loaded, and no start is planned yet. */
 static void
 replace_missing(uint64_t since_ns)
 {
@@ -99,8 +99,8 @@ replace_missing(uint64_t since_ns)
     start_later(since_ns);
 }
 
-/* Nobody is killed for the next ones, or requests would fail. However many ask, one load follows.
- */
+/* Do not kill earlier processes to make room for new ones: their requests would fail. One load
+ * follows, however often a reload was asked for. */
 static void
 wait_for_a_place(void)
 {
@@ -111,7 +111,8 @@ wait_for_a_place(void)
     supervisor.is_waiting = true;
 }
 
-/* A load has failed: those of it that are ready may have accepted somebody. */
+/* A load has failed. Its processes that are ready may have accepted connections: let these finish.
+ */
 static void
 undo_load(void)
 {
@@ -229,7 +230,7 @@ load_failed(int status)
     load_again_if_asked();
 }
 
-/* A child closed its link: it is about to be no more. */
+/* A child closed its link: it ends. Reap it, and plan its successor. */
 static void
 bury(unsigned index)
 {
