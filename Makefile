@@ -145,6 +145,7 @@ $B/obj/apps/http/report/output-html.o: apps/http/report/page.html apps/http/repo
 $B/obj/apps/httpd/admin/status-page.o: apps/httpd/admin/status.html apps/httpd/admin/status.js
 $B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-client.o: lib-sxe-lua/io/sxe-lua-client.lua
+$B/obj/lib-sxe-lua/io/sxe-lua-redis.o: lib-sxe-lua/io/sxe-lua-redis.lua
 # An archive, so that a program has only what it uses of them.
 $B/apps-common.a: $(common.app.obj)
 	@$(call say,AR,$@)
@@ -314,14 +315,14 @@ build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) 
 	    $(call includes,$(core) sxe-lua) $(lib.rooms) -Iapps/common \
 	    $(foreach a,$(apps),$(call app.includes,$a)) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(call sources,lib-$m)) \
 	    $(LUA_CFLAGS) $(filter-out %/http.c,$(call sources,apps/common) $(call sources,apps/http)) $(lua.fuzzed) $(http.libs) -lev -lm
-build/fuzz/fuzz-lua-pattern: lua.fuzzed = $(call sources,lib-sxe-lua) -ledit
+build/fuzz/fuzz-lua-pattern build/fuzz/fuzz-lua-resp: lua.fuzzed = $(call sources,lib-sxe-lua) -ledit
 # The same, replaying the kept inputs, without clang: part of every flavour's tests.
 $B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $B/libsxe.a $B/flags
 	@$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(peers) $(app.archives) $(lua.archive) $B/libsxe.a $(http.libs) $(LIBEV) -lm
-$B/test/replay-lua-pattern: lua.archive = $B/libsxe-lua.a
-$B/test/replay-lua-pattern: $B/libsxe-lua.a
+$B/test/replay-lua-pattern $B/test/replay-lua-resp: lua.archive = $B/libsxe-lua.a
+$B/test/replay-lua-pattern $B/test/replay-lua-resp: $B/libsxe-lua.a
 replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuzz/fuzz-*.c))
 
 # ---- What to type ----

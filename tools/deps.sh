@@ -88,6 +88,7 @@ probe_peers() {
     want chromium command -v chromium
     want libopenmpi-dev sh -c 'mpicc --showme:version | grep "Open MPI"'
     want openmpi-bin command -v mpirun
+    want redis-server command -v redis-server
 }
 
 probe_lint() {

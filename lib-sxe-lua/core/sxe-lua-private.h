@@ -29,6 +29,7 @@
  *     sxe-lua-resolve.c   names to addresses, in threads
  *     sxe-lua-http*.c     require "sxe.http"
  *     sxe-lua-client.c    require "sxe.client"; most of it is in sxe-lua-client.lua
+ *     sxe-lua-redis.c     require "sxe.redis"; most of it is in sxe-lua-redis.lua
  *     sxe-lua-file.c      require "sxe.file": the jobs; sxe-lua-file-run.c does them, in threads;
  *                         sxe-lua-file-open.c has files that stay open
  *     sxe-lua-pool*.c     require "sxe.pool", see sxe-lua-pool-private.h
@@ -256,6 +257,7 @@ int sxe__lua_open_tcp(lua_State *L);
 int sxe__lua_open_udp(lua_State *L);
 int sxe__lua_open_http(lua_State *L);
 int sxe__lua_open_client(lua_State *L);
+int sxe__lua_open_redis(lua_State *L);
 int sxe__lua_open_file(lua_State *L);
 int sxe__lua_open_pool(lua_State *L);
 int sxe__lua_open_dict(lua_State *L);

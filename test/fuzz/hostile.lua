@@ -256,6 +256,11 @@ local more = {
         keep(other)
         return connect("127.0.0.1", other.port, {timeout = 1})
     end,
+    function()
+        local other = tcp.serve("127.0.0.1", 0, some_function())
+        keep(other)
+        return require "sxe.redis".new{port = server and chance(2) and server.port or 1, timeout = 1}
+    end,
     function() return udp.open("127.0.0.1", 0) end,
     function() return http.router():get("/{id}", some_function()) end,
 }

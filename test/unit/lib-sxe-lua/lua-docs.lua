@@ -10,7 +10,7 @@ local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
-  "client" }
+  "client", "redis" }
 
 -- What the page calls them, by the module of the section; "" is what all have.
 local receivers = {
@@ -28,6 +28,7 @@ local receivers = {
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
   client = { response = "ClientResponse" },
+  redis = { db = "Redis" },
   [""] = { s = "Socket", buf = "Buffer", sxe = "" },
 }
 
@@ -119,6 +120,13 @@ local function make()
   task.sleep(0.1)
 end
 
+-- A client of Redis has a method for each name in small letters: those that are not commands count.
+local function redis_methods()
+  local db = require "sxe.redis".new{}
+
+  return setmetatable({ call = db.call, close = db.close }, { __name = "sxe.redis" })
+end
+
 local function objects(req, res)
   return {
     Task = task.self(), Lock = task.lock(), Event = task.event(), Queue = task.queue(),
@@ -126,7 +134,7 @@ local function objects(req, res)
     Request = req, Response = res, Events = event_stream, HttpServer = planned, Router = router, Files = files,
     File = require "sxe.file".open("/dev/null"),
     Pool = p, Element = p:at(0), Dict = d, DictSnapshot = d:snapshot(), DictBatch = batch,
-    ClientResponse = response, Child = child, Counters = counters, Socket = old, Buffer = old.buf,
+    ClientResponse = response, Redis = redis_methods(), Child = child, Counters = counters, Socket = old, Buffer = old.buf,
   }
 end
 

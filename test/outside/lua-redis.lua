@@ -1,0 +1,275 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Commands of sxe.redis to a server of ours in the same process, as docs/redis.md promises them; and to a real one, where
+-- it is installed.
+
+-- The handler answers /try/NAME with what the function of that name returned, as text. Of the server's commands, GET
+-- answers with its key, LATE waits for the gate, NEVER is silent, and GONE ends the connection.
+local APP = [==[
+local redis, http, task = require "sxe.redis", require "sxe.http", require "sxe.task"
+local tcp = require "sxe.tcp"
+local gate, seen, connections = task.event(), {}, 0
+local function read_command(conn)
+  local head = conn:read("l")
+  local list = {}
+  for i = 1, head and tonumber(head:sub(2)) or 0 do
+    list[i] = conn:read(tonumber(conn:read("l"):sub(2)))
+    conn:read(2)
+  end
+  return head and list
+end
+local answers = {
+  HELLO = function() return "%1\r\n+proto\r\n:3\r\n" end,
+  GET = function(c) return "$" .. #c[2] .. "\r\n" .. c[2] .. "\r\n" end,
+  LATE = function(c) gate:wait() return "+" .. c[2] .. "\r\n" end,
+  NEVER = function() return "" end, GONE = function() end,
+  RUBBISH = function() return "<html>\r\n" end,
+  PROMISE = function() return "*1000000\r\n:1\r\n" end,
+  LONG = function() return "$1000000\r\n" end,
+  NULL = function() return "_\r\n" end,
+  LPUSH = function() return "-WRONGTYPE no list\r\n" end,
+}
+local server = tcp.serve("127.0.0.1", 0, {connections = 20, handler = function(conn)
+  connections = connections + 1
+  for command in read_command, conn do
+    seen[#seen + 1] = command[1]
+    local said = answers[command[1]](command)
+    if not said then return end
+    conn:write(said)
+  end
+end})
+local function open(options)
+  options.port = server.port
+  return redis.new(options)
+end
+local function count(name)
+  local n = 0
+  for _, one in ipairs(seen) do n = n + (one == name and 1 or 0) end
+  return n
+end
+local function await(name, n) while count(name) < n do task.sleep(0.001) end end
+local tries = {}
+
+function tries.null() return open{}:null() == redis.null end
+function tries.err() return table.concat({select(2, open{}:lpush("a", 1))}, "|") end
+function tries.raises()
+  local db = open{}
+  return tostring(pcall(db.get, db, {})) .. tostring(pcall(db.multi, db)) .. tostring(pcall(db.blpop, db, "a", 0)) .. #seen
+end
+function tries.typo() return pcall(redis.new, {prot = 1}) end
+function tries.share()
+  local db, list = open{}, {}
+  list[1] = task.start(function() return db:late("1") end)
+  await("LATE", 1)
+  for i = 2, 32 do list[i] = task.start(function() return db:get(tostring(i)) end) end
+  task.sleep(0)
+  local before = connections
+  list[33] = task.start(function() return db:get("33") end)
+  await("GET", 1) -- in another connection
+  gate:set()
+  for i = 1, 33 do assert(list[i]:join() == tostring(i)) end
+  return before .. "," .. connections
+end
+function tries.late()
+  local db, slow = open{size = 1}, open{size = 1, timeout = 0.02}
+  local list = {}
+  for i = 1, 3 do list[i] = task.start(function() return db:late(tostring(i)) end) end
+  await("LATE", 1)
+  list[2]:cancel()
+  local cut = select(2, list[2]:join())
+  local after = task.start(function() return db:get("after") end)
+  local timed = select(2, slow:late("4"))
+  gate:set()
+  return table.concat({cut, timed, list[1]:join(), list[3]:join(), after:join()}, " ")
+end
+function tries.twice()
+  local db = open{}
+  local _, why = db:gone()
+  return why .. " " .. count("GONE") .. " " .. db:get("next")
+end
+function tries.rubbish()
+  local db = open{reply_max = 4096}
+  local a, b = select(2, db:rubbish()), select(2, db:long())
+  return (a:match("speak")) .. " " .. b:match("speak") .. " " .. db:get("next")
+end
+function tries.memory()
+  local db = open{timeout = 0.05}
+  collectgarbage()
+  local before = collectgarbage("count")
+  local _, why = db:promise()
+  return why .. " " .. tostring(collectgarbage("count") - before < 1000)
+end
+return function(req)
+  local a, b = tries[req.path:match("%w+$")]()
+  return tostring(a) .. (b == nil and "" or " " .. tostring(b))
+end
+]==]
+
+local function try(name)
+    local server <close> = require "script".start(APP)
+    return server:ask("/try/" .. name)
+end
+
+-- promise: docs/redis.md: A key that is not there is `redis.null`, and nil is an error: `if value == redis.null`.
+test("a null is a value", function() equal(try "null", "true") end)
+
+-- promise: docs/redis.md: | error | `nil, message, code`; the code is its first word, `"WRONGTYPE"` |
+test("an error of the server has a code", function() equal(try "err", "WRONGTYPE no list|WRONGTYPE") end)
+
+-- promise: docs/redis.md: Anything else raises, before a byte is sent.
+test("wrong arguments and commands raise", function() equal(try "raises", "falsefalsefalse0") end)
+
+-- promise: docs/redis.md: An option that there is not, or of another type, raises.
+test("a misspelt option raises", function() check(try("typo"):find("false redis.new: there is no option", 1, true)) end)
+
+-- promise: docs/redis.md: Another connection is opened when 32 commands wait in each, up to `size`.
+test("commands share a connection", function() equal(try "share", "1,2") end)
+
+-- promise: docs/redis.md: A reply never reaches another task than its own.
+test("a late reply is nobody else's", function() equal(try "late", "cancelled timeout 1 3 after") end)
+
+-- promise: docs/redis.md: A command is never sent twice.
+test("a command whose connection ends is not repeated", function()
+    equal(try "twice", "redis: the connection ended before the reply 1 next")
+end)
+
+-- promise: docs/redis.md: A reply that is no RESP, or longer than `reply_max`, or lists 33 deep, closes the connection, and
+-- all commands in it fail.
+test("rubbish ends a connection, and not the client", function() equal(try "rubbish", "speak speak next") end)
+
+-- promise: docs/redis.md: Memory grows with the bytes that came, not with the lengths that they promise.
+test("a promise costs nothing", function() equal(try "memory", "timeout true") end)
+
+-- ---- The example, with a server of this script ----
+
+local build = os.getenv("SXE_BUILD") or "build/release"
+local counts = build:find("coverage", 1, true) and os.execute("mkdir -p " .. build .. "/lua")
+
+local function with_example(port, examine)
+    local httpd = require "httpd"
+    local server <close> = httpd.spawn{wire.program "sxe-httpd", "-p", "0", "-w", "1", "--lua", "examples/lua/hits.lua",
+        counts and "--lua-coverage=" .. build .. "/lua/hits.info" or nil, env = {REDIS_PORT = tostring(port)}}
+    local function send()
+        local sock = server:connect()
+        sock:send("GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        return sock
+    end
+    examine(send)
+end
+
+-- promise: docs/redis.md: [hits.lua](../examples/lua/hits.lua) is a handler.
+test("the example counts, and says when there is no Redis", function()
+    local listener = wire.listen("127.0.0.1", 0)
+    with_example(listener:port(), function(send)
+        local client <close> = send()
+        local conn = listener:accept()
+        equal(conn:recv_until("$1\r\n3\r\n"), "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n")
+        conn:send("%1\r\n+proto\r\n:3\r\n")
+        equal(conn:recv_until("$1\r\n1\r\n"),
+              "*4\r\n$7\r\nHINCRBY\r\n$4\r\nhits\r\n$2\r\n/a\r\n$1\r\n1\r\n")
+        conn:send(":7\r\n")
+        check(client:read_reply().body:find('"hits":7', 1, true))
+        listener:close()
+        conn:close()
+        local second <close> = send()
+        equal(second:read_reply().status, 503)
+    end)
+end)
+
+-- ---- The real server ----
+
+local program = wire.has "redis-server"
+if not program then
+    print("skipped: commands to the real Redis, because redis-server is not installed")
+    return
+end
+
+local directory = os.tmpname()
+os.remove(directory)
+assert(os.execute("mkdir " .. directory))
+local path = directory .. "/redis"
+
+-- A server at a socket in the directory, with a password; it is there when it answers.
+local function start_redis()
+    local proc = wire.spawn{program, "--port", "0", "--unixsocket", path, "--save", "", "--dir", directory,
+                            "--requirepass", "secret", "--logfile", directory .. "/log"}
+    require "httpd".wait_until(function() return (pcall(wire.connect, path, 0)) end, "redis-server listens")
+    return proc
+end
+
+local function run(text)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", [[
+local redis, task = require "sxe.redis", require "sxe.task"
+local function open(options)
+  options.unix, options.timeout = "]] .. path .. [[", 60
+  return redis.new(options)
+end
+]] .. text}
+    local output = proc:output(120)
+    equal(proc:errors(), "")
+    equal(proc:wait(120), 0)
+    return output
+end
+
+-- promise: docs/redis.md: | `unix` | the path of its socket, in place of host and port | |
+test("the real server keeps any bytes, and gives all types", function()
+    local server <close> = start_redis()
+    equal(run[[
+for _, protocol in ipairs{2, 3} do
+  local db = open{protocol = protocol, password = "secret", db = 1}
+  local bytes = {}
+  for i = 0, 255 do bytes[#bytes + 1] = string.char(i) end
+  bytes = table.concat(bytes):rep(1000)
+  print(db:set("a", bytes), db:get("a") == bytes, db:get("none") == redis.null, db:strlen("a"))
+  print(select(3, db:lpush("a", 1)))
+  db:del("h", "z")
+  db:hset("h", "x", 1, "y", 0.1)
+  local all = db:hgetall("h")
+  print(protocol == 3 and all.y or all[4], table.concat(db:call("lrange", "none", 0, -1), ","))
+  db:zadd("z", 2.5, "m")
+  print(db:zscore("z", "m"), db:eval("return {1, redis.error_reply('MY x'), false}", 0)[2].code)
+end
+print(select(3, open{}:get("a")))
+print(select(3, open{password = "wrong"}:get("a")))]],
+[[
+OK	true	true	256000
+WRONGTYPE
+0.1	
+2.5	MY
+OK	true	true	256000
+WRONGTYPE
+0.1	
+2.5	MY
+NOAUTH
+WRONGPASS
+]])
+end)
+
+-- promise: docs/redis.md: A reply never reaches another task than its own.
+test("numbered commands with cancellations have their own replies", function()
+    local server <close> = start_redis()
+    equal(run[[
+local db, wrong, good, cut = open{password = "secret", size = 3}, 0, 0, 0
+local workers, seed = {}, 1
+local function random(n)
+  seed = (seed * 1103515245 + 12345) % 2147483648
+  return seed // 65536 % n
+end
+for i = 1, 50 do
+  workers[i] = task.start(function()
+    for j = 1, 100 do
+      local id = i .. ":" .. j
+      local t = task.start(function() return db:echo(id) end)
+      if random(10) == 0 then
+        for _ = 1, random(4) do task.sleep(0) end
+        t:cancel()
+      end
+      local value, why = t:join()
+      if value == id then good = good + 1 elseif why == "cancelled" then cut = cut + 1 else wrong = wrong + 1 end
+    end
+  end)
+end
+for _, one in ipairs(workers) do one:join() end
+print(wrong, good + cut)]], "0\t5000\n")
+    os.execute("rm -r " .. directory)
+end)
