@@ -34,12 +34,12 @@ struct sxe__resp_element {
 };
 
 struct sxe__resp {
-    size_t max;    /* ro: bytes of one reply */
-    size_t at;     /* ro: bytes of the reply that are known to be good */
-    size_t seen;   /* private: bytes that were searched for the end of a line */
-    unsigned depth;                  /* private */
-    uint64_t left[SXE__RESP_DEPTH];  /* private */
-    const char *why;                 /* ro: after a refusal, what is wrong */
+    size_t max;                     /* ro: bytes of one reply */
+    size_t at;                      /* ro: bytes of the reply that are known to be good */
+    size_t seen;                    /* private: bytes that were searched for the end of a line */
+    unsigned depth;                 /* private */
+    uint64_t left[SXE__RESP_DEPTH]; /* private */
+    const char *why;                /* ro: after a refusal, what is wrong */
 };
 
 void sxe__resp_init(struct sxe__resp *resp, size_t max);
