@@ -3,8 +3,8 @@
 -- require "sxe.redis": commands of Redis as calls that return. It gets from sxe-lua-redis.c what reads and writes the
 -- protocol, and returns the module.
 --
--- A link is a connection; calls are the commands that wait for a reply in it, in the order in which they were sent. No
--- task reads for all: the task whose command is alone reads, gives the replies of others to them, and when it has its own
+-- A link is a connection; calls are the commands that wait for a reply in it, in the order in which they were sent.
+-- No task reads for all: the task whose command is alone reads, gives the replies of others to them, and when it has its own
 -- the next task reads on.
 --
 --   db:call -> take_link: the link with the fewest calls, or a new one -> send -> lead: read, deliver -> its reply
@@ -23,10 +23,12 @@ local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local SHARE <const> = 32    -- calls that wait in each link before another is opened
 
 local OPTIONS <const> = {
-  host = "string", port = "number", unix = "string", user = "string", password = "string", db = "number", size = "number",
-  timeout = "number", reply_max = "number", protocol = "number",
+  host = "string", port = "number", unix = "string", user = "string", password = "string", db = "number",
+  size = "number", timeout = "number", reply_max = "number", protocol = "number",
 }
-local DEFAULTS <const> = { host = "127.0.0.1", port = 6379, db = 0, size = 4, timeout = 5, reply_max = 64 << 20, protocol = 3 }
+local DEFAULTS <const> = {
+  host = "127.0.0.1", port = 6379, db = 0, size = 4, timeout = 5, reply_max = 64 << 20, protocol = 3,
+}
 
 -- Commands after which a connection is not what it was, or whose replies are not one for each.
 local NOT_SHARED <const> = {}
@@ -37,7 +39,8 @@ end
 local NOT_SHARED_CLIENT <const> = { REPLY = true, TRACKING = true, CACHING = true }
 -- Commands that may wait in the server, and all commands after them in the connection.
 local BLOCKING <const> = {}
-for name in ("BLPOP BRPOP BLMOVE BRPOPLPUSH BLMPOP BZPOPMIN BZPOPMAX BZMPOP XREAD XREADGROUP WAIT WAITAOF"):gmatch("%u+") do
+for name in ([[BLPOP BRPOP BLMOVE BRPOPLPUSH BLMPOP BZPOPMIN BZPOPMAX BZMPOP XREAD XREADGROUP WAIT
+    WAITAOF]]):gmatch("%u+") do
   BLOCKING[name] = true
 end
 
@@ -53,7 +56,7 @@ local function forget(link)
   end
 end
 
--- Those that wait for a link look again.
+-- Tasks that wait for a link look again.
 local function tell_waiting(pool)
   local changed = pool.changed
 
@@ -353,7 +356,9 @@ local function check_options(options)
     local wanted = OPTIONS[name]
 
     if not wanted then error("redis.new: there is no option '" .. tostring(name) .. "'", 0) end
-    if type(value) ~= wanted then error("redis.new: " .. name .. " must be a " .. wanted .. ", not a " .. type(value), 0) end
+    if type(value) ~= wanted then
+      error("redis.new: " .. name .. " must be a " .. wanted .. ", not a " .. type(value), 0)
+    end
   end
   if options.unix and (options.host or options.port) then error("redis.new: a server has unix, or host and port", 0) end
   if options.user and not options.password then error("redis.new: a user needs a password", 0) end

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: finds where a reply of Redis ends, and whether it is one: RESP2 and RESP3, without a byte of
- * memory for what it promises and did not send. A reader makes Lua's values of whole replies.
+ * What: finds where a reply of Redis ends, and whether it is one: RESP2 and RESP3, without a byte
+ * of memory for what it promises and did not send. A reader makes Lua's values of whole replies.
  *
  * Place: sxe-lua-redis-reader.c, and the fuzzer. The scanner knows nothing of Lua.
  *
- * Shape: a stack of how many elements each open list still wants. Bytes are looked at once, however
- * they are cut: `at` is where the next element begins, `seen` where the search for its end goes on.
+ * Shape: a stack of how many elements each open list still wants. Bytes are looked at once,
+ * however they are cut: `at` is where the next element begins, `seen` where the search for its end
+ * goes on.
  *
  *     *2 CRLF $3 CRLF a b c CRLF :1 CRLF
  *                            ^at          left[0] = 1, depth = 1
  *
- * Limits: lists in lists SXE__RESP_DEPTH deep; a line SXE__RESP_LINE_MAX bytes; a reply `max` bytes.
+ * Limits: lists in lists SXE__RESP_DEPTH deep; a line SXE__RESP_LINE_MAX bytes; a reply `max`
+ * bytes.
  *
  * Source: the protocol specification of Redis, RESP versions 2 and 3, without streamed types, which
  * no server sends.
@@ -25,7 +27,7 @@
 
 enum { SXE__RESP_DEPTH = 32, SXE__RESP_LINE_MAX = 65536 };
 
-/* What begins an element: its type, and a number where the type has one. */
+/* The begin of an element: its type, and a number where the type has one. */
 struct sxe__resp_element {
     const char *text; /* of a line: after its type; of text with a length: the text */
     size_t length;    /* of that text */
@@ -44,9 +46,9 @@ struct sxe__resp {
 
 void sxe__resp_init(struct sxe__resp *resp, size_t max);
 
-/* Read on, from the same bytes and those that came after them, all of one reply from its first byte:
- * 1, the reply is whole, and at is its length; 0, there must be more; -1, it is no reply, see why.
- * After 1 the next reply begins with sxe__resp_next. */
+/* Read on, from the same bytes and those that came after them, all of one reply from its first
+ * byte: 1, the reply is whole, and at is its length; 0, there must be more; -1, it is no reply, see
+ * why. After 1 the next reply begins with sxe__resp_next. */
 int sxe__resp_scan(struct sxe__resp *resp, const char *bytes, size_t length);
 
 void sxe__resp_next(struct sxe__resp *resp);

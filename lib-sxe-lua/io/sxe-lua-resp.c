@@ -38,7 +38,7 @@ sxe__resp_is_list(char type)
 }
 
 static int
-refuse(struct sxe__resp *resp, const char *why)
+refuse_reply(struct sxe__resp *resp, const char *why)
 {
     resp->why = why;
     return -1;
@@ -156,13 +156,13 @@ begin_list(struct sxe__resp *resp, const struct sxe__resp_element *element)
     uint64_t number = (uint64_t)element->number;
 
     if (element->number < 0 || number > resp->max)
-        return refuse(resp, "a list with such a number of elements");
+        return refuse_reply(resp, "a list with such a number of elements");
     if (sxe__resp_is_pairs(element->type))
         number = 2 * number + (element->type == '|');
     if (number == 0)
         return end_element(resp);
     if (resp->depth == SXE__RESP_DEPTH)
-        return refuse(resp, "lists in lists in lists, 32 times");
+        return refuse_reply(resp, "lists in lists in lists, 32 times");
     resp->left[resp->depth++] = number;
     return 0;
 }
@@ -175,13 +175,13 @@ take_text(struct sxe__resp *resp, const struct sxe__resp_element *element, size_
     size_t number = (size_t)element->number;
 
     if (element->number < 0 || number > resp->max - 2 || from > resp->max - 2 - number)
-        return refuse(resp, "text of such a length");
+        return refuse_reply(resp, "text of such a length");
     if (element->type == '=' && (number < 4 || (length - from >= 4 && bytes[from + 3] != ':')))
-        return refuse(resp, "verbatim text without a format");
+        return refuse_reply(resp, "verbatim text without a format");
     if (length - from < number + 2)
         return 2;
     if (bytes[from + number] != '\r' || bytes[from + number + 1] != '\n')
-        return refuse(resp, "text that is longer than it says");
+        return refuse_reply(resp, "text that is longer than it says");
     resp->at = from + number + 2;
     return end_element(resp);
 }
@@ -194,7 +194,7 @@ take_element(struct sxe__resp *resp, const char *bytes, size_t length, const cha
     size_t after = (size_t)(end - bytes) + 2;
 
     if (!read_line(bytes + resp->at, end, &element))
-        return refuse(resp, "a number that is none");
+        return refuse_reply(resp, "a number that is none");
     if (element.number == -1 && (element.type == '$' || element.type == '*')) {
         resp->at = after;
         return end_element(resp);
@@ -202,7 +202,7 @@ take_element(struct sxe__resp *resp, const char *bytes, size_t length, const cha
     if (sxe__resp_is_text(element.type))
         return take_text(resp, &element, after, bytes, length);
     if (!sxe__resp_is_list(element.type) && !is_line(&element))
-        return refuse(resp, "an element of no type that there is");
+        return refuse_reply(resp, "an element of no type that there is");
     resp->at = after;
     return sxe__resp_is_list(element.type) ? begin_list(resp, &element) : end_element(resp);
 }
@@ -230,14 +230,14 @@ sxe__resp_scan(struct sxe__resp *resp, const char *bytes, size_t length)
         const char *end = find_end(resp, bytes, length);
 
         if ((end == NULL ? bytes + length : end) - bytes > (ptrdiff_t)resp->at + SXE__RESP_LINE_MAX)
-            return refuse(resp, "a line without an end");
+            return refuse_reply(resp, "a line without an end");
         if (end == NULL)
             return 0;
         if (end == bytes + resp->at)
-            return refuse(resp, "an empty line");
+            return refuse_reply(resp, "an empty line");
         result = take_element(resp, bytes, length, end);
         if (result == 0 && resp->at >= resp->max)
-            return refuse(resp, "more bytes than a reply may have");
+            return refuse_reply(resp, "more bytes than a reply may have");
     }
     /* The line of text that is not whole is searched again: it is short. */
     return result == 2 ? 0 : result;

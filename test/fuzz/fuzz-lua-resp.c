@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any bytes as replies of Redis: they give the same values whole and in parts, or are refused for the
- * same reason. Input: a byte that says how long the parts are, then the bytes.
+ * Any bytes as replies of Redis: they give the same values whole and in parts, or are refused for
+ * the same reason. Input: a byte that says how long the parts are, then the bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -231,18 +231,7 @@ for _, protocol in ipairs{2, 3} do
 end
 print(select(3, open{}:get("a")))
 print(select(3, open{password = "wrong"}:get("a")))]],
-[[
-OK	true	true	256000
-WRONGTYPE
-0.1	
-2.5	MY
-OK	true	true	256000
-WRONGTYPE
-0.1	
-2.5	MY
-NOAUTH
-WRONGPASS
-]])
+("OK\ttrue\ttrue\t256000\nWRONGTYPE\n0.1\t\n2.5\tMY\n"):rep(2) .. "NOAUTH\nWRONGPASS\n")
 end)
 
 -- promise: docs/redis.md: A reply never reaches another task than its own.
