@@ -138,7 +138,7 @@ push_scalar(lua_State *L, const struct sxe__resp_element *element)
     }
 }
 
-/* A table for a list, of which so many bytes are there. The contents of an attribute are dropped. */
+/* A table for a list, all of which is there. The contents of an attribute are dropped. */
 static struct list
 push_list(lua_State *L, const struct sxe__resp_element *element)
 {
