@@ -322,6 +322,20 @@ make_sites(struct sxe_tls *tls, struct sxe__tls_store *store)
     return is_good;
 }
 
+/* Note how the file of authorities is before it is read. One that is missing is refused then. */
+static bool
+note_authorities(const struct sxe_tls *tls, struct sxe__tls_store *store)
+{
+    struct sxe__tls_file *file = &store->files[store->file_count];
+    const char *path = tls->config.authorities;
+
+    if (path == NULL || stat(path, &file->status) < 0)
+        return true;
+    file->path = strdup(path);
+    store->file_count += file->path != NULL;
+    return file->path != NULL;
+}
+
 struct sxe__tls_store *
 sxe__tls_store_new(struct sxe_tls *tls)
 {
@@ -329,7 +343,7 @@ sxe__tls_store_new(struct sxe_tls *tls)
     bool is_good;
 
     sxe__tls_refuse("%s", strerror(ENOMEM));
-    is_good = store != NULL && read_pairs(tls, store);
+    is_good = store != NULL && read_pairs(tls, store) && note_authorities(tls, store);
     for (unsigned i = 0; is_good && i < store->pair_count; i++)
         is_good = add_names(store, i);
     if (is_good && make_sites(tls, store))

@@ -271,6 +271,25 @@ remove_two(void)
         unlink(paths[i]);
 }
 
+/* promise: docs/tls.md: A changed file is read again without a signal, too: each process looks once a
+ * second. */
+START_TEST(a_changed_file_of_authorities_is_noticed)
+{
+    struct sxe_tls_config config = {
+        .pairs = pairs, .pair_count = 1, .verify = SXE_TLS_REQUIRED, .authorities = paths[4]};
+
+    write_two();
+    serve(sxe_tls_new_server(&config));
+    ck_assert(!sxe_tls_is_changed(server));
+    ck_assert_int_eq(rename(paths[2], paths[4]), 0);
+    ck_assert(sxe_tls_is_changed(server));
+    ck_assert_int_eq(sxe_tls_reload(server), 0);
+    ck_assert(!sxe_tls_is_changed(server));
+    remove_two();
+    finish();
+}
+END_TEST
+
 /* promise: docs/tls.md: A name that a client asks for is looked up exactly, then with its first
  * label as `*`. */
 START_TEST(each_name_gets_the_certificate_that_has_it)
@@ -412,6 +431,7 @@ main(void)
                             client_and_server_need_a_protocol_in_common,
                             without_memory_for_it_a_client_is_closed,
                             a_key_that_does_not_fit_changes_nothing,
+                            a_changed_file_of_authorities_is_noticed,
                             each_name_gets_the_certificate_that_has_it,
                             a_name_of_no_certificate_gets_the_first_or_none,
                             a_server_that_asks_for_certificates_lets_in_those_that_have_one,

@@ -558,6 +558,29 @@ START_TEST(files_are_read_again_as_a_whole_or_not_at_all)
 }
 END_TEST
 
+START_TEST(a_changed_file_of_authorities_is_noticed)
+{
+    struct sxe_tls_config config = {.verify = SXE_TLS_REQUIRED};
+    char path[PATH_MAX];
+
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    make_pair("c", CURVE, "DNS:c.example", NULL);
+    snprintf(path, sizeof(path), "%s", site_path("c", ".pem"));
+    config.authorities = path;
+    tls = server_with(config, "a");
+    ck_assert_ptr_nonnull(tls);
+    plan_start(10);
+    ck_assert(!sxe_tls_is_changed(tls));
+    make_pair("d", CURVE, "DNS:d.example", NULL);
+    replace("c", "d", ".pem");
+    ck_assert(sxe_tls_is_changed(tls));
+    ck_assert_int_eq(sxe_tls_reload(tls), 0);
+    ck_assert(!sxe_tls_is_changed(tls));
+    tls_stop(NULL, tls);
+}
+END_TEST
+
 /* ---- Tickets ---- */
 
 static SSL_SESSION *session;
@@ -799,6 +822,7 @@ new_suite(void)
     tcase_add_test(tcase, a_staple_is_sent_to_clients_that_ask);
     tcase_add_test(tcase, without_memory_for_its_staple_a_certificate_is_sent_without);
     tcase_add_test(tcase, files_are_read_again_as_a_whole_or_not_at_all);
+    tcase_add_test(tcase, a_changed_file_of_authorities_is_noticed);
     tcase_add_loop_test(tcase, tickets_are_good_for_two_lifetimes_of_their_key, 0, 2);
     tcase_add_loop_test(tcase, a_session_made_without_a_certificate_is_no_way_around_one, 0, 2);
     tcase_add_test(tcase, keys_turn_and_are_forgotten);
