@@ -211,6 +211,17 @@ test("a fallback is sent again and again, nothing above the root is, and without
     httpd.wait_until(function() return ask("/no/such/page"):find "^HTTP/1.1 404 " end, "404")
 end)
 
+-- promise: docs/configuration.md: A redirect with a `{name}` that its path does not have is refused when the file is read.
+test("a redirect has no name that its path does not have", function()
+    for redirect, is_good in pairs{ ["/{x}"] = false, ["/{ab}/{a}"] = false, ["/{a.}"] = false, ["/{}"] = false,
+        ["/{ab}"] = true, ["/{t}/{ab}"] = true, ["/{x"] = true } do
+        write("names.lua", ('return { port = 0, routes = { ["/a/{ab}/{t...}"] = { redirect = %q } } }'):format(redirect))
+        local said = run("sxe-httpd --config names.lua --check")
+        equal(said:find("the configuration is good", 1, true) ~= nil, is_good, redirect .. ": " .. said)
+        check(is_good or said:find("names.lua:1: redirect: it is " .. redirect, 1, true), said)
+    end
+end)
+
 -- promise: docs/configuration.md: A client never chooses the server of a redirect: a `{name}` before the path is refused when
 --   the file is read, and a redirect that parameters would turn into another server's name, `//host`, is answered 404.
 test("a redirect leads to the server that the file names", function()

@@ -211,6 +211,26 @@ names_its_server(const char *redirect)
     return server != NULL && server + 2 + strcspn(server + 2, "/?#") < value;
 }
 
+/* Does the pattern have each {name} of the redirect? Without it the redirect would have a hole. */
+static bool
+has_names(const char *pattern, const char *redirect)
+{
+    for (const char *name = strchr(redirect, '{'); name != NULL; name = strchr(name + 1, '{')) {
+        const char *end = strchr(name, '}');
+        const char *found = pattern;
+
+        if (end == NULL)
+            return true;
+        while ((found = strchr(found, '{')) != NULL &&
+               (strncmp(found, name, (size_t)(end - name)) != 0 ||
+                strchr("}.", found[end - name]) == NULL))
+            found++;
+        if (found == NULL)
+            return false;
+    }
+    return true;
+}
+
 /* Choose the route's action from its keys. False after a message. */
 static bool
 choose_action(struct reader *reader, struct config_route *route, bool is_script)
@@ -232,6 +252,8 @@ choose_action(struct reader *reader, struct config_route *route, bool is_script)
     if (route->redirect != NULL && !names_its_server(route->redirect))
         return fail(reader, "redirect", route->redirect,
                     "a path such as /people/{id}, or a URL with a {name} only after its server");
+    if (route->redirect != NULL && !has_names(route->pattern, route->redirect))
+        return fail(reader, "redirect", route->redirect, "one whose each {name} is in the path");
     route->action = route->root != NULL       ? CONFIG_ROOT_OF_FILES
                     : route->redirect != NULL ? CONFIG_REDIRECT
                     : is_script               ? CONFIG_SCRIPT
