@@ -15,6 +15,8 @@
 #define US         1e3
 #define ERRNO_MOST 134 /* the highest of Linux, and one more */
 
+#define LOAD_SLICE_TIMES_MAX (UINT64_C(1) << 30)
+
 #define NAME(enumerator, text, name) name,
 static const char *const skip_names[] = {LOAD_EACH_SKIP(NAME)};
 static const char *const end_names[] = {LOAD_EACH_END(NAME)};
@@ -76,12 +78,14 @@ read_slice(struct load_reader *reader, const json_t *json, struct load_slice *sl
     }
 }
 
+/* 0 is that of a time line without slices. The longest is 124 days, so it can be doubled. */
 static bool
-is_width(uint64_t width_ns)
+is_width(uint64_t width_ns, size_t slices)
 {
     uint64_t times = width_ns / LOAD_SLICE_NS;
 
-    return times > 0 && width_ns % LOAD_SLICE_NS == 0 && (times & (times - 1)) == 0;
+    return width_ns % LOAD_SLICE_NS == 0 && (times & (times - 1)) == 0 &&
+           times <= LOAD_SLICE_TIMES_MAX && (times > 0 || slices == 0);
 }
 
 static void
@@ -93,8 +97,12 @@ read_timeline(struct load_reader *reader, const json_t *owner, struct load_timel
 
     timeline->width_ns = load_reader_count(reader, json, "width_s", NS);
     timeline->offset_ns = load_reader_count(reader, json, "offset_s", NS);
-    if (used > LOAD_SLICES || (timeline->width_ns > 0 && !is_width(timeline->width_ns))) {
-        load_reader_refuse(reader, "timeline", "has too many slices, or slices of a strange width");
+    if (used > LOAD_SLICES)
+        load_reader_refuse(reader, "timeline", "has too many slices");
+    if (!is_width(timeline->width_ns, used))
+        load_reader_refuse(reader, "width_s", "is not 0.01 times a power of two");
+    if (used > LOAD_SLICES || !is_width(timeline->width_ns, used)) {
+        timeline->width_ns = 0;
         return;
     }
     timeline->used = (uint32_t)used;

@@ -83,6 +83,10 @@ static const struct {
     {"trials/0/rate", 1, "'rate' is not what its counts say"},
     {"total/rate", 1e9, "'rate' is not what its counts say"},
     {"trials/0/seconds", -4, "'seconds' is not a number from 0 on"},
+    {"trials/0/timeline/width_s", 0, "'width_s' is not 0.01 times a power of two"},
+    {"trials/1/timeline/width_s", 0.03, "'width_s' is not 0.01 times a power of two"},
+    {"total/timeline/width_s", 0.01 * 0x1p31, "'width_s' is not 0.01 times a power of two"},
+    {"total/timeline/offset_s", -1, "'offset_s' is not a number from 0 on"},
     {"trials/0/accounts/ends/reset", -1, "'reset' is not a number from 0 on"},
 };
 
@@ -98,6 +102,35 @@ START_TEST(a_number_that_does_not_fit_is_seen)
     ck_assert_int_eq(check(root), changes[_i].says == NULL);
     ck_assert_msg(strstr(problem, changes[_i].says != NULL ? changes[_i].says : "") == problem,
                   "%s", problem);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(a_width_that_is_null_is_seen)
+{
+    json_t *root = result();
+    const char *last;
+    json_t *owner = owner_of(root, "trials/0/timeline/width_s", &last);
+
+    json_object_set_new(owner, last, json_null());
+    ck_assert(!check(root));
+    ck_assert_ptr_nonnull(strstr(problem, "'width_s' is not"));
+    json_array_clear(json_object_get(owner, "slices"));
+    ck_assert_msg(check(root), "%s", problem);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(a_time_line_has_so_many_slices)
+{
+    json_t *root = result();
+    json_t *trial = json_array_get(json_object_get(root, "trials"), 0);
+    json_t *slices = json_object_get(json_object_get(trial, "timeline"), "slices");
+
+    while (json_array_size(slices) <= LOAD_SLICES)
+        json_array_append(slices, json_array_get(slices, 0));
+    ck_assert(!check(root));
+    ck_assert_str_eq(problem, "'timeline' has too many slices");
     json_decref(root);
 }
 END_TEST
@@ -219,6 +252,8 @@ main(void)
 
     tcase_set_timeout(tcase, 0);
     tcase_add_loop_test(tcase, a_number_that_does_not_fit_is_seen, 0, COUNT(changes));
+    tcase_add_test(tcase, a_width_that_is_null_is_seen);
+    tcase_add_test(tcase, a_time_line_has_so_many_slices);
     tcase_add_loop_test(tcase, each_request_is_in_each_time, 0, 3);
     tcase_add_test(tcase, a_total_is_the_sum_of_the_trials);
     tcase_add_test(tcase, probes_and_baselines_are_looked_at_too);
