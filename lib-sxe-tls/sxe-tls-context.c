@@ -123,22 +123,6 @@ set_trust(const struct sxe_tls *tls, SSL_CTX *context)
     return true;
 }
 
-/* A session is resumed only where the same is asked of a client's certificate: of the servers that
- * share tickets, one may ask for none. */
-static bool
-set_session_context(const struct sxe_tls *tls, SSL_CTX *context)
-{
-    const char *file = tls->config.authorities == NULL ? "" : tls->config.authorities;
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    char text[PATH_MAX + 16];
-    unsigned length = 0;
-    int n = snprintf(text, sizeof(text), "%d %s", (int)verify_of(tls), file);
-
-    return n < (int)sizeof(text) &&
-           EVP_Digest(text, (size_t)n, digest, &length, EVP_sha256(), NULL) == 1 &&
-           SSL_CTX_set_session_id_context(context, digest, length) == 1;
-}
-
 static bool
 set_server(struct sxe_tls *tls, SSL_CTX *context)
 {
@@ -151,7 +135,7 @@ set_server(struct sxe_tls *tls, SSL_CTX *context)
     if (tls->protocols_length > 0)
         SSL_CTX_set_alpn_select_cb(context, on_protocols, tls);
     /* One is enough: it may be used again, and each costs the handshake. */
-    return SSL_CTX_set_num_tickets(context, 1) == 1 && set_session_context(tls, context) &&
+    return SSL_CTX_set_num_tickets(context, 1) == 1 &&
            sxe__tls_tickets_set(context, tls->config.tickets);
 }
 
@@ -164,6 +148,38 @@ set_client(const struct sxe_tls *tls, SSL_CTX *context)
            SSL_CTX_set_alpn_protos(context, tls->protocols, tls->protocols_length) == 0;
 }
 
+static bool
+add_authority(EVP_MD_CTX *sum, X509_OBJECT *object)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    X509 *authority = X509_OBJECT_get0_X509(object); /* NULL: a list of revoked ones */
+    unsigned length = 0;
+
+    return authority == NULL || (X509_digest(authority, EVP_sha256(), digest, &length) == 1 &&
+                                 EVP_DigestUpdate(sum, digest, length) == 1);
+}
+
+/* A session is resumed only where the same is asked of a client's certificate: of the servers that
+ * share tickets one may ask for none, and an authority may be taken out of its file. */
+static bool
+set_session_context(const struct sxe_tls *tls, SSL_CTX *context)
+{
+    const STACK_OF(X509_OBJECT) *trusted = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+    const enum sxe_tls_verify verify = verify_of(tls);
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    EVP_MD_CTX *sum = EVP_MD_CTX_new();
+    unsigned length = 0;
+    bool is_good = sum != NULL && EVP_DigestInit(sum, EVP_sha256()) == 1 &&
+                   EVP_DigestUpdate(sum, &verify, sizeof(verify)) == 1;
+
+    for (int i = 0; is_good && i < sk_X509_OBJECT_num(trusted); i++)
+        is_good = add_authority(sum, sk_X509_OBJECT_value(trusted, i));
+    is_good = is_good && EVP_DigestFinal(sum, digest, &length) == 1 &&
+              SSL_CTX_set_session_id_context(context, digest, length) == 1;
+    EVP_MD_CTX_free(sum);
+    return is_good || sxe__tls_refuse("OpenSSL refuses the configuration") != NULL;
+}
+
 SSL_CTX *
 sxe__tls_context(struct sxe_tls *tls)
 {
@@ -173,7 +189,8 @@ sxe__tls_context(struct sxe_tls *tls)
 
     if (!is_good)
         sxe__tls_refuse("OpenSSL refuses the configuration");
-    if (is_good && set_trust(tls, context)) {
+    if (is_good && set_trust(tls, context) &&
+        (tls->is_client || set_session_context(tls, context))) {
         ERR_clear_error(); /* of a group that this OpenSSL does not know */
         return context;
     }

@@ -190,6 +190,19 @@ sxe__http_host(const char *host, size_t length)
     return is_usual_host(host, length) || is_any_host(host, host + length);
 }
 
+/* Whether a label is a number as inet_aton(3) reads it, octal and hexadecimal too. */
+static bool
+is_number(const char *p, const char *end)
+{
+    const bool is_hexadecimal = end - p >= 2 && p[0] == '0' && (p[1] | 0x20) == 'x';
+
+    if (is_hexadecimal)
+        p += 2;
+    while (p < end && (is_hexadecimal ? is_hex(*p) : is_digit(*p)))
+        p++;
+    return p == end;
+}
+
 /* Whether the last label is a number, but all of them are no address: a name for who checks it, and
  * perhaps 127.0.0.1 for who connects (RFC 3986, 7.4). No name ends so (RFC 1123, 2.1). */
 static bool
@@ -198,9 +211,9 @@ is_rare_address(const char *name, const char *end)
     const char *last = end[-1] == '.' ? end - 1 : end;
     const char *p = last;
 
-    while (p > name && is_digit(p[-1]))
+    while (p > name && p[-1] != '.')
         p--;
-    return p < last && (p == name || p[-1] == '.') && !is_address(AF_INET, name, end);
+    return p < last && is_number(p, last) && !is_address(AF_INET, name, end);
 }
 
 /* Where the host ends that one may be asked to connect to, or NULL. */

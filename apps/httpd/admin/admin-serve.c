@@ -323,6 +323,7 @@ make_server(void)
 {
     struct sxe_http_config config = {.connections = ADMIN_CONNECTIONS,
                                      .address_max = UINT32_MAX,
+                                     .head_timeout_ms = ADMIN_HEAD_MS,
                                      .body_max = 4096,
                                      .fields_max = 1024};
     int result = make_random(serving.token);

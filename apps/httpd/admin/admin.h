@@ -18,7 +18,8 @@
  * localhost, so that a page of another site gets nothing by a name that leads here; and an action
  * that a browser sends for another site is refused.
  *
- * Limits: ADMIN_CONNECTIONS connections; ADMIN_TEXTS long replies at a time, then 503.
+ * Limits: ADMIN_CONNECTIONS connections, each of which has ADMIN_HEAD_MS to send a request's head,
+ * so that idle programs do not keep a balancer from /readyz; ADMIN_TEXTS long replies at a time, then 503.
  */
 #ifndef ADMIN_H
 #define ADMIN_H
@@ -28,7 +29,8 @@
 
 struct httpd_options;
 
-#define ADMIN_CONNECTIONS 64
+#define ADMIN_CONNECTIONS 256
+#define ADMIN_HEAD_MS     2000
 #define ADMIN_TEXTS       4
 
 /* Where options.admin says; slots: of workers. 0, or -errno after a message. Without --admin it

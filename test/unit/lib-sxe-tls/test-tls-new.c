@@ -96,7 +96,11 @@ START_TEST(what_is_wrong_with_a_configuration_is_said)
     expect_problem(server_with(((struct sxe_tls_config){.verify = SXE_TLS_OPTIONAL,
                                                         .authorities = "/nowhere.pem"}),
                                "a"),
-                   "cannot read the authorities");
+                   "cannot read the authorities in /nowhere.pem");
+    expect_problem(server_with(((struct sxe_tls_config){.verify = SXE_TLS_OPTIONAL,
+                                                        .authorities = site_path("a", ".key")}),
+                               "a"),
+                   "cannot read the authorities in ");
     tls = server_with((struct sxe_tls_config){0}, "a");
     ck_assert_int_eq(sxe_tls_serve(tls, NULL), -EINVAL); /* sxe_init comes first */
     ck_assert(sxe_tls_has_name(tls, "A.example"));
@@ -698,6 +702,36 @@ START_TEST(a_session_made_without_a_certificate_is_no_way_around_one)
 }
 END_TEST
 
+/* The ticket of a client whose authority is out of the file is no way in. */
+START_TEST(changed_authorities_are_noticed_and_end_sessions)
+{
+    version = _i == 0 ? TLS1_2_VERSION : TLS1_3_VERSION;
+    peer_context = keeps_session;
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    make_pair("b", CURVE, NULL, NULL);
+    make_pair("authorities", CURVE, NULL, NULL);
+    tls = server_with(((struct sxe_tls_config){.verify = SXE_TLS_OPTIONAL,
+                                               .authorities = site_path("authorities", ".pem")}),
+                      "a");
+    plan_start(10);
+    listener = serve(tls, push_read);
+    ck_assert(!resumes());
+    ck_assert(resumes());
+    ck_assert(!sxe_tls_is_changed(tls));
+    ck_assert_int_eq(sxe_tls_reload(tls), 0);
+    ck_assert(resumes());
+    replace("authorities", "b", ".pem");
+    ck_assert(sxe_tls_is_changed(tls));
+    ck_assert_int_eq(sxe_tls_reload(tls), 0);
+    ck_assert(!sxe_tls_is_changed(tls));
+    ck_assert(!resumes());
+    ck_assert(resumes());
+    tls_stop(NULL, tls);
+    SSL_SESSION_free(session);
+}
+END_TEST
+
 START_TEST(keys_turn_and_are_forgotten)
 {
     struct sxe_tls_tickets *tickets;
@@ -825,6 +859,7 @@ new_suite(void)
     tcase_add_test(tcase, a_changed_file_of_authorities_is_noticed);
     tcase_add_loop_test(tcase, tickets_are_good_for_two_lifetimes_of_their_key, 0, 2);
     tcase_add_loop_test(tcase, a_session_made_without_a_certificate_is_no_way_around_one, 0, 2);
+    tcase_add_loop_test(tcase, changed_authorities_are_noticed_and_end_sessions, 0, 2);
     tcase_add_test(tcase, keys_turn_and_are_forgotten);
     tcase_add_test(tcase, without_random_numbers_no_key_is_made);
     tcase_add_loop_test(tcase, keys_that_nobody_turns_are_refused_after_another_lifetime, 0, 2);
