@@ -366,3 +366,19 @@ test("the page has buttons for a client that may use them", function()
     equal(status, 303)
     check(reply:find("\r\nLocation: /\r\n", 1, true), "the page again")
 end)
+
+-- promise: docs/observability.md: so programs that connect and say nothing keep others waiting for 2 seconds only.
+test("half requests do not keep a balancer from readyz, and are closed", function()
+    local server <close> = admin.start()
+    local silent = {}
+    for i = 1, 200 do
+        silent[i] = server:dial()
+        silent[i]:send("GET /met")
+    end
+    equal(server:get("/readyz"), "ready\n")
+    for _, sock in ipairs(silent) do
+        check(sock:recv_all():find("^HTTP/1.1 408 "), "the listener closes what stays silent")
+        sock:close()
+    end
+    equal(server:get("/readyz"), "ready\n")
+end)
