@@ -1,0 +1,35 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What docs/lua-handlers.md says of the bytes that a failed read of a connection leaves.
+
+local cli = require "cli"
+
+local TEXT = [[
+local tcp, task = require "sxe.tcp", require "sxe.task"
+local server = tcp.serve("127.0.0.1", 0, function(conn) conn:write("abc\nrest") end)
+task.sleep(0)
+local conn = tcp.connect("127.0.0.1", server.port)
+%s
+server:close()]]
+
+local function said(text)
+    local ran = cli.run("sxe-lua", "-e", TEXT:format(text))
+    equal(ran.status, 0, ran.errors)
+    return ran.output
+end
+
+-- promise: docs/lua-handlers.md: After a failed read of `"a"`, or of more than a buffer, 16 KiB, the bytes that had come
+--   are the fourth result.
+test("a large read that fails returns what had come", function()
+    equal(said "print(conn:read(20000))", "nil\tclosed\tnil\tabc\nrest\n")
+end)
+
+-- promise: docs/lua-handlers.md: After any other failed read they stay in the buffer: `conn:read()` returns them.
+test("a small read that fails leaves what had come", function()
+    equal(said "print(conn:read(10)) print(conn:read())", "nil\tclosed\nabc\nrest\n")
+end)
+
+-- promise: docs/lua-handlers.md: A last line without its end is left for `conn:read()`.
+test("lines leave the last one without its end", function()
+    equal(said "for line in conn:lines() do print(line) end print(conn:read())", "abc\nrest\n")
+end)
