@@ -170,7 +170,7 @@ main(int argc, char **argv)
         return COMMAND_LINE_WRONG;
     signal(SIGPIPE, SIG_IGN);
     status = commands[command].run(&options);
-    if (pool_ended_by() != 0 && commands[command].run != pool_watch)
+    if (pool_ended_by() != 0)
         status = 128 + pool_ended_by();
     if (fflush(stdout) != 0 || ferror(stdout))
         status = pool_fail("cannot write to standard output: %s", strerror(errno));

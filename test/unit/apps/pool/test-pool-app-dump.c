@@ -439,7 +439,7 @@ START_TEST(watch_ends_with_a_signal_and_lets_the_pool_go)
     open_jobs(path);
     ran.prepare = interrupted;
     RUN_POOL("watch", path, "-i", "60");
-    ended(0, "  FREE 2  READY 2\n", "");
+    ended(128 + SIGINT, "  FREE 2  READY 2\n", "");
     ck_assert_int_eq(sxe_pool_get_user(jobs, 1), 0);
 }
 END_TEST
