@@ -67,23 +67,13 @@ look_at_states(struct load__worker *worker)
         worker->result->in_state[i] = sxe_pool_get_count(worker->sockets, i);
 }
 
-/* Copy values that are the same for two histograms, and were recorded in one. */
-static void
-look_at_times(struct load_result *result, bool is_paced)
-{
-    if (!is_paced)
-        load_histogram_update(&result->service, &result->response);
-    if (result->kinds == 1)
-        load_histogram_update(&result->by_kind[0].response, &result->response);
-}
-
 static void
 look_at_self(struct load__worker *worker, uint64_t now_ns)
 {
     look_at_states(worker);
     if (!worker->is_running)
         return;
-    look_at_times(worker->result, worker->is_paced);
+    load_result_copy_times(worker->result, worker->is_paced);
     load__count_waiting(worker, now_ns);
     worker->result->elapsed_ns =
         load__since_start(worker, now_ns < worker->end_ns ? now_ns : worker->end_ns);

@@ -67,8 +67,17 @@ close_account(uint64_t *whole, uint64_t parts, uint64_t *left)
     *left = *whole - parts;
 }
 
+/* It died while it recorded a sample: the bucket has it, the count not yet. */
+static void
+count_samples(struct load_histogram *histogram)
+{
+    histogram->count = 0;
+    for (unsigned i = 0; i < LOAD_HISTOGRAM_BUCKETS; i++)
+        histogram->count += histogram->buckets[i];
+}
+
 void
-load_result_force(struct load_result *result)
+load_result_force(struct load_result *result, bool is_paced)
 {
     uint64_t ended = total(result->ends, LOAD_ENDS);
     uint64_t begun = result->sent + result->carried;
@@ -83,6 +92,10 @@ load_result_force(struct load_result *result)
     result->skipped[LOAD_SKIP_UNSENT] += unsent;
     close_account(&result->sockets_wanted, unopened, &untried);
     result->unopened[LOAD_UNOPENED_UNTRIED] += untried;
+    count_samples(&result->connect);
+    count_samples(&result->first_byte);
+    count_samples(&result->response);
+    load_result_copy_times(result, is_paced);
 }
 
 /* In ns; NAN: it cannot be told. */

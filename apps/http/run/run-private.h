@@ -246,8 +246,8 @@ struct load_result *load_results_map_run(const struct load_plan *plan, struct lo
 void load_results_unmap_run(struct load_result *result, const struct load_result *probe);
 
 /* A worker ended somewhere between two counts: what it had sent is in flight, and what it had
- * offered unsent. */
-void load_result_force(struct load_result *result);
+ * offered unsent. Times that it had not copied yet are copied. */
+void load_result_force(struct load_result *result, bool is_paced);
 
 /* NAN where fewer than ten samples lie beyond a percentile. */
 void load_result_figures(const struct load_result *result, double figures[LOAD_FIGURES]);

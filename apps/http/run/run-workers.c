@@ -215,6 +215,15 @@ name_of(const struct load_parent *parent, unsigned i)
     return text;
 }
 
+/* The probe is; so is a load that does not wait for its replies. */
+static bool
+is_paced(const struct load_parent *parent, unsigned i)
+{
+    const struct load_plan *plan = parent->plan;
+
+    return i >= parent->load || plan->model != LOAD_CLOSED || plan->stop == LOAD_STOP_REPLAY;
+}
+
 static void
 bury_worker(struct load_parent *parent, unsigned i, int status)
 {
@@ -227,7 +236,7 @@ bury_worker(struct load_parent *parent, unsigned i, int status)
         load_workers_hear(parent, i);
     if (status == 0 && process->said & bit(LOAD_MESSAGE_DONE))
         return;
-    load_result_force(process->result);
+    load_result_force(process->result, is_paced(parent, i));
     /* It did not end by our own second interrupt. */
     if (parent->interrupts > 1)
         return;

@@ -204,6 +204,15 @@ load_result_add(struct load_result *to, const struct load_result *result)
     add_hosts(to, result);
 }
 
+void
+load_result_copy_times(struct load_result *result, bool is_paced)
+{
+    if (!is_paced)
+        load_histogram_update(&result->service, &result->response);
+    if (result->kinds == 1)
+        load_histogram_update(&result->by_kind[0].response, &result->response);
+}
+
 static void
 subtract_kinds(struct load_result *result, const struct load_result *earlier)
 {

@@ -227,6 +227,10 @@ struct load_result {
     struct load_host_result by_host[LOAD_HOSTS_MAX];
 };
 
+/* Copy times that are the same for two histograms, and were recorded in one: response times are
+ * service times unless the load is paced, and those of the only kind. */
+void load_result_copy_times(struct load_result *result, bool is_paced);
+
 /* Add the second to the first: counts and histograms are summed; started_ns is the earliest,
  * connect_ns, elapsed_ns and drain_ns the longest, first_... that of the first result that has one.
  * Clients follow one another. */

@@ -301,7 +301,7 @@ END_TEST
 
 START_TEST(accounts_that_close_stay_as_they_are)
 {
-    load_result_force(run.total);
+    load_result_force(run.total, true);
     ck_assert_ptr_null(load_result_check(run.total));
     ck_assert_uint_eq(run.total->offered, 2000);
     ck_assert_uint_eq(run.total->sent, 2000);
@@ -315,12 +315,29 @@ START_TEST(what_was_sent_and_did_not_end_is_in_flight)
     run.total->waiting = 2;
     run.total->sent += 4;
     run.total->sockets_wanted += 5;
-    load_result_force(run.total);
+    load_result_force(run.total, true);
     ck_assert_ptr_null(load_result_check(run.total));
     ck_assert_uint_eq(run.total->in_flight, 4);
     ck_assert_uint_eq(run.total->waiting, 0);
     ck_assert_uint_eq(run.total->skipped[LOAD_SKIP_UNSENT], 5);
     ck_assert_uint_eq(run.total->unopened[LOAD_UNOPENED_UNTRIED], 5);
+}
+END_TEST
+
+/* A bucket that has a sample whose count did not come, and copies that were not made yet. */
+START_TEST(samples_of_a_worker_that_died_are_counted_and_copied)
+{
+    struct load_result *result = load_results_map(1, false);
+
+    result->kinds = 1;
+    for (unsigned i = 0; i < 5; i++)
+        load_histogram_record(&result->response, 1000);
+    result->response.count--;
+    load_result_force(result, _i == 1);
+    ck_assert_uint_eq(result->response.count, 5);
+    ck_assert_uint_eq(result->by_kind[0].response.count, 5);
+    ck_assert_uint_eq(result->service.count, _i == 1 ? 0 : 5);
+    load_results_unmap(result, 1);
 }
 END_TEST
 
@@ -341,7 +358,7 @@ START_TEST(any_accounts_are_closed_by_force)
         result->ends[i] = (uint64_t)(drand48() * 2);
     for (unsigned i = 0; i < LOAD_SKIPS; i++)
         result->skipped[i] = (uint64_t)(drand48() * 2);
-    load_result_force(result);
+    load_result_force(result, true);
     ck_assert_msg(load_result_check(result) == NULL, "%s", load_result_check(result));
 }
 END_TEST
@@ -432,6 +449,7 @@ main(void)
     tcase_add_test(status, a_suspect_probe_makes_the_result_suspect);
     tcase_add_test(accounts, accounts_that_close_stay_as_they_are);
     tcase_add_test(accounts, what_was_sent_and_did_not_end_is_in_flight);
+    tcase_add_loop_test(accounts, samples_of_a_worker_that_died_are_counted_and_copied, 0, 2);
     tcase_add_loop_test(accounts, any_accounts_are_closed_by_force, 0, 300);
     tcase_add_test(words, the_last_words_of_a_worker_are_heard_when_it_is_gone);
     tcase_add_test(words, a_worker_that_is_gone_without_a_word_has_failed);
