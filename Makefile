@@ -29,7 +29,7 @@ parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 LUA_CFLAGS := $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
 LUA_LIBS   := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 
-# OpenSSL 3, for lib-sxe-tls and sxe-httpd: without it that library is not built, and the server has no TLS.
+# OpenSSL 3, for lib-sxe-tls, sxe-httpd and sxe-http: without it that library is not built, and they have no TLS.
 tls      := $(shell printf '%s\n' '\#include <openssl/ssl.h>' '\#if OPENSSL_VERSION_MAJOR < 3' '\#error' '\#endif' | \
                     $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-tls)
 TLS_LIBS := $(if $(tls),$(or $(shell pkg-config --libs libssl libcrypto 2>/dev/null),-lssl -lcrypto))
@@ -46,7 +46,7 @@ includes = $(foreach m,$1,-Ilib-$m) -I$B/include
 
 # $(call sources,lib-sxe): the files in a folder and in its rooms; its public headers stand in the folder itself. The
 # room mpi is of a program of its own.
-sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(if $(tls),-none).c,$(wildcard $1/*.c $1/*/*.c))
+sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(if $(tls),-none).c apps/http/load/handshake$(if $(tls),-none).c,$(wildcard $1/*.c $1/*/*.c))
 rooms    = $(patsubst %/,-I%,$(wildcard $1/*/))
 lib.rooms := $(foreach m,$(modules),$(call rooms,lib-$m))
 
@@ -128,7 +128,7 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 # The programs share apps/common. The load generator has scripts, reads JSON, and compresses.
 app.includes = -Iapps/$1 $(call rooms,apps/$1)
 
-http.libs  := $(LUA_LIBS) -ljansson -lz
+http.libs  := $(if $(tls),$B/libsxe-tls.a $B/libsxe.a) $(LUA_LIBS) -ljansson -lz $(TLS_LIBS)
 httpd.libs := $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) $(TLS_LIBS) -ledit
 lua.libs   := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
 app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua $(tls)) $(LUA_CFLAGS)
@@ -159,7 +159,7 @@ endef
 $(foreach a,$(apps),$(eval $(call program_rule,$a)))
 
 $B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a
-$B/sxe-httpd: $(tls:%=$B/lib%.a)
+$B/sxe-httpd $B/sxe-http $B/sxe-http-mpi: $(tls:%=$B/lib%.a)
 
 # sxe-http with a worker a core, of one machine or of several: a program of its own, where Open MPI is installed. libev
 # is inside of it, for Open MPI brings libevent, whose names libev has as well.
@@ -185,7 +185,7 @@ CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -
 # library does to a test's arrays. Every library, program and test from outside is as MODE says.
 # The heavy ones ask whether they are optimised, and so are built as MODE says, too.
 unit_cflags  = $(unit.$(MODE))
-unit.src    := $(filter-out $(if $(tls),,test/unit/lib-sxe-tls/% %/test-httpd-tls.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
+unit.src    := $(filter-out $(if $(tls),,test/unit/lib-sxe-tls/% %/test-httpd-tls.c %/test-http-tls.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
 ifneq ($(wildcard test/unit/*.c test/unit/apps/*.c),)
 $(error $(wildcard test/unit/*.c test/unit/apps/*.c): move it to the folder of its library or program, so that it is built)
 endif
@@ -231,7 +231,7 @@ $B/obj/test/unit/%.o: test/unit/%.c $B/flags | $B/include/sxe-log-2010.h
 	$Q$(CC) $(test_cflags) $(unit_cflags) -MMD -MP -c -o $@ $<
 $B/obj/test/unit/apps/http/test-http-mpi-main.o: unit_cflags += -Itest/fake/mpi
 $(foreach s,$(unit.src),$(eval $B/test/$(basename $(notdir $s)): $B/obj/$(s:.c=.o)))
-$(unit.bin): $(fake.obj) $(app.archives) $B/libsxe.a test/fake/wrapped
+$(unit.bin): $(fake.obj) $(app.archives) $(tls:%=$B/lib%.a) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
 	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $(filter %/$(@F).o,$^) $(peers) $(fake.obj) $(app.archives) $(lua.archive) $(tls.archive) $B/libsxe.a $(http.libs) $(lua.editor) $(tls.libs) -l:libev.a $(CHECK_LIBS) -lm
@@ -312,12 +312,12 @@ build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) 
 	@$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-	    $(call includes,$(core) sxe-lua) $(lib.rooms) -Iapps/common \
+	    $(call includes,$(core) sxe-lua $(tls)) $(lib.rooms) -Iapps/common \
 	    $(foreach a,$(apps),$(call app.includes,$a)) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(call sources,lib-$m)) \
-	    $(LUA_CFLAGS) $(filter-out %/http.c,$(call sources,apps/common) $(call sources,apps/http)) $(lua.fuzzed) $(http.libs) -lev -lm
+	    $(LUA_CFLAGS) $(filter-out %/http.c,$(call sources,apps/common) $(call sources,apps/http)) $(tls:%=$(call sources,lib-%)) $(lua.fuzzed) $(filter -l%,$(http.libs)) -lev -lm
 build/fuzz/fuzz-lua-pattern build/fuzz/fuzz-lua-resp: lua.fuzzed = $(call sources,lib-sxe-lua) -ledit
 # The same, replaying the kept inputs, without clang: part of every flavour's tests.
-$B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $B/libsxe.a $B/flags
+$B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $(tls:%=$B/lib%.a) $B/libsxe.a $B/flags
 	@$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$Q$(CC) $(test_cflags) -Itest/fuzz $(ALL_LDFLAGS) -o $@ $< test/fuzz/replay.c $(peers) $(app.archives) $(lua.archive) $B/libsxe.a $(http.libs) $(LIBEV) -lm

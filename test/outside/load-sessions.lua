@@ -115,7 +115,7 @@ test("a value with line ends stays one", function()
         'POST /c|X-Bad: 1 - - {"a": "c\\r\\nX-Bad: 1"}', "POST / - - a=c%0D%0AX-Bad%3A+1%26"}, "\n"))
 end)
 
--- promise: docs/load-generator.md: one that is `Secure` is never sent, since there is no TLS
+-- promise: docs/load-generator.md: one that is `Secure` is never sent, since sessions have no TLS
 test("a secure cookie is not sent", function()
     local ran = run_one(2, 'return {cookies = true, steps = {{path = "/secure"}, {path = "/a"}}}')
     equal(ran.lines[2], "GET /a - - ")

@@ -132,8 +132,8 @@ test("PROXY headers and TLS are refused together", function()
 end)
 
 -- promise: docs/tls.md: a program that does not use it does not link OpenSSL.
-test("sxe-pool and sxe-http link no OpenSSL", function()
-    for _, name in ipairs{"sxe-pool", "sxe-http"} do
+test("sxe-pool and sxe-lua link no OpenSSL", function()
+    for _, name in ipairs{"sxe-pool", "sxe-lua"} do
         local proc <close> = wire.spawn{"ldd", wire.program(name)}
         local said = proc:output()
         equal(proc:wait(60), 0)

@@ -17,6 +17,8 @@
 #define LOAD_TEXT_MAX    256
 #define LOAD_SHARDS_MAX  256
 
+#define LOAD_AUTHORITY_SIZE 272
+
 #define LOAD_THRESHOLDS_MAX 15
 
 #define LOAD_STAGES_MAX 32
@@ -57,8 +59,18 @@ struct load_stage {
 struct load_host {
     char ip[64];
     uint16_t port;
-    char path[108];      /* of a unix socket; "" otherwise */
-    char authority[272]; /* as below */
+    char path[108];                      /* of a unix socket; "" otherwise */
+    char authority[LOAD_AUTHORITY_SIZE]; /* as below */
+};
+
+/* Of https. Files are in PEM. */
+struct load_tls {
+    bool is_used;            /* the URLs are https */
+    bool is_insecure;        /* the server's certificate is not verified */
+    const char *authorities; /* file of those whose certificates are trusted; NULL: the system's */
+    const char *certificate; /* of the client, with its key; NULL: it has none */
+    const char *key;
+    const char *name; /* that the server's certificate must have; NULL: the URL's host */
 };
 
 struct load_requests; /* requests.h */
@@ -71,13 +83,14 @@ struct load_plan {
     uint16_t port;         /* 1 to 65535 */
     const char *unix_path; /* to this instead, at most 107 bytes, "@name" is abstract; NULL */
     char what
-        [LOAD_TEXT_MAX];   /* "GET http://127.0.0.1:8000/", what the first line of a report says */
-    char authority[272];   /* "127.0.0.1:8000": the Host field of the first request */
+        [LOAD_TEXT_MAX]; /* "GET http://127.0.0.1:8000/", what the first line of a report says */
+    char authority[LOAD_AUTHORITY_SIZE]; /* "127.0.0.1:8000": the Host field of the first request */
     unsigned hosts_number; /* 0: that one; otherwise it is the first of these, and workers, whose
                               number is a multiple of theirs, serve one each in turn */
     struct load_host hosts[LOAD_HOSTS_MAX];
     const struct load_sources
-        *sources;   /* local addresses to connect from; NULL: the system's choice */
+        *sources; /* local addresses to connect from; NULL: the system's choice */
+    struct load_tls tls;
     unsigned proxy; /* PROXY header at the front of each connection: 0 none, 1, 2 */
 
     /* How much */

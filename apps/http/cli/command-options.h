@@ -57,7 +57,12 @@ enum {
     JSONL,
     METRICS,
     FANOUT,
-    SELFTEST
+    SELFTEST,
+    TLS_CA,
+    TLS_CERT,
+    TLS_KEY,
+    TLS_NAME,
+    INSECURE
 };
 
 #endif

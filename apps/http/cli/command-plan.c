@@ -97,6 +97,7 @@ take_first_url(struct load_command *command, const struct load_url *url, const c
     const char *problem = NULL;
 
     snprintf(plan->authority, sizeof(plan->authority), "%s", url->authority);
+    plan->tls.is_used = url->is_tls;
     if (!command->typed.has_port)
         plan->port = url->port;
     if (plan->unix_path == NULL && *url->path != '\0')
@@ -271,6 +272,8 @@ add_urls(struct load_command *command)
         struct load_url url;
         const char *problem = load_url_parse(&url, typed->words[i]);
 
+        if (problem == NULL && url.is_tls != command->plan.tls.is_used)
+            problem = "a run has either http or https URLs, and the first one is another";
         result = problem == NULL ? add_url(command, &url, typed->words[i])
                                  : refuse_url(typed->words[i], problem);
     }
@@ -291,6 +294,7 @@ make_script(struct load_command *command)
         .port = plan->port,
         .target = typed->url.target,
         .authority = plan->authority,
+        .scheme = plan->tls.is_used ? "https" : "http",
         .request = &command->request,
         .workers = plan->workers,
         .is_stdout_data = load_output_uses_stdout(plan),
@@ -329,6 +333,10 @@ make_requests(struct load_command *command)
         return load_command_refuse("%s has steps, and a user sends one when the reply to the one "
                                    "before has arrived: it cannot be combined with --pipeline",
                                    source_of(typed));
+    if (plan->requests->ended != NULL && plan->tls.is_used)
+        return load_command_refuse("%s has steps, whose redirects and cookies are those of http: "
+                                   "it cannot be combined with https",
+                                   source_of(typed));
     if (typed->request_files_number > 0)
         return add_request_files(command);
     return source_of(typed) == NULL ? add_urls(command) : COMMAND_LINE_GO_ON;
@@ -340,18 +348,19 @@ name_it(struct load_command *command)
 {
     const struct load_typed *typed = &command->typed;
     struct load_plan *plan = &command->plan;
+    const char *scheme = plan->tls.is_used ? "https" : "http";
 
     if (source_of(typed) != NULL)
-        print_text(plan->what, "%s to http://%s", source_of(typed), plan->authority);
+        print_text(plan->what, "%s to %s://%s", source_of(typed), scheme, plan->authority);
     else if (plan->hosts_number > 0)
-        print_text(plan->what, "%s of %u URLs at %u hosts, the first http://%s",
-                   command->request.method, typed->words_number, plan->hosts_number,
+        print_text(plan->what, "%s of %u URLs at %u hosts, the first %s://%s",
+                   command->request.method, typed->words_number, plan->hosts_number, scheme,
                    plan->authority);
     else if (typed->words_number > 1)
-        print_text(plan->what, "%s of %u URLs at http://%s", command->request.method,
-                   typed->words_number, plan->authority);
+        print_text(plan->what, "%s of %u URLs at %s://%s", command->request.method,
+                   typed->words_number, scheme, plan->authority);
     else
-        print_text(plan->what, "%s http://%s%s", command->request.method, plan->authority,
+        print_text(plan->what, "%s %s://%s%s", command->request.method, scheme, plan->authority,
                    typed->url.target);
     return COMMAND_LINE_GO_ON;
 }
@@ -536,6 +545,7 @@ load_command_plan(struct load_command *command)
         set_request,
         set_url,
         set_where,
+        load_command_check_tls,
         load_command_hosts,
         make_requests,
         name_it,

@@ -3,6 +3,8 @@
  * Values of options that have a syntax of their own: thresholds, figures, metrics addresses.
  */
 #include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,11 +18,37 @@
 #include "threshold.h"
 
 int
+load_command_refuse(const char *format, ...)
+{
+    va_list arguments;
+
+    fprintf(stderr, "sxe-http: ");
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, ". Try --help.\n");
+    return COMMAND_LINE_WRONG;
+}
+
+int
 load_command_refuse_if(const char *what, const char *problem)
 {
     if (problem == NULL)
         return COMMAND_LINE_GO_ON;
     return load_command_refuse("%s is '%s': %s", what, optarg, problem);
+}
+
+int
+load_command_ip(struct load_command *command)
+{
+    size_t length = strlen(optarg);
+
+    if (length >= sizeof(command->plan.ip))
+        return load_command_refuse("the ip (-i) is '%s'; it must be an IPv4 or IPv6 address",
+                                   optarg);
+    memcpy(command->plan.ip, optarg, length + 1);
+    command->typed.has_ip = true;
+    return COMMAND_LINE_GO_ON;
 }
 
 int

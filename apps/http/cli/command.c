@@ -36,6 +36,16 @@ static const struct command_option table[] = {
     {{"proxy", required_argument, NULL, PROXY},
      "1|2",
      "begin connections with a PROXY protocol header"},
+    COMMAND_LINE_GROUP("TLS (for https:// URLs)"),
+    {{"tls-ca", required_argument, NULL, TLS_CA},
+     "FILE",
+     "trust these authorities, in PEM, not the system's"},
+    {{"tls-cert", required_argument, NULL, TLS_CERT}, "FILE", "show this client certificate"},
+    {{"tls-key", required_argument, NULL, TLS_KEY}, "FILE", "and prove it by its key"},
+    {{"tls-name", required_argument, NULL, TLS_NAME},
+     "NAME",
+     "expect and ask for this name, not the URL's host"},
+    {{"insecure", no_argument, NULL, INSECURE}, "", "do not verify the server's certificate"},
     COMMAND_LINE_GROUP("Amount of load (numbers: 10k, 1.5M; times: 10, 500ms, 20us, 2m)"),
     {{"queries", required_argument, NULL, 'n'}, "N", "send N requests on each connection (1)"},
     {{"requests", required_argument, NULL, REQUESTS}, "N", "send N requests in total"},
@@ -209,19 +219,6 @@ static const struct command_line line = {
     .common = common,
     .take = take_option,
 };
-
-int
-load_command_refuse(const char *format, ...)
-{
-    va_list arguments;
-
-    fprintf(stderr, "sxe-http: ");
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, ". Try --help.\n");
-    return COMMAND_LINE_WRONG;
-}
 
 static int
 result_of(bool is_good)
@@ -513,19 +510,6 @@ take_much(struct load_command *command, int val)
 }
 
 static int
-take_ip(struct load_command *command)
-{
-    size_t length = strlen(optarg);
-
-    if (length >= sizeof(command->plan.ip))
-        return load_command_refuse("the ip (-i) is '%s'; it must be an IPv4 or IPv6 address",
-                                   optarg);
-    memcpy(command->plan.ip, optarg, length + 1);
-    command->typed.has_ip = true;
-    return COMMAND_LINE_GO_ON;
-}
-
-static int
 take_option(void *settings, int val)
 {
     struct load_command *command = settings;
@@ -535,7 +519,7 @@ take_option(void *settings, int val)
     case COMMAND_LINE_WORD:
         return keep_word(&command->typed);
     case 'i':
-        return take_ip(command);
+        return load_command_ip(command);
     case 'p':
         return take_port(command);
     case UNIX:
@@ -546,6 +530,12 @@ take_option(void *settings, int val)
                                       load_sources_parse(&command->sources, optarg));
     case PROXY:
         return take_proxy(&command->plan);
+    case TLS_CA:
+    case TLS_CERT:
+    case TLS_KEY:
+    case TLS_NAME:
+    case INSECURE:
+        return load_command_tls(&command->plan.tls, val);
     default:
         return take_much(command, val);
     }

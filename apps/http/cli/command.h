@@ -110,6 +110,10 @@ int load_command_check_outputs(struct load_command *command); /* two into one fi
 /* Take optarg as the path of an output, whose option has that val. */
 int load_command_output(struct load_plan *plan, int val);
 
+/* Take the option of TLS that has that val; refuse what does not go with https or needs it. */
+int load_command_tls(struct load_tls *tls, int val);
+int load_command_check_tls(struct load_command *command);
+
 /* Whether a sum of runs has that option, too. */
 bool load_command_is_for_report(int val);
 
@@ -121,6 +125,7 @@ int load_command_refuse_if(const char *what, const char *problem);
 
 /* Take optarg as the value of an option: COMMAND_LINE_GO_ON, or say what is wrong with it. The
  * number has that unit after it, or none. */
+int load_command_ip(struct load_command *command);
 int load_command_arrivals(struct load_command *command);
 int load_command_positive(const char *what, const char *unit, double max, double *value);
 int load_command_min_effect(struct load_command *command);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "compare.h"
+#include "handshake.h"
 #include "merge.h"
 #include "monitor.h"
 #include "output.h"
@@ -108,6 +109,18 @@ perform_merge(const struct load_command *command)
     return status;
 }
 
+/* Find what is wrong with the files of TLS, too. */
+static int
+check_tls(const struct load_plan *plan)
+{
+    const char *problem = plan->tls.is_used ? load_handshake_check(plan) : NULL;
+
+    if (problem == NULL)
+        return LOAD_EXIT_OK;
+    fprintf(stderr, "sxe-http: cannot use TLS: %s\n", problem);
+    return LOAD_EXIT_USAGE;
+}
+
 static int
 perform_load(const struct load_command *command)
 {
@@ -115,6 +128,8 @@ perform_load(const struct load_command *command)
     FILE *out = load_output_uses_stdout(&command->plan) ? NULL : stdout;
     int status = check_files(&command->plan);
 
+    if (status == LOAD_EXIT_OK)
+        status = check_tls(&command->plan);
     if (status != LOAD_EXIT_OK)
         return status;
     /* There may be files to write when nobody reads the report any more. */

@@ -11,7 +11,7 @@
  *     [head|name|value|path][head|name|value|path] ... room
  *
  * There is one server, so a cookie's Domain is only checked: a cookie for another domain is
- * ignored. One that is Secure is kept and never sent, for sxe-http has no TLS.
+ * ignored. One that is Secure is kept and never sent, for sessions have no TLS.
  *
  * Limits: LOAD_JAR_COOKIES cookies in LOAD_JAR_BYTES bytes; for another one the oldest goes. Name
  * and value have at most LOAD_COOKIE_MAX bytes together, a path LOAD_COOKIE_PATH_MAX; a cookie with

@@ -215,7 +215,8 @@ static void
 call_init(lua_State *L, const struct load_script_options *options)
 {
     lua_createtable(L, options->argc, 1);
-    lua_pushfstring(L, "http://%s%s", options->authority, options->target);
+    lua_pushfstring(L, "%s://%s%s", options->scheme != NULL ? options->scheme : "http",
+                    options->authority, options->target);
     lua_rawseti(L, -2, 0);
     for (int i = 0; i < options->argc; i++) {
         lua_pushstring(L, options->argv[i]);

@@ -51,6 +51,7 @@ struct load_script_options {
     uint16_t port;
     const char *target;
     const char *authority;
+    const char *scheme;                          /* NULL: http */
     const struct load_template_options *request; /* wrk.method, wrk.headers, wrk.body begin as */
     unsigned workers;
     bool is_stdout_data; /* what it prints goes to stderr then */

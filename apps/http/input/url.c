@@ -16,10 +16,11 @@
 #include "wrong.h"
 
 #define HTTP      "http://"
+#define HTTPS     "https://"
 #define LOAD_UNIX "http+unix://"
 #define UNIX      "unix:"
 
-enum { DEFAULT_PORT = 80, PORT_MAX = 65535, HEAD_ROOM = 8192, PROBE_MS = 250 };
+enum { PORT_MAX = 65535, HEAD_ROOM = 8192, PROBE_MS = 250 };
 
 static bool
 has_prefix(const char *text, const char *with)
@@ -75,13 +76,19 @@ set_target(struct load_url *url, const char *text)
     return NULL;
 }
 
+static uint16_t
+default_port(const struct load_url *url)
+{
+    return url->is_tls ? 443 : 80;
+}
+
 /* "" or ":8000". */
 static const char *
 set_port(struct load_url *url, const char *text, size_t length)
 {
     unsigned port = 0;
 
-    url->port = DEFAULT_PORT;
+    url->port = default_port(url);
     if (length == 0)
         return NULL;
     for (size_t i = 1; i < length; i++) {
@@ -143,7 +150,7 @@ set_host(struct load_url *url, const char *text, size_t length)
     if (!is_writable(url->authority, "/"))
         return load_wrong("'%.*s' is not a host", (int)host, text);
     host = strlen(url->authority);
-    if (url->port != DEFAULT_PORT)
+    if (url->port != default_port(url))
         snprintf(url->authority + host, sizeof(url->authority) - host, ":%u", url->port);
     return NULL;
 }
@@ -172,18 +179,19 @@ load_url_parse(struct load_url *url, const char *text)
 
     url->host[0] = url->path[0] = '\0';
     url->port = 0;
-    if (has_prefix(text, "https://"))
-        return "https is not there yet: use http, or put a proxy in front that ends TLS";
+    url->is_tls = has_prefix(text, HTTPS);
     if (has_prefix(text, LOAD_UNIX))
         return set_unix(url, text + strlen(LOAD_UNIX));
     if (has_prefix(text, UNIX))
         return set_unix(url, text + strlen(UNIX));
     if (has_prefix(text, HTTP))
         rest = text + strlen(HTTP);
+    else if (url->is_tls)
+        rest = text + strlen(HTTPS);
     length = strcspn(rest, "/?#");
     if (rest == text && length > 0 && strncmp(rest + length - 1, "://", 3) == 0)
-        return load_wrong("'%.*s' is not a scheme of ours: http://host:port/path, host:port/path "
-                          "or unix:/path/of/socket:/path",
+        return load_wrong("'%.*s' is not a scheme of ours: http:// or https://host:port/path, "
+                          "host:port/path or unix:/path/of/socket:/path",
                           (int)(length - 1), text);
     wrong = set_host(url, rest, length);
     return wrong != NULL ? wrong : set_target(url, rest + length);

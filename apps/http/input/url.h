@@ -4,6 +4,7 @@
  * the server.
  *
  * Shape: http://host:port/path?query     the port is 80 if there is none
+ *        https://host:port/path?query    the port is 443 if there is none
  *        host:port/path                  the same
  *        http://[fe80::1%eth0]:8000/     the zone is for connecting, and not in the Host field
  *        http+unix:///run/web.sock:/path, unix:/run/web.sock:/path, unix:@abstract:/path
@@ -21,13 +22,15 @@
 struct load_url {
     char host[256];      /* without brackets, perhaps with %zone; "" for a unix socket */
     uint16_t port;       /* 0 for a unix socket */
-    char authority[272]; /* the Host field: port only if it is not 80, IPv6 in brackets */
+    bool is_tls;         /* https */
+    char authority[272]; /* the Host field: port only if it is not 80 or 443, IPv6 in
+                            brackets */
     char path[108];      /* of a unix socket, "@name" is abstract; "" otherwise */
     const char *target;  /* in target_text: "/a?b"; a fragment is cut off; "/" if there is none */
     char target_text[4096];
 };
 
-/* NULL, or what is wrong and what to do ("https is not there yet: ..."), a text of this thread. */
+/* NULL, or what is wrong, a text of this thread. */
 const char *load_url_parse(struct load_url *url, const char *text);
 
 /* An address of host as text, with its zone if it has one, into ip; NULL, or getaddrinfo's reason.

@@ -7,6 +7,7 @@
  *     heap.c           what is due at which time            pure
  *     ticker.c         wakes the loop for it, to the microsecond
  *     worker-socket.c  open, the ramp, close, open again    every change of a socket's state
+ *     worker-shake.c   handshakes of TLS that are under way
  *     worker-query.c   send, receive, judge, count          every change of the accounts of queries
  *     worker-stage.c   counts what is counted seldom: stages, failures
  *     worker-judge.c   what a whole reply is, to the source and to a session
@@ -157,6 +158,13 @@ struct load__worker {
     struct load_ticker ticker;
     struct sxe_timer go_on; /* with the first queries */
 
+    /* TLS */
+    struct sxe_tls *tls; /* NULL: plain */
+    char tls_name[LOAD_AUTHORITY_SIZE];
+    uint32_t *shaking; /* [number] ids of sockets */
+    uint32_t shaking_number;
+    ev_prepare look_at_shaking; /* while there are any */
+
     /* The ramp */
     bool is_ramping;
     bool is_ramp_due;    /* there is an entry RAMP in the heap */
@@ -283,6 +291,21 @@ void load__fail(struct load__socket *socket, enum load_end end, int error);
 /* Prepare the end of all connections: those with a query in flight will be reset, and with --abort
  * all are. */
 void load__prepare_close(struct load__worker *worker);
+
+/* Its connection is open, with TLS if that is wanted. */
+void load__opened(struct load__socket *socket, uint64_t now_ns);
+
+/* ---- worker-shake.c ---- */
+
+/* After sxe_init: 0, or -ENOMEM. Freed after sxe_fini. */
+int load__shake_init(struct load__worker *worker);
+void load__shake_free(struct load__worker *worker);
+
+/* Its handshake began: load__opened when it is done. */
+void load__shake(struct load__socket *socket);
+
+/* Why a connection failed, if TLS knows and it is the first. */
+void load__note_failure(const struct load__socket *socket, const SXE *sxe);
 
 /* ---- worker-query.c ---- */
 

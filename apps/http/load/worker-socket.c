@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "handshake.h"
 #include "source.h"
 #include "sxe-proxy.h"
 #include "worker-private.h"
@@ -66,6 +67,8 @@ unopened_of(int error)
         return LOAD_UNOPENED_NO_DESCRIPTOR;
     case EADDRNOTAVAIL:
         return LOAD_UNOPENED_NO_PORT;
+    case EPROTO:
+        return LOAD_UNOPENED_TLS;
     default:
         return LOAD_UNOPENED_OTHER;
     }
@@ -133,7 +136,7 @@ begin_connect(struct load__socket *socket)
     const struct load_plan *plan = socket->worker->plan;
     const struct load_requests *requests = socket->worker->requests;
     SXE *sxe = new_sxe(socket->worker, load__id(socket));
-    int error;
+    int error = 0;
 
     if (sxe == NULL)
         return errno;
@@ -141,9 +144,12 @@ begin_connect(struct load__socket *socket)
     socket->is_connected = socket->has_replied = false;
     socket->failure = LOAD_ENDS;
     socket->connect_ns = sxe_time_ns();
-    error = -(plan->unix_path != NULL ? sxe_connect_unix(sxe)
-              : requests->ip != NULL  ? sxe_connect(sxe, requests->ip, requests->port)
-                                      : sxe_connect(sxe, plan->ip, plan->port));
+    if (plan->tls.is_used)
+        error = -load_handshake_begin(socket->worker->tls, sxe, socket->worker->tls_name);
+    if (error == 0)
+        error = -(plan->unix_path != NULL ? sxe_connect_unix(sxe)
+                  : requests->ip != NULL  ? sxe_connect(sxe, requests->ip, requests->port)
+                                          : sxe_connect(sxe, plan->ip, plan->port));
     if (error == 0)
         socket->sxe = sxe;
     else
@@ -173,12 +179,11 @@ write_proxy(struct load__socket *socket)
 }
 
 static void
-count_connect(struct load__socket *socket, uint64_t now_ns)
+count_syn(struct load__socket *socket)
 {
     struct load_result *result = socket->worker->result;
     unsigned segments = segments_sent_again(socket);
 
-    load_histogram_record(&result->connect, now_ns - socket->connect_ns);
     socket->syn_retries = segments < UINT8_MAX ? (uint8_t)segments : UINT8_MAX;
     result->syn_retries += segments > 0;
 }
@@ -187,11 +192,21 @@ static void
 on_connected(SXE *sxe)
 {
     struct load__socket *socket = SXE_USER_DATA(sxe);
+
+    count_syn(socket);
+    if (socket->worker->plan->tls.is_used)
+        load__shake(socket);
+    else
+        load__opened(socket, sxe_time_ns());
+}
+
+void
+load__opened(struct load__socket *socket, uint64_t now_ns)
+{
     struct load__worker *worker = socket->worker;
-    uint64_t now_ns = sxe_time_ns();
     bool is_first = !socket->was_opened;
 
-    count_connect(socket, now_ns);
+    load_histogram_record(&worker->result->connect, now_ns - socket->connect_ns);
     socket->is_connected = socket->was_opened = true;
     if (worker->plan->proxy != 0)
         write_proxy(socket);
@@ -462,6 +477,7 @@ on_close(SXE *sxe)
     struct load__socket *socket = SXE_USER_DATA(sxe);
     int error = sxe_error(sxe);
 
+    load__note_failure(socket, sxe);
     if (socket->is_connected) {
         count_retransmits(socket);
         lost(socket, error);

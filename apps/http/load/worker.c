@@ -250,6 +250,8 @@ prepare_worker(struct load__worker *worker)
     if (error == 0)
         error = init_sxe(worker);
     if (error == 0)
+        error = load__shake_init(worker);
+    if (error == 0)
         load_ticker_open(&worker->ticker, load__on_tick, worker);
     return error;
 }
@@ -261,6 +263,7 @@ release_worker(struct load__worker *worker)
         load_ticker_close(&worker->ticker);
         sxe_fini();
     }
+    load__shake_free(worker);
     if (worker->loop != NULL) {
         load__unwatch_turns(worker);
         ev_loop_destroy(worker->loop);

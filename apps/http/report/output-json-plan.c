@@ -92,6 +92,8 @@ load_output_json_plan(struct load_json *json, const struct load_plan *plan)
     load_json_count(json, "port", plan->port);
     load_json_text(json, "unix_path", plan->unix_path);
     load_json_count(json, "proxy", plan->proxy);
+    load_json_bool(json, "is_tls", plan->tls.is_used);
+    load_json_bool(json, "is_insecure", plan->tls.is_insecure);
     load_output_json_plan_hosts(json, plan);
     write_when(json, plan);
     write_how_much(json, plan);

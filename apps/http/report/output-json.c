@@ -115,6 +115,8 @@ write_accounts(struct load_json *json, const struct load_result *result)
         write_bad_reply(json, &result->first_bad_reply);
     if (result->first_error != 0)
         load_json_text(json, "first_error", strerror(result->first_error));
+    if (*result->first_failure != '\0')
+        load_json_text(json, "first_failure", result->first_failure);
     load_json_close(json, '}');
 }
 

@@ -68,6 +68,8 @@ read_where(struct load_reader *reader, const json_t *json, struct load_plan *pla
     plan->port = (uint16_t)load_reader_count(reader, json, "port", 1);
     plan->unix_path = load_reader_text(reader, json, "unix_path");
     plan->proxy = (unsigned)load_reader_count(reader, json, "proxy", 1);
+    plan->tls.is_used = load_reader_bool(reader, json, "is_tls");
+    plan->tls.is_insecure = load_reader_bool(reader, json, "is_insecure");
     read_hosts(reader, json, plan);
 }
 

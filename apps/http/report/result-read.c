@@ -138,6 +138,7 @@ read_accounts(struct load_reader *reader, const json_t *owner, struct load_resul
 {
     const json_t *json = load_reader_object(reader, owner, "accounts");
     const json_t *bad;
+    const char *failure;
 
 #define TAKE(name) result->name = load_reader_count(reader, json, #name, 1);
     TAKE(offered)
@@ -155,6 +156,9 @@ read_accounts(struct load_reader *reader, const json_t *owner, struct load_resul
     read_counts(reader, json, "ends", end_names, result->ends, LOAD_ENDS);
     result->first_bad_status = (uint32_t)load_reader_count(reader, json, "first_bad_status", 1);
     result->first_error = errno_of(load_reader_text(reader, json, "first_error"));
+    failure = load_reader_text(reader, json, "first_failure");
+    snprintf(result->first_failure, sizeof(result->first_failure), "%s",
+             failure != NULL ? failure : "");
     bad = load_reader_object(reader, json, "first_bad_reply");
     load_bad_reply_read(&result->first_bad_reply, load_reader_text(reader, bad, "why"),
                         load_reader_text(reader, bad, "bytes"));

@@ -96,6 +96,8 @@ lay_out_plan(struct load_page *page, const struct load_plan *plan)
     load_page_item(page, "%u worker%s", plan->workers, plan->workers == 1 ? "" : "s");
     if (plan->shards > 0)
         load_page_item(page, "of which this is shard%s of %u", shards_text(plan), plan->shards);
+    if (plan->tls.is_insecure)
+        load_page_item(page, "INSECURE: the server's certificate is not verified");
     if (plan->depth > 1)
         load_page_item(page, "pipeline %u", plan->depth);
     if (plan->think_ns > 0)
@@ -133,6 +135,8 @@ add_unopened(struct load_page *page, const struct load_result *result)
             load_page_item(page, "%s %llu", texts[i], ull(result->unopened[i]));
     if (result->unopened[LOAD_UNOPENED_OTHER] > 0)
         load_page_item(page, "(first: %s)", strerror(result->first_error));
+    else if (*result->first_failure != '\0')
+        load_page_item(page, "(first: %s)", result->first_failure);
 }
 
 static void
@@ -255,7 +259,8 @@ add_errors(struct load_page *page, const struct load_result *result)
                            result->first_bad_status);
         else if (i == LOAD_END_OTHER && result->first_error != 0)
             load_page_item(page, "%s %llu (first: %s)", texts[i], ull(result->ends[i]),
-                           strerror(result->first_error));
+                           *result->first_failure != '\0' ? result->first_failure
+                                                          : strerror(result->first_error));
         else
             load_page_item(page, "%s %llu", texts[i], ull(result->ends[i]));
         if (i == LOAD_END_BAD_REPLY)

@@ -57,6 +57,11 @@ hint_at_server(const struct load_parent *parent, const struct load_result *resul
     else if (result->unopened[LOAD_UNOPENED_OTHER] > 0)
         fprintf(parent->err, "sxe-http: no connection could be opened (%s): is %s right?\n",
                 strerror(result->first_error), where);
+    else if (result->unopened[LOAD_UNOPENED_TLS] > 0)
+        fprintf(parent->err,
+                "sxe-http: no connection to %s could be opened (TLS: %s); --tls-ca and --tls-name "
+                "say what to trust, --insecure trusts all\n",
+                where, result->first_failure);
 }
 
 /* Some sockets opened, but none of that host's. */

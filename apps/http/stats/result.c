@@ -196,6 +196,8 @@ load_result_add(struct load_result *to, const struct load_result *result)
         to->first_bad_reply = result->first_bad_reply;
     if (to->first_error == 0)
         to->first_error = result->first_error;
+    if (*to->first_failure == '\0')
+        memcpy(to->first_failure, result->first_failure, sizeof(to->first_failure));
     to->interrupted |= result->interrupted;
     load_timeline_add(&to->timeline, &result->timeline);
     add_clients(to, result);

@@ -66,6 +66,7 @@
     X(TIMED_OUT, "timed out", "timed_out")             \
     X(NO_DESCRIPTOR, "no descriptor", "no_descriptor") \
     X(NO_PORT, "no port", "no_port")                   \
+    X(TLS, "TLS failed", "tls")                        \
     X(OTHER, "other", "other")                         \
     X(UNTRIED, "not tried", "untried")
 
@@ -91,6 +92,8 @@ enum load_socket_state { LOAD_EACH_SOCKET_STATE(LOAD_SOCKET_ENUM) LOAD_SOCKET_ST
 
 /* Of a status: 1xx to 5xx, and what is none of these. */
 #define LOAD_CLASSES 6
+
+#define LOAD_FAILURE_SIZE 256 /* of a text */
 
 #define LOAD_KINDS_MAX   16
 #define LOAD_CLIENTS_MAX 256 /* sockets times kinds whose own times are kept, for S8 */
@@ -195,7 +198,8 @@ struct load_result {
     uint64_t sessions_failed;    /* one was not */
     uint32_t first_bad_status;
     struct load_bad_reply first_bad_reply;
-    int32_t first_error; /* the errno that OTHER counts */
+    int32_t first_error;                   /* the errno that OTHER counts */
+    char first_failure[LOAD_FAILURE_SIZE]; /* of TLS, in words; "": none is known */
     uint8_t interrupted;
 
     /* Times */

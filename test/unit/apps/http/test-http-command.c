@@ -13,6 +13,7 @@
 #include "captured.h"
 #include "command-line.h"
 #include "fake-os.h"
+#include "handshake.h"
 #include "requests.h"
 #include "run.h"
 #include "stats.h"
@@ -63,6 +64,9 @@ parse(const char *const *argv)
     return result;
 }
 #define PARSE(...) parse((const char *const[]){"sxe-http", __VA_ARGS__, NULL})
+#define U1         "http://127.0.0.1:81/a"
+#define U2         "http://127.0.0.1:82/a"
+#define S1         "https://127.0.0.1/"
 #define GOOD(...)  ck_assert_msg(PARSE(__VA_ARGS__) == COMMAND_LINE_GO_ON, "%s", errors)
 
 static void
@@ -186,6 +190,34 @@ START_TEST(a_unix_socket_is_connected_to)
     GOOD("http+unix:///run/web.sock:/a");
     ck_assert_str_eq(plan->unix_path, "/run/web.sock");
     ck_assert_ptr_ne(strstr(next_query(), "GET /a HTTP/1.1\r\n"), NULL);
+}
+END_TEST
+
+START_TEST(the_options_of_tls_are_taken)
+{
+    char name[LOAD_AUTHORITY_SIZE];
+
+    GOOD("--tls-ca", "a", "--tls-cert", "b", "--tls-key", "c", S1);
+    ck_assert(plan->tls.is_used);
+    ck_assert(!plan->tls.is_insecure);
+    ck_assert_str_eq(plan->tls.authorities, "a");
+    ck_assert_str_eq(plan->tls.certificate, "b");
+    ck_assert_str_eq(plan->tls.key, "c");
+    ck_assert_str_eq(plan->what, "GET https://127.0.0.1/");
+    load_handshake_name(plan, name);
+    ck_assert_str_eq(name, "127.0.0.1");
+    GOOD("--insecure", "https://[::1]:8443/");
+    ck_assert(plan->tls.is_insecure);
+    ck_assert_uint_eq(plan->port, 8443);
+    load_handshake_name(plan, name);
+    ck_assert_str_eq(name, "::1");
+    ck_assert_ptr_nonnull(
+        strstr(errors, "warning: --insecure: the server's certificate is not verified"));
+    GOOD("--tls-name", "a.example", "-i", "127.0.0.1", "https://b.example:1/");
+    load_handshake_name(plan, name);
+    ck_assert_str_eq(name, "a.example");
+    GOOD(U1);
+    ck_assert(!plan->tls.is_used);
 }
 END_TEST
 
@@ -564,9 +596,6 @@ END_TEST
 
 /* ---- What cannot be ---- */
 
-#define U1 "http://127.0.0.1:81/a"
-#define U2 "http://127.0.0.1:82/a"
-
 static const struct {
     const char *argv[8];
     const char *says;
@@ -650,8 +679,17 @@ static const struct {
     {{"--find", "p99>1ms"}, "no rate is the highest that holds this condition"},
     {{"--find", "rate<5"}, "no rate is the highest that holds this condition"},
     {{U1, "--", "x"}, "'x' stands after --"},
-    {{"https://127.0.0.1/"}, "https is not there yet"},
-    {{U1, "https://127.0.0.1/"}, "https is not there yet"},
+    {{U1, S1}, "a run has either http or https URLs"},
+    {{S1, U1}, "a run has either http or https URLs"},
+    {{S1, "--proxy", "1"}, "https cannot be combined with --proxy"},
+    {{S1, "--unix", "/x"}, "https cannot be combined with --unix"},
+    {{S1, "--tls-cert", "a"}, "a client certificate needs both --tls-cert and --tls-key"},
+    {{S1, "--tls-key", "a"}, "a client certificate needs both --tls-cert and --tls-key"},
+    {{S1, "--tls-name", ""}, "the name (--tls-name) has from 1 to 255 bytes"},
+    {{S1, "--insecure", "--tls-ca", "a"}, "it cannot be combined with --tls-ca"},
+    {{U1, "--insecure"}, "give a URL that begins with https://"},
+    {{U1, "--tls-name", "a"}, "give a URL that begins with https://"},
+    {{S1, "--scenario", "examples/session.lua"}, "it cannot be combined with https"},
     {{U1, "http://no-such-host.invalid/"}, "the URL is 'http://no-such-host.invalid/'"},
     {{U1, U2, "-p", "7"}, "the URLs have 2 hosts: they cannot be combined with -p"},
     {{U1, U2, "--server-cmd", "true"}, "they cannot be combined with --server-cmd"},
@@ -790,6 +828,7 @@ main(void)
     tcase_add_test(plans, a_url_alone_gives_a_result_in_five_seconds);
     tcase_add_test(plans, an_address_overrides_only_where_to_connect);
     tcase_add_test(plans, a_unix_socket_is_connected_to);
+    tcase_add_test(plans, the_options_of_tls_are_taken);
     tcase_add_test(plans, sources_and_proxy_headers_are_taken);
     tcase_add_test(plans, several_urls_take_turns);
     tcase_add_test(plans, urls_may_be_of_several_hosts);

@@ -61,6 +61,10 @@ static const struct {
     {"unix:/run/a:b", "", 0, "localhost", "/run/a:b", "/"},
     {"unix:@name:/", "", 0, "localhost", "@name", "/"},
     {"UNIX:@name", "", 0, "localhost", "@name", "/"},
+    {"https://h/", "h", 443, "h", "", "/"},
+    {"HTTPS://h:443/a", "h", 443, "h", "", "/a"},
+    {"https://[::1]:80/", "::1", 80, "[::1]:80", "", "/"},
+    {"http://h:443/", "h", 443, "h:443", "", "/"},
 };
 
 START_TEST(urls_are_taken_apart)
@@ -74,6 +78,7 @@ START_TEST(urls_are_taken_apart)
     ck_assert_str_eq(url.authority, urls[_i].authority);
     ck_assert_str_eq(url.path, urls[_i].path);
     ck_assert_str_eq(url.target, urls[_i].target);
+    ck_assert(url.is_tls == (strncasecmp(urls[_i].text, "https", 5) == 0));
 }
 END_TEST
 
@@ -81,8 +86,6 @@ static const struct {
     const char *text;
     const char *says;
 } refused[] = {
-    {"https://h/", "https is not there yet"},
-    {"HTTPS://h/", "https is not there yet"},
     {"ftp://h/", "'ftp' is not a scheme of ours"},
     {"://h/", "not a scheme of ours"},
     {"http://user@h/", "a user in a URL is not sent"},

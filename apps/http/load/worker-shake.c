@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: connections of a worker whose handshakes of TLS are under way. lib-sxe-tls says of no
+ * handshake that it is done, so at the end of each turn those under way are looked at.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handshake.h"
+#include "worker-private.h"
+
+void
+load_handshake_name(const struct load_plan *plan, char name[LOAD_AUTHORITY_SIZE])
+{
+    const char *host = plan->authority;
+    size_t length = strcspn(host, ":");
+
+    if (plan->tls.name != NULL) {
+        host = plan->tls.name;
+        length = strlen(host);
+    } else if (*host == '[') {
+        host++;
+        length = strcspn(host, "]");
+    }
+    memcpy(name, host, length);
+    name[length] = '\0';
+}
+
+/* It is looked at no more. */
+static void
+take_out(struct load__worker *worker, uint32_t at)
+{
+    worker->shaking[at] = worker->shaking[--worker->shaking_number];
+    if (worker->shaking_number == 0)
+        ev_prepare_stop(worker->loop, &worker->look_at_shaking);
+}
+
+/* From the last to the first, as each that is taken out is replaced by the last. A connection that
+ * failed in this turn has no socket any more; it connects again in a later one. */
+static void
+look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
+{
+    struct load__worker *worker = watcher->data;
+
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(events);
+    for (uint32_t at = worker->shaking_number; at-- > 0;) {
+        struct load__socket *socket = &worker->sockets[worker->shaking[at]];
+        bool is_done = socket->sxe != NULL && load_handshake_is_done(socket->sxe);
+
+        if (is_done || socket->sxe == NULL)
+            take_out(worker, at);
+        if (is_done)
+            load__opened(socket, sxe_time_ns());
+    }
+}
+
+void
+load__shake(struct load__socket *socket)
+{
+    struct load__worker *worker = socket->worker;
+
+    if (worker->shaking_number == 0)
+        ev_prepare_start(worker->loop, &worker->look_at_shaking);
+    worker->shaking[worker->shaking_number++] = load__id(socket);
+}
+
+/* Before lib-sxe ends the turn, and sends what was written in it. */
+int
+load__shake_init(struct load__worker *worker)
+{
+    size_t number = worker->number > 0 ? worker->number : 1;
+
+    if (!worker->plan->tls.is_used)
+        return 0;
+    ev_prepare_init(&worker->look_at_shaking, look_at_shaking);
+    worker->look_at_shaking.data = worker;
+    load_handshake_name(worker->plan, worker->tls_name);
+    worker->tls = load_handshake_open(worker->plan);
+    worker->shaking = calloc(number, sizeof(*worker->shaking));
+    return worker->tls == NULL || worker->shaking == NULL ? -ENOMEM : 0;
+}
+
+void
+load__shake_free(struct load__worker *worker)
+{
+    if (worker->tls != NULL)
+        ev_prepare_stop(worker->loop, &worker->look_at_shaking);
+    load_handshake_close(worker->tls);
+    free(worker->shaking);
+}
+
+void
+load__note_failure(const struct load__socket *socket, const SXE *sxe)
+{
+    struct load_result *result = socket->worker->result;
+
+    if (socket->worker->plan->tls.is_used && *result->first_failure == '\0')
+        snprintf(result->first_failure, sizeof(result->first_failure), "%s",
+                 load_handshake_failure(sxe));
+}
