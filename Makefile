@@ -29,7 +29,7 @@ parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 LUA_CFLAGS := $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
 LUA_LIBS   := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
 
-# OpenSSL 3, for lib-sxe-tls, sxe-httpd and sxe-http: without it that library is not built, and they have no TLS.
+# OpenSSL 3, for lib-sxe-tls and the programs: without it that library is not built, and the programs have no TLS.
 tls      := $(shell printf '%s\n' '\#include <openssl/ssl.h>' '\#if OPENSSL_VERSION_MAJOR < 3' '\#error' '\#endif' | \
                     $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-tls)
 TLS_LIBS := $(if $(tls),$(or $(shell pkg-config --libs libssl libcrypto 2>/dev/null),-lssl -lcrypto))
@@ -45,8 +45,9 @@ uniq     = $(if $1,$(call uniq,$(filter-out $(lastword $1),$1)) $(lastword $1))
 includes = $(foreach m,$1,-Ilib-$m) -I$B/include
 
 # $(call sources,lib-sxe): the files in a folder and in its rooms; its public headers stand in the folder itself. The
-# room mpi is of a program of its own.
-sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(if $(tls),-none).c apps/http/load/handshake$(if $(tls),-none).c,$(wildcard $1/*.c $1/*/*.c))
+# room mpi is of a program of its own. A file that needs OpenSSL has one that stands in for it: one of them is built.
+no_tls  := $(if $(tls),-none)
+sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(no_tls).c apps/http/load/handshake$(no_tls).c apps/common/script-tls$(no_tls).c,$(wildcard $1/*.c $1/*/*.c))
 rooms    = $(patsubst %/,-I%,$(wildcard $1/*/))
 lib.rooms := $(foreach m,$(modules),$(call rooms,lib-$m))
 
@@ -130,7 +131,7 @@ app.includes = -Iapps/$1 $(call rooms,apps/$1)
 
 http.libs  := $(if $(tls),$B/libsxe-tls.a $B/libsxe.a) $(LUA_LIBS) -ljansson -lz $(TLS_LIBS)
 httpd.libs := $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) $(TLS_LIBS) -ledit
-lua.libs   := $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) -ledit
+lua.libs   := $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) $(TLS_LIBS) -ledit
 app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua $(tls)) $(LUA_CFLAGS)
 define app_rules
 $1.app.obj := $(patsubst %.c,$B/obj/%.o,$(call sources,apps/$1))
@@ -159,7 +160,7 @@ endef
 $(foreach a,$(apps),$(eval $(call program_rule,$a)))
 
 $B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a
-$B/sxe-httpd $B/sxe-http $B/sxe-http-mpi: $(tls:%=$B/lib%.a)
+$B/sxe-lua $B/sxe-httpd $B/sxe-http $B/sxe-http-mpi: $(tls:%=$B/lib%.a)
 
 # sxe-http with a worker a core, of one machine or of several: a program of its own, where Open MPI is installed. libev
 # is inside of it, for Open MPI brings libevent, whose names libev has as well.
@@ -185,7 +186,7 @@ CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -
 # library does to a test's arrays. Every library, program and test from outside is as MODE says.
 # The heavy ones ask whether they are optimised, and so are built as MODE says, too.
 unit_cflags  = $(unit.$(MODE))
-unit.src    := $(filter-out $(if $(tls),,test/unit/lib-sxe-tls/% %/test-httpd-tls.c %/test-http-tls.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
+unit.src    := $(filter-out $(if $(tls),,test/unit/lib-sxe-tls/% %/test-httpd-tls.c %/test-http-tls.c %/test-lua-tls.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
 ifneq ($(wildcard test/unit/*.c test/unit/apps/*.c),)
 $(error $(wildcard test/unit/*.c test/unit/apps/*.c): move it to the folder of its library or program, so that it is built)
 endif
@@ -283,7 +284,7 @@ $(outside.bin): $B/test/outside-%: test/outside/%.c test/outside/outside.h $B/li
 	@mkdir -p $(@D)
 	$Q$(CC) $(test_cflags) -MMD -MP $(ALL_LDFLAGS) -o $@ $< $(tls.archive) $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) $(LIBEV) $(tls.libs) $(CHECK_LIBS) -lm
 
-tls.tests := $(filter $B/test/test-tls-% $B/test/test-httpd-%,$(unit.bin)) $(filter $B/test/outside-tls-%,$(outside.bin))
+tls.tests := $(filter $B/test/test-tls-% $B/test/test-lua-% $B/test/test-httpd-%,$(unit.bin)) $(filter $B/test/outside-tls-%,$(outside.bin))
 $(tls.tests): tls.archive = $(tls:%=$B/lib%.a)
 $(tls.tests): tls.libs = $(TLS_LIBS)
 $(tls.tests): $(tls:%=$B/lib%.a)

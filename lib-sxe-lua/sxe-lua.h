@@ -30,8 +30,8 @@
  * something or has memory of C. Nothing they call keeps the loop for more than 100 ms of CPU. See
  * docs/lua.md.
  *
- * Limits: LUA_VERSION_NUM 504. Not yet here: Redis, HTTP client, workers, realms, TLS; their module
- * names are refused with a message that says so.
+ * Limits: LUA_VERSION_NUM 504. Not yet here: Redis, workers, realms; their module names are refused
+ * with a message that says so.
  *
  * Example:
  *     static int port = 8000;
@@ -62,8 +62,31 @@
 extern "C" {
 #endif
 
+struct sxe;
 struct sxe_lua;
+struct sxe_tls;
 struct luaL_Reg;
+
+/* Of a client of TLS. Texts that are NULL: the system's authorities, no certificate of its own. */
+struct sxe_lua_tls_options {
+    const char *authorities; /* file in PEM of those who sign servers' certificates */
+    const char *certificate; /* file in PEM of its own; its key has a file, too */
+    const char *key;
+    const char *protocols; /* of ALPN, with commas */
+    bool is_insecure; /* any server is good */
+};
+
+/* TLS for scripts that connect, by functions of the program, so that this library needs none: see
+ * sxe-tls.h for what use, on_ready and failure do, and apps/common/script-tls.c for a table of
+ * lib-sxe-tls. */
+struct sxe_lua_tls {
+    /* NULL: *problem says why, until the next call. */
+    struct sxe_tls *(*new_client)(const struct sxe_lua_tls_options *options, const char **problem);
+    void (*delete_client)(struct sxe_tls *tls); /* no socket uses it any more */
+    int (*use)(struct sxe_tls *tls, struct sxe *socket, const char *host);
+    void (*on_ready)(struct sxe *socket, void (*call)(struct sxe *socket));
+    const char *(*failure)(const struct sxe *socket);
+};
 
 /* All zero is a good one. */
 struct sxe_lua_config {
@@ -79,6 +102,7 @@ struct sxe_lua_config {
     bool is_sandbox;    /* scripts that are not trusted, see above; the smaller defaults */
     int argc;           /* the script's: arg[0] is its path */
     char **argv;
+    const struct sxe_lua_tls *tls; /* borrowed; NULL: scripts cannot use TLS */
 
     /* Gets each error before the log does, its text with the traceback; true: all is said. NULL. */
     bool (*on_error)(const char *where, const char *text);

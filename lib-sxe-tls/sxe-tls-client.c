@@ -132,3 +132,9 @@ sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
     sxe_io_set(this, &sxe__tls_io);
     return 0;
 }
+
+void
+sxe_tls_on_ready(SXE *this, void (*on_ready)(SXE *socket))
+{
+    sxe__tls_of(this)->on_ready = on_ready;
+}

@@ -58,6 +58,7 @@ struct sxe__tls_connection {
     SSL *ssl;            /* NULL: not a byte came */
     char *host;          /* of a client; owned */
     char *failure;       /* why it failed; owned */
+    void (*on_ready)(SXE *s); /* NULL: nobody waits for the handshake */
     char *kept;          /* records that the kernel did not take */
     uint32_t kept_at;
     uint32_t kept_length;

@@ -85,6 +85,8 @@ sxe__tls_shaken(SXE *s, struct sxe__tls_connection *c)
     SXE_DEBUG_ID(s->id, "%s with %s%s", SSL_get_version(c->ssl), SSL_get_cipher_name(c->ssl),
                  SSL_session_reused(c->ssl) ? ", resumed" : "");
     sxe_io_write_again(s);
+    if (c->on_ready != NULL)
+        c->on_ready(s);
 }
 
 void

@@ -133,6 +133,10 @@ SXE_PUBLIC SXE_RETURN sxe_tls_serve(struct sxe_tls *tls, SXE *listener);
  * -ENOMEM. */
 SXE_PUBLIC SXE_RETURN sxe_tls_use(struct sxe_tls *tls, SXE *this_, const char *host);
 
+/* After sxe_tls_use: call on_ready once, when the handshake is done and the host is verified.
+ * OpenSSL is at work, so it must not read, write or close; it may wake others. */
+SXE_PUBLIC void sxe_tls_on_ready(SXE *this_, void (*on_ready)(SXE *socket));
+
 /* Of a connection that failed, in its on_close: why, in one line: what is wrong with the peer's
  * certificate, the alert that it sent, or that its end was missing. "": that is not known. */
 SXE_PUBLIC const char *sxe_tls_failure(const SXE *this_);

@@ -99,7 +99,7 @@ if [ -e build/release/libsxe-tls.a ]; then
 else
     skip "programs with TLS, because libssl-dev is not installed"
 fi
-for file in libsxe.so.0 libsxe.a libsxe-lua.a sxe-lua sxe-pool; do
+for file in libsxe.so.0 libsxe.a libsxe-lua.a sxe-pool; do
     check "$file needs no OpenSSL" links_no_openssl "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
 done
 check "only sxe_ names are exported" exports_only_sxe "$root$prefix/lib/libsxe.so.0"

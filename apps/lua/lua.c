@@ -16,6 +16,7 @@
 
 #include "command-line.h"
 #include "program.h"
+#include "script-tls.h"
 #include "sxe-lua-http.h"
 #include "sxe-lua-repl.h"
 #include "sxe-lua.h"
@@ -287,6 +288,7 @@ run_script(void)
                                     .is_loose = options->is_loose,
                                     .argc = options->argc,
                                     .argv = options->argv,
+                                    .tls = script_tls(),
                                     .on_error = on_error};
     int result;
 

@@ -11,7 +11,7 @@
  *       is_public          an address that leads to the internet
  *       reset              closes a connection of which nothing is of use any more
  */
-#include "sxe-lua-private.h"
+#include "sxe-lua-socket-private.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -210,17 +210,21 @@ is_public_v6(const unsigned char a[16])
            word_at(a) != 0x20010db8;
 }
 
+bool
+sxe__lua_is_public(const char *text)
+{
+    unsigned char address[16] = {0};
+
+    if (inet_pton(AF_INET, text, address) == 1)
+        return is_public_v4(word_at(address));
+    return inet_pton(AF_INET6, text, address) == 1 && is_public_v6(address);
+}
+
 /* is_public(address) */
 static int
 is_public(lua_State *L)
 {
-    const char *text = lua_tostring(L, 1);
-    unsigned char address[16] = {0};
-
-    if (inet_pton(AF_INET, text, address) == 1)
-        lua_pushboolean(L, is_public_v4(word_at(address)));
-    else
-        lua_pushboolean(L, inet_pton(AF_INET6, text, address) == 1 && is_public_v6(address));
+    lua_pushboolean(L, sxe__lua_is_public(lua_tostring(L, 1)));
     return 1;
 }
 

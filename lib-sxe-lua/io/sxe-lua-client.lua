@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
 -- require "sxe.client": requests over HTTP/1.1 as calls that return. It gets from sxe-lua-client.c what reads and writes
--- the protocol, and returns the module. A target is a scheme, a host and a port; each has its idle connections.
+-- the protocol, and returns the module. A target is a scheme, a host, a port and options of TLS; each has its idle
+-- connections.
 --
 --   request -> follow, for each redirect: exchange -> an idle connection, or a new one -> send -> receive -> Response
 local c = ...
-local json, tcp = require "sxe.json", require "sxe.tcp"
+local json, task, tcp = require "sxe.json", require "sxe.task", require "sxe.tcp"
 local concat, remove = table.concat, table.remove
 local byte, char, find, format, gsub = string.byte, string.char, string.find, string.format, string.gsub
 local lower, match, sub, upper = string.lower, string.match, string.sub, string.upper
@@ -17,14 +18,16 @@ local TIMEOUT <const>, CONNECT_TIMEOUT <const> = 30, 10 -- seconds
 local BODY_MAX <const> = 8 << 20                        -- bytes
 local IDLE_MAX <const>, IDLE_S <const> = 8, 15          -- idle connections of a target, and how long each may stay
 local IDLE_ALL <const> = 32                             -- idle connections
+local ENFILE <const> = 23                               -- all sockets of the script are in use
+local CLOSE_S <const> = 1                               -- seconds that the close of idle connections may take
 local A_TURN <const> = 1e-6                             -- seconds: a wait of one turn of the loop
 local INTERIM_MAX <const> = 100                         -- responses with a status of 1xx before the one that counts
 
 local OPTIONS <const> = {
   url = "string", method = "string", headers = "table", query = "table", body = "string or function", json = "any",
   form = "table", auth = "table", timeout = "number", connect_timeout = "number", first_byte_timeout = "number",
-  redirects = "number", on_redirect = "function", body_max = "number", stream = "boolean",
-  public_only = "boolean",
+  redirects = "number", on_redirect = "function", allow_downgrade = "boolean", body_max = "number", stream = "boolean",
+  public_only = "boolean", tls = "table",
 }
 local IDEMPOTENT <const> = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true }
 local SECRETS <const> = { authorization = true, cookie = true, ["proxy-authorization"] = true }
@@ -170,6 +173,13 @@ local function fields_of(r)
   return fields
 end
 
+local function tls_of(options)
+  local tls = { alpn = "http/1.1" }
+
+  for name, value in pairs(options.tls or {}) do tls[name] = value end
+  return tls
+end
+
 local function request_of(options)
   local r = { method = upper(options.method or "GET"), options = options, headers = {}, began = c.now() }
   local url, why = parse_url(options.url)
@@ -185,6 +195,7 @@ local function request_of(options)
   end
   r.authorization = auth and "Basic " .. base64((auth[1] or auth.user) .. ":" .. (auth[2] or auth.password or ""))
   r.url = url
+  r.tls = tls_of(options)
   r.body, r.content_type = body_of(options)
   r.deadline = r.began + (options.timeout or TIMEOUT)
   return r
@@ -194,8 +205,14 @@ end
 
 local idle = {} -- target -> a list of {conn =, at =}, the youngest last
 
-local function key_of(url)
-  return url.scheme .. "://" .. url.host .. ":" .. format("%d", url.port)
+-- Connections with other authorities, certificates or names are not of the same target: what was verified differs.
+local function key_of(r)
+  local url, tls = r.url, r.tls
+  local key = url.scheme .. "://" .. url.host .. ":" .. format("%d", url.port)
+
+  if url.scheme == "http" then return key end
+  return concat({ key, tostring(tls.ca), tostring(tls.cert), tostring(tls.key), tostring(tls.name),
+    tostring(tls.insecure) }, "\0")
 end
 
 -- An idle connection, of which nothing is known but that its server did not close it; nil: there is none.
@@ -258,14 +275,17 @@ end
 local function open(r)
   local host = gsub(r.url.host, "[%[%]]", "")
   local timeout = min(left_of(r), r.options.connect_timeout or CONNECT_TIMEOUT)
-  local conn, why, code
+  local tls = r.url.scheme == "https" and r.tls
+  local options = { timeout = timeout, tls = tls, public_only = r.options.public_only }
+  local conn, why, code = tcp.connect(host, r.url.port, options)
+  local last = c.now() + min(timeout, CLOSE_S)
 
-  if r.url.scheme == "https" then return nil, "client: https is not there yet" end
-  conn, why, code = tcp.connect(host, r.url.port, { timeout = timeout })
-  if not conn and next(idle) ~= nil and why ~= "timeout" and why ~= "cancelled" then
-    close_idle(function() return true end) -- their sockets may be what is missing
-    conn, why, code = tcp.connect(host, r.url.port, { timeout = left_of(r) })
-  end
+  if code ~= ENFILE or next(idle) == nil then return conn, why, code end
+  close_idle(function() return true end) -- their sockets are what is missing, and closing takes turns of the loop
+  repeat
+    task.sleep(A_TURN)
+    conn, why, code = tcp.connect(host, r.url.port, options)
+  until code ~= ENFILE or c.now() > last
   return conn, why, code
 end
 
@@ -431,7 +451,7 @@ local metatable = { __index = Response, __close = Response.close, __gc = Respons
 
 local function make_response(r, conn, bytes, status, reason, fields, ending, length, keep)
   local headers = setmetatable({}, Headers)
-  local state = { request = r, conn = conn, key = key_of(r.url), read = readers[ending], buffer = bytes, left = length,
+  local state = { request = r, conn = conn, key = key_of(r), read = readers[ending], buffer = bytes, left = length,
     keep = keep and ending ~= "close", rest = "", chunks = ending == "chunked" and c.new_chunks() or nil }
 
   for i = 1, #fields, 2 do
@@ -485,7 +505,7 @@ local function try(r, conn, is_reused)
 end
 
 local function exchange(r)
-  local conn, why = take_idle(key_of(r.url))
+  local conn, why = take_idle(key_of(r))
   local response, code, again
 
   if why then return nil, why end
@@ -509,12 +529,16 @@ local function next_request(r, response)
   if not location or not (status >= 301 and status <= 303 or status == 307 or status == 308) then return nil end
   url, why = resolve(r.url, location)
   if not url then return nil, why end
+  if r.url.scheme == "https" and url.scheme == "http" and not r.options.allow_downgrade then
+    return nil, "client: a redirect leads from https to http, which allow_downgrade would permit: " .. url_text(url)
+  end
   if status >= 307 and type(r.body) == "function" then
     return nil, "client: a redirect wants a body again that is gone"
   end
   if r.options.on_redirect and r.options.on_redirect(url_text(url), response) == false then return nil end
   if not is_same_origin(url, r.url) then
     r.authorization = nil
+    r.tls.name, r.tls.cert, r.tls.key = nil, nil, nil -- they are for the first host
     for name in pairs(r.headers) do
       if SECRETS[lower(name)] then r.headers[name] = nil end
     end

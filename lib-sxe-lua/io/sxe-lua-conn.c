@@ -41,6 +41,8 @@ fail_closed(lua_State *L, const struct sxe__lua_slot *slot)
 {
     if (is_shut(slot) || slot->error == 0)
         return sxe__lua_fail(L, "closed");
+    if (slot->failure != NULL)
+        return sxe__lua_tls_fail(L, slot);
     return sxe__lua_fail_errno(L, slot->error, "connection");
 }
 
@@ -452,6 +454,8 @@ sxe__lua_conn_on_close(SXE *s)
     struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
 
     slot->error = sxe_error(s);
+    if (slot->flags & SXE__LUA_TLS)
+        sxe__lua_tls_note(slot, s);
     sxe__lua_wake_waiting(slot);
 }
 

@@ -29,6 +29,7 @@ enum sxe__lua_slot_flag {
     SXE__LUA_END_SEEN = 1 << 3, /* the peer sends no more */
     SXE__LUA_SHUT = 1 << 4,     /* the script closed it */
     SXE__LUA_UNREF = 1 << 5,    /* see sxe__lua_adopt_unref */
+    SXE__LUA_TLS = 1 << 6,      /* a client of TLS */
 };
 
 struct sxe__lua_slot {
@@ -37,6 +38,7 @@ struct sxe__lua_slot {
     struct sxe__lua_line writers; /* and who connects */
     uint64_t timeout_ns;          /* of a call that names none; 0: it waits as long as it takes */
     uint32_t owner;               /* 2010: its callbacks; udp: its datagrams */
+    char *failure;                /* of TLS, why it closed; owned; NULL: it did not fail */
     int32_t error;                /* sxe_error() when it closed */
     uint8_t flags;
 };
@@ -110,6 +112,29 @@ int sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadli
 /* Push the addresses as text, "127.0.0.1 ::1 ", and return 0; or push nil and what follows it, and
  * return how many that is. */
 int sxe__lua_resolved(lua_State *L);
+
+bool sxe__lua_is_public(const char *address); /* of the internet; in sxe-lua-client.c */
+
+/* ---- TLS (sxe-lua-tls.c) ---- */
+
+/* Raise if the field tls of the options at an index is neither a boolean nor a table of options. */
+void sxe__lua_tls_check(lua_State *L, int options);
+
+/* Push what begin_tls needs for these options, or nil if they want no TLS, and return 0; or push
+ * nil and what follows it, and return how many that is. */
+int sxe__lua_tls_push(lua_State *L, int options);
+
+/* Have a socket that is to be connected speak TLS with the host, or with the name that the options
+ * have, as what sxe__lua_tls_push pushed says: 0 or -errno. */
+int sxe__lua_tls_begin(lua_State *L, int pushed, int options, SXE *s, const char *host);
+
+/* Keep why it failed; in its on_close. */
+void sxe__lua_tls_note(struct sxe__lua_slot *slot, const SXE *s);
+
+/* nil, why, errno: of a connection that has a failure. */
+int sxe__lua_tls_fail(lua_State *L, const struct sxe__lua_slot *slot);
+
+void sxe__lua_tls_close(void); /* after the sockets */
 
 /* ---- Connections (sxe-lua-conn.c) ---- */
 

@@ -39,6 +39,9 @@ close_sockets(lua_State *L)
         s->on_close = ignore;
         sxe_abort(s);
     }
+    for (unsigned i = 0; i < slots_number; i++)
+        free(slots[i].failure);
+    sxe__lua_tls_close();
     free(slots);
     slots = NULL;
     slots_number = 0;
@@ -81,6 +84,7 @@ sxe__lua_adopt(SXE *s)
     /* The last tenant may have ended without a word. */
     sxe__lua_wake_waiting(slot);
     sxe__lua_leave(slot, s->id);
+    free(slot->failure);
     memset(slot, 0, sizeof(*slot));
     slot->handle = sxe_handle(s);
     return slot;

@@ -296,12 +296,15 @@ get_of_server(lua_State *L, uint32_t index, uint32_t generation, const char *nam
 /* ---- Connecting ---- */
 
 /* Places in the stack of tcp.connect: addresses as text, and how much of it was tried. */
-enum { HOST = 1, PORT, OPTIONS, DEADLINE, ADDRESSES, TRIED };
+enum { HOST = 1, PORT, OPTIONS, DEADLINE, TLS, ADDRESSES, TRIED };
 
 static void
 on_connected(SXE *s)
 {
-    sxe__lua_wake_first(&sxe__lua_slot_of(s)->writers);
+    struct sxe__lua_slot *slot = sxe__lua_slot_of(s);
+
+    if ((slot->flags & SXE__LUA_TLS) == 0) /* with TLS, sxe-lua-tls.c wakes the task */
+        sxe__lua_wake_first(&slot->writers);
 }
 
 /* Take the next address; false: there is none. */
@@ -368,8 +371,10 @@ begin_connect(lua_State *L, const char *address)
         return NULL;
     sxe__lua_adopt_unref(s)->timeout_ns = timeout_ns;
     sxe_set_half_close(s, true);
-    result =
-        path != NULL ? sxe_connect_unix(s) : sxe_connect(s, address, sxe__lua_check_port(L, PORT));
+    result = sxe__lua_tls_begin(L, TLS, OPTIONS, s, lua_tostring(L, HOST));
+    if (result == 0)
+        result = path != NULL ? sxe_connect_unix(s)
+                              : sxe_connect(s, address, sxe__lua_check_port(L, PORT));
     if (result == 0)
         return s;
     sxe_close(s);
@@ -377,13 +382,23 @@ begin_connect(lua_State *L, const char *address)
     return NULL;
 }
 
+static bool
+is_public_only(lua_State *L)
+{
+    return lua_istable(L, OPTIONS) &&
+           sxe__lua_option_bool(L, OPTIONS, "tcp.connect", "public_only", false);
+}
+
 /* Of the system's table of files ENFILE is rare, of the script's sockets it is not. */
 static int
 fail_to_connect(lua_State *L, int error)
 {
-    if (error != ENFILE)
+    if (error == EACCES && is_public_only(L))
+        (void)sxe__lua_fail(L, "connect: the address is not public");
+    else if (error != ENFILE)
         return sxe__lua_fail_errno(L, error, "connect");
-    (void)sxe__lua_fail(L, "connect: all sockets of the script are in use: allow it more");
+    else
+        (void)sxe__lua_fail(L, "connect: all sockets of the script are in use: allow it more");
     lua_pushinteger(L, error);
     return 3;
 }
@@ -401,10 +416,17 @@ wait_for(lua_State *L, const SXE *s)
 static int
 connect_next(lua_State *L, int error)
 {
+    const bool public_only = is_public_only(L);
     char ip[IP_SIZE];
 
     while (next_address(L, ip)) {
-        SXE *s = begin_connect(L, ip);
+        SXE *s;
+
+        if (public_only && !sxe__lua_is_public(ip)) {
+            error = EACCES;
+            continue;
+        }
+        s = begin_connect(L, ip);
 
         if (s != NULL)
             return wait_for(L, s);
@@ -437,6 +459,8 @@ go_on_connecting(lua_State *L, int status, lua_KContext handle)
         sxe_close(s);
         return sxe__lua_fail_woken(L);
     }
+    if (s == NULL && slot != NULL && slot->failure != NULL)
+        return sxe__lua_tls_fail(L, slot);
     if (s == NULL)
         return connect_next(L, slot == NULL || slot->error == 0 ? ECONNABORTED : slot->error);
     sxe__lua_push_socket(L, SXE__LUA_CONN, s);
@@ -465,11 +489,15 @@ static int
 begin_to_connect(lua_State *L)
 {
     const char *host = lua_tostring(L, HOST);
+    int failed;
 
     if (!sxe__lua_may_wait(L)) /* parking says why, and no socket is left */
         return sxe__lua_park_in(L, &early, 0, go_on_early, 0);
     sxe__lua_sockets_open(L);
     lua_pushinteger(L, (lua_Integer)sxe__lua_option_deadline(L, OPTIONS));
+    failed = sxe__lua_tls_push(L, OPTIONS);
+    if (failed > 0)
+        return failed;
     if (path_of(host) != NULL)
         return connect_unix(L);
     if (!sxe__lua_is_ip(host))
@@ -496,11 +524,11 @@ go_on_early(lua_State *L, int status, lua_KContext context)
     return sxe__lua_woken(L) == SXE__LUA_EVENT ? begin_to_connect(L) : sxe__lua_fail_woken(L);
 }
 
-/* tcp.connect(host, port, {timeout =, from =}), tcp.connect("unix:PATH", {timeout =}) */
+/* tcp.connect(host, port, {timeout =, from =, tls =, public_only =}), tcp.connect("unix:PATH", {timeout =}) */
 static int
 l_connect(lua_State *L)
 {
-    static const char *const names[] = {"timeout", "from", NULL};
+    static const char *const names[] = {"timeout", "from", "tls", "public_only", NULL};
     static const char *const names_unix[] = {"timeout", NULL};
     bool is_unix = path_of(sxe__lua_check_text(L, HOST)) != NULL;
 
@@ -514,6 +542,8 @@ l_connect(lua_State *L)
     if (!lua_isnil(L, OPTIONS))
         sxe__lua_option_names(L, OPTIONS, is_unix ? names_unix : names, "tcp.connect");
     timeout_of(L, OPTIONS);
+    sxe__lua_tls_check(L, OPTIONS);
+    (void)is_public_only(L);
     if (sxe_loop() != NULL)
         return begin_to_connect(L);
     lua_pushcfunction(L, wake_early);

@@ -125,10 +125,10 @@ test("see other is a GET", function() equal(try "see_other", "GET") end)
 -- promise: docs/http-client.md: 307 and 308 repeat method and body.
 test("a temporary redirect repeats the POST", function() equal(try "again", "POST[1]") end)
 
--- promise: docs/http-client.md: With `public_only` the address is looked at once the connection is there, and before a
--- byte is sent on it.
+-- promise: docs/http-client.md: With `public_only` each address is looked at after the look-up and before it is
+-- connected to.
 test("private addresses are refused", function()
-    check(try("private"):find("nil client: the address is not public", 1, true))
+    check(try("private"):find("the address is not public", 1, true))
 end)
 
 -- promise: docs/http-client.md: An option that there is not, or of another type, raises.

@@ -12,6 +12,7 @@
 
 #include "coverage.h"
 #include "handover.h"
+#include "script-tls.h"
 #include "sxe-lua-http.h"
 #include "sxe-lua-repl.h"
 #include "sxe.h"
@@ -97,6 +98,7 @@ script_load(const struct httpd_options *options, int link)
     int result;
 
     config.on_error = tell;
+    config.tls = script_tls();
     script.path = options->script;
     script.coverage = options->lua_coverage;
     script.link = link;

@@ -17,6 +17,8 @@ local client = {}
 ---@field first_byte_timeout? sxe.seconds from the request's end to the response's first byte
 ---@field redirects? integer that are followed, 5; 0: none is
 ---@field on_redirect? fun(url: string, response: sxe.ClientResponse): boolean? false: do not follow it
+---@field allow_downgrade? boolean follow a redirect from https to http, too
+---@field tls? sxe.tls.options of https
 ---@field body_max? integer bytes of a body that comes whole, 8 MiB
 ---@field stream? boolean the response comes without its body, which is read in parts
 ---@field public_only? boolean refuse addresses that are not of the internet

@@ -6,6 +6,16 @@ local tcp = {}
 
 ---@class sxe.tcp.options: sxe.options
 ---@field from? string the address to connect from
+---@field tls? boolean|sxe.tls.options true: verify the host against the system's authorities
+---@field public_only? boolean refuse addresses that are not of the internet
+
+---@class sxe.tls.options
+---@field ca? string file in PEM of the authorities to trust, in place of the system's
+---@field cert? string file in PEM of a certificate of our own, for servers that ask for one
+---@field key? string and of its key
+---@field name? string that the server is asked for and must have; by default the host
+---@field alpn? string protocols, with commas
+---@field insecure? boolean any certificate is good
 
 ---@class sxe.tcp.serving
 ---@field handler fun(conn: sxe.Connection)

@@ -2,7 +2,7 @@
 -- For test-lua-client.c: calls of sxe.client, to handlers of ours and to servers that answer by script. `done` is true at
 -- the end, or what went wrong.
 local client, http, task = require "sxe.client", require "sxe.http", require "sxe.task"
-local tcp = require "sxe.tcp"
+local tcp, udp = require "sxe.tcp", require "sxe.udp"
 local r = http.router()
 
 done = false
@@ -163,7 +163,7 @@ local cases = {
     fails("not a URL", client.get("nonsense"))
     fails("not a host", client.get("http://a b/"))
     fails("not a host", client.get("http://a:0/"))
-    fails("https is not there", client.get("https://127.0.0.1:1/"))
+    fails("this program has no TLS", client.get("https://127.0.0.1:1/"))
     fails("not valid HTTP", client.get(base, { headers = { ["a b"] = "c" } }))
     fails("larger than", client.get(base, { headers = { a = ("b"):rep(70000) } }))
     local many = {}
@@ -191,6 +191,16 @@ local cases = {
     for i = 1, 12 do waiting[i] = task.start(function() return client.get(base .. "/parts") end) end
     for i = 1, 12 do assert(waiting[i]:join()) end
     equal(assert(client.get(base .. "/json")).body, '{"n":1}')
+  end,
+  function() -- all sockets are in use: idle connections make room
+    local held = {}
+    equal(assert(client.get(base .. "/json")).body, '{"n":1}')
+    repeat
+      local socket = udp.open("127.0.0.1", 0)
+      held[#held + 1] = socket
+    until not socket
+    equal(assert(client.get(("http://127.0.0.1:%d/json"):format(many.port))).body, '{"n":1}')
+    for _, socket in ipairs(held) do socket:close() end
   end,
   function() -- of all targets
     for i = 1, 40 do

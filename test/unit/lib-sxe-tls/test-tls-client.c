@@ -41,6 +41,14 @@ stop(void)
     site_stop();
 }
 
+static unsigned ready;
+
+static void
+count_ready(SXE *s)
+{
+    ready += s == ours;
+}
+
 START_TEST(a_host_with_a_good_certificate_is_trusted)
 {
     static const char *const hosts[] = {"a.example", "127.0.0.1"};
@@ -52,9 +60,14 @@ START_TEST(a_host_with_a_good_certificate_is_trusted)
     start((struct sxe_tls_config){.authorities = site_path("authority", ".pem"),
                                   .protocols = "http/1.1"},
           "a");
-    go(hosts[_i]);
+    ck_assert_int_eq(sxe_tls_use(client, ours, hosts[_i]), 0);
+    sxe_tls_on_ready(ours, count_ready);
+    ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
+    for (unsigned i = 0; i < 2; i++)
+        EXPECT("connected", NULL, 0);
     ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
     EXPECT("read", NULL, 5);
+    ck_assert_uint_eq(ready, 1);
     ck_assert(sxe_tls_is_secure(ours));
     ck_assert_uint_eq(sxe_tls_peer_subject(ours, text, sizeof(text)), 4);
     ck_assert_str_eq(text, "CN=a");

@@ -1,0 +1,107 @@
+-- SPDX-License-Identifier: MIT
+--
+-- https of sxe.client, as docs/http-client.md promises it, with certificates that the openssl command makes.
+
+local cli = require "cli"
+local httpd = require "httpd"
+
+local function is_installed(command)
+    local proc <close> = wire.spawn{"sh", "-c", command .. " >/dev/null 2>&1"}
+    return proc:wait(60) == 0
+end
+
+if cli.run("sxe-httpd", "--tls-dev", "--check").status ~= 0 then
+    print("skipped: https of sxe.client, because sxe-lua was built without OpenSSL 3")
+    return
+end
+if not is_installed "openssl version" then
+    print("skipped: https of sxe.client, because the openssl command is not installed")
+    return
+end
+
+-- An authority, and certificates of hosts that it signed, in a directory that goes at the end.
+local MAKE = [[
+set -e
+cd "$1"
+new="-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+openssl req -x509 $new -keyout ca.key -out ca.pem -subj /CN=authority -days 9 -addext basicConstraints=critical,CA:TRUE
+openssl req -x509 $new -keyout stranger.key -out stranger.pem -subj /CN=stranger -days 9 -addext subjectAltName=IP:127.0.0.1
+for name in good=IP:127.0.0.1 other=DNS:b.example client=DNS:client.example; do
+    openssl req $new -keyout ${name%=*}.key -out ${name%=*}.csr -subj /CN=${name%=*}
+    echo subjectAltName=${name#*=} >${name%=*}.names
+    openssl x509 -req -in ${name%=*}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 9 -extfile ${name%=*}.names \
+        -out ${name%=*}.pem
+done
+]]
+
+local site = {}
+site.__index = site
+
+local function make_site()
+    local directory = os.tmpname()
+    os.remove(directory)
+    assert(os.execute("mkdir " .. directory))
+    local proc <close> = wire.spawn{"sh", "-c", MAKE, "sh", directory}
+    proc:output()
+    equal(proc:wait(60), 0, proc:errors())
+    return setmetatable({directory = directory}, site)
+end
+
+function site:__close() os.execute("rm -r " .. self.directory) end
+
+function site:serve(name, ...)
+    local path = self.directory .. "/" .. name
+    local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", "--tls-cert", path .. ".pem", "--tls-key", path .. ".key",
+        ...}
+    local first = proc:line(60)
+    local port = first and first:match("^listening on https://127%.0%.0%.1:(%d+)/$")
+    check(port, ("%q and %q"):format(first, proc:errors()))
+    return setmetatable({proc = proc, pid = proc:pid(), ip = "127.0.0.1", port = tonumber(port)}, httpd)
+end
+
+-- What a script prints of a call to that server, with these options as text.
+function site:get(server, options)
+    local script = ([[
+local a, why = require "sxe.client".get("https://127.0.0.1:%d/", %s)
+print(a and a.status or why)]]):format(server.port, (options or "{}"):gsub("DIR", self.directory))
+    local ran = cli.run("sxe-lua", "-e", script)
+    return ran.output .. ran.errors
+end
+
+local TRUSTED <const> = '{ tls = { ca = "DIR/ca.pem" } }'
+
+-- promise: docs/http-client.md: The server's certificate is verified: it must lead to an authority of the system, be in
+--   its time, and have the host's name or address.
+test("a server is verified", function()
+    local made <close> = make_site()
+    for name, why in pairs{good = "200", other = "is not for 127.0.0.1, but for b.example", stranger = "self-signed"} do
+        local server <close> = made:serve(name)
+        local said = made:get(server, TRUSTED)
+        check(said:find(why, 1, true), said)
+        check(not made:get(server):find("200", 1, true), "the system trusts " .. name)
+    end
+end)
+
+-- promise: docs/http-client.md: | `insecure` | any certificate is good: whoever is on the way can read and change
+--   everything | false |
+test("an insecure call trusts every server", function()
+    local made <close> = make_site()
+    local server <close> = made:serve("stranger")
+    equal(made:get(server, "{ tls = { insecure = true } }"), "200\n")
+end)
+
+-- promise: docs/http-client.md: | `name` | the name that the server is asked for, and must have | the host of the URL |
+test("a server may have another name than its address", function()
+    local made <close> = make_site()
+    local server <close> = made:serve("other")
+    equal(made:get(server, '{ tls = { ca = "DIR/ca.pem", name = "b.example" } }'), "200\n")
+end)
+
+-- promise: docs/http-client.md: | `cert`, `key` | files in PEM with a certificate of the client's own, for servers that
+--   ask for one | none |
+test("a client has a certificate of its own", function()
+    local made <close> = make_site()
+    local server <close> = made:serve("good", "--tls-client-ca", made.directory .. "/ca.pem")
+    equal(made:get(server, '{ tls = { ca = "DIR/ca.pem", cert = "DIR/client.pem", key = "DIR/client.key" } }'), "200\n")
+    check(not made:get(server, TRUSTED):find("200", 1, true))
+end)

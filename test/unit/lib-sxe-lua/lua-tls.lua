@@ -1,0 +1,102 @@
+-- SPDX-License-Identifier: MIT
+-- For test-lua-tls.c: connections of sxe.tcp and calls of sxe.client over TLS. `done` is true at the end, or what went
+-- wrong. Servers are at `ports`, certificates in `directory`.
+local CA = directory .. "authority.pem"
+local TRUSTED = { ca = CA }
+
+local function url(name, path)
+  return "https://127.0.0.1:" .. ports[name] .. (path or "/")
+end
+
+local function equal(got, wanted)
+  if got ~= wanted then error(("%s, not %s"):format(got, wanted), 2) end
+end
+
+local function fails(why, ...)
+  local ok, got = ...
+  if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
+end
+
+local function mine(name)
+  return { ca = CA, cert = directory .. name .. ".pem", key = directory .. name .. ".key" }
+end
+
+local cases = {
+  function()
+    equal(assert(client.get(url "good", { tls = TRUSTED })).status, 200)
+    equal(assert(client.get(url "good", { tls = { ca = CA, name = "a.example" } })).body, "a.example")
+    equal(assert(client.get(url "late", { tls = { insecure = true } })).status, 200)
+    equal(assert(client.get(url "good", { tls = { ca = CA, insecure = false } })).status, 200)
+  end,
+  function() -- each wrong in one way, as badssl.com has them
+    for name, why in pairs{ late = "has expired", early = "is not yet valid", other = "is not for 127.0.0.1, but for b.example",
+      stranger = "self-signed", chain = "incomplete chain" } do
+      fails("tls: ", client.get(url(name), { tls = TRUSTED }))
+      fails(why, client.get(url(name), { tls = TRUSTED }))
+    end
+    fails("incomplete chain", client.get(url "good")) -- the system does not know our authority
+    fails("is not for c.example", client.get(url "good", { tls = { ca = CA, name = "c.example" } }))
+    fails("cannot read", client.get(url "good", { tls = { ca = directory .. "none.pem" } }))
+    fails("cannot read", client.get(url "good", { tls = { ca = directory .. "none.pem" } }))
+  end,
+  function() -- what was verified otherwise is another target
+    equal(assert(client.get(url "good", { tls = { insecure = true } })).status, 200)
+    fails("incomplete chain", client.get(url "good"))
+  end,
+  function()
+    equal(assert(client.get(url "asks", { tls = mine "good" })).status, 200)
+    local ok, why = client.get(url "asks", { tls = TRUSTED })
+    if ok then error "a server that asks for a certificate let in a client without one" end
+    equal(tostring(why):find "closed", nil)
+  end,
+  function()
+    fails("from https to http, which allow_downgrade would permit: http://127.0.0.1:1/",
+      client.get(url("good", "/plain"), { tls = TRUSTED }))
+    fails("refused", client.get(url("good", "/plain"), { tls = TRUSTED, allow_downgrade = true }))
+    -- The name is for the first host only.
+    equal(assert(client.get(("https://localhost:%d/far"):format(ports.good), { tls = { ca = CA, name = "a.example" } })).body,
+      "")
+  end,
+  function()
+    fails("tls: the server ended without close_notify", client.get(url("good", "/cut"), { tls = TRUSTED }))
+    local conn = assert(tcp.connect("127.0.0.1", ports.good, { tls = TRUSTED }))
+    conn:write "GET /cut HTTP/1.1\r\n\r\n"
+    local _, why, code = conn:read "a"
+    equal(why, "tls: the server ended without close_notify: bytes may be missing")
+    equal(code, 104)
+  end,
+  function()
+    fails("not public", client.get(url "good", { tls = TRUSTED, public_only = true }))
+    fails("not public", tcp.connect("127.0.0.1", ports.good, { public_only = true }))
+    local listener <close> = tcp.serve("127.0.0.1", 0, function(conn) conn:read "a" end) -- does not shake hands
+    fails("timeout", tcp.connect("127.0.0.1", listener.port, { tls = true, timeout = 0.01 }))
+    fails("refused", tcp.connect("127.0.0.1", 1, { tls = true }))
+    fails("", tcp.connect("127.0.0.1", ports.good, { tls = { ca = CA, name = "" } }))
+  end,
+  function()
+    local plain = assert(tcp.connect("127.0.0.1", ports.good, { tls = false }))
+    plain:close()
+    for _, case in ipairs{
+      { "tls must be true or a table of options, not a number", 1 }, { "tls has no option 'tiemout'", { tiemout = 1 } },
+      { "tls: cert and key go together", { cert = "a" } }, { "tls: ca must be a string", { ca = true } },
+      { "tls: name must be a string", { name = 1 } }, { "tls: insecure must be true or false", { insecure = 1 } },
+    } do
+      fails(case[1], pcall(tcp.connect, "127.0.0.1", 1, { tls = case[2] }))
+    end
+    fails("tls must be a table", pcall(client.get, url "good", { tls = true }))
+    fails("public_only must be true or false", pcall(tcp.connect, "127.0.0.1", 1, { public_only = 1 }))
+  end,
+  function() -- more clients than a state may have
+    for i = 1, 70 do
+      local ok, why = tcp.connect("127.0.0.1", 1, { tls = { insecure = true, alpn = "p" .. i } })
+      equal(ok, nil)
+      if i == 70 then fails("in 64 ways", ok, why) end
+    end
+    equal(assert(client.get(url "good", { tls = TRUSTED })).status, 200)
+  end,
+}
+
+task.start(function()
+  local ok, why = xpcall(function() for _, case in ipairs(cases) do case() end end, debug.traceback)
+  done = ok or why
+end)

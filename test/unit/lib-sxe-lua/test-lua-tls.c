@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The option tls of tcp.connect, and https of sxe.client (lua-tls.lua), against servers of
+ * lib-sxe-tls in the same loop, whose certificates are wrong in one way each.
+ */
+#include "lua-net.h"
+
+#include "coverage.h"
+#include "script-tls.h"
+#include "tls-site.h"
+
+enum { SERVERS_MAX = 16 };
+
+static struct sxe_tls *servers[SERVERS_MAX];
+static unsigned servers_number;
+
+static void
+say(SXE *s, const char *text)
+{
+    ck_assert_int_eq(sxe_write(s, text, (unsigned)strlen(text)), 0);
+}
+
+/* The end of TCP without that of TLS. */
+static void
+cut(SXE *s, int result)
+{
+    ck_assert_int_eq(result, 0);
+    ck_assert_int_eq(shutdown(sxe_fd(s), SHUT_WR), 0);
+}
+
+/* Answer what the path wants: by default the name that the server was asked for. */
+static void
+answer(SXE *s, int length)
+{
+    static const char half[] = "HTTP/1.1 200 OK\r\n\r\nhalf";
+    char path[32] = "";
+    char text[160];
+
+    if (length <= 0)
+        return;
+    sscanf(SXE_BUF(s), "%*s %31s", path);
+    SXE_BUF_CLEAR(s);
+    snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s",
+             (int)strlen(sxe_tls_name(s)), sxe_tls_name(s));
+    if (strcmp(path, "/plain") == 0)
+        snprintf(text, sizeof(text), "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n"
+                                     "Content-Length: 0\r\n\r\n");
+    if (strcmp(path, "/far") == 0)
+        snprintf(text, sizeof(text), "HTTP/1.1 302 Found\r\nLocation: https://127.0.0.1:%d/\r\n"
+                                     "Content-Length: 0\r\n\r\n",
+                 sxe_local_port(s));
+    if (strcmp(path, "/cut") == 0)
+        ck_assert_int_eq(sxe_send(s, half, sizeof(half) - 1, cut), 0);
+    else
+        say(s, text);
+}
+
+static void
+listen_with(struct sxe_tls_config config, const char *name)
+{
+    SXE *listener = sxe_new_tcp(NULL, "127.0.0.1", 0, NULL, answer, NULL);
+    struct sxe_tls *tls = server_with(config, strcmp(name, "asks") == 0 ? "good" : name);
+    char text[64];
+
+    ck_assert_ptr_nonnull(tls);
+    servers[servers_number++] = tls;
+    ck_assert_int_eq(sxe_listen(listener), 0);
+    ck_assert_int_eq(sxe_tls_serve(tls, listener), 0);
+    snprintf(text, sizeof(text), "ports.%s = %d", name, sxe_local_port(listener));
+    run_script(text);
+}
+
+static void
+make_certificates(void)
+{
+    site_start();
+    make_pair("authority", CURVE, NULL, NULL);
+    make_pair("authority-2", CURVE, NULL, "authority");
+    make_pair("good", CURVE, "DNS:localhost,DNS:a.example,IP:127.0.0.1", "authority");
+    make_pair_from("late", CURVE, "IP:127.0.0.1", "authority", -10, 5);
+    make_pair_from("early", CURVE, "IP:127.0.0.1", "authority", 5, 10);
+    make_pair("other", CURVE, "DNS:b.example", "authority");
+    make_pair("stranger", CURVE, "IP:127.0.0.1", NULL);
+    make_pair("chain", CURVE, "IP:127.0.0.1", "authority-2");
+}
+
+static void
+tls_start(const struct sxe_lua_tls *table)
+{
+    static const char *const names[] = {"good", "late", "early", "other", "stranger", "chain"};
+    char text[128];
+
+    make_certificates();
+    net_open_before = fake_os_open_fds();
+    event_reset();
+    state_start_with(&(struct sxe_lua_config){.tasks = 64, .tls = table});
+#ifdef SXE_COVERAGE /* of sxe-lua-client.lua, for tools/coverage.sh */
+    coverage_begin(lua->main, "build/coverage/lua/client-tls.info", "test", "SXE_COVERAGE");
+#endif
+    sxe_register(40, 0);
+    snprintf(text, sizeof(text), "ports = {} directory = '%s/' done = false", site_directory);
+    run_script(text);
+    run_script("client, tcp, task = require 'sxe.client', require 'sxe.tcp', require 'sxe.task'");
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_int_eq(sxe_lua_init(lua), 0);
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        listen_with((struct sxe_tls_config){0}, names[i]);
+    listen_with((struct sxe_tls_config){.verify = SXE_TLS_REQUIRED,
+                                        .authorities = site_path("authority", ".pem")},
+                "asks");
+}
+
+static void
+tls_end_all(void)
+{
+    ck_assert_int_eq(sxe_fini(), 0);
+    state_stop();
+    while (servers_number > 0)
+        sxe_tls_delete(servers[--servers_number]);
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
+    site_stop();
+}
+
+/* A script says `done` when it is over. */
+static void
+wait_until_done(void)
+{
+    for (unsigned i = 0; i < 20 * WAIT_TURNS && number("done") == 0; i++)
+        turn_slowly(1);
+    captured.number = 0;
+    run_script("assert(done == true, done)");
+}
+
+START_TEST(calls_over_tls_get_their_answers_or_the_reason)
+{
+    tls_start(script_tls());
+    run_script("dofile 'test/unit/lib-sxe-lua/lua-tls.lua'");
+    wait_until_done();
+    tls_end_all();
+}
+END_TEST
+
+/* One task, which begins when the loop turns. */
+static void
+run_task(const char *text)
+{
+    char whole[1024];
+
+    snprintf(whole, sizeof(whole),
+             "done = false task.start(function() local ok, why = pcall(function() %s end) "
+             "done = ok or why end)",
+             text);
+    run_script(whole);
+    wait_until_done();
+}
+
+START_TEST(a_program_without_tls_says_so)
+{
+    tls_start(NULL);
+    run_task("local ok, why, code = client.get('https://127.0.0.1:' .. ports.good) "
+             "assert(not ok and code == 95 and why:find('this program has no TLS', 1, true), why)");
+    tls_end_all();
+}
+END_TEST
+
+#define CONNECT "tcp.connect('127.0.0.1', ports.good, {tls = {ca = directory .. 'authority.pem'}})"
+
+START_TEST(without_memory_a_connection_is_refused)
+{
+    tls_start(script_tls());
+    run_task("assert(tcp.connect('127.0.0.1', ports.good)):close()"); /* has slots made */
+    fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
+    run_task("local ok, why = " CONNECT " assert(not ok and why == 'tls: not enough memory', why)");
+    fake_os_reset();
+    run_task("local conn = assert(" CONNECT ") conn:close()");
+    /* The client is there; what a connection needs of OpenSSL is not. */
+    heap_arm(1, true);
+    run_task("local ok, why, code = " CONNECT " assert(not ok and code == 12, why)");
+    ck_assert(heap_disarm());
+    run_task("local conn = assert(" CONNECT ") conn:close()");
+    tls_end_all();
+}
+END_TEST
+
+/* Each allocation of Lua fails in turn while it connects; then another connection is good. */
+START_TEST(a_call_survives_that_lua_has_no_memory)
+{
+    tls_start(script_tls());
+    run_task("local conn = assert(" CONNECT ") conn:close()");
+    for (uint64_t after = 0, is_touched = 1; is_touched; after++) {
+        run_script("done = false");
+        captured.number = 0;
+        lua->heap.fail_after = after;
+        lua->heap.fail_times = 2;
+        (void)load_text("local conn = " CONNECT " if conn then conn:close() end done = true");
+        for (unsigned i = 0; i < 20 * WAIT_TURNS && sxe_lua_waiting() > 0; i++)
+            turn_slowly(1);
+        is_touched = lua->heap.fail_times != 2;
+        lua->heap.fail_times = 0;
+    }
+    run_task("local conn = assert(" CONNECT ") conn:close()");
+    tls_end_all();
+}
+END_TEST
+
+static Suite *
+tls_suite(void)
+{
+    Suite *suite = suite_create("lua-tls");
+    TCase *tcase = tcase_create("tls");
+
+    tcase_add_test(tcase, calls_over_tls_get_their_answers_or_the_reason);
+    tcase_add_test(tcase, a_program_without_tls_says_so);
+    tcase_add_test(tcase, without_memory_a_connection_is_refused);
+    tcase_add_test(tcase, a_call_survives_that_lua_has_no_memory);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+int
+main(void)
+{
+    return heap_begin() == 1 ? sxe_test_main(tls_suite()) : EXIT_FAILURE;
+}
