@@ -73,7 +73,7 @@ struct sxe_lua_tls_options {
     const char *certificate; /* file in PEM of its own; its key has a file, too */
     const char *key;
     const char *protocols; /* of ALPN, with commas */
-    bool is_insecure; /* any server is good */
+    bool is_insecure;      /* any server is good */
 };
 
 /* TLS for scripts that connect, by functions of the program, so that this library needs none: see

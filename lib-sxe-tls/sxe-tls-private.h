@@ -54,12 +54,12 @@ enum sxe__tls_state {
 
 /* Of the socket with the same id. */
 struct sxe__tls_connection {
-    struct sxe_tls *tls; /* of a listener: what it accepts uses that */
-    SSL *ssl;            /* NULL: not a byte came */
-    char *host;          /* of a client; owned */
-    char *failure;       /* why it failed; owned */
+    struct sxe_tls *tls;      /* of a listener: what it accepts uses that */
+    SSL *ssl;                 /* NULL: not a byte came */
+    char *host;               /* of a client; owned */
+    char *failure;            /* why it failed; owned */
     void (*on_ready)(SXE *s); /* NULL: nobody waits for the handshake */
-    char *kept;          /* records that the kernel did not take */
+    char *kept;               /* records that the kernel did not take */
     uint32_t kept_at;
     uint32_t kept_length;
     uint32_t owed;    /* bytes of plain text in them, which the next writes begin with */

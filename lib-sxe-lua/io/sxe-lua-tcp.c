@@ -524,7 +524,8 @@ go_on_early(lua_State *L, int status, lua_KContext context)
     return sxe__lua_woken(L) == SXE__LUA_EVENT ? begin_to_connect(L) : sxe__lua_fail_woken(L);
 }
 
-/* tcp.connect(host, port, {timeout =, from =, tls =, public_only =}), tcp.connect("unix:PATH", {timeout =}) */
+/* tcp.connect(host, port, {timeout =, from =, tls =, public_only =}),
+ * tcp.connect("unix:PATH", {timeout =}) */
 static int
 l_connect(lua_State *L)
 {

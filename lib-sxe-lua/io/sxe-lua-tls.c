@@ -6,7 +6,8 @@
  * same files: to read the system's authorities takes milliseconds, and sessions are resumed by the
  * client that made them. They stay until the state is deleted.
  *
- *     registry["sxe.tls clients"]   "ca\0cert\0key\0alpn\0insecure" -> the client, or false: it failed
+ *     registry["sxe.tls clients"]
+ *         "ca\0cert\0key\0alpn\0insecure" -> the client, or false: it could not be made
  */
 #include "sxe-lua-socket-private.h"
 
@@ -171,8 +172,10 @@ sxe__lua_tls_push(lua_State *L, int options)
 {
     (void)push_field(L, options);
     if (lua_toboolean(L, -1) && sxe__lua_config()->tls == NULL)
-        return fail(L, "this program has no TLS: it was built without OpenSSL 3, or gives scripts "
-                       "none (struct sxe_lua_config)", ENOTSUP);
+        return fail(L,
+                    "this program has no TLS: it was built without OpenSSL 3, or gives scripts "
+                    "none (struct sxe_lua_config)",
+                    ENOTSUP);
     if (lua_toboolean(L, -1))
         return replace_by_client(L);
     lua_pushnil(L);

@@ -43,11 +43,13 @@ answer(SXE *s, int length)
     snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s",
              (int)strlen(sxe_tls_name(s)), sxe_tls_name(s));
     if (strcmp(path, "/plain") == 0)
-        snprintf(text, sizeof(text), "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n"
-                                     "Content-Length: 0\r\n\r\n");
+        snprintf(text, sizeof(text),
+                 "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n"
+                 "Content-Length: 0\r\n\r\n");
     if (strcmp(path, "/far") == 0)
-        snprintf(text, sizeof(text), "HTTP/1.1 302 Found\r\nLocation: https://127.0.0.1:%d/\r\n"
-                                     "Content-Length: 0\r\n\r\n",
+        snprintf(text, sizeof(text),
+                 "HTTP/1.1 302 Found\r\nLocation: https://127.0.0.1:%d/\r\n"
+                 "Content-Length: 0\r\n\r\n",
                  sxe_local_port(s));
     if (strcmp(path, "/cut") == 0)
         ck_assert_int_eq(sxe_send(s, half, sizeof(half) - 1, cut), 0);
