@@ -101,7 +101,7 @@ START_TEST(without_memory_the_module_is_not_opened)
 {
     bool is_touched = true;
 
-    net_start("require 'sxe.tcp' require 'sxe.json'");
+    net_start("require 'sxe.tcp' require 'sxe.json' require 'sxe.task'");
     for (uint64_t after = 0; is_touched; after += 97) {
         captured.number = 0;
         lua->heap.fail_after = after;
