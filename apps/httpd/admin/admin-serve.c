@@ -375,6 +375,8 @@ admin_serve(const struct admin_service *service)
     result = make_server();
     if (result == 0)
         result = begin_listening();
+    if (result >= 0 && become_admin(&service->options->user) < 0)
+        result = -EPERM;
     if (result >= 0)
         sxe_signal_start(&serving.end, service->end_signal, on_end);
     service->report(service->user, result < 0 ? result : 0, result);

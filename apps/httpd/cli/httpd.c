@@ -12,6 +12,7 @@
  *     config/   config.c options from the environment and a file; config-file.c runs the file
  *               config-check.c --check
  *     serve/    service.c the serving process: plan, listen, run, drain
+ *               serve-as.c what it opens before it becomes the user of --user
  *               listening.c opens the listeners; lua-script.c the script of --lua
  *               redirect.c the plain port of --http-redirect
  *               access-log.c the access log; counters.c --stats; error-pages.c --error-page
@@ -23,6 +24,7 @@
  *               handover.c messages and sockets between them; changes.c notices changed files
  *               inherit.c takes over sockets; socket-file.c removes the file of a unix socket
  *               notify.c tells systemd; upgrade.c runs a new program
+ *               become.c --user: the user that serves
  *     admin/    admin-metrics.c what all of these count; admin.c the process that shows it
  */
 #include <errno.h>
@@ -33,6 +35,7 @@
 
 #include "admin-metrics.h"
 #include "admin.h"
+#include "changes.h"
 #include "command-line.h"
 #include "config-check.h"
 #include "handover.h"
@@ -43,7 +46,6 @@
 #include "secure.h"
 #include "service.h"
 #include "supervisor.h"
-#include "sxe-log.h"
 
 static struct {
     struct httpd_options options;
@@ -106,20 +108,54 @@ share_limits(void)
     return httpd.shares == NULL ? -errno : 0;
 }
 
+/* The log that workers open next. */
+static void
+make_log(void *user)
+{
+    SXE_UNUSED_PARAMETER(user);
+    if (httpd.options.access_log != NULL)
+        become_make_file(&httpd.options.user, httpd.options.access_log);
+}
+
+/* Workers that became another user may not be able to read them again. */
+static void
+watch_certificates(void *user)
+{
+    const struct httpd_tls_options *tls = &httpd.options.tls;
+
+    SXE_UNUSED_PARAMETER(user);
+    for (unsigned i = 0; i < tls->certificates; i++) {
+        changes_add(tls->certificate[i]);
+        changes_add(tls->key[i]);
+        if (tls->staple[i] != NULL)
+            changes_add(tls->staple[i]);
+    }
+    if (tls->client_ca != NULL)
+        changes_add(tls->client_ca);
+}
+
+static bool
+are_certificates_watched(const struct httpd_options *options)
+{
+    return become_is_other(&options->user) && options->tls.certificates > 0;
+}
+
 static int
 serve_under_supervisor(const char *script)
 {
     const struct httpd_options *options = &httpd.options;
-    const struct supervisor_config config = {.serve = serve,
-                                             .on_end = forget,
-                                             .script = script,
-                                             .argv = httpd.argv,
-                                             .workers = options->workers,
-                                             .stop_timeout_ms = options->stop_timeout_ms,
-                                             .hang_timeout_ms = options->hang_timeout_ms,
-                                             .is_dev = options->lua.is_dev,
-                                             .on_turn =
-                                                 secure_is_wanted(options) ? secure_turn : NULL};
+    const struct supervisor_config config = {
+        .serve = serve,
+        .on_end = forget,
+        .on_reopen = make_log,
+        .on_load = are_certificates_watched(options) ? watch_certificates : NULL,
+        .script = script,
+        .argv = httpd.argv,
+        .workers = options->workers,
+        .stop_timeout_ms = options->stop_timeout_ms,
+        .hang_timeout_ms = options->hang_timeout_ms,
+        .is_dev = options->lua.is_dev,
+        .on_turn = secure_is_wanted(options) ? secure_turn : NULL};
     int result = share_limits();
     int status = EXIT_FAILURE;
 
@@ -135,15 +171,6 @@ serve_under_supervisor(const char *script)
     handover_close_others();
     sxe_http_shares_delete(httpd.shares);
     return status;
-}
-
-static void
-warn_of_root(void)
-{
-    if (geteuid() == 0)
-        SXE_WARN("started as root: an error in the server or a script endangers the whole machine, "
-                 "and files that only root may read are served; start it as a user of its own, "
-                 "with CAP_NET_BIND_SERVICE for a port below 1024");
 }
 
 static int
@@ -178,10 +205,7 @@ run_program(void)
         return config_check(options);
     if (options->plan)
         return service_plan(&httpd.options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-    if (inherit_sockets() < 0)
-        return EXIT_FAILURE;
-    warn_of_root();
-    if (secure_begin(options) < 0)
+    if (inherit_sockets() < 0 || become_begin(&options->user) < 0 || secure_begin(options) < 0)
         return EXIT_FAILURE;
     return begin_and_serve(script);
 }

@@ -200,6 +200,14 @@ httpd_set_cache_control(struct httpd_options *options)
                        "the value of a header, without line ends");
 }
 
+bool
+httpd_set_user(struct httpd_options *options)
+{
+    return become_parse(&options->user, optarg) ||
+           httpd_wrong("the user that serves (--user)",
+                       "a user of this machine, or USER:GROUP; a number without a name needs one");
+}
+
 /* ---- All together ---- */
 
 /* There is no script. */

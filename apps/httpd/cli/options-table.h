@@ -67,7 +67,8 @@ enum {
     TLS_MEMORY,
     HSTS,
     HTTP_REDIRECT,
-    TLS_DEV
+    TLS_DEV,
+    AS_USER
 };
 
 extern const struct command_line httpd_line;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "access-log.h"
+#include "become.h"
 #include "config.h"
 #include "error-pages.h"
 #include "sxe-cidr.h"
@@ -76,6 +77,7 @@ struct httpd_options {
     bool is_place_given;      /* ip, port or unix_path was given */
     bool is_place_wanted;     /* set by listening_open: serve there, too */
     bool plan;
+    struct become user;
     struct httpd_tls_options tls;
     struct config_options config;
 };

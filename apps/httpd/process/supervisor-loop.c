@@ -78,6 +78,14 @@ hear_new_program(void)
 }
 
 static void
+reopen_logs(void)
+{
+    if (supervisor.config->on_reopen != NULL)
+        supervisor.config->on_reopen(supervisor.config->user);
+    say_to_all(HANDOVER_REOPEN);
+}
+
+static void
 take_signals(void)
 {
     struct signalfd_siginfo info;
@@ -88,7 +96,7 @@ take_signals(void)
             supervisor_reload();
             break;
         case SIGUSR1:
-            say_to_all(HANDOVER_REOPEN);
+            reopen_logs();
             break;
         case SIGUSR2:
             upgrade_program();
@@ -187,7 +195,7 @@ prepare_supervisor(const struct supervisor_config *config)
     supervisor.give_up_ns = NEVER;
     supervisor.patience_ns = config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
     supervisor.turn_ns = config->on_turn != NULL ? sxe_time_ns() : NEVER;
-    supervisor.look_ns = config->is_dev ? sxe_time_ns() : NEVER;
+    supervisor.look_ns = config->is_dev || config->on_load != NULL ? sxe_time_ns() : NEVER;
     supervisor.look_at_hearts_ns = config->hang_timeout_ms > 0 ? sxe_time_ns() : NEVER;
     supervisor.alive_ns = notify_period_ns() > 0 ? sxe_time_ns() : NEVER;
     children_begin(supervisor.workers);

@@ -156,6 +156,17 @@ start_missing(void)
     }
 }
 
+/* Watch from before they are read: a change while they are is seen, too. */
+static void
+watch_files(void)
+{
+    changes_clear();
+    if (supervisor.config->is_dev && supervisor.config->script != NULL)
+        changes_add(supervisor.config->script);
+    if (supervisor.config->on_load != NULL)
+        supervisor.config->on_load(supervisor.config->user);
+}
+
 void
 supervisor_start_children(void)
 {
@@ -172,10 +183,8 @@ supervisor_start_children(void)
     supervisor.is_renewing = is_whole;
     if (is_whole && supervisor.has_served)
         notify_reloading();
-    if (is_whole && supervisor.config->script != NULL) {
-        changes_clear();
-        changes_add(supervisor.config->script);
-    }
+    if (is_whole)
+        watch_files();
     start_missing();
 }
 

@@ -47,9 +47,13 @@ struct supervisor_config {
     /* In the child: its exit status. */
     int (*serve)(void *user, const struct worker *worker);
     void (*on_end)(void *user, unsigned slot); /* a child ended, here; NULL: nobody wants to know */
+    void (*on_reopen)(void *user);             /* before workers open their log again; NULL, too */
     /* Called here at the start, and again after the seconds that it returns; NULL: nobody is. */
     uint32_t (*on_turn)(void *user);
     void *user;
+    /* Before processes are started that load all: name files to changes_add whose change is as
+     * SIGHUP. NULL: none. */
+    void (*on_load)(void *user);
     const char *script;       /* NULL: none */
     char **argv;              /* the command line, for SIGUSR2 */
     unsigned workers;         /* 1 to WORKERS_MAX; 0: 1 */

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "admin-metrics.h"
 #include "admin.h"
@@ -22,6 +23,7 @@
 #include "notify.h"
 #include "redirect.h"
 #include "secure.h"
+#include "serve-as.h"
 #include "sxe-http-router.h"
 #include "sxe-lua-http.h"
 
@@ -99,7 +101,8 @@ on_second(struct sxe_timer *timer)
         access_log_flush(service.log);
     stats_publish();
     look_at_memory();
-    secure_look();
+    if (service.link < 0 || !become_is_other(&service.options->user))
+        secure_look(); /* otherwise the supervisor does, as root */
 }
 
 static void
@@ -460,27 +463,6 @@ service_plan(struct httpd_options *options)
 
 /* ---- Start, run, end ---- */
 
-/* 0, or -errno after a message. */
-static int
-open_log(void)
-{
-    const struct httpd_options *options = service.options;
-    int error;
-
-    if (options->access_log == NULL)
-        return 0;
-    service.log = access_log_open(options->access_log, options->access_log_format);
-    error = errno;
-    stats_watch_log(service.log);
-    if (service.log != NULL)
-        return 0;
-    fprintf(stderr,
-            "sxe-httpd: cannot open the access log '%s': %s; choose another with --access-log, in "
-            "a directory where you may write\n",
-            options->access_log, strerror(error));
-    return -error;
-}
-
 /* Tell the supervisor before the address is printed: a program that reads the address may send a
  * signal at once. 0 or -errno. */
 static int
@@ -559,7 +541,9 @@ service_run(struct httpd_options *options, const struct worker *worker)
     begin_service(options, worker);
     crash_begin();
     stats_begin(options, service.worker.load);
-    result = make_plan();
+    result = serve_as_begin(options, worker, &service.log);
+    if (result == 0)
+        result = make_plan();
     if (result == 0)
         result = secure_open(options);
     if (result == 0) {
@@ -568,13 +552,13 @@ service_run(struct httpd_options *options, const struct worker *worker)
             (void)cannot_start(-result);
     }
     if (result == 0) {
-        result = open_log();
+        result = serve_as_open_log(options, &service.log);
         if (result == 0)
             result = listen_and_run();
         sxe_fini();
-        secure_close();
-        access_log_close(service.log);
     }
+    secure_close();
+    access_log_close(service.log);
     drop_plan();
     return result;
 }

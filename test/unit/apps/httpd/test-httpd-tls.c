@@ -16,6 +16,7 @@ static SSL_SESSION *session; /* shown by the next client; NULL: none */
 static bool keeps_session;
 static const char *client_name; /* of the client's certificate; NULL: it has none */
 static bool wants_staple;
+static uid_t start_user;
 
 /* ---- Clients ---- */
 
@@ -290,6 +291,59 @@ START_TEST(a_changed_file_is_read_again_without_a_signal)
 }
 END_TEST
 
+static void
+make_staple(const char *name)
+{
+    OCSP_RESPONSE *reply = OCSP_response_create(OCSP_RESPONSE_STATUS_TRYLATER, NULL);
+    unsigned char *bytes = NULL;
+    FILE *file = fopen(site_path(name, ".der"), "w");
+    int length = i2d_OCSP_RESPONSE(reply, &bytes);
+
+    ck_assert_uint_eq(fwrite(bytes, 1, (size_t)length, file), (size_t)length);
+    OPENSSL_free(bytes);
+    fclose(file);
+    OCSP_RESPONSE_free(reply);
+}
+
+/* LeakSanitizer cannot look into a process that has changed its user. */
+int __lsan_is_turned_off(void);
+
+int
+__lsan_is_turned_off(void)
+{
+    return start_user != geteuid();
+}
+
+START_TEST(files_that_only_root_may_read_are_loaded_again_by_new_processes)
+{
+    struct answer answer = {0};
+    char user[32];
+    unsigned id = start_user == 0 ? 65534 : start_user;
+
+    snprintf(user, sizeof(user), "%u:%u", id, id == 65534 ? 65534 : getegid());
+    site_start();
+    make_pair("authority", CURVE, NULL, NULL);
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    make_pair("b", CURVE, "DNS:a.example", NULL);
+    make_staple("a");
+    httpd_child.prepare = fake_os_reset; /* it knows who it is */
+    START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
+                "--tls-staple", site_path("a", ".der"), "--tls-client-ca",
+                site_path("authority", ".pem"), "--tls-client", "optional", "--user", user, "-w",
+                "1");
+    expect_hello("a");
+    replace_file("a", "b", ".pem");
+    await_errors("could not be loaded again");
+    replace_file("a", "b", ".key");
+    await_errors("the server was loaded again");
+    for (unsigned i = 0; i < 60000 && strcmp(answer.name, "b") != 0; i++)
+        ask_tls(&answer);
+    ck_assert_str_eq(answer.name, "b");
+    stop_httpd();
+    site_stop();
+}
+END_TEST
+
 START_TEST(clients_are_asked_for_certificates)
 {
     struct answer answer;
@@ -317,20 +371,11 @@ END_TEST
 
 START_TEST(a_client_that_asks_gets_the_staple_and_all_get_the_field_of_hsts)
 {
-    OCSP_RESPONSE *reply = OCSP_response_create(OCSP_RESPONSE_STATUS_TRYLATER, NULL);
     struct answer answer;
-    unsigned char *bytes = NULL;
-    FILE *file;
-    int length;
 
     site_start();
     make_pair("a", CURVE, "DNS:a.example", NULL);
-    file = fopen(site_path("a", ".der"), "w");
-    length = i2d_OCSP_RESPONSE(reply, &bytes);
-    ck_assert_uint_eq(fwrite(bytes, 1, (size_t)length, file), (size_t)length);
-    OPENSSL_free(bytes);
-    fclose(file);
-    OCSP_RESPONSE_free(reply);
+    make_staple("a");
     START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
                 "--tls-staple", site_path("a", ".der"), "--hsts", "365d");
     ck_assert(ask_tls(&answer));
@@ -515,6 +560,7 @@ tls_suite(void)
                         2);
     tcase_add_test(tcase, workers_have_one_certificate_and_open_the_tickets_of_each_other);
     tcase_add_test(tcase, a_changed_file_is_read_again_without_a_signal);
+    tcase_add_test(tcase, files_that_only_root_may_read_are_loaded_again_by_new_processes);
     tcase_add_loop_test(tcase, clients_are_asked_for_certificates, 0, 2);
     tcase_add_test(tcase, a_client_that_asks_gets_the_staple_and_all_get_the_field_of_hsts);
     tcase_add_loop_test(tcase, the_plain_port_leads_to_the_same_at_a_name_of_a_certificate, 0, 2);
@@ -529,5 +575,6 @@ tls_suite(void)
 int
 main(void)
 {
+    start_user = geteuid();
     return sxe_test_main(tls_suite());
 }

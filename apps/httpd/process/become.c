@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Becoming the user of --user.
+ */
+#include "become.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sxe-log.h"
+
+#define NO_GROUP ((gid_t)-1)
+
+/* ---- The option ---- */
+
+static bool
+take_id(const char *text, unsigned *id)
+{
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+
+    *id = (unsigned)number;
+    return *text >= '0' && *text <= '9' && *end == '\0' && number < UINT32_MAX;
+}
+
+static bool
+find_user(struct become *become, const char *name)
+{
+    unsigned id;
+    const bool is_id = take_id(name, &id);
+    const struct passwd *entry = is_id ? getpwuid(id) : getpwnam(name);
+
+    become->user = entry != NULL ? entry->pw_uid : id;
+    become->group = entry != NULL ? entry->pw_gid : NO_GROUP;
+    snprintf(become->name, sizeof(become->name), "%s", entry != NULL ? entry->pw_name : "");
+    return entry != NULL || is_id;
+}
+
+static bool
+find_group(struct become *become, const char *name)
+{
+    unsigned id;
+    const bool is_id = take_id(name, &id);
+    const struct group *entry = is_id ? NULL : getgrnam(name);
+
+    become->group = entry != NULL ? entry->gr_gid : id;
+    return entry != NULL || is_id;
+}
+
+bool
+become_parse(struct become *become, const char *text)
+{
+    const size_t length = strcspn(text, ":");
+    char name[BECOME_NAME];
+
+    become->is_given = true;
+    if (length >= sizeof(name))
+        return false;
+    memcpy(name, text, length);
+    name[length] = '\0';
+    return find_user(become, name) &&
+           (text[length] == '\0' || find_group(become, text + length + 1)) &&
+           become->group != NO_GROUP;
+}
+
+/* ---- Before anything is opened ---- */
+
+int
+become_begin(const struct become *become)
+{
+    const uid_t now = geteuid();
+
+    if (now == 0 && !become->is_given)
+        SXE_WARN("started as root: an error in the server or a script endangers the whole machine, "
+                 "and files that only root may read are served; add --user NAME to serve as "
+                 "another user, or --user root if root is meant");
+    if (now == 0 || !become->is_given || now == become->user)
+        return 0;
+    fprintf(stderr,
+            "sxe-httpd: cannot become user %u (--user): only root can; start it as root, or leave "
+            "out --user and start it as the user that serves\n",
+            become->user);
+    return -EPERM;
+}
+
+bool
+become_is_other(const struct become *become)
+{
+    return become->is_given && become->user != 0;
+}
+
+/* O_EXCL follows no link, so that nobody who may write to the directory is given another file. */
+void
+become_make_file(const struct become *become, const char *path)
+{
+    int fd;
+
+    if (!become->is_given || geteuid() != 0 || strcmp(path, "-") == 0)
+        return;
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+    if (fd < 0)
+        return; /* it exists, or the process that opens it says why it cannot */
+    (void)!fchown(fd, become->user, become->group);
+    close(fd);
+}
+
+/* ---- The step ---- */
+
+static int
+set_groups(const struct become *become)
+{
+    gid_t groups[BECOME_GROUPS] = {become->group};
+    int number = BECOME_GROUPS;
+
+    if (geteuid() != 0)
+        return 0; /* it is this user already, and has the groups it was started with */
+    if (become->name[0] == '\0')
+        number = 1;
+    else
+        (void)getgrouplist(become->name, become->group, groups, &number);
+    return setgroups((size_t)(number < BECOME_GROUPS ? number : BECOME_GROUPS), groups);
+}
+
+/* A process that can become root again has not become another user. */
+static int
+change_user(const struct become *become)
+{
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || set_groups(become) < 0 ||
+        setgid(become->group) < 0 || setuid(become->user) < 0)
+        return -errno;
+    return become->user != 0 && setuid(0) == 0 ? -EPERM : 0;
+}
+
+/* The kernel forgets the signal of the parent's end when the user changes. It also makes the
+ * process one that cannot be traced, and that leaves no core file: keys of TLS stay in it. */
+int
+become_now(const struct become *become)
+{
+    const pid_t parent = getppid();
+    int death = 0;
+    int result;
+
+    if (!become->is_given)
+        return 0;
+    (void)prctl(PR_GET_PDEATHSIG, &death);
+    result = change_user(become);
+    (void)prctl(PR_SET_PDEATHSIG, death);
+    (void)(getppid() == parent || raise(death)); /* it ended meanwhile; 0 is no signal */
+    if (result < 0)
+        fprintf(stderr,
+                "sxe-httpd: cannot become user %u, group %u (--user): %s; a container needs "
+                "CAP_SETUID and CAP_SETGID for that\n",
+                become->user, become->group, strerror(-result));
+    return result;
+}
+
+/* Capabilities outlast the step where the process asks for it; then all but one go. */
+int
+become_admin(const struct become *become)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    int result;
+
+    if (!become->is_given)
+        return 0;
+    (void)prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+    result = become_now(become);
+    (void)syscall(SYS_capget, &head, sets);
+    sets[0].permitted &= 1u << CAP_KILL;
+    sets[0].effective = sets[0].permitted;
+    sets[0].inheritable = 0;
+    memset(&sets[1], 0, sizeof(sets[1]));
+    if (result == 0 && syscall(SYS_capset, &head, sets) < 0)
+        result = -errno;
+    return result;
+}

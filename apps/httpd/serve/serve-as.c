@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The step of a serving process to the user of --user.
+ */
+#include "serve-as.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "handover.h"
+#include "secure.h"
+#include "sxe-log.h"
+
+int
+serve_as_open_log(const struct httpd_options *options, struct access_log **log)
+{
+    int error;
+
+    if (options->access_log == NULL || *log != NULL)
+        return 0;
+    become_make_file(&options->user, options->access_log);
+    *log = access_log_open(options->access_log, options->access_log_format);
+    error = errno;
+    stats_watch_log(*log);
+    if (*log != NULL)
+        return 0;
+    fprintf(stderr,
+            "sxe-httpd: cannot open the access log '%s': %s; choose another with --access-log, in "
+            "a directory where you may write\n",
+            options->access_log, strerror(error));
+    return -error;
+}
+
+int
+serve_as_begin(const struct httpd_options *options, const struct worker *worker,
+               struct access_log **log)
+{
+    const struct become *user = &options->user;
+    int result;
+
+    if (!user->is_given)
+        return 0;
+    result = secure_open(options);
+    if (result == 0)
+        result = serve_as_open_log(options, log);
+    if (result == 0)
+        result = become_now(user);
+    if (result == 0 && (worker == NULL || worker->place == 0))
+        SXE_INFO("process %d serves as user %s (%u), group %u", getpid(), user->name, user->user,
+                 user->group);
+    return result;
+}

@@ -1,0 +1,184 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What docs/operations.md says of the user that serves. Only root can try most of it.
+
+local http = require "http"
+local httpd = require "httpd"
+local workers = require "workers"
+
+-- LeakSanitizer cannot look into a process that has changed its user.
+local ENV = {ASAN_OPTIONS = "detect_leaks=0"}
+
+local id <close> = io.popen("id -u")
+local is_root = id:read("l") == "0"
+
+-- A server as user 65534, which has few rights.
+local function start(...)
+    return httpd.spawn{wire.program("sxe-httpd"), "-p", "0", "--user", "65534:65534", env = ENV, ...}
+end
+
+-- It says https, which httpd.spawn does not expect.
+local function start_tls(...)
+    local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", "--user", "65534:65534", env = ENV, ...}
+    local first = proc:line(20)
+    check(first and first:find("^listening on https://"), ("%q and %q"):format(first, proc:errors()))
+    return setmetatable({proc = proc, pid = proc:pid()}, httpd)
+end
+
+local function test_as_root(name, run)
+    test(name, function()
+        if is_root then
+            run()
+        else
+            print("skipped: " .. name .. ", because the test is not root")
+        end
+    end)
+end
+
+-- A line of /proc/PID/status, its blanks as single ones.
+local function status(pid, name)
+    local file <close> = assert(io.open(("/proc/%d/status"):format(pid)))
+    return (file:read("a"):match("\n" .. name .. ":%s*([^\n]*)"):gsub("%s+", " "):gsub(" $", ""))
+end
+
+-- A process that was just forked is still root.
+local function check_is_nobody(pid)
+    httpd.wait_until(function() return status(pid, "Uid") == "65534 65534 65534 65534" end, "another user")
+    equal(status(pid, "Gid"), "65534 65534 65534 65534")
+    equal(status(pid, "Groups"), "65534")
+    equal(status(pid, "CapPrm"), ("0"):rep(16))
+    equal(status(pid, "NoNewPrivs"), "1")
+end
+
+-- promise: docs/operations.md: The process has the groups of the user, no capability, and no way back; nothing that it runs gets more rights than it has.
+test_as_root("workers become the user, after a reload, too", function()
+    local server <close> = start("-w", "2")
+    local before = workers.await(server, 2)
+    for _, pid in ipairs(before) do check_is_nobody(pid) end
+    server:check_answers()
+    server.proc:signal("HUP")
+    for _, pid in ipairs(workers.await(server, 2, before)) do check_is_nobody(pid) end
+    server:check_answers()
+end)
+
+-- promise: docs/operations.md: The supervisor stays root, so that it can start the next worker, load again and replace the program.
+test_as_root("the supervisor stays root, and replaces a worker", function()
+    local server <close> = start("-w", "1")
+    local before = workers.await(server, 1)
+    equal(status(server.pid, "Uid"), "0 0 0 0")
+    workers.kill(before[1])
+    check_is_nobody(workers.await(server, 1, before)[1])
+    server:check_answers()
+end)
+
+-- promise: docs/operations.md: Started as root with `--user NAME` or `NAME:GROUP`, each process that serves becomes that user before it answers anything.
+test_as_root("a single process becomes the user itself, and says so", function()
+    local server <close> = start()
+    check_is_nobody(server.pid)
+    server:check_answers()
+    httpd.wait_until(function()
+        return server.proc:errors():find(" serves as user %S* ?%(65534%), group 65534\n")
+    end, "the line that names the user")
+end)
+
+-- promise: docs/operations.md: | | the script, and all that it opens and requires, dicts and pools included |
+test_as_root("a script cannot read what root alone may", function()
+    local path, secret = os.tmpname(), os.tmpname()
+    local file <close> = assert(io.open(path, "w"))
+    file:write((([[
+        local early = io.open("PATH")
+        return function() return tostring(early) .. " " .. tostring(io.open("PATH")) end]]):gsub("PATH", secret)))
+    file:close()
+    assert(os.execute("chmod 644 " .. path))
+    local server <close> = start("--lua", path)
+    equal(http.ask(server, httpd.LAST).body, "nil nil")
+    os.remove(path)
+    os.remove(secret)
+    secret = os.tmpname()
+    local unreadable = wire.spawn{wire.program("sxe-httpd"), "--user", "65534:65534", "--lua", secret, env = ENV}
+    equal(unreadable:wait(20), 1)
+    check(unreadable:errors():find("Permission denied", 1, true), unreadable:errors())
+    os.remove(secret)
+end)
+
+-- promise: docs/operations.md: A log that does not exist is created as a file of the user, also at SIGUSR1.
+test_as_root("the log is the user's, and is opened again where the user may create no file", function()
+    local path = os.tmpname()
+    os.remove(path)
+    assert(os.execute("mkdir -m 755 " .. path))
+    local server <close> = start("-w", "2", "--access-log", path .. "/log")
+    local function owner()
+        local pipe <close> = io.popen("stat -c %u " .. path .. "/log 2>/dev/null")
+        return pipe:read("l")
+    end
+    equal(owner(), "65534")
+    assert(os.rename(path .. "/log", path .. "/old"))
+    server.proc:signal("USR1")
+    httpd.wait_until(function() return owner() == "65534" end, "a new log")
+    server:check_answers()
+    httpd.wait_until(function()
+        for _, name in ipairs{"/log", "/old"} do
+            local file <close> = io.open(path .. name)
+            if file and file:read("l") then return true end
+        end
+        return false
+    end, "a line in a log") -- a worker may have answered before it opened the new one
+    check(not server.proc:errors():find("cannot open the access log", 1, true), server.proc:errors())
+    os.execute("rm -r " .. path)
+end)
+
+-- promise: docs/operations.md: The supervisor notices when one of those named at the start changes, and loads all again, as at SIGHUP.
+--   New ones that cannot be used leave the earlier workers in place, and the log says why.
+test_as_root("certificates that root alone may read are loaded again when they change", function()
+    local path = os.tmpname()
+    os.remove(path)
+    assert(os.execute("mkdir -m 700 " .. path))
+    local function make(name)
+        return os.execute(("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=a "
+            .. "-days 2 -keyout %s/%s.key -out %s/%s.pem 2>/dev/null"):format(path, name, path, name))
+    end
+    local function replace(ext) assert(os.rename(path .. "/b." .. ext, path .. "/a." .. ext)) end
+    if make("a") and make("b") and wire.spawn{wire.program("sxe-httpd"), "--tls-dev", "--check"}:wait(20) == 0 then
+        local server <close> = start_tls("-w", "2", "--tls-cert", path .. "/a.pem", "--tls-key", path .. "/a.key")
+        local before = workers.await(server, 2)
+        replace("pem")
+        httpd.wait_until(function() return server.proc:errors():find("could not be loaded again", 1, true) end, "the reason")
+        for _, pid in ipairs(before) do check(workers.kill(pid, 0), pid .. " ended") end
+        replace("key")
+        for _, pid in ipairs(workers.await(server, 2, before)) do check_is_nobody(pid) end
+    else
+        print("skipped: certificates of root, because openssl is not installed, or not built in")
+    end
+    os.execute("rm -r " .. path)
+end)
+
+-- promise: docs/operations.md: The process of `--admin` becomes the user, too, and keeps one capability: it may signal the supervisor (`CAP_KILL`).
+test_as_root("the admin process is the user, and reloads", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local server <close> = start("-w", "1", "--admin", path)
+    equal(server.proc:line(20), "status at unix:" .. path)
+    local admin
+    for _, pid in ipairs(workers.await(server, 2)) do
+        if status(pid, "CapPrm") ~= ("0"):rep(16) then admin = pid end
+    end
+    equal(status(admin, "Uid"), "65534 65534 65534 65534")
+    equal(tonumber(status(admin, "CapPrm"), 16), 1 << 5)
+    os.remove(path)
+end)
+
+-- promise: docs/operations.md: A user that does not exist is refused, by `--check` as well.
+test("an unknown user is refused", function()
+    for _, more in ipairs{"--check", "--print-config", "-w2"} do
+        local proc = wire.spawn{wire.program("sxe-httpd"), more, "--user", "no-such-user"}
+        equal(proc:wait(20), 2)
+        check(proc:errors():find("the user that serves (--user) is 'no-such-user'", 1, true), proc:errors())
+    end
+end)
+
+-- promise: docs/operations.md: `--user root` says that root is meant, and ends the warning.
+test_as_root("root that is meant is not warned", function()
+    local server <close> = httpd.start("--user", "root")
+    server:check_answers()
+    check(not server.proc:errors():find("started as root", 1, true), server.proc:errors())
+end)
