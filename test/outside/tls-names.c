@@ -271,8 +271,8 @@ remove_two(void)
         unlink(paths[i]);
 }
 
-/* promise: docs/tls.md: A changed file is read again without a signal, too: each process looks once a
- * second. */
+/* promise: docs/tls.md: A changed file is read again without a signal, too: each process looks
+ *   once a second. */
 START_TEST(a_changed_file_of_authorities_is_noticed)
 {
     struct sxe_tls_config config = {

@@ -19,7 +19,8 @@
  * that a browser sends for another site is refused.
  *
  * Limits: ADMIN_CONNECTIONS connections, each of which has ADMIN_HEAD_MS to send a request's head,
- * so that idle programs do not keep a balancer from /readyz; ADMIN_TEXTS long replies at a time, then 503.
+ * so that idle programs do not keep a balancer from /readyz; ADMIN_TEXTS long replies at a time,
+ * then 503.
  */
 #ifndef ADMIN_H
 #define ADMIN_H
