@@ -201,7 +201,7 @@ bool sxe__lua_is_barred(lua_State *coroutine);
  * goes on after those that are ready; return what this returns. */
 int sxe__lua_make_way(lua_State *L);
 
-/* What is called when the running task ends; NULL: no task runs. */
+/* The function that the end of the running task calls; NULL: no task runs. */
 sxe__lua_on_end sxe__lua_end_of_running(void);
 
 /* In a hook, of a task that has used up its time slice: if it is cancelled, raises, or true: the

@@ -129,7 +129,7 @@ make_client(const struct sxe_lua_tls_options *options, const char **problem)
 }
 
 static int
-fail(lua_State *L, const char *why, int error)
+fail_for_tls(lua_State *L, const char *why, int error)
 {
     (void)sxe__lua_fail(L, lua_pushfstring(L, "tls: %s", why));
     lua_pushinteger(L, error);
@@ -155,7 +155,7 @@ replace_by_client(lua_State *L)
         lua_rawset(L, top + 1);
         tls = make_client(&options, &problem);
         if (tls == NULL)
-            return fail(L, problem, EINVAL);
+            return fail_for_tls(L, problem, EINVAL);
         lua_pushlightuserdata(L, tls);
         lua_replace(L, -2);
         lua_pushvalue(L, -2);
@@ -172,10 +172,11 @@ sxe__lua_tls_push(lua_State *L, int options)
 {
     (void)push_field(L, options);
     if (lua_toboolean(L, -1) && sxe__lua_config()->tls == NULL)
-        return fail(L,
-                    "this program has no TLS: it was built without OpenSSL 3, or gives scripts "
-                    "none (struct sxe_lua_config)",
-                    ENOTSUP);
+        return fail_for_tls(
+            L,
+            "this program has no TLS: it was built without OpenSSL 3, or gives scripts "
+            "none (struct sxe_lua_config)",
+            ENOTSUP);
     if (lua_toboolean(L, -1))
         return replace_by_client(L);
     lua_pushnil(L);
@@ -223,5 +224,5 @@ sxe__lua_tls_note(struct sxe__lua_slot *slot, const SXE *s)
 int
 sxe__lua_tls_fail(lua_State *L, const struct sxe__lua_slot *slot)
 {
-    return fail(L, slot->failure, slot->error);
+    return fail_for_tls(L, slot->failure, slot->error);
 }

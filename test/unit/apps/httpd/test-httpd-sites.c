@@ -96,6 +96,7 @@ static const struct {
     {ROUTE("{ redirect = '/\\t/{b}/' }"), "redirect: it is /\t/{b}/; it must be a path such as"},
     {ROUTE("{ status = 200, header = { ['X-A'] = 'b' } }"),
      "header: it is a table with names; it must be a text, or a list of texts"},
+    {ROUTE("{ redirect = '/{b}/' }"), "redirect: it is /{b}/; it must be one whose each {name} is"},
     {ROUTE("{ redirect = 'a\\nb' }"), "/a: type and redirect are values of a header"},
     {ROUTE("{ status = 200, type = 'a\\nb' }"), "/a: type and redirect are values of a header"},
     {ROUTE("{ script = true }"),
@@ -223,7 +224,7 @@ START_TEST(routes_answer)
                " ['/none/{path...}'] = { root = 'public', fallback = '/nosuch' },\n"
                " ['/plain/{path...}'] = { root = 'public' },\n"
                " ['/page.txt'] = { root = 'public' },\n"
-               " ['/old/{id}'] = { redirect = '/new/{id}/{other}x', status = 308 },\n"
+               " ['/old/{id}'] = { redirect = '/new/{id}/x', status = 308 },\n"
                " ['/open/{path...}'] = { redirect = '/{path}/b' },\n"
                " ['/odd'] = { redirect = '/a{b' },\n"
                " ['/away'] = { redirect = '//example.com/' },\n"
