@@ -748,6 +748,16 @@ START_TEST(one_that_cannot_listen_any_more_says_so)
 }
 END_TEST
 
+START_TEST(one_that_cannot_become_the_user_of_the_server_ends)
+{
+    options.user = (struct become){.is_given = true, .user = geteuid(), .group = getegid()};
+    fake_os_fail(FAKE_SETGID, 1, 1, ENOSYS);
+    ck_assert_int_eq(admin_begin(&options, 1), -EPERM);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+    ck_assert_int_eq(errno, ECHILD);
+}
+END_TEST
+
 START_TEST(one_that_may_not_be_signalled_is_not_waited_for)
 {
     pid_t pid;
@@ -807,6 +817,7 @@ main(void)
     tcase_add_test(tcase, processes_that_end_at_once_are_replaced_later_and_later);
     tcase_add_test(tcase, a_process_that_cannot_be_forked_is_tried_again);
     tcase_add_test(tcase, one_that_cannot_listen_any_more_says_so);
+    tcase_add_test(tcase, one_that_cannot_become_the_user_of_the_server_ends);
     tcase_add_test(tcase, one_that_may_not_be_signalled_is_not_waited_for);
     tcase_add_test(tcase, without_the_option_there_is_nothing_to_look_at);
     suite_add_tcase(suite, tcase);
