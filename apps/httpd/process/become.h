@@ -46,7 +46,7 @@ void become_make_file(const struct become *become, const char *path);
  * 0, or -errno after a message: then the process must end. */
 int become_now(const struct become *become);
 
-/* The same, and keep the right to send signals to processes of other users. */
+/* become_now for the admin process, which keeps the right to signal the supervisor (CAP_KILL). */
 int become_admin(const struct become *become);
 
 #endif
