@@ -133,6 +133,7 @@
     X(SETUID, setuid)                       \
     X(SETGID, setgid)                       \
     X(SETGROUPS, setgroups)                 \
+    X(CHROOT, chroot)                       \
     X(SYSCALL, syscall)
 
 enum fake_call {

@@ -24,7 +24,7 @@
  *               handover.c messages and sockets between them; changes.c notices changed files
  *               inherit.c takes over sockets; socket-file.c removes the file of a unix socket
  *               notify.c tells systemd; upgrade.c runs a new program
- *               become.c --user: the user that serves
+ *               become.c --user and --chroot: who serves, and where
  *     admin/    admin-metrics.c what all of these count; admin.c the process that shows it
  */
 #include <errno.h>
@@ -154,6 +154,7 @@ serve_under_supervisor(const char *script)
         .workers = options->workers,
         .stop_timeout_ms = options->stop_timeout_ms,
         .hang_timeout_ms = options->hang_timeout_ms,
+        .reopens_by_load = options->user.root != NULL,
         .is_dev = options->lua.is_dev,
         .on_turn = secure_is_wanted(options) ? secure_turn : NULL};
     int result = share_limits();
@@ -182,7 +183,8 @@ begin_and_serve(const char *script)
 
     if (admin_begin(options, SUPERVISOR_CHILDREN * workers) < 0)
         return EXIT_FAILURE;
-    if (options->is_repl || (options->workers == 0 && script == NULL && !options->admin_is_on))
+    if (options->is_repl || (options->workers == 0 && script == NULL && !options->admin_is_on &&
+                             options->user.root == NULL))
         status = serve_alone();
     else
         status = serve_under_supervisor(script);
@@ -205,6 +207,8 @@ run_program(void)
         return config_check(options);
     if (options->plan)
         return service_plan(&httpd.options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (options->user.root != NULL)
+        handover_leave_files();
     if (inherit_sockets() < 0 || become_begin(&options->user) < 0 || secure_begin(options) < 0)
         return EXIT_FAILURE;
     return begin_and_serve(script);

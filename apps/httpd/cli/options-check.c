@@ -208,6 +208,13 @@ httpd_set_user(struct httpd_options *options)
                        "a user of this machine, or USER:GROUP; a number without a name needs one");
 }
 
+bool
+httpd_set_chroot(struct httpd_options *options)
+{
+    options->user.root = optarg;
+    return *optarg != '\0' || httpd_wrong("the root directory (--chroot)", "a directory");
+}
+
 /* ---- All together ---- */
 
 /* There is no script. */
@@ -223,6 +230,20 @@ has_script_for(const struct config_sites *sites)
     return false;
 }
 
+/* Says which option does not go with --chroot; NULL: all is well. */
+static const char *
+chroot_missing(const struct httpd_options *options)
+{
+    if (options->user.root == NULL)
+        return NULL;
+    if (!become_is_other(&options->user))
+        return "--chroot needs a user who cannot leave it, as root can: add --user NAME";
+    if (options->lua.is_dev)
+        return "--dev looks for changed files, and the supervisor is not in --chroot: leave out "
+               "one of them";
+    return options->is_repl ? "--repl is a shell in a single process: leave out --chroot" : NULL;
+}
+
 bool
 httpd_is_complete(const struct httpd_options *options)
 {
@@ -230,6 +251,10 @@ httpd_is_complete(const struct httpd_options *options)
     const char *missing = httpd_tls_missing(options);
     const char *place = missing == NULL ? "" : config_place_of("tls-cert");
 
+    if (missing == NULL) {
+        missing = chroot_missing(options);
+        place = missing == NULL ? "" : config_place_of("chroot");
+    }
     if (missing == NULL && files->root == NULL && options->config.sites == NULL &&
         (files->listing || files->index != NULL || files->dot_files || files->types != NULL ||
          files->cache_control != NULL || (files->sniff && options->http.fields == NULL) ||

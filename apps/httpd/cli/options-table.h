@@ -68,7 +68,8 @@ enum {
     HSTS,
     HTTP_REDIRECT,
     TLS_DEV,
-    AS_USER
+    AS_USER,
+    CHROOT
 };
 
 extern const struct command_line httpd_line;

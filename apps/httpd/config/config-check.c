@@ -64,11 +64,11 @@ config_check(const struct httpd_options *options)
 {
     struct error_pages pages = options->error_pages;
 
-    if ((options->files.root != NULL &&
+    if (secure_open(options) < 0 || become_enter(&options->user) < 0 ||
+        (options->files.root != NULL &&
          !is_directory(config_place_of("root"), options->files.root)) ||
         (options->config.sites != NULL && !has_roots(options->config.sites)) ||
-        (options->script != NULL && !is_script(options->script)) || secure_open(options) < 0 ||
-        error_pages_read(&pages) < 0)
+        (options->script != NULL && !is_script(options->script)) || error_pages_read(&pages) < 0)
         return COMMAND_LINE_WRONG;
     error_pages_free(&pages);
     printf("sxe-httpd: the configuration is good\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Becoming the user of --user.
+ * Becoming the user of --user, in the directory of --chroot.
  */
 #include "become.h"
 
@@ -76,6 +76,18 @@ become_parse(struct become *become, const char *text)
 
 /* ---- Before anything is opened ---- */
 
+static int
+refuse_other_than_root(const struct become *become)
+{
+    if (become->root == NULL)
+        return 0;
+    fprintf(stderr,
+            "sxe-httpd: cannot make '%s' the root directory (--chroot): only root can; start it as "
+            "root, or leave out --chroot\n",
+            become->root);
+    return -EPERM;
+}
+
 int
 become_begin(const struct become *become)
 {
@@ -85,8 +97,10 @@ become_begin(const struct become *become)
         SXE_WARN("started as root: an error in the server or a script endangers the whole machine, "
                  "and files that only root may read are served; add --user NAME to serve as "
                  "another user, or --user root if root is meant");
-    if (now == 0 || !become->is_given || now == become->user)
+    if (now == 0)
         return 0;
+    if (!become->is_given || now == become->user)
+        return refuse_other_than_root(become);
     fprintf(stderr,
             "sxe-httpd: cannot become user %u (--user): only root can; start it as root, or leave "
             "out --user and start it as the user that serves\n",
@@ -117,26 +131,47 @@ become_make_file(const struct become *become, const char *path)
 
 /* ---- The step ---- */
 
-static int
-set_groups(const struct become *become)
-{
-    gid_t groups[BECOME_GROUPS] = {become->group};
-    int number = BECOME_GROUPS;
+struct groups {
+    gid_t each[BECOME_GROUPS];
+    int number;
+};
 
-    if (geteuid() != 0)
-        return 0; /* it is this user already, and has the groups it was started with */
+/* The list of groups is not in the directory of --chroot. */
+static void
+find_groups(const struct become *become, struct groups *groups)
+{
+    groups->each[0] = become->group;
+    groups->number = BECOME_GROUPS;
     if (become->name[0] == '\0')
-        number = 1;
+        groups->number = 1;
     else
-        (void)getgrouplist(become->name, become->group, groups, &number);
-    return setgroups((size_t)(number < BECOME_GROUPS ? number : BECOME_GROUPS), groups);
+        (void)getgrouplist(become->name, become->group, groups->each, &groups->number);
+    groups->number = groups->number < BECOME_GROUPS ? groups->number : BECOME_GROUPS;
 }
 
-/* A process that can become root again has not become another user. */
-static int
-change_user(const struct become *become)
+int
+become_enter(const struct become *become)
 {
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || set_groups(become) < 0 ||
+    int result;
+
+    if (become->root == NULL)
+        return 0;
+    result = chroot(become->root) < 0 || chdir("/") < 0 ? -errno : 0;
+    if (result < 0)
+        fprintf(stderr,
+                "sxe-httpd: cannot make '%s' the root directory (--chroot): %s; root can, with an "
+                "existing directory, and a container needs CAP_SYS_CHROOT for that\n",
+                become->root, strerror(-result));
+    return result;
+}
+
+/* A process that is this user already has the groups it was started with. A process that can become
+ * root again has not become another user. */
+static int
+change_user(const struct become *become, const struct groups *groups)
+{
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        (geteuid() == 0 && setgroups((size_t)groups->number, groups->each) < 0) ||
         setgid(become->group) < 0 || setuid(become->user) < 0)
         return -errno;
     return become->user != 0 && setuid(0) == 0 ? -EPERM : 0;
@@ -148,13 +183,18 @@ int
 become_now(const struct become *become)
 {
     const pid_t parent = getppid();
+    struct groups groups;
     int death = 0;
     int result;
 
     if (!become->is_given)
         return 0;
+    find_groups(become, &groups);
+    result = become_enter(become);
+    if (result < 0)
+        return result;
     (void)prctl(PR_GET_PDEATHSIG, &death);
-    result = change_user(become);
+    result = change_user(become, &groups);
     (void)prctl(PR_SET_PDEATHSIG, death);
     (void)(getppid() == parent || raise(death)); /* it ended meanwhile; 0 is no signal */
     if (result < 0)

@@ -32,6 +32,7 @@ static struct {
     struct kept sockets[HANDOVER_SOCKETS];
     unsigned number;
     int link; /* -1: this process does not serve under a supervisor */
+    bool leaves_files;
 } handover = {.link = -1};
 
 /* ---- Messages ---- */
@@ -104,6 +105,12 @@ mark_socket(struct kept *socket, bool is_next)
         socket->is_used = true;
 }
 
+void
+handover_leave_files(void)
+{
+    handover.leaves_files = true;
+}
+
 /* A serving process runs scripts and parses what clients send, so its messages are not trusted. */
 static bool
 is_sound(const struct handover_message *message, int fd)
@@ -139,8 +146,9 @@ handover_note(const struct handover_message *message, int fd, bool is_next)
         return;
     }
     *socket = (struct kept){.address = message->u.address, .length = message->length, .fd = fd};
-    socket_file_note_address(&socket->file, (const struct sockaddr *)&socket->address,
-                             socket->length);
+    if (!handover.leaves_files)
+        socket_file_note_address(&socket->file, (const struct sockaddr *)&socket->address,
+                                 socket->length);
     mark_socket(socket, is_next);
     handover.number++;
 }
@@ -170,8 +178,13 @@ handover_open(const struct sockaddr *address, socklen_t length)
     struct kept socket = {.length = length, .is_new = handover.link >= 0};
 
     for (unsigned i = 0; i < handover.number; i++) {
-        if (is_kept_at(&handover.sockets[i], address, length))
-            return 0;
+        struct kept *kept = &handover.sockets[i];
+
+        if (!is_kept_at(kept, address, length))
+            continue;
+        if (handover.leaves_files && !kept->is_inherited)
+            socket_file_note_address(&kept->file, address, length);
+        return 0;
     }
     memcpy(&socket.address, address, length);
     socket.fd = sxe_bind_listener(address, length);
@@ -273,7 +286,8 @@ handover_adopt(int fd, const char *name, size_t length)
     if (!socket.is_inherited) {
         socket.address = asked;
         socket.length = asked_length;
-        socket_file_note_address(&socket.file, (const struct sockaddr *)&asked, asked_length);
+        if (!handover.leaves_files)
+            socket_file_note_address(&socket.file, (const struct sockaddr *)&asked, asked_length);
     }
     return add_own(socket);
 }

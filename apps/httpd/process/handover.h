@@ -100,6 +100,10 @@ void handover_join(void);
  * from `first` on, open after exec; names lists theirs with colons. How many descriptors. */
 int handover_export(int first, int link, const char *link_name, char names[HANDOVER_NAMES]);
 
+/* Paths of unix sockets that serving processes open are not this process's: note and remove only
+ * files of the sockets that handover_open names. */
+void handover_leave_files(void);
+
 /* Before the supervisor exits, or the only process that serves, remove the files of unix sockets
  * that were opened here. */
 void handover_remove_files(void);

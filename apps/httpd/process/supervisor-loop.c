@@ -80,6 +80,10 @@ hear_new_program(void)
 static void
 reopen_logs(void)
 {
+    if (supervisor.config->reopens_by_load) {
+        supervisor_reload();
+        return;
+    }
     if (supervisor.config->on_reopen != NULL)
         supervisor.config->on_reopen(supervisor.config->user);
     say_to_all(HANDOVER_REOPEN);

@@ -18,7 +18,7 @@
  *     SIGHUP, a changed file               start all again: one, and the others when it is ready
  *     a child that asks for it             start one, which takes its place
  *     SIGTERM, SIGINT                      END to all, and wait; again: END again: at once
- *     SIGUSR1, SIGQUIT                     REOPEN, STATS to those there are
+ *     SIGUSR1, SIGQUIT                     REOPEN, STATS to those there are; or SIGUSR1: as SIGHUP
  *     SIGUSR2                              run the program again; DRAIN to all when it is ready,
  *                                          see upgrade.h
  *
@@ -59,6 +59,7 @@ struct supervisor_config {
     unsigned workers;         /* 1 to WORKERS_MAX; 0: 1 */
     uint32_t stop_timeout_ms; /* for a child that leaves */
     uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: for ever */
+    bool reopens_by_load;     /* SIGUSR1 is as SIGHUP: children cannot open the log again */
     bool is_dev;              /* a change of the script's files is as SIGHUP */
 };
 

@@ -448,7 +448,9 @@ service_plan(struct httpd_options *options)
     int result;
 
     begin_service(options, NULL);
-    result = make_plan();
+    result = become_enter(&options->user);
+    if (result == 0)
+        result = make_plan();
     if (result == 0) {
         sxe_plan_print(stdout);
         sxe_http_plan_print(service.http, stdout);

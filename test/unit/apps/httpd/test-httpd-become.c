@@ -100,6 +100,40 @@ START_TEST(root_that_is_meant_is_not_warned)
 }
 END_TEST
 
+/* ---- The directory ---- */
+
+#define OTHER "4000000000:4000000001"
+
+START_TEST(only_root_may_enter_a_directory)
+{
+    const struct become become = {.is_given = true, .user = (uid_t)-1, .root = "/"};
+
+    fake_os_fail(FAKE_GETEUID, 1, 1, EPERM);
+    ck_assert_int_eq(become_begin(&become), -EPERM);
+    fake_os_fail(FAKE_GETEUID, 1, 1, EPERM);
+    RUN_HTTPD("-p", "0", "--chroot", "/", "--user", OTHER);
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "cannot become user 4000000000 (--user)");
+}
+END_TEST
+
+static const char *const looks[] = {"--check", "--plan"};
+
+START_TEST(what_is_looked_at_is_in_the_directory)
+{
+    fake_os_fail(FAKE_CHROOT, 1, 1, 0);
+    RUN_HTTPD(looks[_i], "--chroot", "/", "--user", OTHER, "-r", "tmp");
+    ck_assert_int_eq(ran.status, 0);
+    fake_os_fail(FAKE_CHROOT, 1, 1, ENOENT);
+    RUN_HTTPD(looks[_i], "--chroot", "/", "--user", OTHER);
+    ck_assert_int_ne(ran.status, 0);
+    check_has(
+        ran.errors,
+        "sxe-httpd: cannot make '/' the root directory (--chroot): No such file or directory; "
+        "root can, with an existing directory, and a container needs CAP_SYS_CHROOT for that");
+}
+END_TEST
+
 /* ---- The log's file ---- */
 
 START_TEST(only_a_file_that_is_missing_is_made_and_only_by_root)
@@ -196,6 +230,20 @@ static const struct {
     unsigned nth;
 } steps[] = {{FAKE_PRCTL, 2}, {FAKE_SETGROUPS, 1}, {FAKE_SETGID, 1}, {FAKE_SETUID, 1}};
 
+START_TEST(the_directory_comes_before_the_user)
+{
+    static const enum fake_call calls[] = {FAKE_CHROOT, FAKE_CHDIR};
+    struct become become = own_user();
+
+    become.root = "/";
+    fake_os_fail(FAKE_CHROOT, 1, 1, 0);
+    if (_i > 0)
+        fake_os_fail(calls[_i - 1], 1, 1, ENOENT);
+    ck_assert_int_eq(become_now(&become), _i > 0 ? -ENOENT : 0);
+    ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), _i == 0);
+}
+END_TEST
+
 START_TEST(a_step_that_fails_is_told)
 {
     const struct become become = own_user();
@@ -279,12 +327,16 @@ become_suite(void)
     tcase_add_test(t, a_name_that_is_too_long_for_any_user_is_refused);
     tcase_add_test(t, only_root_may_become_another_user);
     tcase_add_test(t, root_that_is_meant_is_not_warned);
+    tcase_add_test(t, only_root_may_enter_a_directory);
+    tcase_add_loop_test(t, what_is_looked_at_is_in_the_directory, 0,
+                        sizeof(looks) / sizeof(looks[0]));
     tcase_add_test(t, only_a_file_that_is_missing_is_made_and_only_by_root);
     tcase_add_test(t, without_the_option_nothing_changes);
     tcase_add_loop_test(t, nothing_that_it_runs_gets_more_rights_and_the_end_of_its_parent_is_heard,
                         0, 2);
     tcase_add_test(t, a_process_that_is_the_user_already_keeps_its_groups);
     tcase_add_test(t, the_admin_process_keeps_at_most_one_capability);
+    tcase_add_loop_test(t, the_directory_comes_before_the_user, 0, 3);
     tcase_add_loop_test(t, a_step_that_fails_is_told, 0, sizeof(steps) / sizeof(steps[0]));
     tcase_add_test(t, capabilities_that_cannot_be_given_up_are_told);
     tcase_add_loop_test(t, another_user_has_no_way_back, 0, 2);

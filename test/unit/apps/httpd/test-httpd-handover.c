@@ -177,6 +177,16 @@ START_TEST(a_message_that_makes_no_sense_is_ignored)
 }
 END_TEST
 
+/* A socket that listens. */
+static int
+listening(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    ck_assert_int_eq(listen(fd, 1), 0);
+    return fd;
+}
+
 /* A unix socket that listens, as the process that serves tells of it. */
 static void
 note_path(const char *path)
@@ -211,6 +221,36 @@ START_TEST(files_of_unix_sockets_go_when_nobody_uses_them)
     ck_assert_int_eq(access(paths[1], F_OK), -1);
     ck_assert_int_eq(access(paths[2], F_OK), -1);
     handover_close_others();
+}
+END_TEST
+
+/* A file at the path of a socket of a process in another root directory is not that socket. */
+START_TEST(files_that_others_name_stay_and_those_that_are_named_here_go)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char name[256] = "sxe-";
+    char path[64];
+
+    snprintf(path, sizeof(path), "/tmp/sxe-handover-%d", getpid());
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    for (size_t i = 0; i < sizeof(sa_family_t) + strlen(path); i++)
+        snprintf(name + strlen(name), 3, "%02x", ((const unsigned char *)&address)[i]);
+    handover_leave_files();
+    note_path(path);
+    handover_remove_files();
+    ck_assert_int_eq(access(path, F_OK), 0);
+    handover_close_others();
+    ck_assert_int_eq(handover_adopt(listening(), name, strlen(name)), 0);
+    handover_remove_files();
+    ck_assert_int_eq(access(path, F_OK), 0);
+    if (_i == 0)
+        ck_assert_int_eq(handover_open((struct sockaddr *)&address,
+                                       (socklen_t)(sizeof(sa_family_t) + strlen(path))),
+                         0);
+    handover_remove_files();
+    ck_assert_int_eq(access(path, F_OK), _i == 0 ? -1 : 0);
+    handover_close_others();
+    unlink(path);
 }
 END_TEST
 
@@ -323,16 +363,6 @@ START_TEST(a_socket_that_a_worker_opens_first_is_told_when_it_is_used)
     handover_close_others();
 }
 END_TEST
-
-/* A socket that listens. */
-static int
-listening(void)
-{
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    ck_assert_int_eq(listen(fd, 1), 0);
-    return fd;
-}
 
 START_TEST(an_inherited_socket_is_found_at_its_own_address)
 {
@@ -592,6 +622,7 @@ handover_suite(void)
     tcase_add_loop_test(link, a_message_that_makes_no_sense_is_ignored, 0,
                         sizeof(senseless) / sizeof(senseless[0]));
     tcase_add_test(link, files_of_unix_sockets_go_when_nobody_uses_them);
+    tcase_add_loop_test(link, files_that_others_name_stay_and_those_that_are_named_here_go, 0, 2);
     tcase_add_test(link, what_is_kept_is_found_once_by_its_address);
     tcase_add_test(link, an_address_of_another_length_is_another);
     tcase_add_test(link, a_socket_that_was_opened_is_told);

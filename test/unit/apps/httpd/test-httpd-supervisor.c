@@ -352,6 +352,23 @@ START_TEST(a_new_one_takes_over_and_the_old_one_drains)
 END_TEST
 
 static int
+have_opened_the_log_again(int link)
+{
+    say_ready(link);
+    tell(SIGUSR1);
+    hear(link);
+    return 0;
+}
+
+START_TEST(where_children_cannot_open_the_log_new_ones_do)
+{
+    config.reopens_by_load = true;
+    ck_assert_int_eq(SUPERVISE(have_opened_the_log_again, end_after_the_first), 0);
+    ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_DRAIN);
+}
+END_TEST
+
+static int
 outlive_one_that_fails(int link)
 {
     say_ready(link);
@@ -1389,6 +1406,7 @@ supervisor_suite(void)
     tcase_add_loop_test(t, the_first_that_fails_is_the_end_with_its_status, 0, 2);
     tcase_add_loop_test(t, what_the_system_refuses_at_the_beginning_is_the_end, 0, 4);
     tcase_add_test(t, a_new_one_takes_over_and_the_old_one_drains);
+    tcase_add_test(t, where_children_cannot_open_the_log_new_ones_do);
     tcase_add_loop_test(t, one_that_fails_leaves_the_old_one_alone, 0, 2);
     tcase_add_test(t, one_that_hangs_is_replaced_by_the_next);
     tcase_add_loop_test(t, one_that_loads_slowly_is_loaded_then_there_is_one_more, 0, 2);

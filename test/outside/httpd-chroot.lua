@@ -1,0 +1,148 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What docs/operations.md says of --chroot. Only root can try most of it.
+
+local http = require "http"
+local httpd = require "httpd"
+local workers = require "workers"
+
+-- LeakSanitizer cannot look into a process that has changed its user.
+local ENV = {ASAN_OPTIONS = "detect_leaks=0"}
+local USER = "65534:65534"
+
+local id <close> = io.popen("id -u")
+local is_root = id:read("l") == "0"
+
+local function test_as_root(name, run)
+    test(name, function()
+        if is_root then
+            run()
+        else
+            print("skipped: " .. name .. ", because the test is not root")
+        end
+    end)
+end
+
+local function write(path, text)
+    local file <close> = assert(io.open(path, "w"))
+    file:write(text)
+end
+
+-- A directory that is removed at the end of the block; its name says what is inside of it.
+local function directory()
+    local path = os.tmpname()
+    os.remove(path)
+    assert(os.execute(("mkdir -m 755 %s %s/www"):format(path, path)))
+    write(path .. "/www/index.html", "inside\n")
+    write(path .. "/404.html", "not inside\n")
+    return setmetatable({path = path}, {__close = function() os.execute("rm -r " .. path) end})
+end
+
+local function start(path, ...)
+    return httpd.spawn{wire.program("sxe-httpd"), "-p", "0", "--user", USER, "--chroot", path, env = ENV, ...}
+end
+
+local function root_of(pid)
+    local pipe <close> = io.popen(("readlink /proc/%d/root"):format(pid))
+    return pipe:read("l")
+end
+
+local function request(path)
+    return ("GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"):format(path)
+end
+
+-- promise: docs/operations.md: With `--chroot DIR` each process that serves makes DIR its root directory before it becomes the user: a path that it opens from then on begins in DIR.
+test_as_root("files and error pages are in the directory", function()
+    local dir <close> = directory()
+    local server <close> = start(dir.path, "-r", "/www", "--error-page", "404 404.html")
+    equal(http.ask(server, request "/").body, "inside\n")
+    equal(http.ask(server, request "/none").body, "not inside\n")
+end)
+
+-- promise: docs/operations.md: | in DIR | the directory of `-r` and of routes, error pages, the script and all that it opens, requires and runs |
+test_as_root("a script is in the directory, and sees nothing outside of it", function()
+    local dir <close> = directory()
+    local outside = os.tmpname()
+    write(dir.path .. "/app.lua", ([[
+        local names = {"/etc/passwd", "%s", "/../../etc/passwd", "/www/index.html"}
+        return function()
+            local seen = {}
+            for i, name in ipairs(names) do seen[i] = io.open(name) and "yes" or "no" end
+            return table.concat(seen, " ")
+        end]]):format(outside))
+    local server <close> = start(dir.path, "--lua", "app.lua")
+    equal(http.ask(server, httpd.LAST).body, "no no no yes")
+    os.remove(outside)
+end)
+
+-- promise: docs/operations.md: The supervisor stays outside, as root. There always is one, as with `-w 1`.
+test_as_root("workers are inside, after a reload, too, and the supervisor is not", function()
+    local dir <close> = directory()
+    local server <close> = start(dir.path, "-r", "www")
+    local before = workers.await(server, 1)
+    equal(root_of(server.pid), "/")
+    httpd.wait_until(function() return root_of(before[1]) == dir.path end, "a worker inside")
+    server.proc:signal("HUP")
+    local after = workers.await(server, 1, before)
+    httpd.wait_until(function() return root_of(after[1]) == dir.path end, "a new worker inside")
+    equal(http.ask(server, request "/").body, "inside\n")
+end)
+
+-- promise: docs/operations.md: The process of `--admin` enters DIR, too.
+test_as_root("the admin process is inside", function()
+    local dir <close> = directory()
+    local path = os.tmpname()
+    os.remove(path)
+    local server <close> = start(dir.path, "-r", "www", "--admin", path)
+    equal(server.proc:line(20), "status at unix:" .. path)
+    for _, pid in ipairs(workers.await(server, 2)) do
+        httpd.wait_until(function() return root_of(pid) == dir.path end, "a process inside")
+    end
+    os.remove(path)
+end)
+
+-- promise: docs/operations.md: SIGUSR1 is as SIGHUP: new workers have the access log that the path names now.
+test_as_root("the log is outside, and is opened again by new workers", function()
+    local dir <close> = directory()
+    local logs <close> = directory()
+    local log = logs.path .. "/log"
+    local server <close> = start(dir.path, "-r", "www", "--access-log", log)
+    local before = workers.await(server, 1)
+    assert(os.rename(log, log .. ".1"))
+    server.proc:signal("USR1")
+    workers.await(server, 1, before)
+    equal(http.ask(server, request "/").status, 200)
+    httpd.wait_until(function()
+        local file <close> = io.open(log)
+        return file and (file:read("a"):find("GET / HTTP/1.1", 1, true))
+    end, "a line in the new log")
+end)
+
+-- promise: docs/operations.md: A DIR that cannot be entered ends the server with exit status 1, and `--check` looks as well.
+test_as_root("a directory that is missing is refused", function()
+    for _, more in ipairs{"--check", "-w2"} do
+        local proc = wire.spawn{wire.program("sxe-httpd"), more, "-p", "0", "--user", USER, "--chroot",
+                                "/nonexistent", env = ENV}
+        equal(proc:wait(60), more == "--check" and 2 or 1)
+        check(proc:errors():find("cannot make '/nonexistent' the root directory (--chroot)", 1, true), proc:errors())
+    end
+end)
+
+test_as_root("what is checked is in the directory", function()
+    local dir <close> = directory()
+    for root, status in pairs{["/www"] = 0, [dir.path .. "/www"] = 2} do
+        local proc = wire.spawn{wire.program("sxe-httpd"), "--check", "--user", USER, "--chroot", dir.path, "-r", root,
+                                env = ENV}
+        equal(proc:wait(60), status)
+    end
+end)
+
+-- promise: docs/operations.md: It needs `--user` with another user than root, who could leave DIR again.
+test("root does not serve in a directory that it can leave", function()
+    for _, user in ipairs{"root", "0"} do
+        local proc = wire.spawn{wire.program("sxe-httpd"), "--chroot", "/", "--user", user}
+        equal(proc:wait(20), 2)
+        check(proc:errors():find("--chroot needs a user who cannot leave it", 1, true), proc:errors())
+    end
+    equal(wire.spawn{wire.program("sxe-httpd"), "--chroot", "/"}:wait(20), 2)
+end)
