@@ -15,6 +15,7 @@
  *               serve-as.c what it opens before it becomes the user of --user
  *               listening.c opens the listeners; lua-script.c the script of --lua
  *               redirect.c the plain port of --http-redirect
+ *               rate-limit.c how often a client may ask
  *               access-log.c the access log; counters.c --stats; error-pages.c --error-page
  *     tls/      secure.c TLS of the listener; secure-none.c stands in where OpenSSL is missing
  *     process/  supervisor.c the parent that starts and replaces serving processes;
@@ -43,6 +44,7 @@
 #include "listening.h"
 #include "options.h"
 #include "program.h"
+#include "rate-limit.h"
 #include "secure.h"
 #include "service.h"
 #include "supervisor.h"
@@ -60,6 +62,7 @@ static int
 serve(void *user, const struct worker *worker)
 {
     SXE_UNUSED_PARAMETER(user);
+    rate_limit_join();
     if (worker != NULL)
         metrics_begin_worker(worker->place, worker->slot);
     if (worker != NULL && worker->load > 0 && httpd.options.config.file != NULL) {
@@ -174,6 +177,17 @@ serve_under_supervisor(const char *script)
     return status;
 }
 
+/* A file that has no limits of rates yet may have some at its next reading. */
+static int
+begin_rates(void)
+{
+    const int result = httpd.options.config.file == NULL ? 0 : rate_limit_begin();
+
+    if (result < 0)
+        fprintf(stderr, "sxe-httpd: cannot start: no table of rates: %s\n", strerror(-result));
+    return result;
+}
+
 static int
 begin_and_serve(const char *script)
 {
@@ -181,14 +195,17 @@ begin_and_serve(const char *script)
     const unsigned workers = options->workers > 0 ? options->workers : 1;
     int status;
 
-    if (admin_begin(options, SUPERVISOR_CHILDREN * workers) < 0)
+    if (begin_rates() < 0 || admin_begin(options, SUPERVISOR_CHILDREN * workers) < 0) {
+        rate_limit_end();
         return EXIT_FAILURE;
+    }
     if (options->is_repl || (options->workers == 0 && script == NULL && !options->admin_is_on &&
                              options->user.root == NULL))
         status = serve_alone();
     else
         status = serve_under_supervisor(script);
     admin_end();
+    rate_limit_end();
     return status;
 }
 

@@ -151,12 +151,39 @@ add_headers(const struct config_route *route, struct sxe_http_response *response
     }
 }
 
+/* Until the client may ask again; 0: it may now. */
+static unsigned
+seconds_to_wait(const struct rate_limit *rate, const struct sxe_http_request *request)
+{
+    struct sockaddr_storage peer;
+    socklen_t length;
+
+    if (rate->burst == 0)
+        return 0;
+    length = sxe_http_peer(request, &peer);
+    return rate_limit_take(rate, &peer, length);
+}
+
+/* So many seconds later it may ask again. */
+static enum sxe_http_verdict
+refuse_for(unsigned seconds, struct sxe_http_response *response)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%u", seconds);
+    (void)!sxe_http_add_field(response, "Retry-After", text);
+    return sxe_http_reply_status(response, 429);
+}
+
 static enum sxe_http_verdict
 answer(struct config_route *route, struct sxe_http_request *request,
        struct sxe_http_response *response)
 {
     const char *body = route->body != NULL ? route->body : "";
+    const unsigned seconds = seconds_to_wait(&route->rate, request);
 
+    if (seconds > 0)
+        return refuse_for(seconds, response);
     add_headers(route, response);
     request->user = route;
     switch (route->action) {

@@ -180,6 +180,35 @@ read_switch(struct reader *reader, const char *key, bool *is_on)
     return true;
 }
 
+/* The rate and its burst. */
+static bool
+read_rate(struct reader *reader, struct rate_limit *rate)
+{
+    const char *text = NULL;
+    lua_Integer burst;
+    int is_number = 0;
+
+    if (!read_text(reader, "rate", &text))
+        return false;
+    if (text != NULL && !rate_limit_parse(rate, text))
+        return fail(reader, "rate", text,
+                    "requests of a client in a time, such as \"10/s\", \"100/m\" or \"1000/h\"");
+    rate->route = reader->place;
+    if (lua_getfield(reader->L, -1, "burst") == LUA_TNIL) {
+        lua_pop(reader->L, 1);
+        return true;
+    }
+    look_at(reader, "burst");
+    burst = lua_tointegerx(reader->L, -1, &is_number);
+    if (text == NULL || is_number == 0 || burst < 1 || burst > RATE_LIMIT_MOST)
+        return fail(reader, "burst",
+                    is_number ? lua_tostring(reader->L, -1) : luaL_typename(reader->L, -1),
+                    "a number from 1 to 1000000, of a rate");
+    lua_pop(reader->L, 1);
+    rate->burst = (uint32_t)burst;
+    return true;
+}
+
 /* ---- Routes ---- */
 
 static bool
@@ -269,8 +298,8 @@ choose_action(struct reader *reader, struct config_route *route, bool is_script)
 static bool
 read_route(struct reader *reader, struct config_route *route)
 {
-    static const char *const names[] = {"body",   "fallback", "header", "redirect", "root",
-                                        "script", "status",   "type",   NULL};
+    static const char *const names[] = {"body", "burst",  "fallback", "header", "rate", "redirect",
+                                        "root", "script", "status",   "type",   NULL};
     bool is_script = false;
 
     if (!lua_istable(reader->L, -1))
@@ -280,7 +309,7 @@ read_route(struct reader *reader, struct config_route *route)
         !read_text(reader, "fallback", &route->fallback) ||
         !read_text(reader, "redirect", &route->redirect) ||
         !read_text(reader, "body", &route->body) || !read_text(reader, "type", &route->type) ||
-        !read_switch(reader, "script", &is_script) ||
+        !read_switch(reader, "script", &is_script) || !read_rate(reader, &route->rate) ||
         !read_status(reader, "status", route->redirect != NULL, &route->status) ||
         !read_texts(reader, "header", route->headers, CONFIG_HEADERS_MAX, &route->headers_number))
         return false;

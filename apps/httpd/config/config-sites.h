@@ -21,6 +21,7 @@
 #include <stdbool.h>
 
 #include "config-file.h"
+#include "rate-limit.h"
 #include "sxe-http-file.h"
 #include "sxe-http.h"
 
@@ -40,6 +41,7 @@ struct config_route {
     unsigned status; /* of a reply or a redirect */
     const char *headers[CONFIG_HEADERS_MAX];
     unsigned headers_number;
+    struct rate_limit rate;
     unsigned line; /* of the file, for messages */
     struct sxe_http_files *files;
     struct config_route *next;

@@ -68,6 +68,12 @@ static const struct {
     {ROUTE("{\n zzzzzzzzzz = 'x' }"), "site.lua:3: zzzzzzzzzz: there is no such key here\n"},
     {ROUTE("{ 5 }"), "site.lua:2: ?: there is no such key here\n"},
     {ROUTE("{}"), "site.lua:2: /a: a route has one of root, redirect, status and script"},
+    {ROUTE("{ status = 200, rate = 5 }"), "rate: it is number; it must be a text"},
+    {ROUTE("{ status = 200,\n rate = '5' }"), "site.lua:3: rate: it is 5; it must be requests of"},
+    {ROUTE("{ status = 200,\n burst = 5 }"), "site.lua:3: burst: it is 5; it must be a number"},
+    {ROUTE("{ status = 200, rate = '1/s', burst = 0 }"), "burst: it is 0; it must be a number"},
+    {ROUTE("{ status = 200, rate = '1/s', burst = 1.5 }"), "burst: it is number; it must be"},
+    {ROUTE("{ status = 200, rate = '1/s', burst = 1000001 }"), "burst: it is 1000001; it must"},
     {ROUTE("{ root = 'public', status = 200 }"), "site.lua:2: /a: a route has one of"},
     {ROUTE("{\n root = 5 }"),
      "site.lua:3: root: it is number; it must be a text without zero bytes"},
@@ -233,6 +239,8 @@ START_TEST(routes_answer)
                " ['/text'] = { status = 201, body = 'b', header = { 'X-A:  1', 'X-B: 2' } },\n"
                " ['/typed'] = { status = 200, body = '{}', type = 'application/json' },\n"
                " ['/script/{rest...}'] = { script = true },\n"
+               " ['/often'] = { status = 204, rate = '1/h' },\n"
+               " ['/twice'] = { status = 204, rate = '1/h', burst = 2 },\n"
                "} }");
     START_HTTPD("--config", "site.lua");
     ask_and_expect(ASK("GET", "/text"), "HTTP/1.1 201 Created\r\nDate: @\r\nX-A: 1\r\nX-B: 2\r\n"
@@ -258,6 +266,12 @@ START_TEST(routes_answer)
     ask_and_expect(ASK("GET", "/plain/nosuch"), "HTTP/1.1 404 Not Found\r\n");
     ask_and_expect(ASK("GET", "/plain/below"), "HTTP/1.1 301 Moved Permanently\r\n");
     ask_and_expect(ASK("GET", "/script/x"), "HTTP/1.1 200 OK\r\n");
+    ask_and_expect(ASK("GET", "/often"), "HTTP/1.1 204 No Content\r\n");
+    ask_and_expect(ASK("GET", "/often"),
+                   "HTTP/1.1 429 Too Many Requests\r\nDate: @\r\nRetry-After: 3");
+    ask_and_expect(ASK("GET", "/twice"), "HTTP/1.1 204 No Content\r\n");
+    ask_and_expect(ASK("GET", "/twice"), "HTTP/1.1 204 No Content\r\n");
+    ask_and_expect(ASK("GET", "/twice"), "HTTP/1.1 429 Too Many Requests\r\n");
     stop_httpd();
 }
 END_TEST
@@ -283,6 +297,16 @@ START_TEST(a_name_that_no_site_has_is_404_without_routes_for_all)
     ask_and_expect("GET / HTTP/1.1\r\nHost: b\r\n\r\n", "HTTP/1.1 204 No Content\r\n");
     ask_and_expect("GET / HTTP/1.0\r\n\r\n", "HTTP/1.1 404 Not Found\r\n");
     stop_httpd();
+}
+END_TEST
+
+START_TEST(without_a_table_of_rates_it_does_not_start)
+{
+    write_file("site.lua", "return { port = 0 }");
+    fake_os_fail(FAKE_MEMFD_CREATE, 1, 1, EMFILE);
+    RUN_HTTPD("--config", "site.lua");
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-httpd: cannot start: no table of rates: Too many open files");
 }
 END_TEST
 
@@ -313,6 +337,7 @@ sites_suite(void)
     tcase_add_test(tcase, routes_answer);
     tcase_add_test(tcase, a_location_that_is_too_long_is_refused);
     tcase_add_test(tcase, a_name_that_no_site_has_is_404_without_routes_for_all);
+    tcase_add_test(tcase, without_a_table_of_rates_it_does_not_start);
     tcase_add_test(tcase, a_script_that_does_not_load_ends_it);
     suite_add_tcase(suite, tcase);
     return suite;

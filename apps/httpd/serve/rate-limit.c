@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Counts requests of clients in a dict of all workers.
+ */
+#include "rate-limit.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sxe-dict.h"
+#include "sxe-time.h"
+#include "sxe-util.h"
+
+#define CELL_SIZE 128
+#define SHARDS    8
+#define WAIT_S    0.002 /* for a lock, whose owner may have been stopped */
+#define TRIES     64    /* each time another process was first */
+
+static SXE_DICT *clients;
+
+/* ---- The limit ---- */
+
+bool
+rate_limit_parse(struct rate_limit *limit, const char *text)
+{
+    char *end;
+    const unsigned long number = strtoul(text, &end, 10);
+    const uint64_t seconds = strcmp(end, "/s") == 0   ? 1
+                             : strcmp(end, "/m") == 0 ? 60
+                             : strcmp(end, "/h") == 0 ? 3600
+                                                      : 0;
+
+    if (*text < '0' || *text > '9' || number == 0 || number > RATE_LIMIT_MOST || seconds == 0)
+        return false;
+    limit->interval_ns = seconds * SXE_NS_PER_SECOND / number;
+    limit->burst = (uint32_t)number;
+    return true;
+}
+
+/* ---- The table ---- */
+
+int
+rate_limit_begin(void)
+{
+    static const SXE_DICT_SPEC spec = {.name = "rates",
+                                       .cells = RATE_LIMIT_CLIENTS,
+                                       .cell_size = CELL_SIZE,
+                                       .shards = SHARDS,
+                                       .evicts = true,
+                                       .options = SXE_POOL_OPTION_SHARED};
+    char why[SXE_POOL_WHY_SIZE];
+
+    clients = sxe_dict_open(&spec, why);
+    if (clients == NULL)
+        return -errno;
+    return sxe_dict_set_wait(clients, WAIT_S);
+}
+
+void
+rate_limit_join(void)
+{
+    if (clients != NULL)
+        (void)sxe_dict_peek(clients, "", 0, NULL, 0);
+}
+
+void
+rate_limit_end(void)
+{
+    sxe_dict_close(clients);
+    clients = NULL;
+}
+
+/* ---- A request ---- */
+
+struct key {
+    uint64_t route;
+    uint64_t family; /* 4, 6, or 0: unix sockets */
+    unsigned char client[8];
+};
+
+static struct key
+key_of(const struct rate_limit *limit, const struct sockaddr_storage *address, socklen_t length)
+{
+    const struct sockaddr_in6 *in6 = (const void *)address;
+    const struct sockaddr_in *in4 = (const void *)address;
+    struct key key = {.route = limit->route};
+
+    if (length == 0)
+        return key;
+    key.family = 4;
+    if (address->ss_family == AF_INET) {
+        memcpy(key.client, &in4->sin_addr, 4);
+    } else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+        memcpy(key.client, in6->sin6_addr.s6_addr + 12, 4);
+    } else {
+        memcpy(key.client, in6->sin6_addr.s6_addr, 8);
+        key.family = 6;
+    }
+    return key;
+}
+
+/* Nanoseconds to wait; 0: it may pass. */
+static uint64_t
+take_from_bucket(const struct rate_limit *limit, const struct key *key)
+{
+    const uint64_t now_ns = sxe_time_ns();
+    const uint64_t room_ns = limit->burst * limit->interval_ns;
+    unsigned tries = 0;
+    int result;
+
+    do {
+        uint64_t before_ns = 0;
+        const ssize_t size =
+            sxe_dict_get(clients, key, sizeof(*key), &before_ns, sizeof(before_ns));
+        const uint64_t full_ns =
+            (size > 0 && before_ns > now_ns ? before_ns : now_ns) + limit->interval_ns;
+
+        if (full_ns > now_ns + room_ns)
+            return full_ns - now_ns - room_ns;
+        result = sxe_dict_compare_and_put(clients, key, sizeof(*key), size > 0 ? &before_ns : NULL,
+                                          sizeof(before_ns), &full_ns, sizeof(full_ns),
+                                          (double)(full_ns - now_ns) / (double)SXE_NS_PER_SECOND);
+    } while (result == -EEXIST && ++tries < TRIES);
+    return 0;
+}
+
+unsigned
+rate_limit_take(const struct rate_limit *limit, const struct sockaddr_storage *address,
+                socklen_t length)
+{
+    const struct key key = key_of(limit, address, length);
+
+    if (clients == NULL || limit->burst == 0)
+        return 0;
+    return (unsigned)((take_from_bucket(limit, &key) + SXE_NS_PER_SECOND - 1) / SXE_NS_PER_SECOND);
+}
