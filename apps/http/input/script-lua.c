@@ -20,28 +20,7 @@
 
 static const char result_key[] = "sxe-http result";
 
-/* ---- Memory ---- */
-
-static void *
-allocate_counted(void *user, void *block, size_t old_size, size_t size)
-{
-    struct load_lua *lua = user;
-    void *found;
-
-    if (block == NULL)
-        old_size = 0; /* Lua says what kind of object it is for */
-    if (size == 0) {
-        free(block);
-        lua->used -= old_size;
-        return NULL;
-    }
-    if (size > old_size && lua->used + (size - old_size) > LOAD_SCRIPT_MEMORY)
-        return NULL;
-    found = realloc(block, size);
-    if (found != NULL)
-        lua->used += size - old_size;
-    return found;
-}
+/* ---- Bytes that are put together ---- */
 
 void
 load_lua_put(lua_State *L, const char *bytes, size_t length)
@@ -50,7 +29,7 @@ load_lua_put(lua_State *L, const char *bytes, size_t length)
 
     if (length > lua->room - lua->length) {
         size_t room = 2 * (lua->length + length);
-        char *text = allocate_counted(lua, lua->text, lua->room, room);
+        char *text = counted_memory_allocate(&lua->memory, lua->text, lua->room, room);
 
         if (text == NULL)
             luaL_error(L, "not enough memory for %d bytes of text", (int)room);
@@ -266,7 +245,9 @@ load_lua_new(const char *path, FILE *err)
     if (lua != NULL) {
         lua->path = path;
         lua->err = err;
-        lua->L = lua_newstate(allocate_counted, lua);
+        lua->memory = (struct counted_memory){.used_max = LOAD_SCRIPT_MEMORY,
+                                              .total_max = SIZE_MAX};
+        lua->L = lua_newstate(counted_memory_allocate, &lua->memory);
     }
     if (lua == NULL || lua->L == NULL) {
         fprintf(err, "sxe-http: %s: no memory for Lua\n", path);

@@ -26,14 +26,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "counted-memory.h"
+
 struct load_lua {
     lua_State *L;     /* ro */
     const char *path; /* ro: of the script */
     FILE *err;        /* ro: where its errors go */
     /* rw: whether nobody has said that error yet; NULL: all are said */
     bool (*is_news)(void *user, const char *what, const char *text);
-    void *user;    /* rw: of is_news */
-    size_t used;   /* ro: bytes */
+    void *user; /* rw: of is_news */
+    struct counted_memory memory;
     char *text;    /* ro: what load_lua_put put together */
     size_t length; /* rw: of it */
     size_t room;   /* private */

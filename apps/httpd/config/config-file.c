@@ -24,40 +24,12 @@ refuse(const char *path, const char *why)
 
 /* ---- The environment ---- */
 
-/* Bytes are counted twice: those in use, and all that were ever given, so that a loop which copies
- * long strings ends, too. */
-static void *
-allocate(void *user, void *old, size_t old_size, size_t size)
-{
-    struct config_file *file = user;
-    size_t had = old == NULL ? 0 : old_size;
-    void *memory;
-
-    if (size == 0) {
-        free(old);
-        file->memory -= had;
-        return NULL;
-    }
-    if (size > had && (file->memory + size - had > CONFIG_MEMORY_MAX ||
-                       file->allocated + size > CONFIG_ALLOCATED_MAX))
-        return NULL;
-    memory = realloc(old, size);
-    if (memory == NULL)
-        return NULL;
-    file->memory += size - had;
-    file->allocated += size;
-    return memory;
-}
-
 static void
 on_steps(lua_State *L, lua_Debug *debug)
 {
-    void *user;
-    struct config_file *file;
+    struct config_file *file = *(struct config_file **)lua_getextraspace(L);
 
     (void)debug;
-    (void)lua_getallocf(L, &user);
-    file = user;
     file->steps += STEPS;
     if (file->steps >= CONFIG_STEPS_MAX) {
         luaL_where(L, 0);
@@ -179,10 +151,13 @@ run_file(struct config_file *file, const char *text, size_t length)
 {
     int result;
 
-    file->L = lua_newstate(allocate, file);
+    file->memory = (struct counted_memory){.used_max = CONFIG_MEMORY_MAX,
+                                           .total_max = CONFIG_ALLOCATED_MAX};
+    file->L = lua_newstate(counted_memory_allocate, &file->memory);
     file->lines = config_lines_new(text, length);
     if (file->L == NULL || file->lines == NULL)
         return refuse(file->path, strerror(ENOMEM));
+    *(struct config_file **)lua_getextraspace(file->L) = file;
     lua_pushcfunction(file->L, run_text);
     lua_pushlightuserdata(file->L, file);
     lua_pushlightuserdata(file->L, (void *)(uintptr_t)text);

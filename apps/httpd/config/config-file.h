@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "config-lines.h"
+#include "counted-memory.h"
 
 #define CONFIG_FILE_MAX      (1u << 20)
 #define CONFIG_STEPS_MAX     10000000
@@ -29,8 +30,7 @@ struct config_file {
     struct config_lines *lines; /* of its keys */
     struct config_file *before; /* rw: the caller's */
     unsigned long steps;        /* private: instructions so far */
-    size_t memory;              /* private: bytes that Lua has */
-    size_t allocated;           /* private: that it ever got */
+    struct counted_memory memory;
 };
 
 /* Read and run it. NULL: what is wrong, and where, is on standard error. */

@@ -371,7 +371,7 @@ START_TEST(a_script_gets_so_much_memory_and_no_more)
                "function request() for i = 1, 300 do all[i] = long:rep(1 << 4) end end");
     ck_assert_ptr_null(next_text());
     check_has(said(), "a script may have 256 MB of memory");
-    ck_assert_uint_le(((struct load_script *)requests)->lua[0]->used, LOAD_SCRIPT_MEMORY);
+    ck_assert_uint_le(((struct load_script *)requests)->lua[0]->memory.used, LOAD_SCRIPT_MEMORY);
 }
 END_TEST
 
