@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the state, as the files that make it see it: sxe-lua.c, -alloc, -watch, -hooks, -coroutine,
- * -require, -strict, -sandbox*, -call, -bind, -error, -handle. Others do with sxe-lua-private.h.
+ * What: the state, as the files that make it see it: sxe-lua.c, -state, -init, -alloc, -watch,
+ * -hooks, -coroutine, -require, -strict, -sandbox*, -call, -bind, -error, -handle. Others need
+ * sxe-lua-private.h alone.
  */
 #ifndef SXE_LUA_CORE_PRIVATE_H
 #define SXE_LUA_CORE_PRIVATE_H
@@ -134,8 +135,17 @@ struct sxe__lua_level {
 
 struct sxe__lua_call;
 
+/* What a state is filled with (sxe-lua-init.c). The files that make and end it know the modules only
+ * by this. */
+struct sxe__lua_contents {
+    const struct sxe__lua_module *modules; /* the last one has no name */
+    void (*open)(lua_State *L);            /* once, in a protected call */
+    void (*close)(void);                   /* after the tasks have ended, before lua_close */
+};
+
 struct sxe_lua {
     lua_State *main;
+    const struct sxe__lua_contents *contents;
     struct sxe_lua_config config; /* defaults filled in */
     struct sxe__lua_heap heap;
     struct sxe__lua_watch watch;
@@ -151,9 +161,12 @@ struct sxe_lua {
 /* Keys in the registry: the addresses of these. */
 extern const char sxe__lua_methods_key; /* class -> methods */
 
-/* In a protected call, once a state; each leaves the stack as it was. The first calls the others
- * (sxe-lua-init.c). */
-void sxe__lua_open_parts(lua_State *L);
+/* sxe_lua_new, with these contents. They are borrowed. */
+struct sxe_lua *sxe__lua_new(const struct sxe_lua_config *config,
+                             const struct sxe__lua_contents *contents);
+void sxe__lua_set_current(struct sxe_lua *lua);
+
+/* In a protected call, once a state; each leaves the stack as it was. sxe-lua-init.c calls them. */
 void sxe__lua_open_handles(lua_State *L);
 void sxe__lua_open_coroutine(lua_State *L);
 void sxe__lua_open_require(lua_State *L);

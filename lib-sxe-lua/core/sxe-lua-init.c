@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The contents of a new state: Lua's libraries, with parts replaced, the modules of libsxe, and the
- * globals of 2010. No other file names all modules, and none calls into this one but sxe-lua.c,
- * require and the shell.
+ * globals of 2010. No other file names all modules. No file of the library calls this one: it has the
+ * public functions that begin with the contents, and passes the others a pointer to them.
  *
  * To add a module: write sxe__lua_open_x in the room where it belongs, put its prototype into
  * sxe-lua-private.h and its line into the table below, describe it in types/ and docs/, and name
@@ -15,7 +15,7 @@
 
 #include "sxe-lua-core-private.h"
 
-const struct sxe__lua_module sxe__lua_modules[] = {
+static const struct sxe__lua_module modules[] = {
     {"sxe.task", sxe__lua_open_task, true},
     {"sxe.timer", sxe__lua_open_timer, true},
     {"sxe.tcp", sxe__lua_open_tcp, false},
@@ -41,16 +41,6 @@ const struct sxe__lua_module sxe__lua_modules[] = {
     {NULL, NULL, false},
 };
 
-const struct sxe__lua_module *
-sxe__lua_find_module(const char *name)
-{
-    for (const struct sxe__lua_module *module = sxe__lua_modules; module->name != NULL; module++) {
-        if (strcmp(module->name, name) == 0)
-            return module;
-    }
-    return NULL;
-}
-
 /* The module "sxe" and, unless the state is bare, the global sxe and each of its names sxe_... and
  * SXEL... as a global, too. */
 static void
@@ -75,8 +65,9 @@ open_2010(lua_State *L)
     lua_pop(L, 1);
 }
 
-void
-sxe__lua_open_parts(lua_State *L)
+/* Of sxe__lua_contents. */
+static void
+open_parts(lua_State *L)
 {
     luaL_openlibs(L);
     sxe__lua_open_handles(L);
@@ -88,4 +79,26 @@ sxe__lua_open_parts(lua_State *L)
         sxe__lua_open_sandbox(L);
     if (!sxe__lua_config()->is_loose)
         sxe__lua_open_strict(L);
+}
+
+/* ---- The life of a state, where it begins and ends with its contents ---- */
+
+struct sxe_lua *
+sxe_lua_new(const struct sxe_lua_config *config)
+{
+    static const struct sxe__lua_contents contents = {modules, open_parts, sxe__lua_close_http};
+
+    return sxe__lua_new(config, &contents);
+}
+
+int
+sxe_lua_init(struct sxe_lua *lua)
+{
+    int result = sxe__lua_watch_start(lua);
+
+    if (result < 0)
+        return result;
+    sxe__lua_tasks_start(sxe_loop());
+    result = sxe__lua_init_compat(lua->main);
+    return result < 0 ? result : sxe__lua_init_http(lua->main);
 }

@@ -2,6 +2,7 @@
  *
  * What: what the files of lib-sxe-lua share, and their map.
  *
+ *     sxe-lua-state.c     the state of this thread, which all files ask for
  *     sxe-lua.c           a state: made, loaded, called, deleted
  *     sxe-lua-init.c      what is in a new state: the only file that names all modules
  *     sxe-lua-alloc.c     its memory: counted, capped, small sizes from free lists
@@ -247,7 +248,7 @@ const char *sxe__lua_log_error(lua_State *L, const char *where);
 /* Between tasks, when nothing of Lua's runs: collects garbage if memory is above its soft limit. */
 void sxe__lua_relieve(void);
 
-/* ---- The parts, as sxe-lua.c sees them ---- */
+/* ---- The parts, as sxe-lua-init.c sees them ---- */
 
 /* require "sxe.x" calls sxe__lua_open_x once a state: it returns the module. A new module gets its
  * line here and one in sxe-lua-init.c, which opens them. */
@@ -270,13 +271,13 @@ int sxe__lua_open_tap(lua_State *L);
 /* A table of the names of 2010 and 2011, for require "sxe". Protected. */
 int sxe__lua_open_compat(lua_State *L);
 
-/* The modules of libsxe (sxe-lua-init.c); the last one has no name. */
+/* The modules of libsxe, as sxe-lua-init.c lists them; the last one has no name. */
 struct sxe__lua_module {
     const char *name;
     lua_CFunction open; /* NULL: the name is kept for a module that is to come */
     bool is_in_sandbox; /* it opens no file, socket or process, and its memory is the state's */
 };
-extern const struct sxe__lua_module sxe__lua_modules[];
+const struct sxe__lua_module *sxe__lua_modules(void);
 
 /* NULL: there is none of that name. */
 const struct sxe__lua_module *sxe__lua_find_module(const char *name);
@@ -307,7 +308,9 @@ void sxe__lua_new_class(lua_State *L, const char *name);
 /* The configuration, defaults filled in. */
 const struct sxe_lua_config *sxe__lua_config(void);
 
-/* Push what the script's top level returned (a handler, perhaps), nil if nothing or not yet. */
+/* Push what the script's top level returned (a handler, perhaps), nil if nothing or not yet. Keep is
+ * a function of Lua, whose argument that is. */
+int sxe__lua_keep_script(lua_State *L);
 void sxe__lua_push_script(lua_State *L);
 
 /* ---- Counters (sxe-lua-stats.c) ---- */

@@ -11,52 +11,6 @@
 #include "sxe-lua-core-private.h"
 #include "sxe-lua-sandbox-private.h"
 
-struct sxe_log_control sxe__lua_log = SXE_LOG_CONTROL_INIT("sxe-lua");
-
-/* In the registry: what the script's top level returned. */
-static const char script_key = 0;
-
-static _Thread_local struct sxe_lua *current __attribute__((tls_model("initial-exec")));
-
-struct sxe_lua *
-sxe__lua_current(void)
-{
-    return current;
-}
-
-lua_State *
-sxe__lua_main(struct sxe_lua *lua)
-{
-    return lua->main;
-}
-
-const struct sxe_lua_config *
-sxe__lua_config(void)
-{
-    return &current->config;
-}
-
-void
-sxe__lua_at_end(lua_State *L, lua_CFunction function)
-{
-    lua_newuserdatauv(L, 0, 0);
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, function);
-    lua_setfield(L, -2, "__gc");
-    lua_pushvalue(L, -2);
-    luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_setmetatable(L, -2); /* it cannot fail, so none that has it is garbage */
-    lua_pop(L, 1);
-}
-
-void
-sxe__lua_new_class(lua_State *L, const char *name)
-{
-    luaL_newmetatable(L, name);
-    lua_pushboolean(L, 0);
-    lua_setfield(L, -2, "__metatable");
-}
-
 /* ---- Making one ---- */
 
 static void
@@ -108,23 +62,24 @@ static int
 open_state(lua_State *L)
 {
     open_arguments(L, sxe__lua_config());
-    sxe__lua_open_parts(L);
+    sxe__lua_current()->contents->open(L);
     return 0;
 }
 
 struct sxe_lua *
-sxe_lua_new(const struct sxe_lua_config *config)
+sxe__lua_new(const struct sxe_lua_config *config, const struct sxe__lua_contents *contents)
 {
     struct sxe_lua *lua;
     int error = EINVAL;
 
-    if (current != NULL)
+    if (sxe__lua_current() != NULL)
         goto out;
     error = ENOMEM;
     lua = calloc(1, sizeof(*lua));
     if (lua == NULL)
         goto out;
-    current = lua;
+    sxe__lua_set_current(lua);
+    lua->contents = contents;
     lua->config = *config;
     fill_in(&lua->config);
     lua->heap.max = lua->config.memory_max;
@@ -155,18 +110,18 @@ sxe_lua_delete(struct sxe_lua *lua)
 
     if (lua == NULL)
         return;
-    SXE_ASSERT(lua == current && lua->watch.top == NULL,
+    SXE_ASSERT(lua == sxe__lua_current() && lua->watch.top == NULL,
                "a state is deleted by another thread, or inside of a script");
     if (lua->main != NULL) {
         sxe__lua_tasks_close();
-        sxe__lua_close_http();
+        lua->contents->close();
         sxe__lua_watch_enter(&watched, lua->main, &spent_ns);
         lua_close(lua->main);
         sxe__lua_watch_leave(&watched);
         sxe__lua_watch_stop(lua);
     }
     sxe__lua_heap_free(&lua->heap);
-    current = NULL;
+    sxe__lua_set_current(NULL);
     free(lua);
 }
 
@@ -204,26 +159,19 @@ compile_script(lua_State *L)
     return lua_gettop(L);
 }
 
-/* Keeps the first result. */
-static int
-take_script(lua_State *L)
-{
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &script_key);
-    return 0;
-}
-
 static void
 script_ended(lua_State *L, int status, int results, void *user)
 {
-    lua_State *main = current->main;
+    struct sxe_lua *lua = sxe__lua_current();
+    lua_State *main = lua->main;
     const int top = lua_gettop(main);
 
-    current->loading--;
-    current->has_failed |= status != LUA_OK;
+    lua->loading--;
+    lua->has_failed |= status != LUA_OK;
     if (status == LUA_OK && results > 0 && lua_checkstack(main, 2)) {
         lua_settop(L, lua_gettop(L) - results + 1);
         results = 0;
-        lua_pushcfunction(main, take_script);
+        lua_pushcfunction(main, sxe__lua_keep_script);
         lua_xmove(L, main, 1);
         lua_pcall(main, 1, 0, 0);
         lua_settop(main, top);
@@ -288,25 +236,7 @@ sxe_lua_loaded(const struct sxe_lua *lua)
     return lua->loading > 0 ? -EINPROGRESS : 0;
 }
 
-void
-sxe__lua_push_script(lua_State *L)
-{
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &script_key);
-}
-
-int
-sxe_lua_init(struct sxe_lua *lua)
-{
-    int result = sxe__lua_watch_start(lua);
-
-    if (result < 0)
-        return result;
-    sxe__lua_tasks_start(sxe_loop());
-    result = sxe__lua_init_compat(lua->main);
-    return result < 0 ? result : sxe__lua_init_http(lua->main);
-}
-
-/* ---- Modules ---- */
+/* ---- Modules of the program ---- */
 
 struct module {
     const char *name;
@@ -353,6 +283,8 @@ collect_at_end(lua_State *L)
 void
 sxe__lua_relieve(void)
 {
-    if (SXE_UNLIKELY(current->heap.held > current->heap.max / 4 * 3))
-        sxe__lua_protect(current, collect_at_end, NULL, "collecting garbage");
+    struct sxe_lua *lua = sxe__lua_current();
+
+    if (SXE_UNLIKELY(lua->heap.held > lua->heap.max / 4 * 3))
+        sxe__lua_protect(lua, collect_at_end, NULL, "collecting garbage");
 }

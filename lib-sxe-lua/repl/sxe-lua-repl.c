@@ -344,7 +344,8 @@ plan_shell(lua_State *L)
     lua_pushcfunction(L, l_say);
     lua_pushcfunction(L, l_methods_of);
     lua_newtable(L);
-    for (const struct sxe__lua_module *module = sxe__lua_modules; module->open != NULL; module++) {
+    for (const struct sxe__lua_module *module = sxe__lua_modules(); module->open != NULL;
+         module++) {
         lua_pushboolean(L, 1);
         lua_setfield(L, -2, module->name);
     }
