@@ -3,6 +3,7 @@
  * What: the parts of a script, for the files that make it up. Place: inside of script.h.
  *
  * Shape: script.c         loads it, setup() and done(), what workers leave for the parent
+ *        script-common.c  what all kinds of scripts need in a worker
  *        script-worker.c  a script of wrk in a worker: begin, next, replied, end
  *        scenario.c       the same for a scenario, and how one is read
  *        session.c        the same for a scenario with steps: see session-private.h
@@ -86,7 +87,12 @@ void load_scenario_free(struct load_scenario *scenario);
 void load_sessions_load(lua_State *L, struct load_script *script);
 void load_sessions_free(struct load_sessions *sessions);
 
-/* script.c, in a worker: it is that shard of so many, with that state. */
+/* script-common.c: while scripts run, what they and the programs that they start print goes to
+ * stderr if stdout is for data. */
+void load_script_divert_stdout(struct load_script *script);
+void load_script_restore_stdout(struct load_script *script);
+
+/* script-common.c, in a worker: it is that shard of so many, with that state. */
 void load_script_begin(struct load_script *script, unsigned shard, unsigned shards,
                        struct load_lua *own);
 
@@ -121,7 +127,7 @@ bool load_script_tell(struct load_script *script, const char *what, lua_CFunctio
 int load_script_new_anchor(lua_State *L);
 void load_script_keep_request(lua_State *L, struct load_script *script);
 
-/* script.c: another kind; an error if there are too many, or its name is too long. */
+/* script-common.c: another kind; an error if there are too many, or its name is too long. */
 void load_script_add_kind(lua_State *L, struct load_script *script, const char *name);
 
 /* script-thread.c: the object of a worker; and its methods, once a state. */

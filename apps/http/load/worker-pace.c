@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: when: arrivals, what the heap says is due, the beginning and the end of the run.
+ * What: when: arrivals that are sent, what the heap says is due, the beginning of the run.
  */
 #include <stdlib.h>
 
 #include "worker-private.h"
 
-#define ARRIVE_MAX 1024  /* arrivals, in an event */
-#define WALK_MAX   65536 /* arrivals, in a turn of the loop: 2 ms */
+#define ARRIVE_MAX 1024 /* arrivals, in an event */
 
 /* ---- What is due ---- */
-
-void
-load__push(struct load__worker *worker, uint64_t ns, enum load__what what, uint32_t id)
-{
-    load_heap_push(&worker->heap, (struct load_due){.ns = ns, .id = id, .what = what});
-    load_ticker_at(&worker->ticker, ns);
-}
 
 static bool
 may_arrive(const struct load__worker *worker)
@@ -50,30 +42,6 @@ ask_for_tick(struct load__worker *worker)
 
 /* ---- Arrivals ---- */
 
-static void
-next_arrival(const struct load__worker *worker, struct load__arrivals *arrivals)
-{
-    uint64_t after_ns = LOAD_NEVER;
-
-    if (worker->plan->stop != LOAD_STOP_REPLAY) {
-        after_ns = load_pace_next(&arrivals->pace);
-    } else {
-        uint64_t entry = worker->shard + arrivals->number * worker->shards;
-
-        if (entry < worker->requests->number)
-            after_ns = worker->requests->times_ns[entry];
-    }
-    arrivals->next_ns =
-        after_ns < LOAD_NEVER - worker->start_ns ? worker->start_ns + after_ns : LOAD_NEVER;
-}
-
-static void
-pass(const struct load__worker *worker, struct load__arrivals *arrivals)
-{
-    arrivals->number++;
-    next_arrival(worker, arrivals);
-}
-
 /* The next arrival is no longer to come: it is sent or skipped. */
 static void
 take_arrival(struct load__worker *worker)
@@ -85,7 +53,7 @@ take_arrival(struct load__worker *worker)
         worker->left--;
         load__count_offered(worker, worker->arrivals.next_ns);
     }
-    pass(worker, &worker->arrivals);
+    load__pass_arrival(worker, &worker->arrivals);
 }
 
 /* NULL: none is free. */
@@ -157,90 +125,6 @@ load__arrive(struct load__worker *worker, uint64_t now_ns)
     ask_for_tick(worker);
 }
 
-static bool
-is_one_ahead(const struct load__worker *worker, uint64_t now_ns)
-{
-    return worker->left > 0 && worker->ahead.next_ns <= now_ns &&
-           worker->ahead.next_ns < worker->end_ns;
-}
-
-/* So many are offered, from the one that is ahead on. */
-static void
-count_ahead(struct load__worker *worker, uint64_t number)
-{
-    struct load_slice *slice = load__slice(worker, worker->ahead.next_ns);
-    uint64_t room = UINT32_MAX - slice->offered;
-
-    worker->left -= number;
-    worker->waiting += number;
-    worker->result->waiting += number;
-    worker->result->offered += number;
-    slice->offered += (uint32_t)(number < room ? number : room);
-    if (worker->result->stages > 0)
-        load__stage_offered(worker, worker->ahead.next_ns, number);
-    worker->ahead.number += number - 1;
-    pass(worker, &worker->ahead);
-}
-
-/* Walk over the same arrivals a second time, ahead of those that are sent. The walk is limited; the
- * next call continues it. */
-void
-load__count_waiting(struct load__worker *worker, uint64_t now_ns)
-{
-    if (!worker->is_paced || !worker->is_running)
-        return;
-    if (worker->waiting == 0)
-        worker->ahead = worker->arrivals;
-    for (unsigned i = 0; i < WALK_MAX && is_one_ahead(worker, now_ns); i++)
-        count_ahead(worker, 1);
-}
-
-/* When the stage in which a time is ends; LOAD_NEVER without stages. */
-static uint64_t
-stage_end_ns(const struct load__worker *worker, uint64_t ns)
-{
-    const struct load_plan *plan = worker->plan;
-
-    return plan->stages_number == 0
-               ? LOAD_NEVER
-               : worker->start_ns + plan->stages[load__stage_at(worker, ns)].end_ns;
-}
-
-/* None of these will be sent, so nobody need know when exactly each came: a slice of the time line
- * at once, or what of it is in one stage. */
-static void
-count_rest(struct load__worker *worker, uint64_t now_ns)
-{
-    while (worker->plan->stop != LOAD_STOP_REPLAY && is_one_ahead(worker, now_ns)) {
-        uint64_t until_ns = now_ns + 1 < worker->end_ns ? now_ns + 1 : worker->end_ns;
-        uint64_t stage_ns = stage_end_ns(worker, worker->ahead.next_ns);
-        uint64_t number = 1;
-
-        if (until_ns > stage_ns)
-            until_ns = stage_ns;
-        (void)load__slice(worker, worker->ahead.next_ns);
-        if (until_ns > worker->slice_ns + worker->slice_width_ns)
-            until_ns = worker->slice_ns + worker->slice_width_ns;
-        number += load_pace_skip(&worker->ahead.pace, until_ns - worker->start_ns);
-        count_ahead(worker, number < worker->left ? number : worker->left);
-    }
-}
-
-void
-load__drop_waiting(struct load__worker *worker, uint64_t now_ns)
-{
-    if (!worker->is_paced || !worker->is_running)
-        return;
-    load__count_waiting(worker, now_ns);
-    count_rest(worker, now_ns);
-    if (worker->waiting == 0)
-        return;
-    worker->result->skipped[load__why_unsent(worker)] += worker->waiting;
-    worker->result->waiting -= worker->waiting;
-    worker->waiting = 0;
-    worker->arrivals = worker->ahead;
-}
-
 void
 load__set_rate(struct load__worker *worker, double rate)
 {
@@ -257,7 +141,7 @@ load__set_rate(struct load__worker *worker, double rate)
     load_pace_set_rate(&worker->arrivals.pace, load__since_start(worker, now_ns), rate,
                        worker->shards);
     if (worker->arrivals.next_ns == LOAD_NEVER)
-        next_arrival(worker, &worker->arrivals);
+        load__next_arrival(worker, &worker->arrivals);
     load__arrive(worker, now_ns);
 }
 
@@ -326,7 +210,7 @@ begin_load(struct load__worker *worker, uint64_t now_ns)
         load__push(worker, now_ns + patience_ns(worker), LOAD__PATIENCE, 0);
     if (worker->is_paced) {
         load_pace_init(&worker->arrivals.pace, plan, worker->shard, worker->shards);
-        next_arrival(worker, &worker->arrivals);
+        load__next_arrival(worker, &worker->arrivals);
         load__arrive(worker, now_ns);
     } else {
         sxe_timer_start(&worker->go_on);
@@ -349,46 +233,7 @@ load__go(struct load__worker *worker, uint64_t start_ns)
     load__push(worker, start_ns, LOAD__START, 0);
 }
 
-/* ---- The end ---- */
-
-void
-load__end_at(struct load__worker *worker, uint64_t end_ns)
-{
-    worker->end_ns = end_ns;
-    load__push(worker, end_ns, LOAD__END, 0);
-}
-
-void
-load__end(struct load__worker *worker)
-{
-    worker->is_over = true;
-    worker->is_offering = false;
-    sxe_stop();
-}
-
-void
-load__end_when_done(struct load__worker *worker)
-{
-    if (SXE_LIKELY(worker->result->in_flight > 0) || !worker->is_running)
-        return;
-    if (!worker->is_offering ||
-        worker->left + worker->waiting + worker->held_number + worker->again_number == 0)
-        load__end(worker);
-}
-
-void
-load__stop(struct load__worker *worker, uint64_t now_ns)
-{
-    if (!worker->is_offering)
-        return;
-    worker->is_offering = false;
-    if (now_ns < worker->end_ns)
-        worker->end_ns = now_ns;
-    if (worker->result->in_flight == 0)
-        load__end(worker);
-    else
-        load__push(worker, now_ns + worker->plan->drain_ns, LOAD__DRAINED, 0);
-}
+/* ---- Giving up ---- */
 
 /* A query that waits for its own time, and not for the server, is no reason to give up. */
 static void

@@ -2,18 +2,21 @@
  *
  * What: what the files of a worker share. Place: included by apps/http/worker*.c only.
  *
- * Shape, in reading order; each calls those above it, and socket, query and pace each other:
+ * Shape, in reading order; each calls those above it. socket, shake, query and pace are the state
+ * machine of a socket, and call each other:
  *
  *     heap.c           what is due at which time            pure
  *     ticker.c         wakes the loop for it, to the microsecond
+ *     worker-stage.c   counts what is counted seldom: stages, failures, slices of the time line
+ *     worker-end.c     adds what is due, and ends the run
+ *     worker-arrival.c when queries arrive, and how many wait
+ *     worker-judge.c   what a whole reply is, to the source and to a session
+ *     worker-self.c    what the client itself costs; copies and messages for the parent
  *     worker-socket.c  open, the ramp, close, open again    every change of a socket's state
  *     worker-shake.c   handshakes of TLS that are under way
- *     worker-query.c   send, receive, judge, count          every change of the accounts of queries
- *     worker-stage.c   counts what is counted seldom: stages, failures
- *     worker-judge.c   what a whole reply is, to the source and to a session
- *     worker-pace.c    when the next one is due, and when all ends
- *     worker-self.c    what the client itself costs, and copies for the parent
- *     worker.c         its life, and its talk with the parent
+ *     worker-query.c   send, receive, count                 every change of the accounts of queries
+ *     worker-pace.c    sends what arrived and what is due; begins the run
+ *     worker.c         its life, and what the parent says
  *
  * Timed events:
  *
@@ -237,7 +240,7 @@ load__flight(const struct load__socket *socket, unsigned nth)
     return &socket->ring[at < depth ? at : at - depth];
 }
 
-/* ---- worker-self.c, for the next ---- */
+/* ---- worker-stage.c, for the next ---- */
 
 struct load_slice *load__find_slice(struct load__worker *worker, uint64_t ns);
 
@@ -318,7 +321,6 @@ void load__send_ready(struct load__socket *socket, uint64_t now_ns);
  * wants. One that arrived is offered already. */
 void load__offer(struct load__socket *socket, uint64_t number, uint64_t intended_ns,
                  uint64_t now_ns);
-void load__count_offered(struct load__worker *worker, uint64_t intended_ns);
 void load__send_held(struct load__socket *socket);
 void load__send_again(struct load__socket *socket, uint64_t now_ns);
 
@@ -336,6 +338,14 @@ void load__end_with_reply(struct load__socket *socket, uint64_t now_ns);
 /* Of a load with stages: that many arrived then; one was sent (1) or not after all (-1); one was
  * answered well. */
 void load__stage_offered(struct load__worker *worker, uint64_t intended_ns, uint64_t number);
+static inline void
+load__count_offered(struct load__worker *worker, uint64_t intended_ns)
+{
+    worker->result->offered++;
+    load__slice(worker, intended_ns)->offered++;
+    if (SXE_UNLIKELY(worker->result->stages > 0))
+        load__stage_offered(worker, intended_ns, 1);
+}
 void load__stage_sent(struct load__worker *worker, const struct load__flight *flight, int number);
 void load__stage_good(struct load__worker *worker, const struct load__flight *flight,
                       uint64_t response_ns, uint64_t now_ns);
@@ -347,6 +357,8 @@ void load__count_failed(struct load__worker *worker, const struct load__flight *
 uint64_t load__failed_wait_ns(const struct load__worker *worker, const struct load__flight *flight,
                               enum load_end end, uint64_t now_ns);
 
+void load__note_error(struct load__worker *worker, int error);
+
 /* ---- worker-judge.c ---- */
 
 /* The first thing that is wrong with a whole reply; the source sees each that it wants. */
@@ -356,21 +368,10 @@ enum load_end load__judge(struct load__socket *socket, const struct load__flight
 /* A query of a session ended so. */
 void load__end_step(struct load__socket *socket, enum load_end end);
 
-/* ---- worker-pace.c ---- */
+/* ---- worker-end.c ---- */
 
+/* At that time, on_tick does this for that socket, or for the run. */
 void load__push(struct load__worker *worker, uint64_t ns, enum load__what what, uint32_t id);
-void load__on_tick(struct load_ticker *ticker, uint64_t asked_ns);
-
-/* GO: begin at start_ns. */
-void load__go(struct load__worker *worker, uint64_t start_ns);
-
-/* A socket is free, or an arrival is due: send those that can be, and ask for the next tick. */
-void load__arrive(struct load__worker *worker, uint64_t now_ns);
-
-/* Count arrivals up to now_ns that wait for a socket as offered. */
-void load__count_waiting(struct load__worker *worker, uint64_t now_ns);
-void load__drop_waiting(struct load__worker *worker, uint64_t now_ns);
-void load__set_rate(struct load__worker *worker, double rate);
 
 /* Offer nothing more, wait for what is in flight for as long as the plan says. */
 void load__stop(struct load__worker *worker, uint64_t now_ns);
@@ -384,6 +385,28 @@ void load__end(struct load__worker *worker);
 /* If nothing is left to do, end. */
 void load__end_when_done(struct load__worker *worker);
 
+/* ---- worker-arrival.c ---- */
+
+/* Set the time of the next arrival; pass it, and set that of the one after. */
+void load__next_arrival(const struct load__worker *worker, struct load__arrivals *arrivals);
+void load__pass_arrival(const struct load__worker *worker, struct load__arrivals *arrivals);
+
+/* Count arrivals up to now_ns that wait for a socket as offered. */
+void load__count_waiting(struct load__worker *worker, uint64_t now_ns);
+void load__drop_waiting(struct load__worker *worker, uint64_t now_ns);
+
+/* ---- worker-pace.c ---- */
+
+void load__on_tick(struct load_ticker *ticker, uint64_t asked_ns);
+
+/* GO: begin at start_ns. */
+void load__go(struct load__worker *worker, uint64_t start_ns);
+
+/* A socket is free, or an arrival is due: send those that can be, and ask for the next tick. */
+void load__arrive(struct load__worker *worker, uint64_t now_ns);
+
+void load__set_rate(struct load__worker *worker, double rate);
+
 /* ---- worker-self.c ---- */
 
 void load__watch_turns(struct load__worker *worker);
@@ -393,10 +416,9 @@ void load__start_accounts(struct load__worker *worker);
 /* Update figures that are computed on demand: states, CPU, waiting requests. */
 void load__bring_up_to_date(struct load__worker *worker, uint64_t now_ns);
 void load__copy_result(struct load_result *to, const struct load_result *result);
+void load__tell_parent(const struct load__worker *worker, enum load_message_type type, int error);
 
-/* ---- worker.c ---- */
-
+/* All sockets are open, or failed to: the parent is told. */
 void load__ramp_over(struct load__worker *worker);
-void load__note_error(struct load__worker *worker, int error);
 
 #endif

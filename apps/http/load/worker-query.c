@@ -94,15 +94,6 @@ write_query(struct load__socket *socket, const struct load_query *query, uint64_
         load__fail(socket, LOAD_END_OTHER, ENOBUFS);
 }
 
-void
-load__count_offered(struct load__worker *worker, uint64_t intended_ns)
-{
-    worker->result->offered++;
-    load__slice(worker, intended_ns)->offered++;
-    if (SXE_UNLIKELY(worker->result->stages > 0))
-        load__stage_offered(worker, intended_ns, 1);
-}
-
 /* A copy waits; in the accounts too, if it has arrived. False: there is no memory for that. */
 static bool
 hold_query(struct load__socket *socket, const struct load_query *query, uint64_t number,

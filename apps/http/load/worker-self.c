@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the client itself costs, and the figures that are true only when somebody looks.
+ * What: what the client itself costs, the figures that are computed only when somebody looks, and
+ * messages to the parent.
  */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "worker-private.h"
@@ -85,18 +87,6 @@ load__bring_up_to_date(struct load__worker *worker, uint64_t now_ns)
     look_at_self(worker, now_ns);
     if (worker->is_running)
         look_at_cpu(worker);
-}
-
-struct load_slice *
-load__find_slice(struct load__worker *worker, uint64_t ns)
-{
-    struct load_timeline *timeline = &worker->result->timeline;
-    uint64_t at_ns = load__since_start(worker, ns);
-
-    worker->slice = load_timeline_slice(timeline, at_ns);
-    worker->slice_width_ns = timeline->width_ns;
-    worker->slice_ns = worker->start_ns + at_ns - at_ns % timeline->width_ns;
-    return worker->slice;
 }
 
 /* ---- Turns of the loop ---- */
@@ -235,4 +225,22 @@ load__copy_result(struct load_result *to, const struct load_result *result)
     load_histogram_update(&to->loop_lag, &result->loop_lag);
     copy_timeline(&to->timeline, &result->timeline);
     copy_kinds(to, result);
+}
+
+/* ---- The parent ---- */
+
+void
+load__tell_parent(const struct load__worker *worker, enum load_message_type type, int error)
+{
+    struct load_message message = {.type = type, .error = error};
+
+    /* If the parent is gone, the end of file says so. */
+    (void)send(worker->control.fd, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
+void
+load__ramp_over(struct load__worker *worker)
+{
+    load__bring_up_to_date(worker, sxe_time_ns());
+    load__tell_parent(worker, LOAD_MESSAGE_READY, 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: what is counted seldom: queries of a staged load once more, in the stage in which each
- * arrived, and those that failed.
+ * arrived, and those that failed; the first error, and the next slice of the time line.
  */
 #include "worker-private.h"
 
@@ -69,4 +69,25 @@ load__failed_wait_ns(const struct load__worker *worker, const struct load__fligh
     uint64_t waited_ns = now_ns - flight->sent_ns, timeout_ns = worker->plan->timeout_ns;
 
     return end == LOAD_END_UNANSWERED || waited_ns > timeout_ns ? waited_ns : timeout_ns;
+}
+
+void
+load__note_error(struct load__worker *worker, int error)
+{
+    if (worker->result->first_error == 0)
+        worker->result->first_error = error;
+}
+
+/* ---- The time line ---- */
+
+struct load_slice *
+load__find_slice(struct load__worker *worker, uint64_t ns)
+{
+    struct load_timeline *timeline = &worker->result->timeline;
+    uint64_t at_ns = load__since_start(worker, ns);
+
+    worker->slice = load_timeline_slice(timeline, at_ns);
+    worker->slice_width_ns = timeline->width_ns;
+    worker->slice_ns = worker->start_ns + at_ns - at_ns % timeline->width_ns;
+    return worker->slice;
 }

@@ -16,34 +16,11 @@
 /* ---- The parent ---- */
 
 static void
-tell_parent(const struct load__worker *worker, enum load_message_type type, int error)
-{
-    struct load_message message = {.type = type, .error = error};
-
-    /* If the parent is gone, the end of file says so. */
-    (void)send(worker->control.fd, &message, sizeof(message), MSG_NOSIGNAL);
-}
-
-void
-load__note_error(struct load__worker *worker, int error)
-{
-    if (worker->result->first_error == 0)
-        worker->result->first_error = error;
-}
-
-void
-load__ramp_over(struct load__worker *worker)
-{
-    load__bring_up_to_date(worker, sxe_time_ns());
-    tell_parent(worker, LOAD_MESSAGE_READY, 0);
-}
-
-static void
 mark_counts(struct load__worker *worker)
 {
     load__bring_up_to_date(worker, sxe_time_ns());
     load__copy_result(worker->mark, worker->result);
-    tell_parent(worker, LOAD_MESSAGE_MARKED, 0);
+    load__tell_parent(worker, LOAD_MESSAGE_MARKED, 0);
 }
 
 /* One that stopped by itself need not wait for what is in flight any longer. */
@@ -357,13 +334,13 @@ load_worker_run(const struct load_worker *given)
         run_worker(&worker);
     } else {
         worker.result->unopened[LOAD_UNOPENED_UNTRIED] = worker.result->sockets_wanted;
-        tell_parent(&worker, LOAD_MESSAGE_READY, -error);
+        load__tell_parent(&worker, LOAD_MESSAGE_READY, -error);
     }
     if (worker.has_begun && worker.requests->end != NULL)
         worker.requests->end(worker.requests, &worker.result->script_calls,
                              &worker.result->script_ns);
     if (error == 0 && !worker.is_orphan)
-        tell_parent(&worker, LOAD_MESSAGE_DONE, 0);
+        load__tell_parent(&worker, LOAD_MESSAGE_DONE, 0);
     release_worker(&worker);
     close(given->control);
     return error;

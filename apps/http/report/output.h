@@ -10,6 +10,7 @@
  *        output-html.c      page.html with the JSON of one or several runs in it
  *        output-jsonl.c     a line for each second of a run, and one for its result: monitor.h
  *        metrics.h          figures for those who ask, while it runs: monitor.h
+ *        output-shared.c    names and rates that all of these use
  *        output-junit.c     a test case for each thing that was judged, as CI servers read them
  *        output-markdown.c  figures and what was judged, in tables
  *        annotations.c      a line for each thing that is not well, as GitHub shows them
@@ -58,7 +59,7 @@ int load_output_all(const struct load_run *run, FILE *err);
 /* http html a.json b.json > page.html: several runs laid over one another. An exit status. */
 int load_output_overlay(int number, char **paths, FILE *out, FILE *err);
 
-/* ---- For those who print a run ---- */
+/* ---- output-shared.c: for each file that prints a run ---- */
 
 /* Write what is buffered; 0, or -errno if that, or anything before it, could not be written. */
 int load_output_finish(FILE *out);
