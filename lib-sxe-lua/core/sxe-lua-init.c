@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The contents of a new state: Lua's libraries, with parts replaced, the modules of libsxe, and the
- * globals of 2010. No other file names all modules. No file of the library calls this one: it has the
- * public functions that begin with the contents, and passes the others a pointer to them.
+ * globals of 2010. No other file names all modules. No file of the library calls this one: it has
+ * the public functions that begin with the contents, and passes a pointer to them to the others.
  *
  * To add a module: write sxe__lua_open_x in the room where it belongs, put its prototype into
  * sxe-lua-private.h and its line into the table below, describe it in types/ and docs/, and name

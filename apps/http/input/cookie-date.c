@@ -30,7 +30,7 @@ is_delimiter(char byte)
            (byte >= '[' && byte <= '`') || (byte >= '{' && byte <= '~');
 }
 
-/* From min to max digits at the front, after which no other digit is; -1: there are none. */
+/* Take a number of min to max digits off the front; -1: there is none, or it has more digits. */
 static int
 take_number(struct sxe_span *token, size_t min, size_t max)
 {
@@ -56,7 +56,7 @@ take_colon(struct sxe_span *token)
     return true;
 }
 
-/* Each is at most 99, so a date that has one which is too large is told later. */
+/* Take "hour:minute:second". Numbers up to 99 are taken here, and checked at the end. */
 static bool
 take_time(struct date *date, struct sxe_span token)
 {

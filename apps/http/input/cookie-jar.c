@@ -22,7 +22,7 @@ struct head {
     bool is_secure;
 };
 
-/* One that is to be set. */
+/* A cookie, whose texts are in the jar or in a Set-Cookie field. */
 struct cookie {
     struct head head;
     const char *name;
@@ -36,7 +36,7 @@ size_of(const struct head *head)
     return sizeof(*head) + head->name + head->value + head->path;
 }
 
-/* The cookie at an offset; how many bytes it takes. */
+/* Read the cookie at an offset of the jar. Returns the bytes that it takes there. */
 static size_t
 read_cookie(const struct load_jar *jar, size_t at, struct cookie *cookie)
 {
@@ -91,8 +91,8 @@ is_same(const struct cookie *a, const struct cookie *b)
            memcmp(a->path, b->path, a->head.path) == 0;
 }
 
-/* The cookie that it replaces goes; it is then as old as that was. True: that is the same in all,
- * as most are that are set again. */
+/* Remove the cookie of the same name and path, whose age the new one gets (RFC 6265, 5.3, 11).
+ * True: the two are equal, as they mostly are; it stays, and there is nothing to set. */
 static bool
 remove_same(struct load_jar *jar, struct cookie *cookie)
 {
@@ -193,7 +193,8 @@ trim_blanks(struct sxe_span text)
     return text;
 }
 
-/* Cut what stands before the byte off the text; without that byte, all of it. */
+/* Take the text before the first such byte, or all of it if there is none. text becomes what stands
+ * after the byte. */
 static struct sxe_span
 cut(struct sxe_span *text, char byte)
 {
@@ -212,7 +213,7 @@ is_word(struct sxe_span text, const char *word)
     return text.length == strlen(word) && strncasecmp(text.base, word, text.length) == 0;
 }
 
-/* RFC 6265, 5.1.3. */
+/* Whether the host is the domain, or a name below it (RFC 6265, 5.1.3). */
 static bool
 is_in_domain(struct sxe_span host, struct sxe_span domain)
 {
@@ -224,11 +225,12 @@ is_in_domain(struct sxe_span host, struct sxe_span domain)
     before = host.length - domain.length;
     if (strncasecmp(host.base + before, domain.base, domain.length) != 0)
         return false;
-    /* An address is only in itself. */
+    /* An IP address has no subdomains: it must be the whole domain. */
     return before == 0 || (host.base[before - 1] == '.' && !(last >= '0' && last <= '9'));
 }
 
-/* RFC 6265, 5.2.2; numbers that are too large are never. False: it is none. */
+/* Read the value of Max-Age (RFC 6265, 5.2.2); a very large number counts as 2^40 seconds or more.
+ * False: it is no number. */
 static bool
 read_max_age(struct sxe_span value, int64_t now_s, int64_t *expires_s)
 {
@@ -247,7 +249,7 @@ read_max_age(struct sxe_span value, int64_t now_s, int64_t *expires_s)
     return true;
 }
 
-/* RFC 6265, 5.1.4. */
+/* The Path of a cookie that has none: the request's, up to its last slash (RFC 6265, 5.1.4). */
 static struct sxe_span
 default_path(struct sxe_span path)
 {
@@ -296,7 +298,7 @@ read_attribute(struct attributes *attributes, struct sxe_span text, int64_t now_
     }
 }
 
-/* False: it has no name, or too much. */
+/* Read "name=value". False: there is no name, or both are too long. */
 static bool
 read_pair(struct cookie *cookie, struct sxe_span pair)
 {
@@ -344,7 +346,7 @@ load_jar_take(struct load_jar *jar, const struct load_jar_origin *origin, const 
 
 /* ---- Cookie ---- */
 
-/* RFC 6265, 5.1.4. */
+/* Whether the cookie's path is the request's, or a folder above it (RFC 6265, 5.1.4). */
 static bool
 is_path_match(struct sxe_span path, const struct cookie *cookie)
 {

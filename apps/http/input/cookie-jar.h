@@ -2,7 +2,7 @@
  *
  * What: the cookies of one virtual user (RFC 6265), of one server over http. Place: sessions put
  * each Set-Cookie of a reply in, and write the Cookie field of the next request from it. Pure: no
- * I/O, no memory, no clock; a jar is all that there is, and all zero it is empty.
+ * I/O, no allocation, no clock. A jar is one struct, which is empty if it is all zero.
  *
  * Shape: cookies lie one after the other in the order in which they are sent (5.4): those of the
  * longer path first, of equal ones the older first. One that is set again, with the same name and
@@ -31,7 +31,8 @@
 #define LOAD_COOKIE_MAX      4096
 #define LOAD_COOKIE_PATH_MAX 1024
 
-/* Of a Cookie field: what stands before a cookie there is less than before one in the jar. */
+/* Bytes of the longest Cookie field: that of a full jar, because "; " and "=" take less room than
+ * the head of a cookie in the jar. */
 #define LOAD_JAR_TEXT_MAX LOAD_JAR_BYTES
 
 struct load_jar {

@@ -23,7 +23,7 @@
 #define LOAD_EXPECT_TEXT_MAX 65535
 
 struct load_expect {
-    uint64_t statuses[16]; /* private: a bit a status below 1000; see load_expect_status */
+    uint64_t statuses[16]; /* private: one bit for each status below 1000 */
     unsigned fields;
     struct sxe_span field_names[LOAD_EXPECT_FIELDS];
     struct sxe_span field_values[LOAD_EXPECT_FIELDS]; /* base NULL: any */
@@ -31,7 +31,7 @@ struct load_expect {
     size_t body_length;
     bool is_whole_body; /* all of it, not a part */
     uint16_t *failure;  /* private: Knuth, Morris, Pratt; NULL for a whole body */
-    char *file;         /* private: what a whole body is in */
+    char *file;         /* private: the bytes of the file with the whole body */
 };
 
 /* How far a body was compared: 8 bytes a socket, all zero at the beginning of a body. */
@@ -52,7 +52,7 @@ void load_expect_clear_body(struct load_expect *expect);
 
 bool load_expect_status(const struct load_expect *expect, unsigned status);
 
-/* data is what the head's offsets are from. */
+/* Whether the head has the expected fields. Its offsets count from data. */
 bool load_expect_fields(const struct load_expect *expect, const struct sxe_http_parser *head,
                         const char *data);
 

@@ -93,7 +93,8 @@ split_request(struct sxe_span request, struct log_line *line)
     return true;
 }
 
-/* The user's name may have a bracket too: it is the one that a time follows. */
+/* Read time, method and target. A user's name may contain a bracket, so look for the bracket that a
+ * time follows. */
 static bool
 parse_line(struct sxe_span text, char *room, struct log_line *line)
 {

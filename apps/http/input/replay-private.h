@@ -79,7 +79,7 @@ void load_texts_free(struct load_texts *texts);
 struct load_replay_entry {
     uint64_t at_ns;
     uint32_t request; /* index of texts, or of templates */
-    uint32_t line;    /* those of one time stay in this order */
+    uint32_t line;    /* entries of the same time stay in this order */
 };
 
 struct load_replay {
@@ -93,8 +93,8 @@ struct load_replay {
     bool is_har;
     bool is_cut;     /* there were more than entries_max */
     uint64_t lines;  /* or a HAR's entries; so far */
-    uint64_t bad;    /* of them */
-    uint64_t bad_at; /* the first, 1 the first of all */
+    uint64_t bad;    /* of them that are no requests */
+    uint64_t bad_at; /* the line of the first, from 1 */
     char bad_text[80];
     uint64_t unasked; /* of them that asked nothing of a server, so that nothing can be sent */
 

@@ -11,7 +11,7 @@
 
 enum { FIRST_ROOM = 1024, FIRST_BYTES = 4096 };
 
-/* Logs are not written to harm us, and a slow table would be all the harm. */
+/* A hash without a secret: a log made to fill one slot would only make its own reading slow. */
 static uint32_t
 hash_of(struct sxe_span text)
 {

@@ -149,7 +149,7 @@ compare_entries(const void *a, const void *b)
     return one->line < other->line ? -1 : 1;
 }
 
-/* Servers write a line when the reply ends, so most logs are in order; several servers' are not. */
+/* Sort by time if needed: a log of one server is mostly in order, one of several servers is not. */
 static void
 sort_entries(struct load_replay *replay)
 {
@@ -161,7 +161,7 @@ sort_entries(struct load_replay *replay)
         qsort(replay->entries, replay->number, sizeof(*replay->entries), compare_entries);
 }
 
-/* A log says only the second: each entry has an equal part of it. */
+/* Times in a log are whole seconds: spread the entries of a second evenly over it. */
 static void
 spread(struct load_replay *replay)
 {

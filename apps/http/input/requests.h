@@ -51,10 +51,10 @@ struct load_exchange {
 
 /* How a source of sessions continues after a whole reply. */
 enum load_reading {
-    LOAD_READ_JUDGE,  /* it has what is wanted; status, fields and body are judged as always */
-    LOAD_READ_FAILED, /* the same, and if they are good it is a failed check */
-    LOAD_READ_FOLLOW, /* it is good, whatever is expected: the client asks for where it leads */
-    LOAD_READ_ASTRAY, /* a failed check, whatever is expected: it leads to where nobody goes */
+    LOAD_READ_JUDGE,  /* it has the values to take; status, fields and body are judged as always */
+    LOAD_READ_FAILED, /* a value is missing: judged as always, and if it is good, a failed check */
+    LOAD_READ_FOLLOW, /* a redirect that the client follows next: good, whatever is expected */
+    LOAD_READ_ASTRAY, /* a redirect that cannot be followed: a failed check, whatever is expected */
 };
 
 /* How the end of a query affects its client's session; flags. */
@@ -70,16 +70,15 @@ struct load_requests {
     bool wants_replies;            /* ro, after begin() */
     uint32_t clients;              /* rw: before begin() how many sockets this worker has; after
                                       it how many a source of sessions has something for */
-    uint64_t number;               /* ro: of a log that is replayed; 0: endless */
+    uint64_t number;               /* ro: of requests in a log; 0: there is no end */
     const uint64_t *times_ns;      /* ro: [number] when each is due; NULL */
     const char *ip; /* ro, after begin(): connect this worker there; NULL: the plan's */
     uint16_t port;  /* ro: of that ip */
 
-    /* Of several hosts: which one this worker serves, with others of which it is the nth; set in
-     * the worker process before begin(). */
-    unsigned host;
-    unsigned turn;
-    unsigned turns; /* 0: there is one host */
+    /* With several hosts, set in the worker process before begin(). */
+    unsigned host;  /* the index of the host that this worker loads */
+    unsigned turn;  /* this worker among those that load it, from 0 */
+    unsigned turns; /* how many load it; 0: there is one host */
 
     /* In the worker process, shard of shards, before its first query; 0, or -errno after saying on
      * stderr what is wrong. */

@@ -6,7 +6,7 @@
 
 #include "rows-private.h"
 
-/* How far it was read, and where values that lost their quotes go: never beyond. */
+/* Where reading is, and where values go once their quotes are removed: never beyond that place. */
 struct csv {
     struct load_rows_reader *reader;
     size_t at;
@@ -19,7 +19,7 @@ is_at_end(const struct csv *csv)
     return csv->at == csv->reader->length;
 }
 
-/* CR LF or LF. */
+/* Bytes of the line end (CR LF or LF) that is next; 0: there is none. */
 static size_t
 line_end(const struct csv *csv)
 {
@@ -38,7 +38,7 @@ put_byte(struct csv *csv, char byte)
     csv->at++;
 }
 
-/* After the first quote, up to what is after the last. */
+/* Read a value in quotes, from after the first quote to after the last. */
 static bool
 read_quoted(struct csv *csv)
 {
@@ -74,7 +74,7 @@ read_plain(struct csv *csv)
     return true;
 }
 
-/* One value, and whether another follows it in the line. */
+/* Read one value; *is_more: another follows in the line. */
 static bool
 read_value(struct csv *csv, size_t *begin, bool *is_more)
 {

@@ -10,7 +10,8 @@
 #include "rows-private.h"
 #include "take-json.h"
 
-/* Names and values are copied from the lines, where each takes as many bytes or more. */
+/* Names and values are copied out of the lines into memory of the file's size: none is longer than
+ * it is in its line. */
 struct lines {
     struct load_rows_reader *reader;
     const char *at;
@@ -49,7 +50,7 @@ refuse_value(struct load_rows_reader *reader, const json_t *value, struct sxe_sp
                                                     : "an array");
 }
 
-/* As it is written, but a string without its quotes: so 1.10 stays 1.10. */
+/* Take a value as it is written, a string without its quotes: 1.10 stays 1.10. */
 static bool
 read_value(struct lines *lines, const json_t *row, unsigned column, struct sxe_span line)
 {

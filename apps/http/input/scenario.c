@@ -227,7 +227,8 @@ ask_function(lua_State *L)
     return 0;
 }
 
-/* Each kind goes through all files, so every file is read and written however the numbers are. */
+/* Choose the kind and the file of the next request. Each kind goes through all files, so each file
+ * is read and written whatever `files` and the repetitions are. */
 static void
 take_turn(struct load_scenario *scenario, unsigned kinds)
 {

@@ -11,7 +11,7 @@
 
 #include "script-lua.h"
 
-/* coroutine.resume is ours so that a coroutine that does not end is seen. */
+/* coroutine.resume is replaced, so that the watchdog knows which coroutine runs. */
 static const char prelude[] =
     "local truncated, truncated_format, watch = ...\n"
     "unpack = unpack or table.unpack\n"
@@ -98,7 +98,7 @@ cut_fraction(lua_State *L, int index)
     }
 }
 
-/* Call what upvalue 1 is with all that is on the stack. */
+/* Call upvalue 1, the function that this one replaces, with all arguments. */
 static int
 call_original(lua_State *L)
 {
@@ -116,7 +116,7 @@ call_truncated(lua_State *L)
     return call_original(L);
 }
 
-/* The arguments whose conversion is one of integers. */
+/* string.format: cut the fraction of each argument that is converted as an integer. */
 static int
 call_format(lua_State *L)
 {

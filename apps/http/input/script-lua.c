@@ -79,7 +79,7 @@ raise_error(lua_State *L, lua_Debug *where)
     SXE_UNUSED_PARAMETER(where);
     if (ticks >= TICKS_MAX)
         luaL_error(L, "it did not end: it has used %d ms of CPU time", (int)load_lua_patience_ms);
-    /* That was another call, in which this coroutine yielded just in time. */
+    /* The hook is left from an earlier call, in which this coroutine yielded just in time. */
     lua_sethook(L, NULL, 0, 0);
 }
 

@@ -32,7 +32,7 @@ struct load_lua {
     lua_State *L;     /* ro */
     const char *path; /* ro: of the script */
     FILE *err;        /* ro: where its errors go */
-    /* rw: whether nobody has said that error yet; NULL: all are said */
+    /* rw: whether an error is to be printed; NULL: all are */
     bool (*is_news)(void *user, const char *what, const char *text);
     void *user; /* rw: of is_news */
     struct counted_memory memory;
@@ -57,11 +57,11 @@ void load_lua_free(struct load_lua *lua);
  * has it with what it was ("request()") and a traceback. */
 bool load_lua_call(struct load_lua *lua, const char *what, lua_CFunction body, void *argument);
 
-/* An error is to be said. */
+/* Whether to print this error: no other worker has printed the same one. */
 bool load_lua_is_news(struct load_lua *lua, const char *what, const char *text);
 
-/* The same, and count it. The clock is read for the first 16 calls and then for each 16th, which
- * counts for 16. */
+/* Like load_lua_call, but add the call and its CPU time to cost. The clock is read for the first 16
+ * calls and then for each 16th, whose time counts 16 times. */
 bool load_lua_timed_call(struct load_lua *lua, struct load_lua_cost *cost, const char *what,
                          lua_CFunction body, void *argument);
 
@@ -78,10 +78,10 @@ const char *load_lua_check_text(lua_State *L, int argument);
  * there is no memory. */
 void load_lua_put(lua_State *L, const char *bytes, size_t length);
 
-/* Begin and end to look for functions that do not end. */
+/* Start or stop the timer that ends functions which use too much CPU time. */
 void load_lua_watch(bool is_on);
 
-/* Calls are now in that coroutine of L; NULL: no longer. */
+/* The script resumes this coroutine, or goes back to it: the timer ends functions there. */
 void load_lua_watch_coroutine(lua_State *L);
 
 extern unsigned load_lua_patience_ms; /* 5000; tests have less */

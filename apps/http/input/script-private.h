@@ -34,8 +34,8 @@ struct load_script_slot {
     uint64_t failed_checks;
     char reason[200];      /* of the first of them */
     bool has_failed;       /* a function of it raised an error */
-    _Atomic uint64_t said; /* the hash of an error that some worker has said; 0: none */
-    bool is_over;          /* globals are those at its end */
+    _Atomic uint64_t said; /* the hash of an error that some worker has printed; 0: none */
+    bool is_over;          /* the worker has ended: globals are those that it had then */
     size_t globals_length;
     char globals[LOAD_SCRIPT_GLOBALS_MAX]; /* see script-values.h; before the run: thread:set's */
 };
@@ -68,14 +68,14 @@ struct load_script {
     int anchor;        /* in the registry: what keeps bytes alive */
     const char *bytes; /* what request() returned, one request or several */
     size_t length;
-    size_t at;         /* so much of it is sent */
+    size_t at;         /* the part of it that is sent already */
     const char *fixed; /* what wrk.format() made after init() */
     size_t fixed_length;
-    struct load_query query; /* the same, if it is all that is ever sent */
+    struct load_query query; /* of fixed, if nothing else is ever sent */
     uint64_t delay_ns;
     uint16_t kind;
     bool calls_lua; /* for each query */
-    bool has_noted; /* what it thinks of the bytes */
+    bool has_noted; /* a problem of these bytes was printed, once a worker */
 };
 
 /* script-worker.c and scenario.c: fill script->requests. */
@@ -102,7 +102,7 @@ load_script_slot(const struct load_script *script, unsigned shard, unsigned shar
 {
     return (unsigned)((uint64_t)shard * script->options.workers / shards);
 }
-void load_script_fail(struct load_script *script); /* an error was said: the run ends */
+void load_script_fail(struct load_script *script); /* an error was printed: the run ends */
 void load_script_end(struct load_requests *requests, uint64_t *calls, uint64_t *ns);
 bool load_script_seed(struct load_script *script, uint64_t seed); /* math.random, of this shard */
 

@@ -28,7 +28,7 @@ check_thread(lua_State *L)
     return luaL_checkudata(L, 1, type_name);
 }
 
-/* Before the run nobody needs that memory. */
+/* The memory for the worker's globals: until the run, it is free for those of thread:set. */
 static struct transfer
 transfer_of(lua_State *L, const struct thread *thread)
 {
@@ -133,7 +133,7 @@ thread_stop(lua_State *L)
     return 0;
 }
 
-/* thread.addr is what is meant, not a longer name that begins so. */
+/* Whether the key is "addr", a zero byte in it considered. */
 static bool
 is_addr(lua_State *L, int index)
 {

@@ -13,7 +13,7 @@
 
 /* ---- Rows ---- */
 
-/* So many of this worker's share are left; for ever, unless each is had once. */
+/* Rows of this worker's share that no session has had; without end, unless each is used once. */
 static uint64_t
 rows_left(const struct load_sessions *sessions)
 {
@@ -26,7 +26,7 @@ rows_left(const struct load_sessions *sessions)
     return share - sessions->given;
 }
 
-/* Worker i of n has every nth, so all of them together have each as often as one would. */
+/* Worker i of n takes rows i, i + n, i + 2n ...: n workers use each row as often as one would. */
 static uint64_t
 take_row(struct load_sessions *sessions)
 {
@@ -37,7 +37,8 @@ take_row(struct load_sessions *sessions)
     return sessions->order == LOAD_RANDOM ? load_session_random(sessions) % number : row;
 }
 
-/* Where nothing is known of a user but its row. False: there is no row for it. */
+/* Begin at the first step, with the next row, without cookies and values of the last session.
+ * False: no row is left. */
 static bool
 start_session(struct load_sessions *sessions, struct load_user *user)
 {
@@ -126,7 +127,7 @@ end_step(struct load_requests *requests, uint32_t client, unsigned end)
     return start_session(sessions, user) ? went : went | LOAD_SESSION_LAST;
 }
 
-/* Pages that no user touches take no memory. */
+/* Map room for all users, which takes memory only as they are used. False: there is none. */
 static bool
 get_memory(struct load_sessions *sessions, uint32_t clients)
 {
@@ -161,7 +162,7 @@ begin_sessions(struct load_requests *requests, unsigned shard, unsigned shards, 
     sessions->shards = shards;
     sessions->given = 0;
     sessions->random = seed ^ (uint64_t)shard << 32;
-    /* A map has one byte at least. */
+    /* mmap(2) refuses an empty map. */
     sessions->users_number = requests->clients > 0 ? requests->clients : 1;
     if (!get_memory(sessions, sessions->users_number)) {
         give_memory_back(sessions);

@@ -136,7 +136,7 @@ read_hex(struct json *json)
     return value;
 }
 
-/* After \u; of a pair of surrogates both. */
+/* Read the code point after \u: four digits, or both halves of a surrogate pair. */
 static uint32_t
 read_code_point(struct json *json)
 {
@@ -165,7 +165,7 @@ put_code_point(char bytes[4], uint32_t code)
     return more + 1;
 }
 
-/* After a backslash: how many bytes it stands for; 0: it is no escape. */
+/* Read the escape after a backslash. Returns how many bytes it stands for; 0: it is no escape. */
 static unsigned
 read_escape(struct json *json, char bytes[4])
 {
@@ -186,7 +186,8 @@ read_escape(struct json *json, char bytes[4])
     return code == BAD ? 0 : put_code_point(bytes, code);
 }
 
-/* The next bytes of a string, of which it is inside; 0: it ended, or is broken. */
+/* Read the next character of the string that we are in. Returns its bytes; 0: the string ended, or
+ * is broken. */
 static unsigned
 read_bytes(struct json *json, char bytes[4], bool *is_broken)
 {
@@ -203,7 +204,7 @@ read_bytes(struct json *json, char bytes[4], bool *is_broken)
     return 1;
 }
 
-/* Bytes that mean themselves, at the front. */
+/* How many bytes at the front of the rest stand for themselves. */
 static size_t
 plain_length(const struct json *json)
 {
@@ -222,7 +223,7 @@ add_bytes(struct load_json_value *value, const char *bytes, size_t number)
     value->length += number;
 }
 
-/* A string, after its quote. The value has what there is room for, and the whole length. */
+/* Read a string, after its quote. The value gets what fits into its room, and the whole length. */
 static bool
 read_string(struct json *json, struct load_json_value *value)
 {
@@ -243,7 +244,7 @@ read_string(struct json *json, struct load_json_value *value)
     return !is_broken;
 }
 
-/* Of most strings nobody wants the text. */
+/* Pass a string, after its quote, whose text is not needed. */
 static bool
 skip_string(struct json *json)
 {
@@ -288,7 +289,7 @@ skip_number(struct json *json)
     return true;
 }
 
-/* A string, a number, or a word. */
+/* Pass a string, a number, true, false or null. */
 static bool
 skip_scalar(struct json *json)
 {
@@ -307,7 +308,7 @@ skip_scalar(struct json *json)
     return take_byte(json, '"') && skip_string(json);
 }
 
-/* The name of a member, and its colon. */
+/* Pass the name of a member and its colon. */
 static bool
 skip_name(struct json *json)
 {
@@ -326,8 +327,8 @@ is_in_object(const struct nesting *nesting)
     return nesting->are_objects & 1;
 }
 
-/* After a value: what closes, and then the comma and the name of what comes next. False: broken;
- * or, with a depth of 0, all of it was read. */
+/* After a value: pass closing brackets, then a comma and the next member's name. False: the text is
+ * broken; or, with a depth of 0, the outermost value is complete. */
 static bool
 go_on(struct json *json, struct nesting *nesting)
 {
@@ -341,7 +342,7 @@ go_on(struct json *json, struct nesting *nesting)
 
 enum begun { OPENED, ENDED, BROKEN };
 
-/* A value up to its end, or the beginning of one that has values inside. */
+/* Pass a scalar or an empty array or object; of one with values inside, only its beginning. */
 static enum begun
 begin_value(struct json *json, struct nesting *nesting)
 {
@@ -358,7 +359,7 @@ begin_value(struct json *json, struct nesting *nesting)
     return !is_object || skip_name(json) ? OPENED : BROKEN;
 }
 
-/* Any value; without recursion, since the server decides how deep it is. */
+/* Pass any value. There is no recursion, because the server decides how deep it is. */
 static bool
 skip_value(struct json *json)
 {
@@ -391,7 +392,7 @@ enter_element(struct json *json, uint64_t index)
     return LOAD_JSON_FOUND;
 }
 
-/* A member's name, after its quote, and whether it is that one. */
+/* Read a member's name, after its quote; *is_it: it is the name that is looked for. */
 static bool
 read_member(struct json *json, const char *name, size_t length, bool *is_it)
 {

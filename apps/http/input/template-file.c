@@ -50,7 +50,7 @@ take_line(struct reading *reading)
     return (struct sxe_span){line, length};
 }
 
-/* Past what is between requests; false: there is no more. */
+/* Skip empty lines and comments before the next request; false: there is none. */
 static bool
 find_request(struct reading *reading)
 {
@@ -75,7 +75,7 @@ is_field(struct sxe_span line, const char *name)
            load_template_is_name((struct sxe_span){line.base, length}, name);
 }
 
-/* The value of a Content-Length into *length; false: it is no length, or not a usual one. */
+/* Read the value of a Content-Length; false: it is no number, or too large. */
 static bool
 read_length(struct sxe_span line, size_t *length)
 {
@@ -125,7 +125,8 @@ read_request(struct reading *reading, struct raw_request *raw)
     return NULL;
 }
 
-/* Its head, lines ended as they must, and the length of the body as it became. */
+/* Add the request's head, with CRLF after each line, and the Content-Length of the body after its
+ * places were replaced. */
 static const char *
 draft_head(struct load_draft *draft, const struct raw_request *raw, size_t body_length,
            const char *authority)
@@ -166,7 +167,7 @@ draft_request(struct load_draft *draft, const struct raw_request *raw, const cha
     return wrong;
 }
 
-/* As a server reads it. */
+/* Parse the head as a server does. NULL, or what is wrong. */
 static const char *
 check_request(const struct load_draft *draft, bool *is_head)
 {
@@ -185,7 +186,7 @@ check_request(const struct load_draft *draft, bool *is_head)
     return NULL;
 }
 
-/* "GET /a", as it stands in the file. */
+/* Write the name of the request's kind: "GET /a", as it stands in the file. */
 static void
 name_request(const struct raw_request *raw, char *name, size_t size)
 {
@@ -222,7 +223,7 @@ add_request(struct load_requests *requests, const struct raw_request *raw, const
     return wrong;
 }
 
-/* wrong is perhaps the thread's text itself. */
+/* Put file and line in front of what is wrong, which may be in the buffer of load_wrong itself. */
 static const char *
 in_line(const char *path, unsigned line, const char *wrong)
 {

@@ -8,7 +8,7 @@
  *
  *     "/item/{RAND:100:999}?n={SEQ:2}"   ->   /item/100?n=00      places at 6 (3 bytes), 12 (2)
  *
- * Limits: after no memory a draft takes nothing more, and says so when asked.
+ * Limits: once an allocation has failed, a draft takes nothing more, and is_out_of_memory is set.
  */
 #ifndef LOAD_TEMPLATE_PLACE_H
 #define LOAD_TEMPLATE_PLACE_H
@@ -47,14 +47,13 @@ void load_draft_add(struct load_draft *draft, struct sxe_span text);
 /* Add a text, its placeholders replaced by their first values. NULL, or what is wrong with one. */
 const char *load_draft_expand(struct load_draft *draft, struct sxe_span text);
 
-/* Add a place; its bytes are added by others. */
+/* Add a place. The caller adds its bytes. */
 void load_draft_add_place(struct load_draft *draft, const struct load_place *place);
 
 /* Add all of another, places too. */
 void load_draft_append(struct load_draft *draft, const struct load_draft *other);
 
-/* Overwrite the places with the values of the query of that number; random is of load_random_init.
- */
+/* Overwrite the places with their values in query `sequence`; load_random_init made random. */
 void load_places_patch(char *bytes, const struct load_place *places, unsigned number,
                        uint64_t sequence, uint64_t random[2]);
 

@@ -15,7 +15,7 @@
 #include "template-place.h"
 #include "template.h"
 
-/* So that with all its places it is less than 4 GiB. */
+/* Bytes of a body, at most: a request with all its places has less than 4 GiB. */
 #define LOAD_TEMPLATE_BODY_MAX (512u << 20)
 
 /* A request's bytes, ready but for its places. */
@@ -26,7 +26,7 @@ struct load_template {
     uint32_t places_number;
     uint16_t kind;
     bool is_head;
-    uint8_t host; /* of several; 0 */
+    uint8_t host; /* index of the host that it is for; 0 if there is one */
 };
 
 /* The parts of one request that do not come from the options. */
@@ -53,7 +53,7 @@ void load_template_free(struct load_template *template);
 void load_template_query(const struct load_template *template, uint64_t sequence,
                          uint64_t random[2], struct load_query *query);
 
-/* Letters without their case; and with it. */
+/* Whether a field has that name, in whatever case; whether a method is that one, case included. */
 bool load_template_is_name(struct sxe_span name, const char *text);
 bool load_template_is_method(struct sxe_span method, const char *text);
 

@@ -66,7 +66,8 @@ take_host(struct load_templates *set)
     }
 }
 
-/* All workers of a host have its requests in turn, as all workers have them of one host alone. */
+/* Which request comes next: the workers of a host take turns, as all workers do if there is one
+ * host. */
 static uint64_t
 turn_of(const struct load_templates *set, uint64_t sequence)
 {
@@ -85,7 +86,7 @@ begin_templates(struct load_requests *requests, unsigned shard, unsigned shards,
               stderr);
         return -EINVAL;
     }
-    /* Other numbers than those that the arrivals are made of. */
+    /* The pace uses the seed itself: placeholders must not repeat its random numbers. */
     load_random_init(set_of(requests)->random, ~seed + shard);
     return 0;
 }
@@ -132,7 +133,7 @@ load_templates_free(struct load_requests *requests)
     free(set);
 }
 
-/* From now on they all are of one kind. */
+/* There are too many names: from now on all requests are of one kind. */
 static void
 join_kinds(struct load_templates *set)
 {

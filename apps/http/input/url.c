@@ -39,8 +39,8 @@ copy_text(char *room, size_t size, const char *bytes, size_t length)
     return true;
 }
 
-/* A target or an authority is what the writer of requests takes. The braces of a placeholder, which
- * is replaced later, are no part of that. */
+/* Whether authority and target can be written into a request. Braces of placeholders are allowed:
+ * they are replaced later. */
 static bool
 is_writable(const char *authority, const char *target)
 {
@@ -55,7 +55,7 @@ is_writable(const char *authority, const char *target)
     return sxe_http_request_write(&request, head, sizeof(head)) > 0;
 }
 
-/* Path, query and fragment. */
+/* Read path and query; a fragment is cut off. */
 static const char *
 set_target(struct load_url *url, const char *text)
 {
@@ -82,7 +82,7 @@ default_port(const struct load_url *url)
     return url->is_tls ? 443 : 80;
 }
 
-/* "" or ":8000". */
+/* Read the text after the host: "" or ":8000". */
 static const char *
 set_port(struct load_url *url, const char *text, size_t length)
 {
@@ -155,7 +155,7 @@ set_host(struct load_url *url, const char *text, size_t length)
     return NULL;
 }
 
-/* path[:/target] */
+/* Read the URL of a unix socket, after its scheme: path[:/target]. */
 static const char *
 set_unix(struct load_url *url, const char *text)
 {
