@@ -135,8 +135,8 @@ struct sxe__lua_level {
 
 struct sxe__lua_call;
 
-/* What a state is filled with (sxe-lua-init.c). The files that make and end it know the modules by
- * this alone. */
+/* The contents of a state (sxe-lua-init.c). The files that make and end it know the modules by this
+ * alone. */
 struct sxe__lua_contents {
     const struct sxe__lua_module *modules; /* the last one has no name */
     void (*open)(lua_State *L);            /* once, in a protected call */

@@ -308,8 +308,8 @@ void sxe__lua_new_class(lua_State *L, const char *name);
 /* The configuration, defaults filled in. */
 const struct sxe_lua_config *sxe__lua_config(void);
 
-/* What the script's top level returned (a handler, perhaps). Keep is a function of Lua with that as
- * its argument; push pushes it, nil if it is nothing or not yet there. */
+/* The result of the script's top level (a handler, perhaps). Keep is a function of Lua with it as
+ * its argument; push pushes it, nil if there is none, or not yet. */
 int sxe__lua_keep_script(lua_State *L);
 void sxe__lua_push_script(lua_State *L);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What scripts of wrk, scenarios and sessions share: how a worker begins and ends, and kinds.
+ * Scripts of wrk, scenarios and sessions share this: how a worker begins and ends, and kinds.
  */
 #include <fcntl.h>
 #include <netdb.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the outputs share: the end of a file, rates, and the names of figures, kinds and loads. This
+ * The outputs share this: the end of a file, rates, and the names of figures, kinds and loads. This
  * file calls none of them.
  */
 #include "output.h"
