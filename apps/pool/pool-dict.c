@@ -107,7 +107,7 @@ dump_dict(SXE_DICT *dict, const struct pool_options *options, SXE_DICT_ENTRY *en
         if (wanted != 0 && wanted != entry->state)
             continue;
         print_entry(entry, sxe_pool_state_to_string(array, entry->state), options->is_json);
-        if (++shown % SIGNALS_EACH == 0 && pool_is_over())
+        if (ferror(stdout) || (++shown % SIGNALS_EACH == 0 && pool_is_over()))
             break;
     }
     return result >= 0

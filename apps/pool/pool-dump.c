@@ -185,7 +185,7 @@ copy_element(const struct dump *dump, unsigned id, struct seen *seen)
     }
 }
 
-/* False: somebody wants us to end. */
+/* False: somebody wants us to end, or nobody reads it. */
 static bool
 show_element(struct dump *dump, unsigned id)
 {
@@ -197,7 +197,7 @@ show_element(struct dump *dump, unsigned id)
         print_json(dump, &seen, now);
     else
         print_text(dump, &seen, now);
-    return ++dump->shown % SIGNALS_EACH != 0 || !pool_is_over();
+    return !ferror(stdout) && (++dump->shown % SIGNALS_EACH != 0 || !pool_is_over());
 }
 
 /* ---- Which ---- */

@@ -14,6 +14,7 @@
  *     pool-watch.c   watch                            until a signal
  *     pool-copy.c    backup, restore, resize          of a dict, to another file
  *     pool-peek.c    what a file's head says          for list, and for a process
+ *     pool-output.c  standard output                 a reader that stands still keeps no signal
  *     pool-text.c    numbers and texts                what a hostile file says harms no terminal
  */
 #ifndef POOL_TOOL_H
@@ -76,6 +77,10 @@ void pool_hold_signals(int how);
 /* Wait, or do not if it is 0. True: a signal asks to end. */
 bool pool_wait(uint64_t ns);
 bool pool_is_over(void);
+
+/* Let such a signal also end what waits for the reader of standard output: what is printed after
+ * that is lost, and ferror(stdout). pool-output.c */
+void pool_output_begin(void);
 
 /* The signal that asked to end; 0: none. */
 int pool_ended_by(void);

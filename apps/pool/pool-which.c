@@ -77,7 +77,7 @@ pool_wait(uint64_t ns)
 bool
 pool_is_over(void)
 {
-    return pool_wait(0);
+    return ended_by != 0 || pool_wait(0);
 }
 
 int

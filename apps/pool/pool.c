@@ -169,10 +169,12 @@ main(int argc, char **argv)
     if (command == COMMANDS || (commands[command].run == pool_resize && !take_cells(&options)))
         return COMMAND_LINE_WRONG;
     signal(SIGPIPE, SIG_IGN);
+    pool_output_begin();
     status = commands[command].run(&options);
+    const bool is_written = fflush(stdout) == 0 && !ferror(stdout);
     if (pool_ended_by() != 0)
         status = 128 + pool_ended_by();
-    if (fflush(stdout) != 0 || ferror(stdout))
+    else if (!is_written)
         status = pool_fail("cannot write to standard output: %s", strerror(errno));
     return status;
 }

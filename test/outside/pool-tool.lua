@@ -54,3 +54,22 @@ test("SIGHUP ends sxe-pool watch, but not under nohup", function()
     end
     os.remove(path)
 end)
+
+-- promise: docs/pool.1: Such a signal also ends a command whose output nobody reads: the rest of the output is lost.
+test("a signal ends sxe-pool dump whose reader stands still", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local ran = cli.run("sxe-lua", "-e", ([[
+        local p = require "sxe.pool".open{ file = %q, name = "jobs", count = 200, states = { "free", "busy" },
+                                           fields = "char[2000] a" }
+        for i = 1, 200 do p:take("free", "busy").a = ("x"):rep(2000) end]]):format(path))
+    equal(ran.status, 0, ran.errors)
+    for name, number in pairs{TERM = 15, INT = 2, HUP = 1} do
+        local proc <close> = wire.spawn{wire.program "sxe-pool", "dump", path}
+        check(proc:line(60))
+        proc:signal(name)
+        equal(proc:wait(60), 128 + number, name)
+        equal(cli.run("sxe-pool", "repair", path).status, 0, "it is in use no more")
+    end
+    os.remove(path)
+end)

@@ -5,6 +5,8 @@
 #include "run-pool.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <pty.h>
 
@@ -159,6 +161,47 @@ START_TEST(a_signal_ends_a_long_dump)
     RUN_POOL("dump", path);
     ended(128 + SIGINT, "\n255 FREE ", "");
     ck_assert_ptr_null(strstr(ran.output, "\n256 FREE "));
+}
+END_TEST
+
+/* Standard output is a pipe that is full. */
+static void
+interrupted_while_nobody_reads(void)
+{
+    char bytes[PIPE_BUF] = "";
+    int ends[2];
+
+    interrupted();
+    ck_assert_int_eq(pipe2(ends, O_NONBLOCK), 0);
+    while (write(ends[1], bytes, sizeof(bytes)) > 0)
+        ;
+    ck_assert_int_eq(fcntl(ends[1], F_SETFL, 0), 0);
+    ck_assert_int_eq(dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
+}
+
+START_TEST(a_signal_ends_a_dump_that_nobody_reads)
+{
+    SXE_POOL_SPEC spec = spec_of(path);
+
+    spec.number = _i == 0 ? 4 : 1000;
+    open_as(&spec);
+    ran.prepare = interrupted_while_nobody_reads;
+    RUN_POOL("dump", path);
+    ended(128 + SIGINT, "", "");
+    ck_assert_int_eq(sxe_pool_get_user(jobs, 1), 0);
+}
+END_TEST
+
+/* Where the signals have no descriptor, and without memory for a stream, it prints all the same. */
+START_TEST(dump_prints_without_a_descriptor_of_signals)
+{
+    open_jobs(path);
+    fails_there(FAKE_SIGNALFD, EMFILE);
+    RUN_POOL("dump", path);
+    ended(0, "\n3 FREE ", "");
+    fails_there(FAKE_POLL, ENOMEM);
+    RUN_POOL("dump", path);
+    ended(0, "\n3 FREE ", "");
 }
 END_TEST
 
@@ -518,6 +561,8 @@ main(void)
     tcase_add_test(dump, without_memory_a_pool_is_let_go_again);
     tcase_add_test(dump, dump_ends_where_a_pool_is_damaged);
     tcase_add_test(dump, a_signal_ends_a_long_dump);
+    tcase_add_loop_test(dump, a_signal_ends_a_dump_that_nobody_reads, 0, 2);
+    tcase_add_test(dump, dump_prints_without_a_descriptor_of_signals);
     tcase_add_test(dicts, a_dict_is_shown_with_its_entries);
     tcase_add_test(dicts, show_counts_what_it_can_while_a_shard_is_locked);
     tcase_add_test(dicts, dump_of_a_dict_is_its_entries);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Standard output whose reader may stand still. The signals that ask to end are blocked, so a write
+ * that waits would keep them, and the pool in use, for as long as the reader likes.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "pool-tool.h"
+
+static int signals = -1; /* a descriptor of those that ask to end */
+static bool is_given_up;
+
+/* What poll calls writable takes PIPE_BUF bytes at once. Where it fails, the write waits. */
+static ssize_t
+write_some(const char *bytes, size_t size)
+{
+    struct pollfd fds[] = {
+        {.fd = STDOUT_FILENO, .events = POLLOUT},
+        {.fd = signals, .events = POLLIN},
+    };
+
+    poll(fds, 2, pool_ended_by() == 0 ? -1 : 0);
+    is_given_up = fds[0].revents == 0 && pool_is_over();
+    errno = EINTR;
+    return is_given_up ? -1 : write(STDOUT_FILENO, bytes, size < PIPE_BUF ? size : PIPE_BUF);
+}
+
+/* For fopencookie: less than all of it is an error. */
+static ssize_t
+write_all(void *cookie, const char *bytes, size_t size)
+{
+    size_t written = 0;
+    ssize_t result = 1;
+
+    (void)cookie;
+    while (written < size && result > 0 && !is_given_up) {
+        result = write_some(bytes + written, size - written);
+        written += result > 0 ? (size_t)result : 0;
+    }
+    return (ssize_t)written;
+}
+
+void
+pool_output_begin(void)
+{
+    const sigset_t ending = pool_ending_signals();
+    FILE *output = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_all});
+
+    signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (output != NULL)
+        stdout = output;
+}
