@@ -10,8 +10,11 @@
 #include "output.h"
 #include "result-read.h"
 #include "run-private.h"
+#include "sxe-util.h"
 
-#define NEAR 0.01 /* of a figure: it was rounded, and so is what it is compared with */
+#define NEAR 0.01   /* of a figure: it was rounded, and so is what it is compared with */
+#define SAME 1e-9   /* of a rate: it was printed with 15 digits */
+#define HOUR 3597e6 /* us; the first of the last bucket, which has all that is longer */
 
 struct check {
     struct load_reader reader;
@@ -74,8 +77,8 @@ check_result(struct check *check, const json_t *json)
     check_times(check, json, "first_byte", &result->first_byte, has_accounts);
     check_times(check, json, "service", &result->service, has_accounts);
     check_times(check, json, "response", &result->response, has_accounts);
-    if (has_accounts && result->elapsed_ns > 0 && json_is_number(rate) &&
-        !is_near(json_number_value(rate), load_result_rate(result)))
+    if (has_accounts && json_is_number(rate) &&
+        fabs(json_number_value(rate) - load_result_rate(result)) > SAME * json_number_value(rate))
         load_reader_refuse(&check->reader, "rate", "is not what its counts say");
 }
 
@@ -96,6 +99,151 @@ check_trials(struct check *check, const json_t *trials)
     return ok;
 }
 
+/* ---- Any member ---- */
+
+/* Its mean and its longest, in us, against the first times of its buckets. */
+static void
+check_shape(struct check *check, const json_t *times, const char *name)
+{
+    const json_t *buckets = json_object_get(times, "histogram");
+    double mean = json_number_value(json_object_get(times, "mean"));
+    double max = json_number_value(json_object_get(times, "max"));
+    double count = 0, sum = 0, last = 0;
+
+    for (size_t i = 0; i < json_array_size(buckets); i++) {
+        const json_t *bucket = json_array_get(buckets, i);
+        double number = json_number_value(json_array_get(bucket, 2));
+
+        last = json_number_value(json_array_get(bucket, 0));
+        count += number;
+        sum += last * number;
+    }
+    if (count == 0 || check->most_lost > 0)
+        return;
+    if (!is_near(max, last) && !(max > last && last >= HOUR))
+        load_reader_refuse(&check->reader, name, "has a 'max' that is not in its last bucket");
+    if (!is_near(mean, sum / count) && !(mean > sum / count && mean <= max && last >= HOUR))
+        load_reader_refuse(&check->reader, name, "has a 'mean' that its histogram has not");
+}
+
+static void
+check_members(struct check *check, const json_t *json, const char *name)
+{
+    const char *inner;
+    json_t *value;
+
+    if (json_number_value(json) < 0)
+        load_reader_refuse(&check->reader, name, "is not a number from 0 on");
+    for (size_t i = 0; i < json_array_size(json); i++)
+        check_members(check, json_array_get(json, i), name);
+    json_object_foreach((json_t *)(uintptr_t)json, inner, value) check_members(check, value, inner);
+    if (json_is_number(json_object_get(json, "mean")))
+        check_shape(check, json, name);
+}
+
+/* ---- Sums ---- */
+
+/* A number of an object, or of all objects or lists of a list. */
+struct field {
+    const char *group; /* NULL: the result itself */
+    const char *part;  /* of that; NULL: the group */
+    const char *name;
+    unsigned index; /* in a list */
+};
+
+#define SKIP(enumerator, text, name)     {"accounts", "skipped", name, 0},
+#define END(enumerator, text, name)      {"accounts", "ends", name, 0},
+#define UNOPENED(enumerator, text, name) {"sockets", "unopened", name, 0},
+
+/* In a total they are the sums of the trials. */
+static const struct field summed[] = {
+    {NULL, NULL, "seconds", 0},
+    {"left_out", NULL, "seconds", 0},
+    {"left_out", NULL, "queries", 0},
+    {"accounts", NULL, "offered", 0},
+    {"accounts", NULL, "sent", 0},
+    {"accounts", NULL, "carried", 0},
+    {"accounts", NULL, "waiting", 0},
+    {"accounts", NULL, "in_flight", 0},
+    {"accounts", NULL, "drained", 0},
+    {"accounts", NULL, "late", 0},
+    {"accounts", NULL, "resent", 0},
+    {"accounts", NULL, "bytes_sent", 0},
+    {"accounts", NULL, "bytes_received", 0},
+    LOAD_EACH_SKIP(SKIP) LOAD_EACH_END(END){"sessions", NULL, "completed", 0},
+    {"sessions", NULL, "failed", 0},
+    {"sockets", NULL, "wanted", 0},
+    {"sockets", NULL, "opened", 0},
+    {"sockets", NULL, "seconds", 0},
+    {"sockets", NULL, "reopened", 0},
+    {"sockets", NULL, "not_reopened", 0},
+    {"sockets", NULL, "syn_retries", 0},
+    {"sockets", NULL, "retransmits", 0},
+    LOAD_EACH_UNOPENED(UNOPENED){"client", NULL, "cpu_user_s", 0},
+    {"client", NULL, "cpu_system_s", 0},
+    {"client", NULL, "spun_s", 0},
+    {"client", NULL, "run_queue_s", 0},
+    {"client", NULL, "script_s", 0},
+    {"client", NULL, "script_calls", 0},
+    {"timeline", "slices", "offered", 0},
+    {"timeline", "slices", "sent", 1},
+    {"timeline", "slices", "ok", 2},
+    {"timeline", "slices", "errors", 3},
+    {"kinds", NULL, "ok", 0},
+    {"kinds", NULL, "errors", 0},
+    {"stages", NULL, "ok", 0},
+    {"stages", NULL, "errors", 0},
+    {"hosts", NULL, "ok", 0},
+    {"hosts", NULL, "errors", 0},
+};
+
+/* NAN: there is none. */
+static double
+number_of(const json_t *owner, const struct field *field)
+{
+    const json_t *value = json_is_array(owner) ? json_array_get(owner, field->index)
+                                               : json_object_get(owner, field->name);
+
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static double
+field_of(const json_t *result, const struct field *field)
+{
+    const json_t *group = field->group == NULL ? result : json_object_get(result, field->group);
+    const json_t *owner = field->part == NULL ? group : json_object_get(group, field->part);
+    double sum = 0;
+
+    if (!json_is_array(owner))
+        return number_of(owner, field);
+    for (size_t i = 0; i < json_array_size(owner); i++)
+        sum += number_of(json_array_get(owner, i), field);
+    return sum;
+}
+
+/* Of the load, or of the probe beside it. Seconds were printed with 15 digits. */
+static void
+check_sums(struct check *check, const json_t *root, const char *probe)
+{
+    const json_t *trials = json_object_get(root, "trials");
+    const json_t *total = json_object_get(root, "total");
+
+    for (size_t i = 0; i < SXE_COUNT(summed); i++) {
+        double whole = field_of(probe == NULL ? total : json_object_get(total, probe), &summed[i]);
+        double sum = 0;
+
+        for (size_t k = 0; k < json_array_size(trials); k++) {
+            const json_t *trial = json_array_get(trials, k);
+
+            sum += field_of(probe == NULL ? trial : json_object_get(trial, probe), &summed[i]);
+        }
+        /* A slice has 32 bits. */
+        if (fabs(whole - sum) > 1e-6 + 1e-12 * sum && (summed[i].index == 0 || sum < 0x1p32))
+            load_reader_refuse(&check->reader, summed[i].name,
+                               "of the total is not the sum of the trials");
+    }
+}
+
 static void
 check_root(struct check *check, const json_t *root)
 {
@@ -109,11 +257,16 @@ check_root(struct check *check, const json_t *root)
                            json_array_size(json_object_get(root, "trials"));
     ok = check_trials(check, json_object_get(root, "trials"));
     check_trials(check, json_object_get(json_object_get(root, "baseline"), "trials"));
+    check_members(check, json_object_get(root, "trials"), "trials");
+    check_members(check, json_object_get(root, "baseline"), "baseline");
+    check_members(check, total, "total");
     if (!json_is_object(total))
         return;
     check_result(check, total);
     if (check->result->ends[LOAD_END_OK] != ok)
         load_reader_refuse(&check->reader, "total", "is not the sum of the trials");
+    check_sums(check, root, NULL);
+    check_sums(check, root, "probe");
 }
 
 bool

@@ -88,6 +88,24 @@ static const struct {
     {"total/timeline/width_s", 0.01 * 0x1p31, "'width_s' is not 0.01 times a power of two"},
     {"total/timeline/offset_s", -1, "'offset_s' is not a number from 0 on"},
     {"trials/0/accounts/ends/reset", -1, "'reset' is not a number from 0 on"},
+    {"trials/0/left_out/queries", -1, "'queries' is not a number from 0 on"},
+    {"trials/1/verdict/cpu", -1, "'cpu' is not a number from 0 on"},
+    {"total/verdict/cpu", -1, "'cpu' is not a number from 0 on"},
+    {"total/client/loop_lag/p50", -1, "'p50' is not a number from 0 on"},
+    {"trials/0/service/stdev", -1, "'stdev' is not a number from 0 on"},
+    {"total/kinds/0/response/p50", -1, "'p50' is not a number from 0 on"},
+    {"trials/0/service/mean", 1e7, "'service' has a 'mean' that its histogram has not"},
+    {"total/response/max", 1e9, "'response' has a 'max' that is not in its last bucket"},
+    {"trials/0/seconds", 0, "'rate' is not what its counts say"},
+    {"total/seconds", 0, "'rate' is not what its counts say"},
+    {"trials/0/accounts/drained", 1, "'rate' is not what its counts say"},
+    {"total/accounts/late", 7e5, "'late' of the total is not the sum of the trials"},
+    {"total/accounts/resent", 7e5, "'resent' of the total is not the sum of the trials"},
+    {"total/accounts/bytes_sent", 7e5, "'bytes_sent' of the total is not the sum of the trials"},
+    {"total/client/cpu_user_s", 7e5, "'cpu_user_s' of the total is not the sum of the trials"},
+    {"total/sockets/reopened", 7e5, "'reopened' of the total is not the sum of the trials"},
+    {"total/left_out/seconds", 7e5, "'seconds' of the total is not the sum of the trials"},
+    {"total/kinds/0/ok", 7e5, "'ok' of the total is not the sum of the trials"},
 };
 
 START_TEST(a_number_that_does_not_fit_is_seen)
@@ -106,6 +124,32 @@ START_TEST(a_number_that_does_not_fit_is_seen)
 }
 END_TEST
 
+START_TEST(the_slices_of_a_total_are_those_of_the_trials)
+{
+    static const char *const names[] = {"'offered", "'sent", "'ok", "'errors"};
+    json_t *root = result();
+    const char *last;
+    json_t *slice = owner_of(root, "total/timeline/slices/0/x", &last);
+
+    json_array_set_new(slice, (size_t)_i, json_real(7e5));
+    ck_assert(!check(root));
+    ck_assert_msg(strncmp(problem, names[_i], strlen(names[_i])) == 0, "%s", problem);
+    ck_assert_ptr_nonnull(strstr(problem, "' of the total is not the sum of the trials"));
+    json_decref(root);
+}
+END_TEST
+
+/* The last bucket has all that took longer than an hour, and then the longest is exact. */
+START_TEST(a_time_over_an_hour_is_in_the_last_bucket)
+{
+    json_t *root = json_pack("{s[{s{s{sf sf sf s[[fff]]}}}]}", "trials", "client", "loop_lag",
+                             "count", 1., "mean", 7e9, "max", 7e9, "histogram", 3599e6, 3600e6, 1.);
+
+    ck_assert_msg(check(root), "%s", problem);
+    json_decref(root);
+}
+END_TEST
+
 START_TEST(a_width_that_is_null_is_seen)
 {
     json_t *root = result();
@@ -116,6 +160,7 @@ START_TEST(a_width_that_is_null_is_seen)
     ck_assert(!check(root));
     ck_assert_ptr_nonnull(strstr(problem, "'width_s' is not"));
     json_array_clear(json_object_get(owner, "slices"));
+    json_object_del(root, "total");
     ck_assert_msg(check(root), "%s", problem);
     json_decref(root);
 }
@@ -181,6 +226,21 @@ START_TEST(probes_and_baselines_are_looked_at_too)
     json_object_set_new(root, "baseline", json_pack("{s[O]}", "trials", bad));
     ck_assert(!check(root));
     json_decref(bad);
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(the_probe_of_a_total_is_the_sum_too)
+{
+    json_t *root = result();
+
+    for (size_t i = 0; i < 2; i++)
+        json_object_set_new(json_array_get(json_object_get(root, "trials"), i), "probe",
+                            json_pack("{s{sf}}", "accounts", "late", 2.));
+    json_object_set_new(json_object_get(root, "total"), "probe",
+                        json_pack("{s{sf}}", "accounts", "late", 4. + _i));
+    ck_assert_int_eq(check(root), _i == 0);
+    ck_assert_str_eq(problem, _i == 0 ? "" : "'late' of the total is not the sum of the trials");
     json_decref(root);
 }
 END_TEST
@@ -252,11 +312,14 @@ main(void)
 
     tcase_set_timeout(tcase, 0);
     tcase_add_loop_test(tcase, a_number_that_does_not_fit_is_seen, 0, COUNT(changes));
+    tcase_add_loop_test(tcase, the_slices_of_a_total_are_those_of_the_trials, 0, 4);
+    tcase_add_test(tcase, a_time_over_an_hour_is_in_the_last_bucket);
     tcase_add_test(tcase, a_width_that_is_null_is_seen);
     tcase_add_test(tcase, a_time_line_has_so_many_slices);
     tcase_add_loop_test(tcase, each_request_is_in_each_time, 0, 3);
     tcase_add_test(tcase, a_total_is_the_sum_of_the_trials);
     tcase_add_test(tcase, probes_and_baselines_are_looked_at_too);
+    tcase_add_loop_test(tcase, the_probe_of_a_total_is_the_sum_too, 0, 2);
     tcase_add_test(tcase, what_is_missing_is_not_looked_at);
     tcase_add_test(tcase, without_memory_nothing_is_believed);
     tcase_add_test(tcase, whatever_a_member_is_does_no_harm);
