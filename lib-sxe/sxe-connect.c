@@ -243,7 +243,7 @@ listen_at(SXE *s, const struct sockaddr_storage *at, socklen_t length)
     int result = 0;
     bool is_found;
 
-    if (kept != NULL)
+    if (kept != NULL && kept->find != NULL)
         s->fd = kept->find(address, length);
     is_found = s->fd >= 0;
     if (!is_found)
@@ -253,7 +253,7 @@ listen_at(SXE *s, const struct sockaddr_storage *at, socklen_t length)
         result = -errno;
     if (result == 0)
         result = sxe__watch(s, SXE__LISTENER);
-    if (result == 0 && kept != NULL && !is_found)
+    if (result == 0 && kept != NULL && kept->keep != NULL && !is_found)
         kept->keep(address, length, s->fd);
     return result;
 }

@@ -308,8 +308,10 @@ sxe_fini(void)
 {
     struct sxe__context *c = CONTEXT;
 
-    if (c->sockets == NULL)
+    if (c->sockets == NULL) {
+        memset(c, 0, sizeof(*c));
         return -EINVAL;
+    }
     for (unsigned id = 0; id < c->number; id++) {
         SXE *s = sxe__socket(id);
 

@@ -102,7 +102,7 @@ enum sxe_state {
 /* ---- The plan ---- */
 
 /* Sockets that listen longer than this process: its parent holds them, and hands them to the next
- * one, so that no connection is refused in between. Not for udp. */
+ * one, so that no connection is refused in between. Not for udp. Each may be NULL. */
 struct sxe_listeners {
     /* A socket that is bound there, listens, does not block and is close-on-exec: it becomes the
      * caller's. -1: there is none, and sxe_listen opens one. */
@@ -164,7 +164,7 @@ SXE_PUBLIC const struct sxe_config *sxe_get_config(void);
 SXE_PUBLIC SXE_RETURN sxe_init(void);
 
 /* Close everything without callbacks and free it; sxe_register may follow. Not inside a callback.
- */
+ * -EINVAL: no sxe_init succeeded; what was registered and configured is forgotten all the same. */
 SXE_PUBLIC SXE_RETURN sxe_fini(void);
 
 /* Print what sxe_init reserves (or reserved), a line a pool with its bytes, and the total, which is

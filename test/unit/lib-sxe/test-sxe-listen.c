@@ -213,6 +213,19 @@ START_TEST(one_that_fails_is_not_kept)
 }
 END_TEST
 
+START_TEST(a_parent_that_keeps_nothing_needs_no_functions)
+{
+    static const struct sxe_listeners none = {0};
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+
+    config.listeners = &none;
+    plan_start_with(3, &config);
+    ck_assert_int_eq(sxe_listen(new_socket()), 0);
+    EXPECT_NOTHING();
+    plan_stop();
+}
+END_TEST
+
 /* ---- Connections that are for another process ---- */
 
 static bool is_ours;
@@ -549,6 +562,7 @@ main(void)
     tcase_add_test(listening, a_port_can_be_listened_at_again_at_once);
     tcase_add_test(listening, a_socket_that_was_kept_is_found_with_all_who_wait_there);
     tcase_add_test(listening, one_that_fails_is_not_kept);
+    tcase_add_test(listening, a_parent_that_keeps_nothing_needs_no_functions);
     tcase_add_test(listening, what_nobody_else_accepts_is_accepted_in_the_end);
     tcase_add_test(listening, what_is_ours_is_accepted_at_once_and_trust_is_back);
     tcase_add_test(listening, what_another_process_accepts_is_not_waited_for);

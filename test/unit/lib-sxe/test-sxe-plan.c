@@ -41,6 +41,19 @@ START_TEST(nothing_works_before_init)
 }
 END_TEST
 
+START_TEST(a_plan_that_failed_is_forgotten_by_fini)
+{
+    capture_log();
+    sxe_register(UINT32_MAX, 0);
+    ck_assert_int_eq(sxe_init(), -EINVAL);
+    ck_assert(logged("sxe_init: too much"));
+    ck_assert_int_eq(sxe_fini(), -EINVAL);
+    sxe_register(5, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
 START_TEST(a_second_init_is_refused_and_changes_nothing)
 {
     plan_start(1);
@@ -566,6 +579,7 @@ main(void)
     TCase *sockets = tcase_create("sockets");
 
     tcase_add_test(init, nothing_works_before_init);
+    tcase_add_test(init, a_plan_that_failed_is_forgotten_by_fini);
     tcase_add_test(init, a_second_init_is_refused_and_changes_nothing);
     tcase_add_test_raise_signal(init, registering_after_init_stops_the_program, SIGABRT);
     tcase_add_test_raise_signal(init, configuring_after_init_stops_the_program, SIGABRT);
