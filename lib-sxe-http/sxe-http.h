@@ -309,7 +309,7 @@ SXE_PUBLIC int sxe_http_end_borrowed(struct sxe_http_response *response, const v
                                      size_t length);
 
 /* End the reply with a part of a file, borrowed until on_done. If it ends early, so does the
- * connection. */
+ * connection. -EBADF: fd is negative; -EINVAL: offset is. */
 SXE_PUBLIC int sxe_http_end_file(struct sxe_http_response *response, int fd, off_t offset,
                                  size_t length);
 

@@ -146,12 +146,21 @@ sxe__http_write_borrowed(struct sxe_http_response *response, const void *data, s
     return add_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }
 
+static int
+check_place(int fd, off_t offset)
+{
+    if (fd < 0)
+        return -EBADF;
+    return offset < 0 ? -EINVAL : 0;
+}
+
 int
 sxe_http_write_file(struct sxe_http_response *response, int fd, off_t offset, size_t length)
 {
     struct part part = {.kind = OF_FILE, .fd = fd, .offset = offset, .length = length};
+    int result = check_place(fd, offset);
 
-    return add_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
+    return result < 0 ? result : add_part(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }
 
 int
@@ -269,8 +278,9 @@ int
 sxe_http_end_file(struct sxe_http_response *response, int fd, off_t offset, size_t length)
 {
     struct part part = {.kind = OF_FILE, .fd = fd, .offset = offset, .length = length};
+    int result = check_place(fd, offset);
 
-    return end_with(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
+    return result < 0 ? result : end_with(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }
 
 /* ---- Room ---- */

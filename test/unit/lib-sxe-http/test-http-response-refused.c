@@ -258,6 +258,34 @@ START_TEST(a_call_out_of_order_changes_nothing)
 }
 END_TEST
 
+/* Before the reply has begun, and after. */
+static enum sxe_http_verdict
+send_no_file(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    (void)request;
+    ck_assert_int_eq(sxe_http_end_file(response, -1, 0, 10), -EBADF);
+    ck_assert_int_eq(sxe_http_end_file(response, 0, -1, 10), -EINVAL);
+    ck_assert_int_eq(sxe_http_begin(response, SXE_HTTP_LENGTH_UNKNOWN), 0);
+    ck_assert_int_eq(sxe_http_write_file(response, -1, 0, 10), -EBADF);
+    ck_assert_int_eq(sxe_http_write_file(response, 0, -1, 10), -EINVAL);
+    ck_assert_int_eq(sxe_http_end(response, "end", 3), 0);
+    return SXE_HTTP_DONE;
+}
+
+START_TEST(no_file_is_refused_and_changes_nothing)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = send_no_file});
+    peer = client();
+    say(peer, GET("/"));
+    EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                       "3\r\nend\r\n0\r\n\r\n");
+    close(peer);
+    end_site();
+}
+END_TEST
+
 static enum sxe_http_verdict
 call_in_order(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -332,6 +360,7 @@ refused_suite(void)
     tcase_add_test(fields_case, ready_lines_fit_or_are_refused);
     tcase_add_test(fields_case, fields_max_is_their_bytes_with_the_ends_of_their_lines);
     tcase_add_test(order, a_call_out_of_order_changes_nothing);
+    tcase_add_test(order, no_file_is_refused_and_changes_nothing);
     tcase_add_loop_test(order, a_call_in_order_leads_to_a_reply, 0, (int)CALLS);
     tcase_add_test(order, rfc_9110_15_a_status_is_200_to_599);
     suite_add_tcase(suite, fields_case);
