@@ -35,6 +35,15 @@ struct load_monitor {
 
 /* ---- Opening and closing ---- */
 
+/* Port 0 is one that only this process knows. */
+static bool
+has_free_port(const char *place)
+{
+    const char *colon = strrchr(place, ':');
+
+    return strcmp(colon == NULL ? place : colon + 1, "0") == 0;
+}
+
 static int
 open_metrics(struct load_monitor *monitor)
 {
@@ -49,7 +58,7 @@ open_metrics(struct load_monitor *monitor)
         return LOAD_EXIT_USAGE;
     }
     load_metrics_name(&monitor->metrics, name, sizeof(name));
-    if (!plan->quiet)
+    if (!plan->quiet || has_free_port(plan->metrics))
         fprintf(monitor->err, "metrics   %s\n", name);
     return 0;
 }

@@ -378,6 +378,20 @@ START_TEST(a_run_is_served_while_it_runs)
 }
 END_TEST
 
+/* Nobody else can know a port that was free; one that was asked for is known. */
+START_TEST(a_quiet_run_says_the_port_that_it_chose)
+{
+    plan.metrics = _i == 0 ? "0" : _i == 1 ? "127.0.0.1:0" : "@sxe-monitor-quiet";
+    plan.jsonl = NULL;
+    plan.quiet = true;
+    ck_assert_int_eq(run_plan(), 0);
+    if (_i < 2)
+        check_has(errors, "metrics   http://127.0.0.1:");
+    else
+        check_has_not(errors, "metrics");
+}
+END_TEST
+
 START_TEST(a_search_has_its_rate_in_the_last_line)
 {
     plan.find = "p99<10ms";
@@ -411,6 +425,7 @@ main(void)
     tcase_add_test(tcase, where_nobody_asked_there_is_none);
     tcase_add_test(tcase, the_lines_of_a_run_are_its_accounts);
     tcase_add_test(tcase, a_run_is_served_while_it_runs);
+    tcase_add_loop_test(tcase, a_quiet_run_says_the_port_that_it_chose, 0, 3);
     tcase_add_test(tcase, a_search_has_its_rate_in_the_last_line);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
