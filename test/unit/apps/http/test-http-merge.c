@@ -498,7 +498,7 @@ START_TEST(runs_that_differ_in_what_was_measured_are_refused)
     if (_i == RATE)
         made.plan.rate = 6000;
     if (_i == KINDS)
-        made.run.trials[0].result->kinds = 1;
+        made.run.trials[0].result->kinds = made.run.total->kinds = 1;
     write_part(1);
     merge_files(2);
     check_status(2);
