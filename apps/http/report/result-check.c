@@ -70,6 +70,7 @@ check_result(struct check *check, const json_t *json)
     struct load_result *result = check->result;
     const json_t *rate = json_object_get(json, "rate");
     bool has_accounts = json_object_get(json, "accounts") != NULL;
+    bool has_seconds = json_object_get(json, "seconds") != NULL;
 
     load_results_clear(result, 1);
     load_result_read(&check->reader, json, result);
@@ -77,7 +78,7 @@ check_result(struct check *check, const json_t *json)
     check_times(check, json, "first_byte", &result->first_byte, has_accounts);
     check_times(check, json, "service", &result->service, has_accounts);
     check_times(check, json, "response", &result->response, has_accounts);
-    if (has_accounts && json_is_number(rate) &&
+    if (has_accounts && has_seconds && json_is_number(rate) &&
         fabs(json_number_value(rate) - load_result_rate(result)) > SAME * json_number_value(rate))
         load_reader_refuse(&check->reader, "rate", "is not what its counts say");
 }

@@ -636,14 +636,14 @@ static const struct {
     {"{\"sxe_http\": 1, \"trials\": [{}]}", "trial 1 has no rate"},
     {"{\"sxe_http\": 1, \"trials\": [" TRIAL ", {\"rate\": \"5\"}]}", "trial 2 has no rate"},
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": null}]}", "trial 1 has no rate"},
-    {"{\"sxe_http\": 1, \"trials\": [{\"rate\": -1}]}", "trial 1 has no rate"},
+    {"{\"sxe_http\": 1, \"trials\": [{\"rate\": -1}]}", "'rate' is not a number from 0 on"},
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": 1}]}", "trial 1 has no service p50"},
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": 1, \"service\": 5}]}",
      "'service' is not an object"},
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": 1, \"service\": {\"p50\": \"1\"}}]}",
      "no service p50"},
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": 1, \"service\": {\"p99\": -3}}]}",
-     "no service p99"},
+     "'p99' is not a number from 0 on"},
     {"{\"sxe_http\": 1, \"trials\": [{\"rate\": 1, \"service\": {}, \"response\": []}]}",
      "'response' is not an object"},
 };
@@ -762,6 +762,7 @@ make_run(double rate, uint64_t service_ns)
         }
         load_result_add(run.total, &results[i]);
     }
+    run.total->elapsed_ns = 6 * results[0].elapsed_ns;
 }
 
 static struct load_comparison comparison;
