@@ -282,7 +282,7 @@ read_some(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size)
         return c->result == ENDED ? 0 : c->result;
     if (received < 0)
         return received;
-    return more ? -EINTR : -EAGAIN;
+    return more || (received > 0 && sxe_io_is_end_near(s)) ? -EINTR : -EAGAIN;
 }
 
 static ssize_t

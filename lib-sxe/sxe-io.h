@@ -60,6 +60,10 @@ SXE_PUBLIC const struct sxe_io_table *sxe_io_of_sockets(void);
  * from now on. */
 SXE_PUBLIC void sxe_io_set(SXE *this_, const struct sxe_io_table *io);
 
+/* Whether the peer's end, or an error, comes after the bytes that the kernel has. epoll will not
+ * report it again, so a read that took bytes and has none for the program yet returns -EINTR. */
+SXE_PUBLIC bool sxe_io_is_end_near(const SXE *this_);
+
 /* A write that got -EAGAIN may be tried again, later in this turn of the loop. */
 SXE_PUBLIC void sxe_io_write_again(SXE *this_);
 

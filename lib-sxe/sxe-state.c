@@ -151,6 +151,12 @@ sxe_io_fail(SXE *this, int error)
     sxe__end(this, error);
 }
 
+bool
+sxe_io_is_end_near(const SXE *this)
+{
+    return this->flags & SXE__END_NEAR;
+}
+
 void
 sxe__reset(SXE *s, int error)
 {

@@ -21,6 +21,10 @@ local half = tcp.serve("127.0.0.1", 0, {connections = 5, handler = function(conn
   conn:read()
   conn:write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
 end})
+local half_record = tcp.serve("127.0.0.1", 0, {connections = 5, handler = function(conn)
+  conn:read()
+  conn:write("\x16\x03\x03\x00\x7a\x02\x00\x00")
+end})
 local silent = tcp.serve("127.0.0.1", 0, {connections = 200, handler = function(conn) conn:read("a") end})
 local endless = tcp.serve("127.0.0.1", 0, {connections = 5, handler = function(conn)
   local path = conn:read("l")
@@ -34,6 +38,9 @@ local tries = {}
 
 function tries.status() return client.get(base .. "/nothing").status end
 function tries.half() return client.get("http://127.0.0.1:" .. half.port) end
+function tries.half_record()
+  return client.get("https://127.0.0.1:" .. half_record.port, {tls = {insecure = true}, timeout = 300})
+end
 function tries.half_in_parts()
   return pcall(function()
     for _ in client.get("http://127.0.0.1:" .. half.port, {stream = true}):chunks() do end
@@ -114,6 +121,11 @@ test("calls that failed leave their sockets to the next", function() equal(try "
 
 -- promise: docs/http-client.md: half a body never looks whole.
 test("half a body is an error", function() check(try("half"):find("nil client: the connection ended", 1, true)) end)
+
+-- promise: docs/tls.md: A failed handshake is EPROTO
+test("a server that goes in the middle of a record is noticed at once", function()
+    check(not try("half_record"):find("timeout", 1, true))
+end)
 
 -- promise: docs/http-client.md: A redirect to another scheme, host or port goes without `Authorization`, `Cookie` and
 -- `Proxy-Authorization`.

@@ -709,6 +709,27 @@ START_TEST(the_peers_end_is_seen)
 }
 END_TEST
 
+/* Both come before the loop looks, so epoll reports them once. */
+START_TEST(the_end_after_half_a_record_is_seen)
+{
+    const char record[] = {_i == 0 ? SSL3_RT_HANDSHAKE : SSL3_RT_APPLICATION_DATA, 3, 3, 0, 100, 1};
+
+    start_with((struct sxe_tls_config){0}, NULL, push_read);
+    if (_i == 0) {
+        peer.ours = accept_peer(listener, &peer.fd);
+    } else {
+        peer = peer_tls(listener, "a.example");
+        ck_assert(shake(&peer));
+    }
+    peer_send(peer.fd, record, sizeof(record));
+    peer_shutdown(peer.fd);
+    EXPECT("close", peer.ours, _i == 0 ? EPROTO : 0);
+    if (_i == 0)
+        close(peer.fd);
+    tls_stop(_i == 0 ? NULL : &peer, tls);
+}
+END_TEST
+
 START_TEST(a_reset_is_an_error)
 {
     start(push_read);
@@ -834,6 +855,7 @@ io_suite(void)
     tcase_add_loop_test(tcase, the_end_that_the_kernel_does_not_take_at_once_is_sent_later, 0, 2);
     tcase_add_test(tcase, a_half_close_leaves_the_other_direction_open);
     tcase_add_loop_test(tcase, the_peers_end_is_seen, 0, 2);
+    tcase_add_loop_test(tcase, the_end_after_half_a_record_is_seen, 0, 2);
     tcase_add_test(tcase, a_reset_is_an_error);
     tcase_add_test(tcase, an_abort_sends_no_end);
     tcase_add_test(tcase, a_client_that_connects_and_goes_costs_nothing);
