@@ -38,6 +38,7 @@
  *     sxe-lua-option.c    tables of options
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-text.c      strings of Lua as texts of C; sxe-lua-split.c has sxe.split
+ *     sxe-lua-part.c      parts of modules that are written in Lua
  *     sxe-lua-repl.c      the shell; -repl-edit.c its line editor, -repl.lua values and names
  *     sxe-lua-tcp.c, -udp.c, -timer.c, -log.c, -stats.c, -json*.c
  *

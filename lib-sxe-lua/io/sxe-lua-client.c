@@ -18,22 +18,12 @@
 
 #include "sxe-http-chunk.h"
 #include "sxe-http-client.h"
-#include "sxe-lua-clock.h"
+#include "sxe-lua-part-private.h"
 #include "sxe-lua-socket-private.h"
 
 enum { HEAD_SIZE = 65536, FIELDS_MAX = 100, BODY_LENGTH_CHUNKED = -1 };
 
-/* The compiler runs in the root of the sources. Link-time optimisation may put this text and the
- * code below in different objects, so the labels are global. */
-__asm__(".section .rodata\n"
-        ".global sxe__lua_client, sxe__lua_client_end\n"
-        ".hidden sxe__lua_client, sxe__lua_client_end\n"
-        "sxe__lua_client:\n"
-        ".incbin \"lib-sxe-lua/io/sxe-lua-client.lua\"\n"
-        "sxe__lua_client_end:\n"
-        ".previous\n");
-extern const char sxe__lua_client[] __attribute__((visibility("hidden")));
-extern const char sxe__lua_client_end[] __attribute__((visibility("hidden")));
+SXE__LUA_PART(client, "lib-sxe-lua/io/sxe-lua-client.lua");
 
 static struct sxe_span
 span_at(lua_State *L, int index)
@@ -228,25 +218,16 @@ is_public(lua_State *L)
     return 1;
 }
 
-static int
-now_s(lua_State *L)
-{
-    lua_pushnumber(L, (lua_Number)sxe_lua_get_clock()->now_ns() / 1e9);
-    return 1;
-}
-
 int
 sxe__lua_open_client(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"write_head", write_head},     {"parse_head", parse_head},
         {"new_chunks", new_chunks},     {"read_chunks", read_chunks},
-        {"is_public", is_public},       {"now", now_s},
+        {"is_public", is_public},       {"now", sxe__lua_now_s},
         {"reset", sxe__lua_conn_reset}, {NULL, NULL}};
 
-    if (luaL_loadbufferx(L, sxe__lua_client, (size_t)(sxe__lua_client_end - sxe__lua_client),
-                         "@lib-sxe-lua/io/sxe-lua-client.lua", "t") != LUA_OK)
-        return lua_error(L);
+    sxe__lua_push_part(L, &client_part);
     luaL_newlib(L, functions);
     lua_call(L, 1, 1);
     return 1;

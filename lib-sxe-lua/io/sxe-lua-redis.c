@@ -9,20 +9,10 @@
  */
 #include "sxe-lua-redis-private.h"
 
-#include "sxe-lua-clock.h"
+#include "sxe-lua-part-private.h"
 #include "sxe-lua-socket-private.h"
 
-/* The compiler runs in the root of the sources. Link-time optimisation may put this text and the
- * code below in different objects, so the labels are global. */
-__asm__(".section .rodata\n"
-        ".global sxe__lua_redis, sxe__lua_redis_end\n"
-        ".hidden sxe__lua_redis, sxe__lua_redis_end\n"
-        "sxe__lua_redis:\n"
-        ".incbin \"lib-sxe-lua/io/sxe-lua-redis.lua\"\n"
-        "sxe__lua_redis_end:\n"
-        ".previous\n");
-extern const char sxe__lua_redis[] __attribute__((visibility("hidden")));
-extern const char sxe__lua_redis_end[] __attribute__((visibility("hidden")));
+SXE__LUA_PART(redis, "lib-sxe-lua/io/sxe-lua-redis.lua");
 
 /* is_idle(conn) */
 static int
@@ -36,21 +26,13 @@ is_idle(lua_State *L)
     return 1;
 }
 
-static int
-now_s(lua_State *L)
-{
-    lua_pushnumber(L, (lua_Number)sxe_lua_get_clock()->now_ns() / 1e9);
-    return 1;
-}
-
 int
 sxe__lua_open_redis(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"is_idle", is_idle}, {"now", now_s}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"is_idle", is_idle}, {"now", sxe__lua_now_s}, {NULL, NULL}};
 
-    if (luaL_loadbufferx(L, sxe__lua_redis, (size_t)(sxe__lua_redis_end - sxe__lua_redis),
-                         "@lib-sxe-lua/io/sxe-lua-redis.lua", "t") != LUA_OK)
-        return lua_error(L);
+    sxe__lua_push_part(L, &redis_part);
     sxe__lua_open_redis_reader(L);
     luaL_setfuncs(L, functions, 0);
     lua_call(L, 1, 1);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "sxe-lua-core-private.h"
+#include "sxe-lua-part-private.h"
 #include "sxe-lua-repl-private.h"
 
 enum { SOCKETS = 1000, EXPLAINED_SIZE = 8192, CLASS_SHIFT = 56 };
@@ -20,17 +21,7 @@ enum { SOCKETS = 1000, EXPLAINED_SIZE = 8192, CLASS_SHIFT = 56 };
 #define PROMPT      "> "
 #define PROMPT_MORE ">> "
 
-/* The compiler runs in the root of the sources. Link-time optimisation may put this text and the
- * code below in different objects, so the labels are global. */
-__asm__(".section .rodata\n"
-        ".global sxe__lua_repl, sxe__lua_repl_end\n"
-        ".hidden sxe__lua_repl, sxe__lua_repl_end\n"
-        "sxe__lua_repl:\n"
-        ".incbin \"lib-sxe-lua/repl/sxe-lua-repl.lua\"\n"
-        "sxe__lua_repl_end:\n"
-        ".previous\n");
-extern const char sxe__lua_repl[] __attribute__((visibility("hidden")));
-extern const char sxe__lua_repl_end[] __attribute__((visibility("hidden")));
+SXE__LUA_PART(repl, "lib-sxe-lua/repl/sxe-lua-repl.lua");
 
 /* The functions that sxe-lua-repl.lua returns, in a table in the registry. */
 enum function { TAKE = 1, FORGET, SHOW, COMPLETE, FUNCTIONS };
@@ -338,9 +329,7 @@ static int
 plan_shell(lua_State *L)
 {
     lua_createtable(L, FUNCTIONS + 1, 0);
-    if (luaL_loadbufferx(L, sxe__lua_repl, (size_t)(sxe__lua_repl_end - sxe__lua_repl),
-                         "@lib-sxe-lua/repl/sxe-lua-repl.lua", "t") != LUA_OK)
-        return lua_error(L);
+    sxe__lua_push_part(L, &repl_part);
     lua_pushcfunction(L, l_say);
     lua_pushcfunction(L, l_methods_of);
     lua_newtable(L);

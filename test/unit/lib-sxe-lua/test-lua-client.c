@@ -5,21 +5,18 @@
  */
 #include "lua-net.h"
 
-#include "coverage.h"
+#include "lua-count.h"
 #include "test-main.h"
 
-/* Of the module's part in Lua, for tools/coverage.sh: written when the test's process ends. */
 static void
-count_lines(void)
+count(void)
 {
-#ifdef SXE_COVERAGE
-    coverage_begin(lua->main, "build/coverage/lua/client.info", "test", "SXE_COVERAGE");
-#endif
+    count_lines("build/coverage/lua/client.info");
 }
 
 START_TEST(calls_get_their_answers_or_the_reason)
 {
-    net_on_state = count_lines;
+    net_on_state = count;
     net_start("dofile 'test/unit/lib-sxe-lua/lua-client.lua'");
     /* Names are looked up in a thread, which may have to wait for a CPU. */
     for (unsigned i = 0; i < 20 * WAIT_TURNS && number("done") == 0; i++)

@@ -5,17 +5,14 @@
  */
 #include "lua-net.h"
 
-#include "coverage.h"
+#include "lua-count.h"
 #include "sxe-lua-redis-private.h"
 #include "test-main.h"
 
-/* Of the module's part in Lua, for tools/coverage.sh: written when the test's process ends. */
 static void
-count_lines(void)
+count(void)
 {
-#ifdef SXE_COVERAGE
-    coverage_begin(lua->main, "build/coverage/lua/redis.info", "test", "SXE_COVERAGE");
-#endif
+    count_lines("build/coverage/lua/redis.info");
 }
 
 static int
@@ -37,7 +34,7 @@ start_reader(void)
 
 START_TEST(calls_get_their_replies_or_the_reason)
 {
-    net_on_state = count_lines;
+    net_on_state = count;
     net_start("dofile 'test/unit/lib-sxe-lua/lua-redis.lua'");
     /* Names are looked up in a thread, which may have to wait for a CPU. */
     for (unsigned i = 0; i < 20 * WAIT_TURNS && number("done") == 0; i++)

@@ -3,7 +3,7 @@
  * The shell: what is typed on a pseudo-terminal, and what appears there. The text waited for is
  * text, never time.
  */
-#include "lua-state.h"
+#include "lua-count.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coverage.h"
 #include "fake-os.h"
 #include "sxe-lua-repl.h"
 #include "test-main.h"
@@ -211,15 +210,6 @@ l_starve(lua_State *L)
     return lua_gettop(L) - 1;
 }
 
-/* Of the shell's part in Lua, for tools/coverage.sh: written when the test's process ends. */
-static void
-count_lines(void)
-{
-#ifdef SXE_COVERAGE
-    coverage_begin(lua->main, "build/coverage/lua/repl.info", "test", "SXE_COVERAGE");
-#endif
-}
-
 static void
 start_shell_with(const struct sxe_lua_config *config, const char *script)
 {
@@ -228,7 +218,7 @@ start_shell_with(const struct sxe_lua_config *config, const char *script)
     sxe_log_set_level(SXE_LOG_WARNING);
     add_global("ctrl_c", l_ctrl_c);
     add_global("starve", l_starve);
-    count_lines();
+    count_lines("build/coverage/lua/repl.info");
     ck_assert_int_eq(sxe_lua_repl_plan(lua), 0);
     run_script(script);
     ck_assert_int_eq(sxe_init(), 0);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: the part of a module that is written in Lua, inside of the library.
+ *
+ * Place: sxe-lua-client.c, sxe-lua-redis.c, sxe-lua-repl.c. The Makefile names each file of Lua
+ * once more, so that its object is made again when the file changes.
+ *
+ * Example:
+ *     SXE__LUA_PART(example, "lib-sxe-lua/io/sxe-lua-example.lua");
+ *     ...
+ *     sxe__lua_push_part(L, &example_part);
+ *     lua_call(L, 0, 1);
+ */
+#ifndef SXE_LUA_PART_PRIVATE_H
+#define SXE_LUA_PART_PRIVATE_H
+
+#include <lua.h>
+
+struct sxe__lua_part {
+    const char *begin;
+    const char *end;
+    const char *name; /* of the file, after @, as a chunk has it */
+};
+
+/* Define the part whose text is the file at a path from the root of the sources, where the compiler
+ * runs. Link-time optimisation may put the text and the code that uses it in different objects, so
+ * the labels are global. */
+#define SXE__LUA_PART(part, path)                                                         \
+    __asm__(".section .rodata\n"                                                          \
+            ".global sxe__lua_part_" #part ", sxe__lua_part_" #part "_end\n"              \
+            ".hidden sxe__lua_part_" #part ", sxe__lua_part_" #part "_end\n"              \
+            "sxe__lua_part_" #part ":\n"                                                  \
+            ".incbin \"" path "\"\n"                                                      \
+            "sxe__lua_part_" #part "_end:\n"                                              \
+            ".previous\n");                                                               \
+    extern const char sxe__lua_part_##part[] __attribute__((visibility("hidden")));       \
+    extern const char sxe__lua_part_##part##_end[] __attribute__((visibility("hidden"))); \
+    static const struct sxe__lua_part part##_part = {sxe__lua_part_##part,                \
+                                                     sxe__lua_part_##part##_end, "@" path}
+
+/* Push the part's function. Raises without memory. */
+void sxe__lua_push_part(lua_State *L, const struct sxe__lua_part *part);
+
+int
+sxe__lua_now_s(lua_State *L); /* now(), for parts in Lua: seconds of a clock that is never set */
+
+#endif
