@@ -34,8 +34,11 @@ struct sxe__http_clients {
     struct entry entries[];
 };
 
+/* Each process has a copy of its own, which no other process can change. */
 struct sxe_http_shares {
-    size_t stride; /* bytes from one table to the next; the first one follows these */
+    char *tables;  /* the memory that all see */
+    size_t stride; /* bytes from one table to the next */
+    uint32_t size; /* entries of a table */
     unsigned number;
 };
 
@@ -104,7 +107,7 @@ prepare_table(struct sxe__http_clients *clients, uint32_t size)
 static struct sxe__http_clients *
 table_of(struct sxe_http_shares *shares, unsigned share)
 {
-    return (void *)((char *)(shares + 1) + share * shares->stride);
+    return (void *)(shares->tables + share * shares->stride);
 }
 
 static int
@@ -112,8 +115,7 @@ use_share(struct sxe_http *http)
 {
     struct sxe_http_shares *shares = http->config.shares;
 
-    if (http->config.share >= shares->number ||
-        table_of(shares, 0)->mask + 1 < size_for(http->config.connections)) {
+    if (http->config.share >= shares->number || shares->size < size_for(http->config.connections)) {
         SXE_ERROR(
             "cannot make an HTTP server: share must be one of the %u of shares, and these for "
             "as many connections as config.connections",
@@ -153,14 +155,17 @@ sxe_http_shares_new(unsigned processes, uint32_t connections)
     uint32_t size = size_for(connections);
     size_t stride =
         (sizeof(struct sxe__http_clients) + size * sizeof(struct entry) + 63) & ~(size_t)63;
-    struct sxe_http_shares *shares =
-        mmap(NULL, sizeof(*shares) + processes * stride, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct sxe_http_shares *shares = malloc(sizeof(*shares));
 
-    if (shares == MAP_FAILED)
+    if (shares == NULL)
         return NULL;
-    shares->stride = stride;
-    shares->number = processes;
+    *shares = (struct sxe_http_shares){.stride = stride, .size = size, .number = processes};
+    shares->tables = mmap(NULL, processes * stride, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (shares->tables == MAP_FAILED) {
+        free(shares);
+        return NULL;
+    }
     for (unsigned i = 0; i < processes; i++) {
         prepare_table(table_of(shares, i), size);
         table_of(shares, i)->shares = shares;
@@ -171,8 +176,10 @@ sxe_http_shares_new(unsigned processes, uint32_t connections)
 void
 sxe_http_shares_delete(struct sxe_http_shares *shares)
 {
-    if (shares != NULL)
-        munmap(shares, sizeof(*shares) + shares->number * shares->stride);
+    if (shares == NULL)
+        return;
+    munmap(shares->tables, shares->number * shares->stride);
+    free(shares);
 }
 
 void
@@ -180,7 +187,7 @@ sxe_http_shares_clear(struct sxe_http_shares *shares, unsigned share)
 {
     struct sxe__http_clients *clients = table_of(shares, share);
 
-    for (uint32_t at = 0; at <= clients->mask; at++) {
+    for (uint32_t at = 0; at < shares->size; at++) {
         if (clients->entries[at].key != 0)
             clients->entries[at] = (struct entry){0};
     }

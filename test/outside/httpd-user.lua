@@ -167,6 +167,51 @@ test_as_root("the admin process is the user, and reloads", function()
     os.remove(path)
 end)
 
+local function exists(path) return (os.execute("test -e " .. path)) end
+
+-- promise: docs/operations.md: So the file of a unix socket that a script opens, or a configuration that changed, stays at the end; the next start replaces it.
+test_as_root("the file of a script's socket stays, and is replaced", function()
+    local dir = os.tmpname()
+    os.remove(dir)
+    assert(os.execute("mkdir -m 777 " .. dir))
+    local file <close> = assert(io.open(dir .. "/app.lua", "w"))
+    file:write((([[
+        local http = require "sxe.http"
+        http.serve{unix = "DIR/s", handler = function() return "inside" end}]]):gsub("DIR", dir)))
+    file:close()
+    for _ = 1, 2 do
+        local proc = wire.spawn{wire.program("sxe-httpd"), "--lua", dir .. "/app.lua", "--user", "65534:65534", env = ENV}
+        httpd.wait_until(function() return proc:errors():find(" serves as user ", 1, true) and exists(dir .. "/s") end,
+                         "a server")
+        proc:signal("TERM")
+        equal(proc:wait(60), 0, proc:errors())
+        check(exists(dir .. "/s"), "the file is gone")
+    end
+    os.execute("rm -r " .. dir)
+end)
+
+-- promise: docs/operations.md: The files of `--unix` that it made itself it removes at the end, if they are still
+--   those sockets, in the directory that it looked at.
+test_as_root("a socket in another directory is not removed", function()
+    local dir = os.tmpname()
+    os.remove(dir)
+    assert(os.execute(("mkdir -m 777 %s %s/own %s/others"):format(dir, dir, dir)))
+    local other <close> = httpd.start("--unix", dir .. "/others/s")
+    do
+        local server <close> = start("-w", "1", "--unix", dir .. "/own/s")
+        assert(os.execute(("cd %s && mv own away && ln -s others own"):format(dir)))
+        server.proc:signal("TERM")
+        equal(server.proc:wait(60), 0)
+    end
+    check(exists(dir .. "/others/s"), "the socket of another server is gone")
+    check(exists(dir .. "/away/s"), "a socket is gone that is not at the path")
+    local server <close> = start("-w", "1", "--unix", dir .. "/away/t")
+    server.proc:signal("TERM")
+    equal(server.proc:wait(60), 0)
+    check(not exists(dir .. "/away/t"), "its own socket is there")
+    os.execute("rm -r " .. dir)
+end)
+
 -- promise: docs/operations.md: A user that does not exist is refused, by `--check` as well.
 test("an unknown user is refused", function()
     for _, more in ipairs{"--check", "--print-config", "-w2"} do

@@ -32,6 +32,7 @@ struct cached {
 
 static struct {
     struct metrics_head *head; /* NULL: nothing is counted */
+    unsigned parts_number;     /* as at the start, whatever a process wrote to the head since */
     struct metrics_part *part; /* of this process; NULL: it has none */
     uint32_t level;            /* of the log, that was asked for when this process last looked */
     struct bin quick[QUICK_US + 1]; /* of durations up to QUICK_US, rounded up to us */
@@ -74,6 +75,7 @@ metrics_map(unsigned slots)
     head->began_ns = sxe_time_ns();
     head->began_unix_ms = unix_ms();
     metrics.head = head;
+    metrics.parts_number = slots + 1;
     for (unsigned us = 0; us <= QUICK_US; us++)
         metrics.quick[us] = bin_of(us * UINT64_C(1000));
     return 0;
@@ -83,7 +85,7 @@ void
 metrics_unmap(void)
 {
     if (metrics.head != NULL)
-        munmap(metrics.head, size_of(metrics.head->parts_number));
+        munmap(metrics.head, size_of(metrics.parts_number));
     memset(&metrics, 0, sizeof(metrics));
     sxe_log_also_to_function(NULL, NULL);
 }

@@ -224,7 +224,8 @@ run_program(void)
         return config_check(options);
     if (options->plan)
         return service_plan(&httpd.options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-    if (options->user.root != NULL)
+    /* A file may name another user at its next reading. */
+    if (become_is_other(&options->user) || (options->config.file != NULL && geteuid() == 0))
         handover_leave_files();
     if (inherit_sockets() < 0 || become_begin(&options->user) < 0 || secure_begin(options) < 0)
         return EXIT_FAILURE;

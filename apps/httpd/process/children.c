@@ -121,6 +121,9 @@ children_bury(unsigned index, struct child *buried)
     int status = 0;
 
     *buried = children.each[index];
+    /* It closed its link as it ended, and its status is there already; or it did not end, and this
+     * process would wait for ever. */
+    (void)kill(buried->pid, SIGKILL);
     waitpid(buried->pid, &status, 0);
     close(buried->link);
     heartbeat_delete(buried->heartbeat);

@@ -81,7 +81,8 @@ handover_receive(int link, struct handover_message *message, int *fd)
     struct msghdr packet = {.msg_iov = &part,
                             .msg_iovlen = 1,
                             .msg_control = &control,
-                            .msg_controllen = sizeof(control)};
+                            /* Room for one descriptor: the kernel closes others. */
+                            .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t length = recvmsg(link, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
     *fd = -1;
@@ -91,6 +92,8 @@ handover_receive(int link, struct handover_message *message, int *fd)
         return -ECONNRESET;
     if (packet.msg_controllen > 0)
         memcpy(fd, CMSG_DATA(&control.header), sizeof(*fd));
+    if (length != (ssize_t)sizeof(*message))
+        message->kind = 0; /* the rest of it is what was there before */
     return 1;
 }
 
@@ -111,6 +114,16 @@ handover_leave_files(void)
     handover.leaves_files = true;
 }
 
+/* The value of a socket option; -1: getsockopt(2) failed. */
+static int
+option_of(int fd, int name)
+{
+    int value;
+    socklen_t size = sizeof(value);
+
+    return getsockopt(fd, SOL_SOCKET, name, &value, &size) < 0 ? -1 : value;
+}
+
 /* A serving process runs scripts and parses what clients send, so its messages are not trusted. */
 static bool
 is_sound(const struct handover_message *message, int fd)
@@ -118,7 +131,8 @@ is_sound(const struct handover_message *message, int fd)
     if (message->kind == HANDOVER_USE)
         return fd < 0 && message->number < handover.number;
     return message->kind == HANDOVER_KEEP && fd >= 0 && message->length >= sizeof(sa_family_t) &&
-           message->length <= sizeof(message->u.address);
+           message->length <= sizeof(message->u.address) && option_of(fd, SO_TYPE) == SOCK_STREAM &&
+           option_of(fd, SO_DOMAIN) == message->u.address.ss_family;
 }
 
 void
@@ -192,16 +206,6 @@ handover_open(const struct sockaddr *address, socklen_t length)
         return socket.fd;
     socket_file_note_address(&socket.file, address, length);
     return add_own(socket);
-}
-
-/* The value of a socket option; -1: getsockopt(2) failed. */
-static int
-option_of(int fd, int name)
-{
-    int value;
-    socklen_t size = sizeof(value);
-
-    return getsockopt(fd, SOL_SOCKET, name, &value, &size) < 0 ? -1 : value;
 }
 
 static const char digits[] = "0123456789abcdef";

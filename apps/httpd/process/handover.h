@@ -65,8 +65,8 @@ struct handover_message {
 int handover_send(int link, const struct handover_message *message, int fd);
 int handover_say(int link, enum handover_kind kind);
 
-/* Receive a message without waiting. 1: *fd is the descriptor that came with it, or -1; 0: no
- * message is waiting; -errno: the other end has closed. */
+/* Receive a message without waiting. 1: *fd is the descriptor that came with it, or -1, and a
+ * packet of another size has kind 0; 0: no message is waiting; -errno: the other end has closed. */
 int handover_receive(int link, struct handover_message *message, int *fd);
 
 /* ---- Before a process serves: in the supervisor, or where there is none ---- */
@@ -100,8 +100,8 @@ void handover_join(void);
  * from `first` on, open after exec; names lists theirs with colons. How many descriptors. */
 int handover_export(int first, int link, const char *link_name, char names[HANDOVER_NAMES]);
 
-/* Paths of unix sockets that serving processes open are not this process's: note and remove only
- * files of the sockets that handover_open names. */
+/* Serving processes have another root directory or fewer rights than this process: their word is
+ * not enough to remove a file. Note and remove only files of sockets that handover_open names. */
 void handover_leave_files(void);
 
 /* Before the supervisor exits, or the only process that serves, remove the files of unix sockets

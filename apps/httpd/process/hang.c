@@ -18,9 +18,10 @@ end_hung(struct child *child, uint32_t hang_timeout_ms, bool is_ending)
 {
     const char *place = child->heartbeat->place;
 
-    SXE_ERROR("process %d has blocked its loop for more than %u ms, in %s: it is killed%s "
+    SXE_ERROR("process %d has blocked its loop for more than %u ms, in %.*s: it is killed%s "
               "(--hang-timeout)",
-              child->pid, hang_timeout_ms, *place != '\0' ? place : "a function of C",
+              child->pid, hang_timeout_ms, (int)sizeof(child->heartbeat->place),
+              *place != '\0' ? place : "a function of C",
               child->role == SERVING && !is_ending ? ", and another is started" : "");
     kill_child(child);
 }

@@ -4,6 +4,7 @@
  */
 #include "socket-file.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -41,13 +42,35 @@ socket_file_note_address(struct socket_file *file, const struct sockaddr *addres
     socket_file_note(file, path);
 }
 
+/* The directory of a path, opened; *name: the last part of it. -1: there is none. */
+static int
+open_directory(char *path, const char **name)
+{
+    char *slash = strrchr(path, '/');
+    const char *directory = slash == NULL ? "." : slash == path ? "/" : path;
+
+    *name = slash == NULL ? path : slash + 1;
+    if (slash != NULL)
+        *slash = '\0';
+    return open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The directory is opened once, so that the file that is removed is in the directory that was
+ * looked at, also if somebody puts a link to another one in its place meanwhile. */
 void
 socket_file_remove(struct socket_file *file)
 {
+    const char *name;
     struct stat found;
+    int directory;
 
-    if (is_socket(file->path, &found) && found.st_dev == file->device &&
-        found.st_ino == file->inode)
-        unlink(file->path);
+    if (file->path[0] == '\0')
+        return;
+    directory = open_directory(file->path, &name);
+    if (directory >= 0 && fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISSOCK(found.st_mode) && found.st_dev == file->device && found.st_ino == file->inode)
+        (void)unlinkat(directory, name, 0);
+    if (directory >= 0)
+        close(directory);
     file->path[0] = '\0';
 }

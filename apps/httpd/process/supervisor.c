@@ -25,6 +25,8 @@
 #define DELAY_SAY_NS (400 * SXE_NS_PER_MS)
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
 
+#define MESSAGES_MAX 1024 /* of a child in one turn; a queue of the kernel holds fewer */
+
 #define PATIENCE_MAX_NS (3600 * SXE_NS_PER_SECOND)
 
 struct supervisor supervisor;
@@ -340,41 +342,48 @@ renew(struct child *child)
     replace_missing(child->since_ns);
 }
 
+/* Its end is not sure to be there: the process that sends it is not trusted. */
+static void
+note_file(const struct handover_message *message)
+{
+    if (supervisor.config->is_dev && memchr(message->u.path, '\0', sizeof(message->u.path)) != NULL)
+        changes_add(message->u.path);
+}
+
+/* What makes no sense is ignored, and its descriptor closed. */
 static void
 take_message(struct child *child, const struct handover_message *message, int fd)
 {
-    switch (message->kind) {
-    case HANDOVER_KEEP:
-    case HANDOVER_USE:
-        if (child->role != LEAVING)
-            handover_note(message, fd, child->role < SERVING);
-        else if (fd >= 0)
-            close(fd);
-        break;
-    case HANDOVER_FILE:
-        if (child->role != LEAVING)
-            changes_add(message->u.path);
-        break;
-    case HANDOVER_READY:
-        if (child->role == STARTING)
-            be_ready(child);
-        break;
-    default:
-        renew(child);
-        break;
+    const bool is_socket = message->kind == HANDOVER_KEEP || message->kind == HANDOVER_USE;
+
+    if (is_socket && child->role != LEAVING) {
+        handover_note(message, fd, child->role < SERVING);
+        return;
     }
+    if (fd >= 0)
+        close(fd);
+    if (message->kind == HANDOVER_FILE && child->role != LEAVING)
+        note_file(message);
+    else if (message->kind == HANDOVER_READY && child->role == STARTING)
+        be_ready(child);
+    else if (message->kind == HANDOVER_RENEW)
+        renew(child);
 }
 
-/* Handle all messages that have arrived. 0, or -errno if the child has closed its link. */
+/* Handle messages that have arrived: all that the queue holds, and not those that one who never
+ * stops sends meanwhile. Negative if the child has closed its link. */
 static int
 hear(struct child *child)
 {
     struct handover_message message;
-    int result;
+    int result = 1;
     int fd;
 
-    while ((result = handover_receive(child->link, &message, &fd)) > 0)
-        take_message(child, &message, fd);
+    for (unsigned i = 0; i < MESSAGES_MAX && result > 0; i++) {
+        result = handover_receive(child->link, &message, &fd);
+        if (result > 0)
+            take_message(child, &message, fd);
+    }
     return result;
 }
 

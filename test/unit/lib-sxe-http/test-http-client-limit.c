@@ -187,6 +187,21 @@ START_TEST(what_a_process_had_that_died_is_given_back)
 }
 END_TEST
 
+/* A process that was taken over may write anything to the memory that all see. */
+START_TEST(what_a_process_writes_over_its_table_clears_no_more_than_that)
+{
+    struct sxe_http_shares *shares = sxe_http_shares_new(2, CONNECTIONS);
+    struct sxe_http first = with_share(shares, 0);
+    struct sxe_http last = with_share(shares, 1);
+
+    ck_assert_uint_eq(sxe__http_clients_add(last.clients, 5), 1);
+    memset(first.clients, 0xff, 64);
+    sxe_http_shares_clear(shares, 0);
+    ck_assert_uint_eq(((uint32_t *)(void *)first.clients)[3], 0);
+    sxe_http_shares_delete(shares);
+}
+END_TEST
+
 START_TEST(a_share_that_is_not_there_or_too_small_is_an_error)
 {
     struct sxe_http_shares *shares = sxe_http_shares_new(2, CONNECTIONS);
@@ -201,6 +216,9 @@ START_TEST(a_share_that_is_not_there_or_too_small_is_an_error)
     sxe_http_shares_delete(shares);
     sxe_http_shares_delete(NULL);
     fake_os_fail(FAKE_MMAP, 1, 1, ENOMEM);
+    ck_assert_ptr_null(sxe_http_shares_new(2, CONNECTIONS));
+    ck_assert_int_eq(errno, ENOMEM);
+    fake_os_fail(FAKE_MALLOC, 1, 1, ENOMEM);
     ck_assert_ptr_null(sxe_http_shares_new(2, CONNECTIONS));
     ck_assert_int_eq(errno, ENOMEM);
 }
@@ -251,6 +269,7 @@ address_suite(void)
     suite_add_tcase(suite, table);
     tcase_add_test(shares, a_connection_counts_in_all_shares);
     tcase_add_test(shares, what_a_process_had_that_died_is_given_back);
+    tcase_add_test(shares, what_a_process_writes_over_its_table_clears_no_more_than_that);
     tcase_add_test(shares, a_share_that_is_not_there_or_too_small_is_an_error);
     tcase_add_test(shares, a_table_that_changes_is_read_whole);
     suite_add_tcase(suite, shares);

@@ -115,6 +115,47 @@ START_TEST(a_receive_that_fails_is_none_or_the_end)
 }
 END_TEST
 
+START_TEST(a_packet_of_another_size_says_nothing)
+{
+    struct handover_message message = {.kind = HANDOVER_READY};
+
+    got.kind = HANDOVER_READY;
+    ck_assert_int_eq(send(ends[1], &message, _i == 0 ? 1 : sizeof(message) - 1, 0),
+                     _i == 0 ? 1 : sizeof(message) - 1);
+    ck_assert_int_eq(receive(), 1);
+    ck_assert_uint_eq(got.kind, 0);
+}
+END_TEST
+
+/* The kernel would give as many as there is room for. */
+START_TEST(of_several_descriptors_one_arrives)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(3 * sizeof(int))];
+    } control = {.room = {0}};
+    struct handover_message message = {.kind = HANDOVER_KEEP};
+    struct iovec part = {.iov_base = &message, .iov_len = sizeof(message)};
+    struct msghdr packet = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof(control)};
+    const int fds[] = {ends[0], ends[0], ends[0]};
+    unsigned open = fake_os_open_fds();
+
+    control.header.cmsg_level = SOL_SOCKET;
+    control.header.cmsg_type = SCM_RIGHTS;
+    control.header.cmsg_len = CMSG_LEN(sizeof(fds));
+    memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
+    packet.msg_controllen = control.header.cmsg_len;
+    ck_assert_int_ge(sendmsg(ends[1], &packet, 0), 0);
+    ck_assert_int_eq(receive(), 1);
+    ck_assert_int_ge(got_fd, 0);
+    close(got_fd);
+    ck_assert_uint_eq(fake_os_open_fds(), open);
+}
+END_TEST
+
 /* ---- Sockets ---- */
 
 /* As KEEP brings it. */
@@ -174,6 +215,28 @@ START_TEST(a_message_that_makes_no_sense_is_ignored)
     ck_assert_int_ge(found, 0);
     close(found);
     handover_close_others();
+}
+END_TEST
+
+/* What a next process would use in place of a listener of that address. */
+START_TEST(a_descriptor_that_is_no_such_socket_is_not_kept)
+{
+    const struct {
+        int family;
+        int type;
+    } others[] = {{AF_UNIX, SOCK_STREAM}, {AF_INET, SOCK_DGRAM}, {AF_INET6, SOCK_STREAM}};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(1)};
+    struct handover_message message = {.kind = HANDOVER_KEEP, .length = sizeof(address)};
+    unsigned open_first = fake_os_open_fds();
+
+    memcpy(&message.u.address, &address, sizeof(address));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        handover_note(&message, socket(others[i].family, others[i].type, 0), false);
+    handover_note(&message, open("/dev/null", O_RDONLY | O_CLOEXEC), false);
+    ck_assert_uint_eq(captured.number, 4);
+    ck_assert_uint_eq(fake_os_open_fds(), open_first);
+    handover_begin(ends[1]);
+    ck_assert_int_eq(find(1), -1);
 }
 END_TEST
 
@@ -621,6 +684,9 @@ handover_suite(void)
                         (int)(sizeof(failures) / sizeof(failures[0])));
     tcase_add_loop_test(link, a_message_that_makes_no_sense_is_ignored, 0,
                         sizeof(senseless) / sizeof(senseless[0]));
+    tcase_add_loop_test(link, a_packet_of_another_size_says_nothing, 0, 2);
+    tcase_add_test(link, of_several_descriptors_one_arrives);
+    tcase_add_test(link, a_descriptor_that_is_no_such_socket_is_not_kept);
     tcase_add_test(link, files_of_unix_sockets_go_when_nobody_uses_them);
     tcase_add_loop_test(link, files_that_others_name_stay_and_those_that_are_named_here_go, 0, 2);
     tcase_add_test(link, what_is_kept_is_found_once_by_its_address);

@@ -806,14 +806,16 @@ START_TEST(one_may_ask_to_be_replaced)
 }
 END_TEST
 
+static const struct sockaddr address_of_one = {.sa_family = AF_UNIX, .sa_data = "one"};
+
 /* Opens a socket, which the supervisor keeps. */
 static int
 keep_one(int link)
 {
-    struct handover_message message = {.kind = HANDOVER_KEEP, .length = 4};
+    struct handover_message message = {.kind = HANDOVER_KEEP, .length = sizeof(address_of_one)};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    memcpy(&message.u.address, "addr", 4);
+    memcpy(&message.u.address, &address_of_one, sizeof(address_of_one));
     handover_send(link, &message, fd);
     have_reloaded(link);
     /* Too late: it leaves. */
@@ -829,8 +831,7 @@ keep_one(int link)
 static int
 find_it(int link)
 {
-    static const char address[] = "addr";
-    int fd = handover_listeners.find((const struct sockaddr *)(const void *)address, 4);
+    int fd = handover_listeners.find(&address_of_one, sizeof(address_of_one));
 
     if (fd < 0)
         return 1;
@@ -842,6 +843,78 @@ START_TEST(a_socket_is_kept_for_the_next_one)
 {
     ck_assert_int_eq(SUPERVISE(keep_one, find_it), 0);
     ck_assert_uint_eq(shared->loads, 2);
+}
+END_TEST
+
+/* ---- Children that another program has taken over ---- */
+
+static int
+close_the_link_and_stay(int link)
+{
+    say_ready(link);
+    close(link);
+    return never_end(-1);
+}
+
+static int
+send_nothing_and_stay(int link)
+{
+    say_ready(link);
+    send(link, "", 0, 0);
+    return never_end(link);
+}
+
+START_TEST(one_that_seems_to_end_and_stays_is_ended)
+{
+    ck_assert_int_eq(SUPERVISE(_i == 0 ? close_the_link_and_stay : send_nothing_and_stay, end_all),
+                     0);
+    ck_assert(logged(", which served, ended with signal 9"));
+}
+END_TEST
+
+/* Descriptors with messages that have none would use up those of the supervisor. */
+static int
+send_what_makes_no_sense(int link)
+{
+    struct handover_message message = {.kind = HANDOVER_READY};
+
+    handover_send(link, &message, 0);
+    message.kind = HANDOVER_RENEW + 100;
+    handover_send(link, &message, 0);
+    message.kind = HANDOVER_FILE;
+    memset(message.u.path, 'a', sizeof(message.u.path));
+    handover_send(link, &message, 0);
+    send(link, &message, 5, 0);
+    tell(SIGTERM);
+    hear(link);
+    return 0;
+}
+
+START_TEST(messages_that_make_no_sense_are_ignored)
+{
+    config.is_dev = true;
+    ck_assert_int_eq(SUPERVISE(send_what_makes_no_sense), 0);
+    ck_assert_uint_eq(shared->loads, 1);
+}
+END_TEST
+
+/* Until it hears the end. */
+static int
+never_stop_sending(int link)
+{
+    struct handover_message heard;
+    int fd;
+
+    say_ready(link);
+    tell(SIGTERM);
+    while (handover_receive(link, &heard, &fd) == 0)
+        handover_say(link, HANDOVER_FILE);
+    return 0;
+}
+
+START_TEST(one_that_never_stops_sending_keeps_nobody_waiting)
+{
+    ck_assert_int_eq(SUPERVISE(never_stop_sending), 0);
 }
 END_TEST
 
@@ -1428,6 +1501,9 @@ supervisor_suite(void)
     tcase_add_test(t, one_may_ask_to_be_replaced);
     tcase_add_test(t, a_socket_is_kept_for_the_next_one);
     tcase_add_test(t, messages_are_not_lost_however_many);
+    tcase_add_loop_test(t, one_that_seems_to_end_and_stays_is_ended, 0, 2);
+    tcase_add_test(t, messages_that_make_no_sense_are_ignored);
+    tcase_add_test(t, one_that_never_stops_sending_keeps_nobody_waiting);
     tcase_add_test(t, a_change_of_a_file_loads_again);
     tcase_add_test(t, one_whose_loop_does_not_turn_is_killed_and_replaced);
     tcase_add_test(t, one_that_hangs_on_leaving_is_killed_and_not_replaced);
