@@ -130,8 +130,8 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 app.includes = -Iapps/$1 $(call rooms,apps/$1)
 
 http.libs  := $(if $(tls),$B/libsxe-tls.a $B/libsxe.a) $(LUA_LIBS) -ljansson -lz $(TLS_LIBS)
-httpd.libs := $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) $(TLS_LIBS) -ledit
-lua.libs   := $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) $(TLS_LIBS) -ledit
+httpd.libs := $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) -ledit
+lua.libs   := $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) -ledit
 app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua $(tls)) $(LUA_CFLAGS)
 define app_rules
 $1.app.obj := $(patsubst %.c,$B/obj/%.o,$(call sources,apps/$1))

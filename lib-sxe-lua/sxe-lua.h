@@ -55,6 +55,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "sxe-util.h"
 
@@ -88,6 +89,21 @@ struct sxe_lua_tls {
     const char *(*failure)(const struct sxe *socket);
 };
 
+/* Decompression for scripts that call servers, by functions of the program, so that this library
+ * needs no zlib: see apps/common/script-inflate.c for a table of zlib. A stream is one body, in
+ * gzip or in deflate. */
+struct sxe_lua_inflate {
+    void *(*create)(bool is_gzip); /* a stream, or NULL: no memory */
+    void (*destroy)(void *stream);
+
+    /* Decode what follows: the number of bytes in room, at most size, and in *used those of the
+     * input that were taken. Size bytes: there may be more without more input. -EBADMSG: the stream
+     * is damaged, or goes on after its end; -ENOMEM. */
+    ssize_t (*decode)(void *stream, const char *bytes, size_t length, size_t *used, char *room,
+                      size_t size);
+    bool (*is_whole)(const void *stream); /* it may end here */
+};
+
 /* All zero is a good one. */
 struct sxe_lua_config {
     size_t memory_max;  /* bytes of the state; 0: 256 MiB or, in a sandbox, 32 */
@@ -102,7 +118,8 @@ struct sxe_lua_config {
     bool is_sandbox;    /* scripts that are not trusted, see above; the smaller defaults */
     int argc;           /* the script's: arg[0] is its path */
     char **argv;
-    const struct sxe_lua_tls *tls; /* borrowed; NULL: scripts cannot use TLS */
+    const struct sxe_lua_tls *tls;         /* borrowed; NULL: scripts cannot use TLS */
+    const struct sxe_lua_inflate *inflate; /* borrowed; NULL: replies are asked for as they are */
 
     /* Gets each error before the log does, its text with the traceback; true: all is said. NULL. */
     bool (*on_error)(const char *where, const char *text);

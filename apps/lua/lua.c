@@ -16,6 +16,7 @@
 
 #include "command-line.h"
 #include "program.h"
+#include "script-inflate.h"
 #include "script-tls.h"
 #include "sxe-lua-http.h"
 #include "sxe-lua-repl.h"
@@ -289,6 +290,7 @@ run_script(void)
                                     .argc = options->argc,
                                     .argv = options->argv,
                                     .tls = script_tls(),
+                                    .inflate = script_inflate(),
                                     .on_error = on_error};
     int result;
 

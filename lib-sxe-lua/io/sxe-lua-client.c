@@ -8,6 +8,7 @@
  *       write_head         a request as bytes
  *       parse_head         the first bytes of a response as its status, fields and framing
  *       new_chunks, read_chunks   a body in chunks
+ *       new_inflate, inflate, is_whole, end_inflate   a compressed body (sxe-lua-inflate.c)
  *       is_public          an address that leads to the internet
  *       reset              closes a connection of which nothing is of use any more
  */
@@ -19,7 +20,6 @@
 #include "sxe-http-chunk.h"
 #include "sxe-http-client.h"
 #include "sxe-lua-part-private.h"
-#include "sxe-lua-socket-private.h"
 
 enum { HEAD_SIZE = 65536, FIELDS_MAX = 100, BODY_LENGTH_CHUNKED = -1 };
 
@@ -229,6 +229,7 @@ sxe__lua_open_client(lua_State *L)
 
     sxe__lua_push_part(L, &client_part);
     luaL_newlib(L, functions);
+    sxe__lua_add_inflate(L);
     lua_call(L, 1, 1);
     return 1;
 }

@@ -19,6 +19,7 @@ local BODY_MAX <const> = 8 << 20                        -- bytes
 local IDLE_MAX <const>, IDLE_S <const> = 8, 15          -- idle connections of a target, and how long each may stay
 local IDLE_ALL <const> = 32                             -- idle connections
 local ENFILE <const> = 23                               -- all sockets of the script are in use
+local EBADMSG <const> = 74                              -- a compressed body is damaged, or not whole
 local CLOSE_S <const> = 1                               -- seconds that the close of idle connections may take
 local A_TURN <const> = 1e-6                             -- seconds: a wait of one turn of the loop
 local INTERIM_MAX <const> = 100                         -- responses with a status of 1xx before the one that counts
@@ -27,7 +28,7 @@ local OPTIONS <const> = {
   url = "string", method = "string", headers = "table", query = "table", body = "string or function", json = "any",
   form = "table", auth = "table", timeout = "number", connect_timeout = "number", first_byte_timeout = "number",
   redirects = "number", on_redirect = "function", allow_downgrade = "boolean", body_max = "number", stream = "boolean",
-  public_only = "boolean", tls = "table",
+  public_only = "boolean", tls = "table", decode = "boolean",
 }
 local IDEMPOTENT <const> = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true }
 local SECRETS <const> = { authorization = true, cookie = true, ["proxy-authorization"] = true }
@@ -168,6 +169,7 @@ local function fields_of(r)
   end
   add("Accept", "*/*")
   add("User-Agent", "sxe")
+  add("Accept-Encoding", r.is_decoded and "gzip, deflate")
   add("Authorization", r.authorization)
   add("Content-Type", r.body and r.content_type)
   return fields
@@ -178,6 +180,14 @@ local function tls_of(options)
 
   for name, value in pairs(options.tls or {}) do tls[name] = value end
   return tls
+end
+
+-- A script that names codings or a range itself gets the body as it comes: it decodes, and a part cannot be decoded.
+local function asks_for_all(r)
+  for name in pairs(r.headers) do
+    if lower(name) == "accept-encoding" or lower(name) == "range" then return false end
+  end
+  return r.method ~= "HEAD"
 end
 
 local function request_of(options)
@@ -197,6 +207,7 @@ local function request_of(options)
   r.url = url
   r.tls = tls_of(options)
   r.body, r.content_type = body_of(options)
+  r.is_decoded = c.new_inflate ~= nil and options.decode ~= false and asks_for_all(r)
   r.deadline = r.began + (options.timeout or TIMEOUT)
   return r
 end
@@ -380,12 +391,50 @@ function readers.close(self)
   return text, why, code
 end
 
+-- The data of a compressed body, in parts that are bounded however well it was compressed.
+local function read_decoded(self)
+  local why, code
+
+  while true do
+    local text, data
+
+    if self.packed == "" and not self.has_more then
+      text, why, code = self.raw(self)
+      if not text then return nil, why, code end
+      if text == "" and c.is_whole(self.inflate) then return "" end
+      if text == "" then return nil, "client: the compressed body ended before its data did", EBADMSG end
+      self.packed = text
+    end
+    data, why, code = c.inflate(self.inflate, self.packed)
+    if not data then return nil, code == EBADMSG and "client: the compressed body is damaged" or why, code end
+    self.packed, self.has_more = why, code
+    if data ~= "" then return data end
+  end
+end
+
+local CODINGS <const> = { gzip = "gzip", ["x-gzip"] = "gzip", deflate = "deflate" }
+
+-- Have the response decoded if it is compressed in a way that was asked for: true, or nil, why.
+local function decode(response)
+  local state = response.state
+  local coding = CODINGS[lower(response.headers["content-encoding"] or "")]
+  local why, code
+
+  if not coding or not state.request.is_decoded or response.status == 206 or state.read == readers.none then return true end
+  state.inflate, why, code = c.new_inflate(coding)
+  if not state.inflate then return nil, why, code end
+  state.raw, state.read, state.packed = state.read, read_decoded, ""
+  response.decoded = coding
+  return true
+end
+
 -- A body that is not whole ends with a reset, which gives the socket back at once: a close would wait for the server.
 local function finish(state, is_whole)
   local conn = state.conn
 
   if not conn then return end
   state.conn = nil
+  if state.inflate then c.end_inflate(state.inflate) end
   if not is_whole then
     c.reset(conn)
   elseif state.keep and state.buffer == "" then
@@ -561,6 +610,11 @@ local function follow(r)
     local again
 
     if not response then return nil, why, code end
+    again, why, code = decode(response)
+    if not again then
+      response:close()
+      return nil, why, code
+    end
     again, why = next_request(r, response)
     if not again or redirects == 0 and r.options.redirects == 0 then
       if why then

@@ -115,6 +115,8 @@ int sxe__lua_resolved(lua_State *L);
 
 bool sxe__lua_is_public(const char *address); /* of the internet; in sxe-lua-client.c */
 
+void sxe__lua_add_inflate(lua_State *L); /* to the table on top; in sxe-lua-inflate.c */
+
 /* ---- TLS (sxe-lua-tls.c) ---- */
 
 /* Raise if the field tls of the options at an index is neither a boolean nor a table of options. */

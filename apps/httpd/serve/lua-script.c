@@ -12,6 +12,7 @@
 
 #include "coverage.h"
 #include "handover.h"
+#include "script-inflate.h"
 #include "script-tls.h"
 #include "sxe-lua-http.h"
 #include "sxe-lua-repl.h"
@@ -99,6 +100,7 @@ script_load(const struct httpd_options *options, int link)
 
     config.on_error = tell;
     config.tls = script_tls();
+    config.inflate = script_inflate();
     script.path = options->script;
     script.coverage = options->lua_coverage;
     script.link = link;

@@ -20,6 +20,7 @@ local client = {}
 ---@field allow_downgrade? boolean follow a redirect from https to http, too
 ---@field tls? sxe.tls.options of https
 ---@field body_max? integer bytes of a body that comes whole, 8 MiB
+---@field decode? boolean ask for gzip and deflate, and decode them; true
 ---@field stream? boolean the response comes without its body, which is read in parts
 ---@field public_only? boolean refuse addresses that are not of the internet
 
@@ -32,6 +33,7 @@ local client = {}
 ---@field headers table<string, string> by name in any case; repeated ones with commas
 ---@field fields string[] name, value, name, value ... as they came
 ---@field body string unless it is a stream
+---@field decoded? string the coding of the body, "gzip" or "deflate", if it was decoded
 ---@field url string that answered, after redirects
 local ClientResponse = {}
 

@@ -10,7 +10,7 @@ done = false
 local function shown(req)
   local h = req.headers
   return { method = req.method, target = req.target, body = req:body(), type = h["content-type"], auth = h.authorization,
-    x = h.x, connection = req.id }
+    x = h.x, connection = req.id, coding = h["accept-encoding"] }
 end
 
 r:any("/show", shown)
@@ -57,6 +57,17 @@ local function fails(why, ...)
 end
 
 local OK = "HTTP/1.1 200 OK\r\n"
+
+local function bytes(hex) return (hex:gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end)) end
+
+-- "hello" as gzip, as deflate, and as deflate without the format of zlib; 100,000 bytes of zero as gzip.
+local GZIP, ZLIB = bytes "1f8b08000000000002ffcb48cdc9c9070086a6103605000000", bytes "78dacb48cdc9c90700062c0215"
+local RAW = bytes "cb48cdc9c90700"
+local ZEROS = bytes("1f8b08000000000002ffedc13101000000c2a0f54f6d0d0fa0" .. ("00"):rep(96) .. "8057037d9511d4a0860100")
+
+local function packed(coding, body, head)
+  return ("%sContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s"):format(head or OK, coding, #body, body)
+end
 local servers = {}
 for name, texts in pairs{
   rubbish = { "rubbish\r\n\r\n" }, upgrade = { "HTTP/1.1 101 Switching\r\n\r\n" }, empty = { "" },
@@ -65,6 +76,15 @@ for name, texts in pairs{
   many_interim = { ("HTTP/1.1 100 Continue\r\n\r\n"):rep(102) }, cut_loop = { OK .. "Content-Length: 9\r\n\r\nhalf" },
   interim = { "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\n\r\n" .. OK .. "A: 1\r\na: 2\r\nContent-Length: 2\r\n\r\nok" },
   more = { OK .. "Content-Length: 2\r\n\r\nok and more" }, gone = { OK .. "Content-Length: 5\r\n\r\nfirst" },
+  gzip = { packed("gzip", GZIP), packed("x-GZIP", GZIP:rep(3)), packed("gzip", ""), packed("gzip", ZEROS) },
+  deflate = { packed("deflate", ZLIB), packed("deflate", RAW) },
+  chunked_gzip = { OK .. "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" ..
+    GZIP:gsub(".", "1\r\n%0\r\n") .. "0\r\n\r\n" },
+  damaged = { packed("gzip", GZIP:sub(1, -2)), packed("gzip", GZIP .. "more"), packed("deflate", ZLIB .. "x"),
+    packed("gzip", "hello"), packed("gzip", GZIP:sub(1, -6) .. "xxxxx") },
+  bomb = { packed("gzip", ZEROS:rep(100)), packed("gzip", ZEROS:rep(3)) },
+  other_coding = { packed("br", "hello"), packed("gzip", "a part", "HTTP/1.1 206 Partial\r\n"), packed("gzip", GZIP),
+    packed("gzip", GZIP), packed("gzip", GZIP) },
   trailer = { OK .. "Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n2;x=y\r\nok\r\n0\r\nT: x\r\n\r\n" },
 } do
   servers[name] = answering(table.unpack(texts))
@@ -152,6 +172,42 @@ local cases = {
     equal(a.fields[1] .. a.fields[4], "A2")
     equal(assert(try "more").body, "ok")
     equal(assert(try "trailer").body, "oneok")
+  end,
+  function()
+    local a = assert(try "gzip")
+    equal(a.body .. a.decoded .. a.headers["content-encoding"], "hellogzipgzip")
+    equal(assert(try "gzip").body, "hellohellohello")
+    equal(assert(try "gzip").body, "")
+    equal(assert(try "gzip").body, ("\0"):rep(100000))
+    a = assert(try "deflate")
+    equal(a.body .. a.decoded, "hellodeflate")
+    equal(assert(try "deflate").body, "hello")
+    equal(assert(try "chunked_gzip").body, "hello")
+  end,
+  function()
+    fails("ended before its data did", try "damaged")
+    for _ = 2, 5 do fails("the compressed body is damaged", try "damaged") end
+    local _, _, code = client.get("http://127.0.0.1:" .. servers.bomb.port, { body_max = 9999999 })
+    equal(code, 90)
+    local length, parts, longest = 0, 0, 0
+    local a <close> = assert(client.get("http://127.0.0.1:" .. servers.bomb.port, { stream = true }))
+    for part in a:chunks() do length, parts, longest = length + #part, parts + 1, math.max(longest, #part) end
+    equal(length, 300000)
+    equal(parts >= 5 and longest <= 65536, true)
+  end,
+  function() -- what was not asked for, or cannot be decoded, comes as it is
+    local url = "http://127.0.0.1:" .. servers.other_coding.port
+    local function is_raw(a, body)
+      equal(a.body, body)
+      equal(a.decoded, nil)
+    end
+    is_raw(assert(try "other_coding"), "hello")
+    is_raw(assert(try "other_coding"), "a part")
+    is_raw(assert(client.get(url, { decode = false })), GZIP)
+    is_raw(assert(client.get(url, { headers = { ["ACCEPT-encoding"] = "gzip" } })), GZIP)
+    is_raw(assert(client.get(url, { headers = { Range = "bytes=0-" } })), GZIP)
+    equal(assert(client.get(base .. "/show")):json().coding, "gzip, deflate")
+    equal(assert(client.get(base .. "/show", { decode = false })):json().coding, nil)
   end,
   function() -- the server closes after its first answer
     equal(assert(try "gone").body, "first")

@@ -21,6 +21,7 @@
 
 static unsigned net_open_before;
 
+static const struct sxe_lua_inflate *net_inflate; /* of the state; NULL: none */
 static void (*net_on_state)(void); /* called before the first script; NULL: nothing is */
 
 /* Load it, then sxe_init, then what it queued. config may be NULL. */
@@ -32,7 +33,8 @@ net_start_with(const struct sxe_config *config, const char *text)
 
     net_open_before = fake_os_open_fds();
     event_reset();
-    state_start_with(&(struct sxe_lua_config){.tasks = 64, .argc = 2, .argv = argv});
+    state_start_with(
+        &(struct sxe_lua_config){.tasks = 64, .argc = 2, .argv = argv, .inflate = net_inflate});
     sxe_register(8, 0);
     if (net_on_state != NULL)
         net_on_state();

@@ -6,6 +6,7 @@
 #include "lua-net.h"
 
 #include "lua-count.h"
+#include "script-inflate.h"
 #include "test-main.h"
 
 static void
@@ -14,9 +15,16 @@ count(void)
     count_lines("build/coverage/lua/client.info");
 }
 
+static void
+count_without_memory(void)
+{
+    count_lines("build/coverage/lua/client-memory.info");
+}
+
 START_TEST(calls_get_their_answers_or_the_reason)
 {
     net_on_state = count;
+    net_inflate = script_inflate();
     net_start("dofile 'test/unit/lib-sxe-lua/lua-client.lua'");
     /* Names are looked up in a thread, which may have to wait for a CPU. */
     for (unsigned i = 0; i < 20 * WAIT_TURNS && number("done") == 0; i++)
@@ -85,6 +93,7 @@ START_TEST(addresses_of_the_internet_are_public)
               "end\n"
               "seen = setmetatable({}, {__call = function(t, v) t[v] = true return v end})\n"
               "c = assert(find(f))\n"
+              "assert(not c.new_inflate)"
               "assert(c.parse_head('HTTP/1.1 200 OK\\r\\n', 'GET') == nil)");
     snprintf(text, sizeof(text), "assert(c.is_public('%s') == %s)", addresses[_i].address,
              addresses[_i].is_public ? "true" : "false");
@@ -112,6 +121,35 @@ START_TEST(without_memory_the_module_is_not_opened)
 }
 END_TEST
 
+static void *
+create_none(bool is_gzip)
+{
+    (void)is_gzip;
+    return NULL;
+}
+
+/* A reply that cannot be decoded for lack of memory is an error. */
+START_TEST(without_memory_a_reply_is_not_decoded)
+{
+    static const struct sxe_lua_inflate none = {.create = create_none};
+
+    net_inflate = &none;
+    net_on_state = count_without_memory;
+    net_start(
+        "server = require 'sxe.tcp'.serve('127.0.0.1', 0, function(conn) conn:read() conn:write("
+        "'HTTP/1.1 200 OK\\r\\nContent-Encoding: gzip\\r\\nContent-Length: 2\\r\\n\\r\\nxx')"
+        "end)\n"
+        "require 'sxe.task'.start(function()\n"
+        "  require 'sxe.task'.sleep(0)\n"
+        "  ok, why, code = require 'sxe.client'.get('http://127.0.0.1:' .. server.port)\n"
+        "  done = true\n"
+        "end) done = false ok, why, code = nil");
+    until("done");
+    run_script("assert(not ok and why:find('cannot decompress', 1, true) and code == 12, why)");
+    net_stop();
+}
+END_TEST
+
 static Suite *
 client_suite(void)
 {
@@ -121,6 +159,7 @@ client_suite(void)
     tcase_add_test(tcase, calls_get_their_answers_or_the_reason);
     tcase_add_loop_test(tcase, addresses_of_the_internet_are_public, 0, ADDRESSES);
     tcase_add_test(tcase, without_memory_the_module_is_not_opened);
+    tcase_add_test(tcase, without_memory_a_reply_is_not_decoded);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Hands zlib to scripts.
+ */
+#include "script-inflate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ZLIB_CONST
+#include <zlib.h>
+
+/* Windows of inflateInit2: gzip, the format of zlib, and no format around the data. */
+enum { WINDOW_GZIP = 15 + 16, WINDOW_ZLIB = 15, WINDOW_RAW = -15 };
+
+struct inflating {
+    z_stream zlib;
+    bool is_gzip;
+    bool has_begun;
+    bool is_over; /* the last byte was the end of the data, or of one of gzip's members */
+};
+
+static void *
+allocate(void *unused, unsigned number, unsigned size)
+{
+    (void)unused;
+    return calloc(number, size);
+}
+
+static void
+release(void *unused, void *memory)
+{
+    (void)unused;
+    free(memory);
+}
+
+static void
+destroy(void *stream)
+{
+    struct inflating *inflating = stream;
+
+    inflateEnd(&inflating->zlib);
+    free(inflating);
+}
+
+static void *
+create(bool is_gzip)
+{
+    struct inflating *inflating = calloc(1, sizeof(*inflating));
+
+    if (inflating == NULL)
+        return NULL;
+    inflating->is_gzip = is_gzip;
+    inflating->zlib.zalloc = allocate;
+    inflating->zlib.zfree = release;
+    if (inflateInit2(&inflating->zlib, is_gzip ? WINDOW_GZIP : WINDOW_ZLIB) == Z_OK)
+        return inflating;
+    free(inflating);
+    return NULL;
+}
+
+/* Before more bytes are decoded: 0, or -EBADMSG, nothing may follow. Some servers send deflate
+ * without the format of zlib around it (RFC 9110, 8.4.1.2), whose first byte names the method 8 and
+ * a window of at most 7. */
+static int
+begin_member(struct inflating *inflating)
+{
+    const unsigned first = *inflating->zlib.next_in;
+
+    if (inflating->is_over && !inflating->is_gzip)
+        return -EBADMSG;
+    if (inflating->is_over)
+        inflateReset(&inflating->zlib);
+    else if (!inflating->has_begun && !inflating->is_gzip && ((first & 15) != 8 || first >> 4 > 7))
+        inflateReset2(&inflating->zlib, WINDOW_RAW);
+    inflating->has_begun = true;
+    inflating->is_over = false;
+    return 0;
+}
+
+static ssize_t
+decode(void *stream, const char *bytes, size_t length, size_t *used, char *room, size_t size)
+{
+    struct inflating *inflating = stream;
+    z_stream *zlib = &inflating->zlib;
+    int result = Z_OK;
+
+    zlib->next_in = (const unsigned char *)bytes;
+    zlib->avail_in = (unsigned)length;
+    zlib->next_out = (unsigned char *)room;
+    zlib->avail_out = (unsigned)size;
+    while (result != Z_BUF_ERROR && zlib->avail_out > 0) { /* until zlib has no way to go on */
+        const bool is_between = inflating->is_over || !inflating->has_begun;
+
+        if (is_between && zlib->avail_in == 0)
+            break;
+        if (is_between && begin_member(inflating) != 0)
+            return -EBADMSG;
+        result = inflate(zlib, Z_NO_FLUSH);
+        inflating->is_over = result == Z_STREAM_END;
+        if (result == Z_MEM_ERROR)
+            return -ENOMEM;
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+            return -EBADMSG;
+    }
+    *used = length - zlib->avail_in;
+    return (ssize_t)(size - zlib->avail_out);
+}
+
+static bool
+is_whole(const void *stream)
+{
+    const struct inflating *inflating = stream;
+
+    return inflating->is_over || !inflating->has_begun;
+}
+
+const struct sxe_lua_inflate *
+script_inflate(void)
+{
+    static const struct sxe_lua_inflate table = {
+        .create = create, .destroy = destroy, .decode = decode, .is_whole = is_whole};
+
+    return &table;
+}
