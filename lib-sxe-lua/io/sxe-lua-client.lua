@@ -10,7 +10,8 @@ local json, task, tcp = require "sxe.json", require "sxe.task", require "sxe.tcp
 local concat, remove = table.concat, table.remove
 local byte, char, find, format, gsub = string.byte, string.char, string.find, string.format, string.gsub
 local lower, match, sub, upper = string.lower, string.match, string.sub, string.upper
-local error, ipairs, max, min, next, pairs = error, ipairs, math.max, math.min, next, pairs
+local error, getmetatable, ipairs, max, min = error, getmetatable, ipairs, math.max, math.min
+local next, pairs = next, pairs
 local rawget, setmetatable, sort, tostring, type = rawget, setmetatable, table.sort, tostring, type
 
 local REDIRECTS <const> = 5
@@ -28,7 +29,7 @@ local OPTIONS <const> = {
   url = "string", method = "string", headers = "table", query = "table", body = "string or function", json = "any",
   form = "table", auth = "table", timeout = "number", connect_timeout = "number", first_byte_timeout = "number",
   redirects = "number", on_redirect = "function", allow_downgrade = "boolean", body_max = "number", stream = "boolean",
-  public_only = "boolean", tls = "table", decode = "boolean",
+  public_only = "boolean", tls = "table", decode = "boolean", cookies = "table",
 }
 local IDEMPOTENT <const> = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true }
 local SECRETS <const> = { authorization = true, cookie = true, ["proxy-authorization"] = true }
@@ -112,6 +113,8 @@ local function is_same_origin(a, b)
   return a.scheme == b.scheme and a.host == b.host and a.port == b.port
 end
 
+local cookies <const> = c.cookies(c, parse_url)
+
 -- ---- Requests ----
 
 local BASE64 <const> = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -151,6 +154,7 @@ local function check_options(options)
     if name == "body" or name == "json" or name == "form" then bodies = bodies + 1 end
   end
   if not options.url then error("client: a request needs its url", 0) end
+  if options.cookies and getmetatable(options.cookies) ~= cookies.class then error("client: cookies must come from client.jar()", 0) end
   if bodies > 1 then error("client: a request has one of body, json and form", 0) end
 end
 
@@ -171,6 +175,7 @@ local function fields_of(r)
   add("User-Agent", "sxe")
   add("Accept-Encoding", r.is_decoded and "gzip, deflate")
   add("Authorization", r.authorization)
+  add("Cookie", r.options.cookies and cookies.header_of(r.options.cookies, r.url))
   add("Content-Type", r.body and r.content_type)
   return fields
 end
@@ -610,6 +615,7 @@ local function follow(r)
     local again
 
     if not response then return nil, why, code end
+    if r.options.cookies then cookies.take_all(r.options.cookies, r.url, response.fields) end
     again, why, code = decode(response)
     if not again then
       response:close()
@@ -634,6 +640,10 @@ local function follow(r)
 end
 
 local client = {}
+
+function client.jar()
+  return setmetatable({ all = {} }, cookies.class)
+end
 
 function client.request(options)
   local r, why

@@ -105,6 +105,43 @@ function tries.bad()
   return table.concat(codes, " ")
 end
 
+r:get("/cookie", function(req) return req.headers.cookie or "none" end)
+r:get("/login", function(req, res)
+  res.headers["set-cookie"] = {"id=1; HttpOnly", "other=2; Domain=b.example"}
+  res.headers.location = "/cookie"
+  return 302
+end)
+local function header(from, text, to)
+  local jar = client.jar()
+  local ok, why = jar:set(from, text)
+  return (jar:header(to) or "none") .. " " .. tostring(ok or why)
+end
+function tries.jar()
+  local jar = client.jar()
+  local seen = {client.get(base .. "/login", {cookies = jar}).body, client.get(base .. "/cookie", {cookies = jar}).body,
+    client.get(base .. "/cookie").body, client.get(base .. "/cookie", {cookies = jar, headers = {Cookie = "own=1"}}).body}
+  return table.concat(seen, " ")
+end
+function tries.host_only() return header("http://a.example/", "n=1", "http://b.a.example/") end
+function tries.suffix()
+  return header("http://a.example/", "n=1; Domain=example", "http://example/") ..
+    header("http://a.co.uk/", "n=1; Domain=co.uk", "http://b.co.uk/") ..
+    header("http://1.2.3.4/", "n=1; Domain=3.4", "http://2.2.3.4/")
+end
+function tries.secure()
+  local jar = client.jar()
+  jar:set("https://a.example/", "n=1; Secure")
+  jar:set("http://a.example/", "n=2")
+  return jar:header("http://a.example/") or "none", jar:header("https://a.example/")
+end
+function tries.many()
+  local jar = client.jar()
+  for i = 1, 60 do jar:set("http://a.example/", "n" .. i .. "=1") end
+  local same = #jar:list()
+  for i = 1, 2000 do jar:set("http://a" .. i .. ".example/", "n=1") end
+  return same, #jar:list()
+end
+
 r:any("/show", function(req) return req.method .. (req:body() or "") end)
 r:get("/far", function(req, res) res:redirect("http://127.0.0.1:" .. other.port .. "/") end)
 r:post("/303", function(req, res) res.headers.location = "/show" return 303 end)
@@ -203,3 +240,24 @@ test("a script may decode itself", function()
     equal(try "coding", "gzip, deflatenonebr")
     equal(try "as_it_comes", "25")
 end)
+
+-- promise: docs/http-client.md: Redirects set cookies, and get those of their own host.
+test("a jar keeps cookies, a call without one none", function() check(try("jar"):find("^id=1 id=1 none ")) end)
+
+-- promise: docs/http-client.md: A call with a header `Cookie` of its own sends that header alone.
+test("a call may have cookies of its own", function() check(try("jar"):find(" own=1$")) end)
+
+-- promise: docs/http-client.md: A cookie without `Domain` is for its host only.
+test("a cookie stays at its host", function() equal(try "host_only", "none true") end)
+
+-- promise: docs/http-client.md: A `Domain` of one label, such as `com`, or of two as in `co.uk` is refused, and so is one
+-- for part of an address.
+test("a cookie is not for all of a public suffix", function()
+    check(try("suffix"):find("^none client: .*none client: .*none client: "))
+ end)
+
+-- promise: docs/http-client.md: A secure cookie comes and goes by https only, and none that came by http replaces it.
+test("a secure cookie is safe from http", function() equal(try "secure", "none n=1") end)
+
+-- promise: docs/http-client.md: A jar holds 1,000 cookies, 50 of one domain
+test("a jar is bounded", function() equal(try "many", "50 1000") end)

@@ -21,6 +21,7 @@ local client = {}
 ---@field tls? sxe.tls.options of https
 ---@field body_max? integer bytes of a body that comes whole, 8 MiB
 ---@field decode? boolean ask for gzip and deflate, and decode them; true
+---@field cookies? sxe.ClientJar keeps what servers set, and sends it
 ---@field stream? boolean the response comes without its body, which is read in parts
 ---@field public_only? boolean refuse addresses that are not of the internet
 
@@ -51,6 +52,38 @@ function ClientResponse:chunks() end
 
 ---Of a stream that is not read to its end.
 function ClientResponse:close() end
+
+---@class sxe.client.cookie
+---@field name string
+---@field value string
+---@field domain string
+---@field path string
+---@field secure boolean
+---@field host_only boolean
+---@field expires? integer seconds since 1970; nil: when the jar ends
+
+---@class sxe.ClientJar
+local ClientJar = {}
+
+---Take a Set-Cookie as from that URL.
+---@param url string
+---@param text string
+---@return true? ok, sxe.error? why
+function ClientJar:set(url, text) end
+
+---What a call to that URL sends.
+---@param url string
+---@return string? header, sxe.error? why
+function ClientJar:header(url) end
+
+---@return sxe.client.cookie[]
+function ClientJar:list() end
+
+function ClientJar:clear() end
+
+---An empty jar of cookies.
+---@return sxe.ClientJar
+function client.jar() end
 
 ---@param options sxe.client.request
 ---@return sxe.ClientResponse? response, sxe.error? why, sxe.code? code

@@ -10,7 +10,8 @@ done = false
 local function shown(req)
   local h = req.headers
   return { method = req.method, target = req.target, body = req:body(), type = h["content-type"], auth = h.authorization,
-    x = h.x, connection = req.id, coding = h["accept-encoding"] }
+    x = h.x, connection = req.id, coding = h["accept-encoding"],
+    cookie = h.cookie }
 end
 
 r:any("/show", shown)
@@ -25,6 +26,11 @@ end)
 r:post("/post/{status}", function(req, res)
   res.headers.location = "/show"
   return tonumber(req.params.status), "moved"
+end)
+r:get("/login", function(_, res)
+  res.headers["set-cookie"] = { "id=1; HttpOnly", "new=2; Path=/", "for=another; Domain=b.example" }
+  res.headers.location = "/show"
+  return 302
 end)
 r:get("/parts", function(_, res) for i = 1, 3 do res:write("part" .. i) task.sleep(0) end end)
 r:get("/json", function() return { n = 1 } end)
@@ -208,6 +214,17 @@ local cases = {
     is_raw(assert(client.get(url, { headers = { Range = "bytes=0-" } })), GZIP)
     equal(assert(client.get(base .. "/show")):json().coding, "gzip, deflate")
     equal(assert(client.get(base .. "/show", { decode = false })):json().coding, nil)
+  end,
+  dofile "test/unit/lib-sxe-lua/lua-cookies.lua",
+  function() -- a jar holds through redirects, each host for itself
+    local jar = client.jar()
+    local a = assert(client.get(base .. "/login", { cookies = jar }))
+    equal(a:json().cookie, "id=1; new=2")
+    equal(assert(client.get(base .. "/show", { cookies = jar })):json().cookie, "id=1; new=2")
+    equal(assert(client.get(base .. "/show", { cookies = jar, headers = { cookie = "x=y" } })):json().cookie, "x=y")
+    equal(assert(client.get(base .. "/go/far", { cookies = jar })):json().cookie, nil)
+    equal(assert(client.get(base .. "/show")):json().cookie, nil)
+    fails("must come from client.jar()", pcall(client.get, base, { cookies = {} }))
   end,
   function() -- the server closes after its first answer
     equal(assert(try "gone").body, "first")

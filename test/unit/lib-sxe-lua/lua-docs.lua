@@ -27,7 +27,7 @@ local receivers = {
   dict = { d = "Dict", snapshot = "DictSnapshot", batch = "DictBatch" },
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
-  client = { response = "ClientResponse" },
+  client = { response = "ClientResponse", jar = "ClientJar" },
   redis = { db = "Redis" },
   [""] = { s = "Socket", buf = "Buffer", sxe = "" },
 }
@@ -97,7 +97,7 @@ local p = pool.open{ name = "names", count = 1, states = { "free", "used" } }
 local counters = stats{ "counter" }
 local d = require "sxe.dict".open{ name = "names", cells = 1 }
 local batch
-local child, conn, server, socket, event_stream, old, response
+local child, conn, server, socket, event_stream, old, response, jar
 
 local function nothing() end
 
@@ -117,6 +117,9 @@ local function make()
   end)
   response = assert(require "sxe.client".get("http://127.0.0.1:" .. web.port))
   response.state = nil -- which is not for scripts
+  response.decoded = "gzip" -- as a compressed reply has it
+  jar = require "sxe.client".jar()
+  jar.all = nil
   task.sleep(0.1)
 end
 
@@ -134,7 +137,7 @@ local function objects(req, res)
     Request = req, Response = res, Events = event_stream, HttpServer = planned, Router = router, Files = files,
     File = require "sxe.file".open("/dev/null"),
     Pool = p, Element = p:at(0), Dict = d, DictSnapshot = d:snapshot(), DictBatch = batch,
-    ClientResponse = response, Redis = redis_methods(), Child = child, Counters = counters, Socket = old, Buffer = old.buf,
+    ClientResponse = response, ClientJar = jar, Redis = redis_methods(), Child = child, Counters = counters, Socket = old, Buffer = old.buf,
   }
 end
 
