@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "command-line.h"
+#include "crash.h"
 #include "program.h"
 #include "script-inflate.h"
 #include "script-tls.h"
@@ -348,6 +349,7 @@ main(int argc, char **argv)
     int status;
 
     program_begin(NULL);
+    crash_begin("sxe-lua");
     memset(&program, 0, sizeof(program));
     program.argv = argv;
     status = program_options_parse(&program.options, argc, argv);

@@ -106,3 +106,11 @@ test("a file in the place of the socket stays, and is named", function()
     equal(shell('cat "$1"', path), "whole\n")
 end)
 shell('rm -r "$1"', directory)
+
+-- promise: docs/lua.1: Standard error has a report: the version, the signal, and the calls that led there.
+test("sxe-lua reports a fault that ends it", function()
+    local script = 'os.execute("kill -ABRT " .. io.open("/proc/self/stat"):read("n"))'
+    local _, status, errors = shell('ulimit -c 0; printf %s "$2" | "$1" -; exit $?', lua, script)
+    equal(status, 134)
+    check(errors:find("sxe%-lua %d+%.%d+%.%d+ .*crashed with signal 6 %(Aborted%)"), errors)
+end)

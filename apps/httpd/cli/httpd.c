@@ -21,7 +21,7 @@
  *     process/  supervisor.c the parent that starts and replaces serving processes;
  *               supervisor-loop.c its signals, messages and deadlines
  *               children.c its table of them; balance.c how they share connections
- *               heartbeat.c and hang.c how the parent sees that a child hangs; crash.c reports
+ *               heartbeat.c and hang.c how the parent sees that a child hangs
  *               handover.c messages and sockets between them; changes.c notices changed files
  *               inherit.c takes over sockets; socket-file.c removes the file of a unix socket
  *               notify.c tells systemd; upgrade.c runs a new program

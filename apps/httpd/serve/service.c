@@ -541,7 +541,7 @@ service_run(struct httpd_options *options, const struct worker *worker)
     int result;
 
     begin_service(options, worker);
-    crash_begin();
+    crash_begin("sxe-httpd");
     stats_begin(options, service.worker.load);
     result = serve_as_begin(options, worker, &service.log);
     if (result == 0)

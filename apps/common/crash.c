@@ -26,6 +26,7 @@ static const struct {
                {SIGABRT, "Aborted"}};
 #define SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
+static const char *program = "?"; /* the name of this one */
 static char build_id[2 * BUILD_ID_MAX + 1] = "unknown";
 static char stack[STACK_SIZE]; /* so that a stack that overflows can be reported */
 
@@ -109,7 +110,8 @@ crash_report(int fd, int signal_number, const void *address)
         if (signals[i].number == signal_number)
             name = signals[i].name;
     }
-    add_text(&text, "sxe-httpd " SXE_VERSION " (build id ");
+    add_text(&text, program);
+    add_text(&text, " " SXE_VERSION " (build id ");
     add_text(&text, build_id);
     add_text(&text, "): process ");
     add_number(&text, (uintptr_t)getpid(), 10);
@@ -134,7 +136,7 @@ on_crash(int signal_number, siginfo_t *info, void *context)
 }
 
 void
-crash_begin(void)
+crash_begin(const char *name)
 {
     struct sigaction action = {.sa_sigaction = on_crash,
                                .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND | SA_ONSTACK)};
@@ -143,6 +145,7 @@ crash_begin(void)
     stack_t other;
     void *call;
 
+    program = name;
     (void)backtrace(&call, 1); /* the first call loads a library, which a handler must not */
     dl_iterate_phdr(look_at_program, NULL);
     if (sigaltstack(NULL, &other) == 0 && (other.ss_flags & SS_DISABLE))

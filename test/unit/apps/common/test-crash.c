@@ -2,7 +2,7 @@
  *
  * The report of a process that dies of its own fault.
  */
-#include "../../../../apps/httpd/process/crash.h"
+#include "crash.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -38,15 +38,16 @@ START_TEST(a_report_says_what_and_where)
     const char *id;
 
     report(SIGBUS, (void *)0xab12);
-    check_has(said, "sxe-httpd " SXE_VERSION " (build id unknown): process ");
-    crash_begin();
+    check_has(said, "? " SXE_VERSION " (build id unknown): process ");
+    crash_begin("sxe-lua");
     report(SIGSEGV, NULL);
     snprintf(wanted, sizeof(wanted),
              "): process %d crashed with signal 11 (Segmentation fault) at address 0x0; the calls "
              "that led there, last first:\n",
              getpid());
+    ck_assert(strncmp(said, "sxe-lua " SXE_VERSION, strlen("sxe-lua " SXE_VERSION)) == 0);
     check_has(said, wanted);
-    check_has(strstr(said, wanted) + strlen(wanted), "test-httpd-crash");
+    check_has(strstr(said, wanted) + strlen(wanted), "test-crash");
     id = strstr(said, "(build id ") + strlen("(build id ");
     ck_assert_uint_eq(strspn(id, "0123456789abcdef") % 2, 0);
     report(SIGFPE, (void *)0xab12);
@@ -63,7 +64,7 @@ START_TEST(a_signal_is_reported_and_then_does_what_it_does)
     ssize_t length;
 
     signal(SIGABRT, SIG_DFL);
-    crash_begin();
+    crash_begin("sxe-lua");
     dup2(fileno(file), STDERR_FILENO);
     fake_os_fail(FAKE_KILL, 1, 1, EPERM);
     raise(SIGABRT);
@@ -91,7 +92,7 @@ START_TEST(a_signal_that_another_handles_stays_with_it)
     struct sigaction action;
 
     signal(SIGSEGV, do_nothing);
-    crash_begin();
+    crash_begin("sxe-lua");
     sigaction(SIGSEGV, NULL, &action);
     ck_assert(action.sa_handler == do_nothing);
 }
@@ -100,7 +101,7 @@ END_TEST
 int
 main(void)
 {
-    Suite *suite = suite_create("httpd crash");
+    Suite *suite = suite_create("crash");
     TCase *t = tcase_create("crash");
 
     tcase_add_test(t, a_report_says_what_and_where);
