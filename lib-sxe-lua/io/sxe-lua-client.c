@@ -10,7 +10,8 @@
  *       new_chunks, read_chunks   a body in chunks
  *       new_inflate, inflate, is_whole, end_inflate   a compressed body (sxe-lua-inflate.c)
  *       cookies            sxe-lua-cookies.lua as a function: jars of cookies
- *       wall               seconds since 1970
+ *       multipart          sxe-lua-multipart.lua as a function: bodies of fields and files
+ *       wall, random       seconds since 1970, an integer by chance
  *       is_public          an address that leads to the internet
  *       reset              closes a connection of which nothing is of use any more
  */
@@ -28,6 +29,7 @@ enum { HEAD_SIZE = 65536, FIELDS_MAX = 100, BODY_LENGTH_CHUNKED = -1 };
 
 SXE__LUA_PART(client, "lib-sxe-lua/io/sxe-lua-client.lua");
 SXE__LUA_PART(cookies, "lib-sxe-lua/io/sxe-lua-cookies.lua");
+SXE__LUA_PART(multipart, "lib-sxe-lua/io/sxe-lua-multipart.lua");
 
 static struct sxe_span
 span_at(lua_State *L, int index)
@@ -229,19 +231,30 @@ wall_s(lua_State *L)
     return 1;
 }
 
+static int
+random_integer(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)sxe_lua_get_clock()->random());
+    return 1;
+}
+
 int
 sxe__lua_open_client(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"write_head", write_head},     {"parse_head", parse_head}, {"new_chunks", new_chunks},
-        {"read_chunks", read_chunks},   {"is_public", is_public},   {"now", sxe__lua_now_s},
-        {"reset", sxe__lua_conn_reset}, {"wall", wall_s},           {NULL, NULL}};
+        {"write_head", write_head},     {"parse_head", parse_head},
+        {"new_chunks", new_chunks},     {"read_chunks", read_chunks},
+        {"is_public", is_public},       {"now", sxe__lua_now_s},
+        {"reset", sxe__lua_conn_reset}, {"wall", wall_s},
+        {"random", random_integer},     {NULL, NULL}};
 
     sxe__lua_push_part(L, &client_part);
     luaL_newlib(L, functions);
     sxe__lua_add_inflate(L);
     sxe__lua_push_part(L, &cookies_part);
     lua_setfield(L, -2, "cookies");
+    sxe__lua_push_part(L, &multipart_part);
+    lua_setfield(L, -2, "multipart");
     lua_call(L, 1, 1);
     return 1;
 }

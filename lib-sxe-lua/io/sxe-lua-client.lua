@@ -30,6 +30,7 @@ local OPTIONS <const> = {
   form = "table", auth = "table", timeout = "number", connect_timeout = "number", first_byte_timeout = "number",
   redirects = "number", on_redirect = "function", allow_downgrade = "boolean", body_max = "number", stream = "boolean",
   public_only = "boolean", tls = "table", decode = "boolean", cookies = "table",
+  multipart = "table",
 }
 local IDEMPOTENT <const> = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true }
 local SECRETS <const> = { authorization = true, cookie = true, ["proxy-authorization"] = true }
@@ -114,6 +115,7 @@ local function is_same_origin(a, b)
 end
 
 local cookies <const> = c.cookies(c, parse_url)
+local make_multipart <const> = c.multipart(c)
 
 -- ---- Requests ----
 
@@ -151,11 +153,11 @@ local function check_options(options)
     if wanted ~= "any" and not find(wanted, type(value), 1, true) then
       error("client: " .. name .. " must be a " .. wanted .. ", not a " .. type(value), 0)
     end
-    if name == "body" or name == "json" or name == "form" then bodies = bodies + 1 end
+    if name == "body" or name == "json" or name == "form" or name == "multipart" then bodies = bodies + 1 end
   end
   if not options.url then error("client: a request needs its url", 0) end
   if options.cookies and getmetatable(options.cookies) ~= cookies.class then error("client: cookies must come from client.jar()", 0) end
-  if bodies > 1 then error("client: a request has one of body, json and form", 0) end
+  if bodies > 1 then error("client: a request has one of body, json, form and multipart", 0) end
 end
 
 -- Fields as {name, value, name, value ...}, and a set of their names.
@@ -212,6 +214,11 @@ local function request_of(options)
   r.url = url
   r.tls = tls_of(options)
   r.body, r.content_type = body_of(options)
+  if options.multipart then
+    r.content_type, r.length, r.restart = make_multipart(options.multipart)
+    if not r.content_type then return nil, r.length, r.restart end
+    r.body = r.restart()
+  end
   r.is_decoded = c.new_inflate ~= nil and options.decode ~= false and asks_for_all(r)
   r.deadline = r.began + (options.timeout or TIMEOUT)
   return r
@@ -311,21 +318,27 @@ end
 
 -- ---- Sending ----
 
+-- The length of what a function of the script returns is not known, that of multipart is.
 local function send_parts(r, conn)
-  for part in r.body do
-    conn.timeout = left_of(r)
-    if #part > 0 then
-      local ok, why, code = conn:write(format("%x\r\n", #part), part, "\r\n")
+  while true do
+    local part, why, code = r.body()
+    local ok = true
 
-      if not ok then return nil, why, code end
+    if not part and why then return nil, why, code end
+    if not part then return r.length or conn:write("0\r\n\r\n") end
+    conn.timeout = left_of(r)
+    if r.length then
+      ok, why, code = conn:write(part)
+    elseif #part > 0 then
+      ok, why, code = conn:write(format("%x\r\n", #part), part, "\r\n")
     end
+    if not ok then return nil, why, code end
   end
-  return conn:write("0\r\n\r\n")
 end
 
 local function send(r, conn)
   local is_text = type(r.body) ~= "function"
-  local length = is_text and #(r.body or "") or -1
+  local length = is_text and #(r.body or "") or r.length or -1
   local code
   local head, why = c.write_head(r.method, r.url.target, r.url.authority, fields_of(r), length)
 
@@ -586,7 +599,7 @@ local function next_request(r, response)
   if r.url.scheme == "https" and url.scheme == "http" and not r.options.allow_downgrade then
     return nil, "client: a redirect leads from https to http, which allow_downgrade would permit: " .. url_text(url)
   end
-  if status >= 307 and type(r.body) == "function" then
+  if status >= 307 and type(r.body) == "function" and not r.restart then
     return nil, "client: a redirect wants a body again that is gone"
   end
   if r.options.on_redirect and r.options.on_redirect(url_text(url), response) == false then return nil end
@@ -603,6 +616,7 @@ local function next_request(r, response)
       if find(lower(name), "^content%-") then r.headers[name] = nil end
     end
   end
+  if r.body and r.restart then r.body = r.restart() end
   r.url = url
   return r
 end
@@ -646,12 +660,12 @@ function client.jar()
 end
 
 function client.request(options)
-  local r, why
+  local r, why, code
 
   if type(options) ~= "table" then error("client.request: a table of options is expected, not a " .. type(options), 0) end
   check_options(options)
-  r, why = request_of(options)
-  if not r then return nil, why end
+  r, why, code = request_of(options)
+  if not r then return nil, why, code end
   return follow(r)
 end
 

@@ -105,6 +105,41 @@ function tries.bad()
   return table.concat(codes, " ")
 end
 
+require "sxe.file"
+local function send(parts)
+  local a = client.post(base .. "/parts", {multipart = parts})
+  return a.body
+end
+local function file_of(text)
+  local path = os.tmpname()
+  local f <close> = io.open(path, "w")
+  f:write(text)
+  return path
+end
+r:post("/parts", function(req)
+  local body = req:body()
+  return (body:gsub("%-%-%-%-sxe%x+", "B") .. (#body == tonumber(req.headers["content-length"]) and "" or "other length"))
+end)
+r:post("/again", function(req, res) res.headers.location = "/parts" return 307 end)
+function tries.names() return send{{name = 'a"b\r\nc', value = "v"}} end
+function tries.files()
+  local path = file_of(("x"):rep(200000))
+  local body = send{{name = "f", file = path, filename = "n", type = "a/b"}}
+  os.remove(path)
+  return body:gsub("x+", function(all) return #all end)
+end
+function tries.parts_again() return client.post(base .. "/again", {multipart = {{name = "n", value = "v"}}}).body end
+function tries.boundary()
+  local seen, number = {}, 0
+  for i = 1, 20 do
+    client.post(base .. "/boundary", {multipart = {}})
+    local boundary = last
+    if not seen[boundary] then seen[boundary], number = true, number + 1 end
+  end
+  return number, #last >= 32
+end
+last = ""
+r:post("/boundary", function(req) last = req.headers["content-type"]:match("boundary=(%S+)$") return "" end)
 r:get("/cookie", function(req) return req.headers.cookie or "none" end)
 r:get("/login", function(req, res)
   res.headers["set-cookie"] = {"id=1; HttpOnly", "other=2; Domain=b.example"}
@@ -261,3 +296,23 @@ test("a secure cookie is safe from http", function() equal(try "secure", "none n
 
 -- promise: docs/http-client.md: A jar holds 1,000 cookies, 50 of one domain
 test("a jar is bounded", function() equal(try "many", "50 1000") end)
+
+-- promise: docs/http-client.md: Quotation marks and ends of lines in names are escaped as browsers do it: `%22`, `%0D`
+-- and `%0A`.
+test("names of parts are escaped", function()
+    equal(try "names", '--B\r\nContent-Disposition: form-data; name="a%22b%0D%0Ac"\r\n\r\nv\r\n--B--\r\n')
+end)
+
+-- promise: docs/http-client.md: Files are read while they are sent, 64 KiB at a time.
+test("a file is a part", function()
+    equal(try "files", '--B\r\nContent-Disposition: form-data; name="f"; filename="n"\r\nContent-Type: a/b\r\n\r\n200000\r\n' ..
+        "--B--\r\n 1")
+end)
+
+-- promise: docs/http-client.md: The boundary has 128 bits of chance, so that no file can have it.
+test("each boundary is another", function() equal(try "boundary", "20 true") end)
+
+-- promise: docs/http-client.md: A redirect with 307 or 308 sends the parts again.
+test("parts are sent again", function()
+    equal(try "parts_again", '--B\r\nContent-Disposition: form-data; name="n"\r\n\r\nv\r\n--B--\r\n')
+end)

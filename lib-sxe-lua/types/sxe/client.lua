@@ -4,6 +4,13 @@
 ---@class sxe.client
 local client = {}
 
+---@class sxe.client.part
+---@field name string
+---@field value? string|number|boolean
+---@field file? string path of a file, instead of a value
+---@field filename? string the last name of the path
+---@field type? string application/octet-stream, of a file
+
 ---@class sxe.client.options
 ---@field method? string GET
 ---@field headers? table<string, string|number|string[]>
@@ -11,6 +18,7 @@ local client = {}
 ---@field body? string|fun(): string? or a function that gives its parts, and nil at the end
 ---@field json? any a value that is sent as JSON
 ---@field form? table<string, any> fields that are sent as a form
+---@field multipart? sxe.client.part[] fields and files that are sent as multipart/form-data
 ---@field auth? string[] user and password, for Basic
 ---@field timeout? sxe.seconds of the whole call, 30
 ---@field connect_timeout? sxe.seconds 10

@@ -3,6 +3,8 @@
 -- the end, or what went wrong.
 local client, http, task = require "sxe.client", require "sxe.http", require "sxe.task"
 local tcp, udp = require "sxe.tcp", require "sxe.udp"
+require "sxe.file"
+send_gone = false
 local r = http.router()
 
 done = false
@@ -11,7 +13,7 @@ local function shown(req)
   local h = req.headers
   return { method = req.method, target = req.target, body = req:body(), type = h["content-type"], auth = h.authorization,
     x = h.x, connection = req.id, coding = h["accept-encoding"],
-    cookie = h.cookie }
+    cookie = h.cookie, length = h["content-length"] }
 end
 
 r:any("/show", shown)
@@ -216,6 +218,48 @@ local cases = {
     equal(assert(client.get(base .. "/show", { decode = false })):json().coding, nil)
   end,
   dofile "test/unit/lib-sxe-lua/lua-cookies.lua",
+  function() -- multipart
+    local file = require "sxe.file"
+    local path = os.tmpname()
+    assert(file.write(path, ("x"):rep(100000) .. "end"))
+    local function send(parts, to)
+      return client.post(base .. (to or "/show"), { multipart = parts })
+    end
+    local parts = { { name = 'a"\r\n', value = "1" }, { name = "n", value = 5, type = "text/plain" },
+      { name = "f", file = path, filename = "b.txt" }, { name = "g", file = path, type = "a/b" } }
+    local boundary = "------sxe" .. ("%x"):rep(32)
+    local pattern = "^" .. boundary .. '\r\nContent%-Disposition: form%-data; name="a%%22%%0D%%0A"\r\n\r\n1\r\n' ..
+      boundary .. '\r\nContent%-Disposition: form%-data; name="n"\r\nContent%-Type: text/plain\r\n\r\n5\r\n' ..
+      boundary .. '\r\nContent%-Disposition: form%-data; name="f"; filename="b.txt"\r\n' ..
+      "Content%-Type: application/octet%-stream\r\n\r\nx+end\r\n" .. boundary ..
+      '\r\nContent%-Disposition: form%-data; name="g"; filename="[^/]-"\r\nContent%-Type: a/b\r\n\r\nx+end\r\n' ..
+      boundary .. "%-%-\r\n$"
+    local a = assert(send(parts)):json()
+    equal(a.body:find(pattern:gsub("%-%-%-%-%-%-sxe", "%%-%%-%%-%%-%%-%%-sxe"):gsub("^%^%-%-", "^%%-%%-")) ~= nil, true)
+    equal(a.length, tostring(#a.body))
+    equal(a.type:find("^multipart/form%-data; boundary=%-%-%-%-sxe" .. ("%x"):rep(32) .. "$") ~= nil, true)
+    equal(assert(send(parts, "/post/307")):json().length, a.length) -- again
+    equal(assert(send(parts, "/post/303")):json().body, "")
+    equal(assert(send{}):json().body:sub(1, 8), "------sx")
+    fails("No such file", send{ { name = "f", file = "/none" } })
+    fails("not a file: /dev", send{ { name = "f", file = "/dev" } })
+    fails("a name, and a value or a file", pcall(send, { { name = "f" } }))
+    fails("must be a table", pcall(send, { 1 }))
+    fails("has no 'x'", pcall(send, { { name = "f", x = 1 } }))
+    fails("name of a part must be a string", pcall(send, { { name = 1, value = 1 } }))
+    fails("a control character", pcall(send, { { name = "f", value = 1, type = "a\r\nb" } }))
+    fails("one of body", pcall(client.post, base, { body = "", multipart = {} }))
+    local stat = file.stat
+    file.stat = function(...) -- the file changes after it was looked at
+      local status = stat(...)
+      if send_gone then os.remove(path) else assert(file.write(path, "short")) end
+      return status
+    end
+    fails("became shorter", send{ { name = "f", file = path } })
+    send_gone = true
+    fails("No such file", send{ { name = "f", file = path } })
+    file.stat, send_gone = stat, nil
+  end,
   function() -- a jar holds through redirects, each host for itself
     local jar = client.jar()
     local a = assert(client.get(base .. "/login", { cookies = jar }))
