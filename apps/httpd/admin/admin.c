@@ -256,6 +256,12 @@ start_next(uint64_t now_ns, void (*prepare)(void))
               strerror(-result), (unsigned)(admin.delay_ns / SXE_NS_PER_MS));
 }
 
+pid_t
+admin_pid(void)
+{
+    return admin.pid;
+}
+
 uint64_t
 admin_look(uint64_t now_ns, void (*prepare)(void))
 {

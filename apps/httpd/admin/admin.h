@@ -27,6 +27,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct httpd_options;
 
@@ -42,6 +43,8 @@ int admin_begin(const struct httpd_options *options, unsigned slots);
  * closes what it has of the supervisor. When to look again, in ns of sxe_time_ns; UINT64_MAX: never
  * (without --admin). */
 uint64_t admin_look(uint64_t now_ns, void (*prepare)(void));
+
+pid_t admin_pid(void); /* of the admin process; 0: there is none now */
 
 /* Say where it listens, after where the server does. */
 void admin_say(const struct httpd_options *options);

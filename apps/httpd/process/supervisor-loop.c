@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "admin.h"
@@ -96,6 +97,8 @@ take_signals(void)
 
     while (read(supervisor.signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         switch (info.ssi_signo) {
+        case SIGCHLD: /* it ends a wait, see reap_orphans */
+            break;
         case SIGHUP:
             supervisor_reload();
             break;
@@ -112,6 +115,32 @@ take_signals(void)
             stop_all();
             break;
         }
+    }
+}
+
+/* A process of this program: other code notices its end. */
+static bool
+is_own(pid_t pid)
+{
+    for (unsigned i = 0; i < children.number; i++) {
+        if (children.each[i].pid == pid)
+            return true;
+    }
+    return pid == admin_pid() || pid == upgrade_pid();
+}
+
+/* Process 1 of a container gets the children of processes that ended. Wait for those that end, or
+ * they would fill the table of processes. One of this program's own that has ended is waited for in
+ * a later turn, and others after it. */
+static void
+reap_orphans(void)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
+           !is_own(info.si_pid)) {
+        (void)waitpid(info.si_pid, NULL, 0);
+        info.si_pid = 0;
     }
 }
 
@@ -185,6 +214,7 @@ run_turn(void)
                 supervisor_listen_to(i - 1);
         }
         take_signals();
+        reap_orphans();
     }
     do_what_is_due();
 }
@@ -214,6 +244,7 @@ open_signals(void)
     sigemptyset(&mask);
     for (size_t i = 0; i < SIGNALS; i++)
         sigaddset(&mask, signal_numbers[i]);
+    sigaddset(&mask, SIGCHLD);
     supervisor.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (supervisor.signals < 0)
         return -errno;

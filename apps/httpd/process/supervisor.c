@@ -350,7 +350,7 @@ note_file(const struct handover_message *message)
         changes_add(message->u.path);
 }
 
-/* What makes no sense is ignored, and its descriptor closed. */
+/* Ignore a message that makes no sense, and close its descriptor. */
 static void
 take_message(struct child *child, const struct handover_message *message, int fd)
 {

@@ -122,6 +122,12 @@ upgrade_fd(void)
     return upgrade.link;
 }
 
+pid_t
+upgrade_pid(void)
+{
+    return upgrade.link < 0 ? 0 : upgrade.pid;
+}
+
 uint64_t
 upgrade_due_ns(void)
 {

@@ -35,6 +35,7 @@
 void upgrade_start(char **argv, const sigset_t *mask);
 
 int upgrade_fd(void);          /* readable: call upgrade_hear; -1: no new program is starting */
+pid_t upgrade_pid(void);       /* of the new program that is starting; 0: there is none */
 uint64_t upgrade_due_ns(void); /* when to call upgrade_kill_late */
 
 /* The id of the new program, which is ready. 0: go on; if it has ended, that is logged. */

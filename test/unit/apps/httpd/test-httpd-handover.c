@@ -218,7 +218,7 @@ START_TEST(a_message_that_makes_no_sense_is_ignored)
 }
 END_TEST
 
-/* What a next process would use in place of a listener of that address. */
+/* A next process would use it in place of a listener of that address. */
 START_TEST(a_descriptor_that_is_no_such_socket_is_not_kept)
 {
     const struct {

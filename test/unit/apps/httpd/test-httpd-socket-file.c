@@ -86,7 +86,7 @@ START_TEST(a_file_that_is_no_socket_is_not_noted)
 }
 END_TEST
 
-/* What is at the path when it is removed. */
+/* Commands that change what is at the path before it is removed. */
 static const char *const changes[] = {
     "rm s",
     "rm s && touch s",

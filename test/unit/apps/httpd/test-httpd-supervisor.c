@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +39,7 @@ static struct shared {
         _Atomic unsigned slot;
     } children[LIVES_MAX];
     _Atomic unsigned loads;
+    _Atomic pid_t orphan;
     _Atomic bool may_leave;
     _Atomic unsigned ended_slots; /* bits */
     _Atomic bool is_deaf;         /* the supervisor hears nobody */
@@ -918,6 +920,37 @@ START_TEST(one_that_never_stops_sending_keeps_nobody_waiting)
 }
 END_TEST
 
+/* ---- Process 1 of a container ---- */
+
+/* A process whose parents have ended, but for the supervisor. */
+static int
+leave_an_orphan(int link)
+{
+    const pid_t supervisor = getppid();
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        if (fork() == 0) {
+            shared->orphan = getpid();
+            while (getppid() != supervisor)
+                nap();
+            _exit(0);
+        }
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    while (shared->orphan == 0 || kill(shared->orphan, 0) == 0)
+        nap();
+    return end_all(link);
+}
+
+START_TEST(a_child_of_others_that_ends_is_waited_for)
+{
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    ck_assert_int_eq(SUPERVISE(leave_an_orphan), 0);
+}
+END_TEST
+
 /* ---- Files ---- */
 
 static char module[64];
@@ -1015,14 +1048,16 @@ hang(int link)
     return never_end(link);
 }
 
-/* It turns for a while, which is fine. */
+/* Its loop does not turn from the beginning, and no time passes until it leaves. */
 static int
 have_reloaded_and_hang(int link)
 {
+    shared->is_time_still = true;
     turn_once();
     say_ready(link);
     tell(SIGHUP);
     hear(link);
+    shared->is_time_still = false;
     return never_end(link);
 }
 
@@ -1504,6 +1539,7 @@ supervisor_suite(void)
     tcase_add_loop_test(t, one_that_seems_to_end_and_stays_is_ended, 0, 2);
     tcase_add_test(t, messages_that_make_no_sense_are_ignored);
     tcase_add_test(t, one_that_never_stops_sending_keeps_nobody_waiting);
+    tcase_add_test(t, a_child_of_others_that_ends_is_waited_for);
     tcase_add_test(t, a_change_of_a_file_loads_again);
     tcase_add_test(t, one_whose_loop_does_not_turn_is_killed_and_replaced);
     tcase_add_test(t, one_that_hangs_on_leaving_is_killed_and_not_replaced);
