@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: require "sxe.redis", a client of Redis. Connections, their commands and time are in
- * sxe-lua-redis.lua, which calls sxe-lua-redis-reader.c for the protocol, gets the bytes from
- * sxe.tcp, and the two functions below:
+ * sxe-lua-redis.lua, pipelines, transactions and subscriptions in sxe-lua-redis-handles.lua. They
+ * call sxe-lua-redis-reader.c for the protocol, get the bytes from sxe.tcp, and have here:
  *
  *     is_idle       a connection that its server did not close, and where no byte is unread
  *     now           seconds
@@ -13,6 +13,7 @@
 #include "sxe-lua-socket-private.h"
 
 SXE__LUA_PART(redis, "lib-sxe-lua/io/sxe-lua-redis.lua");
+SXE__LUA_PART(handles, "lib-sxe-lua/io/sxe-lua-redis-handles.lua");
 
 /* is_idle(conn) */
 static int
@@ -35,6 +36,8 @@ sxe__lua_open_redis(lua_State *L)
     sxe__lua_push_part(L, &redis_part);
     sxe__lua_open_redis_reader(L);
     luaL_setfuncs(L, functions, 0);
+    sxe__lua_push_part(L, &handles_part);
+    lua_setfield(L, -2, "add_handles");
     lua_call(L, 1, 1);
     return 1;
 }

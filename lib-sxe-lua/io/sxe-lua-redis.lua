@@ -9,6 +9,7 @@
 --
 --   db:call -> take_link: the link with the fewest calls, or a new one -> send -> lead: read, deliver -> its reply
 --                                                                             or follow: another task reads
+--   db:blpop, handles -> take_own: a link that nobody shares -> the same -> a spare link, or closed
 --
 -- A call that ends without its reply leaves its place in the order. Its link takes no more commands, and is closed as
 -- soon as no other call waits in it: a reply never reaches another call than its own.
@@ -17,17 +18,18 @@ local json, task, tcp = require "sxe.json", require "sxe.task", require "sxe.tcp
 local concat, remove, unpack = table.concat, table.remove, table.unpack
 local find, format, match, upper = string.find, string.format, string.match, string.upper
 local error, ipairs, max, min, pairs, tointeger = error, ipairs, math.max, math.min, pairs, math.tointeger
-local rawget, setmetatable, tostring, type = rawget, setmetatable, tostring, type
+local rawget, select, setmetatable, tonumber, tostring, type = rawget, select, setmetatable, tonumber, tostring, type
 
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local SHARE <const> = 32    -- calls that wait in each link before another is opened
+local NEVER <const> = 1e9   -- seconds
 
 local OPTIONS <const> = {
   host = "string", port = "number", unix = "string", user = "string", password = "string", db = "number",
-  size = "number", timeout = "number", reply_max = "number", protocol = "number",
+  size = "number", handles = "number", timeout = "number", reply_max = "number", protocol = "number",
 }
 local DEFAULTS <const> = {
-  host = "127.0.0.1", port = 6379, db = 0, size = 4, timeout = 5, reply_max = 64 << 20, protocol = 3,
+  host = "127.0.0.1", port = 6379, db = 0, size = 4, handles = 16, timeout = 5, reply_max = 64 << 20, protocol = 3,
 }
 
 -- Commands after which a connection is not what it was, or whose replies are not one for each.
@@ -37,12 +39,13 @@ for name in ([[AUTH HELLO SELECT QUIT RESET MULTI EXEC DISCARD WATCH UNWATCH SUB
   NOT_SHARED[name] = true
 end
 local NOT_SHARED_CLIENT <const> = { REPLY = true, TRACKING = true, CACHING = true }
--- Commands that may wait in the server, and all commands after them in the connection.
-local BLOCKING <const> = {}
-for name in ([[BLPOP BRPOP BLMOVE BRPOPLPUSH BLMPOP BZPOPMIN BZPOPMAX BZMPOP XREAD XREADGROUP WAIT
-    WAITAOF]]):gmatch("%u+") do
-  BLOCKING[name] = true
-end
+-- Commands that may wait in the server, and where their seconds are: an argument from the first or from the last, or
+-- after BLOCK.
+local BLOCKING <const> = {
+  BLPOP = -1, BRPOP = -1, BLMOVE = -1, BRPOPLPUSH = -1, BZPOPMIN = -1, BZPOPMAX = -1, WAIT = -1, WAITAOF = -1,
+  BLMPOP = 1, BZMPOP = 1, XREAD = "BLOCK", XREADGROUP = "BLOCK",
+}
+local MILLISECONDS <const> = { WAIT = true, WAITAOF = true, XREAD = true, XREADGROUP = true }
 
 local function left_of(deadline)
   return max(deadline - c.now(), A_TURN)
@@ -51,8 +54,8 @@ end
 -- ---- Links ----
 
 local function forget(link)
-  for i, one in ipairs(link.pool.links) do
-    if one == link then remove(link.pool.links, i) end
+  for i, one in ipairs(link.list) do
+    if one == link then remove(link.list, i) end
   end
 end
 
@@ -69,7 +72,7 @@ local function end_link(link, why, code)
   local first, last = link.first, link.last
 
   if link.is_over then return end
-  link.is_over, link.leader, link.live = true, nil, 0
+  link.is_over, link.leader, link.live, link.why, link.code = true, nil, 0, why, code
   forget(link)
   if link.conn then link.conn:close() end
   for i = first, last do
@@ -79,6 +82,21 @@ local function end_link(link, why, code)
     if call.event then call.event:set() end
   end
   tell_waiting(link.pool)
+end
+
+-- One more reply of a call; true: it has all.
+local function add_reply(call, kind, value, code)
+  local values = call.values
+
+  if values then
+    if kind == "error" then value = { error = value, code = code } end
+    values[#values + 1] = value
+    call.is_done = #values == call.count
+  else
+    if kind == "value" then call.value = value else call.why, call.code = value, code end
+    call.is_done = true
+  end
+  return call.is_done
 end
 
 -- The bytes that came, as replies of the calls.
@@ -91,12 +109,12 @@ local function deliver(link, bytes)
     if kind == "bad" then return end_link(link, "redis: the server does not speak its protocol: " .. value) end
     if kind and kind ~= "push" then
       if not call then return end_link(link, "redis: the server sent a reply that no command asked for") end
-      link.calls[link.first] = nil
-      link.first = link.first + 1
-      call.is_done = true
-      if kind == "value" then call.value = value else call.why, call.code = value, code end
-      if not call.is_gone then link.live = link.live - 1 end
-      if call.event then call.event:set() end
+      if add_reply(call, kind, value, code) then
+        link.calls[link.first] = nil
+        link.first = link.first + 1
+        if not call.is_gone then link.live = link.live - 1 end
+        if call.event then call.event:set() end
+      end
     end
   until not kind
   if link.is_retired and link.live == 0 then end_link(link, "closed") end
@@ -184,9 +202,10 @@ local function follow(link, call)
   end
 end
 
--- Send bytes, and wait for one reply.
-local function exchange(link, bytes, deadline)
-  local call <close> = setmetatable({ link = link, deadline = deadline }, calls)
+-- Send bytes, and wait for one reply; or, with a count, for so many, as a list in which an error is a table.
+local function exchange(link, bytes, deadline, count)
+  if link.is_over then return nil, link.why, link.code end
+  local call <close> = setmetatable({ link = link, deadline = deadline, count = count, values = count and {} }, calls)
   local why, code
 
   link.last, link.live = link.last + 1, link.live + 1
@@ -197,7 +216,7 @@ local function exchange(link, bytes, deadline)
     if why then return nil, why, code end
   end
   if call.why then return nil, call.why, call.code end
-  return call.value
+  return call.values or call.value
 end
 
 -- ---- Opening ----
@@ -248,12 +267,12 @@ local function connect(link, deadline)
   return link
 end
 
-local function open_link(pool, deadline)
-  local link = { pool = pool, calls = {}, first = 1, last = 0, live = 0, output = {}, is_opening = true,
+local function open_link(pool, list, deadline)
+  local link = { pool = pool, list = list, calls = {}, first = 1, last = 0, live = 0, output = {}, is_opening = true,
     reader = c.new_reader(pool.options.reply_max) }
   local ok, why, code
 
-  pool.links[#pool.links + 1] = link
+  list[#list + 1] = link
   ok, why, code = connect(link, deadline)
   if not ok then
     if why ~= "cancelled" then pool.failures, pool.why, pool.code = pool.failures + 1, why, code end
@@ -290,12 +309,81 @@ local function take_link(pool, deadline)
     local ok, why
 
     if best and (best.live < SHARE or #pool.links >= pool.options.size) then return best end
-    if #pool.links < pool.options.size then return open_link(pool, deadline) end
+    if #pool.links < pool.options.size then return open_link(pool, pool.links, deadline) end
     ok, why = pool.changed:wait(left_of(deadline))
     if not ok then return nil, why end
     if pool.failures ~= failures then return nil, pool.why, pool.code end
   end
   return nil, "closed"
+end
+
+-- ---- Links that are not shared ----
+
+-- A link of which its task has the only use.
+local function take_own(pool, deadline)
+  local failures, owned = pool.failures, pool.owned
+
+  while not pool.is_closed do
+    local ok, why
+
+    for i = #owned, 1, -1 do
+      local link = owned[i]
+
+      if link.is_spare then
+        link.is_spare = nil
+        if c.is_idle(link.conn) then return link end
+        end_link(link, "closed") -- by the server
+      end
+    end
+    if #owned < pool.options.handles then return open_link(pool, owned, deadline) end
+    ok, why = pool.changed:wait(left_of(deadline))
+    if not ok then return nil, why end
+    if pool.failures ~= failures then return nil, pool.why, pool.code end
+  end
+  return nil, "closed"
+end
+
+-- Its use ends: others may have it, unless a reply is missing or its server knows something of it.
+local borrows = { __close = function(borrowed)
+  local link = borrowed.link
+
+  if not link or link.is_over then return end
+  if borrowed.is_dirty then return end_link(link, "closed") end
+  link.is_spare = true
+  tell_waiting(link.pool)
+end }
+
+local function borrow(link)
+  return setmetatable({ link = link }, borrows)
+end
+
+-- The seconds that a command may wait in the server; nil: it does not wait.
+local function wait_of(name, ...)
+  local where = BLOCKING[name]
+  local wait
+
+  if not where then return nil end
+  if where == "BLOCK" then
+    for i = 1, select("#", ...) do
+      local word = upper(tostring((select(i, ...))))
+
+      if word == "STREAMS" then return nil end
+      if word == "BLOCK" then where = i + 1 break end
+    end
+    if where == "BLOCK" then return nil end
+  end
+  if select("#", ...) > 0 then wait = tonumber((select(where, ...))) end
+  if wait == 0 then return NEVER end -- an end of the wait
+  return (wait or 0) / (MILLISECONDS[name] and 1000 or 1)
+end
+
+local function call_blocking(pool, bytes, wait)
+  local timeout = pool.options.timeout
+  local link, why, code = take_own(pool, c.now() + timeout)
+  local borrowed <close> = borrow(link)
+
+  if not link then return nil, why, code end
+  return exchange(link, bytes, c.now() + min(timeout + wait, NEVER))
 end
 
 -- ---- The module ----
@@ -307,16 +395,24 @@ local function check_shared(name, second)
   if NOT_SHARED[name] or name == "CLIENT" and NOT_SHARED_CLIENT[upper(tostring(second))] then
     error("redis: " .. name .. " would change a connection that others share", 0)
   end
-  if BLOCKING[name] then error("redis: " .. name .. " may wait, and would hold up others in its connection", 0) end
+end
+
+-- Bytes for a shared link, or one that is to be shared.
+local function encode(name, ...)
+  local bytes = c.encode(name, ...)
+
+  check_shared(upper(name), (...))
+  return bytes
 end
 
 local function call(db, name, ...)
   local pool = rawget(db, POOL)
-  local bytes = c.encode(name, ...)
+  local bytes = encode(name, ...)
+  local wait = wait_of(upper(name), ...)
   local deadline = c.now() + pool.options.timeout
   local link, why, code
 
-  check_shared(upper(name), (...))
+  if wait then return call_blocking(pool, bytes, wait) end
   link, why, code = take_link(pool, deadline)
   if not link then return nil, why, code end
   return exchange(link, bytes, deadline)
@@ -331,20 +427,26 @@ function Db.close(db)
   local pool = rawget(db, POOL)
 
   pool.is_closed = true
-  while pool.links[1] do end_link(pool.links[1], "closed") end
+  for _, list in ipairs{ pool.links, pool.owned } do
+    while list[1] do end_link(list[1], "closed") end
+  end
   tell_waiting(pool)
 end
 
--- db:hget(...) sends HGET.
-local commands = setmetatable({}, { __index = function(commands, name)
-  local command
+-- A method for each name in small letters: object:hget(...) is send(object, "HGET", ...).
+local function methods_of(send)
+  return setmetatable({}, { __index = function(methods, name)
+    local method
 
-  if type(name) ~= "string" or not match(name, "^%l[%l%d_]*$") then return nil end
-  name = upper(name)
-  command = function(db, ...) return call(db, name, ...) end
-  commands[name:lower()] = command
-  return command
-end })
+    if type(name) ~= "string" or not match(name, "^%l[%l%d_]*$") then return nil end
+    name = upper(name)
+    method = function(object, ...) return send(object, name, ...) end
+    methods[name:lower()] = method
+    return method
+  end })
+end
+
+local commands = methods_of(call)
 
 local metatable = {
   __index = function(_, name) return Db[name] or commands[name] end,
@@ -373,6 +475,10 @@ local function check_range(options, name, least, most)
   options[name] = value
 end
 
+c.add_handles(Db, { c = c, POOL = POOL, borrow = borrow, methods_of = methods_of, encode = encode,
+  end_link = end_link, exchange = exchange, left_of = left_of, take_link = take_link, take_own = take_own,
+  wait_of = wait_of })
+
 local redis = { null = json.null }
 
 function redis.new(options)
@@ -385,11 +491,13 @@ function redis.new(options)
   check_range(all, "port", 1, 65535)
   check_range(all, "db", 0, 1 << 31)
   check_range(all, "size", 1, 1000)
+  check_range(all, "handles", 1, 1000)
   check_range(all, "reply_max", 1024, 1 << 40)
   check_range(all, "protocol", 2, 3)
   if not (all.timeout > 0) then error("redis.new: timeout must be more than 0 seconds", 0) end
   all.timeout = min(all.timeout, 1e9)
-  return setmetatable({ [POOL] = { options = all, links = {}, changed = task.event(), failures = 0 } }, metatable)
+  return setmetatable({ [POOL] = { options = all, links = {}, owned = {}, changed = task.event(), failures = 0 } },
+    metatable)
 end
 
 return redis

@@ -12,7 +12,8 @@ local redis = {}
 ---@field user? string
 ---@field password? string
 ---@field db? integer for SELECT, 0
----@field size? integer connections at most, 4
+---@field size? integer shared connections at most, 4
+---@field handles? integer connections of transactions, subscriptions and blocking commands at most, 16
 ---@field timeout? sxe.seconds of a command, 5
 ---@field reply_max? integer bytes of a reply, 64 MiB
 ---@field protocol? 2|3 3
@@ -30,6 +31,77 @@ function Redis:call(name, ...) end
 
 ---Its commands fail, "closed".
 function Redis:close() end
+
+---Commands that are collected, and sent in one write. Any other name in small letters adds the command of that name.
+---@class sxe.Pipeline
+---@field [string] fun(pipeline: sxe.Pipeline, ...: string|number): sxe.Pipeline
+local Pipeline = {}
+
+---Add a command.
+---@param name string
+---@param ... string|number
+---@return sxe.Pipeline
+function Pipeline:call(name, ...) end
+
+---Send all; a list of replies, in which an error is a table.
+---@return any[]? replies, sxe.error? why, string|sxe.code? code
+function Pipeline:exec() end
+
+---Forget them.
+function Pipeline:close() end
+
+---@return sxe.Pipeline
+function Redis:pipeline() end
+
+---Any other name in small letters sends the command of that name: at once before multi, with the others after it.
+---@class sxe.Transaction
+---@field [string] fun(transaction: sxe.Transaction, ...: string|number): any, sxe.error?, string|sxe.code?
+local Transaction = {}
+
+---The commands that follow are sent together.
+function Transaction:multi() end
+
+---@param name string
+---@param ... string|number
+---@return any value, sxe.error? why, string|sxe.code? code
+function Transaction:call(name, ...) end
+
+---@class sxe.redis.transaction
+---@field watch? string[] keys
+---@field retries? integer 10
+
+---Call fn(transaction), and return the replies of EXEC.
+---@param fn fun(transaction: sxe.Transaction): boolean?
+---@param options? sxe.redis.transaction
+---@return any[]? replies, sxe.error? why, string|sxe.code? code
+function Redis:transaction(fn, options) end
+
+---@class sxe.redis.message
+---@field channel string
+---@field text string
+---@field pattern? string of psubscribe
+
+---@class sxe.Subscription
+local Subscription = {}
+
+---Wait for the next message.
+---@param timeout? sxe.seconds
+---@return sxe.redis.message? message, sxe.error? why, string|sxe.code? code
+function Subscription:read(timeout) end
+
+---For a loop, which ends when the subscription is closed.
+---@return fun(): sxe.redis.message?
+function Subscription:messages() end
+
+function Subscription:close() end
+
+---@param names string[] channels
+---@return sxe.Subscription? sub, sxe.error? why, string|sxe.code? code
+function Redis:subscribe(names) end
+
+---@param names string[] patterns
+---@return sxe.Subscription? sub, sxe.error? why, string|sxe.code? code
+function Redis:psubscribe(names) end
 
 ---@param options sxe.redis.options
 ---@return sxe.Redis

@@ -28,7 +28,7 @@ local receivers = {
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
   client = { response = "ClientResponse", jar = "ClientJar" },
-  redis = { db = "Redis" },
+  redis = { db = "Redis", pipeline = "Pipeline", transaction = "Transaction", sub = "Subscription" },
   [""] = { s = "Socket", buf = "Buffer", sxe = "" },
 }
 
@@ -123,21 +123,44 @@ local function make()
   task.sleep(0.1)
 end
 
--- A client of Redis has a method for each name in small letters: those that are not commands count.
-local function redis_methods()
-  local db = require "sxe.redis".new{}
+-- Of objects of Redis, which have a method for each name in small letters, those that are not commands count.
+local function redis_methods(object, ...)
+  local methods = {}
 
-  return setmetatable({ call = db.call, close = db.close }, { __name = "sxe.redis" })
+  for _, name in ipairs{ ... } do methods[name] = object[name] end
+  return setmetatable(methods, { __name = debug.getmetatable(object).__name })
+end
+
+local function redis_objects()
+  local web <close> = tcp.serve("127.0.0.1", 0, function(c)
+    for line in c:lines() do
+      if line == "HELLO" then c:write("%0\r\n") end
+      if line == "SUBSCRIBE" then c:write(">3\r\n+subscribe\r\n+a\r\n:1\r\n") end
+    end
+  end)
+  local db <close> = require "sxe.redis".new{ port = web.port }
+  local transaction
+
+  assert(db:transaction(function(t) transaction = t end))
+  return {
+    Redis = redis_methods(db, "call", "close", "pipeline", "transaction", "subscribe", "psubscribe"),
+    Pipeline = redis_methods(db:pipeline(), "call", "exec", "close"),
+    Transaction = redis_methods(transaction, "call", "multi"),
+    Subscription = redis_methods(assert(db:subscribe{ "a" }), "read", "messages", "close"),
+  }
 end
 
 local function objects(req, res)
+  local of_redis = redis_objects()
+
   return {
     Task = task.self(), Lock = task.lock(), Event = task.event(), Queue = task.queue(),
     Timer = timer.after(0, nothing), Connection = conn, TcpServer = server, UdpSocket = socket,
     Request = req, Response = res, Events = event_stream, HttpServer = planned, Router = router, Files = files,
     File = require "sxe.file".open("/dev/null"),
     Pool = p, Element = p:at(0), Dict = d, DictSnapshot = d:snapshot(), DictBatch = batch,
-    ClientResponse = response, ClientJar = jar, Redis = redis_methods(), Child = child, Counters = counters, Socket = old, Buffer = old.buf,
+    ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis, Pipeline = of_redis.Pipeline,
+    Transaction = of_redis.Transaction, Subscription = of_redis.Subscription, Child = child, Counters = counters, Socket = old, Buffer = old.buf,
   }
 end
 

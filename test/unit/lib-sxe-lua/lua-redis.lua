@@ -297,7 +297,6 @@ local cases = {
     fails("MULTI would change", pcall(db.multi, db))
     fails("SUBSCRIBE would change", pcall(db.call, db, "subscribe", "x"))
     fails("CLIENT would change", pcall(db.client, db, "reply", "off"))
-    fails("BLPOP may wait", pcall(db.blpop, db, "x", 0))
     equal(db:client "LIST", "LIST")
     fails("a command is a string", pcall(db.call, db, 1))
     fails("argument 1 is a nil", pcall(db.get, db, nil))
@@ -309,6 +308,11 @@ local cases = {
     fails("unix, or host", pcall(redis.new, { unix = "/x", host = "y" }))
     fails("a user needs", pcall(redis.new, { user = "x" }))
     fails("timeout must be", pcall(redis.new, { timeout = 0 }))
+    fails("a transaction has no option 'wach'", pcall(db.transaction, db, print, { wach = {} }))
+    fails("watch must be a list", pcall(db.transaction, db, print, { watch = "x" }))
+    fails("retries must be", pcall(db.transaction, db, print, { retries = -1 }))
+    fails("a list of names", pcall(db.subscribe, db, "news"))
+    fails("a list of names", pcall(db.psubscribe, db, {}))
   end,
 }
 

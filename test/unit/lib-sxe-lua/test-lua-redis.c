@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * require "sxe.redis": commands to servers of the same process that answer by script
- * (lua-redis.lua), and replies as values (lua-redis-reader.lua).
+ * (lua-redis.lua, lua-redis-handles.lua), and replies as values (lua-redis-reader.lua).
  */
 #include "lua-net.h"
 
@@ -32,10 +32,15 @@ start_reader(void)
     ck_assert_int_eq(lua_pcall(lua->main, 0, 0, 0), LUA_OK);
 }
 
+static const char *const scripts[] = {"lua-redis", "lua-redis-handles"};
+
 START_TEST(calls_get_their_replies_or_the_reason)
 {
+    char text[100];
+
     net_on_state = count;
-    net_start("dofile 'test/unit/lib-sxe-lua/lua-redis.lua'");
+    snprintf(text, sizeof(text), "dofile 'test/unit/lib-sxe-lua/%s.lua'", scripts[_i]);
+    net_start(text);
     /* Names are looked up in a thread, which may have to wait for a CPU. */
     for (unsigned i = 0; i < 20 * WAIT_TURNS && number("done") == 0; i++)
         turn_slowly(1);
@@ -99,7 +104,7 @@ redis_suite(void)
     Suite *suite = suite_create("lua-redis");
     TCase *tcase = tcase_create("redis");
 
-    tcase_add_test(tcase, calls_get_their_replies_or_the_reason);
+    tcase_add_loop_test(tcase, calls_get_their_replies_or_the_reason, 0, 2);
     tcase_add_test(tcase, replies_are_values_however_they_are_cut);
     tcase_add_test(tcase, without_memory_the_module_is_not_opened);
     tcase_add_test(tcase, without_memory_a_reply_is_not_half_read);

@@ -1,0 +1,269 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The handles of require "sxe.redis" that <close>: pipelines, transactions and subscriptions. This file adds methods to a
+-- client; sxe-lua-redis.lua gives it the functions that open links and send commands.
+--
+--   pipeline       commands in one write to a shared link; their replies are one call's
+--   transaction    a link of its own: WATCH, reads, MULTI, commands, EXEC; a task that ends in
+--                  between closes the link
+--   subscription   a link of its own, which is closed at the end; the task that wants a message reads it
+local Db, core = ...
+local json = require "sxe.json"
+local c, POOL, borrow, encode, end_link = core.c, core.POOL, core.borrow, core.encode, core.end_link
+local exchange, left_of, methods_of = core.exchange, core.left_of, core.methods_of
+local take_link, take_own, wait_of = core.take_link, core.take_own, core.wait_of
+local concat, remove, unpack = table.concat, table.remove, table.unpack
+local error, format, ipairs, pairs, rawget, setmetatable = error, string.format, ipairs, pairs, rawget, setmetatable
+local tointeger, tostring, type, upper = math.tointeger, tostring, type, string.upper
+
+local RETRIES <const> = 10
+local EVENTS <const> = { message = 0, pmessage = 1 } -- names of a pattern before the channel
+
+-- Bytes of a command that others in its link need not wait for.
+local function encode_prompt(name, ...)
+  if type(name) ~= "string" then error("redis: a command is a string, not a " .. type(name), 0) end
+  if wait_of(upper(name), ...) then error("redis: " .. name .. " may wait: call it on the client itself", 0) end
+  return encode(name, ...)
+end
+
+-- ---- Pipelines ----
+
+local Pipeline = {}
+
+local function add(pipeline, name, ...)
+  pipeline.list[#pipeline.list + 1] = encode_prompt(name, ...)
+  return pipeline
+end
+
+Pipeline.call = add
+
+-- Send all, and forget them: a list of replies.
+function Pipeline.exec(pipeline)
+  local list, pool = pipeline.list, rawget(pipeline.db, POOL)
+  local deadline = c.now() + pool.options.timeout
+  local link, why, code
+
+  pipeline.list = {}
+  if #list == 0 then return {} end
+  link, why, code = take_link(pool, deadline)
+  if not link then return nil, why, code end
+  return exchange(link, concat(list), deadline, #list)
+end
+
+function Pipeline.close(pipeline)
+  pipeline.list = {}
+end
+
+local pipeline_methods = methods_of(add)
+local pipelines = {
+  __index = function(_, name) return Pipeline[name] or pipeline_methods[name] end,
+  __close = Pipeline.close, __len = function(pipeline) return #pipeline.list end, __name = "sxe.redis pipeline",
+}
+
+function Db.pipeline(db)
+  return setmetatable({ db = db, list = {} }, pipelines)
+end
+
+-- ---- Transactions ----
+
+local Transaction = {}
+
+-- A command before multi is sent at once; those after it go together. All fields are set from the start: a name that is
+-- missing is a command.
+local function call_in(transaction, name, ...)
+  local bytes = encode_prompt(name, ...)
+
+  if transaction.is_over then error("redis: the transaction of this handle is over", 0) end
+  if not transaction.list then return exchange(transaction.link, bytes, transaction.deadline) end
+  transaction.list[#transaction.list + 1] = bytes
+  return "QUEUED"
+end
+
+Transaction.call = call_in
+
+function Transaction.multi(transaction)
+  transaction.list = transaction.list or {}
+end
+
+local transaction_methods = methods_of(call_in)
+local transactions = {
+  __index = function(_, name) return Transaction[name] or transaction_methods[name] end,
+  __close = function(transaction) transaction.is_over = true end, __name = "sxe.redis transaction",
+}
+
+-- The replies of EXEC; or nil, why, code; or nil: a watched key changed. MULTI goes first: if it were refused, the commands
+-- would be carried out one by one.
+local function commit(link, list, deadline)
+  local ok, why, code = exchange(link, c.encode("MULTI"), deadline)
+  local replies, last
+
+  if not ok then return nil, why, code end
+  list[#list + 1] = c.encode("EXEC")
+  replies, why, code = exchange(link, concat(list), deadline, #list)
+  if not replies then return nil, why, code end
+  last = replies[#replies]
+  if last == json.null then return nil end
+  if not last.error then return last end
+  for _, reply in ipairs(replies) do
+    if type(reply) == "table" then return nil, reply.error, reply.code end
+  end
+end
+
+-- One try; nil alone: a watched key changed.
+local function attempt(pool, fn, watch)
+  local deadline = c.now() + pool.options.timeout
+  local link, why, code = take_own(pool, deadline)
+  local borrowed <close> = borrow(link)
+  local ok
+
+  if not link then return nil, why, code end
+  borrowed.is_dirty = true
+  if watch[1] then
+    ok, why, code = exchange(link, c.encode("WATCH", unpack(watch)), deadline)
+    if not ok then return nil, why, code end
+  end
+  local transaction <close> = setmetatable({ link = link, deadline = deadline, list = false, is_over = false },
+    transactions)
+  if fn(transaction) == false then return nil, "redis: the function gave the transaction up" end
+  transaction.is_over = true
+  if link.is_over then return nil, link.why, link.code end -- after a timeout, for instance, that the function passed over
+  if not transaction.list or not transaction.list[1] then return {} end
+  ok, why, code = commit(link, transaction.list, deadline)
+  borrowed.is_dirty = why ~= nil
+  return ok, why, code
+end
+
+local function check_watch(options)
+  local watch, retries = options.watch or {}, tointeger(options.retries or RETRIES)
+
+  for name in pairs(options) do
+    if name ~= "watch" and name ~= "retries" then error("redis: a transaction has no option '" .. tostring(name) .. "'", 0) end
+  end
+  if type(watch) ~= "table" then error("redis: watch must be a list of keys, not a " .. type(watch), 0) end
+  if not retries or retries < 0 then error("redis: retries must be a whole number", 0) end
+  return watch, retries
+end
+
+function Db.transaction(db, fn, options)
+  local watch, retries = check_watch(options or {})
+
+  for _ = 0, retries do
+    local replies, why, code = attempt(rawget(db, POOL), fn, watch)
+
+    if replies or why then return replies, why, code end
+  end
+  return nil, format("redis: a watched key changed, %d times", retries + 1)
+end
+
+-- ---- Subscriptions ----
+
+local Subscription = {}
+
+-- The next list that the server sends; nil, why, code.
+local function read_list(sub, deadline)
+  local link = sub.link
+
+  while not link.is_over do
+    local kind, value, code = c.next(link.reader)
+    local bytes, why
+
+    if kind == "bad" then
+      sub.why = "redis: the server does not speak its protocol: " .. value
+      end_link(link, sub.why)
+    elseif kind == "error" then
+      return nil, value, code
+    elseif kind then
+      return value
+    else
+      bytes, why, code = link.conn:read(nil, deadline and left_of(deadline))
+      if bytes then
+        c.feed(link.reader, bytes)
+      elseif why == "timeout" or why == "cancelled" then
+        return nil, why
+      elseif not link.is_over then
+        sub.why, sub.code = why == "closed" and "redis: the connection ended" or why, code
+        end_link(link, sub.why)
+      end
+    end
+  end
+  return nil, sub.why or "closed", sub.code
+end
+
+-- nil: the list is no message.
+local function message_of(list)
+  local first = type(list) == "table" and EVENTS[list[1]]
+
+  if not first then return nil end
+  return { channel = list[first + 2], text = list[first + 3], pattern = first == 1 and list[2] or nil }
+end
+
+function Subscription.read(sub, timeout)
+  local deadline = timeout and c.now() + timeout
+
+  if sub.early[1] then return remove(sub.early, 1) end
+  while true do
+    local list, why, code = read_list(sub, deadline)
+    local message = message_of(list)
+
+    if not list then return nil, why, code end
+    if message then return message end
+  end
+end
+
+function Subscription.messages(sub)
+  return function()
+    local message, why = Subscription.read(sub)
+
+    if not message and why ~= "closed" then error(why, 0) end
+    return message
+  end
+end
+
+function Subscription.close(sub)
+  end_link(sub.link, "closed")
+end
+
+local subscriptions = {
+  __index = Subscription, __close = Subscription.close, __gc = Subscription.close, __name = "sxe.redis subscription",
+}
+
+-- Each name is confirmed; messages may come before the last one is.
+local function confirm(sub, number, deadline)
+  while number > 0 do
+    local list, why, code = read_list(sub, deadline)
+    local message = message_of(list)
+
+    if not list then return nil, why, code end
+    if message then sub.early[#sub.early + 1] = message else number = number - 1 end
+  end
+  return true
+end
+
+local function subscribe(db, name, names)
+  local pool = rawget(db, POOL)
+  local deadline = c.now() + pool.options.timeout
+  local bytes, ok, link, why, code
+
+  if type(names) ~= "table" or not names[1] then error("redis: a list of names is expected", 0) end
+  bytes = c.encode(name, unpack(names))
+  link, why, code = take_own(pool, deadline)
+  local borrowed <close> = borrow(link)
+  if not link then return nil, why, code end
+  borrowed.is_dirty = true
+  link.conn.timeout = left_of(deadline)
+  ok, why, code = link.conn:write(bytes)
+  if not ok then return nil, why, code end
+  local sub = { db = db, link = link, early = {} }
+  ok, why, code = confirm(sub, #names, deadline)
+  if not ok then return nil, why, code end
+  borrowed.link = nil
+  return setmetatable(sub, subscriptions)
+end
+
+function Db.subscribe(db, names)
+  return subscribe(db, "SUBSCRIBE", names)
+end
+
+function Db.psubscribe(db, names)
+  return subscribe(db, "PSUBSCRIBE", names)
+end

@@ -1,0 +1,318 @@
+-- SPDX-License-Identifier: MIT
+-- For test-lua-redis.c: pipelines, transactions, subscriptions and commands that wait in the server, with servers in the
+-- same process that answer by script. `done` is true at the end, or what went wrong.
+local redis, task, tcp = require "sxe.redis", require "sxe.task", require "sxe.tcp"
+
+done = false
+
+local function equal(got, wanted)
+  if got ~= wanted then error(("%s, not %s"):format(got, wanted), 2) end
+end
+
+local function fails(why, ...)
+  local ok, got = ...
+  if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
+end
+
+-- Let others go on until it is so.
+local function await(is_so)
+  repeat task.sleep(0.001) until is_so()
+end
+
+-- ---- A server ----
+
+local function read_command(conn)
+  local head = conn:read "l"
+  local list = {}
+
+  for i = 1, head and tonumber(head:sub(2)) or 0 do
+    list[i] = conn:read(tonumber(conn:read("l"):sub(2)))
+    conn:read(2)
+  end
+  return head and list
+end
+
+local server, connections, gone, log, gate = nil, 0, 0, {}, task.event()
+local execs = {} -- what EXEC answers, in order; then an empty list
+
+local function list_of(...)
+  local parts = { "*" .. select("#", ...) .. "\r\n" }
+
+  for _, text in ipairs{ ... } do parts[#parts + 1] = ("$%d\r\n%s\r\n"):format(#text, text) end
+  return table.concat(parts)
+end
+
+local answers = {
+  HELLO = function() return "%1\r\n+proto\r\n:3\r\n" end,
+  GET = function(command) return ("$%d\r\n%s\r\n"):format(#command[2], command[2]) end,
+  GATE = function(command) gate:wait() return "+" .. command[2] .. "\r\n" end,
+  WRONG = function() return "-WRONGTYPE not that\r\n" end,
+  NO = function() return "#f\r\n" end,
+  WATCH = function(command) return command[2] == "bad" and "-NOPERM no\r\n" or "+OK\r\n" end,
+  MULTI = function() return "+OK\r\n" end,
+  NOMULTI = function() return "+OK\r\n" end,
+  SET = function(command) return command[2] == "bad" and "-ERR syntax\r\n" or "+QUEUED\r\n" end,
+  EXEC = function() return table.remove(execs, 1) or "*0\r\n" end,
+  BLPOP = function(command) gate:wait() return list_of(command[2], "x") end,
+  XREAD = function() return "+read\r\n" end,
+  WAIT = function() return ":1\r\n" end,
+  SILENT = function() return "" end,
+  BLMPOP = function() return "" end,
+}
+function answers.SUBSCRIBE(command)
+  if command[2] == "bad" then return "-NOPERM no\r\n" end
+  if command[2] == "rubbish" then return "rubbish\r\n" end
+  if command[2] == "end" then return nil end
+  if command[2] == "never" then return "" end
+  local early = ">3\r\n+message\r\n+a\r\n+early\r\n"
+  local bytes = ""
+  for i = 2, #command do bytes = bytes .. ">3\r\n+subscribe\r\n+" .. command[i] .. "\r\n:1\r\n" .. (i == 2 and early or "") end
+  return bytes
+end
+function answers.PSUBSCRIBE(command)
+  return list_of("psubscribe", command[2], "1") .. list_of("pmessage", "n*", "news", "hot")
+end
+
+local last -- the connection that sent the last command
+server = tcp.serve("127.0.0.1", 0, { connections = 20, handler = function(conn)
+  connections = connections + 1
+  for command in read_command, conn do
+    log[#log + 1] = table.concat(command, " ")
+    last = conn
+    local said = answers[command[1]](command)
+    if not said then break end
+    conn:write(said)
+  end
+  gone = gone + 1
+end })
+
+local function open(options)
+  local all = { port = server.port, timeout = 60 }
+
+  for name, value in pairs(options or {}) do all[name] = value end
+  return redis.new(all)
+end
+
+-- Wait until the server has read a command after a mark.
+local function await_command(text, mark)
+  await(function()
+    for i = mark + 1, #log do
+      if log[i] == text then return true end
+    end
+  end)
+end
+
+-- ---- Cases ----
+
+local cases = {
+  function() -- a pipeline
+    local db <close> = open{ size = 1 }
+    local p <close> = db:pipeline()
+    equal(#assert(p:exec()), 0)
+    local list = assert(p:get("a"):wrong():no():call("GET", "b"):exec())
+    equal(#list, 4)
+    equal(list[1] .. list[4], "ab")
+    equal(list[2].code .. list[2].error, "WRONGTYPEWRONGTYPE not that")
+    equal(list[3], false)
+    equal(#p, 0)
+    p:get "c"
+    equal(#p, 1)
+    p:close()
+    equal(#p, 0)
+    fails("BLPOP may wait", pcall(p.blpop, p, "x", 0))
+    fails("MULTI would change", pcall(p.multi, p))
+    fails("a command is a string", pcall(p.call, p, 1))
+    equal(p[1], nil)
+    db:close()
+    fails("closed", p:get("d"):exec())
+  end,
+  function() -- a pipeline that is cancelled between its replies: a late reply is nobody's
+    local db <close> = open{ size = 1 }
+    local mark, before = #log, connections
+    local cut = task.start(function() return db:pipeline():get("1"):gate("2"):get("3"):exec() end)
+    await_command("GATE 2", mark)
+    local other = task.start(function() return db:get "other" end)
+    await(function() return other.status == "waiting" end)
+    cut:cancel()
+    fails("cancelled", cut:join())
+    local later = task.start(function() return db:get "later" end)
+    await(function() return later.status == "waiting" end)
+    gate:set()
+    equal(other:join(), "other")
+    equal(later:join(), "later")
+    equal(connections - before, 2)
+    gate:clear()
+  end,
+  function() -- transactions, one after another in one connection
+    local db <close> = open()
+    local before, mark = connections, #log
+    execs[1], execs[2] = list_of("1", "2"), "_\r\n"
+    local list = assert(db:transaction(function(t)
+      equal(t:get "a", "a")
+      t:multi()
+      equal(t:set("a", 1), "QUEUED")
+      t:multi()
+      equal(t:call("SET", "b", 2), "QUEUED")
+    end, { watch = { "a", "b" } }))
+    equal(list[1] .. list[2], "12")
+    equal(table.concat(log, ",", mark + 1), "HELLO 3,WATCH a b,GET a,MULTI,SET a 1,SET b 2,EXEC")
+    local times = 0
+    equal(#assert(db:transaction(function(t) times = times + 1 t:multi() t:set("a", 1) end, { watch = { "a" } })), 0)
+    equal(times, 2) -- a key changed the first time
+    execs[1], execs[2] = "_\r\n", "_\r\n"
+    fails("a watched key changed, 2 times", db:transaction(function(t) t:multi() t:set("a", 1) end, { retries = 1 }))
+    equal(connections - before, 1)
+  end,
+  function() -- transactions that fail, or are given up
+    local db <close> = open()
+    local kept
+    execs[1] = "-EXECABORT because of errors\r\n"
+    local _, why, code = db:transaction(function(t) t:multi() t:set("a", 1) t:set("bad") end)
+    equal(why .. "|" .. code, "ERR syntax|ERR")
+    equal(#assert(db:transaction(function(t) kept = t end)), 0)
+    equal(#assert(db:transaction(function(t) t:multi() end)), 0)
+    fails("of this handle is over", pcall(kept.get, kept, "a"))
+    equal(kept[1], nil)
+    fails("NOPERM", db:transaction(print, { watch = { "bad" } }))
+    fails("gave the transaction up", db:transaction(function() return false end))
+    fails("oh", pcall(db.transaction, db, function() error("oh", 0) end))
+    answers.MULTI, answers.NOMULTI = function() return "-NOPERM multi\r\n" end, answers.MULTI
+    fails("NOPERM multi", db:transaction(function(t) t:multi() t:set("a", 1) end))
+    answers.MULTI = answers.NOMULTI
+    answers.EXEC, answers.KEPT = function() return nil end, answers.EXEC
+    fails("ended before the reply", db:transaction(function(t) t:multi() t:set("a", 1) end))
+    answers.EXEC = answers.KEPT
+    local mark, before = #log, gone
+    local cut = task.start(function() return db:transaction(function(t)
+      fails("cancelled", t:gate "x")
+      fails("closed", t:get "y")
+    end, { watch = { "a" } }) end)
+    await_command("GATE x", mark)
+    cut:cancel()
+    fails("closed", cut:join())
+    gate:set()
+    await(function() return gone > before end)
+    gate:clear()
+    db:close()
+    fails("closed", db:transaction(print))
+  end,
+  function() -- a command that waits in the server has a connection of its own, which the next one has, too
+    local db <close> = open{ handles = 1 }
+    local impatient <close> = open{ handles = 1, timeout = 0.02 }
+    local before, mark = connections, #log
+    local pop = task.start(function() return db:blpop("a", 0) end)
+    await_command("BLPOP a 0", mark)
+    equal(db:get "not held up", "not held up")
+    local second = task.start(function() return db:call("XREAD", "BLOCK", 5, "STREAMS", "s", 0) end)
+    await(function() return second.status == "waiting" end)
+    equal(db:xread("COUNT", 1, "STREAMS", "block", 0), "read") -- it does not wait
+    equal(db:xread("STREAM"), "read")
+    gate:set()
+    equal(pop:join()[2], "x")
+    equal(second:join(), "read")
+    equal(db:wait(), 1)
+    equal(connections - before, 2)
+    gate:clear()
+    local held = task.start(function() return impatient:blpop("b", 5) end)
+    await_command("BLPOP b 5", mark)
+    fails("timeout", impatient:wait(0, 0)) -- no connection is free
+    held:cancel()
+    fails("cancelled", held:join())
+    fails("timeout", impatient:blmpop(0.001, 1, "a", "LEFT")) -- later than the server's time and its own
+    local ended = redis.new{ port = 1, handles = 1 }
+    local tasks = {}
+    for i = 1, 3 do tasks[i] = task.start(function() return ended:wait(0, 0) end) end
+    for i = 1, 3 do fails("Connection refused", tasks[i]:join()) end
+  end,
+  function() -- a spare connection that the server closed is not taken
+    local db <close> = open()
+    equal(db:wait(0, 0), 1)
+    local before, number = gone, connections
+    last:close()
+    await(function() return gone > before end)
+    for _ = 1, 5 do task.sleep(0.001) end -- and the client has seen it
+    equal(db:wait(0, 0), 1)
+    equal(connections - number, 1)
+  end,
+  function() -- messages
+    local db <close> = open()
+    local sub <close> = assert(db:subscribe{ "a", "b" })
+    local early = assert(sub:read(60))
+    equal(early.channel .. early.text .. tostring(early.pattern), "aearlynil")
+    fails("timeout", sub:read(0.001))
+    local cut = task.start(function() return sub:read() end)
+    await(function() return cut.status == "waiting" end)
+    cut:cancel()
+    fails("cancelled", cut:join())
+    last:write(">2\r\n+pong\r\n+x\r\n+OK\r\n>3\r\n+message\r\n+b\r\n$3\r\n1\0003\r\n")
+    last:write(">3\r\n+message\r\n+b\r\n+close\r\n")
+    local texts = {}
+    local reader = task.start(function()
+      for message in sub:messages() do
+        texts[#texts + 1] = message.text
+        if message.text == "close" then return sub:close() end
+      end
+    end)
+    reader:join()
+    equal(table.concat(texts, ","), "1\0003,close")
+    fails("closed", sub:read())
+    equal(sub:messages()(), nil)
+    equal(sub.nothing, nil)
+  end,
+  function() -- messages of a pattern, in RESP2
+    local db <close> = open()
+    local sub <close> = assert(db:psubscribe{ "n*" })
+    local message = assert(sub:read())
+    equal(message.channel .. message.text .. message.pattern, "newshotn*")
+    local waiting = task.start(function() return sub:read() end)
+    await(function() return waiting.status == "waiting" end)
+    db:close()
+    fails("closed", waiting:join())
+    fails("closed", db:subscribe{ "a" })
+  end,
+  function() -- subscriptions that fail
+    local db <close> = open()
+    local brief <close> = open{ timeout = 0.02 }
+    fails("NOPERM", db:subscribe{ "bad" })
+    fails("does not speak its protocol", db:subscribe{ "rubbish" })
+    fails("the connection ended", db:subscribe{ "end" })
+    fails("timeout", brief:subscribe{ "never" })
+    local mark, before = #log, gone
+    local cut = task.start(function() return db:subscribe{ "never" } end)
+    await_command("SUBSCRIBE never", mark)
+    cut:cancel()
+    fails("cancelled", cut:join())
+    await(function() return gone > before end)
+    local sub <close> = assert(db:subscribe{ "a" })
+    equal(sub:read().text, "early")
+    last:close()
+    fails("the connection ended", sub:read())
+    fails("the connection ended", pcall(sub:messages()))
+  end,
+  function() -- one that its server does not read
+    local reading
+    local deaf <close> = tcp.serve("127.0.0.1", 0, function(conn)
+      read_command(conn)
+      conn:write("%0\r\n")
+      conn:read(1) -- the next command is being written
+      reading = conn
+      task.event():wait()
+    end)
+    task.sleep(0)
+    local db <close> = redis.new{ port = deaf.port, timeout = 60 }
+    local writing = task.start(function() return db:subscribe{ ("x"):rep(16000000) } end)
+    await(function() return reading and writing.status == "waiting" end)
+    writing:cancel()
+    fails("cancelled", writing:join())
+    reading:close()
+  end,
+}
+
+task.start(function()
+  task.sleep(0)
+  local at = 0
+  local ok, why = xpcall(function() for i, case in ipairs(cases) do at = i case() end end, debug.traceback)
+  collectgarbage()
+  server:close()
+  done = ok or ("case " .. at .. ": " .. tostring(why))
+end)
