@@ -13,8 +13,8 @@ local c, POOL, borrow, encode, end_link = core.c, core.POOL, core.borrow, core.e
 local exchange, left_of, methods_of = core.exchange, core.left_of, core.methods_of
 local take_link, take_own, wait_of = core.take_link, core.take_own, core.wait_of
 local concat, remove, unpack = table.concat, table.remove, table.unpack
-local error, format, ipairs, pairs, rawget, setmetatable = error, string.format, ipairs, pairs, rawget, setmetatable
-local tointeger, tostring, type, upper = math.tointeger, tostring, type, string.upper
+local error, format, pairs, rawget, select = error, string.format, pairs, rawget, select
+local setmetatable, tointeger, tostring, type, upper = setmetatable, math.tointeger, tostring, type, string.upper
 
 local RETRIES <const> = 10
 local EVENTS <const> = { message = 0, pmessage = 1 } -- names of a pattern before the channel
@@ -24,6 +24,28 @@ local function encode_prompt(name, ...)
   if type(name) ~= "string" then error("redis: a command is a string, not a " .. type(name), 0) end
   if wait_of(upper(name), ...) then error("redis: " .. name .. " may wait: call it on the client itself", 0) end
   return encode(name, ...)
+end
+
+-- ---- Scripts ----
+
+-- A function that runs a script in the server: it sends its hash, and once more the text if the server forgot it.
+function Db.prepare(db, text)
+  local hash
+
+  if type(text) ~= "string" then error("redis: a script is a string, not a " .. type(text), 0) end
+  return function(keys, ...)
+    local arguments = { #keys, unpack(keys) }
+    local why, code, value
+
+    for i = 1, select("#", ...) do arguments[#keys + 1 + i] = (select(i, ...)) end
+    if not hash then
+      hash, why, code = db:call("SCRIPT", "LOAD", text)
+      if not hash then return nil, why, code end
+    end
+    value, why, code = db:call("EVALSHA", hash, unpack(arguments))
+    if code == "NOSCRIPT" then return db:call("EVAL", text, unpack(arguments)) end
+    return value, why, code
+  end
 end
 
 -- ---- Pipelines ----
@@ -96,6 +118,7 @@ local transactions = {
 local function commit(link, list, deadline)
   local ok, why, code = exchange(link, c.encode("MULTI"), deadline)
   local replies, last
+  local first = 1
 
   if not ok then return nil, why, code end
   list[#list + 1] = c.encode("EXEC")
@@ -104,9 +127,8 @@ local function commit(link, list, deadline)
   last = replies[#replies]
   if last == json.null then return nil end
   if not last.error then return last end
-  for _, reply in ipairs(replies) do
-    if type(reply) == "table" then return nil, reply.error, reply.code end
-  end
+  while type(replies[first]) ~= "table" do first = first + 1 end
+  return nil, replies[first].error, replies[first].code
 end
 
 -- One try; nil alone: a watched key changed.

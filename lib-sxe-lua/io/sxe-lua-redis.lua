@@ -27,6 +27,7 @@ local NEVER <const> = 1e9   -- seconds
 local OPTIONS <const> = {
   host = "string", port = "number", unix = "string", user = "string", password = "string", db = "number",
   size = "number", handles = "number", timeout = "number", reply_max = "number", protocol = "number",
+  tls = "boolean or table",
 }
 local DEFAULTS <const> = {
   host = "127.0.0.1", port = 6379, db = 0, size = 4, handles = 16, timeout = 5, reply_max = 64 << 20, protocol = 3,
@@ -257,7 +258,7 @@ local function connect(link, deadline)
   if options.unix then
     link.conn, why, code = tcp.connect("unix:" .. options.unix, { timeout = left_of(deadline) })
   else
-    link.conn, why, code = tcp.connect(options.host, options.port, { timeout = left_of(deadline) })
+    link.conn, why, code = tcp.connect(options.host, options.port, { timeout = left_of(deadline), tls = options.tls })
   end
   if not link.conn then return nil, why, code end
   ok, why, code = greet(link, deadline)
@@ -458,11 +459,12 @@ local function check_options(options)
     local wanted = OPTIONS[name]
 
     if not wanted then error("redis.new: there is no option '" .. tostring(name) .. "'", 0) end
-    if type(value) ~= wanted then
+    if not find(wanted, type(value), 1, true) then
       error("redis.new: " .. name .. " must be a " .. wanted .. ", not a " .. type(value), 0)
     end
   end
   if options.unix and (options.host or options.port) then error("redis.new: a server has unix, or host and port", 0) end
+  if options.unix and options.tls then error("redis.new: unix has no tls", 0) end
   if options.user and not options.password then error("redis.new: a user needs a password", 0) end
 end
 

@@ -296,6 +296,15 @@ print(one.channel, #one.text, two.pattern, two.channel, three.channel, three.tex
 print((select(2, sub:read(0.001))))]], "b\t3\t*\tb\tc\tz\ntimeout\n")
 end)
 
+-- promise: docs/redis.md: A script that the server forgot, after a restart for instance, is sent as text, once.
+test("the real server forgets a script", function()
+    run_both([[
+local add = db:prepare("return redis.call('INCRBY', KEYS[1], ARGV[1])")
+db:del("n")
+print(add({"n"}, 2), add({"n"}, 3), db:script("FLUSH"), add({"n"}, 5), add({"n"}, 7), db:get("n"))
+print(select(3, db:prepare("return ("){}))]], "2\t5\tOK\t10\t17\t17\nERR\n")
+end)
+
 -- promise: docs/redis.md: A handle whose task ends in the middle closes its connection.
 test("the real server dies under every kind of handle", function()
     local server <close> = start_redis()

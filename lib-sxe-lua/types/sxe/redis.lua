@@ -14,6 +14,7 @@ local redis = {}
 ---@field db? integer for SELECT, 0
 ---@field size? integer shared connections at most, 4
 ---@field handles? integer connections of transactions, subscriptions and blocking commands at most, 16
+---@field tls? boolean|sxe.tls.options true: verify the host against the system's authorities
 ---@field timeout? sxe.seconds of a command, 5
 ---@field reply_max? integer bytes of a reply, 64 MiB
 ---@field protocol? 2|3 3
@@ -31,6 +32,11 @@ function Redis:call(name, ...) end
 
 ---Its commands fail, "closed".
 function Redis:close() end
+
+---A function that runs a script in the server, by its hash.
+---@param text string
+---@return fun(keys: string[], ...: string|number): any, sxe.error?, string|sxe.code?
+function Redis:prepare(text) end
 
 ---Commands that are collected, and sent in one write. Any other name in small letters adds the command of that name.
 ---@class sxe.Pipeline

@@ -143,7 +143,7 @@ local function redis_objects()
 
   assert(db:transaction(function(t) transaction = t end))
   return {
-    Redis = redis_methods(db, "call", "close", "pipeline", "transaction", "subscribe", "psubscribe"),
+    Redis = redis_methods(db, "call", "close", "pipeline", "prepare", "psubscribe", "subscribe", "transaction"),
     Pipeline = redis_methods(db:pipeline(), "call", "exec", "close"),
     Transaction = redis_methods(transaction, "call", "multi"),
     Subscription = redis_methods(assert(db:subscribe{ "a" }), "read", "messages", "close"),

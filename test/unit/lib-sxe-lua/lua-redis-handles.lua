@@ -56,7 +56,12 @@ local answers = {
   BLPOP = function(command) gate:wait() return list_of(command[2], "x") end,
   XREAD = function() return "+read\r\n" end,
   WAIT = function() return ":1\r\n" end,
-  SILENT = function() return "" end,
+  SCRIPT = function(command) return command[3] == "bad" and "-ERR compiling\r\n" or "+5ca1e\r\n" end,
+  EVALSHA = function(command)
+    if command[4] == "lost" then return "-NOSCRIPT not there\r\n" end
+    return command[4] == "wrong" and "-WRONGTYPE not that\r\n" or "+ran\r\n"
+  end,
+  EVAL = function() return "+text\r\n" end,
   BLMPOP = function() return "" end,
 }
 function answers.SUBSCRIBE(command)
@@ -233,6 +238,13 @@ local cases = {
     for _ = 1, 5 do task.sleep(0.001) end -- and the client has seen it
     equal(db:wait(0, 0), 1)
     equal(connections - number, 1)
+    equal(db:get "shared", "shared")
+    before, number = gone, connections
+    last:close()
+    await(function() return gone > before end)
+    for _ = 1, 5 do task.sleep(0.001) end
+    equal(db:get "again", "again")
+    equal(connections - number, 1)
   end,
   function() -- messages
     local db <close> = open()
@@ -288,6 +300,18 @@ local cases = {
     last:close()
     fails("the connection ended", sub:read())
     fails("the connection ended", pcall(sub:messages()))
+  end,
+  function() -- a script: its hash, and its text where the server does not know that
+    local db <close> = open()
+    local run = db:prepare "return 1"
+    equal(run({ "k" }, "a", 2), "ran")
+    equal(run({}), "ran")
+    equal(run({ "lost" }), "text")
+    fails("WRONGTYPE", run({ "wrong" }))
+    equal(log[#log], "EVALSHA 5ca1e 1 wrong")
+    equal(log[#log - 1], "EVAL return 1 1 lost")
+    fails("ERR compiling", db:prepare "bad"({}))
+    fails("a script is a string", pcall(db.prepare, db, 1))
   end,
   function() -- one that its server does not read
     local reading

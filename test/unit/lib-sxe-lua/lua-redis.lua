@@ -306,6 +306,8 @@ local cases = {
     fails("port must be a whole number from 1 to 65535, not 0", pcall(redis.new, { port = 0 }))
     fails("size must be a whole number", pcall(redis.new, { size = 1.5 }))
     fails("unix, or host", pcall(redis.new, { unix = "/x", host = "y" }))
+    fails("tls must be a boolean or table", pcall(redis.new, { tls = "yes" }))
+    fails("unix has no tls", pcall(redis.new, { unix = "/x", tls = true }))
     fails("a user needs", pcall(redis.new, { user = "x" }))
     fails("timeout must be", pcall(redis.new, { timeout = 0 }))
     fails("a transaction has no option 'wach'", pcall(db.transaction, db, print, { wach = {} }))
