@@ -169,8 +169,8 @@ end)
 
 local function exists(path) return (os.execute("test -e " .. path)) end
 
--- promise: docs/operations.md: So the file of a unix socket that a script opens, or a configuration that changed, stays at the end; the next start replaces it.
-test_as_root("the file of a script's socket stays, and is replaced", function()
+-- A directory with a script that listens at the socket s in it.
+local function directory_with_script()
     local dir = os.tmpname()
     os.remove(dir)
     assert(os.execute("mkdir -m 777 " .. dir))
@@ -178,7 +178,12 @@ test_as_root("the file of a script's socket stays, and is replaced", function()
     file:write((([[
         local http = require "sxe.http"
         http.serve{unix = "DIR/s", handler = function() return "inside" end}]]):gsub("DIR", dir)))
-    file:close()
+    return dir
+end
+
+-- promise: docs/operations.md: So the file of a unix socket that a script opens, or a configuration that changed, stays at the end; the next start replaces it.
+test_as_root("the file of a script's socket stays, and is replaced", function()
+    local dir = directory_with_script()
     for _ = 1, 2 do
         local proc = wire.spawn{wire.program("sxe-httpd"), "--lua", dir .. "/app.lua", "--user", "65534:65534", env = ENV}
         httpd.wait_until(function() return proc:errors():find(" serves as user ", 1, true) and exists(dir .. "/s") end,
@@ -187,6 +192,20 @@ test_as_root("the file of a script's socket stays, and is replaced", function()
         equal(proc:wait(60), 0, proc:errors())
         check(exists(dir .. "/s"), "the file is gone")
     end
+    os.execute("rm -r " .. dir)
+end)
+
+-- promise: docs/operations.md: A server that root started with `--config` leaves it, too: the file may name a user at its next reading.
+test_as_root("the file of a script's socket stays after a server with a configuration", function()
+    local dir = directory_with_script()
+    local config <close> = assert(io.open(dir .. "/config.lua", "w"))
+    config:write(("return { lua = %q }"):format(dir .. "/app.lua"))
+    config:close()
+    local proc = wire.spawn{wire.program("sxe-httpd"), "--config", dir .. "/config.lua"}
+    httpd.wait_until(function() return exists(dir .. "/s") end, "a server")
+    proc:signal("TERM")
+    equal(proc:wait(60), 0, proc:errors())
+    check(exists(dir .. "/s"), "the file is gone")
     os.execute("rm -r " .. dir)
 end)
 
