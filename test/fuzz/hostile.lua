@@ -26,6 +26,7 @@ local task, timer, tcp, udp, http = require "sxe.task", require "sxe.timer", req
                                     require "sxe.udp", require "sxe.http"
 local file, pool, dict, spawn = require "sxe.file", require "sxe.pool", require "sxe.dict",
                                 require "sxe.spawn"
+local client = require "sxe.client"
 
 -- Local copies, because the scripts under test change the tables of modules.
 local sleep, start, all_tasks, this_task = task.sleep, task.start, task.all, task.self
@@ -66,7 +67,8 @@ local texts = {
     "", "x", "a.txt", "dir", "dir/b.txt", "\0", "a\0b", ("y"):rep(300), ("z"):rep(20000),
     "127.0.0.1", "::1", "0", "-1", "1e400", "GET", "l", "L", "a", "u32 hits, char[24] name", "name",
     "free", "busy", "r", "w+", "a+", "TERM", "cat", "true", '{"a":[1,2]}', "[[[", "\xff\xfe",
-    "%s%s%n", "null", "pipe", "inherit", "created", "p1", "d1", "./p1", "./d1"}
+    "%s%s%n", "null", "pipe", "inherit", "created", "p1", "d1", "./p1", "./d1",
+    "http://127.0.0.1:1/", "https://127.0.0.1:1/a?b#c"}
 
 local numbers = {
     0, 1, -1, 2, 3, 7, 64, 255, 256, 65535, 65536, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 53,
@@ -181,7 +183,7 @@ end
 
 local modules = {http, tcp, udp, file, pool, dict, require "sxe.json", require "sxe.log",
                  require "sxe.stats", timer, task, require "sxe", string, table, math, coroutine,
-                 utf8}
+                 utf8, client}
 
 local kinds = {}
 local function add(list, weight, fn)
@@ -226,6 +228,9 @@ local function is_here(path) return not find(path, "^/") and not find(path, ".."
 local function is_address(text) return find(text, "^[%d.]*$") or text == "::1" end
 for _, fn in pairs(file) do guard(fn, 1, is_here) end
 guard(tcp.connect, 1, is_address)
+-- Nothing listens at port 1.
+local function is_refused(text) return not find(text, "//", 1, true) or find(text, "//127.0.0.1:1/", 1, true) end
+for _, fn in pairs(client) do guard(fn, 1, is_refused) end
 
 local functions = {}
 for _, module in ipairs(modules) do
@@ -260,6 +265,12 @@ local more = {
         local other = tcp.serve("127.0.0.1", 0, some_function())
         keep(other)
         return require "sxe.redis".new{port = server and chance(2) and server.port or 1, timeout = 1}
+    end,
+    function()
+        local scheme, jar = one_of{"http", "https"}, chance(2) and client.jar() or nil
+        keep(jar)
+        return client.get(("%s://127.0.0.1:%d/"):format(scheme, server and server.port or 1),
+            {timeout = 1, stream = chance(2), cookies = jar, tls = {insecure = true, name = one_of(texts)}})
     end,
     function() return udp.open("127.0.0.1", 0) end,
     function() return http.router():get("/{id}", some_function()) end,
