@@ -215,11 +215,15 @@ part_came(lua_State *L, int status, lua_KContext context)
     return 1;
 }
 
+/* The function of req:chunks() keeps the request, so that it can be the body of another request. */
 static int
 next_part(lua_State *L)
 {
-    struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
+    struct sxe__lua_exchange *exchange;
 
+    lua_settop(L, 0);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
     if (!take_part(L, exchange))
         return wait_for_part(L, exchange, part_came, 0);
     return 1;
@@ -230,9 +234,8 @@ sxe__lua_http_chunks(lua_State *L)
 {
     sxe__lua_http_argument(L, SXE__LUA_REQUEST);
     lua_settop(L, 1);
-    lua_pushcfunction(L, next_part);
-    lua_insert(L, 1);
-    return 2;
+    lua_pushcclosure(L, next_part, 1);
+    return 1;
 }
 
 /* ---- Whole ---- */

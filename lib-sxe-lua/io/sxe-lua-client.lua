@@ -13,6 +13,7 @@ local lower, match, sub, upper = string.lower, string.match, string.sub, string.
 local error, getmetatable, ipairs, max, min = error, getmetatable, ipairs, math.max, math.min
 local next, pairs = next, pairs
 local rawget, setmetatable, sort, tostring, type = rawget, setmetatable, table.sort, tostring, type
+local number_type <const> = math.type
 
 local REDIRECTS <const> = 5
 local TIMEOUT <const>, CONNECT_TIMEOUT <const> = 30, 10 -- seconds
@@ -152,6 +153,12 @@ local function check_options(options)
     if not wanted then error("client: there is no option '" .. tostring(name) .. "'", 0) end
     if wanted ~= "any" and not find(wanted, type(value), 1, true) then
       error("client: " .. name .. " must be a " .. wanted .. ", not a " .. type(value), 0)
+    end
+    if wanted == "number" and not (value >= 0) then
+      error("client: " .. name .. " must be 0 or more, not " .. value, 0)
+    end
+    if name == "redirects" and number_type(value) ~= "integer" then
+      error("client: redirects must be a whole number, not " .. value, 0)
     end
     if name == "body" or name == "json" or name == "form" or name == "multipart" then bodies = bodies + 1 end
   end
@@ -318,15 +325,20 @@ end
 
 -- ---- Sending ----
 
--- The length of what a function of the script returns is not known, that of multipart is.
+-- The length of what a function of the script returns is not known, that of multipart is. Writes that fit into the output
+-- never wait, so the deadline is looked at for each part.
 local function send_parts(r, conn)
   while true do
     local part, why, code = r.body()
     local ok = true
 
     if not part and why then return nil, why, code end
-    if not part then return r.length or conn:write("0\r\n\r\n") end
+    if part and type(part) ~= "string" then
+      error("client: the body's function must return a string or nil, not a " .. type(part), 0)
+    end
+    if c.now() >= r.deadline then return nil, "timeout" end
     conn.timeout = left_of(r)
+    if not part then return r.length or conn:write("0\r\n\r\n") end
     if r.length then
       ok, why, code = conn:write(part)
     elseif #part > 0 then
@@ -489,6 +501,7 @@ function Response:chunks()
 end
 
 function Response:json()
+  if not self.body then error("client: the body of a stream comes by response:read(), in parts", 0) end
   return json.decode(self.body)
 end
 
@@ -674,6 +687,9 @@ for _, method in ipairs{ "get", "head", "post", "put", "patch", "delete" } do
     local all = {}
 
     for name, value in pairs(options or {}) do all[name] = value end
+    if all.url ~= nil or all.method ~= nil then
+      error("client." .. method .. " has its URL and method already: use client.request to name others", 0)
+    end
     all.url, all.method = url, method
     return client.request(all)
   end

@@ -71,6 +71,33 @@ function tries.kept()
   task.sleep(0)
   return first .. client.get("http://127.0.0.1:" .. closing.port).body
 end
+function tries.empty_parts()
+  return client.post(base .. "/show", {timeout = 0.1, body = function() return "" end})
+end
+function tries.waiting_parts()
+  return client.post(base .. "/show", {timeout = 0.05, body = function() task.sleep(0.1) return "x" end})
+end
+function tries.half_parts()
+  return client.post(base .. "/show", {body = function() return nil, "no more" end})
+end
+function tries.odd_parts()
+  return pcall(client.post, base .. "/show", {body = function() return {} end})
+end
+function tries.passed_on()
+  return client.post(base .. "/pass", {body = ("0123456789"):rep(30000)}).body
+end
+function tries.negative()
+  local told = {}
+  for name, value in pairs{timeout = -1, body_max = -1, redirects = 1.5, method = "POST"} do
+    local ok, why = pcall(client.get, base .. "/hello", {[name] = value})
+    told[#told + 1] = not ok and why:match("^client[^ ]* ")
+  end
+  return #told
+end
+function tries.json_of_stream()
+  local response <close> = client.get(base .. "/hello", {stream = true})
+  return pcall(response.json, response)
+end
 
 local function bytes(hex) return (hex:gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end)) end
 local hello = bytes "1f8b08000000000002ffcb48cdc9c9070086a6103605000000" -- as gzip, and 100,000 bytes of zero
@@ -177,6 +204,10 @@ function tries.many()
   return same, #jar:list()
 end
 
+r:post("/pass", function(req)
+  return client.post(base .. "/length", {body = req:chunks()}).body
+end)
+r:post("/length", function(req) return tostring(#req:body()) end)
 r:any("/show", function(req) return req.method .. (req:body() or "") end)
 r:get("/far", function(req, res) res:redirect("http://127.0.0.1:" .. other.port .. "/") end)
 r:post("/303", function(req, res) res.headers.location = "/show" return 303 end)
@@ -209,6 +240,23 @@ end)
 -- promise: docs/http-client.md: `timeout` holds against a server that goes on sending, too.
 test("a body without end is a timeout", function() equal(try "endless", "nil timeout") end)
 
+-- promise: docs/http-client.md: the call looks at `timeout` after each part that it returns.
+test("a body of empty parts without end is a timeout", function() equal(try "empty_parts", "nil timeout") end)
+
+-- promise: docs/http-client.md: the call looks at `timeout` after each part that it returns.
+test("a body whose parts wait is a timeout", function() equal(try "waiting_parts", "nil timeout") end)
+
+-- promise: docs/http-client.md: `nil, why` ends the call
+test("a body that cannot be had whole never looks whole", function() equal(try "half_parts", "nil no more") end)
+
+-- promise: docs/http-client.md: and so does a part of a body that is no string.
+test("a part that is a table raises", function()
+    check(try("odd_parts"):find("false client: the body's function must return a string or nil, not a table", 1, true))
+end)
+
+-- promise: docs/http-client.md: `body = req:chunks()` passes the body of a handler's request on as it comes.
+test("a request's body is passed on", function() equal(try "passed_on", "300000") end)
+
 -- promise: docs/http-client.md: After more than 100 interim responses (1xx) a call fails.
 test("interim responses without end are an error", function()
     check(try("interim"):find("nil client: more than 100 interim", 1, true))
@@ -236,7 +284,15 @@ test("private addresses are refused", function()
     check(try("private"):find("the address is not public", 1, true))
 end)
 
--- promise: docs/http-client.md: An option that there is not, or of another type, raises.
+-- promise: docs/http-client.md: An option that there is not, of another type, or below 0, raises
+test("numbers below 0, and a second method, raise", function() equal(try "negative", "4") end)
+
+-- promise: docs/lua-handlers.md: **`response:json()`** is the body as JSON; that of a stream raises.
+test("the JSON of a stream raises", function()
+    check(try("json_of_stream"):find("false client: the body of a stream", 1, true))
+end)
+
+-- promise: docs/http-client.md: An option that there is not, of another type, or below 0, raises
 test("a misspelt option raises", function() check(try("typo"):find("false client: there is no option", 1, true)) end)
 
 -- promise: docs/http-client.md: When its task is cancelled, a call returns `nil, "cancelled"`, and its connection is

@@ -156,6 +156,7 @@ local cases = {
     local a, parts = assert(client.get(base .. "/parts", { stream = true })), ""
     for part in a:chunks() do parts = parts .. part end
     equal(parts, "part1part2part3")
+    fails("the body of a stream", pcall(a.json, a))
     equal(a:read(), nil)
     a:close()
     do local b <close> = assert(client.get(base .. "/parts", { stream = true })) end
@@ -288,6 +289,12 @@ local cases = {
     fails("too many fields", client.get(base, { headers = many }))
     fails("no option 'tiemout'", pcall(client.get, base, { tiemout = 1 }))
     fails("timeout must be a number", pcall(client.get, base, { timeout = "1" }))
+    fails("timeout must be 0 or more, not -1", pcall(client.get, base, { timeout = -1 }))
+    fails("a whole number, not 1.5", pcall(client.get, base, { redirects = 1.5 }))
+    fails("use client.request", pcall(client.get, base, { method = "POST" }))
+    fails("a string or nil, not a table", pcall(client.post, base, { body = function() return {} end }))
+    fails("no more", client.post(base, { body = function() return nil, "no more" end }))
+    fails("timeout", client.post(base, { timeout = 0.001, body = function() task.sleep(0.002) return "" end }))
     fails("one of body", pcall(client.get, base, { body = "1", json = 1 }))
     fails("needs its url", pcall(client.request, {}))
     fails("a table of options", pcall(client.request, "x"))
