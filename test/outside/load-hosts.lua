@@ -39,6 +39,27 @@ local function host(ran, nth, name)
     end
 end
 
+-- promise: docs/load-generator.md: | URL... | they take turns, in each worker, too; `-m`, `-H`, `-b` (`@FILE`) change them |
+test("a slow URL is asked for as often as a fast one, whatever -t is", function()
+    local script = os.tmpname()
+    local file <close> = assert(io.open(script, "w"))
+    file:write [[
+local http, task = require "sxe.http", require "sxe.task"
+local r = http.router()
+r:get("/slow", function() task.sleep(0.02) return "slow" end)
+r:get("/fast", function() return "fast" end)
+return r
+]]
+    file:flush()
+    local port, finish = serve("--lua", script)
+    run("-c", "4", "-t", "2", "-n", "20", ("http://127.0.0.1:%d/slow"):format(port),
+        ("http://127.0.0.1:%d/fast"):format(port))
+    local counts = finish()
+    os.remove(script)
+    equal(counts["/slow"], 40)
+    equal(counts["/fast"], 40)
+end)
+
 -- promise: docs/load-generator.md: With a rate or `--requests` each host gets as many of them, and
 --   the URLs of a host take turns among them.
 test("hosts share the requests, and URLs those of their host", function()

@@ -26,6 +26,7 @@ struct load_templates {
     size_t room;
     size_t here;     /* so many of them, the first, are for this worker's host */
     unsigned shards; /* of the worker */
+    uint64_t round;  /* queries of all workers after which each begins one request later */
     uint8_t host;    /* of those that are added */
     uint64_t random[2];
     char *names[LOAD_KINDS_MAX]; /* of kinds */
@@ -66,14 +67,33 @@ take_host(struct load_templates *set)
     }
 }
 
-/* Which request comes next: the workers of a host take turns, as all workers do if there is one
- * host. */
+/* The workers of a host take turns, as all workers do if there is one host. Where their number and
+ * that of the requests have a common factor, a worker would have some of the requests only; so each
+ * round begins one request later. */
+static uint64_t
+round_of(const struct load_templates *set)
+{
+    const uint64_t workers = set->requests.turns == 0 ? set->shards : set->requests.turns;
+    uint64_t factor = workers;
+
+    for (uint64_t other = set->here; other != 0;) {
+        const uint64_t rest = factor % other;
+
+        factor = other;
+        other = rest;
+    }
+    return factor == 1 ? UINT64_MAX : workers / factor * set->here;
+}
+
+/* Which request comes next. */
 static uint64_t
 turn_of(const struct load_templates *set, uint64_t sequence)
 {
-    if (set->requests.turns == 0)
-        return sequence;
-    return set->requests.turn + sequence / set->shards * set->requests.turns;
+    const struct load_requests *requests = &set->requests;
+    const uint64_t nth =
+        requests->turns == 0 ? sequence : requests->turn + sequence / set->shards * requests->turns;
+
+    return nth + nth / set->round;
 }
 
 static int
@@ -86,6 +106,7 @@ begin_templates(struct load_requests *requests, unsigned shard, unsigned shards,
               stderr);
         return -EINVAL;
     }
+    set_of(requests)->round = round_of(set_of(requests));
     /* The pace uses the seed itself: placeholders must not repeat its random numbers. */
     load_random_init(set_of(requests)->random, ~seed + shard);
     return 0;
@@ -110,6 +131,7 @@ load_templates_new(const struct load_template_options *options)
 
     if (set == NULL)
         return NULL;
+    set->round = UINT64_MAX;
     set->requests.kind_names = (const char *const *)set->names;
     set->requests.begin = begin_templates;
     set->requests.next = next_template;

@@ -298,6 +298,36 @@ START_TEST(several_take_turns_over_all_workers)
 }
 END_TEST
 
+/* Four workers and six requests: a worker would have the even or the odd ones alone. */
+START_TEST(each_worker_has_all_requests_in_turn)
+{
+    unsigned all[6] = {0};
+
+    for (unsigned worker = 0; worker < 4; worker++) {
+        struct load_requests *requests = load_templates_new(&bare);
+        unsigned own[6] = {0};
+
+        for (unsigned i = 0; i < 6; i++) {
+            const char target[3] = {'/', (char)('0' + i), '\0'};
+
+            ck_assert_ptr_null(load_templates_add(requests, "a", target, target));
+        }
+        ck_assert_int_eq(requests->begin(requests, worker, 4, 1), 0);
+        for (uint64_t sequence = worker; sequence < 48; sequence += 4) {
+            const uint32_t kind = ask(requests, sequence).kind;
+
+            own[kind]++;
+            all[kind]++;
+        }
+        for (unsigned i = 0; i < 6; i++)
+            ck_assert_uint_eq(own[i], 2);
+        requests->free(requests);
+    }
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert_uint_eq(all[i], 8);
+}
+END_TEST
+
 /* The nth of four workers, of two hosts with one and three URLs. */
 static struct load_requests *
 begin_for_host(unsigned worker)
@@ -439,6 +469,7 @@ main(void)
     tcase_add_loop_test(tcase, others_are_refused, 0, COUNT(bad));
     tcase_add_test(tcase, heads_have_limits);
     tcase_add_test(tcase, several_take_turns_over_all_workers);
+    tcase_add_test(tcase, each_worker_has_all_requests_in_turn);
     tcase_add_test(tcase, workers_of_a_host_have_its_requests_in_turn);
     tcase_add_test(tcase, requests_of_one_name_are_of_one_kind);
     tcase_add_test(tcase, too_many_kinds_become_one);
