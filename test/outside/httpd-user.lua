@@ -246,3 +246,13 @@ test_as_root("root that is meant is not warned", function()
     server:check_answers()
     check(not server.proc:errors():find("started as root", 1, true), server.proc:errors())
 end)
+
+-- promise: docs/operations.md: `--check` opens files as the user who runs it,
+test_as_root("what root may read is good for --check", function()
+    local dir = os.tmpname()
+    os.remove(dir)
+    assert(os.execute("mkdir -m 700 " .. dir))
+    local proc = wire.spawn{wire.program("sxe-httpd"), "--check", "--user", "65534:65534", "-r", dir, env = ENV}
+    equal(proc:wait(60), 0)
+    os.remove(dir)
+end)

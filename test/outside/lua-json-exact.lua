@@ -60,8 +60,9 @@ test("bytes that are not UTF-8 are refused, and said where", function()
     ]], "nil\tat byte 4\nnil\tat byte 2\nnil\tat byte 9\nnil\tat byte 3\nnil\tat byte 2\ntrue\t3\n")
 end)
 
--- promise: docs/lua-handlers.md: **`json.encode(value)`** is the text, and raises for a function, a cycle, NaN, infinity,
---   a list of more than 10 that has more holes than values; fewer are null.
+-- promise: docs/lua-handlers.md: It raises for a function, a coroutine, a cycle, more than 1000 values in one another, a
+--   key that is neither a text nor a number, NaN, infinity, and a list of more than 10 that has more holes than values;
+--   fewer are null.
 test("what is no JSON raises, and the next call is well", function()
     equal(run [[
         local cycle, deep = {}, {}
