@@ -18,8 +18,8 @@ counted_memory_allocate(void *user, void *block, size_t old_size, size_t size)
         memory->used -= had;
         return NULL;
     }
-    if (size > had && (size - had > memory->used_max - memory->used ||
-                       memory->total + size > memory->total_max))
+    if (size > had &&
+        (size - had > memory->used_max - memory->used || memory->total + size > memory->total_max))
         return NULL;
     resized = realloc(block, size);
     if (resized == NULL)

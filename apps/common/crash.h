@@ -4,9 +4,9 @@
  * and build id, the process, the signal and the address, and then the calls that led there. It goes
  * to standard error, after the process's last lines of the log.
  *
- * Place: sxe-httpd arms it when a process begins to serve, sxe-lua when it begins. The process still
- * dies of the signal, so there is a core file where the system makes one, and the supervisor of
- * sxe-httpd logs the end.
+ * Place: sxe-httpd arms it when a process begins to serve, sxe-lua when it begins. The process
+ * still dies of the signal, so there is a core file where the system makes one, and the supervisor
+ * of sxe-httpd logs the end.
  *
  * Limits: 64 calls. Signals that another handler has already, a sanitizer's, stay with it.
  */

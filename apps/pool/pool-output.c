@@ -15,7 +15,7 @@
 static int signals = -1; /* a descriptor of those that ask to end */
 static bool is_given_up;
 
-/* What poll calls writable takes PIPE_BUF bytes at once. Where it fails, the write waits. */
+/* A pipe that poll calls writable takes PIPE_BUF bytes at once. If poll fails, the write waits. */
 static ssize_t
 write_some(const char *bytes, size_t size)
 {

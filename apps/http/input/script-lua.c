@@ -245,8 +245,8 @@ load_lua_new(const char *path, FILE *err)
     if (lua != NULL) {
         lua->path = path;
         lua->err = err;
-        lua->memory = (struct counted_memory){.used_max = LOAD_SCRIPT_MEMORY,
-                                              .total_max = SIZE_MAX};
+        lua->memory =
+            (struct counted_memory){.used_max = LOAD_SCRIPT_MEMORY, .total_max = SIZE_MAX};
         lua->L = lua_newstate(counted_memory_allocate, &lua->memory);
     }
     if (lua == NULL || lua->L == NULL) {

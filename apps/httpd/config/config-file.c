@@ -151,8 +151,8 @@ run_file(struct config_file *file, const char *text, size_t length)
 {
     int result;
 
-    file->memory = (struct counted_memory){.used_max = CONFIG_MEMORY_MAX,
-                                           .total_max = CONFIG_ALLOCATED_MAX};
+    file->memory =
+        (struct counted_memory){.used_max = CONFIG_MEMORY_MAX, .total_max = CONFIG_ALLOCATED_MAX};
     file->L = lua_newstate(counted_memory_allocate, &file->memory);
     file->lines = config_lines_new(text, length);
     if (file->L == NULL || file->lines == NULL)
