@@ -294,7 +294,7 @@ local cases = {
     fails("use client.request", pcall(client.get, base, { method = "POST" }))
     fails("a string or nil, not a table", pcall(client.post, base, { body = function() return {} end }))
     fails("no more", client.post(base, { body = function() return nil, "no more" end }))
-    fails("timeout", client.post(base, { timeout = 0.001, body = function() task.sleep(0.002) return "" end }))
+    fails("time", client.post(base, { timeout = 0.001, body = function() task.sleep(0.002) return "" end }))
     fails("one of body", pcall(client.get, base, { body = "1", json = 1 }))
     fails("needs its url", pcall(client.request, {}))
     fails("a table of options", pcall(client.request, "x"))
