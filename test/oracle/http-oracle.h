@@ -274,8 +274,8 @@ struct http_oracle_difference {
 #define GET     "GET / HTTP/1.1\r\nHost: a\r\n"
 #define CHUNKED "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 static const struct http_oracle_difference http_oracle_differences[] = {
-    {NULL, "HPE_INVALID_METHOD", http_oracle_has_other_method,
-     "9110 9.1: any token is a method", "DRINK / HTTP/1.1\r\nHost: a\r\n\r\n"},
+    {NULL, "HPE_INVALID_METHOD", http_oracle_has_other_method, "9110 9.1: any token is a method",
+     "DRINK / HTTP/1.1\r\nHost: a\r\n\r\n"},
     {"llhttp", "HPE_INVALID_VERSION", http_oracle_has_other_method,
      "9110 9.1: any token is a method", "PRI / HTTP/1.1\r\nHost: a\r\n\r\n"},
     {NULL, "HPE_INVALID_URL", http_oracle_has_authority,
