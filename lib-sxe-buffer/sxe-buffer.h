@@ -46,17 +46,17 @@ extern "C" {
 
 struct sxe_chunks;
 
-/* number chunks of size bytes each (their front comes on top). Memory is reserved, and touched only
- * when used. NULL with errno EINVAL (0, more than 2^32-2 in number, or more bytes than can be
- * addressed) or ENOMEM. Owns: delete it. */
+/* Reserve number chunks of size plus SXE_CHUNK_FRONT bytes each. Memory is touched only when a
+ * chunk is used. NULL with errno EINVAL (a 0, a number above 2^32-2, or more bytes than can be
+ * addressed) or ENOMEM. The caller deletes the set. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_chunks *sxe_chunks_new(const char *name, uint32_t number,
                                                           uint32_t size);
 SXE_PUBLIC void sxe_chunks_delete(struct sxe_chunks *chunks); /* NULL is allowed */
 
-/* Bytes that new would reserve; 0 when impossible. */
+/* Bytes that sxe_chunks_new would reserve; 0: it would fail with EINVAL. */
 SXE_PUBLIC size_t sxe_chunks_reserved(uint32_t number, uint32_t size);
 
-/* Take a chunk out, or SXE_NONE; give it back. Giving one back twice stops the program. */
+/* Take a chunk (SXE_NONE: none is free); give it back. Giving one back twice stops the program. */
 SXE_PUBLIC SXE_MUST_USE uint32_t sxe_chunks_take(struct sxe_chunks *chunks);
 SXE_PUBLIC void sxe_chunks_give(struct sxe_chunks *chunks, uint32_t chunk);
 
@@ -68,8 +68,8 @@ SXE_PUBLIC char *sxe_chunks_data(const struct sxe_chunks *chunks, uint32_t chunk
 SXE_PUBLIC uint32_t *sxe_chunks_link(struct sxe_chunks *chunks, uint32_t chunk);
 
 SXE_PUBLIC uint32_t sxe_chunks_size(const struct sxe_chunks *chunks);   /* bytes in a chunk */
-SXE_PUBLIC uint32_t sxe_chunks_number(const struct sxe_chunks *chunks); /* of all chunks */
-SXE_PUBLIC uint32_t sxe_chunks_free(const struct sxe_chunks *chunks);   /* of those not out */
+SXE_PUBLIC uint32_t sxe_chunks_number(const struct sxe_chunks *chunks); /* chunks in the set */
+SXE_PUBLIC uint32_t sxe_chunks_free(const struct sxe_chunks *chunks);   /* chunks that are free */
 
 /* ---- Buffers ---- */
 
@@ -77,7 +77,7 @@ struct sxe_buffer {
     char *base;     /* ro */
     uint32_t taken; /* ro: bytes consumed */
     uint32_t used;  /* ro: bytes added */
-    uint32_t size;  /* ro: 0: looks at nothing */
+    uint32_t size;  /* ro: bytes at base; 0: no memory */
     uint32_t chunk; /* ro: the chunk it borrowed, or SXE_NONE */
 };
 
@@ -138,8 +138,8 @@ SXE_PUBLIC void sxe_buffer_take(struct sxe_buffer *buffer, uint32_t length);
 /* Consume all. */
 SXE_PUBLIC void sxe_buffer_clear(struct sxe_buffer *buffer);
 
-/* Find bytes among the unread: pointer to the first match, or NULL. An empty needle is found at
- * once. The second ignores the case of ASCII letters. NULs are bytes like any other. */
+/* Find needle in the unread bytes: a pointer to the first match, or NULL. An empty needle is found
+ * at the first byte. _nocase ignores the case of ASCII letters. NULs are bytes like any other. */
 SXE_PUBLIC char *sxe_buffer_find(const struct sxe_buffer *buffer, const void *needle,
                                  size_t length);
 SXE_PUBLIC char *sxe_buffer_find_nocase(const struct sxe_buffer *buffer, const void *needle,

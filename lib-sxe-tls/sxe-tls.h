@@ -74,9 +74,9 @@ enum sxe_tls_profile {
 };
 
 enum sxe_tls_verify {
-    SXE_TLS_DEFAULT, /* of a server OFF, of a client REQUIRED */
+    SXE_TLS_DEFAULT, /* a server: OFF; a client: REQUIRED */
     SXE_TLS_OFF,
-    SXE_TLS_OPTIONAL, /* a peer may have no certificate, but none that is wrong */
+    SXE_TLS_OPTIONAL, /* a peer may send no certificate; one that it sends must be valid */
     SXE_TLS_REQUIRED
 };
 
@@ -85,13 +85,13 @@ struct sxe_tls_config {
     const struct sxe_tls_pair *pairs; /* of a server at least one; of a client at most one */
     unsigned pair_count;
     enum sxe_tls_profile profile;
-    const char *protocols;           /* of ALPN, with commas, the preferred one first; NULL: any or
-                                    none. A client without any of them is refused; one that says
-                                    nothing is not */
+    const char *protocols;           /* for ALPN, with commas, the preferred one first; NULL: no
+                                    ALPN. A server refuses a client that offers only others, but
+                                    not one that does not use ALPN */
     bool refuses_unknown_names;      /* alert unrecognized_name; by default the first certificate */
     enum sxe_tls_verify verify;      /* the peer's certificate */
-    const char *authorities;         /* file in PEM of those who sign it; a client's default: the
-                                    system's, a server's: none */
+    const char *authorities;         /* PEM file of authorities that may sign it; default of a
+                                    client: the system's; of a server: none */
     struct sxe_tls_tickets *tickets; /* borrowed; NULL: sessions are resumed in this process only */
     const char *plain_reply;         /* bytes for a client that does not speak TLS */
     uint32_t handshake_timeout_ms;   /* from accept or connect; 10000 */
@@ -104,22 +104,24 @@ struct sxe_tls_config {
 SXE_PUBLIC SXE_MUST_USE struct sxe_tls *sxe_tls_new_server(const struct sxe_tls_config *config);
 SXE_PUBLIC SXE_MUST_USE struct sxe_tls *sxe_tls_new_client(const struct sxe_tls_config *config);
 
-/* Of the last call of this thread that failed, one line: what, and why. */
+/* One line about this thread's last call that failed: what failed, and why. */
 SXE_PUBLIC const char *sxe_tls_problem(void);
 
-/* After sxe_fini, or once no socket uses it. NULL is allowed. */
+/* Call it after sxe_fini, or when no socket uses tls any more. NULL is allowed. */
 SXE_PUBLIC void sxe_tls_delete(struct sxe_tls *tls);
 
 /* Read all files again, for handshakes that begin from now on. If anything is wrong with them
  * (a key that does not fit its certificate, for example), all stays as it was: -EINVAL. */
 SXE_PUBLIC SXE_MUST_USE int sxe_tls_reload(struct sxe_tls *tls);
 
-/* Whether a file changed since it was read: its time, size or number. One stat(2) a file. */
+/* Whether a file's time, size or inode changed since it was read. One stat(2) for each file. */
 SXE_PUBLIC bool sxe_tls_is_changed(const struct sxe_tls *tls);
 
-/* Of a server: whether a certificate has this name, exactly or by a *; and the first name without a
- * * of the first certificate, NULL: it has none. The text is valid until the next reload. */
+/* Whether a certificate of this server has this name, exactly or by a *. */
 SXE_PUBLIC bool sxe_tls_has_name(const struct sxe_tls *tls, const char *name);
+
+/* The first name without a * in the server's first certificate; NULL: there is none. The text is
+ * valid until the next sxe_tls_reload. */
 SXE_PUBLIC const char *sxe_tls_first_name(const struct sxe_tls *tls);
 
 /* ---- Sockets ---- */
@@ -134,30 +136,34 @@ SXE_PUBLIC SXE_RETURN sxe_tls_serve(struct sxe_tls *tls, SXE *listener);
 SXE_PUBLIC SXE_RETURN sxe_tls_use(struct sxe_tls *tls, SXE *this_, const char *host);
 
 /* After sxe_tls_use: call on_ready once, when the handshake is done and the host is verified.
- * OpenSSL is at work, so it must not read, write or close; it may wake others. */
+ * on_ready must not read, write or close (OpenSSL is inside a call); it may wake other tasks. */
 SXE_PUBLIC void sxe_tls_on_ready(SXE *this_, void (*on_ready)(SXE *socket));
 
-/* Of a connection that failed, in its on_close: why, in one line: what is wrong with the peer's
- * certificate, the alert that it sent, or that its end was missing. "": that is not known. */
+/* For the on_close of a connection that failed: one line that says why, such as what is wrong with
+ * the peer's certificate, the alert that the peer sent, or that it closed without close_notify. "":
+ * the reason is not known. */
 SXE_PUBLIC const char *sxe_tls_failure(const SXE *this_);
 
-/* Of a connection whose handshake is done; otherwise NULL, "" and 0. Texts are valid until the
- * socket closes. */
+/* Whether this connection speaks TLS and its handshake is done. */
 SXE_PUBLIC bool sxe_tls_is_secure(const SXE *this_);
+
+/* "" and false until the handshake is done. Texts are valid until the socket closes. */
 SXE_PUBLIC const char *sxe_tls_version(const SXE *this_); /* "TLSv1.3" */
 SXE_PUBLIC const char *sxe_tls_cipher(const SXE *this_);  /* "TLS_AES_256_GCM_SHA384" */
-SXE_PUBLIC const char *sxe_tls_name(const SXE *this_);    /* as a client asked for it */
+SXE_PUBLIC const char *sxe_tls_name(const SXE *this_);    /* the SNI name; "": none */
 SXE_PUBLIC bool sxe_tls_is_resumed(const SXE *this_);
 
-/* As ALPN chose it: so many bytes of *protocol. */
+/* The protocol that ALPN chose: sets *protocol, without a final NUL, and returns its length. 0 and
+ * NULL: none, or the handshake is not done. */
 SXE_PUBLIC unsigned sxe_tls_protocol(const SXE *this_, const char **protocol);
 
-/* The subject of the peer's certificate, that was verified, as RFC 2253 writes it, cut to size, and
- * the SHA-256 of that certificate. The length; 0: it has none. */
+/* Write the subject of the peer's certificate in the form of RFC 2253, cut to size; or the SHA-256
+ * of that certificate. Return the length. 0 and "": no verified certificate, or no handshake yet.
+ */
 SXE_PUBLIC unsigned sxe_tls_peer_subject(const SXE *this_, char *text, size_t size);
 SXE_PUBLIC unsigned sxe_tls_peer_fingerprint(const SXE *this_, char text[SXE_TLS_FINGERPRINT_SIZE]);
 
-/* Whether the peer said that it ended: without that, bytes may be missing. */
+/* Whether the peer sent close_notify. False at the end of the input: bytes may be missing. */
 SXE_PUBLIC bool sxe_tls_has_ended(const SXE *this_);
 
 /* ---- Memory ---- */
@@ -168,8 +174,8 @@ struct sxe_tls_counts {
     unsigned quiet;
     size_t memory;       /* bytes of all these: of OpenSSL a number for each state, of ours exact */
     uint64_t handshakes; /* that were completed */
-    uint64_t resumed;    /* of them */
-    uint64_t failed;     /* that were not completed */
+    uint64_t resumed;    /* handshakes that resumed a session */
+    uint64_t failed;     /* handshakes that were not completed */
 };
 SXE_PUBLIC void sxe_tls_count(struct sxe_tls_counts *counts); /* this thread's */
 
@@ -178,13 +184,13 @@ SXE_PUBLIC void sxe_tls_count(struct sxe_tls_counts *counts); /* this thread's *
  * good at a time: the current one seals, and the previous and next ones open, too. Servers that
  * ask other certificates of their clients (verify, authorities) do not resume each other's. */
 
-/* Keys of their own from the system's random numbers. lifetime_s: until the current one becomes
- * the previous; 28800. NULL with errno. */
+/* Make new keys from the system's random numbers. lifetime_s: how long each key is the current one;
+ * 0: 28800. NULL with errno. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_tls_tickets *sxe_tls_tickets_new(uint32_t lifetime_s);
 SXE_PUBLIC void sxe_tls_tickets_delete(struct sxe_tls_tickets *tickets);
 
-/* The next key becomes the current one, if its time has come. For the one process that made them,
- * now and then; returns the seconds until the next change. */
+/* Make the next key the current one, if it is time. Only the process that made the keys calls this,
+ * now and then. Returns the seconds until the next change. */
 SXE_PUBLIC uint32_t sxe_tls_tickets_turn(struct sxe_tls_tickets *tickets);
 
 /* ---- For the first minute ---- */

@@ -40,10 +40,10 @@ extern "C" {
 
 struct sxe_cidr {
     uint8_t address[16]; /* the network's first address */
-    uint8_t bits;        /* 0 to 128 of it count */
+    uint8_t bits;        /* how many of them count: 0 to 128 */
 };
 
-/* Begin with {0}: nothing is in it. */
+/* {0} is the empty list. */
 struct sxe_cidr_list {
     struct sxe_cidr networks[SXE_CIDR_MAX]; /* ro */
     unsigned number;                        /* ro */
@@ -51,13 +51,13 @@ struct sxe_cidr_list {
 };
 
 /* Add networks separated by commas, blanks around them allowed: an address, an address and how many
- * bits of it count ("10.0.0.0/8"), or "unix", which is every peer on a unix socket. 0; -EINVAL: one
- * is none of these, or has bits set after those that count; -ENOSPC: they are too many. After an
- * error the list is as before, and *wrong (which may be NULL) is the one, in text. */
+ * bits of it count ("10.0.0.0/8"), or "unix", which is every peer on a unix socket. 0; -EINVAL: an
+ * item is none of these, or has bits set after those that count; -ENOSPC: more than SXE_CIDR_MAX.
+ * After an error the list is unchanged, and *wrong (may be NULL) is the faulty item in text. */
 SXE_PUBLIC SXE_MUST_USE int sxe_cidr_add(struct sxe_cidr_list *list, const char *text,
                                          struct sxe_span *wrong);
 
-/* Whether the address is in one of them; NULL and families other than IP and unix are in none. */
+/* Whether address is in one of the networks; NULL, or a family but IP and unix: false. */
 SXE_PUBLIC bool sxe_cidr_match(const struct sxe_cidr_list *list, const struct sockaddr *address);
 
 #ifdef __cplusplus

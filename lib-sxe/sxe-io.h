@@ -33,47 +33,48 @@
 extern "C" {
 #endif
 
-/* All return -errno on failure. read and write behave as recv(2) and send(2) of a socket that does
- * not block: after -EAGAIN they are called again when epoll reports a change, after -EINTR soon. */
+/* All return -errno on failure. read and write behave like recv(2) and send(2) of a socket that
+ * does not block: after -EAGAIN lib-sxe calls them again when epoll reports a change, after -EINTR
+ * soon. */
 struct sxe_io_table {
-    /* Fewer bytes than size: there are no more now, unless it sets io_more. 0: the peer's end. */
+    /* Fewer bytes than size: there are no more now, unless read set io_more. 0: the peer's end. */
     ssize_t (*read)(SXE *s, void *buffer, size_t size);
-    ssize_t (*peek)(SXE *s, void *buffer, size_t size); /* NULL: it cannot */
+    ssize_t (*peek)(SXE *s, void *buffer, size_t size); /* NULL: it has no peek */
 
-    /* The bytes that need not be written again. After -EAGAIN or fewer than all, the next call
-     * begins with those that are left. */
-    ssize_t (*write)(SXE *s, const struct iovec *vector, int count, bool more); /* follows */
+    /* Returns how many bytes were taken. After -EAGAIN, or if not all were taken, the next call
+     * begins with the bytes that are left. more: other output follows. */
+    ssize_t (*write)(SXE *s, const struct iovec *vector, int count, bool more);
     ssize_t (*sendfile)(SXE *s, int fd, off_t offset, size_t length);
     void (*cork)(SXE *s, bool wanted); /* only whole segments leave */
     int (*end)(SXE *s);                /* send our half-close */
 
     /* These may be NULL. */
-    int (*start)(SXE *s, const SXE *listener); /* NULL: we connected. Accepted ones must get 0 */
+    int (*start)(SXE *s, const SXE *listener); /* NULL: we connected; else return 0 */
     int (*finish)(SXE *s); /* before end, or an orderly close; -EAGAIN: not yet */
     void (*close)(SXE *s); /* once or more: also of sockets that never started */
 };
 
-/* The socket's own. */
+/* The table of plain sockets: recv(2), send(2) and so on. */
 SXE_PUBLIC const struct sxe_io_table *sxe_io_of_sockets(void);
 
-/* Use that table, which is borrowed for ever: before connecting, or for what a listener accepts
- * from now on. */
+/* Use this table, which is borrowed for ever: call it before sxe_connect, or with a listener, for
+ * the connections that it accepts from now on. */
 SXE_PUBLIC void sxe_io_set(SXE *this_, const struct sxe_io_table *io);
 
 /* Whether the peer's end, or an error, comes after the bytes that the kernel has. epoll will not
  * report it again, so a read that took bytes and has none for the program yet returns -EINTR. */
 SXE_PUBLIC bool sxe_io_is_end_near(const SXE *this_);
 
-/* A write that got -EAGAIN may be tried again, later in this turn of the loop. */
+/* Have lib-sxe call write again, later in this turn of the loop, after a write got -EAGAIN. */
 SXE_PUBLIC void sxe_io_write_again(SXE *this_);
 
-/* End the connection with that errno, at once; from a timeout, or a call of the table's. */
+/* End the connection with this errno, at once. Called by a timeout, or inside the table's calls. */
 SXE_PUBLIC void sxe_io_fail(SXE *this_, int error);
 
-/* The socket of that id, in any state. */
+/* The socket with this id, in any state. */
 SXE_PUBLIC SXE *sxe_io_socket(unsigned id);
 
-/* Sockets of this thread's loop: ids are below it. 0 before sxe_init. */
+/* How many sockets this thread's loop has: every id is below this number. 0 before sxe_init. */
 SXE_PUBLIC unsigned sxe_io_sockets(void);
 
 #ifdef __cplusplus

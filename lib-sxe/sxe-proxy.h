@@ -68,14 +68,14 @@ struct sxe_proxy {
     struct sockaddr_storage destination; /* where it connected to */
 };
 
-/* The header at the front of data: n > 0 it has n bytes and *proxy is filled; 0 more is needed; -1
- * it is none, and the connection must be dropped. */
+/* Parse the header at the front of data. n > 0: the header has n bytes, and *proxy is filled; 0: it
+ * is not complete yet; -1: this is no header, and the caller must drop the connection. */
 SXE_PUBLIC SXE_MUST_USE int sxe_proxy_parse(const char *data, size_t length,
                                             struct sxe_proxy *proxy);
 
-/* Write the header that says this: its bytes, at most SXE_PROXY_WRITE_MAX. Version 1 has only
- * UNKNOWN for LOCAL and for paths. -EINVAL: no such version or family, or source and destination
- * are of two; -ENOSPC: size is too small. */
+/* Write the header for *proxy. Returns its length, at most SXE_PROXY_WRITE_MAX. Version 1 writes
+ * UNKNOWN for LOCAL and for unix paths. -EINVAL: no such version or family, or source and
+ * destination differ in family; -ENOSPC: size is too small. */
 SXE_PUBLIC ssize_t sxe_proxy_write(const struct sxe_proxy *proxy, char *to, size_t size);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: work that blocks, such as opening files and looking up names, done by a few threads beside
- * the loop; that it is done comes back as a call in the loop.
+ * the loop; when work is done, the loop calls its done().
  *
  * Place: handlers submit it; on top of sxe.h. Only run() is called in those threads.
  *
@@ -65,7 +65,7 @@ extern "C" {
 #define SXE_WORK_THREADS_MAX 1024
 #define SXE_WORK_GROUPS_MAX  7
 
-/* All zero but run and done before it is submitted for the first time. */
+/* Set run and done, and all other fields to zero, before the first sxe_work_submit. */
 struct sxe_work {
     void (*run)(struct sxe_work *);  /* rw: in a thread; may block */
     void (*done)(struct sxe_work *); /* rw: in the loop, later */
@@ -76,8 +76,8 @@ struct sxe_work {
     unsigned group;                  /* rw: as sxe_work_register_group returned it, or 0 */
 };
 
-/* Before sxe_init, any number of times: threads that this part of the program wants; the largest
- * wish counts. Without a wish there are none, and they cost nothing. */
+/* Before sxe_init, any number of times: how many threads this part of the program wants; the
+ * largest number counts. If no part calls this, there are no threads. */
 SXE_PUBLIC void sxe_work_register(unsigned threads);
 
 /* Before sxe_init: threads for works of a new group, beside those of others. Returns the group's
@@ -85,13 +85,13 @@ SXE_PUBLIC void sxe_work_register(unsigned threads);
  * runs already. */
 SXE_PUBLIC unsigned sxe_work_register_group(unsigned threads);
 
-/* Have a thread run it. 0; -EBUSY: it is under way already; -EAGAIN: the system gives us no thread
- * at all now; -EINVAL: sxe_init was not called, or before it no thread was registered. But for 0,
- * nothing is called. */
+/* Have a thread run this work. 0; -EBUSY: it is under way already; -EAGAIN: the system gives us no
+ * thread at all now; -EINVAL: sxe_init was not called, or no thread was registered before it. After
+ * an error neither run nor done is called. */
 SXE_PUBLIC SXE_RETURN sxe_work_submit(struct sxe_work *work);
 
-/* 0: it had not begun, and neither run nor done will be called. -EBUSY: it runs or ran, and done
- * will be called. -EALREADY: it is not under way. */
+/* 0: run had not begun, and neither run nor done will be called. -EBUSY: run began, and done will
+ * be called. -EALREADY: this work is not under way. */
 SXE_PUBLIC SXE_RETURN sxe_work_cancel(struct sxe_work *work);
 
 #ifdef __cplusplus

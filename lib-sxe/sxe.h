@@ -78,7 +78,7 @@ typedef int SXE_RETURN; /* 0, or -errno */
 #define SXE_RETURN_OK 0
 
 typedef void (*SXE_IN_EVENT_CONNECTED)(SXE *);
-/* length: bytes new since the last event; all that are unread when they are shown again. */
+/* length: bytes that are new since the last event; when on_read shows unread bytes again, all. */
 typedef void (*SXE_IN_EVENT_READ)(SXE *, int length);
 typedef void (*SXE_IN_EVENT_CLOSE)(SXE *);
 typedef void (*SXE_OUT_EVENT_SENT)(SXE *,
@@ -104,22 +104,22 @@ enum sxe_state {
 /* Sockets that listen longer than this process: its parent holds them, and hands them to the next
  * one, so that no connection is refused in between. Not for udp. Each may be NULL. */
 struct sxe_listeners {
-    /* A socket that is bound there, listens, does not block and is close-on-exec: it becomes the
-     * caller's. -1: there is none, and sxe_listen opens one. */
+    /* Returns a socket that is bound to this address, listens, does not block and is close-on-exec;
+     * sxe_listen then owns it. -1: there is none, and sxe_listen opens one. */
     int (*find)(const struct sockaddr *address, socklen_t length);
-    /* This one was opened; borrowed. The address is the one that was asked for, perhaps of port 0.
-     */
+    /* Called when sxe_listen opened fd itself; fd is borrowed. address is the one that the program
+     * asked for: its port may be 0. */
     void (*keep)(const struct sockaddr *address, socklen_t length, int fd);
-    /* Asked before each connection is accepted; NULL: accept all. False: another process that
-     * accepts from these sockets is to take it. Listeners then rest for 5 ms. If the connection
-     * still waits after that, it is accepted without asking: one, then 2, 4 ... until true. */
+    /* Called before each connection is accepted; NULL: accept all. False: leave the connection to
+     * another process that accepts from these sockets. Listeners then rest for 5 ms; after that one
+     * connection is accepted without asking, after the next rest 2, then 4 ... until true. */
     bool (*may_accept)(void);
 };
 
-/* Open a socket that is bound to this address, for such a parent: AF_INET, AF_INET6, or AF_UNIX,
- * where a stale socket file is removed. It does not listen yet: sxe_listen sees to that. Needs no
- * sxe_init. Returns the descriptor, which is the caller's, does not block and is close-on-exec; or
- * -errno. */
+/* Open a socket that is bound to this address (AF_INET, AF_INET6, or AF_UNIX, where a stale socket
+ * file is removed), for a parent that holds listening sockets. The socket does not listen until
+ * sxe_listen. Needs no sxe_init. Returns the descriptor, which the caller owns, does not block and
+ * is close-on-exec; or -errno. */
 SXE_PUBLIC int sxe_bind_listener(const struct sockaddr *address, socklen_t length);
 
 /* The configuration of one loop. Start from SXE_CONFIG_DEFAULT; 0 means the default in each field.
@@ -132,13 +132,14 @@ struct sxe_config {
     uint32_t output_max;   /* unsent copied bytes above which sxe_write refuses; 1048576 */
     uint32_t backlog;      /* of listen(2); 4096 */
     uint32_t accept_batch; /* connections accepted in one event; 64 */
-    uint32_t timeout_ms[SXE_STATES]; /* in a state, then closed with ETIMEDOUT, by a reset if output
-                                        is unsent; 0: never, but CLOSING: 5000. IDLE, WRITING and
-                                        CLOSING start again with progress (the peer's kernel has
-                                        acknowledged output), READING when bytes are consumed, not
-                                        when they arrive: a slow sender ends. Counted from the start
-                                        of the loop's turn in which it came into the state */
-    bool reap_idle; /* no free socket: close the longest IDLE one for the newcomer */
+    uint32_t timeout_ms[SXE_STATES]; /* the longest time in each state; 0: no limit, but CLOSING:
+                                        5000. Then the socket closes with ETIMEDOUT, by a reset if
+                                        output is unsent. The time of IDLE, WRITING and CLOSING
+                                        restarts with progress (the peer's kernel acknowledged
+                                        output), that of READING only when the program consumes
+                                        bytes: a sender that trickles is closed. It counts from the
+                                        start of the loop's turn in which the state began */
+    bool reap_idle; /* no free socket: close the longest IDLE one to accept the next connection */
     const struct sxe_listeners *listeners; /* borrowed; NULL: none */
 };
 #define SXE_CONFIG_DEFAULT                       \
@@ -146,16 +147,17 @@ struct sxe_config {
         NULL, 0, 0, 0, 0, 0, 0, {0}, false, NULL \
     }
 
-/* Before sxe_init, any number of times: sockets this part of the program wants (listeners too), and
- * bytes of its own beside each (see sxe_extra; the largest wish counts). */
+/* Before sxe_init, any number of times: how many sockets (listeners too) this part of the program
+ * needs (the numbers are added up), and how many bytes of sxe_extra each gets (the largest counts).
+ */
 SXE_PUBLIC void sxe_register(unsigned connections, unsigned extra_size);
 
 /* Before sxe_init: replaces the configuration of this thread's loop. Copies. */
 SXE_PUBLIC void sxe_configure(const struct sxe_config *config);
 
 /* The configuration to start from when another part of the program may have set one: before
- * sxe_init as sxe_configure got it, then the one in force, defaults filled in. Never NULL; this
- * thread's own, good until the next sxe_configure, sxe_init or sxe_fini. */
+ * sxe_init as sxe_configure got it, then the one in force, defaults filled in. Never NULL; valid in
+ * this thread until the next sxe_configure, sxe_init or sxe_fini. */
 SXE_PUBLIC const struct sxe_config *sxe_get_config(void);
 
 /* Allocate everything registered, and raise the soft limit of file descriptors to the hard one.
@@ -167,8 +169,8 @@ SXE_PUBLIC SXE_RETURN sxe_init(void);
  * -EINVAL: no sxe_init succeeded; what was registered and configured is forgotten all the same. */
 SXE_PUBLIC SXE_RETURN sxe_fini(void);
 
-/* Print what sxe_init reserves (or reserved), a line a pool with its bytes, and the total, which is
- * returned. Memory is touched only as it is used. out may be NULL. */
+/* Print what sxe_init reserves (or reserved): a line with the bytes of each pool, and the total,
+ * which is returned. Memory is touched only as it is used. out NULL: print nothing. */
 SXE_PUBLIC size_t sxe_plan_print(FILE *out);
 
 /* Run the loop until sxe_stop or nothing is left to wait for: 0, or -EINVAL before sxe_init. The
@@ -207,14 +209,14 @@ SXE_PUBLIC void sxe_stop_listening(void);
 /* Accept one connection and become that connection: connected is called with the same SXE. */
 SXE_PUBLIC SXE_RETURN sxe_listen_oneshot(SXE *this_);
 
-/* Begin to connect, from the ip and port given at creation. connected is called later, never
- * inside; a failure at any time ends in on_close. 0 or -errno, then it is still NEW (and nothing
- * leaked). */
+/* Begin to connect to this ip and port, from those given at creation. connected is called later,
+ * never inside this call; a later failure ends in on_close. 0; -errno: the socket is still NEW. */
 SXE_PUBLIC SXE_RETURN sxe_connect(SXE *this_, const char *ip, unsigned short port);
 SXE_PUBLIC SXE_RETURN sxe_connect_unix(SXE *this_);
 
-/* From now on sxe_run does not wait for this socket, except while it closes. Its events are seen as
- * before, as long as something else keeps the loop running. NULL and a closed one are allowed. */
+/* From now on sxe_run does not wait for this socket, except while it closes. Its callbacks are
+ * called as before while something else keeps the loop running. NULL or a closed socket: no effect.
+ */
 SXE_PUBLIC void sxe_unref(SXE *this_);
 
 /* Close after the written bytes are sent. 0, or -EALREADY. */
@@ -235,20 +237,18 @@ SXE_PUBLIC SXE_RETURN sxe_abort(SXE *this_);
 SXE_PUBLIC void sxe_consume(SXE *this_, unsigned length);
 
 /* Stop reading this socket: no on_read until sxe_resume. A reset by the peer still ends the socket.
- * A close or half-close shows when reading goes on, because the peer may still want its reply, or
- * when the peer resets because of bytes written to it meanwhile. sxe_watch_end shows it at once. */
+ * The peer's close or half-close is reported only after sxe_resume, because the peer may still want
+ * its reply (sxe_watch_end: at once); earlier only if the peer answers our output with a reset. */
 SXE_PUBLIC void sxe_pause(SXE *this_);
 
-/* Show the end of the peer while this socket is paused, too: on_read with length -1 when the peer
- * closed or half-closed, once or several times in each pause, never inside sxe_pause. Bytes may
- * still be unread before the end, and none can be consumed then. Sockets that a listener accepts
- * have its setting. */
+/* Report the peer's close or half-close also while this socket is paused: on_read with length -1,
+ * once or several times in each pause, never inside sxe_pause. Bytes before that end may still be
+ * unread, but that on_read cannot consume any. Accepted sockets inherit the listener's setting. */
 SXE_PUBLIC void sxe_watch_end(SXE *this_, bool wanted);
 
 enum sxe_resume {
     SXE_RESUME_WHEN_MORE = 0, /* on_read when more bytes arrive */
-    SXE_RESUME_IMMEDIATE =
-        1 /* and also in this turn of the loop for those that are unread, if any */
+    SXE_RESUME_IMMEDIATE = 1  /* and also in this turn of the loop, if bytes are unread */
 };
 SXE_PUBLIC void sxe_resume(SXE *this_, enum sxe_resume how);
 
@@ -323,18 +323,19 @@ SXE_PUBLIC socklen_t sxe_get_peer(const SXE *this_, struct sockaddr_storage *add
 /* The sender's address of the datagram, for sxe_write_to; NULL if there is none. */
 SXE_PUBLIC const struct sockaddr *sxe_peer_address(const SXE *this_, socklen_t *length);
 
-/* A number that never means another socket; and back: NULL if that one is gone. */
+/* A number for this socket that no other socket ever gets. sxe_from_handle returns its socket, or
+ * NULL if that has been freed (after its on_close). */
 SXE_PUBLIC uint64_t sxe_handle(const SXE *this_);
 SXE_PUBLIC SXE *sxe_from_handle(uint64_t handle);
 
 SXE_PUBLIC unsigned sxe_number_in_state(enum sxe_state state);
 
-/* Whether it was closed by sxe_close_lingering, and only its peer's end is missing: the peer's
- * system has all that was written, and has sent nothing since. */
+/* Whether sxe_close_lingering closed this socket and it waits only for the peer's close: the peer's
+ * kernel acknowledged all output, and no bytes of the peer are unread. */
 SXE_PUBLIC bool sxe_is_lingering(const SXE *this_);
 
-/* The number of them that are waited for: those without sxe_unref, and that are not lingering.
- * Reads each socket once. */
+/* The number of sockets in this state without sxe_unref for which sxe_is_lingering is false. Looks
+ * at each socket once. */
 SXE_PUBLIC unsigned sxe_number_waited_for(enum sxe_state state);
 
 /* ---- Later: deferred calls, timers, signals, all in the loop ---- */
@@ -349,9 +350,8 @@ struct sxe_timer {
     void (*on_timer)(struct sxe_timer *); /* ro */
     void *user;                           /* rw */
 };
-/* after and repeat in seconds, repeat 0: once. Seconds below 0, or that are not a number (NaN), are
- * 0. A timer never fires early. Started after it fired or was stopped, it begins from zero;
- * starting one that runs changes nothing. */
+/* after and repeat are seconds; repeat 0: fire once; below 0 or NaN counts as 0. A timer never
+ * fires early. sxe_timer_start counts from zero, or does nothing if the timer runs. */
 SXE_PUBLIC void sxe_timer_init(struct sxe_timer *timer, void (*on_timer)(struct sxe_timer *),
                                double after, double repeat);
 SXE_PUBLIC void sxe_timer_start(struct sxe_timer *timer);
