@@ -14,7 +14,7 @@ tell_all(const struct sxe__pool_header *pool, uint32_t state, unsigned number)
 
 /* ---- The oldest ---- */
 
-/* The oldest of a shard, under its lock: how many. */
+/* Move up to `max` of a shard's oldest elements, under its lock. Returns how many were moved. */
 static unsigned
 take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_state,
             unsigned *ids, unsigned max)
@@ -36,7 +36,8 @@ take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_
     return max;
 }
 
-/* The first is taken as by itself, which finds the shard; then more of that one. */
+/* Take the first element like sxe_pool_take, which picks the shard; then take more of that
+ * shard. */
 static unsigned
 take_shared(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
             unsigned *ids, unsigned max)
@@ -65,7 +66,7 @@ sxe_pool_take_many(void *array, unsigned old_state, unsigned new_state, unsigned
 
     sxe__pool_check_state(pool, old_state);
     sxe__pool_check_state(pool, new_state);
-    /* A state that elements stay in would give the same again and again. */
+    /* With equal states one call could return the same element several times. */
     SXE_ASSERT(old_state != new_state,
                "pool %s: elements cannot move from state %s to the same state", pool->name,
                sxe_pool_state_to_string(array, old_state));
@@ -83,7 +84,7 @@ sxe_pool_take_many(void *array, unsigned old_state, unsigned new_state, unsigned
     return number;
 }
 
-/* ---- Those that are named ---- */
+/* ---- Elements by their ids ---- */
 
 /* Move consecutive elements of one shard under its lock. Returns how many; *why is the reason why
  * the next of that shard was not moved. */

@@ -18,8 +18,8 @@
 
 #include "sxe-pool-sharing-private.h"
 
-/* All is inlined where it is used, and what is known before the lock is taken is found out before:
- * so the lock is held for as short as can be, and values stay in registers. */
+/* The functions are inlined, and their callers compute what they can before they take the lock: so
+ * the lock is held briefly, and values stay in registers. */
 #define SXE__POOL_INLINE static inline __attribute__((always_inline))
 
 /* Where and when a change is made. */
@@ -50,16 +50,16 @@ sxe__pool_site(const struct sxe__pool_header *pool, uint32_t shard)
 /* The nodes that a change writes to. */
 struct sxe__pool_parts {
     struct sxe__pool_node *node;
-    struct sxe__pool_node *before; /* the neighbours that it leaves */
+    struct sxe__pool_node *before; /* the neighbours that the element leaves */
     struct sxe__pool_node *after;
-    struct sxe__pool_node *from; /* lists */
+    struct sxe__pool_node *from; /* the list nodes of the old and the new state */
     struct sxe__pool_node *to;
-    struct sxe__pool_node *tail; /* its neighbour-to-be, the youngest of the list */
+    struct sxe__pool_node *tail; /* the youngest of the new list, the next neighbour */
 };
 
-/* Do what the shard's intent says: all values are final, so it does not matter how much was done
- * before. An element has its stamp before its state, for those who read without a lock. Values are
- * read where they were just written, which leaves the registers to the places. */
+/* Do what the shard's intent says. All its values are final, so doing it again after a part was
+ * done has the same result. The stamp is written before the state, for readers without the lock.
+ * Values are read from the intent again, which leaves the registers to the addresses. */
 SXE__POOL_INLINE void
 sxe__pool_apply(const struct sxe__pool_parts *parts, uint32_t list, bool moves,
                 struct sxe__pool_shard *shard)
@@ -84,8 +84,8 @@ sxe__pool_apply(const struct sxe__pool_parts *parts, uint32_t list, bool moves,
     SXE__POOL_PUT_LAST(shard->last_stamp, stamp);
 }
 
-/* Complete what the dead owner of a lock had begun; its intent was written by one of ours only if
- * all its indexes are possible: otherwise false. */
+/* Complete the change that the dead owner of a lock had begun. False: an index of its intent is out
+ * of range, so no correct process wrote it. */
 static inline bool
 sxe__pool_complete(const struct sxe__pool_header *pool, const struct sxe__pool_sharing *sharing,
                    uint32_t number)
@@ -118,17 +118,18 @@ sxe__pool_complete(const struct sxe__pool_header *pool, const struct sxe__pool_s
     return true;
 }
 
-/* Where an element is, read once, and where it shall go. */
+/* Where an element is, each word read once, and where it will go. */
 struct sxe__pool_place {
     uint32_t state;
     uint32_t prev;
     uint32_t next;
     uint32_t new_state;
-    uint32_t tail; /* the youngest there */
+    uint32_t tail; /* the youngest element of new_state */
 };
 
-/* Read the place of an element under the lock. False: no process of ours can have written that.
- * (Were prev the element itself, and next not, its own next would not lead back to it.) */
+/* Read the place of an element under the lock. False: its links are impossible, the pool is
+ * damaged. (prev needs no comparison with id: if prev were id, its next would have to be id,
+ * too.) */
 SXE__POOL_INLINE bool
 sxe__pool_read_place(const struct sxe__pool_site *site, uint32_t id, struct sxe__pool_place *place)
 {
@@ -145,7 +146,8 @@ sxe__pool_read_place(const struct sxe__pool_site *site, uint32_t id, struct sxe_
            SXE__POOL_GET(nodes[place->next].prev) == id;
 }
 
-/* The generation of an element that comes to a state from another; never 0. */
+/* The generation of an element after a move to another state: one more if that is state 0; never
+ * 0. */
 SXE__POOL_INLINE uint32_t
 sxe__pool_next_generation(const struct sxe__pool_node *node, uint32_t new_state)
 {
@@ -154,8 +156,8 @@ sxe__pool_next_generation(const struct sxe__pool_node *node, uint32_t new_state)
     return generation + (generation == 0);
 }
 
-/* Write down what will be done: the stamp after all else, and all of it before anything is done.
- * On x86 that binds only the compiler. */
+/* Write the intent: its stamp last, and all of it before any node is changed. On x86 the fences
+ * only bind the compiler. */
 SXE__POOL_INLINE void
 sxe__pool_intend(const struct sxe__pool_site *site, uint32_t id,
                  const struct sxe__pool_place *place, const struct sxe__pool_parts *parts)
@@ -204,9 +206,10 @@ sxe__pool_move(const struct sxe__pool_site *site, uint32_t id, struct sxe__pool_
     return true;
 }
 
-/* Move an element from a state, or ANY_STATE, to the young end of another, or of its own
- * (ANY_STATE), under the lock. LOCK_TAKEN, and *new_state is where it is now; INCORRECT_STATE, and
- * *new_state is where it is; DAMAGED: no process of ours can have written what is there. */
+/* Under the lock: move an element from old_state (ANY_STATE: whichever it is in) to the young end
+ * of *new_state (ANY_STATE: its own). LOCK_TAKEN: *new_state is its state now. INCORRECT_STATE: it
+ * was not moved, and *new_state is its state. DAMAGED: its links, or those of a list, are
+ * impossible. */
 SXE__POOL_INLINE unsigned
 sxe__pool_change(const struct sxe__pool_site *site, uint32_t id, uint32_t old_state,
                  uint32_t *new_state)

@@ -15,12 +15,12 @@
 #include "sxe-time.h"
 
 enum {
-    LISTS_AT_A_TIME = 1024, /* whose elements are counted in one pass */
-    ASKED_EACH = 65536,     /* elements, whether to go on */
-    POWERS = 32             /* of 2: there are fewer than 2^32 elements */
+    LISTS_AT_A_TIME = 1024, /* states whose elements are counted in one pass */
+    ASKED_EACH = 65536,     /* elements between two calls of is_over */
+    POWERS = 32             /* chains of 2^n elements: fewer than 2^32 in all */
 };
 
-/* The checked part: one shard, or a pool of one thread as if it were one. */
+/* The part that is checked: one shard, or a pool of one thread as if it were one shard. */
 struct view {
     const struct sxe__pool_header *pool;
     struct sxe__pool_node *nodes;
@@ -65,7 +65,7 @@ is_of_shard(const struct view *view, uint64_t id)
     return (id >> view->shift & view->mask) == view->shard;
 }
 
-/* The ids of a shard in turn; the last is followed by one that is too large. */
+/* The ids of a shard in ascending order; after the last one comes an id that is too large. */
 static inline uint64_t
 first_id(const struct view *view)
 {
@@ -101,7 +101,8 @@ static int SXE_PRINTF(2, 3) refuse(const struct view *view, const char *format, 
     return -EUCLEAN;
 }
 
-/* That an element's next is its list, or a younger element in its state, and agrees. */
+/* Check that `next` is the list's own node or a younger element of the same state, and links
+ * back. */
 static int
 check_next(const struct view *view, uint32_t id, uint32_t state, uint64_t stamp)
 {
@@ -144,7 +145,7 @@ check_element(const struct view *view, uint32_t id)
     return check_next(view, id, state, stamp);
 }
 
-/* The old end of a list that has so many elements, and its count. */
+/* Check the old end and the count of a list; `elements` is the number of elements in its state. */
 static int
 check_list(const struct view *view, uint32_t state, uint32_t elements)
 {
@@ -173,7 +174,7 @@ is_over(const struct view *view, uint32_t *looked)
     return ++*looked % ASKED_EACH == 0 && view->is_over != NULL && view->is_over();
 }
 
-/* The lists of the states from `first` on, as many as are counted at a time. */
+/* Check the lists of up to LISTS_AT_A_TIME states, from `first` on. */
 static int
 check_some_lists(const struct view *view, uint32_t first)
 {
@@ -290,14 +291,14 @@ struct key {
     uint32_t next;
 };
 
-/* Elements in order, chained by `next`. Their number is kept beside, so that the end is found
- * whatever anyone writes into the links meanwhile. */
+/* Sorted elements, chained by `next`. Loops count by `length`, so they end even if a stray write
+ * changes the links meanwhile. */
 struct chain {
     uint32_t first;
     uint32_t length; /* 0: none */
 };
 
-/* If its link was written over, what comes next is any element, but never none. */
+/* An impossible `next` becomes the element itself, so that it is always a valid id. */
 static inline struct key
 key_of(const struct view *view, uint32_t id)
 {
@@ -318,7 +319,7 @@ is_before(const struct key *a, const struct key *b)
     return a->state != b->state ? a->state < b->state : a->stamp < b->stamp;
 }
 
-/* Both must hold something; of equals, those of `a` go first. */
+/* Merge two chains, neither empty; of equal keys those of `a` come first. */
 static struct chain
 merge_chains(const struct view *view, struct chain a, struct chain b)
 {
@@ -342,8 +343,8 @@ merge_chains(const struct view *view, struct chain a, struct chain b)
     return merged;
 }
 
-/* Give an element whose state is impossible back to state 0, in a new generation, which is written
- * first: who dies in between makes it two. Returns whether it was. */
+/* Put an element whose state is impossible into state 0, in a new generation, which is written
+ * first: a death in between raises it twice. Returns whether the state was impossible. */
 static bool
 mend(const struct view *view, uint32_t id)
 {
@@ -357,8 +358,8 @@ mend(const struct view *view, uint32_t id)
     return lost;
 }
 
-/* A merge sort without recursion or memory: chains[n] holds 2^n elements or none, as a binary
- * counter does. Adds what was mended to *mended. */
+/* A merge sort without recursion or memory: chains[n] holds 2^n elements or none, like the bits of
+ * a binary counter. Adds the number of mended elements to *mended. */
 static struct chain
 sort_chain(const struct view *view, uint32_t *mended)
 {
@@ -398,8 +399,8 @@ empty_lists(const struct view *view)
     }
 }
 
-/* Put an element at the young end of its state's list. Returns its stamp: the one it had, but not
- * later than now, and later than that of the one before. */
+/* Put an element at the young end of its state's list. Returns its stamp: its old one, but at most
+ * `now`, and greater than the stamp of the element before it. */
 static uint64_t
 append_key(const struct view *view, const struct key *key, uint64_t now)
 {

@@ -21,10 +21,10 @@
 
 #include "sxe-pool-shared.h"
 
-#define SXE__POOL_FILE_MAGIC "sxepool" /* with its 0, 8 bytes */
+#define SXE__POOL_FILE_MAGIC "sxepool" /* 8 bytes with its final 0 */
 #define SXE__POOL_OPEN_TRIES 1000u     /* one a millisecond: a second */
 
-/* The values of `closed`. No bit that flips makes one of these another. */
+/* The values of `closed`. One flipped bit cannot turn IN_USE into CLOSED_MARK, or back. */
 #define SXE__POOL_IN_USE        0u
 #define SXE__POOL_CLOSED_BEFORE 1u          /* by an earlier release, whose sum covers less */
 #define SXE__POOL_CLOSED_MARK   0x9d5ac3e6u /* an older library takes it for in use */
@@ -32,13 +32,13 @@
 /* A process that uses the pool. It holds byte SXE__POOL_SLOT_BYTE + its index of the file
  * locked. */
 struct sxe__pool_slot {
-    uint32_t generation; /* of the users of this slot: never 0 once used */
-    uint32_t process;    /* for people; 0: closed */
-    uint64_t watched;    /* a bit a state; the last one stands for all from 63 on */
+    uint32_t generation; /* counts the users of this slot; never 0 once used */
+    uint32_t process;    /* process id, only to be shown; 0: it closed the pool */
+    uint64_t watched;    /* one bit per state; the last bit is for all states from 63 on */
 };
 
 #define SXE__POOL_SLOT_BYTE ((off_t)1 << 60)
-#define SXE__POOL_OPEN_BYTE (SXE__POOL_SLOT_BYTE - 1) /* locked by who opens or closes */
+#define SXE__POOL_OPEN_BYTE (SXE__POOL_SLOT_BYTE - 1) /* locked by a process that opens or closes */
 
 struct sxe__pool_head {
     /* Written once, when the file is made, the magic last. */
@@ -52,7 +52,7 @@ struct sxe__pool_head {
     uint64_t element_size;
     uint64_t shards_offset;
     uint64_t array_offset;
-    uint64_t nodes_offset; /* from the array, as all below */
+    uint64_t nodes_offset; /* from the array, as extra_offset */
     uint64_t extra_offset;
     uint64_t extra_size;
     uint64_t file_size;
@@ -64,17 +64,18 @@ struct sxe__pool_head {
     char state_names[SXE_POOL_NAMES_MAX + 1];
     char fields[SXE_POOL_FIELDS_MAX + 1];
     uint64_t checksum;
-    /* Fields that change; written under the lock of SXE__POOL_OPEN_BYTE except the last three. */
+    /* Fields that change. They are written under the lock of SXE__POOL_OPEN_BYTE, except `damaged`,
+     * `timeouts`, `watching` and the `watched` of slots. */
     uint8_t boot[16];        /* of the kernel under which it was opened last */
-    uint64_t disk;           /* the kernel's number of the disk then; 0: not known */
+    uint64_t disk;           /* the kernel's number of its disk then; 0: not known */
     uint64_t time_offset_ns; /* the pool's time - the monotonic clock, wrapping */
     uint64_t wall_offset_ns; /* the wall clock - the pool's time, when it was opened last */
     uint64_t sum;            /* of all that sxe__pool_sum covers, when it was closed */
-    uint32_t closed;         /* not SXE__POOL_IN_USE: by all, and written to the disk */
-    uint32_t is_summed;      /* as `closed`: `sum` was written when it was closed; 0: it was not */
-    uint32_t damaged;        /* 1: found so by a change */
-    uint32_t timeouts;       /* the lock of who runs them */
-    uint64_t watching;       /* a bit a state that may be watched, as in the slots */
+    uint32_t closed;         /* not SXE__POOL_IN_USE: all users closed it, and it is on the disk */
+    uint32_t is_summed;      /* the value of `closed`: the last close wrote `sum`; 0: it did not */
+    uint32_t damaged;        /* 1: some process found impossible values */
+    uint32_t timeouts;       /* the lock of the process that runs on_timeout */
+    uint64_t watching;       /* bits as in the slots; a bit that is 0: no slot watches the state */
     struct sxe__pool_slot slots[SXE_POOL_SLOTS];
 };
 
@@ -85,23 +86,24 @@ sxe__pool_is_closed(const struct sxe__pool_head *head)
 }
 
 struct sxe__pool_opening {
-    SXE_POOL_SPEC spec;            /* number 0: whatever is there */
-    char *why;                     /* NULL: nobody wants to know */
+    SXE_POOL_SPEC spec;            /* number 0: take the existing pool */
+    char *why;                     /* NULL: no sentence is wanted */
     const char *what;              /* for sentences: the path, or the name */
-    char path[PATH_MAX];           /* "": it has none */
-    int fd;                        /* of this opening alone; -1: threads */
-    bool is_made;                  /* the file is there because of this call */
-    bool is_empty;                 /* it holds no pool as yet */
-    bool has_begun;                /* and nothing else any more: its bytes are ours */
+    char path[PATH_MAX];           /* "": no path */
+    int fd;                        /* this call's own description; -1: a pool of threads, no file */
+    bool is_made;                  /* this call made the file */
+    bool is_empty;                 /* the file holds no pool yet */
+    bool has_begun;                /* this call fills the file: on failure it may empty it */
     bool is_file;                  /* it has a name, and may outlive its users */
-    bool has_others;               /* use it now */
+    bool has_others;               /* other processes use the pool now */
     uint64_t namespace_ns;         /* this process's monotonic clock - the machine's, wrapping */
-    bool is_restored;              /* its head was made again of the copy */
-    struct sxe__pool_head head;    /* the fixed part: what is there, checked, or what is to be */
+    bool is_restored;              /* its damaged head was replaced by the copy */
+    struct sxe__pool_head head;    /* the fixed part: the file's, checked, or the planned one */
     struct sxe__pool_header *pool; /* mapped */
 };
 
-/* The sentence, which begins with what is opened; -error. Error 0: not refused, only said. */
+/* Write a sentence about the pool (opening->what) to opening->why. Returns -error; error 0: the
+ * sentence is a note, not a failure. */
 int sxe__pool_refuse(const struct sxe__pool_opening *opening, int error, const char *format, ...)
     SXE_PRINTF(3, 4);
 
@@ -111,35 +113,37 @@ int sxe__pool_refuse_errno(const struct sxe__pool_opening *opening, const char *
 
 /* ---- The head (sxe-pool-head.c) ---- */
 
-/* From the file, whatever it holds, compared with the plan; or sets empty. -EMEDIUMTYPE, -EEXIST,
- * or what pread says. */
+/* Read the head from the file and compare it with the spec; or set is_empty. 0; -EMEDIUMTYPE,
+ * -EEXIST, -EUCLEAN, or the error of pread. */
 int sxe__pool_head_read(struct sxe__pool_opening *opening);
 
-/* The copy of the head at the end of the file; false: there is none that is whole. */
+/* Read the copy of the head at the end of the file; false: there is no whole copy. */
 bool sxe__pool_head_read_copy(int fd, struct sxe__pool_head *copy);
 
 /* ---- The file (sxe-pool-map.c) ---- */
 
-/* Where the spec says that the file is: sets path, and what. 0; -EINVAL; -ENAMETOOLONG. */
+/* Set path and what from spec.file. 0; -EINVAL; -ENAMETOOLONG. */
 int sxe__pool_file_path(struct sxe__pool_opening *opening);
 
-/* Open what the spec says, and make an empty file if it may. */
+/* Open the file of the spec, or memory; an empty file is made if spec.number is not 0. */
 int sxe__pool_file_open(struct sxe__pool_opening *opening);
 
-/* Whether it may be trusted as a pool's: a regular file of this user. Sets is_file. */
+/* Check that the file may be trusted: a regular file of this user that no other may write to. Sets
+ * is_file. 0 or -errno. */
 int sxe__pool_file_check(struct sxe__pool_opening *opening);
 
-/* Whether its path leads to it no more: 0, 1 or what stat says. */
+/* 1: the path no longer leads to the open file; 0: it does; or the error of stat. */
 int sxe__pool_file_is_gone(const struct sxe__pool_opening *opening);
 
 /* ---- The lock of opening (sxe-pool-slot.c) ---- */
 
-/* Wait for the byte of who opens or closes: a second, and one more for each 64 MB of the file, up
- * to a minute. 0; -EAGAIN, or what fcntl says. */
+/* Lock SXE__POOL_OPEN_BYTE. Waits a second, and one more for each 64 MB of the file, up to a
+ * minute. 0; -EAGAIN, or the error of fcntl. */
 int sxe__pool_opening_lock(int fd);
 void sxe__pool_opening_unlock(int fd);
 
-/* Whether another user is there; -errno. The answer lasts for who holds the opening lock. */
+/* Whether another process uses the pool: 1, 0, -errno. The answer holds while the caller has the
+ * opening lock. */
 int sxe__pool_others(int fd);
 
 #endif

@@ -69,7 +69,7 @@ round_up(uint64_t size, uint64_t alignment)
     return (size + alignment - 1) / alignment * alignment;
 }
 
-/* All offsets and the size, from the numbers, which have been checked; false: too large. */
+/* Compute all offsets and the file's size from the checked numbers; false: too large. */
 static bool
 place_parts(struct sxe__pool_head *head)
 {
@@ -97,8 +97,8 @@ copy_offset(const struct sxe__pool_head *head)
     return head->file_size - head->page_size;
 }
 
-/* As long runs as leave the shards about equal: what is close together in memory is changed by the
- * same process more often than not. */
+/* Runs of consecutive ids are as long as leaves the shards about equal: elements that are close in
+ * memory are mostly changed by the same process. */
 uint32_t
 sxe__pool_shard_shift(uint32_t number, uint32_t shards)
 {
@@ -145,7 +145,7 @@ sxe__pool_head_seal(struct sxe__pool_head *head)
 
 /* ---- What is possible ---- */
 
-/* Words between single spaces. */
+/* The number of words, which single spaces separate; 0: other spaces, or no word. */
 static unsigned
 count_words(const char *text)
 {
@@ -159,7 +159,7 @@ count_words(const char *text)
     return number;
 }
 
-/* Whether the byte would control the terminal that shows it. */
+/* Whether a text has bytes that would control the terminal that shows it. */
 static bool
 has_controls(const char *text)
 {
@@ -169,7 +169,7 @@ has_controls(const char *text)
     return false;
 }
 
-/* The numbers and names of a head; it is `error` if they are impossible. */
+/* Check the numbers and names of a head; -error if they are impossible. */
 static int
 check_planned(const struct sxe__pool_opening *opening, struct sxe__pool_head *head, int error)
 {
@@ -224,7 +224,7 @@ check_options(const struct sxe__pool_opening *opening)
     return 0;
 }
 
-/* Copy a text of the spec, NULL for ''; it is in front of zeros. */
+/* Copy a text of the spec (NULL: none) to zeroed memory, so that it ends with a 0. */
 static int
 copy_text(const struct sxe__pool_opening *opening, char *to, size_t size, const char *from)
 {
@@ -408,7 +408,7 @@ refuse_text(const struct sxe__pool_opening *opening, const char *what, const cha
                             what, is, want);
 }
 
-/* A text that either side leaves out is not compared, nor are shards that the spec leaves out. */
+/* Texts that either side leaves out are not compared, nor are shards that the spec leaves out. */
 static int
 compare_head(const struct sxe__pool_opening *opening, const struct sxe__pool_head *is)
 {
@@ -436,7 +436,7 @@ compare_head(const struct sxe__pool_opening *opening, const struct sxe__pool_hea
 
 /* ---- The copy ---- */
 
-/* Whether a whole head is there, of a pool that ends with the file. */
+/* Whether the last page holds a whole head, of a pool that is as long as the file. */
 static bool
 read_copy_at(int fd, uint64_t size, uint32_t page, struct sxe__pool_head *copy)
 {
@@ -459,7 +459,7 @@ sxe__pool_head_read_copy(int fd, struct sxe__pool_head *copy)
     return is_there;
 }
 
-/* Make a head that is damaged again of its copy, where that is wanted and nobody uses the pool. */
+/* Replace a damaged head by its copy, if the spec asks for repair and no process uses the pool. */
 static int
 restore(struct sxe__pool_opening *opening, const struct sxe__pool_head *copy)
 {
@@ -500,9 +500,9 @@ sxe__pool_copy_write(const struct sxe__pool_sharing *sharing)
     memset(copy_of(sharing) + HEAD_SIZE, 0, sharing->copy_size - HEAD_SIZE);
 }
 
-/* ---- All of it ---- */
+/* ---- Reading the head ---- */
 
-/* Whether there is nothing in a file but zeros and holes, which are not read. 1; 0; -errno. */
+/* 1: the file has only zeros and holes (holes are skipped, not read); 0; -errno. */
 static int
 is_blank(const struct sxe__pool_opening *opening)
 {
@@ -522,9 +522,9 @@ is_blank(const struct sxe__pool_opening *opening)
     }
 }
 
-/* Sets opening->is_empty if a pool may be made in the file, whose beginning is given: it is blank,
- * or holds what a maker has left that died. Zeros in front of anything else are somebody's data,
- * unless they were a head whose copy is whole. 0, or -errno. */
+/* Set opening->is_empty if a pool may be made in the file: it is blank, or its maker died. `head`
+ * is the beginning of the file. Zeros before other data are foreign data, unless they were a head
+ * whose copy is whole. 0, or -errno. */
 static int
 see_whether_empty(struct sxe__pool_opening *opening, const struct sxe__pool_head *head,
                   ssize_t length)

@@ -25,9 +25,9 @@
 
 #include "sxe-pool-shared.h"
 
-/* Every access to what is shared is one of these, so that the model checker (test/model) may put
- * its own in their place, which change processes there or end one. STEP stands right before a
- * locked instruction. */
+/* Every access to shared memory is one of these macros. The model checker (test/model) replaces
+ * them to switch processes, or to end one, at each access. STEP stands right before a locked
+ * instruction. */
 #ifndef SXE__POOL_GET
 #    define SXE__POOL_STEP()            ((void)0)
 #    define SXE__POOL_GET(place)        __atomic_load_n(&(place), __ATOMIC_RELAXED)
@@ -48,8 +48,8 @@
 #    define SXE__POOL_FENCE_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
 #endif
 
-/* Processes share these words: an access that takes a lock of the C library, which each process has
- * for itself, would guard nothing. */
+/* Processes share these words. The locks of libatomic belong to one process, and would guard
+ * nothing. */
 _Static_assert(__GCC_ATOMIC_INT_LOCK_FREE == 2, "32-bit atomics must need no lock");
 _Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "64-bit atomics must need no lock");
 
@@ -64,10 +64,10 @@ struct sxe__pool_header {
     uint64_t element_size;
     uint64_t nodes_offset; /* array -> node[0] */
     uint64_t last_stamp;   /* the youngest in the pool; the next is greater */
-    uint32_t slack;        /* what calloc returned -> block; BORROWED: not from sxe_pool_new */
+    uint32_t slack;        /* from calloc's result to the block; BORROWED: caller's memory */
     char name[SXE_POOL_NAME_MAX + 1];
     uint32_t reserved;
-    struct sxe__pool_sharing *sharing; /* NULL: one thread, and no pointer in the block */
+    struct sxe__pool_sharing *sharing; /* NULL: a pool of one thread, whose block has no pointers */
     char filler[40];
 };
 _Static_assert(sizeof(struct sxe__pool_header) == 128, "the layout is that of version 2");
@@ -82,12 +82,11 @@ struct sxe__pool_node {
     };
     uint64_t stamp;
     uint32_t sequence; /* of an element in shared memory: odd while it is written */
-    uint32_t reserved; /* two nodes share a line of cache, and none has two */
+    uint32_t reserved; /* pads to 32 bytes, so that no node spans two cache lines */
 };
 _Static_assert(sizeof(struct sxe__pool_node) == 32, "the layout is that of version 2");
 
-/* A process's own data about the pool, in its page in front of the array's header; a pool of
- * threads has only this and the parts. */
+/* A process's own data about a shared pool, in private pages right before the array. */
 struct sxe__pool_sharing {
     struct sxe__pool_head *head;
     struct sxe__pool_shard *shards;
@@ -98,30 +97,30 @@ struct sxe__pool_sharing {
     uint64_t identity[2];
     size_t head_size; /* bytes mapped at head */
     size_t size;      /* bytes mapped from the own page on */
-    size_t copy_size; /* of these, at the end: what the copy of the head takes */
-    uint32_t end;     /* number + states * shards: no index is as large */
+    size_t copy_size; /* bytes of the head's copy, the last part of `size` */
+    uint32_t end;     /* number + states * shards: every index is below it */
     uint32_t shard_mask;
     uint32_t shard_shift; /* element id is in shard (id >> shift) & mask */
-    uint32_t token;       /* of this process in the locks; 0: a child of fork not yet there */
+    uint32_t token;       /* of this process in the locks; 0: a child of fork, no user yet */
     uint64_t wait_ns;     /* how long a call may wait for a lock; 0: it only spins */
-    bool survives;        /* between processes: owners may be dead */
+    bool survives;        /* shared by processes: an owner may be dead */
     bool is_file;         /* it has a name, and may outlive the machine's memory */
     bool is_summed;       /* a file that gets a sum when it is closed */
     bool verifies;        /* a dict in it compares the sum of what it reads */
     SXE_POOL_FOUND found;
-    int fd;                         /* with the locks: of this process alone */
-    int lent_fd;                    /* without: what is mapped, and may be handed on */
+    int fd;                         /* holds the locks: this process's own description */
+    int lent_fd;                    /* holds no locks: mapped, and given out by sxe_pool_get_fd */
     int watch_fd;                   /* -1: none yet */
-    uint32_t watch_token;           /* that watch_fd is bound for; 0: it only sends */
+    uint32_t watch_token;           /* that watch_fd is bound to; 0: not bound, it only sends */
     uint32_t woken;                 /* the slot that was woken last, to be fair */
     char *state_names;              /* each state's name in turn; NULL: none were given */
-    struct sxe__pool_sharing *next; /* of this process, for fork */
+    struct sxe__pool_sharing *next; /* the next shared pool of this process, for its fork handler */
 };
 
 /* ---- Where things are ---- */
 
-/* The header of an array that is known to be a pool's. Like strchr, this takes const and returns
- * what is not. */
+/* The header of an array that is known to be a pool's. Like strchr, this takes a const pointer and
+ * returns one without const. */
 static inline struct sxe__pool_header *
 sxe__pool_of(const void *array)
 {
@@ -160,7 +159,7 @@ int sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock);
 /* Whether the process of a token is alive; true where that cannot be found out. */
 bool sxe__pool_is_owner_alive(const struct sxe__pool_sharing *sharing, uint32_t token);
 
-/* The first attempt. */
+/* Try once to take a lock that is free. */
 static inline bool
 sxe__pool_lock_at_once(const struct sxe__pool_sharing *sharing, uint32_t *lock)
 {
@@ -177,7 +176,7 @@ sxe__pool_lock_at_once(const struct sxe__pool_sharing *sharing, uint32_t *lock)
     return true;
 }
 
-/* 0, 1 when taken over from the dead (what it guards may be half done), -EAGAIN. */
+/* Take a lock. 0; 1: taken over from a dead owner, whose change may be half done; -EAGAIN. */
 static inline int
 sxe__pool_lock(struct sxe__pool_sharing *sharing, uint32_t *lock)
 {
@@ -213,14 +212,16 @@ bool sxe__pool_may_go_on(const struct sxe__pool_sharing *sharing,
 
 /* ---- A shard as a whole: what changes under its lock ---- */
 
-/* LOCK_TAKEN, and what a dead owner had begun is complete; LOCK_NOT_TAKEN; DAMAGED. The second one
- * waits, with all the patience of its call: not while another lock is held. */
+/* Lock a shard, and complete the change that a dead owner had begun. LOCK_TAKEN; LOCK_NOT_TAKEN;
+ * DAMAGED. The second function may sleep for all the time that its call has left: do not call it
+ * while another lock is held. */
 unsigned sxe__pool_lock_shard(const struct sxe__pool_header *pool, uint32_t number);
 unsigned sxe__pool_lock_shard_patiently(const struct sxe__pool_header *pool, uint32_t number,
                                         struct sxe__pool_patience *patience);
 void sxe__pool_unlock_shard(const struct sxe__pool_header *pool, uint32_t number);
 
-/* Move an element of a shard whose lock is held, wherever it is. False: damaged, nothing done. */
+/* Move an element, whatever its state, of a shard that the caller has locked. False: damaged, and
+ * nothing was changed. */
 bool sxe__pool_move_locked(const struct sxe__pool_header *pool, uint32_t id, uint32_t new_state);
 
 /* Note that impossible values were found, log it the first time; SXE_POOL_DAMAGED. */

@@ -23,7 +23,7 @@ static const struct {
     {"f32", 'f', 4}, {"f64", 'f', 8}, {"bool", 'b', 1},
 };
 
-/* The rest of the text. */
+/* The part of the text that is not parsed yet. */
 struct scan {
     const char *at;
     char *why;
@@ -78,7 +78,7 @@ found(const struct scan *scan, char text[32])
     return text;
 }
 
-/* "[24]" after char. */
+/* Take the "[24]" of "char[24]". */
 static int
 take_length(struct scan *scan, struct sxe_pool_field *field)
 {

@@ -42,7 +42,7 @@ extern "C" {
 
 struct sxe_pool_field {
     char name[SXE_POOL_FIELD_NAME_MAX + 1];
-    char kind;     /* u unsigned, i signed, f floating, b bool; c text, 0 after it if it is short */
+    char kind;     /* u unsigned, i signed, f floating, b bool; c text, 0 after a shorter one */
     uint32_t size; /* bytes */
     uint32_t offset;
 };
@@ -54,12 +54,12 @@ struct sxe_pool_layout {
     struct sxe_pool_field field[SXE_POOL_LAYOUT_MAX];
 };
 
-/* 0; or -EINVAL and a sentence in why (SXE_POOL_WHY_SIZE bytes, or NULL): then the layout has the
- * fields before what is wrong. A text without a field is good. */
+/* Parse a list of fields. 0; or -EINVAL and a sentence in why (SXE_POOL_WHY_SIZE bytes, or NULL):
+ * then the layout has the fields before the mistake. A text without fields is valid. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_layout_parse(struct sxe_pool_layout *layout, const char *text,
                                                   char *why);
 
-/* NULL: there is none of that name. */
+/* The field of that name; NULL: there is none. */
 SXE_PUBLIC const struct sxe_pool_field *sxe_pool_layout_find(const struct sxe_pool_layout *layout,
                                                              const char *name);
 

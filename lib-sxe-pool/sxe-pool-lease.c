@@ -106,7 +106,8 @@ sxe_pool_lease_indexed(void *array, unsigned old_state, unsigned new_state, cons
 
 /* ---- With a lease ---- */
 
-/* A claim of the lease's element. It is a lost one without a stamp, whatever its id. */
+/* Claim the lease's element, if its stamp is the lease's. A stamp of 0 is a lost lease, whatever
+ * its id. */
 static unsigned
 claim_with(void *array, SXE_POOL_LEASE *lease, struct sxe__pool_claim *claim)
 {

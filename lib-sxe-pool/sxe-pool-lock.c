@@ -12,8 +12,9 @@
 #    define SXE__POOL_SPINS 2000u
 #endif
 
-/* Pauses between two looks are doubled up to these: so the owner has the lock's line for itself
- * while it makes some changes more, which is faster for both than to take turns at each. */
+/* The pauses between two looks at the lock double up to this number. Meanwhile the owner has the
+ * lock's cache line to itself and makes several changes, which is faster for both than to take
+ * turns. */
 #define LONGEST_PAUSE 64u
 
 /* Sleeps are doubled, too. */
@@ -45,7 +46,7 @@ sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock)
             sxe__pool_pause();
         pauses = pauses < LONGEST_PAUSE ? 2 * pauses : pauses;
     }
-    /* A token is never given twice, so what is swapped is the lock of the one who is dead. */
+    /* A token is not given twice, so this swap can only replace the dead owner's lock. */
     if (owner == 0 || sxe__pool_is_owner_alive(sharing, owner) ||
         !swap_owner(sharing, lock, &owner))
         return -EAGAIN;

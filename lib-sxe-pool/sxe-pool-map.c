@@ -30,7 +30,7 @@ open_memory(struct sxe__pool_opening *opening)
     return opening->fd == -1 ? sxe__pool_refuse_errno(opening, "make memory to share") : 0;
 }
 
-/* Made if it is not there: 0, or an errno. */
+/* Open the file, or make it if spec.number is not 0: 0, or an errno. */
 static int
 open_or_make(struct sxe__pool_opening *opening)
 {
@@ -71,7 +71,8 @@ sxe__pool_file_open(struct sxe__pool_opening *opening)
     const int named = sxe__pool_file_path(opening);
     if (named < 0)
         return named;
-    /* Another may make it between the two, once; and who makes it may fail and remove it. */
+    /* Between the two open calls another process may make the file (EEXIST), or remove it (ENOENT):
+     * try again. */
     int error = open_or_make(opening);
     const bool may_make = opening->spec.number != 0;
     for (unsigned tries = 0; may_make && (error == EEXIST || error == ENOENT) && tries < 100;
@@ -134,7 +135,7 @@ sxe__pool_file_is_gone(const struct sxe__pool_opening *opening)
     return here.st_ino != there.st_ino || here.st_dev != there.st_dev;
 }
 
-/* In parts, because a signal undoes what was done of one. */
+/* In parts: a signal undoes the whole posix_fallocate call that it interrupts. */
 int
 sxe__pool_file_allocate(const struct sxe__pool_opening *opening)
 {
@@ -152,7 +153,7 @@ sxe__pool_file_allocate(const struct sxe__pool_opening *opening)
     return error == 0 ? 0 : sxe__pool_refuse_errno(opening, "have room for all of the file");
 }
 
-/* A file beyond that limit (RLIMIT_FSIZE) would cause a signal. */
+/* Refuse a file beyond RLIMIT_FSIZE: to allocate it would raise SIGXFSZ. */
 static int
 check_limit(const struct sxe__pool_opening *opening)
 {
@@ -167,7 +168,8 @@ check_limit(const struct sxe__pool_opening *opening)
                             (unsigned long long)limit.rlim_cur);
 }
 
-/* To find out by taking it would leave others without meanwhile, and may be memory: /dev/shm. */
+/* Compare first: a failed allocation would use up the file system (in /dev/shm, memory)
+ * meanwhile. */
 static int
 check_room(const struct sxe__pool_opening *opening)
 {
@@ -194,7 +196,7 @@ sxe__pool_file_fill(struct sxe__pool_opening *opening)
     if (result < 0)
         return result;
     opening->has_begun = true;
-    /* First to 0: what a maker that died has left in it. */
+    /* Truncate to 0 first: a maker that died may have left bytes in the file. */
     if (ftruncate(opening->fd, 0) != 0 ||
         ftruncate(opening->fd, (off_t)opening->head.file_size) != 0)
         return sxe__pool_refuse_errno(opening, "give the file its size");
@@ -207,7 +209,7 @@ sxe__pool_file_fill(struct sxe__pool_opening *opening)
 void
 sxe__pool_file_undo(const struct sxe__pool_opening *opening)
 {
-    /* Another may have been faster to lock what this one made, and have its pool in it. */
+    /* Remove a file of this call only while no other process can have made its pool in it. */
     if (opening->is_made && (opening->has_begun || lseek(opening->fd, 0, SEEK_END) == 0))
         unlink(opening->path);
     else if (!opening->is_made && opening->has_begun && opening->spec.file != NULL &&
@@ -305,8 +307,8 @@ no_memory:
     return -1;
 }
 
-/* By another description than that with the locks: a child of fork inherits what is mapped, with it
- * the description, and its locks would outlive this process. */
+/* Map by another description than that with the locks: a child of fork inherits the mapping and
+ * with it the description, whose locks would outlive this process. */
 int
 sxe__pool_map(struct sxe__pool_opening *opening)
 {

@@ -45,7 +45,7 @@ make_lists(const struct sxe__pool_header *pool, uint64_t stamp)
     }
 }
 
-/* More than there is would be handed out, and end this process or another when it is touched. */
+/* Overcommitted memory would get some process killed later, when it is touched: refuse it now. */
 static int
 check_memory(const struct sxe__pool_opening *opening)
 {
@@ -60,7 +60,7 @@ check_memory(const struct sxe__pool_opening *opening)
                             (unsigned long long)opening->head.file_size, (unsigned long long)size);
 }
 
-/* In memory or a file that is all zero. */
+/* Make a pool in memory, or in a file that holds none. */
 static int
 make_pool(struct sxe__pool_opening *opening)
 {
@@ -110,9 +110,9 @@ read_boot(const struct sxe__pool_opening *opening, uint8_t boot[16])
     return length < 0 ? -error : 0;
 }
 
-/* ---- Alone with a pool that others have left ---- */
+/* ---- The first user: check what earlier users left ---- */
 
-/* False: an intent is there that nobody of ours can have written; it stays. */
+/* Complete the changes of dead processes. False: an intent is impossible (damage), and stays. */
 static bool
 complete_all(const struct sxe__pool_header *pool)
 {
@@ -122,7 +122,7 @@ complete_all(const struct sxe__pool_header *pool)
     return true;
 }
 
-/* Let go what the dead held. */
+/* Free the locks and slots of dead processes. */
 static void
 bury_dead(const struct sxe__pool_sharing *sharing)
 {
@@ -165,8 +165,8 @@ why_stale(const struct sxe__pool_opening *opening, bool same_boot, uint64_t disk
     return NULL;
 }
 
-/* Whether the lists are whole, after what the dead had begun is done. Of a file that changed while
- * it was closed, nothing is to be done; but the lists may tell what is wrong. */
+/* Complete the changes of dead processes, then check all lists. If the file changed while it was
+ * closed, nothing is completed, and the check only makes `why` more exact. */
 static bool
 is_whole(const struct sxe__pool_header *pool, char why[SXE_POOL_WHY_SIZE])
 {
@@ -183,7 +183,7 @@ is_whole(const struct sxe__pool_header *pool, char why[SXE_POOL_WHY_SIZE])
     return changed == NULL;
 }
 
-/* Make new lists, which is wanted, because of why. */
+/* Rebuild the lists, as the spec asks for repair; `why` says what is damaged. */
 static void
 repair(struct sxe__pool_opening *opening, bool same_boot, const char *why)
 {
@@ -200,7 +200,8 @@ repair(struct sxe__pool_opening *opening, bool same_boot, const char *why)
                      freed == 1 ? "element lost its state" : "elements lost their state");
 }
 
-/* Look at all of it before it is used; or make new lists, where that is wanted. */
+/* Check the whole pool before it is used. A damaged pool is rebuilt if the spec asks for repair,
+ * otherwise refused. */
 static int
 inspect(struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
 {
@@ -231,7 +232,8 @@ inspect(struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
 
 /* ---- Entering ---- */
 
-/* The first in: note under which kernel, at what time, and that it is in use, before it is. */
+/* Enter as the first user: note the kernel's boot, the disk and the times, and that the pool is in
+ * use. */
 static int
 enter_first(struct sxe__pool_opening *opening)
 {
@@ -243,12 +245,12 @@ enter_first(struct sxe__pool_opening *opening)
 
     if (result == 0 && !opening->is_empty)
         result = inspect(opening, memcmp(head->boot, boot, sizeof(boot)) == 0, disk);
-    /* It may be a copy with holes. */
+    /* Allocate again: the file may be a copy with holes. */
     if (result == 0)
         result = sxe__pool_file_allocate(opening);
     if (result < 0)
         return result;
-    /* First, because the sum covers what follows. */
+    /* Mark the pool in use first: the sum covers the fields below. */
     SXE__POOL_PUT_LAST(head->closed, SXE__POOL_IN_USE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     memcpy(head->boot, boot, sizeof(boot));
@@ -265,7 +267,8 @@ enter_first(struct sxe__pool_opening *opening)
                : sxe__pool_refuse_errno(opening, "write to the file");
 }
 
-/* Undo it, so that a pool that was closed still is: its sum covers the times and the slots. */
+/* Restore the head after a failed open, so that a closed pool stays closed: its sum covers the
+ * times and the slots. */
 static void
 leave_as_it_was(struct sxe__pool_head *head, const struct sxe__pool_head *was)
 {
@@ -308,7 +311,7 @@ become_user(const struct sxe__pool_opening *opening)
     return result == 0 ? 0 : sxe__pool_refuse_errno(opening, "become a user of it");
 }
 
-/* Under the opening lock. */
+/* Open or make the pool in a file whose opening lock is held. 0 or -errno. */
 static int
 open_locked(struct sxe__pool_opening *opening)
 {
@@ -346,7 +349,7 @@ lock_file(struct sxe__pool_opening *opening)
     const int result = sxe__pool_opening_lock(opening->fd);
 
     if (result == -EAGAIN) {
-        /* The file, if it is new, is now in the hands of who holds the lock. */
+        /* If this call made the file, it is now the lock holder's: do not remove it. */
         opening->is_made = false;
         return sxe__pool_refuse(opening, EAGAIN,
                                 "another process has been opening or closing it for a second: try "
@@ -356,7 +359,7 @@ lock_file(struct sxe__pool_opening *opening)
     return result == 0 ? 0 : sxe__pool_refuse_errno(opening, "lock the file");
 }
 
-/* A file that is open. 0; 1: it was removed or replaced meanwhile. */
+/* Use the open file opening->fd. 0; -errno; 1: the file was removed or replaced meanwhile. */
 static int
 open_there(struct sxe__pool_opening *opening)
 {
@@ -422,7 +425,7 @@ sxe_pool_open(const SXE_POOL_SPEC *spec, char *why)
 
     if (result == 0 && spec->number == 0 && spec->file == NULL)
         result = sxe__pool_refuse(&opening, EINVAL, "it has no elements, and there is no file");
-    /* So that no child has the descriptor without being told; and from here on children are. */
+    /* No fork until the fork handler knows the descriptor: a child would inherit it unnoticed. */
     sxe__pool_fork_hold();
     if (result == 0)
         result = (spec->options & SXE_POOL_OPTION_LOCKED) != 0 ? make_pool(&opening)
@@ -445,7 +448,7 @@ sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why)
     if (result < 0)
         return array_of(&opening, result);
     sxe_hold_standard_descriptors();
-    /* A description of its own, because its locks are the description's. */
+    /* Locks belong to an open file description: take one that no other process shares. */
     sxe__pool_fork_hold();
     opening.fd = sxe__pool_open_anew(fd);
     result = opening.fd == -1 ? sxe__pool_refuse_errno(&opening, "open it again by /proc")
@@ -456,7 +459,7 @@ sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why)
 
 /* ---- Closing ---- */
 
-/* The last to close it: all of it to the disk, and then that it is. */
+/* The last user closes: write the whole pool to the disk, then the mark that it is closed. */
 static void
 close_last(struct sxe__pool_header *pool)
 {
@@ -515,8 +518,8 @@ sxe__pool_close(struct sxe__pool_header *pool)
 
 /* ---- What there is to know of a pool ---- */
 
-/* Not the one with the locks: whoever is handed that, and keeps it, would keep them locked after
- * this process is dead. */
+/* Not the descriptor with the locks: a process that received it would keep them locked after this
+ * process is dead. */
 int
 sxe_pool_get_fd(const void *array)
 {

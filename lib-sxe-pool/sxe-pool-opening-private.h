@@ -9,13 +9,13 @@
 
 #include "sxe-pool-sharing-private.h"
 
-#define SXE__POOL_FILE_UNFINISHED "sxe-new" /* there while the rest is written */
+#define SXE__POOL_FILE_UNFINISHED "sxe-new" /* the magic while the rest is written */
 #define SXE__POOL_SIZE_LIMIT      (UINT64_C(1) << 56)
 #define SXE__POOL_SLOT_BITS       7u /* of a token */
 #define SXE__POOL_THREADS         1u /* the token of a pool of threads */
 _Static_assert(1u << SXE__POOL_SLOT_BITS == SXE_POOL_SLOTS, "a token has room for each slot");
 
-/* The data in front of the header, in pages of the process's own. */
+/* This process's own data, in private pages before the array's header. */
 struct sxe__pool_own {
     struct sxe__pool_sharing sharing;
     char state_names[SXE_POOL_NAMES_MAX + 1]; /* each with its 0 */
@@ -24,21 +24,21 @@ struct sxe__pool_own {
 
 /* ---- The head (sxe-pool-head.c) ---- */
 
-/* From the spec, if it has a number; -EINVAL. */
+/* Fill in opening->head from the spec, if its number is not 0. 0 or -EINVAL. */
 int sxe__pool_head_plan(struct sxe__pool_opening *opening);
 
-/* Hashes over what it says now: the layout, and the checksum over all. */
+/* Set the hash `layout`, then the checksum over all fixed fields, from the head's other fields. */
 void sxe__pool_head_seal(struct sxe__pool_head *head);
 
-/* Put it into a file that is mapped: all but the magic, which follows when the pool is whole; and
- * its copy. */
+/* Write opening->head and its copy into the mapped file. The head's magic stays "unfinished" until
+ * enter_first writes it, when the pool is whole. */
 void sxe__pool_head_write(const struct sxe__pool_opening *opening);
 
-/* Whether the copy of the head in a file that is mapped says what the head says; and write it. */
+/* Whether the head's copy in the mapped file equals the head; and write that copy. */
 bool sxe__pool_copy_is_whole(const struct sxe__pool_sharing *sharing);
 void sxe__pool_copy_write(const struct sxe__pool_sharing *sharing);
 
-/* How many ids in turn, as a power of 2, are in the same shard. */
+/* log2 of how many consecutive ids are in the same shard. */
 uint32_t sxe__pool_shard_shift(uint32_t number, uint32_t shards);
 
 /* ---- Time (sxe-pool-time.c): offsets are added to the monotonic clock of this process ---- */
@@ -49,12 +49,12 @@ uint64_t sxe__pool_wall_ns(void);
  * the youngest stamp. */
 uint64_t sxe__pool_carry_time_over(const struct sxe__pool_sharing *sharing, uint64_t youngest);
 
-/* The offset where all have gone and one of them had a clock that was ahead: time goes on from the
- * youngest stamp, or no time-out would come until the clocks have caught up with it. */
+/* The offset for a first user after one whose clock was ahead: the pool's time goes on from the
+ * youngest stamp, otherwise no timeout would come until the clock has caught up. */
 uint64_t sxe__pool_catch_up(const struct sxe__pool_sharing *sharing, uint64_t youngest);
 
-/* This process's monotonic clock minus the machine's, wrapping: of its time namespace; 0 where the
- * kernel has none. And that of the text in which the kernel says it. */
+/* This process's monotonic clock minus the machine's, wrapping: the offset of its time namespace;
+ * 0: the kernel has none. The second function parses the kernel's text of it. */
 uint64_t sxe__pool_namespace_ns(void);
 uint64_t sxe__pool_parse_namespace(const char *text);
 
@@ -66,16 +66,16 @@ uint64_t sxe__pool_parse_namespace(const char *text);
 uint64_t sxe__pool_sum(const struct sxe__pool_head *head, size_t head_size, const void *array,
                        size_t size);
 
-/* The same for a pool that is mapped. */
+/* Like sxe__pool_sum, for a mapped pool. */
 uint64_t sxe__pool_sum_of(const struct sxe__pool_header *pool);
 
-/* NULL; or it was closed, and what is in it now is something else: what. */
+/* NULL: the pool is what it was when it was closed, or was not closed; otherwise what changed. */
 const char *sxe__pool_what_changed(const struct sxe__pool_header *pool);
 
 /* The number that the kernel gives a disk when it is attached, and that no other disk gets before
  * the next boot; 0: it has none, as where a file system is in memory. */
 uint64_t sxe__pool_disk(int fd);
-extern const char *sxe__pool_disks; /* where the kernel says it; tests have their own */
+extern const char *sxe__pool_disks; /* the directory of these numbers; tests set another */
 
 /* ---- Files and memory (sxe-pool-map.c) ---- */
 
@@ -85,17 +85,17 @@ int sxe__pool_open_anew(int fd);
 /* Give an empty file its size. */
 int sxe__pool_file_fill(struct sxe__pool_opening *opening);
 
-/* Have all of it on the disk, so that no store can fail: that would be a signal. */
+/* Allocate all blocks of the file: a store to a block that a full disk cannot give is a SIGBUS. */
 int sxe__pool_file_allocate(const struct sxe__pool_opening *opening);
 
-/* Undo what was made of it. */
+/* After a failed open: remove or empty the file, if this call made or began to fill it. */
 void sxe__pool_file_undo(const struct sxe__pool_opening *opening);
 
-/* Map it as opening->head says: opening->pool. */
+/* Map the file, or memory, by opening->head; sets opening->pool. */
 int sxe__pool_map(struct sxe__pool_opening *opening);
 
-/* Mark a file that is mapped as half made, on the disk before anything else is there: a file that
- * begins with zeros and holds data after them is not taken for ours. 0, or what msync says. */
+/* Mark the mapped file as unfinished, on the disk before its other bytes: a file that begins with
+ * zeros and holds data after them is taken for a foreign one. 0, or the error of msync. */
 int sxe__pool_file_mark(const struct sxe__pool_opening *opening);
 
 void sxe__pool_unmap(struct sxe__pool_header *pool);
@@ -110,7 +110,8 @@ void sxe__pool_slot_release(struct sxe__pool_sharing *sharing);
 void sxe__pool_fork_hold(void);
 void sxe__pool_fork_allow(void);
 
-/* Be told of forks, and no more; while they are held. -ENOMEM. */
+/* Add a pool to those that the fork handler knows (0 or -ENOMEM), or remove it. Call both while
+ * forks are held. */
 int sxe__pool_slot_remember(struct sxe__pool_sharing *sharing);
 void sxe__pool_slot_forget(struct sxe__pool_sharing *sharing);
 

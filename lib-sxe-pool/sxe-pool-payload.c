@@ -14,7 +14,7 @@
 
 /* A reader waits at most this many pauses of the processor, some 20 to 40 ns each: about 50 us. */
 #define SPINS          1500u
-#define BYTES_PER_SPIN 64u /* a copy that was in vain counts, too */
+#define BYTES_PER_SPIN 64u /* a failed copy counts as spins, too */
 
 typedef uint64_t __attribute__((may_alias)) word; /* whatever type the program keeps there */
 

@@ -46,12 +46,12 @@ struct sxe__pool_local {
     struct sxe__pool_local *next;
     void *array;
     const char *(*state_to_string)(unsigned);
-    SXE_POOL_EVENT_TIMEOUT on_timeout; /* NULL: made for state_to_string */
+    SXE_POOL_EVENT_TIMEOUT on_timeout; /* NULL: the record only has state_to_string */
     void *user;
     bool checking;         /* on_timeout may be running */
     uint32_t due;          /* the element that on_timeout is called with */
     uint64_t due_stamp;    /* its stamp; 0: on_timeout is not called */
-    uint64_t again_ns;     /* of a shared pool: not to be checked before, by the turn's clock */
+    uint64_t again_ns;     /* shared pools: no check before this time of the turn's clock */
     uint64_t timeout_ns[]; /* by state; 0: none */
 };
 
@@ -62,8 +62,8 @@ extern struct sxe_log_control sxe__pool_log;
 
 #define SXE__POOL_ANY_STATE UINT32_MAX
 
-/* Move an element out of old_state, or wherever it is (ANY_STATE), to the young end of *new_state,
- * or of its own (ANY_STATE): id, or what was wrong. */
+/* Move an element from old_state (ANY_STATE: whichever it is in) to the young end of *new_state
+ * (ANY_STATE: its own). Returns id, or SXE_POOL_INCORRECT_STATE, _LOCK_NOT_TAKEN or _DAMAGED. */
 unsigned sxe__pool_shared_set(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state,
                               uint32_t *new_state);
 
@@ -79,7 +79,7 @@ struct sxe__pool_claim {
     size_t size;
 };
 
-/* LOCK_TAKEN, or what was wrong: LEASE_LOST if the stamp is another one. */
+/* LOCK_TAKEN, or why nothing was done: LEASE_LOST if the element has another stamp. */
 unsigned sxe__pool_shared_claim(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim);
 
 /* Like sxe__pool_shared_take, but the claim has the states, and gets id and stamp. */
@@ -106,11 +106,12 @@ struct sxe__pool_local *sxe__pool_local_find(const void *array);
 /* A new record at the young end, all 0; NULL with errno ENOMEM. */
 struct sxe__pool_local *sxe__pool_local_add(void *array);
 
-/* Forget what is known of that address, if anything; but not while its on_timeout runs. */
+/* Remove the record of that array, if there is one. Not allowed while its on_timeout runs. */
 void sxe__pool_local_remove(const void *array);
 
 /* ---- Reaching the parts ----
- * Like strchr, these take const and return what is not: who asks with const only reads. */
+ * Like strchr, these take a const pointer and return one without const: callers with const only
+ * read. */
 
 static inline struct sxe__pool_header *
 sxe__pool_header(const void *array)
@@ -149,8 +150,8 @@ sxe__pool_check_state(const struct sxe__pool_header *pool, unsigned state)
                pool->states);
 }
 
-/* The same where an element, whose id is known to be good, shall go to that state: out of line,
- * because what a message needs would cost every caller registers. */
+/* Stop the program: element `id` cannot go to a state that does not exist. Out of line, because the
+ * arguments of the message would cost every caller registers. */
 void sxe__pool_fail_new_state(const struct sxe__pool_header *pool, unsigned id, unsigned state);
 
 static inline void

@@ -9,7 +9,7 @@
 
 #include "sxe-pool-change-private.h"
 
-/* The token of nobody that ever was: the last slot's, in generation 0. */
+/* A token that no process can own: the last slot's, in generation 0. */
 #define NOBODY (SXE_POOL_SLOTS - 1)
 
 /* ---- Shards ---- */
@@ -26,7 +26,7 @@ sxe__pool_damaged(const struct sxe__pool_header *pool)
     return SXE_POOL_DAMAGED;
 }
 
-/* Not inlined, so that it costs those who find the lock free no registers. */
+/* Not inlined: it would cost callers that find the lock free registers. */
 static __attribute__((noinline)) unsigned
 lock_slowly(const struct sxe__pool_header *pool, uint32_t number)
 {
@@ -52,7 +52,7 @@ lock_site(const struct sxe__pool_header *pool, uint32_t number)
                : lock_slowly(pool, number);
 }
 
-/* Of a call that needs no other lock: it may wait. */
+/* For calls that hold no other lock: it may sleep. */
 SXE__POOL_INLINE unsigned
 lock_patiently(const struct sxe__pool_header *pool, uint32_t number)
 {
@@ -87,7 +87,7 @@ sxe__pool_move_locked(const struct sxe__pool_header *pool, uint32_t id, uint32_t
     return sxe__pool_change(&site, id, SXE__POOL_ANY_STATE, &new_state) == SXE_POOL_LOCK_TAKEN;
 }
 
-/* After the lock is let go: those who wait for the state. */
+/* Wake a process that watches the state; called after the lock is released. */
 static inline void
 tell_watchers(const struct sxe__pool_header *pool, uint32_t state)
 {
@@ -97,7 +97,7 @@ tell_watchers(const struct sxe__pool_header *pool, uint32_t state)
 
 /* ---- Changes ---- */
 
-/* Inlined into each of its callers, so that what they know costs nothing. */
+/* Inlined into each of its callers, so that their constant arguments cost nothing. */
 SXE__POOL_INLINE unsigned
 change(const struct sxe__pool_header *pool, uint32_t id, uint32_t old_state, uint32_t *new_state)
 {
@@ -159,7 +159,7 @@ sxe__pool_shared_touch(const struct sxe__pool_header *pool, uint32_t id)
 
 /* ---- Claims: changes that are checked, or write contents ---- */
 
-/* Before the change, so that those who see the new state see the contents, too. */
+/* Write contents before the change, so that a reader that sees the new state sees them, too. */
 static inline void
 write_contents(const struct sxe__pool_site *site, uint32_t id, const struct sxe__pool_claim *claim)
 {
@@ -216,7 +216,7 @@ sxe__pool_shared_claim(const struct sxe__pool_header *pool, struct sxe__pool_cla
 
 /* ---- The oldest of one shard ---- */
 
-/* The oldest of a shard under its lock: an id, NO_INDEX or DAMAGED. The claim may be NULL. */
+/* Move the oldest of a shard, under its lock: an id, NO_INDEX or DAMAGED. The claim may be NULL. */
 SXE__POOL_INLINE unsigned
 take_locked(const struct sxe__pool_site *site, uint32_t old_state, uint32_t new_state,
             struct sxe__pool_claim *claim)
@@ -255,7 +255,7 @@ take_from(const struct sxe__pool_header *pool, uint32_t shard, uint32_t old_stat
     return result;
 }
 
-/* The meaning of a list's count. During a change, perhaps one of a dead process, an element can be
+/* How to read a list's count. During a change, perhaps one of a dead process, an element can be
  * between two lists and counted in neither: LOCKED. */
 enum look { EMPTY, FILLED, LOCKED };
 
@@ -290,7 +290,7 @@ first_shard(const struct sxe__pool_sharing *sharing)
     return takes % SXE_POOL_TAKES == 0 ? home + takes / SXE_POOL_TAKES : home;
 }
 
-/* Shards that are locked are passed by, and waited for only if no other has an element. */
+/* Locked shards are passed by, and waited for only if no other shard has an element. */
 SXE__POOL_INLINE unsigned
 take_at_once(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
              struct sxe__pool_claim *claim)
@@ -327,7 +327,7 @@ take_from_several(const struct sxe__pool_header *pool, uint32_t old_state, uint3
     return take_at_once(pool, old_state, new_state, NULL);
 }
 
-/* After an attempt that found locks taken. */
+/* Repeat take_at_once, which found locks taken, while the call may wait. */
 static __attribute__((noinline)) unsigned
 take_again(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
            struct sxe__pool_claim *claim)
@@ -382,8 +382,8 @@ read_end(const struct sxe__pool_header *pool, uint32_t state, uint32_t shard)
     return (struct end){.id = id, .stamp = SXE__POOL_GET(nodes[id].stamp)};
 }
 
-/* The old end of a shard's list at a moment when nobody changed the shard; each change raises its
- * last stamp. False: somebody did. */
+/* Read the old end of a shard's list while no process changes the shard; each change raises its
+ * last stamp. False: a process changed it. */
 static bool
 read_settled_end(const struct sxe__pool_header *pool, uint32_t state, uint32_t shard,
                  struct end *end)
@@ -420,8 +420,8 @@ find_oldest(const struct sxe__pool_header *pool, uint32_t state, struct end *old
     return SXE_POOL_LOCK_TAKEN;
 }
 
-/* Whether it is the oldest even now, its shard being locked: what came into another shard after
- * that was looked at the first time may be older than what came into this one later. */
+/* Whether `oldest`, whose shard is locked, is still the oldest of all. An element that came into
+ * another shard after find_oldest had read that one may be older. */
 static bool
 is_still_oldest(const struct sxe__pool_header *pool, uint32_t state, const struct end *oldest)
 {
@@ -504,7 +504,7 @@ sxe__pool_shared_count(const struct sxe__pool_header *pool, uint32_t state)
     return count;
 }
 
-/* Stamps that are overwritten while they are compared make no worse than a neighbour of the end. */
+/* If stamps change while they are compared, the result is at worst a neighbour of the end. */
 unsigned
 sxe__pool_shared_end(const struct sxe__pool_header *pool, uint32_t state, bool youngest)
 {
@@ -530,8 +530,8 @@ sxe__pool_shared_end(const struct sxe__pool_header *pool, uint32_t state, bool y
 
 /* ---- Walking ---- */
 
-/* The first element of a shard's list that is younger than a stamp, under its lock; the list's end
- * if there is none, or if the links lead round or astray. */
+/* The first element of a shard's list that is younger than a stamp, under its lock; the list's own
+ * node if there is none, or if the links form a loop or are impossible. */
 static uint32_t
 younger_than(const struct sxe__pool_header *pool, uint32_t list, uint64_t stamp)
 {
@@ -553,7 +553,7 @@ step_locked(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
     const uint32_t list = sxe__pool_shard_list(pool, pool->sharing, walker->state, walker->shard);
     uint32_t id;
 
-    /* Clocks, and so stamps, of shards stand apart: a limit is good for one. */
+    /* Stamps of different shards run apart, so each shard gets a limit of its own. */
     if (walker->stamp == 0 && pool->sharing->shard_mask != 0)
         walker->limit = SXE__POOL_GET(pool->sharing->shards[walker->shard].last_stamp);
     if (walker->id < pool->number && SXE__POOL_GET(nodes[walker->id].stamp) == walker->stamp)
@@ -565,7 +565,7 @@ step_locked(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
     const uint64_t stamp = SXE__POOL_GET(nodes[id].stamp);
     if (stamp > walker->limit)
         return SXE_POOL_NO_INDEX;
-    /* A list that leads back would be walked for ever. */
+    /* A list with a loop would be walked for ever. */
     if (stamp <= walker->stamp)
         return sxe__pool_damaged(pool);
     walker->id = id;

@@ -132,7 +132,8 @@ SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open(const SXE_POOL_SPEC *spec, char *why
  * caller's and may be closed at once. spec->file is ignored; the spec may be NULL. */
 SXE_PUBLIC SXE_MUST_USE void *sxe_pool_open_fd(int fd, const SXE_POOL_SPEC *spec, char *why);
 
-/* The descriptor, to give to another process; it stays the pool's. -1: LOCKED, or of one thread. */
+/* The descriptor, to give to another process; it stays the pool's. -1: the pool is LOCKED, or of
+ * one thread. */
 SXE_PUBLIC int sxe_pool_get_fd(const void *array);
 
 SXE_PUBLIC SXE_POOL_FOUND sxe_pool_get_found(const void *array);
@@ -162,32 +163,33 @@ SXE_PUBLIC SXE_MUST_USE int sxe_pool_sync(void *array);
 
 /* ---- States ---- */
 
-/* sxe_pool_take for the oldest of all shards, by their stamps. */
+/* Like sxe_pool_take, but it takes the oldest element of all shards, by their stamps. */
 SXE_PUBLIC unsigned sxe_pool_take_exact(void *array, unsigned old_state, unsigned new_state);
 
 /* Many at a time, under one lock, which is cheaper for each element. Also for pools of one thread.
  * A call moves at most SXE_POOL_MANY.
  *
- * Move the oldest elements of a state to another state, up to max of them, their ids to ids, the
- * oldest first. The two must differ: elements that stay would be given again and again. Returns how
- * many; 0: there are none; SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED: none was moved. With
- * several shards, all elements of a call are of one shard. */
+ * Move the oldest elements of a state to another state, up to max of them, and write their ids to
+ * ids, the oldest first. The two states must differ: a call could otherwise return an element
+ * twice. Returns how many; 0: there are none; SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED: none was
+ * moved. With several shards, all elements of a call are of one shard. */
 #define SXE_POOL_MANY 64u
 SXE_PUBLIC unsigned sxe_pool_take_many(void *array, unsigned old_state, unsigned new_state,
                                        unsigned *ids, unsigned max);
 
-/* Move those elements out of old_state, in their order; those of one shard that follow each other
- * are under one lock. Returns how many were moved, up to the first that could not be; if that is
- * the first of all, SXE_POOL_LOCK_NOT_TAKEN, SXE_POOL_INCORRECT_STATE or SXE_POOL_DAMAGED. */
+/* Move the elements of ids, in that order, from old_state to new_state; consecutive ids of one
+ * shard are moved under one lock. Stops at the first element that cannot be moved. Returns how many
+ * were moved; if the first one failed: SXE_POOL_LOCK_NOT_TAKEN, SXE_POOL_INCORRECT_STATE or
+ * SXE_POOL_DAMAGED. */
 SXE_PUBLIC unsigned sxe_pool_move_many(void *array, const unsigned *ids, unsigned number,
                                        unsigned old_state, unsigned new_state);
 
 /* ---- Leases: changes that are made only while nobody else has changed the element ----
- * A worker takes a job and stalls; a timeout gives the job to another; the first goes on, and would
- * end the other's job: its id and its handle are still valid. So take a lease: it holds the stamp
- * of its change, and each later change by any process gives the element another stamp, which is
- * never used again. The calls below compare stamps under the lock of the change, and do nothing if
- * the lease is lost. That costs one load more than the calls without.
+ * Worker A takes a job and stalls, and a timeout gives the job to worker B. When A goes on, it
+ * would end B's job: A's id and handle are still valid. A lease prevents this. It holds the stamp
+ * of the change that gave it; each later change by any process gives the element another stamp,
+ * which is never used again. The calls below compare stamps under the lock of the change, and do
+ * nothing if the lease is lost. That costs one load more than the calls without a lease.
  *
  * A lease is plain data of its owner: copy it, or forget it. It is lost when any call moves or
  * touches the element without it. Pools of one thread have leases, too. */
@@ -197,28 +199,30 @@ typedef struct sxe_pool_lease {
     SXE_TIME stamp; /* of the change that gave it; 0: none, the lease is lost */
 } SXE_POOL_LEASE;
 
-/* Like sxe_pool_take and sxe_pool_take_exact: an id; SXE_POOL_NO_INDEX, SXE_POOL_LOCK_NOT_TAKEN or
- * SXE_POOL_DAMAGED, and the lease is a lost one. Contents, unless NULL, are a whole element, which
- * is written under the same lock: a process that sees the new state sees them. A process that is
- * killed in between leaves it in old_state, and torn. */
+/* Like sxe_pool_take and sxe_pool_take_exact, and fill in the lease. Returns an id; or
+ * SXE_POOL_NO_INDEX, SXE_POOL_LOCK_NOT_TAKEN or SXE_POOL_DAMAGED, and the lease is a lost one.
+ * contents (NULL: none) is a whole element, which is written under the same lock: a process that
+ * sees the new state sees the contents. If this process is killed in between, the element stays in
+ * old_state, and is torn. */
 SXE_PUBLIC unsigned sxe_pool_lease_oldest(void *array, unsigned old_state, unsigned new_state,
                                           const void *contents, SXE_POOL_LEASE *lease);
 SXE_PUBLIC unsigned sxe_pool_lease_exact_oldest(void *array, unsigned old_state, unsigned new_state,
                                                 const void *contents, SXE_POOL_LEASE *lease);
 
-/* Like sxe_pool_lease_oldest, for the element lease->id. SXE_POOL_LOCK_TAKEN, or as above, but
- * SXE_POOL_INCORRECT_STATE if it is not in old_state. */
+/* Like sxe_pool_lease_oldest, for the element lease->id, which the caller sets. Returns
+ * SXE_POOL_LOCK_TAKEN; SXE_POOL_INCORRECT_STATE: the element is not in old_state;
+ * SXE_POOL_LOCK_NOT_TAKEN; or SXE_POOL_DAMAGED. */
 SXE_PUBLIC unsigned sxe_pool_lease_indexed(void *array, unsigned old_state, unsigned new_state,
                                            const void *contents, SXE_POOL_LEASE *lease);
 
-/* With a lease. SXE_POOL_LOCK_TAKEN, and the lease goes on; or nothing was done:
- * SXE_POOL_LEASE_LOST; SXE_POOL_LOCK_NOT_TAKEN, try again later; SXE_POOL_DAMAGED.
- * Move the element to new_state, with contents or NULL. */
+/* The calls with a lease return SXE_POOL_LOCK_TAKEN, and the lease stays valid; or nothing was
+ * done: SXE_POOL_LEASE_LOST; SXE_POOL_LOCK_NOT_TAKEN, try again later; SXE_POOL_DAMAGED.
+ * Move the element to new_state, and write contents (NULL: none). */
 SXE_PUBLIC unsigned sxe_pool_lease_move(void *array, SXE_POOL_LEASE *lease, unsigned new_state,
                                         const void *contents);
 /* Touch the element: a timeout counts from now. */
 SXE_PUBLIC unsigned sxe_pool_lease_renew(void *array, SXE_POOL_LEASE *lease);
-/* sxe_pool_write_part, under the lock of the element's shard. */
+/* Like sxe_pool_write_part, under the lock of the element's shard. */
 SXE_PUBLIC unsigned sxe_pool_lease_write(void *array, const SXE_POOL_LEASE *lease, size_t offset,
                                          size_t size, const void *value);
 
@@ -232,7 +236,8 @@ SXE_PUBLIC void sxe_pool_lease_due(const void *array, unsigned id, SXE_POOL_LEAS
 /* ---- Contents: no reader sees half of what is being written ----
  * There must be one writer, which the element's state ensures; readers may be many and lock
  * nothing. A writer that is killed in between leaves the element torn: reads return -EBUSY until it
- * is written again. Write all of it then: after any write of a part it is readable as it is. */
+ * is written again. Then write the whole element: a write of only a part makes the rest readable as
+ * it is, too. */
 
 /* Copy the whole element out; 0, or -EBUSY if it is being written for the whole of a bounded
  * spin. */
@@ -301,7 +306,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_pool_check(void *array, char *why);
  * -ECANCELED, with no lock held, once it is. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_check_until(void *array, char *why, bool (*is_over)(void));
 
-/* A process that uses the pool: its process id in its own namespace. 0: no such slot is in use. */
+/* The process that uses a slot: its process id, in its own namespace. 0: the slot is not in use. */
 SXE_PUBLIC int sxe_pool_get_user(const void *array, unsigned slot);
 
 #ifdef __cplusplus

@@ -39,7 +39,7 @@
 #include "sxe-pool-shared.h"
 #include "sxe-time-internal.h"
 
-/* Two words that stand together, as they are stored at once. */
+/* Two adjacent words, which one store writes. */
 typedef uint64_t __attribute__((may_alias)) sxe__pool_pair;
 
 static inline sxe__pool_pair
@@ -65,7 +65,7 @@ sxe__pool_pair_at(uint32_t *first)
 #    define SXE__POOL_OWN(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
 #endif
 
-/* Two words by one store: half the way to memory, which the next lock waits for. */
+/* Write two adjacent words by one store: half the stores that the next lock waits for. */
 #ifndef SXE__POOL_PUT_PAIR
 #    define SXE__POOL_PUT_PAIR(first, second, value, next) \
         SXE__POOL_PUT(*sxe__pool_pair_at(&(first)), sxe__pool_make_pair((value), (next)))
@@ -84,16 +84,16 @@ sxe__pool_pair_at(uint32_t *first)
  * storing them twice, or from any point on, has the same result. */
 struct sxe__pool_intent {
     uint32_t id;
-    uint32_t prev; /* the neighbours that it leaves */
+    uint32_t prev; /* the neighbours that the element leaves */
     uint32_t next;
-    uint32_t tail; /* the youngest of the list that it goes to, without it */
+    uint32_t tail; /* the youngest of the new list, not counting the element */
     uint32_t old_state;
-    uint32_t new_state;  /* if it is the old one, the next three mean nothing */
+    uint32_t new_state;  /* if equal to old_state, the next three are unused */
     uint32_t from_count; /* of the old state's list afterwards */
     uint32_t to_count;
     uint32_t generation;
     uint32_t reserved;
-    uint64_t stamp; /* written last; it is begun and not done while this is above last_stamp */
+    uint64_t stamp; /* written last; above last_stamp: the change is begun and not done */
 };
 
 SXE__POOL_IS_PAIR(struct sxe__pool_intent, id, prev);
@@ -142,24 +142,24 @@ sxe__pool_pause(void)
 /* Become a user of the pool again: a child of fork is another process. False: not possible now. */
 bool sxe__pool_attach_again(struct sxe__pool_sharing *sharing);
 
-/* Whether a change of a shard was begun and is not done: a stamp is above all before it. */
+/* Whether a change of a shard was begun and is not done: its stamp is above the last one. */
 static inline bool
 sxe__pool_is_begun(const struct sxe__pool_shard *shard)
 {
     return SXE__POOL_GET(shard->intent.stamp) > SXE__POOL_GET(shard->last_stamp);
 }
 
-/* Like sxe__pool_lock_shard_patiently, for a call that needs no other lock. */
+/* Like sxe__pool_lock_shard_patiently, for a caller that holds no other lock. */
 unsigned sxe__pool_lock_shard_for_long(const struct sxe__pool_header *pool, uint32_t number);
 
 /* sxe_pool_check for one shard, whose lock is held (sxe-pool-check.c). 0, or -EUCLEAN and why,
  * which may be NULL. */
 int sxe__pool_check_shard(const struct sxe__pool_header *pool, uint32_t shard, char *why);
 
-/* Make new lists of what each element says of its state and stamp, while no other process uses the
- * pool; those whose state is impossible go to state 0, and stamps are at most the pool's time now,
- * so time_offset_ns must be right before. Returns how many went to state 0. A death in it leaves
- * what sxe__pool_check_shard refuses, and what can be rebuilt. */
+/* Rebuild the lists from each element's state and stamp, while no other process uses the pool.
+ * Elements with an impossible state go to state 0. Stamps later than the pool's time now are cut to
+ * it, so time_offset_ns must be right before. Returns how many elements went to state 0. After a
+ * death in here sxe__pool_check_shard refuses the pool, and it can be rebuilt again. */
 uint32_t sxe__pool_rebuild(const struct sxe__pool_header *pool);
 
 /* Let go of a pool, and free this process's page (sxe-pool-open.c). */

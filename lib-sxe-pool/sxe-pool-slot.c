@@ -19,10 +19,10 @@
 
 #define SLOT_MASK        (SXE_POOL_SLOTS - 1)
 #define GENERATION_LIMIT (1u << (32 - SXE__POOL_SLOT_BITS))
-#define SIZE_PER_SECOND  ((off_t)64 << 20) /* that is checked, or written to a slow disk */
+#define SIZE_PER_SECOND  ((off_t)64 << 20) /* bytes per second of a check or a slow disk */
 #define SECONDS_MAX      60u
 
-/* Pools of processes in this process, for its children. */
+/* This process's shared pools, for its fork handler. */
 static struct sxe__pool_sharing *sharings;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -42,7 +42,7 @@ is_taken(int result)
     return result == -EAGAIN || result == -EACCES;
 }
 
-/* Whether another description holds one of those bytes; -errno. */
+/* Whether another description has a lock on one of `number` bytes from `byte` on; -errno. */
 static int
 is_locked(int fd, off_t byte, off_t number)
 {
@@ -53,8 +53,8 @@ is_locked(int fd, off_t byte, off_t number)
     return lock.l_type != F_UNLCK;
 }
 
-/* The first process to open checks all of the file, and the last to close writes all of it to the
- * disk. */
+/* How long to wait for the opening lock: its holder may check the whole file (the first to open),
+ * or write all of it to the disk (the last to close). */
 static unsigned
 seconds_for(int fd)
 {
@@ -102,7 +102,7 @@ enter_slot(struct sxe__pool_sharing *sharing, uint32_t number)
     const uint32_t next = (SXE__POOL_GET(slot->generation) + 1) & (GENERATION_LIMIT - 1);
     const uint32_t generation = next == 0 ? 1 : next;
 
-    /* First, because the sum covers the slots. */
+    /* Mark the pool in use first: the sum covers the slots. */
     if (SXE__POOL_GET(sharing->head->closed) != SXE__POOL_IN_USE) {
         SXE__POOL_PUT(sharing->head->closed, SXE__POOL_IN_USE);
         msync(sharing->head, sharing->head_size, MS_SYNC);
@@ -138,7 +138,7 @@ sxe__pool_slot_release(struct sxe__pool_sharing *sharing)
     sharing->token = 0;
 }
 
-/* Its own byte would look free to who holds it. */
+/* Compare with the own token first: to the process that holds it, its byte looks free. */
 bool
 sxe__pool_is_owner_alive(const struct sxe__pool_sharing *sharing, uint32_t token)
 {
@@ -167,9 +167,9 @@ sxe_pool_get_user(const void *array, unsigned slot)
 
 /* ---- Forks ---- */
 
-/* The opening lock, because who opens and finds no user takes the pool for its own. It is not
- * waited for, nor is a thread that opens a pool. It is said once that this fails: it may be tried
- * thousands of times a second. */
+/* Takes the opening lock, because a process that opens the pool and finds no user takes the pool
+ * for its own. It waits neither for that lock nor for a thread that opens a pool. A failure is
+ * logged once: this may be tried thousands of times a second. */
 bool
 sxe__pool_attach_again(struct sxe__pool_sharing *sharing)
 {
@@ -192,8 +192,8 @@ sxe__pool_attach_again(struct sxe__pool_sharing *sharing)
     return is_user;
 }
 
-/* In the child, the only thread. Without a description of its own it has no way to the pool: the
- * parent's would say that the parent lives as long as the child does. */
+/* Runs in the child of fork. If it cannot get a description of its own it loses the pool: with the
+ * parent's description it would keep the parent's locks, and a dead parent would look alive. */
 static void
 leave_parent(struct sxe__pool_sharing *sharing)
 {

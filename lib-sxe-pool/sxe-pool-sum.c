@@ -23,8 +23,8 @@ mix_word(uint64_t sum, uint64_t word)
     return sum ^ sum >> 32;
 }
 
-/* Four words at a time, so that a multiplication need not wait for the one before; each step of a
- * lane can be undone, so that no change of one word is lost. Sizes are multiples of 8. */
+/* Four words at a time, so that a multiplication need not wait for the one before. Each step of a
+ * lane can be undone, so a change of one word always changes the sum. Sizes are multiples of 8. */
 static uint64_t
 add_up(uint64_t sum, const void *bytes, size_t size)
 {
@@ -110,7 +110,7 @@ read_number(const char *path)
 uint64_t
 sxe__pool_disk(int fd)
 {
-    /* A partition has its disk's. */
+    /* A partition has no number: use that of its disk ("../"). */
     static const char *const places[] = {"", "../"};
     uint64_t number = 0;
     struct stat status;

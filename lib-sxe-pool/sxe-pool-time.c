@@ -25,7 +25,8 @@ sxe__pool_wall_ns(void)
     return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* The wall clock is not believed if it is decades on: it was wrong then, or is now. */
+/* The wall clock is not believed if it says that 50 years have passed: it was wrong then, or is
+ * now. */
 uint64_t
 sxe__pool_carry_time_over(const struct sxe__pool_sharing *sharing, uint64_t youngest)
 {

@@ -7,10 +7,10 @@
 
 #include "sxe-pool-sharing-private.h"
 
-#define LOOK_NS  SXE_NS_PER_SECOND /* between two looks into a pool that others use, too */
-#define AGAIN_NS SXE_NS_PER_MS     /* to what one could not do because of others */
+#define LOOK_NS  SXE_NS_PER_SECOND /* the longest time between two checks of a shared pool */
+#define AGAIN_NS SXE_NS_PER_MS     /* until a check that other processes hindered is repeated */
 
-/* NaN is none. */
+/* NaN is no timeout. */
 static bool
 is_timeout(double seconds)
 {
@@ -88,7 +88,7 @@ sxe_pool_set_state_timeout(void *array, unsigned state, double timeout_seconds)
     local->timeout_ns[state] = to_ns(timeout_seconds);
 }
 
-/* ---- What is due: in the pool's time, by which its stamps are ---- */
+/* ---- Due elements, by the pool's time, like their stamps ---- */
 
 /* When the oldest element of a state is due; 0 if there is none or no timeout. */
 static uint64_t
@@ -120,8 +120,8 @@ sxe_pool_lease_due(const void *array, unsigned id, SXE_POOL_LEASE *lease)
     *lease = (SXE_POOL_LEASE){.id = id, .stamp = is_due ? local->due_stamp : 0};
 }
 
-/* Ends because an element that is moved or touched gets a stamp of now or later, and so is not due,
- * in whatever timed state it lands. */
+/* The loop ends, because an element that on_timeout moves or touches gets a stamp of now or later,
+ * and so is not due, whatever its new state. */
 static void
 check_state(struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
 {
@@ -152,9 +152,9 @@ check_own(struct sxe__pool_local *local, uint64_t now_ns)
 
 /* ---- Pools that are shared: while we look, others move what is due ---- */
 
-/* The oldest element that is due, and the stamp by which it is, leaving out the shards that are
- * passed by (a bit each). The state is read before the stamp, which every change writes first: so
- * if both are those of different changes, the stamp is the younger. */
+/* The oldest element that is due, and its stamp, of the shards that are not in `passed` (one bit
+ * each). The state is read before the stamp, and each change writes the stamp first: if the two are
+ * of different changes, the stamp is the later one's. */
 static unsigned
 find_due(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns, uint64_t passed,
          uint64_t *found_stamp)
@@ -182,7 +182,7 @@ find_due(const struct sxe__pool_local *local, unsigned state, uint64_t now_ns, u
 }
 
 /* An element that on_timeout left as it was (its shard was locked, or another process has it now)
- * waits, and so do those after it in its shard. Returns whether there is one. */
+ * waits for the next check, and so do those after it in its shard. Returns whether any waits. */
 static bool
 check_shared_state(struct sxe__pool_local *local, unsigned state, uint64_t now_ns)
 {
@@ -203,7 +203,8 @@ check_shared_state(struct sxe__pool_local *local, unsigned state, uint64_t now_n
     return passed != 0;
 }
 
-/* One at a time, and the others do not wait for it; of the dead it is taken over. */
+/* Try to become the one process that checks: others do not wait for it, and a dead one is
+ * replaced. */
 static bool
 may_check(struct sxe__pool_sharing *sharing)
 {
@@ -214,7 +215,8 @@ may_check(struct sxe__pool_sharing *sharing)
            sxe__pool_lock(sharing, lock) >= 0;
 }
 
-/* Only what is our own: on_timeout may have come back in a child of fork, too. */
+/* Release the lock only if it is this process's: on_timeout may have returned in a child of
+ * fork. */
 static void
 leave_it_to_others(struct sxe__pool_sharing *sharing)
 {
@@ -225,7 +227,7 @@ leave_it_to_others(struct sxe__pool_sharing *sharing)
                                 __ATOMIC_RELAXED);
 }
 
-/* An element that its mover was killed with may be on no list, until someone completes that. */
+/* Complete the moves of dead processes: until then such an element may be on no list. */
 static void
 complete_for_the_dead(const struct sxe__pool_header *pool)
 {
@@ -276,7 +278,7 @@ sxe_pool_check_timeouts(void)
     }
 }
 
-/* Others may put elements there without our knowing, and die: so never longer than LOOK_NS. */
+/* Other processes may add elements unnoticed, and die: check again after LOOK_NS at the latest. */
 static SXE_TIME
 next_shared(const struct sxe__pool_local *local, uint64_t due)
 {

@@ -11,7 +11,7 @@ sxe_pool_walker_construct(SXE_POOL_WALKER *walker, void *array, unsigned state)
     const struct sxe__pool_header *pool = sxe__pool_header(array);
 
     sxe__pool_check_state(pool, state);
-    /* A list's own node has stamp 0 for ever: the walk begins as if it had just been met. */
+    /* A list's own node always has stamp 0: the walk begins as if it had just met that node. */
     *walker = (SXE_POOL_WALKER){
         .array = array,
         .limit = pool->sharing == NULL ? pool->last_stamp : sxe__pool_last_stamp(pool->sharing),

@@ -27,8 +27,8 @@
 
 #include "sxe-pool-sharing-private.h"
 
-#define STATES_APART      63u  /* states from here on have one bit together */
-#define DATAGRAMS_AT_ONCE 256u /* strangers may send some, too: the rest in the loop's next turn */
+#define STATES_APART      63u  /* states from this one on share one bit */
+#define DATAGRAMS_AT_ONCE 256u /* strangers may flood it: read the rest in the next turn */
 
 static uint64_t
 bit_of(uint32_t state)
@@ -44,7 +44,7 @@ own_slot(const struct sxe__pool_sharing *sharing)
 
 /* ---- Sockets ---- */
 
-/* Abstract: the first byte of the path is 0. Returns the address's length. */
+/* The abstract address of a user: its path begins with a 0. Returns the address's length. */
 static socklen_t
 name_user(const struct sxe__pool_sharing *sharing, uint32_t token, struct sockaddr_un *address)
 {
@@ -108,7 +108,7 @@ sxe_pool_watch_read(void *array)
 
 /* ---- Waking ---- */
 
-/* By a socket of its own. EAGAIN: who is to be woken has so many datagrams that it is awake. */
+/* Send by a new socket. EAGAIN: the receiver has so many datagrams to read that it is awake. */
 static bool
 wake_by_another(const struct sockaddr_un *address, socklen_t length)
 {
@@ -133,12 +133,12 @@ wake_user(const struct sxe__pool_sharing *sharing, int fd, uint32_t slot)
     if (sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address, length) >=
         0)
         return true;
-    /* EAGAIN: it has so many datagrams, or our socket has, that others have not read. All else: it
-     * is dead, or will look when its time is over. */
+    /* EAGAIN: the receiver's queue is full, or our socket's, with datagrams that others have not
+     * read. All other errors: the receiver is dead, or will look when its time is over. */
     return errno == EAGAIN && wake_by_another(&address, length);
 }
 
-/* Wake the next process that has a bit, or all; a woken process must watch again. */
+/* Wake the next process that has the bit, or all that have it; a woken process must watch again. */
 static bool
 wake_users(struct sxe__pool_sharing *sharing, int fd, uint64_t bit, bool all)
 {
@@ -161,8 +161,8 @@ wake_users(struct sxe__pool_sharing *sharing, int fd, uint64_t bit, bool all)
     return woken;
 }
 
-/* Where states share a bit, all who have it are woken: who of them waits for this one is not
- * known. */
+/* For states that share a bit, wake all processes that have it: the bit does not say which of them
+ * waits for this state. */
 void
 sxe__pool_wake(const struct sxe__pool_header *pool, uint32_t state)
 {
@@ -232,7 +232,7 @@ sxe_pool_unwatch(void *array, unsigned state)
     /* The last bit stays for the other states; being woken for nothing does no harm. */
     const uint64_t cleared = state < STATES_APART ? bit_of(state) : 0;
     const uint64_t before = __atomic_fetch_and(watched, ~cleared, __ATOMIC_ACQ_REL);
-    /* Woken for an element that it will not take now: another shall. */
+    /* This process was woken for an element that it will not take: wake another. */
     if ((before & bit_of(state)) == 0 && sxe__pool_shared_count(pool, state) != 0)
         sxe__pool_wake(pool, state);
 }

@@ -21,7 +21,7 @@ round_up(size_t size, size_t alignment)
     return (size + alignment - 1) & ~(alignment - 1);
 }
 
-/* Bytes of the array, so that nodes may follow, each in one line of cache. */
+/* Bytes of the array, rounded up so that each node after it is in one line of cache. */
 static size_t
 array_size(unsigned number, size_t element_size)
 {
@@ -212,7 +212,7 @@ sxe__pool_fail_new_state(const struct sxe__pool_header *pool, unsigned id, unsig
                       sxe_pool_state_to_string(pool + 1, sxe__pool_nodes(pool)[id].state));
 }
 
-/* Whether both neighbours agree: what is written past the array's end lands in the nodes. */
+/* Whether both neighbours link back: a write past the array's end damages the nodes. */
 static inline bool
 is_linked(const struct sxe__pool_header *pool, const struct sxe__pool_node *nodes, unsigned id)
 {
@@ -223,12 +223,12 @@ is_linked(const struct sxe__pool_header *pool, const struct sxe__pool_node *node
            nodes[node->prev].next == id && nodes[node->next].prev == id;
 }
 
-/* Id and new_state are known to be good. Forced inline: a call would be a quarter of its cost. */
+/* The caller has checked id and new_state. Forced inline: a call would be a quarter of its cost. */
 static inline __attribute__((always_inline)) void
 move_node(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id,
           unsigned new_state)
 {
-    const uint64_t stamp = next_stamp(pool); /* first: it may call, with nothing to save */
+    const uint64_t stamp = next_stamp(pool); /* first: it may call, with no register to save */
     struct sxe__pool_node *node = &nodes[id];
     const unsigned old_state = node->state;
 

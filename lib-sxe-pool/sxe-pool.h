@@ -102,7 +102,8 @@ SXE_PUBLIC const char *sxe_pool_get_name(const void *array);
 SXE_PUBLIC unsigned sxe_pool_get_number(const void *array); /* of elements */
 
 /* Call each for every pool of this thread that has timeouts or names of states, in the order in
- * which these were given: for a program that shows its pools. each makes and deletes none. */
+ * which these were given: for a program that shows its pools. each must not make or delete a
+ * pool. */
 SXE_PUBLIC void sxe_pool_each(void (*each)(void *user, const void *array), void *user);
 
 /* Name the states in messages: fn(state) -> text that stays. NULL goes back to numbers. Local to
@@ -142,7 +143,7 @@ SXE_PUBLIC unsigned sxe_pool_get_youngest(const void *array, unsigned state);
 SXE_PUBLIC SXE_TIME sxe_pool_get_oldest_time(const void *array, unsigned state);
 SXE_PUBLIC SXE_TIME sxe_pool_get_time(const void *array, unsigned id);
 
-/* ---- Handles: an id that knows whether it still means the same tenant ---- */
+/* ---- Handles: ids that become invalid when their element returns to state 0 ---- */
 
 /* generation << 32 | id. Never 0. */
 SXE_PUBLIC uint64_t sxe_pool_get_handle(const void *array, unsigned id);
