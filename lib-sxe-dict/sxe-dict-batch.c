@@ -22,7 +22,7 @@ struct note {
     uint64_t expires_ns;
     bool removes;
     bool expects;   /* a condition: nothing is changed */
-    bool is_absent; /* of a condition: that there is no such entry */
+    bool is_absent; /* the condition is: there is no such entry */
     char *bytes;    /* the key, then the value */
 };
 
@@ -44,7 +44,8 @@ sxe_dict_batch_new(SXE_DICT *dict)
     return batch;
 }
 
-/* A note that is used again must not own bytes: note_down frees those of the note it replaces. */
+/* Empty the batch. A note that is used again must not own bytes: note_down frees those of the note
+ * it replaces. */
 static void
 clear(SXE_DICT_BATCH *batch)
 {
@@ -72,7 +73,7 @@ is_same(const struct note *note, const struct note *other)
            memcmp(note->key.bytes, other->key.bytes, note->key.size) == 0;
 }
 
-/* The note of that kind on that key, or the next free one. */
+/* The batch's note of the same kind on the same key, or the next free note. */
 static struct note *
 note_of(SXE_DICT_BATCH *batch, const struct note *what)
 {
@@ -143,7 +144,7 @@ sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, size_t key_size, c
 
 /* ---- Locks ---- */
 
-/* The shards that it has notes in; of_changes: those in which it changes something. */
+/* The shards, one bit each, that the batch has notes in; of_changes: only those that it changes. */
 static uint64_t
 shards_of(const SXE_DICT_BATCH *batch, bool of_changes)
 {
@@ -180,7 +181,7 @@ lock_shards(const SXE_DICT *dict, uint64_t shards)
     return 0;
 }
 
-/* Taking the lock of a shard decides what the dead have staged there. */
+/* Commit or drop what dead processes have staged: locking a shard does that. */
 static int
 settle_dict(const SXE_DICT *dict)
 {
@@ -197,7 +198,7 @@ settle_dict(const SXE_DICT *dict)
 
 /* ---- Commit ---- */
 
-/* 0; -EEXIST: an entry is not what its condition says. */
+/* 0: the condition holds; -EEXIST: it does not. */
 static int
 check_note(const SXE_DICT *dict, const struct note *note)
 {
@@ -217,7 +218,7 @@ check_note(const SXE_DICT *dict, const struct note *note)
     return holds == 1 ? 0 : -EEXIST;
 }
 
-/* All conditions, under the locks of all shards that the batch has notes in. */
+/* Check all conditions. The caller holds the locks of all shards that the batch has notes in. */
 static int
 check_notes(const SXE_DICT_BATCH *batch)
 {
@@ -230,7 +231,7 @@ check_notes(const SXE_DICT_BATCH *batch)
     return result;
 }
 
-/* Room for all that goes into a shard; what it replaces stays until it is in. */
+/* Make room for all new values in a shard; old values stay until the new ones are in. */
 static int
 make_room(const SXE_DICT_BATCH *batch, uint32_t shard)
 {
@@ -255,7 +256,7 @@ make_room(const SXE_DICT_BATCH *batch, uint32_t shard)
     return 0;
 }
 
-/* The chains of one shard while they are made. */
+/* The chains of staged changes of one shard, while they are built. */
 struct stage {
     uint32_t shard;
     uint32_t cursor;
@@ -317,8 +318,8 @@ stage_shard(const SXE_DICT_BATCH *batch, uint32_t shard, uint64_t serial)
     return 0;
 }
 
-/* Under the locks of the shards. Drop staged changes that are not committed, which otherwise the
- * next owner of the lock does. */
+/* The caller holds the locks of the shards. If the commit fails, drop what was staged, which
+ * otherwise the next owner of each lock would do. */
 static int
 commit_locked(const SXE_DICT_BATCH *batch)
 {

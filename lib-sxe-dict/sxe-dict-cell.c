@@ -138,8 +138,8 @@ is_version_of(const SXE_DICT *dict, const struct sxe__dict_key *key, uint64_t ep
            memcmp(cell->data, key->bytes, key->size) == 0;
 }
 
-/* Whether a cell that is not the one looked for may be that, but for some bits: it must be of the
- * bucket, its hash must be its key's, and it has died if it is OLD, and only then. */
+/* Whether a cell of the bucket that does not match may be the wanted one with flipped bits. A sound
+ * cell belongs to the bucket, has the hash of its key, and has died exactly if it is OLD. */
 static bool
 is_doubtful(const SXE_DICT *dict, const struct sxe__dict_key *key, uint32_t id)
 {
@@ -178,12 +178,12 @@ sxe__dict_find(const SXE_DICT *dict, const struct sxe__dict_key *key, uint64_t e
     return sxe__dict_damaged(dict);
 }
 
-/* ---- Values: in parts, one a cell ---- */
+/* ---- Values: in parts, one per cell ---- */
 
 struct part {
     struct sxe__dict_cell *cell;
     char *at;
-    uint32_t size; /* bytes of the value that it has */
+    uint32_t size; /* bytes of the value in this part */
 };
 
 /* The first part of a value. */
@@ -198,7 +198,7 @@ first_part(const SXE_DICT *dict, const struct sxe__dict_view *view)
                          view->value_size < room ? view->value_size : room};
 }
 
-/* The part after it, of a value of which `left` bytes are left. */
+/* Go to the next part of a value, of which `left` bytes are left. 0 or -EUCLEAN. */
 static int
 next_part(const SXE_DICT *dict, const struct sxe__dict_view *view, size_t left, struct part *part)
 {
@@ -256,7 +256,7 @@ sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, const
     return 1;
 }
 
-/* ---- Sums: for finding damage, not for keeping anyone out ---- */
+/* ---- Sums: they find damage, and stop no attacker ---- */
 
 static inline uint64_t
 mix_sum(uint64_t sum, uint64_t word)
@@ -287,7 +287,7 @@ add_blocks(uint64_t sum, const char *at, size_t blocks)
     return mix_sum(mix_sum(mix_sum(lanes[0], lanes[1]), lanes[2]), lanes[3]);
 }
 
-/* A sum over bytes, in which each has its place. */
+/* A sum over bytes, which depends on their order. */
 static uint64_t
 add_up(uint64_t sum, const char *at, size_t size)
 {

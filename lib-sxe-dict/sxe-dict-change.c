@@ -34,7 +34,7 @@ move_to(const SXE_DICT *dict, uint32_t id, uint32_t state)
                : sxe__dict_damaged(dict);
 }
 
-/* Move what goes on after the first cell; the first `cells - 1` links are followed. */
+/* Move the cells of a version after its first: those that its first `cells - 1` links lead to. */
 static int
 move_more(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, uint32_t state)
 {
@@ -66,8 +66,9 @@ free_version(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *
     return move_to(dict, view->id, SXE__DICT_FREE);
 }
 
-/* A version that is replaced, removed, or no more seen: it becomes OLD, or its cells free. When
- * this is done again, there may be fewer snapshots: what became OLD then becomes free. */
+/* Retire a version that is replaced, removed, or no longer seen: it becomes OLD if a snapshot sees
+ * it, otherwise its cells become FREE. If this is repeated with fewer snapshots, an OLD version
+ * becomes FREE. */
 static int
 retire(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 {
@@ -111,7 +112,7 @@ put_in(const SXE_DICT *dict, uint32_t shard, uint32_t id)
     return replaces == 0 ? 0 : retire(dict, shard, replaces - 1);
 }
 
-/* Do that to a chain of cells. */
+/* Call step for each cell of a chain, linked by `next`. */
 static int
 each(const SXE_DICT *dict, uint32_t shard, uint32_t link,
      int (*step)(const SXE_DICT *, uint32_t, uint32_t))
@@ -198,8 +199,8 @@ sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *pl
     SXE__POOL_PUT_LAST(record->changed, 0);
 }
 
-/* Whether a version is sound, be it by the sum that it was to get: bytes or sum may be those of
- * before. */
+/* Whether a version is sound by its sum, or by record.changed_sum, which it gets then: a death in
+ * sxe__dict_change may leave the new bytes with the old sum. */
 static bool
 is_sound_now(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view)
 {
@@ -308,15 +309,16 @@ sxe__dict_state_after(const SXE_DICT *dict, int found, const struct sxe__dict_vi
                : SXE_DICT_LIVE;
 }
 
-/* The cells that must be FREE. One of each shard is kept for putting into a table that is full. */
+/* How many cells must be FREE for a put. One cell of each shard is kept back, so that entries of a
+ * full table can be replaced. */
 static uint32_t
 cells_wanted(const SXE_DICT *dict, uint32_t cells, int found, const struct sxe__dict_view *old)
 {
     return found == 1 && !sxe__dict_is_seen(dict, old) ? cells : cells + 1;
 }
 
-/* Nothing more can be had, but the FREE cells are enough for a version that nobody sees: a snapshot
- * ends rather than a writer fails. */
+/* For a put that finds no more room: if the FREE cells are enough as soon as no snapshot sees the
+ * old version, end a snapshot, so that the writer does not fail. Returns whether one was ended. */
 static bool
 is_unseen_by_one(const SXE_DICT *dict, uint32_t shard, uint32_t cells, int found,
                  const struct sxe__dict_view *old)
@@ -335,7 +337,7 @@ sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put)
     struct sxe__dict_view old;
     int found;
 
-    /* Of the two cells that are far away, both are asked for at once. */
+    /* Prefetch the new cell, so that it and the old one come from memory at the same time. */
     if (cursor < dict->number)
         __builtin_prefetch(sxe__dict_cell(dict, cursor), 1);
     if (put->size > SXE__DICT_VALUE_MAX || cells >= sxe__dict_capacity(dict, shard))

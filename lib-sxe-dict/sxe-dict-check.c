@@ -11,15 +11,15 @@
 
 #include "sxe-always-internal.h"
 
-enum { ASKED_EACH = 65536 }; /* places, whether to go on */
+enum { ASKED_EACH = 65536 }; /* places between two calls of is_over */
 
-/* A bit a cell: those that were met. */
+/* The cells that were met, one bit each. */
 struct met {
     uint8_t *bits;
     uint32_t count[SXE__DICT_STATES];
 };
 
-/* False: it was met before. */
+/* Note that a cell was met. False: it was met before. */
 static bool
 meet(struct met *met, uint32_t id, uint32_t state)
 {
@@ -40,7 +40,7 @@ new_bits(const SXE_DICT *dict)
 
 /* ---- Checking ---- */
 
-/* Each cell after the first: NULL, or what is wrong. */
+/* Check the cells of a version after its first: NULL, or what is wrong. */
 static const char *
 check_more(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, struct met *met)
 {
@@ -58,7 +58,7 @@ check_more(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *vi
     return NULL;
 }
 
-/* Where a cell stands in its shard: sxe__dict_nth the other way round. */
+/* The index of a cell in its shard: the reverse of sxe__dict_nth. */
 static uint32_t
 place_in_shard(const SXE_DICT *dict, uint32_t id)
 {
@@ -67,7 +67,8 @@ place_in_shard(const SXE_DICT *dict, uint32_t id)
     return (id >> shift >> dict->shard_bits << shift) | (id & ((UINT32_C(1) << shift) - 1));
 }
 
-/* Whether the shard knows that an entry expires: what it does not know of would keep its room. */
+/* Whether the shard's record covers the entry's expiry: if not, it would keep its room when
+ * expired. */
 static bool
 is_noted(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view)
 {
@@ -166,7 +167,7 @@ check_old(const SXE_DICT *dict, uint32_t shard, char *why, bool (*is_over)(void)
                         "%u OLD cells are seen by no snapshot, and no sweep will free them", lost);
 }
 
-/* Each cell of the shard is FREE or was met in a chain, in the state that it is counted in. */
+/* Check that each cell of the shard is FREE, or was met in a chain, in the state that counts it. */
 static int
 check_counts(const SXE_DICT *dict, uint32_t shard, const struct met *met, char *why)
 {
@@ -242,14 +243,15 @@ sxe_dict_check_until(SXE_DICT *dict, char *why, bool (*is_over)(void))
 
 /* ---- Rebuilding ---- */
 
-/* Whether all that a version needs is there, and no other's. Its cells are then met. */
+/* Whether a version is whole, and shares no cell with another. If so, its cells are noted as
+ * met. */
 static bool
 is_whole(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct met *met)
 {
     const struct sxe__dict_cell *cell = sxe__dict_cell(dict, id);
     struct sxe__dict_view view;
 
-    /* Looked at first, because sxe__dict_read would note the damage again. */
+    /* Check these first, because sxe__dict_read would note the damage again. */
     if (SXE__POOL_GET(cell->key_size) > dict->room ||
         SXE__POOL_GET(cell->value_size) > SXE__DICT_VALUE_MAX || SXE__POOL_GET(cell->died) != 0 ||
         sxe__dict_read(dict, shard, id, &view) < 0)
@@ -259,7 +261,7 @@ is_whole(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct met *met)
            check_more(dict, shard, &view, met) == NULL;
 }
 
-/* Put an entry that is whole into its chain. Of two of one key, the younger stays. */
+/* Put an entry that is whole into its chain. Of two entries with one key, the younger stays. */
 static void
 link_again(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 {
@@ -281,7 +283,7 @@ link_again(const SXE_DICT *dict, uint32_t shard, uint32_t id)
     *bucket = id + 1;
 }
 
-/* Free what no chain leads to. False: damaged. */
+/* Free the cells that no chain leads to. False: damaged. */
 static bool
 free_the_rest(const SXE_DICT *dict, uint32_t shard, struct met *met)
 {
@@ -318,7 +320,7 @@ rebuild_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits)
     memset(sxe__dict_bucket(dict, shard, 0), 0,
            ((size_t)dict->bucket_mask + 1) * sizeof(*dict->buckets));
     sxe__dict_settle_change(dict, shard);
-    /* That something may have expired is the safe thing to believe. */
+    /* next_expiry 1: something may have expired, which is always safe to assume. */
     dict->records[shard] = (struct sxe__dict_record){.next_expiry = 1};
     for (uint32_t nth = 0; nth < sxe__dict_capacity(dict, shard); nth++) {
         const uint32_t id = sxe__dict_nth(dict, shard, nth);

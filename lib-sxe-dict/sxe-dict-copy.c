@@ -26,20 +26,20 @@
 #include "sxe-time.h"
 
 #define LOCK_TRIES  1000u /* one a millisecond */
-#define SNAPSHOTS   3u    /* that may end before all is copied */
-#define ASK_EACH    256u  /* entries */
-#define VALUE_FIRST 256u  /* bytes; a larger value makes room for itself */
+#define SNAPSHOTS   3u    /* attempts: a snapshot may end before all is copied */
+#define ASK_EACH    256u  /* entries between two calls of is_over */
+#define VALUE_FIRST 256u  /* bytes of the buffer at first; it grows for a larger value */
 
 struct copying {
     SXE_DICT *from;
     SXE_DICT *to;
     char *why;
     bool (*is_over)(void);
-    bool is_cancelled; /* is_over said so once, and need not say it again */
+    bool is_cancelled; /* is_over returned true, and is not called again */
     SXE_DICT_WALKER walker;
     SXE_DICT_ENTRY entry;
     /* The target. */
-    struct sxe__pool_opening file; /* its path, and what is there; fd -1: nothing */
+    struct sxe__pool_opening file; /* its path, and the open file; fd -1: none is there */
     mode_t mode;
     char temporary[PATH_MAX + sizeof(".XXXXXX")];
 };
@@ -54,7 +54,7 @@ is_cancelled(struct copying *copying)
     return copying->is_cancelled;
 }
 
-/* After -EAGAIN: false when that has lasted for a second, or somebody wants this to end. */
+/* Sleep after -EAGAIN; false: it has lasted for a second, or is_over returned true. */
 static bool
 wait_a_little(struct copying *copying, unsigned *tries)
 {
@@ -80,7 +80,7 @@ grow_value(SXE_DICT_ENTRY *entry, size_t size)
     return 0;
 }
 
-/* The walk's next entry, whole: 1; 0: the end. */
+/* Read the walk's next entry, with its whole value: 1; 0: the end; -errno. */
 static int
 next_entry(struct copying *copying)
 {
@@ -109,7 +109,8 @@ put_entry(struct copying *copying)
     unsigned tries = 0;
     int result;
 
-    /* It expired after the snapshot was taken; a time to live of 0 would be for ever. */
+    /* Leave out an entry that expired after the snapshot was taken: a ttl_s of 0 would be for
+     * ever. */
     if (entry->ttl_s <= 0)
         return 0;
     do {
@@ -201,8 +202,8 @@ explain_failure(const struct copying *copying, int result)
     }
 }
 
-/* Make the dict that becomes the copy. As long as it is filled it evicts nothing: what does not fit
- * is an error. */
+/* Make the dict that becomes the copy. While it is filled it evicts nothing: an entry that does not
+ * fit is an error. */
 static int
 open_copy(struct copying *copying, unsigned cells)
 {
@@ -226,7 +227,7 @@ open_copy(struct copying *copying, unsigned cells)
     return 0;
 }
 
-/* Metrics go on from those of the source. */
+/* The copy's metrics go on from those of the source. */
 static void
 copy_counts(const struct copying *copying)
 {
@@ -240,8 +241,8 @@ copy_counts(const struct copying *copying)
     counts->expirations = stats.expirations;
 }
 
-/* Whether a file that was closed is on the disk as a whole: a pool that cannot be written there is
- * not marked as closed, and only the log says why. */
+/* Check that the closed copy is on the disk as a whole: a pool that cannot be written there is not
+ * marked as closed, and only the log says why. */
 static int
 check_closed(const struct copying *copying, int fd)
 {
@@ -257,7 +258,7 @@ check_closed(const struct copying *copying, int fd)
                                   "cannot write %.300s to the disk: the log says why", path);
 }
 
-/* Fill the file that `fd` has open too, and close it. */
+/* Fill the temporary file and close the dict in it; `fd` is another descriptor of that file. */
 static int
 fill_copy(struct copying *copying, unsigned cells, int fd)
 {
@@ -312,7 +313,7 @@ sync_directory(const struct copying *copying)
                                          copying->file.path, strerror(error));
 }
 
-/* Where nothing was, link() replaces nothing that another process made meanwhile. */
+/* If no file was there, link() is used: it never replaces a file that was made meanwhile. */
 static int
 put_in_place(const struct copying *copying)
 {
@@ -339,7 +340,8 @@ copy_cells(struct copying *copying, unsigned cells)
     return result == 0 ? put_in_place(copying) : result;
 }
 
-/* Under the opening lock of the target: 0: it may be replaced; 1: another process just did that. */
+/* The caller holds the target's opening lock. 0: the target may be replaced; 1: another process
+ * just replaced it; -errno. */
 static int
 check_target(struct copying *copying)
 {
@@ -361,7 +363,7 @@ check_target(struct copying *copying)
                                           "it is in use: close it in every program, and try again");
 }
 
-/* Whether a file that cannot be opened says all the same that it is a dict: it was cut, or is of
+/* Whether the head of a file that cannot be opened says that it was a dict: it was cut, or is of
  * another version. */
 static bool
 was_dict(const struct sxe__pool_opening *file)
@@ -373,7 +375,7 @@ was_dict(const struct sxe__pool_opening *file)
            memcmp(head.state_names, SXE__DICT_STATE_NAMES, sizeof(SXE__DICT_STATE_NAMES)) == 0;
 }
 
-/* Only a dict is replaced, whole or not, and what is empty. */
+/* Only a dict, whole or not, and an empty file may be replaced. */
 static int
 check_kind(struct sxe__pool_opening *file)
 {
@@ -447,7 +449,7 @@ sxe_dict_backup(SXE_DICT *dict, const char *file, bool (*is_over)(void), char *w
         return result;
     result = copy_cells(&copying, dict->number - dict->shards);
     if (copying.file.fd != -1) {
-        /* A child of a fork meanwhile may have the descriptor, and with it the lock. */
+        /* Unlock it: a child forked meanwhile may have the descriptor, and with it the lock. */
         sxe__pool_opening_unlock(copying.file.fd);
         close(copying.file.fd);
     }

@@ -86,7 +86,7 @@ plan_pool(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t s
             spec->name == NULL ? "without a name" : spec->name, spec->cells, shards,
             SXE_POOL_SHARDS_MAX);
     write_fields(fields, size, cell_size);
-    /* A cell more in each shard, so that what is in a table that is full can be replaced. */
+    /* One more cell in each shard, so that entries of a full table can be replaced. */
     pool->number = spec->cells + shards;
     pool->element_size = cell_size;
     pool->states = SXE__DICT_STATES;
@@ -99,8 +99,8 @@ plan_pool(const SXE_DICT_SPEC *spec, SXE_POOL_SPEC *pool, char *fields, size_t s
 
 /* ---- The table ---- */
 
-/* Whether the pool's states and fields are called what a dict calls them: the numbers alone may be
- * another program's. */
+/* Whether the pool's states and fields have a dict's names: another program's pool may have the
+ * same numbers. */
 static bool
 has_names(const SXE_DICT *dict)
 {
@@ -116,7 +116,7 @@ has_names(const SXE_DICT *dict)
            strcmp(fields, sxe_pool_get_fields(dict->array)) == 0;
 }
 
-/* Where everything is; false: the pool is none of a dict. */
+/* Find the parts of the dict in its pool; false: the pool holds no dict. */
 static bool
 attach_dict(SXE_DICT *dict)
 {
@@ -143,7 +143,8 @@ attach_dict(SXE_DICT *dict)
            extra != NULL && size == extra_size(dict->shards, buckets) && has_names(dict);
 }
 
-/* A shard's lock, and nothing looked at; others that open it hold it for a moment. */
+/* Take a shard's lock, but complete nothing. Other processes that open the dict hold it briefly, so
+ * try again and again. */
 static int
 lock_shard(const SXE_DICT *dict, uint32_t shard)
 {
@@ -174,7 +175,7 @@ make_table(const SXE_DICT *dict, bool evicts)
     return 0;
 }
 
-/* Read what is there, or make it. */
+/* Read the table, or make it if there is none. */
 static int
 read_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 {
@@ -206,7 +207,7 @@ read_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
                             spec->evicts ? "evicts" : "does not");
 }
 
-/* A lock, which another may hold for as long as a check takes, is only needed to make it. */
+/* Take a lock only to make the table: another process may hold it for as long as a check takes. */
 static int
 open_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 {
@@ -229,7 +230,7 @@ open_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
 
 /* ---- What may be damaged ---- */
 
-/* Add to the sentence that says what was damaged. */
+/* Add the number of dropped entries to the sentence that says what was damaged. */
 static void
 tell_dropped(char *why, size_t before, size_t after)
 {
@@ -313,7 +314,7 @@ enter_dict(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
     return result == 0 ? make_sure(dict, spec, why) : result;
 }
 
-/* The dict in a pool that is open, which is closed if it is none. */
+/* Open the dict in an open pool, and close the pool if it holds none. */
 static SXE_DICT *
 open_in(void *array, const SXE_DICT_SPEC *spec, char *why)
 {

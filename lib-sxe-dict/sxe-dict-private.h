@@ -72,13 +72,13 @@ struct sxe__dict_cell {
     uint64_t expires_ns; /* of the pool's time; 0: never */
     uint64_t born;       /* epoch */
     uint64_t died;       /* 0: not yet */
-    uint32_t chain;      /* the next of the bucket */
-    uint32_t more;       /* where the value goes on */
-    uint32_t replaces;   /* while it is pending: the version that goes */
-    uint32_t next;       /* while it is pending: what else is to be done */
+    uint32_t chain;      /* the bucket's next cell, as a link: id + 1; 0: none */
+    uint32_t more;       /* link to the cell where the value goes on */
+    uint32_t replaces;   /* while it is pending: link to the version that it replaces */
+    uint32_t next;       /* while it is pending: link to the next staged change */
     uint32_t value_size;
     uint16_t key_size;
-    uint8_t state; /* the entry's: while it is pending, and when it is OLD */
+    uint8_t state; /* the entry's state, while it is pending or OLD */
     uint8_t reserved;
     uint32_t sum; /* of the value's bytes, and of what sxe__dict_head_sum covers */
     uint32_t reserved_2;
@@ -88,18 +88,18 @@ _Static_assert(sizeof(struct sxe__dict_cell) == SXE__DICT_HEAD_SIZE, "the layout
 
 /* The change in progress in a shard; written under its lock. */
 struct sxe__dict_record {
-    uint32_t pending;        /* a new version to be put in */
-    uint32_t doomed;         /* a version to be taken out */
-    uint32_t staged_puts;    /* the same for a batch, linked by `next` */
-    uint32_t staged_removes; /* linked by `next` */
+    uint32_t pending;        /* link to a new version to be put in */
+    uint32_t doomed;         /* link to a version to be taken out */
+    uint32_t staged_puts;    /* the new versions of a batch, linked by `next` */
+    uint32_t staged_removes; /* the versions that a batch removes, linked by `next` */
     uint64_t staged;         /* the serial of that batch; 0: none */
     uint64_t swept;          /* sxe__dict_ended() when the last look through OLD began */
     uint64_t next_expiry;    /* nothing expires earlier; 0: nothing expires */
-    uint64_t round_expiry;   /* the same of the cells that this round has passed */
+    uint64_t round_expiry;   /* next_expiry of the cells that this round has passed */
     uint32_t round_at;       /* the cell of the shard that the round comes to next; 0: no round */
     uint32_t sweep_left;     /* OLD cells still to be looked at */
-    uint32_t changed;        /* a version that is being changed where it is */
-    uint32_t changed_sum;    /* and what its sum is to be */
+    uint32_t changed;        /* link to a version that is being changed in place */
+    uint32_t changed_sum;    /* the sum that this version gets */
 };
 _Static_assert(sizeof(struct sxe__dict_record) == 64, "the layout is version 2's");
 
@@ -118,7 +118,7 @@ _Static_assert(sizeof(struct sxe__dict_counts) == 64, "the layout is version 2's
 struct sxe__dict_slot {
     uint64_t epoch; /* what the snapshot sees; 0: no snapshot */
     uint64_t time_ns;
-    uint32_t token; /* its process */
+    uint32_t token; /* of the process that took it */
     uint32_t filler;
 };
 
@@ -128,11 +128,11 @@ struct sxe__dict_control {
     uint64_t epoch;  /* of what is written now; begins at 1 */
     uint64_t newest; /* the greatest epoch that any snapshot had */
     uint64_t reserved;
-    uint64_t committed; /* the serial of the last batch that counts */
-    uint32_t batch;     /* the lock of who commits one */
+    uint64_t committed; /* the serial of the last batch that was committed */
+    uint32_t batch;     /* the lock of the process that commits a batch */
     uint32_t evicts;
     struct sxe__dict_slot slots[SXE_DICT_SNAPSHOTS];
-    uint32_t doubtful; /* 1: found damaged, or not looked at since it may be */
+    uint32_t doubtful; /* 1: damaged, or not checked since it may be */
     uint8_t filler[60];
 };
 _Static_assert(sizeof(struct sxe__dict_control) == 512, "the layout is version 2's");
@@ -206,7 +206,7 @@ sxe__dict_cell(const SXE_DICT *dict, uint32_t id)
     return (void *)((char *)dict->array + (size_t)id * dict->cell_size);
 }
 
-/* Whether there is such a cell in that shard. */
+/* Whether `id` is a cell of that shard. */
 static inline bool
 sxe__dict_has(const SXE_DICT *dict, uint32_t shard, uint32_t id)
 {
@@ -244,7 +244,7 @@ sxe__dict_value_at(size_t key_size)
     return (uint32_t)((key_size + 7) & ~(size_t)7);
 }
 
-/* Whether something is being done in a shard: under its lock, what the dead have left. */
+/* Whether a change of a shard is not complete. Under the shard's lock: a dead process began it. */
 static inline bool
 sxe__dict_is_busy(const SXE_DICT *dict, uint32_t shard)
 {
@@ -275,7 +275,7 @@ sxe__dict_is_expired(const SXE_DICT *dict, uint64_t expires_ns)
     return expires_ns != 0 && expires_ns <= sxe_pool_get_now(dict->array);
 }
 
-/* One more. Under the lock of the shard whose count it is; readers have no lock. */
+/* Add 1. The caller holds the lock of the count's shard; readers have no lock. */
 static inline void
 sxe__dict_count(uint64_t *count)
 {
@@ -294,7 +294,7 @@ uint64_t sxe__dict_hash(const uint64_t key[2], const void *bytes, size_t size);
 int sxe__dict_set_key(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes,
                       size_t size);
 
-/* When what lives that long expires; false: no such time. */
+/* When an entry with that time to live expires; false: no valid time. */
 bool sxe__dict_expiry(const SXE_DICT *dict, double ttl_s, uint64_t *expires_ns);
 double sxe__dict_ttl(const SXE_DICT *dict, uint64_t expires_ns);
 
@@ -307,24 +307,26 @@ int sxe__dict_read(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct sxe
 int sxe__dict_link_to(const SXE_DICT *dict, uint32_t shard, uint64_t hash, uint32_t id,
                       uint32_t **link);
 
-/* 1: found, the current version (epoch 0) or the one that a snapshot sees; 0. */
+/* Find a key's current version (epoch 0), or the version that a snapshot of that epoch sees. 1:
+ * found; 0: there is none. */
 int sxe__dict_find(const SXE_DICT *dict, const struct sxe__dict_key *key, uint64_t epoch,
                    struct sxe__dict_view *view);
 
-/* Copy up to `size` bytes out. 0. */
+/* Copy up to `size` bytes of the key or of the value out. The second function returns 0 or
+ * -EUCLEAN. */
 void sxe__dict_copy_key(const SXE_DICT *dict, const struct sxe__dict_view *view, void *key,
                         size_t size);
 int sxe__dict_copy_value(const SXE_DICT *dict, const struct sxe__dict_view *view, void *value,
                          size_t size);
 
-/* 1: the value is that; 0: it is not. */
+/* 1: the value equals `expected`; 0: it does not. */
 int sxe__dict_compare(const SXE_DICT *dict, const struct sxe__dict_view *view, const void *expected,
                       size_t size);
 
 /* 1: key, value, sizes and expiry are those that were written; 0: they are not. */
 int sxe__dict_is_sound(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
-/* 0; -EUCLEAN: it is not sound, where the dict verifies what is read. */
+/* 0; -EUCLEAN: the dict verifies what it reads, and this version is not sound. */
 static inline int
 sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view)
 {
@@ -333,9 +335,9 @@ sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view)
                : sxe__dict_damaged(dict);
 }
 
-/* The two parts of a version's sum, which is one XOR the other: so that the one can be changed
- * without reading the other, and a bit that flipped before is still missed after. The head's part
- * covers the key by its hash, and the cell's generation, so that an older page is missed. */
+/* The two parts of a version's sum, which is their XOR: one part can be changed without reading the
+ * other, and a bit that flipped in the other before is still found later. The head's part covers
+ * the key by its hash, and the cell's generation, so that an older page is found, too. */
 uint32_t sxe__dict_head_sum(const SXE_DICT *dict, const struct sxe__dict_view *view);
 uint32_t sxe__dict_value_sum(const char *value, size_t size);
 
@@ -343,46 +345,48 @@ uint32_t sxe__dict_value_sum(const char *value, size_t size);
 uint64_t *sxe__dict_counter(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
 /* Write a version into FREE cells from *cursor on (set it to the FREE list's oldest), which moves
- * past them. Its first cell, or -EUCLEAN. */
+ * past them. Returns its first cell, or -EUCLEAN. */
 int64_t sxe__dict_fill(const SXE_DICT *dict, const struct sxe__dict_put *put, uint32_t *cursor);
 
 /* ---- Changes: under the lock of their shard ---- */
 
-/* Lock a shard, and complete what is pending there. 0; -EAGAIN; -EUCLEAN. The second one waits,
- * with all the patience of its call: not while another lock is held. */
+/* Lock a shard, and complete what is pending there. 0; -EAGAIN; -EUCLEAN. The second function may
+ * sleep for all the time that its call has left: do not call it while another lock is held. */
 int sxe__dict_lock(const SXE_DICT *dict, uint32_t shard);
 int sxe__dict_lock_patiently(const SXE_DICT *dict, uint32_t shard,
                              struct sxe__pool_patience *patience);
 void sxe__dict_unlock(const SXE_DICT *dict, uint32_t shard);
 
-/* All shards, in ascending order, or none. */
+/* Lock all shards, in ascending order, or none. 0; -EAGAIN; -EUCLEAN. */
 int sxe__dict_lock_all(const SXE_DICT *dict);
 void sxe__dict_unlock_all(const SXE_DICT *dict);
 
 /* Whether an active snapshot sees that version. */
 bool sxe__dict_is_seen(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
-/* Put in what was filled; take a version out, which becomes OLD if it is seen. 0. */
+/* Put a filled version into the table; take a version out, which becomes OLD if a snapshot sees it.
+ * 0. */
 int sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 int sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 
-/* Change 8 bytes of a version, its value or its expiry, where they are, and its sum: `difference`
- * is the sum's before XOR after. A death in it leaves one or the other: the process that has the
- * lock next finds out which. */
+/* Change 8 bytes of a version in place, its value or its expiry, and its sum: `difference` is the
+ * sum before XOR after. A death in here may leave new bytes with the old sum, which the next owner
+ * of the lock mends. */
 void sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *place,
                       uint64_t value, uint32_t difference);
 
-/* Give a version that was being changed when all users died the sum that it was to get, if it needs
- * one: for a rebuild, which completes nothing else. */
+/* For a rebuild, which completes nothing else: give a version that was being changed when all users
+ * died its new sum, if the old one does not match. */
 void sxe__dict_settle_change(const SXE_DICT *dict, uint32_t shard);
 
-/* Do what a batch has staged in a shard, and forget it. 0. */
+/* Do what a batch has staged in a shard, if it was committed; then forget it. 0. */
 int sxe__dict_apply_staged(const SXE_DICT *dict, uint32_t shard);
 
-/* The state of an entry that is put in place of what was found. */
+/* The state that a new version gets: that of the entry that was found, or LIVE. */
 uint32_t sxe__dict_state_after(const SXE_DICT *dict, int found, const struct sxe__dict_view *old);
 
-/* Put one entry in; replaces what is there. 0; -ENOSPC; -EFBIG; -EAGAIN: room is being made. */
+/* Put one entry in, replacing the one with its key. 0; -ENOSPC; -EFBIG; -EAGAIN: room is being
+ * made. */
 int sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put);
 
 /* ---- Room ---- */
@@ -398,24 +402,26 @@ void sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expire
 
 /* ---- Snapshots ---- */
 
-/* Whether it still sees what it saw; asked under the lock of the shard that is looked at. */
+/* Whether the snapshot was not ended, and so still sees what it saw; asked under the lock of the
+ * shard that is looked at. */
 bool sxe__dict_is_active(const struct sxe_dict_snapshot *snapshot);
 
-/* How many snapshots have ended, or more by those that a dead process did not finish taking. Asked
- * under the lock of a shard, so that none begins meanwhile; it never falls. */
+/* How many snapshots have ended, with those that a dead process did not finish taking. Asked under
+ * the lock of a shard, so that none begins meanwhile; the number never falls. */
 uint64_t sxe__dict_ended(const SXE_DICT *dict);
 
-/* End a snapshot, if it is still the one of that epoch. */
+/* End the snapshot in a slot, if it still has that epoch. */
 void sxe__dict_end_snapshot(const SXE_DICT *dict, uint32_t slot, uint64_t epoch);
 
 /* End the oldest snapshot, those of the dead before any other. False: there is none. */
 bool sxe__dict_end_oldest(const SXE_DICT *dict);
 
-/* End those whose process is dead. Whether there were any. */
+/* End the snapshots of dead processes. Returns whether there were any. */
 bool sxe__dict_end_dead(const SXE_DICT *dict);
 
-/* Look at up to `steps` OLD cells of a shard, and free those that nobody needs any more. How many
- * were freed, or -EUCLEAN; *steps becomes what is left of them: not 0 when all were looked at. */
+/* Look at up to *steps OLD cells of a shard, and free those that no snapshot sees. Returns how many
+ * were freed, or -EUCLEAN; *steps becomes the number of steps left: not 0 when all cells were
+ * looked at. */
 int64_t sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps);
 
 /* ---- As a whole ---- */

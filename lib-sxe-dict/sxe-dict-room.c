@@ -14,7 +14,8 @@ sxe__dict_free_cells(const SXE_DICT *dict, uint32_t shard)
 
 /* ---- OLD versions ---- */
 
-/* The oldest OLD version goes, or to the young end. 1: it is gone; 0: it is needed. */
+/* Free the oldest OLD version, or move it to the young end. 1: it was freed; 0: a snapshot sees
+ * it. */
 static int
 sweep_one(const SXE_DICT *dict, uint32_t shard)
 {
@@ -39,8 +40,9 @@ sxe__dict_ended(const SXE_DICT *dict)
     return ended;
 }
 
-/* How many OLD cells the sweep still looks at; a new one begins if a snapshot has ended since the
- * last one did. A death between the two stores makes the next caller sweep once more. */
+/* How many OLD cells the sweep still has to look at. A new sweep begins if a snapshot has ended
+ * since the last sweep began. A death between the two stores makes the next caller sweep once
+ * more. */
 static uint32_t
 left_to_sweep(const SXE_DICT *dict, uint32_t shard)
 {
@@ -153,7 +155,7 @@ sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expires_ns)
         note_earlier(&record->round_expiry, expires_ns);
 }
 
-/* 1: it had expired, and is gone. */
+/* Remove an entry that has expired. 1: it was removed; 0: it has not expired. */
 static int
 expire_one(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now)
 {
@@ -172,8 +174,8 @@ expire_one(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now)
     return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
 }
 
-/* A round comes by all cells of the shard, unless nothing can have expired. How many had; -EAGAIN:
- * none yet, and the round is not over. */
+/* Go on with the round over all cells of the shard, unless nothing can have expired, until an entry
+ * is removed: 1. 0: none had expired; -EAGAIN: the round is not over. */
 static int
 expire_entries(const SXE_DICT *dict, uint32_t shard, uint32_t *budget)
 {
@@ -204,7 +206,7 @@ expire_entries(const SXE_DICT *dict, uint32_t shard, uint32_t *budget)
 
 /* ---- Eviction ---- */
 
-/* The LIVE entry that was not used for longest, but not `keep`; SXE_NONE. */
+/* The LIVE entry that was not used for longest, but not `keep`; SXE_NONE: there is none. */
 static uint32_t
 victim(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
 {
@@ -216,7 +218,7 @@ victim(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
     return id < dict->number ? id : SXE_NONE;
 }
 
-/* 1: an entry is gone; 0: there is none to be had. */
+/* Evict the oldest LIVE entry, but not `keep`. 1: evicted; 0: there is none to be had. */
 static int
 evict_entry(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
 {
@@ -235,8 +237,8 @@ evict_entry(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
     return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
 }
 
-/* OLD versions that somebody sees are in the way, or were until now: the oldest snapshot ends. 1:
- * there is something to sweep; 0: there is not; -EAGAIN: not in this call. */
+/* If a shard has OLD versions, end the oldest snapshot, so that a sweep can free some. 1: there is
+ * something to sweep; 0: there is not; -EAGAIN: the budget is used up. */
 static int
 give_up_a_past(const SXE_DICT *dict, uint32_t shard, const uint32_t *budget)
 {
@@ -244,7 +246,7 @@ give_up_a_past(const SXE_DICT *dict, uint32_t shard, const uint32_t *budget)
         return 0;
     if (*budget == 0)
         return -EAGAIN;
-    /* Without any snapshot: one that another process released after the sweep. */
+    /* If there is no snapshot, another process may have released one after the sweep. */
     return sxe__dict_end_oldest(dict) ||
            SXE__POOL_GET(dict->records[shard].swept) != sxe__dict_ended(dict);
 }
@@ -261,7 +263,8 @@ sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_
         room = give_up_a_past(dict, shard, budget);
     if (room > 0 || (room < 0 && room != -EAGAIN))
         return room;
-    /* Where nothing can be evicted, a search that is not over may still find room. */
+    /* If nothing can be evicted, the search may still be going on (-EAGAIN), and find room
+     * later. */
     const int evicted = evict_entry(dict, shard, keep);
     return evicted == 0 ? room : evicted;
 }

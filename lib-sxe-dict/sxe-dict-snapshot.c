@@ -19,7 +19,7 @@ sxe__dict_is_active(const struct sxe_dict_snapshot *snapshot)
 
 /* ---- Taking ---- */
 
-/* Under all locks. A process that dies in here leaves an epoch that nobody uses. */
+/* The caller holds all locks. A process that dies in here leaves an epoch that nobody uses. */
 static int
 begin_snapshot(struct sxe_dict_snapshot *snapshot)
 {
@@ -79,7 +79,7 @@ sxe_dict_snapshot_take(SXE_DICT *dict)
 
 /* ---- Releasing ---- */
 
-/* A shard that is locked is left to its next put without room. */
+/* Skip a locked shard: its next put that needs room sweeps it. */
 static void
 sweep_shard(const SXE_DICT *dict, uint32_t shard)
 {
@@ -103,7 +103,7 @@ sxe_dict_snapshot_release(SXE_DICT_SNAPSHOT *snapshot)
         return;
     const SXE_DICT *dict = snapshot->dict;
 
-    /* After a fork it is the parent's. */
+    /* In a child of fork the snapshot is the parent's. */
     if (snapshot->token == dict->sharing->token) {
         sxe__dict_end_snapshot(dict, snapshot->slot, snapshot->epoch);
         for (uint32_t shard = 0; shard < dict->shards; shard++)

@@ -12,7 +12,7 @@ sxe_dict_walker_construct(SXE_DICT_WALKER *walker, SXE_DICT *dict)
     *walker = (SXE_DICT_WALKER){.dict = dict};
 }
 
-/* Whether the walk wants to see that version. */
+/* Whether the walk returns that version. */
 static bool
 is_met(const SXE_DICT_WALKER *walker, const struct sxe__dict_view *view)
 {
@@ -24,9 +24,9 @@ is_met(const SXE_DICT_WALKER *walker, const struct sxe__dict_view *view)
            (view->expires_ns == 0 || view->expires_ns > walker->snapshot->time_ns);
 }
 
-/* Whether nothing that stays can be in the bucket where the walk is, which needs no lock to know:
- * what stays is in its chain at every moment, unless who completes it for the dead has still to put
- * it in. Asked in this order, because that may be done in between. */
+/* Whether the walk may skip its bucket without a lock. An entry that stays is in its chain at every
+ * moment, unless the change that puts it in is still to be completed for a dead process. Check for
+ * such a change first, because it may be completed in between. */
 static bool
 is_passed_by(const SXE_DICT_WALKER *walker, uint32_t shard)
 {
@@ -36,7 +36,7 @@ is_passed_by(const SXE_DICT_WALKER *walker, uint32_t shard)
     return SXE__POOL_GET(walker->dict->buckets[walker->bucket]) == 0;
 }
 
-/* The version of the bucket with the least hash from `after` on. 1; 0: there is none. */
+/* Find the version of the bucket with the least hash from `after` on. 1; 0: there is none. */
 static int
 find_next(const SXE_DICT_WALKER *walker, uint32_t shard, struct sxe__dict_view *found)
 {

@@ -164,7 +164,8 @@ sxe_dict_get_count(const SXE_DICT *dict)
 
 /* ---- Putting ---- */
 
-/* After -EAGAIN. If the lock was had, room is being made, and each call makes some more. */
+/* Whether to try again after -EAGAIN. If the lock was taken, room is being made, and each call
+ * makes some more. */
 static __attribute__((noinline)) bool
 may_try_again(const SXE_DICT *dict, struct sxe__pool_patience *patience, bool was_locked)
 {
@@ -230,7 +231,7 @@ sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t key_size, const
     return result;
 }
 
-/* Add where the counter is: one store, and its sum. */
+/* Add in place: one store to the counter, and one to the entry's sum. */
 static int
 add_in_place(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, int64_t *sum)
 {
@@ -249,7 +250,7 @@ add_in_place(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *
     return 0;
 }
 
-/* Add by a new version: there is none, or a snapshot sees the old one. */
+/* Add by a new version: there is no entry, or a snapshot sees the old version. */
 static int
 add_anew(const SXE_DICT *dict, const struct sxe__dict_key *key, const struct sxe__dict_view *view,
          uint64_t expires_ns, int64_t *sum)
@@ -265,7 +266,7 @@ add_anew(const SXE_DICT *dict, const struct sxe__dict_key *key, const struct sxe
     return sxe__dict_put(dict, &put);
 }
 
-/* Under the lock of what was found: 0, and *sum; or -errno. */
+/* Add; the caller holds the lock of the key's shard. 0 and *sum, or -errno. */
 static int
 add_locked(const SXE_DICT *dict, const struct sxe__dict_key *key, int found,
            const struct sxe__dict_view *view, uint64_t expires_ns, int64_t *sum)

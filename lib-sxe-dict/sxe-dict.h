@@ -68,7 +68,7 @@ typedef enum sxe_dict_state {
 typedef struct sxe_dict_spec {
     const char *name;   /* 1 to 31 bytes */
     unsigned cells;     /* an entry takes one or more; 0: open an existing dict */
-    unsigned cell_size; /* a multiple of 64 from 128 to 65,536, 64 for the cell's own; 0: 256 */
+    unsigned cell_size; /* a multiple of 64 from 128 to 65,536, its head takes 64; 0: 256 */
     unsigned shards;    /* a power of 2; 0: 1. Each has its part of the cells */
     bool evicts;        /* a put without room evicts the oldest LIVE entry; otherwise -ENOSPC */
     unsigned options;   /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
@@ -253,11 +253,11 @@ SXE_PUBLIC void sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHO
  * copied; the order of use is not: the order of entries in the copy says nothing about earlier
  * reads.
  *
- * The replaced file must be a dict's, even a damaged one, or empty, and no process may have
- * open; those that open it meanwhile wait, and have the new one. Its mode stays.
+ * The replaced file must be a dict's, even a damaged one, or empty, and no process may have it
+ * open; processes that open it meanwhile wait, and get the new one. Its mode stays.
  *
- * Files are named as in sxe_dict_open. is_over, unless NULL, is asked at least every 256 entries:
- * once it says true, the call returns -ECANCELED. After an error the old file is as it was, and
+ * Files are named as in sxe_dict_open. is_over, unless NULL, is called at least every 256 entries:
+ * once it returns true, the call returns -ECANCELED. After an error the old file is as it was, and
  * why, unless NULL, has a sentence. Also -EBUSY: the file to be replaced is in use; -EMEDIUMTYPE:
  * it is no dict's; -EAGAIN: a lock was held for a second; and errors of sxe_dict_open and the
  * system. */
