@@ -27,7 +27,7 @@ static const uint16_t block_sizes[SXE__LUA_SIZES] = {16,  32,  48,  64,  80,  96
                                                      144, 160, 176, 192, 208, 224, 240, 256,
                                                      320, 384, 448, 512, 640, 736, 896, 1024};
 
-/* By size / 16, rounded up, less 1. */
+/* The class of a block by its size: the index is size / 16, rounded up, less 1. */
 static const uint8_t size_classes[SMALL_MAX / UNIT] = {
     0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 16, 16, 16, 17, 17,
     17, 17, 18, 18, 18, 18, 19, 19, 19, 19, 20, 20, 20, 20, 20, 20, 20, 20, 21, 21, 21, 21,
@@ -38,7 +38,7 @@ struct block {
 };
 
 struct sxe__lua_page {
-    struct sxe__lua_page *next; /* with room, of the same size; or empty, of the same chunk */
+    struct sxe__lua_page *next; /* of one size with room, or an empty one of the chunk */
     struct sxe__lua_page *prev;
     struct sxe__lua_chunk *chunk;
     struct block *freed;
@@ -49,10 +49,10 @@ struct sxe__lua_page {
 _Static_assert(sizeof(struct sxe__lua_page) <= PAGE_HEAD, "blocks begin after the head");
 
 struct sxe__lua_chunk {
-    struct sxe__lua_chunk *next; /* with room */
+    struct sxe__lua_chunk *next; /* in the heap's list of chunks with room */
     struct sxe__lua_chunk *prev;
-    struct sxe__lua_page *empty; /* pages that were used */
-    unsigned fresh;              /* pages at its end that never were */
+    struct sxe__lua_page *empty; /* the list of empty pages that were used */
+    unsigned fresh;              /* number of pages at its end that were never used */
     unsigned used;
 };
 
@@ -278,7 +278,8 @@ is_same_block(size_t old_size, size_t new_size)
            size_classes[(old_size - 1) / UNIT] == size_classes[(new_size - 1) / UNIT];
 }
 
-/* After a failure Lua collects garbage and tries again; a test that wants an error fails both. */
+/* After a failure Lua collects garbage and tries again; a test that wants an error fails both
+ * tries. */
 static bool
 must_fail(struct sxe__lua_heap *heap)
 {
@@ -315,7 +316,7 @@ sxe__lua_allocate(void *user, void *block, size_t old_size, size_t new_size)
     struct sxe__lua_heap *heap = user;
 
     if (block == NULL)
-        old_size = 0; /* what kind of object it will be */
+        old_size = 0; /* it is then the type of the new object, not a size */
     if (new_size == 0) {
         give_block(heap, block, old_size);
         return NULL;

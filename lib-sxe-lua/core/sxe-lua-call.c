@@ -96,7 +96,7 @@ sxe__lua_run(struct sxe_lua *lua, int arguments, struct sxe__lua_call *call, sxe
 /* ---- sxe_lua_call ---- */
 
 struct c_call {
-    struct sxe__lua_call call; /* first */
+    struct sxe__lua_call call; /* first, so that a pointer to it is one to this struct */
     const char *signature;
     va_list values;
 };
@@ -148,7 +148,7 @@ push_value(lua_State *L, char type, va_list *values)
     }
 }
 
-/* The function and its arguments; nothing: there is no such function. */
+/* Return the function and its arguments; nothing if there is no such function. */
 static int
 push_call(lua_State *L)
 {
@@ -182,7 +182,7 @@ integer_result(lua_State *L, int result, lua_Integer least, lua_Integer most, co
     return value;
 }
 
-/* Kept until the next call. */
+/* The text of a string result, which is kept until the next call. */
 static const char *
 string_result(lua_State *L, int result, size_t *length)
 {

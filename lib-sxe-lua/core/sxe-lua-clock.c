@@ -10,7 +10,7 @@
 
 #include "sxe-lua-core-private.h"
 
-/* ---- The system's ---- */
+/* ---- The system's clock ---- */
 
 static double
 system_cpu_s(void)
@@ -21,8 +21,8 @@ system_cpu_s(void)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* The kernel always has 8 bytes, once it has booted; without them the time is chance enough, as
- * none of this keeps a secret. */
+/* Once booted, the kernel always has 8 random bytes. If the call fails, the time is random enough:
+ * nothing secret depends on these numbers. */
 static uint64_t
 system_random(void)
 {
@@ -49,7 +49,7 @@ sxe_lua_set_clock(const struct sxe_lua_clock *clock)
     current = clock;
 }
 
-/* ---- What scripts see of it; upvalue 1 is the function of Lua's that is replaced ---- */
+/* ---- The functions for scripts; upvalue 1 is the function of Lua that each replaces ---- */
 
 static int
 call_replaced(lua_State *L)

@@ -20,11 +20,11 @@
  *
  *     chunk 1 MiB    [ head | page | page | ... | page ]     aligned_alloc'ed, freed when empty
  *     page 16 KiB    [ head | block | block | ... ]          all blocks of one size
- *     block          16 ... 1024 bytes, 24 sizes             what is larger is malloc'ed
+ *     block          16 ... 1024 bytes, 24 sizes             larger ones are malloc'ed
  *
  * A page is found from a block by its address. Freed blocks are listed in their page, pages with
- * room in their size's list, so that the usual path is to take the first of the first, and to put
- * it back. Only a page and a large block are counted against the cap. */
+ * room in their size's list: the usual path takes the first block of the first page, and puts it
+ * back. The cap counts whole pages and large blocks. */
 
 enum { SXE__LUA_SIZES = 24, SXE__LUA_PAGE_SIZE = 16384 };
 
@@ -34,10 +34,10 @@ struct sxe__lua_chunk;
 struct sxe__lua_heap {
     size_t max;
     size_t held;                                 /* pages in use and large blocks */
-    size_t most;                                 /* that held ever was */
+    size_t most;                                 /* the greatest value that held ever had */
     uint64_t allocations;                        /* so far; blocks that grew count */
-    struct sxe__lua_page *pages[SXE__LUA_SIZES]; /* those with room */
-    struct sxe__lua_chunk *chunks;               /* those with room */
+    struct sxe__lua_page *pages[SXE__LUA_SIZES]; /* pages with room, by size */
+    struct sxe__lua_chunk *chunks;               /* chunks with room */
     uint64_t fail_after;                         /* for tests: so many more succeed, */
     uint64_t fail_times;                         /* then so many fail: 0 none */
 };
@@ -60,10 +60,10 @@ void sxe__lua_heap_free(struct sxe__lua_heap *heap);
 
 enum sxe__lua_demand {
     SXE__LUA_NO_DEMAND,
-    SXE__LUA_ANSWER,   /* so that one knows how long a function of C took */
-    SXE__LUA_MAKE_WAY, /* if it can */
-    SXE__LUA_RAISE,    /* an error, once: what closes variables may still run */
-    SXE__LUA_END       /* an error at every instruction, so that no pcall keeps it */
+    SXE__LUA_ANSWER,   /* only log how long a function of C took */
+    SXE__LUA_MAKE_WAY, /* let other tasks run, if the task can yield */
+    SXE__LUA_RAISE,    /* raise once: __close functions may still run */
+    SXE__LUA_END       /* raise at every instruction, so that no pcall catches it */
 };
 
 struct sxe__lua_hook {
@@ -76,14 +76,14 @@ struct sxe__lua_hook {
 struct sxe__lua_watch {
     struct sxe__lua_watched *top; /* what the scheduler resumed last */
     lua_State *volatile running; /* its L, or a coroutine that it resumed; for the signal handler */
-    struct sxe__lua_hook replaced; /* what the script had there */
+    struct sxe__lua_hook replaced; /* the hook that the script had set */
     uint64_t (*cpu_ns)(void);      /* of this thread */
     uint32_t sequence;             /* from here on atomic: odd while Lua runs */
-    uint32_t asked_sequence;       /* what demand is about */
+    uint32_t asked_sequence;       /* the value of sequence that demand is about */
     uint32_t demand;               /* enum sxe__lua_demand */
-    uint64_t asked_ns;             /* when it was made first */
-    uint64_t asked_cpu_ns;         /* when it was made last */
-    uint64_t start_cpu_ns;         /* when the sequence became odd; 0: not yet known */
+    uint64_t asked_ns;             /* when the demand was first made */
+    uint64_t asked_cpu_ns;         /* CPU time when it was last made */
+    uint64_t start_cpu_ns;         /* CPU time when sequence became odd; 0: not yet known */
     uint64_t spent_ns;             /* CPU time of the task before that */
     uint64_t rest_ns;              /* CPU time before which no signal sets a hook again */
     /* The watchdog thread's: */
@@ -100,7 +100,7 @@ struct sxe__lua_watch {
 SXE_MUST_USE int sxe__lua_watch_start(struct sxe_lua *lua);
 void sxe__lua_watch_stop(struct sxe_lua *lua);
 
-/* Whether the thread sleeps, because no state has run Lua for a while. */
+/* Whether the watchdog's thread sleeps, because no state has run Lua for a while. */
 bool sxe__lua_watch_is_asleep(void);
 
 /* The watching thread calls this every 10 ms for each state: cpu_ns is the CPU time of the loop's
@@ -113,8 +113,8 @@ void sxe__lua_watch_end_slice(void);
 /* For a function of C that takes long: raises what the watchdog demands. */
 void sxe__lua_watch_poll(lua_State *L);
 
-/* Have hooks called in L, though an error was raised inside of one: see sxe-lua-hooks.c. The first
- * one is called once a process. */
+/* Have hooks called in L, although an error was raised inside of one: see sxe-lua-hooks.c. The
+ * first function is called once per process. */
 void sxe__lua_find_hook_flag(void);
 void sxe__lua_allow_hooks(lua_State *L);
 
@@ -123,11 +123,12 @@ void sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running);
 
 /* ---- Coroutines (sxe-lua-coroutine.c) ---- */
 
-/* One that was resumed by a script, on the C stack of the wrapper that did. */
+/* A coroutine that a script resumed. The struct is on the C stack of the wrapper that resumed
+ * it. */
 struct sxe__lua_level {
     lua_State *coroutine;
     lua_State *parent;
-    bool may_yield; /* the parent, there */
+    bool may_yield; /* whether the parent may yield at that place */
     struct sxe__lua_level *below;
 };
 
@@ -151,8 +152,8 @@ struct sxe_lua {
     struct sxe__lua_watch watch;
     struct sxe__lua_level *level;
     unsigned loading; /* scripts whose top level has not ended: they may make globals */
-    bool has_failed;  /* one of them did */
-    uint64_t errors;  /* logged, less those that a joiner of their task got */
+    bool has_failed;  /* the top level of a script failed */
+    uint64_t errors;  /* logged errors, less those that a joiner of their task got */
     struct sxe__lua_call *calls;
     uintptr_t calls_made;
     const struct sxe__lua_class_spec *classes[SXE__LUA_CLASSES];
@@ -176,15 +177,15 @@ void sxe__lua_open_sandbox(lua_State *L); /* after all that makes globals */
 
 /* ---- Errors (sxe-lua-error.c) ---- */
 
-/* An error leaves a coroutine, and is on top of L: keep where it was raised, while the coroutine's
- * stack is there; then the error as it goes on. */
+/* The error on top of L leaves a coroutine. The first function keeps the traceback, while the
+ * coroutine's stack exists; the second one keeps the error as it is passed on. */
 void sxe__lua_keep_trace(lua_State *L, lua_State *coroutine);
 void sxe__lua_keep_raised(lua_State *L);
 
 /* Keep the local variables of the first function of Lua from this level on (sxe-lua-locals.c). */
 void sxe__lua_keep_locals(lua_State *L, lua_State *coroutine, int level);
 
-/* The value at an index, and all fields of a table, in the style of Lua, cut where there is no more
+/* Write the value at an index, or all fields of a table, in the style of Lua, cut at the end of
  * room. No metamethod is called. Returns the bytes used. */
 void sxe__lua_show_value(lua_State *L, int index, char *room, size_t size);
 size_t sxe__lua_show_fields(lua_State *L, int table, char *room, size_t size);
@@ -197,7 +198,7 @@ int sxe__lua_protect(struct sxe_lua *lua, lua_CFunction function, void *argument
 /* ---- Calls from C, which run as tasks at once (sxe-lua-call.c) ---- */
 
 struct sxe__lua_call {
-    /* The results are on the stack, in a protected call: 0 or -errno. */
+    /* Take the results, which are on the stack, in a protected call: 0 or -errno. */
     int (*take)(lua_State *L, struct sxe__lua_call *call);
     const char *where;
     int result; /* private, from here on */
@@ -211,8 +212,8 @@ int sxe__lua_prepare(struct sxe_lua *lua, lua_CFunction function, void *argument
                      const char *where);
 
 /* Run the function and arguments on the main state's stack. 0 or what take returned; -EINVAL, after
- * logging; -ECANCELED; -ENOMEM; -EINPROGRESS: it waits, and take will not be called. on_end calls
- * sxe__lua_call_ended, or is it. */
+ * logging; -ECANCELED; -ENOMEM; -EINPROGRESS: the function waits, and take will not be called.
+ * on_end is sxe__lua_call_ended, or a function that calls it. */
 int sxe__lua_run(struct sxe_lua *lua, int arguments, struct sxe__lua_call *call,
                  sxe__lua_on_end on_end);
 void sxe__lua_call_ended(lua_State *L, int status, int results, void *user);

@@ -15,8 +15,8 @@
  */
 #include "sxe-lua-core-private.h"
 
-/* In the registry: an error that lua_resume makes outside of any protected call. That it exists
- * keeps it from being made where there is no memory. */
+/* In the registry: the text of an error that lua_resume makes outside of any protected call. While
+ * this string exists, Lua needs no memory for it. */
 static const char overflow_key = 0;
 
 /* In the registry: the coroutine in which the last finalizer ran, if it may be used again. */
@@ -40,7 +40,7 @@ sxe__lua_may_yield(lua_State *L)
 /* ---- resume and wrap ----
  * Both run go_on(), in whose frame the coroutine is at index 1. */
 
-/* lua_resume, as a script's. */
+/* lua_resume of a script's coroutine, with what a script's resume needs around it. */
 static int
 run_level(lua_State *L, lua_State *coroutine, int arguments, int *results, bool may_yield)
 {
@@ -56,7 +56,7 @@ run_level(lua_State *L, lua_State *coroutine, int arguments, int *results, bool 
     return status;
 }
 
-/* lua_resetthread: its variables are closed, by functions that may run for long. */
+/* lua_resetthread: close the coroutine's variables, by functions that may run for long. */
 static int
 close_level(lua_State *L, lua_State *coroutine)
 {
@@ -74,7 +74,7 @@ wrap_failed(lua_State *L, lua_State *coroutine, int status)
 {
     sxe__lua_keep_trace(L, coroutine);
     lua_xmove(L, coroutine, 1);
-    close_level(L, coroutine); /* where another error may take its place */
+    close_level(L, coroutine); /* an error in closing replaces this one */
     lua_xmove(coroutine, L, 1);
     if (status != LUA_ERRMEM && lua_type(L, -1) == LUA_TSTRING) {
         luaL_where(L, 1);
@@ -129,8 +129,8 @@ go_on(lua_State *L, lua_KContext is_wrap, int arguments)
     return results + !is_wrap;
 }
 
-/* NULL: it can be resumed. lua_resume would say so, too, but in the coroutine, where nothing
- * catches the error if there is no memory for that text. */
+/* Why a coroutine cannot be resumed; NULL: it can. lua_resume would check this, too, but make the
+ * text in the coroutine, where nothing catches the error if there is no memory. */
 static const char *
 why_not(lua_State *coroutine, int arguments)
 {
@@ -253,8 +253,8 @@ finalize(lua_State *L)
     return 0;
 }
 
-/* Can the value on top be called, and may that run Lua outside of finalize()? A function of C may
- * call another: pcall has its argument's __call. */
+/* Whether the __gc on top can be called, and is not finalize() already. Functions of C are wrapped,
+ * too, because they may call Lua, as pcall does. */
 static bool
 is_to_be_wrapped(lua_State *L)
 {
@@ -266,7 +266,7 @@ is_to_be_wrapped(lua_State *L)
     return true;
 }
 
-/* setmetatable; a __gc is put into finalize(). */
+/* setmetatable, which wraps a __gc in finalize(). */
 static int
 set_metatable(lua_State *L)
 {

@@ -31,7 +31,7 @@ is_text(lua_State *L, int index)
 }
 
 /* Push where the error at index was raised: the calls of the coroutines that it left, then those of
- * the one that has it now, from level on. */
+ * the coroutine that it is in now, from level on. */
 static void
 push_trace(lua_State *L, int error, lua_State *coroutine, int level)
 {
@@ -76,7 +76,7 @@ push_text(lua_State *L, int index)
     lua_remove(L, -2);
 }
 
-/* {status = 404} is a reply and no fault: nobody looks for its place. */
+/* {status = 404} is a reply and no fault: it needs no traceback. */
 static bool
 is_reply(lua_State *L, int index)
 {
@@ -102,8 +102,8 @@ was_raised(lua_State *L, int index)
     return was;
 }
 
-/* Make of the error at 1 what is passed on: text with a traceback. Another value stays what it is,
- * and its traceback is kept for the log. */
+/* Replace the error at 1 by what is passed on: a text gets a traceback. Another value stays what it
+ * is, and its traceback is kept for the log. */
 static int
 add_trace(lua_State *L, lua_State *coroutine, int level)
 {
@@ -199,7 +199,7 @@ log_lines(const struct report *report, const char *text)
     }
 }
 
-/* ---- What there is to say about an error ---- */
+/* ---- Describing an error ---- */
 
 /* Push "an error that is a table: {code = 5}". No metamethod is called. */
 static const char *
@@ -211,7 +211,7 @@ describe_table(lua_State *L, int error)
     return lua_pushfstring(L, "an error that is a table: {%s}", shown);
 }
 
-/* Push what there is to say about an error, be it {status = 404, message = "no such page"}. */
+/* Push the description of an error, also of {status = 404, message = "no such page"}. */
 static const char *
 describe_error(lua_State *L, int error)
 {

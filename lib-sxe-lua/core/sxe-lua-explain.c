@@ -48,7 +48,7 @@ add_line(struct text *text, const char *format, ...)
 
 struct place {
     char path[PATH_SIZE];
-    unsigned line; /* 0: it does not say */
+    unsigned line; /* 0: the text names none */
     struct sxe_span message;
 };
 
@@ -75,7 +75,7 @@ read_place(const char *at, const char *end, struct place *place)
     return false;
 }
 
-/* In the message; or, where a module does not compile, in the line below. */
+/* Find the place in the message; or, where a module does not compile, in the line below. */
 static struct place
 find_place(const char *text, const char *end)
 {
@@ -89,7 +89,8 @@ find_place(const char *text, const char *end)
 
 /* ---- The source ---- */
 
-/* An error's text may name any file, and may be a client's. */
+/* Whether a path may be read as source: an error's text may name any file, and may be a
+ * client's. */
 static bool
 is_source(const char *path)
 {

@@ -13,8 +13,8 @@
 #include "sxe-lua-task-private.h"
 
 enum {
-    OWED_SLICES_MAX = 10, /* more is forgiven, so that a group is not slow for long */
-    SHARE = 4             /* one in so many ns is a group's own */
+    OWED_SLICES_MAX = 10, /* a group owes at most this, so that it is not slow for long */
+    SHARE = 4             /* a group may use 1 ns in 4 without owing it */
 };
 
 static struct sxe__lua_group *
@@ -23,7 +23,8 @@ group_at(uint32_t group)
     return &SCHEDULER->groups[group - 1];
 }
 
-/* One with one task, which it is not told about. There is always one, as each has a task. */
+/* Make a group of one task, whose `group` the caller sets. A group is always free: there are as
+ * many as tasks. */
 static uint32_t
 make_group(void)
 {
@@ -137,7 +138,7 @@ sxe__lua_group_owes(uint32_t index, uint64_t now_ns)
     return group_at(group)->owed_ns >= SCHEDULER->slice_ns;
 }
 
-/* ---- Those that stand back ---- */
+/* ---- Tasks that are LATER ---- */
 
 void
 sxe__lua_stand_back(uint32_t index, enum sxe__lua_task_state from)
@@ -162,7 +163,7 @@ sxe__lua_hurry(uint32_t index)
     sxe__lua_line_add_first(&group_at(sxe__lua_task_at(index)->group)->later, index);
 }
 
-/* A group in the ring may have none that is LATER any more: they were cancelled. */
+/* Skip groups in the ring that have no LATER task any more, because all were cancelled. */
 uint32_t
 sxe__lua_take_later(void)
 {

@@ -20,7 +20,7 @@ unpack_handle(const void *handle, unsigned *class_, uint32_t *index, uint32_t *g
     *index = (uint32_t)bits;
 }
 
-/* NULL: it is not a handle. */
+/* The class of the value at 1; NULL: it is not a handle. */
 static const struct sxe__lua_class_spec *
 spec_of(lua_State *L, unsigned *class_, uint32_t *index, uint32_t *generation)
 {
@@ -28,8 +28,8 @@ spec_of(lua_State *L, unsigned *class_, uint32_t *index, uint32_t *generation)
     return *class_ < SXE__LUA_CLASSES ? sxe__lua_current()->classes[*class_] : NULL;
 }
 
-/* The text of a key, which stays at its place; NULL: it is none. A number is not made a text there,
- * as lua_tolstring would; a key that would be cut raises. */
+/* The text of the key at 2; NULL: it is no string. A number is not converted in place, as
+ * lua_tolstring would do; a key with a zero byte raises. */
 static const char *
 key_of(lua_State *L)
 {

@@ -28,7 +28,8 @@ flag_of(lua_State *L, size_t place)
     return (unsigned char *)L + place;
 }
 
-/* The first call compares, and runs Lua inside of the hook: the second call proves the flag. */
+/* The first call finds the byte that changed, sets it, and runs Lua inside of the hook: if there is
+ * a second call, the byte is the flag. */
 static void
 look_inside(lua_State *L, lua_Debug *ar)
 {

@@ -4,9 +4,14 @@
  * globals of 2010. No other file names all modules. No file of the library calls this one: it has
  * the public functions that begin with the contents, and passes a pointer to them to the others.
  *
- * To add a module: write sxe__lua_open_x in the room where it belongs, put its prototype into
- * sxe-lua-private.h and its line into the table below, describe it in types/ and docs/, and name
- * what scripts may call in test/fuzz/hostile.lua.
+ * To add a module:
+ *   - write sxe__lua_open_x in the room where it belongs, and a test in test/unit/lib-sxe-lua/;
+ *   - put its files into the map at the top of sxe-lua-private.h, and its prototype below;
+ *   - put its line into the table below, before the reserved names, whose open is NULL: the shell
+ *     (sxe-lua-repl.c) reads the table up to the first of them;
+ *   - describe it in types/ and docs/lua-handlers.md; if it is in the sandbox, in docs/lua.md, too;
+ *   - name it in test/unit/lib-sxe-lua/lua-docs.lua (modules, receivers), and what scripts may call
+ *     in test/fuzz/hostile.lua.
  */
 #include "sxe-lua.h"
 
@@ -65,7 +70,7 @@ open_2010(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* Of sxe__lua_contents. */
+/* sxe__lua_contents.open. */
 static void
 open_parts(lua_State *L)
 {

@@ -67,7 +67,7 @@ find_function(lua_State *coroutine, int level, lua_Debug *function)
     return false;
 }
 
-/* Add "name = value", of the value on top, which is taken off. */
+/* Add "name = value" for the value on top, and pop it. */
 static void
 add_line(lua_State *L, luaL_Buffer *lines, const char *name)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define RAISED_MAX         100 /* errors that a cancelled task may catch */
-#define INTERRUPT_COUNTS   33  /* for so many of them an error counts that interrupts computing */
+#define INTERRUPT_COUNTS   33  /* an error that interrupts computing counts as so many */
 #define SLICES_TO_CLEAN_UP 50  /* time slices of computing between two such errors */
 
 /* ---- Lines ---- */
@@ -32,7 +32,7 @@ sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index)
         sxe__lua_loop_hold();
 }
 
-/* Of tasks that are LATER: such a line does not keep the loop. */
+/* Only for lines of LATER tasks, which do not keep the loop running. */
 void
 sxe__lua_line_add_first(struct sxe__lua_line *line, uint32_t index)
 {
@@ -138,7 +138,8 @@ sxe__lua_may_wait(lua_State *L)
     return can_park(L) && sxe__lua_task_at(SCHEDULER->running)->cancel == SXE__LUA_NOT_CANCELLED;
 }
 
-/* Raise, with the name of the C function in between, which Lua cannot leave and come back to. */
+/* Raise an error with the name of the C function in between, which Lua cannot leave and come back
+ * to. */
 static int
 refuse_to_wait(lua_State *L)
 {
@@ -148,15 +149,15 @@ refuse_to_wait(lua_State *L)
         return luaL_error(L, "cannot wait outside of a task");
     for (int level = 1; lua_getstack(L, level, &frame); level++) {
         lua_getinfo(L, "Sn", &frame);
-        /* All but pcall and xpcall. */
+        /* Skip pcall and xpcall, in which a task can wait. */
         if (*frame.what == 'C' && frame.name != NULL && strstr(frame.name, "pcall") == NULL)
             return luaL_error(L, "cannot wait inside of %s, a C function", frame.name);
     }
     return luaL_error(L, "cannot wait here, a C function or a finalizer is in between");
 }
 
-/* Raise that the running task is cancelled. One that caught this too often is not asked any more:
- * it yields, and sxe__lua_resume abandons it. */
+/* Raise "cancelled" in the running task. A task that caught this too often gets no more errors: it
+ * yields, and sxe__lua_resume abandons it. */
 static int
 raise_cancelled(lua_State *L, uint32_t index, unsigned counts)
 {
@@ -223,7 +224,7 @@ sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns,
     return park(L, deadline_ns, line, k, context);
 }
 
-/* One that was told gets time to clean up before it is interrupted. */
+/* A task that was told of its cancelling gets time to clean up before it is interrupted. */
 bool
 sxe__lua_end_computing(lua_State *L)
 {
@@ -236,7 +237,7 @@ sxe__lua_end_computing(lua_State *L)
         return false;
     task->slices = 0;
     raise_cancelled(L, index, INTERRUPT_COUNTS);
-    return true; /* in a hook lua_yield returns */
+    return true; /* reached after lua_yield, which returns in a hook */
 }
 
 sxe__lua_on_end

@@ -19,7 +19,7 @@
 struct sxe__lua_part {
     const char *begin;
     const char *end;
-    const char *name; /* of the file, after @, as a chunk has it */
+    const char *name; /* the chunk's name: @ and the file */
 };
 
 /* Define the part whose text is the file at a path from the root of the sources, where the compiler

@@ -127,7 +127,7 @@ uint32_t sxe__lua_check_handle(lua_State *L, int argument, enum sxe__lua_class c
 /* ---- Tasks ---- */
 
 enum sxe__lua_reason {
-    SXE__LUA_EVENT, /* what it waited for happened */
+    SXE__LUA_EVENT, /* the event that it waited for happened */
     SXE__LUA_TIMEOUT,
     SXE__LUA_CANCELLED
 };
@@ -137,27 +137,27 @@ uint64_t sxe__lua_running(lua_State *L);
 
 /* Park the running task until it is woken, or until deadline_ns (0: never); then k goes on with
  * context. If it is cancelled or times out, on_leave(what) is called first, to forget the handle.
- * Raises, naming the C function, where a wait is impossible. The C function returns what it
+ * Raises, naming the C function, where a wait is impossible. The C function returns what this
  * returns. */
 int sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *what), void *what,
                   lua_KFunction k, lua_KContext context);
 
-/* Would parking wait? Otherwise it raises, or calls k at once, for a task that was cancelled: what
- * is begun only to be waited for is not to be begun. */
+/* Whether sxe__lua_park would wait. Otherwise it raises, or calls k at once for a task that was
+ * cancelled: do not begin work then that is only begun to be waited for. */
 bool sxe__lua_may_wait(lua_State *L);
 
 /* Why the continuation runs. */
 enum sxe__lua_reason sxe__lua_woken(lua_State *L);
 
-/* False: it is gone, or not parked. */
+/* Wake a parked task. False: the task is gone, or not parked. */
 bool sxe__lua_wake(uint64_t task, enum sxe__lua_reason reason);
 
 /* Start a task with the function and its arguments on top of from's stack, which takes them off.
  * is_now: it runs at once until it ends or waits, otherwise it is put at the end of the ready list.
- * Its handle, of one that may have ended already; 0: none is free, or no memory. on_end is called
- * once it has ended, its <close> variables too, outside of protected calls: LUA_OK with its results
- * on top of its stack; LUA_YIELD, it was cancelled, with nothing; or an error, with its traceback.
- * NULL: errors are logged. */
+ * Returns the task's handle (the task may have ended already); 0: no task is free, or no memory.
+ * on_end is called once the task has ended, its <close> variables too, outside of protected calls:
+ * LUA_OK with its results on top of its stack; LUA_YIELD, it was cancelled, with nothing; or an
+ * error, with its traceback. NULL: errors are logged. */
 typedef void (*sxe__lua_on_end)(lua_State *L, int status, int results, void *user);
 uint64_t sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_end,
                         void *user);
@@ -169,7 +169,7 @@ void *sxe__lua_user(uint64_t task); /* what start was given; NULL if it is gone 
 struct sxe__lua_line {
     uint32_t first; /* private: index + 1 */
     uint32_t last : 31;
-    uint32_t keeps_loop : 1; /* ro: they wait for what comes from outside, and so does the loop */
+    uint32_t keeps_loop : 1; /* read-only; 1: its tasks wait for the outside, so the loop runs on */
 };
 int sxe__lua_park_in(lua_State *L, struct sxe__lua_line *line, uint64_t deadline_ns,
                      lua_KFunction k, lua_KContext context);
@@ -178,8 +178,8 @@ void sxe__lua_wake_all(struct sxe__lua_line *line);
 
 /* ---- The scheduler, as sxe-lua.c and the watchdog see it ---- */
 
-/* Plan the tasks, in a protected call: 0 or -ENOMEM. From now on tasks may start, and even wait;
- * who wakes them is the loop, after sxe__lua_tasks_start (which sxe_lua_init calls, after
+/* Make the scheduler, in a protected call: 0 or -ENOMEM. From now on tasks may start, and even
+ * wait; the loop wakes them after sxe__lua_tasks_start (which sxe_lua_init calls, after
  * sxe_init). */
 SXE_MUST_USE int sxe__lua_tasks_open(lua_State *main, const struct sxe_lua_config *config);
 void sxe__lua_tasks_start(struct ev_loop *loop);
@@ -187,9 +187,10 @@ void sxe__lua_tasks_start(struct ev_loop *loop);
 /* End all tasks, their <close> variables run; before lua_close. Harmless if open failed. */
 void sxe__lua_tasks_close(void);
 
-/* For the wrappers of coroutine.resume and coroutine.wrap: the yield that came out of a coroutine
- * is not the script's; the running task waits or makes way. Pass it on: bar the coroutine, and
- * lua_yieldk(L, 0, context, k); in k unbar it and resume it again, with no values. */
+/* For the wrappers of coroutine.resume and coroutine.wrap. True: the yield that came out of a
+ * coroutine is not the script's; the running task waits or makes way. Pass it on: bar the
+ * coroutine, and lua_yieldk(L, 0, context, k); in k unbar it and resume it again, with no
+ * values. */
 bool sxe__lua_is_leaving(void);
 
 /* A barred coroutine is a task's own, or a task waits inside it: coroutine.resume and
@@ -206,15 +207,15 @@ int sxe__lua_make_way(lua_State *L);
 /* The function that the end of the running task calls; NULL: no task runs. */
 sxe__lua_on_end sxe__lua_end_of_running(void);
 
-/* In a hook, of a task that has used up its time slice: if it is cancelled, raises, or true: the
- * task leaves when the hook returns. */
+/* For a hook, when the running task has used up its time slice. If the task is cancelled, this
+ * raises, or returns true: the task yields when the hook returns. */
 bool sxe__lua_end_computing(lua_State *L);
 
 /* ---- Watching and reporting: what the scheduler calls (sxe-lua-watch.c, sxe-lua-error.c) ---- */
 
 /* Around each lua_resume by the scheduler, with a struct on the C stack: enter(&watched, L,
- * &spent_ns) ... leave(&watched). spent_ns is 8 bytes of the task's, 0 when it starts and otherwise
- * the watchdog's: what it computed since it last waited. */
+ * &spent_ns) ... leave(&watched). spent_ns is a field of the task, 0 when the task starts; the
+ * watchdog keeps the CPU time in it that the task has used since it last waited. */
 struct sxe__lua_watched {
     lua_State *L; /* private, all of it */
     uint64_t *spent_ns;
@@ -224,7 +225,8 @@ struct sxe__lua_watched {
 void sxe__lua_watch_enter(struct sxe__lua_watched *watched, lua_State *L, uint64_t *spent_ns);
 void sxe__lua_watch_leave(struct sxe__lua_watched *watched);
 
-/* lua_isyieldable(L), and so is every coroutine that resumed it, up to the task's: it may wait. */
+/* Whether the running task may wait in L: L can yield, and so can each coroutine that resumed it,
+ * up to the task's own. */
 bool sxe__lua_may_yield(lua_State *L);
 
 /* The error on top of L, a coroutine whose resume failed: if it is text, it becomes that text with
@@ -235,15 +237,16 @@ void sxe__lua_add_traceback(lua_State *L);
  * line each; NULL: there was none (sxe-lua-locals.c). */
 const char *sxe__lua_push_locals(lua_State *L);
 
-/* Of lua_pcall: adds a traceback to an error that is text. */
+/* A message handler for lua_pcall: adds a traceback to an error that is text. */
 int sxe__lua_message_handler(lua_State *L);
 
-/* Like sxe__lua_message_handler, but for a task's function: silent about what cancelled it. */
+/* Like sxe__lua_message_handler, but for a task's function: the error that cancelled it stays as it
+ * is. */
 int sxe__lua_task_message_handler(lua_State *L);
 
-/* The error on top of L in the log, "timer at a.lua:12: <error>", a line for each line of its
- * traceback, all with the same id, which is returned; it is good until the next one of this thread.
- * Never raises. */
+/* Log the error on top of L, "timer at a.lua:12: <error>", a line for each line of its traceback,
+ * all with the same id. Returns the id, which is valid until this thread's next call. Never
+ * raises. */
 const char *sxe__lua_log_error(lua_State *L, const char *where);
 
 /* Between tasks, when nothing of Lua's runs: collects garbage if memory is above its soft limit. */
@@ -251,8 +254,8 @@ void sxe__lua_relieve(void);
 
 /* ---- The parts, as sxe-lua-init.c sees them ---- */
 
-/* require "sxe.x" calls sxe__lua_open_x once a state: it returns the module. A new module gets its
- * line here and one in sxe-lua-init.c, which opens them. */
+/* require "sxe.x" calls sxe__lua_open_x once per state: it returns the module. The steps to add a
+ * module are in sxe-lua-init.c. */
 int sxe__lua_open_task(lua_State *L);
 int sxe__lua_open_timer(lua_State *L);
 int sxe__lua_open_tcp(lua_State *L);
@@ -272,15 +275,16 @@ int sxe__lua_open_tap(lua_State *L);
 /* A table of the names of 2010 and 2011, for require "sxe". Protected. */
 int sxe__lua_open_compat(lua_State *L);
 
-/* The modules of libsxe, as sxe-lua-init.c lists them; the last one has no name. */
+/* The modules of libsxe, as sxe-lua-init.c lists them: modules, then reserved names; the last entry
+ * has no name. */
 struct sxe__lua_module {
     const char *name;
-    lua_CFunction open; /* NULL: the name is kept for a module that is to come */
+    lua_CFunction open; /* NULL: the name is reserved for a later module */
     bool is_in_sandbox; /* it opens no file, socket or process, and its memory is the state's */
 };
 const struct sxe__lua_module *sxe__lua_modules(void);
 
-/* NULL: there is none of that name. */
+/* The module of that name; NULL: there is none. */
 const struct sxe__lua_module *sxe__lua_find_module(const char *name);
 
 /* Run what scripts queued with sxe_register, in order: 0, or -EINVAL after logging. */
@@ -292,14 +296,15 @@ int sxe__lua_init_compat(lua_State *main);
 int sxe__lua_init_http(lua_State *main);
 void sxe__lua_close_http(void);
 
-/* Nothing of the script's can run any more: the loop goes on until its children have ended. */
+/* Called when no code of the script can run any more: the loop goes on until its children have
+ * ended. */
 void sxe__lua_spawn_finish(void);
 
 /* Have function called when the state is deleted, by the collector: finalizers of scripts may come
  * later, and what they call has to refuse. Raises without memory; then it is not called. */
 void sxe__lua_at_end(lua_State *L, lua_CFunction function);
 
-/* The state is being deleted: what is made now is not finalized any more. Raises. */
+/* Raises if the state is being deleted: an object made now would not be finalized any more. */
 void sxe__lua_refuse_at_end(lua_State *L);
 
 /* Make and push the metatable of a class of userdata, as luaL_newmetatable, which scripts cannot
@@ -316,7 +321,7 @@ void sxe__lua_push_script(lua_State *L);
 
 /* ---- Counters (sxe-lua-stats.c) ---- */
 
-/* Show so many counters of C: names and values are borrowed as long as the state lives. Push the
+/* Show `number` counters of C: names and values are borrowed as long as the state lives. Push the
  * handle. Raises if there is no room. */
 void sxe__lua_stats_push(lua_State *L, const char *group, const char *const *names, int64_t *values,
                          unsigned number);
@@ -332,25 +337,25 @@ int sxe__lua_fail_woken(lua_State *L);
 
 /* Seconds at an argument, or in field "timeout" of a table there, as a deadline; 0: none given. */
 uint64_t sxe__lua_deadline(lua_State *L, int argument);
-/* The same where the table has other options too, which the caller checks. */
+/* Like sxe__lua_deadline, for a table that has other options too, which the caller checks. */
 uint64_t sxe__lua_option_deadline(lua_State *L, int argument);
 
 /* Raises unless there is a table at a stack index, counted from 1, with no other keys than those
  * names, which end with NULL: "pool.open has no option 'nmae'" (sxe-lua-option.c). */
 void sxe__lua_option_names(lua_State *L, int table, const char *const *names, const char *what);
 
-/* The same for a list that has options, too. */
+/* Like sxe__lua_option_names, for a table that may have list items, too. */
 void sxe__lua_option_names_of_list(lua_State *L, int table, const char *const *names,
                                    const char *what);
 
 /* The text on top, which is an option; raises "http.serve: ip must be a string, not a table". */
 const char *sxe__lua_option_text(lua_State *L, const char *what, const char *name);
 
-/* The option of a table there, or otherwise if it is not there; raises "http.static: listing must
- * be true or false, not a string". */
-/* The value on top; is_integer: whether it is one. A string of digits is none. */
+/* The value on top as an integer. *is_integer: whether it is one; a string of digits is none. */
 lua_Integer sxe__lua_option_integer(lua_State *L, int *is_integer);
 
+/* An option of the table at a stack index, which is true or false; `otherwise`: it is missing.
+ * Raises "http.static: listing must be true or false, not a string". */
 bool sxe__lua_option_bool(lua_State *L, int table, const char *what, const char *name,
                           bool otherwise);
 
@@ -360,7 +365,7 @@ bool sxe__lua_option_bool(lua_State *L, int table, const char *what, const char 
  * would cut it. */
 const char *sxe__lua_text(lua_State *L, int index);
 
-/* As luaL_checkstring, which it takes the place of; raises for a zero byte, too. */
+/* Use this in place of luaL_checkstring: it raises for a zero byte, too. */
 const char *sxe__lua_check_text(lua_State *L, int argument);
 
 /* Push the value at a stack index as a line of the log shows it, "\0" for a zero byte. */
@@ -370,12 +375,13 @@ int sxe__lua_split(lua_State *L); /* sxe.split (sxe-lua-split.c) */
 
 /* ---- Protected calls from C ---- */
 
-/* The function and arguments on L's stack, with a traceback on errors, outside of a task: a wait in
- * it is an error. 0, or -EINVAL after logging with where, what is being done ("on_read of
+/* Call the function on L's stack with its arguments, outside of a task: a wait in it is an error.
+ * Errors get a traceback. 0, or -EINVAL after logging with where, what is being done ("on_read of
  * 0.0.0.0:80"). */
 int sxe__lua_pcall(lua_State *L, int arguments, int results, const char *where);
 
-/* The same where sxe__lua_message_handler is below the function already; it stays there. */
+/* Like sxe__lua_pcall, but sxe__lua_message_handler is below the function already, and stays
+ * there. */
 int sxe__lua_pcall_handled(lua_State *L, int arguments, int results, const char *where);
 
 /* The state of this thread. */

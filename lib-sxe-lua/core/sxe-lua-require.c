@@ -10,14 +10,14 @@
 #define CPATH "./rocks/lib/lua/5.4/?.so;"
 
 /* ---- require ----
- * The frame; the last three only where a module is loaded. */
+ * Indexes in its frame; the last three are only used where a module is loaded. */
 
 enum { NAME = 1, LOADED, MARKS, MARK, DATA };
 
 #define PACKAGE lua_upvalueindex(1)
 
-/* Of a module that is being loaded: marks[name]. It is a variable to close, so that it goes when
- * the frame does, in whichever way; its metatable is the table of marks. */
+/* marks[name] of a module that is being loaded. It is a variable to close, so that it is removed
+ * when the frame ends, even by an error; its metatable is the table of marks. */
 struct mark {
     uint64_t task; /* that loads it */
     struct sxe__lua_line waiting;
@@ -76,7 +76,7 @@ find_loader(lua_State *L)
     luaL_error(L, "module '%s' not found:%s", lua_tostring(L, NAME), lua_tostring(L, -1));
 }
 
-/* The module's result is on top. */
+/* Store the module's result, which is on top, and return it with the loader's data. */
 static int
 loaded(lua_State *L, int status, lua_KContext context)
 {
@@ -157,7 +157,7 @@ require(lua_State *L)
     return look_up(L);
 }
 
-/* ---- The modules of ours ---- */
+/* ---- The modules of libsxe ---- */
 
 /* A searcher: the loader and its data, or why there is none. */
 static int
@@ -248,7 +248,7 @@ prepend(lua_State *L, const char *field, const char *text)
     lua_setfield(L, -2, field);
 }
 
-/* After package.preload, so that a program's own "sxe.redis" is found first. */
+/* Add find_ours after package.preload, so that a program's own "sxe.redis" is found first. */
 static void
 add_searcher(lua_State *L)
 {

@@ -46,7 +46,7 @@ sxe__lua_at_end(lua_State *L, lua_CFunction function)
     lua_setfield(L, -2, "__gc");
     lua_pushvalue(L, -2);
     luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_setmetatable(L, -2); /* it cannot fail, so none that has it is garbage */
+    lua_setmetatable(L, -2); /* the last step, so after an error no garbage has a finalizer */
     lua_pop(L, 1);
 }
 

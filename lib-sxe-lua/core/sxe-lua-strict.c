@@ -5,7 +5,8 @@
  */
 #include "sxe-lua-core-private.h"
 
-/* The name at index 2; upvalue 1 has those that were made. */
+/* Whether the global named at index 2 was made (upvalue 1 has all that were), or may be made
+ * now. */
 static bool
 is_declared(lua_State *L)
 {

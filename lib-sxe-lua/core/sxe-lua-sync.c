@@ -36,7 +36,8 @@ acquired(lua_State *L, int status, lua_KContext context)
     return 1;
 }
 
-/* Outside of a task there is nobody to have a lock; while it is promised, its owner is 0. */
+/* The lock or semaphore at 1. A lock raises outside of a task: the running task's handle is 0
+ * there, and so is the owner of a lock that is promised to a waiting task. */
 static struct permits *
 check_permits(lua_State *L)
 {
@@ -191,7 +192,7 @@ check_queue(lua_State *L)
     return luaL_checkudata(L, 1, QUEUE);
 }
 
-/* The value at index 2. */
+/* Put the value at index 2 into the queue, and wake a task that waits for one. */
 static int
 add_message(lua_State *L, struct queue *queue)
 {
@@ -250,8 +251,8 @@ l_put(lua_State *L)
     return add_message(L, queue);
 }
 
-/* Woken by an item that was promised, or by the end, then without one; those came first, so that
- * theirs are gone. */
+/* Go on after a wait: an item was promised to this task, or the queue was closed. Tasks with a
+ * promised item were woken earlier, so they have taken theirs before a task without one runs. */
 static int
 get_woken(lua_State *L, int status, lua_KContext context)
 {

@@ -70,14 +70,14 @@ enum sxe__lua_task_counter {
 
 struct sxe__lua_object;
 
-/* A task and those that it started, and they: what they compute is counted together. One that is
- * alone, and never computed for a slice, needs none. */
+/* A task, the tasks that it started, and those that they started: their computing is counted
+ * together. A task that is alone, and never computed for a slice, needs no group. */
 struct sxe__lua_group {
     struct sxe__lua_line later; /* its tasks that are LATER */
     uint64_t owed_ns;           /* what it computed, less a quarter of the time since */
-    uint64_t settled_ns;        /* until when that is subtracted */
+    uint64_t settled_ns;        /* until when the quarter was subtracted */
     uint32_t tasks;             /* that belong to it; 0: it is free */
-    uint32_t next;              /* + 1: in the ring, or of the free ones */
+    uint32_t next;              /* index + 1, in the ring or the list of free groups */
     uint32_t prev;
     bool is_in_ring;
 };
@@ -86,16 +86,16 @@ struct sxe__lua_task {
     lua_State *coroutine; /* kept from task to task; NULL: none was needed yet */
     sxe__lua_on_end on_end;
     void *user;
-    struct sxe__lua_object *object; /* what scripts see of it; NULL: nobody asked */
+    struct sxe__lua_object *object; /* the userdata for scripts; NULL: none was asked for */
     uint64_t deadline_ns;
-    uint64_t spent_ns;          /* the watchdog's */
+    uint64_t spent_ns;          /* CPU time since it last waited; the watchdog's */
     struct sxe__lua_line *line; /* where it waits; NULL: in none */
     void (*on_leave)(void *what);
     void *what;
     uint32_t line_next; /* index + 1 */
     uint32_t line_prev;
-    uint32_t heap_place; /* + 1; 0: in none */
-    uint32_t group;      /* + 1; 0: it has none */
+    uint32_t heap_place; /* index in the heap + 1; 0: not in it */
+    uint32_t group;      /* index + 1; 0: it has none */
     int arguments;       /* of its coroutine's function; 0: it has begun */
     uint8_t status;      /* of one that has ended, as in sxe__lua_on_end */
     uint8_t cancel;      /* enum sxe__lua_cancel */
@@ -117,8 +117,8 @@ struct sxe__lua_scheduler {
 
     struct sxe__lua_group *groups; /* as many as tasks */
     uint32_t groups_made;          /* those after were never used */
-    uint32_t groups_free;          /* + 1 */
-    uint32_t ring_first;           /* + 1: groups with tasks that are LATER, in turn */
+    uint32_t groups_free;          /* index + 1; 0: none */
+    uint32_t ring_first;           /* index + 1: groups with LATER tasks, in turn */
     uint32_t ring_last;
 
     uint32_t *heap; /* indexes, soonest deadline first */
@@ -155,37 +155,40 @@ void sxe__lua_task_move(uint32_t index, enum sxe__lua_task_state from, enum sxe_
 void sxe__lua_push_anchors(lua_State *L);
 int sxe__lua_anchor(uint32_t index);
 
-/* One that is RUNNING already, until it ends or waits. from: the coroutine that it interrupts, or
- * NULL. */
+/* Run a task that is in state RUNNING already, until it ends or waits. from: the coroutine that it
+ * interrupts, or NULL. */
 void sxe__lua_resume(uint32_t index, lua_State *from);
 
 /* ---- sxe-lua-park.c ---- */
 
 void sxe__lua_wake_index(uint32_t index, enum sxe__lua_reason reason); /* it is PARKED */
 
-/* Let it stand at the end of a line, or at its beginning. */
+/* Put a task at the end of a line, or at its beginning. */
 void sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index);
 void sxe__lua_line_add_first(struct sxe__lua_line *line, uint32_t index);
 
-/* It waits no more: forget it where it waited. */
+/* A task waits no more: take it from its line and the heap, and call on_leave unless its event
+ * came. */
 void sxe__lua_unhook(uint32_t index, enum sxe__lua_reason reason);
 
 /* ---- sxe-lua-group.c ---- */
 
-/* A new task is of its starter's group: of the running one. */
+/* Put a new task into the group of the running task, which starts it; or take it out of its
+ * group. */
 void sxe__lua_group_enter(uint32_t index);
 void sxe__lua_group_leave(uint32_t index);
 
-/* A task's group has computed for so long; the group, + 1, may be 0, and be gone. */
+/* A group (index + 1) has computed for used_ns. Nothing happens if it is 0, or has no task any
+ * more. */
 void sxe__lua_group_charge(uint32_t group, uint64_t used_ns, uint64_t now_ns);
 
 /* Whether a task's group has computed for more than its share, so that others come first. */
 bool sxe__lua_group_owes(uint32_t index, uint64_t now_ns);
 
-/* It becomes LATER: the last one of its group, or the first one if it is cancelled. */
+/* A task becomes LATER: the last one of its group, or the first one if it is cancelled. */
 void sxe__lua_stand_back(uint32_t index, enum sxe__lua_task_state from);
 
-/* It is LATER, and is the first one of its group from now on. */
+/* Make a LATER task the first one of its group. */
 void sxe__lua_hurry(uint32_t index);
 
 /* Make RUNNING the task that is LATER and whose group's turn it is; SXE_NONE: there is none. */
@@ -202,14 +205,16 @@ void sxe__lua_turn_stop(void);
 
 /* ---- sxe-lua-tasks.c ---- */
 
-/* Its task ended, with these results or this error on top of L: keep them for those who join. Never
- * raises. status as in sxe__lua_on_end. */
+/* A task ended, with these results or this error on top of L: keep them in its object for those who
+ * join. Never raises. status as in sxe__lua_on_end. */
 void sxe__lua_object_end(uint32_t index, lua_State *L, int status, int results);
 
-/* Its task is over: forget it. Two slots of an empty stack are used. is_logged: its error was. */
+/* A task is over: its object forgets it. Uses two slots of L's empty stack. is_logged: the task's
+ * error was logged. */
 void sxe__lua_object_release(uint32_t index, lua_State *L, bool is_logged);
 
-/* Its task is being cancelled: start what on_cancel was given. Never raises. */
+/* A task is being cancelled: start the function that its object's on_cancel was given. Never
+ * raises. */
 void sxe__lua_object_cancel(uint32_t index);
 
 /* ---- sxe-lua-sync.c ---- */

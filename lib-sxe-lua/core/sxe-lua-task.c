@@ -107,8 +107,8 @@ sxe__lua_anchor(uint32_t index)
     return (int)(2 * (SCHEDULER->number - index) - 1);
 }
 
-/* The coroutine of a task that never had one, unless a finalizer, which may run as it is made,
- * started a task there. The object's place is made, too, so that to set it never allocates. */
+/* Make the coroutine of a task that never had one, unless a finalizer that runs meanwhile started a
+ * task there. The object's place is made, too, so that setting it never allocates. */
 static int
 make_coroutine(lua_State *L)
 {
@@ -140,8 +140,8 @@ give_coroutine(lua_State *L, uint32_t index)
     return false;
 }
 
-/* One with a coroutine: the youngest may be another once it has one. SXE_NONE: there is none, or no
- * memory. */
+/* A free task that has a coroutine. While one is made, another task may become the youngest free
+ * one: so look again. SXE_NONE: no task is free, or no memory. */
 static uint32_t
 find_free(lua_State *L)
 {
@@ -186,8 +186,8 @@ end_task(uint32_t index, int status, int results)
     sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_FREE);
 }
 
-/* Close what is to be closed, as if the task ran, and have the error alone on the stack: its
- * status, or that of another in closing. */
+/* Close the coroutine's variables, as if the task ran, and leave the error alone on its stack.
+ * Returns the error's status, or that of another error in closing. */
 static int
 reset_coroutine(uint32_t index)
 {
@@ -204,8 +204,8 @@ reset_coroutine(uint32_t index)
     return status;
 }
 
-/* It never came to its end, or not even to its beginning. Its coroutine is not used again: whether
- * hooks are off in it, nobody knows. */
+/* End a task that did not come to its end, or not even to its beginning. Its coroutine is not used
+ * again, because hooks may be off in it. */
 static void
 abandon(uint32_t index, int status)
 {
@@ -222,9 +222,8 @@ abandon(uint32_t index, int status)
 }
 
 /* ---- Running ----
- * A task's function is called by run_task(), and that protects it, so that errors leave a coroutine
- * that can be used again: what is to be closed is closed there, where it may wait and be
- * interrupted. */
+ * run_task() calls a task's function in a protected call, so that errors leave a coroutine that can
+ * be used again: variables are closed there, where they may wait and be interrupted. */
 
 /* Is the error on top the one that a cancelled task's wait raised, or an assert about it? */
 static bool
@@ -276,7 +275,7 @@ has_run(lua_State *L, int status, lua_KContext context)
     return task->status == LUA_YIELD ? 0 : 1;
 }
 
-/* Arguments: the function and its own. */
+/* Arguments: the task's function and the function's arguments. */
 static int
 run_task(lua_State *L)
 {
@@ -299,7 +298,7 @@ sxe__lua_resume(uint32_t index, lua_State *from)
     task->arguments = 0;
     SCHEDULER->running = index;
     sxe__lua_watch_enter(&watched, task->coroutine, &task->spent_ns);
-    /* It computed in its last slice and so used up its time. */
+    /* A cancelled task that computed in its last slice has used up its time. */
     if (SXE_UNLIKELY(task->cancel == SXE__LUA_CANCEL_ASKED) && task->spent_ns > 0)
         sxe__lua_watch_end_slice();
     status = lua_resume(task->coroutine, from, arguments, &results);
@@ -415,7 +414,8 @@ fail:
     return -ENOMEM;
 }
 
-/* End them all, without a word but from their <close> variables, which may wake others. */
+/* End all tasks in a state without logging anything; their <close> variables run, and may wake
+ * others. */
 static void
 end_all(enum sxe__lua_task_state state)
 {

@@ -24,7 +24,7 @@ struct sxe__lua_object {
     int results;
     enum outcome outcome;
     bool is_counted;  /* its error is one of sxe_lua_errors() */
-    bool is_received; /* and is not any more, or will not be: somebody got it, or will */
+    bool is_received; /* it is not or no longer counted: somebody got the error, or will */
 };
 
 static struct sxe__lua_object *
@@ -45,7 +45,7 @@ push_new_object(lua_State *L)
     return object;
 }
 
-/* Let the userdata on top be the object of a task: anchor it as long as that lives. */
+/* Make the userdata on top the object of a task, and anchor it as long as the task lives. */
 static void
 attach_object(lua_State *L, struct sxe__lua_object *object, uint32_t index)
 {
@@ -144,7 +144,7 @@ sxe__lua_object_end(uint32_t index, lua_State *L, int status, int results)
     sxe__lua_wake_all(&object->joiners);
 }
 
-/* Its error has a receiver, and is no concern of who started the program. */
+/* A task's error has a receiver: do not count it as an error of the program. */
 static void
 receive_wake(struct sxe__lua_object *object)
 {
@@ -211,7 +211,7 @@ sxe__lua_fail_woken(lua_State *L)
     return sxe__lua_fail(L, sxe__lua_woken(L) == SXE__LUA_CANCELLED ? "cancelled" : "timeout");
 }
 
-/* Return or raise what became of the task, whose object is at 1. */
+/* Return the results of the task whose object is at 1, or raise its error. */
 static int
 push_outcome(lua_State *L, struct sxe__lua_object *object)
 {
@@ -312,7 +312,8 @@ l_self(lua_State *L)
     return 1;
 }
 
-/* A finalizer may end a task, or ask for its object: so one is made before a task is looked at. */
+/* Making an object may run a finalizer, which may end a task or ask for its object: so a spare
+ * object is made before a task is looked at. */
 static int
 l_all(lua_State *L)
 {
@@ -356,7 +357,7 @@ status_of(const struct sxe__lua_object *object)
                                     : outcomes[object->outcome];
 }
 
-/* Where it is: nothing if it has ended. */
+/* Push the task's traceback: "" if it has ended. */
 static void
 push_trace(lua_State *L, const struct sxe__lua_object *object)
 {
@@ -421,7 +422,8 @@ l_tostring(lua_State *L)
  * A function of C cancels them: one of Lua could be interrupted halfway, when the task that calls
  * it is cancelled itself, and leave some of them at work for ever. */
 
-/* At 1: the list of workers. Once: each worker that fails as it is cancelled comes here, too. */
+/* At 1: the list of workers. They are cancelled once: a worker that fails because of it calls this,
+ * too. */
 static int
 l_cancel_all(lua_State *L)
 {

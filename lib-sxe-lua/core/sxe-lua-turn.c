@@ -76,7 +76,7 @@ sxe__lua_heap_remove(uint32_t index)
 
 /* ---- The turn ---- */
 
-/* There will be one, and the loop does not wait before it: that is what an idle watcher is for. */
+/* Make the loop run a turn without waiting before it: an idle watcher does that. */
 void
 sxe__lua_turn_soon(void)
 {
@@ -84,7 +84,7 @@ sxe__lua_turn_soon(void)
         ev_idle_start(SCHEDULER->loop, &SCHEDULER->no_wait);
 }
 
-/* The sockets that they wait for do not keep the loop running themselves: nobody may ever look at
+/* A waiting task keeps the loop running. The sockets themselves do not: perhaps no task ever uses
  * them. */
 void
 sxe__lua_loop_hold(void)
@@ -124,7 +124,7 @@ is_due(uint64_t now_ns)
     return SCHEDULER->heap_used > 0 && SCHEDULER->tasks[SCHEDULER->heap[0]].deadline_ns <= now_ns;
 }
 
-/* As many as can run in a turn, and those that will stand back. */
+/* Wake due tasks: as many as can run in a turn, and those that will become LATER. */
 static void
 wake_due(uint64_t now_ns)
 {
@@ -136,7 +136,7 @@ wake_due(uint64_t now_ns)
     }
 }
 
-/* Its group answers for the time since then; the time after it. */
+/* Run a task, and charge its group for the time since since_ns. Returns the time afterwards. */
 static uint64_t
 run_task(uint32_t index, uint64_t since_ns)
 {
@@ -149,7 +149,8 @@ run_task(uint32_t index, uint64_t since_ns)
     return now_ns;
 }
 
-/* One after the other, until so many have run, or a time slice is over. now_ns becomes later. */
+/* Run READY tasks one after the other, until ready_max have run, or a time slice is over. Returns
+ * the time afterwards. */
 static uint64_t
 run_ready(uint64_t now_ns)
 {
@@ -159,7 +160,7 @@ run_ready(uint64_t now_ns)
     for (unsigned count = number_ready(); count > 0; count--) {
         uint32_t index = sxe_pool_take(SCHEDULER->tasks, SXE__LUA_READY, SXE__LUA_RUNNING);
 
-        /* Fewer than they were: one ended another that had not begun. */
+        /* There are fewer than counted: a task cancelled another that had not begun. */
         if (index == SXE_NONE)
             break;
         if (sxe__lua_group_owes(index, now_ns)) {
@@ -173,7 +174,7 @@ run_ready(uint64_t now_ns)
     return now_ns;
 }
 
-/* The same for those that stood back, as long as the slice lasts. */
+/* Run LATER tasks, one after the other, as long as the slice lasts. */
 static void
 run_later(uint64_t now_ns)
 {
@@ -256,9 +257,9 @@ sxe__lua_tasks_start(struct ev_loop *loop)
     ev_idle_init(&SCHEDULER->no_wait, do_nothing_more);
     ev_timer_init(&SCHEDULER->alarm, on_alarm, 0, 0);
     ev_prepare_start(loop, &SCHEDULER->before_wait);
-    /* It does not keep the loop running: tasks that are ready or have a deadline do. */
+    /* before_wait does not keep the loop running: tasks that are ready or have a deadline do. */
     ev_unref(loop);
-    /* libev's arrays grow now, not later. */
+    /* Start and stop them once, so that libev's arrays grow now, not later. */
     ev_idle_start(loop, &SCHEDULER->no_wait);
     ev_timer_start(loop, &SCHEDULER->alarm);
     ev_timer_stop(loop, &SCHEDULER->alarm);

@@ -109,8 +109,8 @@ make_way(lua_State *L, struct sxe__lua_watch *watch)
     sxe__lua_make_way(L);
 }
 
-/* Our own handlers of errors return what is logged. Called for an error that has to end the script,
- * they are no reason for the next one. */
+/* Whether the function is one of libsxe's message handlers. They make the text of the error that
+ * ends the script, so that error must not be followed by another one in them. */
 static bool
 is_message_handler(lua_State *L, lua_Debug *ar)
 {
@@ -136,20 +136,20 @@ static void interrupt_task(lua_State *L, lua_Debug *ar);
 static void
 set_hook(struct sxe__lua_watch *watch, lua_State *L)
 {
-    /* A function of C that returns need not be disturbed again once there was an error, but in a
-     * sandbox: it may be called by one that does not return. */
+    /* After an error, a return from a function of C needs no hook, except in a sandbox: there its
+     * caller may be one that does not return. */
     const bool is_last = LOAD(watch->demand) == SXE__LUA_END && !sxe__lua_config()->is_sandbox;
     const int mask = is_last ? LUA_MASKCOUNT : LUA_MASKCOUNT | LUA_MASKRET;
 
     if (lua_gethook(L) != interrupt_task)
         watch->replaced =
             (struct sxe__lua_hook){L, lua_gethook(L), lua_gethookmask(L), lua_gethookcount(L)};
-    /* Where each line is hooked, Lua may be just counting: it does not see that it counts to 1 now,
-     * and passes it. */
+    /* Keep a hook of lines: Lua may be counting for it right now, and would not see that the count
+     * becomes 1. */
     lua_sethook(L, interrupt_task, mask | (watch->replaced.mask & LUA_MASKLINE), 1);
 }
 
-/* The script's hook comes back, unless another coroutine was hooked since: then that of the main
+/* Set the script's hook again, unless another coroutine was hooked since: then set that of the main
  * state, which new coroutines have. */
 static void
 clear_hook(const struct sxe__lua_hook *replaced, lua_State *L)
@@ -173,7 +173,7 @@ interrupt_task(lua_State *L, lua_Debug *ar)
 
     const bool stays = demand == SXE__LUA_END || (demand == SXE__LUA_MAKE_WAY && !can_leave);
 
-    if (!stays) { /* to set it again would cost the time of all calls that L is in */
+    if (!stays) { /* if it stays, do not set it again: that costs time for each call that L is in */
         clear_hook(&watch->replaced, L);
         STORE(watch->demand, SXE__LUA_NO_DEMAND);
     }
@@ -183,7 +183,7 @@ interrupt_task(lua_State *L, lua_Debug *ar)
         return;
     log_if_blocked(L, ar, LOAD(watch->asked_ns));
     STORE(watch->asked_ns, sxe_time_ns());
-    if (demand == SXE__LUA_END) { /* handlers and what closes variables have no time any more */
+    if (demand == SXE__LUA_END) { /* message handlers and __close functions get no more time */
         if (is_message_handler(L, ar))
             return;
         sxe__lua_allow_hooks(L);
@@ -223,7 +223,8 @@ set_hook_seldom(struct sxe__lua_watch *watch, lua_State *L)
     watch->rest_ns = start_ns + took_ns + REST * took_ns;
 }
 
-/* A script that does not end may be in a handler of the last error, with hooks off. */
+/* Set the hook. A script that does not end may be in a handler of the last error, with hooks
+ * off. */
 static void
 on_signal(int number)
 {
@@ -247,7 +248,7 @@ sxe__lua_watch_switch(struct sxe_lua *lua, lua_State *running)
         set_hook(&lua->watch, running);
 }
 
-/* Harmless if it is awake. */
+/* Wake the watchdog's thread. Harmless if it is awake. */
 static void
 wake_thread(void)
 {
@@ -297,7 +298,8 @@ sxe__lua_watch_leave(struct sxe__lua_watched *watched)
     watch->running = NULL;
 }
 
-/* If the thread still answers for the last task, forget that: the slice is a whole one. */
+/* Demand that the running task makes way. A demand that is still about the last task is replaced,
+ * and no CPU time is charged. */
 void
 sxe__lua_watch_end_slice(void)
 {
@@ -353,8 +355,8 @@ choose_demand(struct sxe_lua *lua, uint64_t used_ns)
     return SXE__LUA_RAISE;
 }
 
-/* Where that is, only the loop's thread can tell, and does when it is back. It may have answered
- * since now_ns was read. */
+/* Log that the loop is blocked. Only the loop's thread can tell where, and does when the call is
+ * back. It may have answered since now_ns was read. */
 static void
 complain(struct sxe__lua_watch *watch, uint64_t now_ns)
 {
@@ -408,7 +410,7 @@ look_at_all(void)
     }
 }
 
-/* Whether no state runs Lua, or has since the last look. */
+/* Whether no state runs Lua, and none has run it since the last look. */
 static bool
 is_quiet(void)
 {

@@ -11,7 +11,7 @@
 #include "sxe-lua-core-private.h"
 #include "sxe-lua-sandbox-private.h"
 
-/* ---- Making one ---- */
+/* ---- Making a state ---- */
 
 static void
 fill_in(struct sxe_lua_config *config)
@@ -38,7 +38,7 @@ log_warning(void *user, const char *piece, int is_continued)
     size_t used = strlen(line);
 
     (void)user;
-    if (used == 0 && !is_continued && *piece == '@') /* "@on" and "@off" are for lua.c's */
+    if (used == 0 && !is_continued && *piece == '@') /* "@on", "@off": commands to lua.c */
         return;
     snprintf(line + used, sizeof(line) - used, "%s", piece);
     if (is_continued)
@@ -129,14 +129,14 @@ sxe_lua_delete(struct sxe_lua *lua)
 
 struct script {
     struct sxe__lua_call call;
-    const char *path; /* NULL: it is text, of that name */
+    const char *path; /* NULL: the script is text, and has that name */
     const char *name;
     const char *text;
     size_t length;
     int error; /* errno of reading it */
 };
 
-/* The compiled script and its arguments. */
+/* Return the compiled script and its arguments. */
 static int
 compile_script(lua_State *L)
 {
@@ -204,7 +204,7 @@ load_script(struct sxe_lua *lua, struct script *script)
     lua->loading++;
     script->call.take = no_results;
     result = sxe__lua_run(lua, pushed - 1, &script->call, script_ended);
-    if (result == -ENOMEM) /* it did not start */
+    if (result == -ENOMEM) /* the script did not start */
         lua->loading--;
     return result == -EINPROGRESS ? 0 : result;
 }
