@@ -113,7 +113,7 @@ l_get_of_snapshot(lua_State *L)
 
 enum { FIRST_KEY_ROOM = 256, FIRST_VALUE_ROOM = 1024 };
 
-/* Upvalues of the iterator: this; memory for a key and a value; the dict or the snapshot. */
+/* Upvalues of the iterator: the walk; memory for a key and a value; the dict or the snapshot. */
 enum { WALK = 1, MEMORY, SOURCE };
 
 struct walk {
@@ -141,13 +141,14 @@ grow_room(lua_State *L, struct walk *walk, const SXE_DICT_ENTRY *entry)
     const size_t value_room =
         entry->value_size > walk->value_room ? entry->value_size : walk->value_room;
 
-    lua_newuserdatauv(L, key_room + value_room, 0); /* or an error, and all is as it was */
+    lua_newuserdatauv(L, key_room + value_room, 0); /* if this raises, nothing has changed */
     lua_replace(L, lua_upvalueindex(MEMORY));
     walk->key_room = key_room;
     walk->value_room = value_room;
 }
 
-/* One entry, which is read again where there was no room for it. As of sxe_dict_walker_step. */
+/* Read an entry; if there was no room for it, make room and read it again. Returns what
+ * sxe_dict_walker_step does. */
 static int
 read_next(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
 {
@@ -170,7 +171,8 @@ read_next(lua_State *L, struct walk *walk, SXE_DICT_ENTRY *entry)
     }
 }
 
-/* key, value, seconds to live, state. nil would look like the end: so what goes wrong raises. */
+/* Return key, value, seconds to live, state. A failure raises, because nil would look like the
+ * end. */
 static int
 step_walk(lua_State *L, int status, lua_KContext until)
 {
@@ -189,7 +191,7 @@ step_walk(lua_State *L, int status, lua_KContext until)
         return luaL_error(L, "%s", sxe__lua_dict_text(-result));
     if (result == 0)
         return 0;
-    lua_pushvalue(L, lua_upvalueindex(MEMORY)); /* a finalizer may go on with this walk */
+    lua_pushvalue(L, lua_upvalueindex(MEMORY)); /* keeps it: a finalizer may go on with this walk */
     lua_pushlstring(L, entry.key, entry.key_size);
     lua_pushlstring(L, entry.value, entry.value_size);
     lua_pushnumber(L, entry.ttl_s);
@@ -203,7 +205,7 @@ next_of_each(lua_State *L)
     return step_walk(L, LUA_OK, 0);
 }
 
-/* The walk that is constructed is at 2. */
+/* Push the iterator of the walk at 2, which is constructed already. */
 static int
 push_iterator(lua_State *L, struct walk *walk, uint64_t wait_ns)
 {
@@ -302,7 +304,7 @@ l_remove(lua_State *L)
     return noted(L, sxe_dict_batch_remove(batch, key, key_size));
 }
 
-/* batch:expect(key, value): nil, that there is none */
+/* batch:expect(key, value); value nil: there is no such entry */
 static int
 l_expect(lua_State *L)
 {
@@ -314,7 +316,7 @@ l_expect(lua_State *L)
     return noted(L, sxe_dict_batch_expect(batch, key, key_size, value, size));
 }
 
-/* Of the table at WHAT: false removes. */
+/* Note the changes in the table at WHAT; the value false removes its key. */
 static void
 note_table(lua_State *L, SXE_DICT_BATCH *batch, double ttl)
 {
@@ -354,7 +356,7 @@ commit_batch(lua_State *L, int status, lua_KContext until)
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     lua_settop(L, NOTES);
-    /* The script has had it, and may have ended it with a <close> variable of its own. */
+    /* The script had the batch, and may have ended it with a <close> variable of its own. */
     batch = notes_to_commit(L);
     result = sxe_dict_batch_commit(batch);
     if (result < 0 && result != -EEXIST)

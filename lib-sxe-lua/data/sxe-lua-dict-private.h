@@ -46,7 +46,7 @@ int sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read);
 /* The text for an error of a dict. */
 const char *sxe__lua_dict_text(int error);
 
-/* A call failed: it is tried again by k, or the results are nil, why, error. */
+/* A call failed: either k tries it again, or the results are nil, why, error. */
 int sxe__lua_dict_failed(lua_State *L, uint64_t wait_ns, int error, lua_KFunction k,
                          lua_KContext until);
 

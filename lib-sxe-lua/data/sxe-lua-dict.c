@@ -142,8 +142,8 @@ struct operation {
     int (*run)(lua_State *L);
 };
 
-/* The dict at 1, which run_call() has checked. To be asked for after the arguments: where one of
- * them becomes a string, a finalizer may run, and close the dict. */
+/* The dict at 1, which run_call() has checked. Call this after reading the arguments: if one of
+ * them is converted to a string, a finalizer may run, and close the dict. */
 static SXE_DICT *
 dict_of(lua_State *L)
 {
@@ -153,7 +153,7 @@ dict_of(lua_State *L)
     return dict->dict;
 }
 
-/* True; false where there is no such entry, or no such value. */
+/* Push true; false if there is no such entry, or no such value. Other errors are returned. */
 static int
 push_done(lua_State *L, int result)
 {
@@ -175,7 +175,7 @@ peek_value(lua_State *L, const void *key, size_t key_size, void *value, size_t s
     return sxe_dict_peek(dict_of(L), key, key_size, value, size);
 }
 
-/* nil is what is not there. */
+/* Push nil for -ENOENT; all other results are returned as they are. */
 static int
 or_nil(lua_State *L, int result)
 {
@@ -235,7 +235,7 @@ dict_add(lua_State *L)
     return 1;
 }
 
-/* The counter, which is not made. */
+/* Push the counter's value; nil if there is none: it is not made. */
 static int
 counter(lua_State *L)
 {
@@ -431,7 +431,8 @@ take_spec(lua_State *L, SXE_DICT_SPEC *spec, char name[SXE__LUA_POOL_NAME_SIZE])
     bool is_shared = sxe__lua_option_flag(L, "shared");
 
     spec->file = sxe__lua_option_file(L);
-    /* Of threads, which are none here: so it is this state's own. */
+    /* LOCKED is for threads of one process, and no other state opens it: the dict is this state's
+     * own. */
     spec->options =
         is_shared || spec->file != NULL ? SXE_POOL_OPTION_SHARED : SXE_POOL_OPTION_LOCKED;
     spec->options |= sxe__lua_option_file_options(L);
@@ -448,7 +449,8 @@ take_spec(lua_State *L, SXE_DICT_SPEC *spec, char name[SXE__LUA_POOL_NAME_SIZE])
     spec->evicts = sxe__lua_option_flag(L, "evicts");
 }
 
-/* Dicts that were forgotten are garbage of that size, too, which the collector does not see. */
+/* Tell the collector how large a dict is: a forgotten dict is garbage of that size, which the
+ * collector does not see. */
 static void
 tell_collector(lua_State *L, const SXE_DICT *dict)
 {
@@ -489,7 +491,7 @@ l_open(lua_State *L)
 
 /* ---- The module ---- */
 
-/* Each is a closure of its operation. */
+/* Add the operations as methods: each is a closure with its operation. */
 static void
 add_operations(lua_State *L)
 {

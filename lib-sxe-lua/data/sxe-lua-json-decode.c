@@ -27,7 +27,7 @@ enum {
     VALUES_A_LOOK = 256
 };
 
-#define EXACT_END 9007199254740992.0 /* from it on, integers that are no float are read as one */
+#define EXACT_END 9007199254740992.0 /* 2^53: above it, integers share floats */
 
 struct reader {
     lua_State *L;
@@ -35,8 +35,8 @@ struct reader {
     const char *at;
     const char *end;          /* where a NUL is */
     const char *problem;      /* NULL: none so far */
-    int depth;                /* values that are open */
-    int items[DEPTH_MAX + 1]; /* that each of them has so far; OBJECT: it is no list */
+    int depth;                /* number of open values: lists and objects */
+    int items[DEPTH_MAX + 1]; /* items so far in each open value; OBJECT: no list */
 };
 
 static bool
@@ -61,7 +61,7 @@ is_digit(char c)
 
 /* ---- Strings ---- */
 
-/* Four hexadecimal digits, or -1. */
+/* The value of four hexadecimal digits, or -1. */
 static long
 hex_at(const char *text)
 {
@@ -99,7 +99,7 @@ read_unicode(struct reader *r, luaL_Buffer *buffer)
     return true;
 }
 
-/* After a backslash. */
+/* Read an escape, after its backslash. */
 static bool
 read_escape(struct reader *r, luaL_Buffer *buffer)
 {
@@ -125,7 +125,8 @@ is_beyond_ascii(char c)
     return ((unsigned char)c & 0x80) != 0;
 }
 
-/* The first byte that is not just text. */
+/* The first byte that is not plain text of a string, but a quotation mark, an escape, or an
+ * error. */
 static const char *
 plain_end(const char *text)
 {
@@ -152,7 +153,7 @@ problem_of_byte(const struct reader *r, const char *at)
     return at == r->end ? "a string without its end" : "a control character in a string";
 }
 
-/* After its quotation mark: push it. */
+/* Read a string, after its first quotation mark, and push it. */
 static bool
 read_string(struct reader *r)
 {
@@ -271,7 +272,7 @@ take_word(struct reader *r, const char *word)
     return true;
 }
 
-/* A value that has no others in it. */
+/* Read a value that contains no other values. */
 static bool
 read_scalar(struct reader *r)
 {
@@ -333,8 +334,8 @@ open_value(struct reader *r, bool *is_open)
     return is_list || read_name(r);
 }
 
-/* The value on top is whole: put it into the one around it, and that one likewise if it ends here.
- * True: another value follows, or none is open. */
+/* The value on top is complete: put it into the value around it, and so on for each value that ends
+ * here. True: another value follows, or none is open. */
 static bool
 close_values(struct reader *r)
 {

@@ -22,8 +22,8 @@
 
 enum { DEPTH_MAX = 1000, SPARSE_RATIO = 2, SPARSE_SAFE = 10, NUMBER_SIZE = 32, ROOM_SIZE = 4096 };
 
-/* Steps are what takes time and need not show in the output: a value is one, a table TABLE_STEPS
- * more, as each of its free places is looked at, 131,072 perhaps. */
+/* Steps count work that takes time and may produce no output: a value is one step, a table
+ * TABLE_STEPS more, because each of its free places is looked at, which may be 131,072. */
 enum { STEPS_A_LOOK = 256, TABLE_STEPS = 15, AT_ONCE_MS = 5 };
 
 #define WHOLE_MAX 9007199254740992.0 /* up to it, every integer is a float */
@@ -32,12 +32,12 @@ struct writer {
     lua_State *L;
     char *at;
     const char *end;
-    uint64_t end_ns; /* of the time there is; 0: not yet known */
+    uint64_t end_ns; /* when the time is over; 0: not yet known */
     unsigned steps;  /* since the last look at the clock or the watchdog */
     bool may_raise;
     int depth;
-    int type;            /* what cannot be written, and */
-    const char *problem; /* why; NULL: it did not fit, or there was no time for it */
+    int type;            /* the Lua type that cannot be written */
+    const char *problem; /* why it cannot; NULL: no room, or no time */
 };
 
 static const char too_deep[] = "excessive nesting";
@@ -157,7 +157,7 @@ write_number(struct writer *w, int index)
     end = text + print_exactly(value, text);
     at = text + strspn(text, "-0123456789");
     if (at < end && *at != 'e')
-        *at = '.'; /* whatever os.setlocale made of it */
+        *at = '.'; /* in place of the point of os.setlocale's locale */
     return put_bytes(w, text, (size_t)(end - text));
 }
 
@@ -178,7 +178,7 @@ measure(struct writer *w)
 
         bool is_index = key >= 1 && key <= INT32_MAX && key == (int)key;
 
-        if (!is_index || ++items > w->end - w->at) { /* or it does not fit: no need to look on */
+        if (!is_index || ++items > w->end - w->at) { /* more items than bytes: it does not fit */
             lua_pop(L, 2);
             return is_index ? -1 : 0;
         }
@@ -246,7 +246,7 @@ write_table(struct writer *w)
 
 /* ---- Values ---- */
 
-/* The one on top. Where it fails, the stack is as it was left. */
+/* Write the value on top. After a failure other values may be left above it. */
 static bool
 write_value(struct writer *w)
 {

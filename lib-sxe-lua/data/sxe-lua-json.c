@@ -112,7 +112,7 @@ sxe__lua_open_json(lua_State *L)
         {"encode", json_encode}, {"decode", json_decode}, {"array", array}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
-    lua_pushlightuserdata(L, NULL); /* what null is, in both directions */
+    lua_pushlightuserdata(L, NULL); /* json.null, for encode and decode */
     lua_setfield(L, -2, "null");
     return 1;
 }

@@ -58,7 +58,7 @@ sxe__lua_pool_state_of(lua_State *L, const struct sxe__lua_pool *pool, unsigned 
     return state;
 }
 
-/* The change of another process may be later than this loop's cached time. */
+/* 0 if another process's change is later than this loop's cached time. */
 double
 sxe__lua_pool_age(const struct sxe__lua_pool *pool, SXE_TIME since)
 {
@@ -94,7 +94,7 @@ get_member(lua_State *L, uint32_t index, uint32_t generation, const char *name, 
         if (sxe_pool_read_part(pool->array, id, field->offset, field->size,
                                pool->scratch + field->offset) < 0)
             return half_written(L, pool, id, until);
-        /* It may have got another tenant meanwhile. */
+        /* The element may have returned to state 0 meanwhile, which ends its handle. */
         pool = sxe__lua_pool_find_element(index, generation, &id);
     }
     if (pool == NULL)

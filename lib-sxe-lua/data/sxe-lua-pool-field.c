@@ -28,7 +28,7 @@ compare_fields(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-/* The largest first, so that there are no gaps. */
+/* Place the largest fields first, so that there are no gaps. */
 static void
 lay_out(struct sxe_pool_layout *fields)
 {
@@ -42,7 +42,7 @@ lay_out(struct sxe_pool_layout *fields)
     fields->size = (fields->size + fields->alignment - 1) & ~(fields->alignment - 1);
 }
 
-/* The name and type at -2 and -1. */
+/* Take a field from its name and type at -2 and -1. */
 static void
 take_pair(lua_State *L, struct sxe_pool_field *field)
 {
@@ -99,7 +99,7 @@ take_pairs(lua_State *L, struct sxe_pool_layout *fields, char text[SXE_POOL_FIEL
     write_text(fields, text);
 }
 
-/* The list on top becomes the text that it is in parts. */
+/* Replace the list of texts on top by one text, with commas in between. */
 static void
 join_texts(lua_State *L)
 {

@@ -12,13 +12,13 @@
 
 #define POOLS sxe__lua_pools
 
-enum { EMPTY_ELEMENT_SIZE = 8 }; /* of one without fields */
+enum { EMPTY_ELEMENT_SIZE = 8 }; /* of an element without fields */
 
 /* ---- Timeouts ---- */
 
-/* Touched first: what the script leaves where it is has as long again. In a pool that others share
- * both may fail, and it is looked at again soon. With the lease of what is due, nothing is changed
- * that another process has taken since. */
+/* Renew the lease first: an element that the script leaves where it is stays for another timeout.
+ * In a shared pool both calls may fail; then a check soon tries again. With the lease of the due
+ * element, nothing is changed that another process has taken since. */
 static void
 on_timeout(void *array, unsigned id, void *user)
 {
@@ -71,7 +71,7 @@ take_timeouts(lua_State *L, struct sxe__lua_pool *pool)
         lua_pop(L, 1);
 }
 
-/* ---- What the pool shall be ---- */
+/* ---- Options of a new pool ---- */
 
 /* Storage of the texts that a spec points to. */
 struct texts {
@@ -155,7 +155,8 @@ open_own(lua_State *L, struct sxe__lua_pool *pool)
 
     take_name(L, pool);
     count = sxe__lua_option_count(L, "count", 1, SXE__LUA_POOL_NUMBER, "elements");
-    (void)sxe__lua_option_count(L, "shards", 0, SXE_POOL_SHARDS_MAX, "shards"); /* it has one */
+    /* Only checked: a pool that is not shared has one shard. */
+    (void)sxe__lua_option_count(L, "shards", 0, SXE_POOL_SHARDS_MAX, "shards");
     take_states(L, pool);
     take_fields(L, pool, texts.fields);
     take_timeouts(L, pool);
@@ -168,7 +169,7 @@ open_own(lua_State *L, struct sxe__lua_pool *pool)
         luaL_error(L, "not enough memory for pool %s", pool->name);
 }
 
-/* ---- One that is shared ---- */
+/* ---- A shared pool ---- */
 
 /* Read states and fields from the pool itself. Returns the number of results if scripts cannot use
  * the pool, otherwise 0. */
@@ -191,7 +192,8 @@ learn(lua_State *L, struct sxe__lua_pool *pool)
     return 0;
 }
 
-/* Without a count nothing is said here, and the file says all. */
+/* Take the options of a new pool. With a file and no count the file decides: other options
+ * raise. */
 static void
 take_spec(lua_State *L, struct sxe__lua_pool *pool, SXE_POOL_SPEC *spec, struct texts *texts)
 {
@@ -210,7 +212,7 @@ take_spec(lua_State *L, struct sxe__lua_pool *pool, SXE_POOL_SPEC *spec, struct 
     take_fields(L, pool, texts->fields);
 }
 
-/* 0, or results. */
+/* Open the pool: 0, or the number of results of a failure. */
 static int
 open_shared(lua_State *L, struct sxe__lua_pool *pool)
 {
@@ -243,7 +245,8 @@ open_shared(lua_State *L, struct sxe__lua_pool *pool)
 
 /* ---- Opening ---- */
 
-/* The end of pool.open, good or bad: of a variable to close, an error. */
+/* __close of the userdata in pool.open, called at its end, also after an error: free a pool that
+ * did not become open. */
 static int
 close_guarded(lua_State *L)
 {

@@ -32,15 +32,15 @@ enum {
 
 struct sxe__lua_pool {
     void *array;
-    char *scratch; /* a user value */
+    char *scratch; /* an element's bytes, in a user value of the pool */
     size_t element_size;
-    uint32_t number;  /* its own */
+    uint32_t number;  /* its index in pools */
     uint64_t wait_ns; /* how long a call tries again */
     bool is_open;
     bool is_shared; /* with other processes */
     bool is_exact;  /* take means the oldest of all shards */
     bool is_timed;
-    int on_timeout; /* in the registry; LUA_NOREF: back to the first state */
+    int on_timeout; /* a reference in the registry; LUA_NOREF: elements go to the first state */
     unsigned states;
     char name[SXE__LUA_POOL_NAME_SIZE];
     char state[SXE__LUA_POOL_STATES][SXE__LUA_POOL_NAME_SIZE];
@@ -63,7 +63,7 @@ extern _Thread_local struct sxe__lua_pools *sxe__lua_pools;
 
 /* ---- Pools (sxe-lua-pool.c) ---- */
 
-/* SXE__LUA_POOL_STATES: there is none of that name. */
+/* The index of a state; SXE__LUA_POOL_STATES: there is none of that name. */
 unsigned sxe__lua_pool_find_state(const struct sxe__lua_pool *pool, const char *name);
 
 /* Push how a pool was found, "created"; 1. */
@@ -86,7 +86,7 @@ int sxe__lua_pool_push_element(lua_State *L, const struct sxe__lua_pool *pool, u
 /* The pool of an element's handle, its index there in *id; NULL: it is gone. */
 struct sxe__lua_pool *sxe__lua_pool_find_element(uint32_t index, uint32_t generation, unsigned *id);
 
-/* The state that it is in. Raises if that is none. */
+/* The state that an element is in. Raises if the state is impossible. */
 unsigned sxe__lua_pool_state_of(lua_State *L, const struct sxe__lua_pool *pool, unsigned id);
 int sxe__lua_pool_raise_damaged(lua_State *L, const struct sxe__lua_pool *pool);
 
@@ -108,27 +108,27 @@ void sxe__lua_pool_push_guard(lua_State *L);
 void sxe__lua_pool_take_fields(lua_State *L, struct sxe_pool_layout *fields,
                                char text[SXE_POOL_FIELDS_MAX + 1]);
 
-/* An element in memory of this process's. */
+/* Push a field of an element, which is in memory of this process. */
 void sxe__lua_pool_push(lua_State *L, const struct sxe_pool_field *field, const void *element);
 
-/* Set it to the value at an index, or to the sum of both. Raise if it does not fit, and then
- * nothing changes. */
+/* Set a field to the value at an index, or add that value to it. Raise if the result does not fit,
+ * and then nothing changes. */
 void sxe__lua_pool_set(lua_State *L, const struct sxe_pool_field *field, void *element, int index);
 void sxe__lua_pool_add(lua_State *L, const struct sxe_pool_field *field, void *element, int index);
 
 /* ---- Waiting (sxe-lua-pool-wait.c) ---- */
 
-/* A call found a lock held, or an element being written: go on with k, which tries again, in the
- * task's next turn, after a millisecond once in a millisecond. Outside of a task this sleeps: the
- * whole time before the loop runs, 2 ms afterwards. When wait_ns are over: nil, "busy", EAGAIN. The
- * context is 0 at first, then it says until when. */
+/* A call found a lock held, or an element being written: k tries again, in the task's next turns
+ * for a millisecond, then once per millisecond. Outside of a task this sleeps instead: up to
+ * wait_ns before the loop runs, up to 2 ms afterwards. When wait_ns are over, the results are nil,
+ * "busy", EAGAIN. `until` is 0 at first, then the context that k gets. */
 int sxe__lua_again(lua_State *L, uint64_t wait_ns, lua_KFunction k, lua_KContext until);
 bool sxe__lua_may_try_again(lua_State *L, uint64_t wait_ns, lua_KContext until);
 
-/* How long calls wait: the option `wait`, in seconds, SXE__LUA_POOL_WAIT_NS unless it is said. */
+/* How long calls wait: the option `wait`, in seconds; SXE__LUA_POOL_WAIT_NS if it is missing. */
 uint64_t sxe__lua_option_wait(lua_State *L);
 
-/* Of k: whether the task was cancelled meanwhile; return sxe__lua_fail_woken(L). */
+/* For k: whether the task was cancelled meanwhile; then return sxe__lua_fail_woken(L). */
 bool sxe__lua_was_cancelled(lua_State *L, int status);
 
 /* Wait until something may be in a state, then go on with k; nil, "timeout" from deadline_ns on (0:
@@ -136,17 +136,18 @@ bool sxe__lua_was_cancelled(lua_State *L, int status);
 int sxe__lua_pool_wait(lua_State *L, struct sxe__lua_pool *pool, unsigned state,
                        uint64_t deadline_ns, lua_KFunction k);
 
-/* A task does not wait for that state any more: others may. */
+/* A task does not wait for that state any more: wake another that does, or stop watching the
+ * state. */
 void sxe__lua_pool_waited(struct sxe__lua_pool *pool, unsigned state);
 
-/* An element came into a state. */
+/* An element came into a state: wake a task that waits for it. */
 void sxe__lua_pool_came(struct sxe__lua_pool *pool, unsigned state);
 
-/* Before it is deleted. */
+/* Stop a pool's watchers, before it is deleted. */
 void sxe__lua_pool_unwatch(struct sxe__lua_pool *pool);
 
-/* An opening failed with that errno. If it may be for want of what dicts and snapshots have that
- * were forgotten, they are closed; true: try once more. */
+/* Opening failed with that errno. If forgotten dicts and snapshots may hold what was missing, close
+ * them (a garbage collection), and return true: try once more. */
 bool sxe__lua_makes_room(lua_State *L, int error);
 
 /* ---- Options: of the table at 1 (sxe-lua-option.c) ---- */
@@ -154,10 +155,12 @@ bool sxe__lua_makes_room(lua_State *L, int error);
 bool sxe__lua_option_is_nil(lua_State *L, const char *name);
 bool sxe__lua_option_flag(lua_State *L, const char *name);
 
-/* Raises if one of the names is there, as what is without is said by a file. */
+/* Raises if one of the options `names` is given: without the option `without`, the file decides
+ * them. */
 void sxe__lua_option_unsaid(lua_State *L, const char *const *names, const char *without);
 
-/* From 1 to most; 0 if there is none and least is 0. Raises; what being "elements". */
+/* An option from 1 to most; 0 if it is missing and least is 0. Raises otherwise; what is
+ * "elements". */
 unsigned sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned most,
                                const char *what);
 
@@ -170,7 +173,8 @@ const char *sxe__lua_option_file(lua_State *L);
 /* The value on top as a name; raises if it is none, what being "a state". */
 void sxe__lua_option_name(lua_State *L, char name[SXE__LUA_POOL_NAME_SIZE], const char *what);
 
-/* It cannot be opened: raises for what the script said, EINVAL; otherwise nil, why, error. */
+/* Opening failed with `error`: raises for EINVAL, a mistake in the script; otherwise nil, why,
+ * error. */
 int sxe__lua_option_refused(lua_State *L, const char *why, int error);
 
 #endif

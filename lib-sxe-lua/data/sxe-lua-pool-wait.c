@@ -12,14 +12,14 @@
 
 #include "sxe-lua-clock.h"
 
-#define RETRY_NS       (1 * SXE_NS_PER_MS) /* between two tries, after as long */
+#define RETRY_NS       (1 * SXE_NS_PER_MS) /* between two tries, once this time has passed */
 #define LOOK_NS        SXE_NS_PER_SECOND
 #define BLOCK_NS       (2 * SXE_NS_PER_MS) /* a call that cannot yield holds up the loop so long */
 #define FIRST_SLEEP_NS (100 * SXE_NS_PER_US)
 
 /* ---- Trying again ---- */
 
-/* Before the loop runs, a wait would have the rest of a script's top level run with it. */
+/* Before the loop runs no call yields: the rest of a script's top level would run in the loop. */
 static bool
 may_yield(lua_State *L)
 {
@@ -59,8 +59,8 @@ sxe__lua_may_try_again(lua_State *L, uint64_t wait_ns, lua_KContext until)
     return left_ns(L, wait_ns, until, sxe_lua_get_clock()->now_ns()) != 0;
 }
 
-/* Each sleep takes a part of the time so far: so many tries follow each other as the stack can
- * take. */
+/* Each sleep is a quarter of the time so far, which limits the number of tries: each is a call
+ * inside the one before, on the C stack. */
 static int
 sleep_and_try(lua_State *L, uint64_t slept_ns, uint64_t left, lua_KFunction k, lua_KContext until)
 {
@@ -100,7 +100,7 @@ sxe__lua_was_cancelled(lua_State *L, int status)
 
 /* ---- Waiting for an element ---- */
 
-/* One for each state: it looks, and watches again if there is none. */
+/* Wake a task for each state: it looks for an element, and watches again if there is none. */
 static void
 on_watch(struct ev_loop *loop, ev_io *watcher, int events)
 {
@@ -134,7 +134,7 @@ on_fork(struct ev_loop *loop, ev_fork *watcher, int events)
     sxe__lua_pool_unwatch(watcher->data);
 }
 
-/* They do not keep the loop running: a task that waits does, which looks once a second. */
+/* The watchers do not keep the loop running: a task that waits does, and looks once a second. */
 static void
 start_watcher(struct sxe__lua_pool *pool)
 {
@@ -150,7 +150,7 @@ start_watcher(struct sxe__lua_pool *pool)
     ev_unref(pool->loop);
 }
 
-/* When to look again. */
+/* Watch a state of a shared pool. Returns when to look again. */
 static uint64_t
 watch_state(struct sxe__lua_pool *pool, unsigned state, uint64_t now_ns)
 {

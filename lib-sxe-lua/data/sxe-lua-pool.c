@@ -93,7 +93,7 @@ check_field(lua_State *L, const struct sxe__lua_pool *pool, const char *name, in
 
 /* ---- Methods that move ---- */
 
-/* The pool's calls say that a lock is held, or that it is damaged. */
+/* A call of the pool found a lock held (try again), or damage (raise). */
 static int
 not_now(lua_State *L, const struct sxe__lua_pool *pool, unsigned result, lua_KFunction k,
         lua_KContext until)
@@ -132,13 +132,14 @@ moved(lua_State *L, struct sxe__lua_pool *pool, const SXE_POOL_LEASE *lease, uns
     return sxe__lua_pool_push_leased(L, pool, lease);
 }
 
-/* The lease of an element at an argument; one that says nothing has no stamp. */
+/* The lease of an element at an argument; without the argument its stamp is 0. */
 static SXE_POOL_LEASE
 check_lease(lua_State *L, unsigned id, int argument)
 {
     const lua_Integer stamp = luaL_optinteger(L, argument, 0);
 
-    /* 0 would be none: no element has ever had the stamp -1. */
+    /* An argument of 0 is a lost lease, not a missing one: use -1, a stamp that no element ever
+     * had. */
     if (!lua_isnoneornil(L, argument) && stamp == 0)
         return (SXE_POOL_LEASE){.id = id, .stamp = UINT64_MAX};
     return (SXE_POOL_LEASE){.id = id, .stamp = (SXE_TIME)stamp};
@@ -415,11 +416,11 @@ read_whole(lua_State *L, int status, lua_KContext until)
     if (sxe__lua_was_cancelled(L, status))
         return sxe__lua_fail_woken(L);
     lua_settop(L, 2);
-    /* Its own, as a finalizer that runs meanwhile may use the scratch. */
+    /* Use memory of its own: a finalizer that runs meanwhile may use the scratch. */
     element = lua_newuserdatauv(L, pool->element_size, 0);
     if (id != SXE_POOL_NO_INDEX && sxe_pool_read_element(pool->array, id, element) < 0)
         return sxe__lua_again(L, pool->wait_ns, read_whole, until);
-    /* It may have got another tenant meanwhile. */
+    /* The element may have returned to state 0 meanwhile, which ends its handle. */
     if (check_element(L, pool) == SXE_POOL_NO_INDEX)
         return sxe__lua_fail(L, "gone");
     lua_createtable(L, 0, (int)pool->fields.number);
@@ -461,7 +462,7 @@ write_leased(lua_State *L, int status, lua_KContext until)
     return not_now(L, pool, result, write_leased, until);
 }
 
-/* pool:write(element, {field = value, ...} [, lease]): what is not named becomes 0 */
+/* pool:write(element, {field = value, ...} [, lease]): fields without a value become 0 */
 static int
 l_write(lua_State *L)
 {

@@ -24,7 +24,8 @@ struct group {
     uint64_t since_ns;
 };
 
-/* Of this thread's state; in memory of its own, so that they are found again at its end. */
+/* The counters of this thread's state, in memory of their own, so that they are found again at the
+ * state's end. */
 static _Thread_local struct {
     const lua_State *main; /* whose they are; NULL: nobody's */
     struct group groups[GROUPS_MAX];
