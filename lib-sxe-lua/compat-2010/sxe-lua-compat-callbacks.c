@@ -19,11 +19,11 @@
 
 enum contract { BUFFER, CONTENT, LENGTH };
 
-/* As many as sockets, in a userdata. A socket's is its slot's owner; of a free one, function[0] is
- * the next free one. */
+/* Sets of callbacks, one for each socket, in a userdata. slot->owner is the index of a socket's
+ * set; in a free set, function[0] is the index of the next free one. */
 struct sets {
     uint32_t first_free;
-    struct sxe_span last; /* content that was made a string: clients repeat themselves */
+    struct sxe_span last; /* the last content that was made a string: clients repeat themselves */
     int last_place;       /* of the string, in the registry */
     struct sxe__lua_callbacks set[];
 };
@@ -61,7 +61,7 @@ open_sets(lua_State *L)
     sets = made;
 }
 
-/* There is one for every socket. */
+/* Take a free set. There is one for every socket. */
 static uint32_t
 take_set(const struct sxe__lua_callbacks *callbacks)
 {
@@ -106,7 +106,7 @@ contract_of(lua_State *L, int function)
     return is_length ? LENGTH : CONTENT;
 }
 
-/* Take the function at an index, nil is none, as one of these. */
+/* Set one of the callbacks to the function at an index; nil: none. */
 static void
 set_callback(lua_State *L, struct sxe__lua_callbacks *callbacks, int which, int function)
 {
@@ -119,7 +119,7 @@ set_callback(lua_State *L, struct sxe__lua_callbacks *callbacks, int which, int 
     luaL_unref(L, LUA_REGISTRYINDEX, before);
 }
 
-/* The set of this socket, which from now on is no other's. */
+/* The set of a socket, which it shares with no other from now on. */
 static struct sxe__lua_callbacks *
 own_set(lua_State *L, struct sxe__lua_slot *slot)
 {
@@ -247,7 +247,7 @@ has_callback(const struct sxe__lua_slot *slot, int which)
     return (slot->flags & SXE__LUA_CALLS) && sets->set[slot->owner].function[which] != LUA_REFNIL;
 }
 
-/* Push the function that a socket has for this; false: none, and nothing is pushed. */
+/* Push a socket's callback of that kind; false: it has none, and nothing is pushed. */
 bool
 sxe__lua_callbacks_push(lua_State *L, const struct sxe__lua_slot *slot, int which)
 {
@@ -275,7 +275,7 @@ sxe__lua_on_connected(SXE *s)
         sxe_close(s);
 }
 
-/* In a protected call: the string may find no memory. */
+/* Called in a protected call, because there may be no memory for the string. */
 static int
 read_content(lua_State *L)
 {
@@ -293,7 +293,7 @@ read_content(lua_State *L)
     return 1;
 }
 
-/* The string of the last time is good again. */
+/* Whether the buffer has the same bytes as the last time, so that the same string will do. */
 static bool
 is_repeated(const SXE *s)
 {
@@ -324,7 +324,7 @@ call_read(lua_State *L, SXE *s, const struct sxe__lua_slot *slot, int length)
     return sxe__lua_pcall_handled(L, lua_gettop(L) - top - 2, 1, "read callback");
 }
 
-/* The results of the callback are on top of the stack. */
+/* Consume what the read callback has used. Its result is on top of the stack. */
 static void
 consume(lua_State *L, SXE *s, const struct sxe__lua_slot *slot)
 {
@@ -342,7 +342,7 @@ consume(lua_State *L, SXE *s, const struct sxe__lua_slot *slot)
         sxe_consume(s, (unsigned)(taken < used ? taken : used));
 }
 
-/* No more can come, and what is there was not enough. */
+/* Close a socket whose buffer is full and whose read callback consumed nothing. */
 static void
 refuse_full(lua_State *L, SXE *s, const struct sxe__lua_slot *slot)
 {

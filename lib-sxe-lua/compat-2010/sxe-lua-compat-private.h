@@ -16,7 +16,7 @@
 
 /* ---- sxe-lua-compat.c ---- */
 
-extern const char sxe__lua_read_arg_key; /* in the registry: what sxe.read_arg is */
+extern const char sxe__lua_read_arg_key; /* in the registry: the value of sxe.read_arg */
 
 /* ---- sxe-lua-compat-callbacks.c ---- */
 
@@ -29,18 +29,18 @@ struct sxe__lua_callbacks {
     uint32_t users;                   /* private: sockets that have it */
 };
 
-/* Make callbacks of three arguments from first on; what is after them goes. Raises if one is
- * neither a function nor nil, or sxe_init was not called. */
+/* Make a set of callbacks of the three arguments from first on; arguments after them are dropped.
+ * Raises if one is neither a function nor nil, or sxe_init was not called. */
 void sxe__lua_callbacks_take(lua_State *L, int first, struct sxe__lua_callbacks *callbacks);
 void sxe__lua_callbacks_drop(lua_State *L, const struct sxe__lua_callbacks *callbacks);
 
-/* Begin the slot of a socket that has these. Never raises. */
+/* Begin the slot of a socket, and give it these callbacks. Never raises. */
 void sxe__lua_callbacks_give(SXE *s, const struct sxe__lua_callbacks *callbacks);
 
-/* This socket's own from now on: the function, or nil, at an index. */
+/* Set a callback of this socket alone to the function, or nil, at an index. */
 void sxe__lua_callbacks_set(lua_State *L, SXE *s, int which, int function);
 
-/* Push the function that a socket has for this; false: none, and nothing is pushed. */
+/* Push a socket's callback of that kind; false: it has none, and nothing is pushed. */
 bool sxe__lua_callbacks_push(lua_State *L, const struct sxe__lua_slot *slot, int which);
 
 void sxe__lua_on_connected(SXE *s);
@@ -55,8 +55,8 @@ void sxe__lua_field_set(lua_State *L, struct sxe__lua_slot *slot, uint32_t index
 
 /* ---- sxe-lua-compat-socket.c, -spawn.c ---- */
 
-/* A socket like that of sxe_new_tcp, with the three callbacks at arguments from first; what is
- * after them goes. Pushes its handle, or nil and what follows it, *made being NULL. */
+/* Make a socket like sxe_new_tcp, with the three callbacks from argument first on; arguments after
+ * them are dropped. Pushes its handle; or nil and why, and *made is NULL. */
 int sxe__lua_new_unix(lua_State *L, const char *path, int first, SXE **made);
 
 int sxe__lua_spawn_kill(lua_State *L); /* a method: s:kill(signal) */

@@ -16,7 +16,7 @@ check_socket(lua_State *L, struct sxe__lua_slot **slot)
     return sxe__lua_check_socket(L, 1, SXE__LUA_SOCKET, slot);
 }
 
-/* Push the handle of a socket that was made with these, or nil and why not. */
+/* Push the handle of a socket that was made with these callbacks, or nil and why not. */
 static int
 push_made(lua_State *L, SXE *s, const struct sxe__lua_callbacks *callbacks)
 {
@@ -88,7 +88,8 @@ check_bytes(lua_State *L, int argument, size_t *length)
     return s == NULL ? "" : SXE_BUF(s);
 }
 
-/* A number becomes a string first: a finalizer that runs then may close the socket. */
+/* Convert a number to a string before the socket is looked at: a finalizer that runs then may close
+ * it. */
 static void
 make_text(lua_State *L, int argument)
 {
@@ -123,7 +124,7 @@ l_close(lua_State *L)
     if (s == NULL)
         return sxe__lua_fail(L, "closed");
     slot->flags |= SXE__LUA_USED;
-    /* on_close is not for one that never had a peer. */
+    /* A socket that never had a peer gets no on_close. */
     if (sxe_get_state(s) <= SXE_STATE_LISTENING)
         sxe__lua_leave(slot, s->id);
     return sxe__lua_result(L, sxe_close(s) < 0 ? -ENOTCONN : 0, "sxe_close");
@@ -216,7 +217,7 @@ which_callback(const char *name)
     return which;
 }
 
-/* The property is a callback: push it. */
+/* Push a property that is a callback; false: it is none. */
 static bool
 push_callback(lua_State *L, const SXE *s, const struct sxe__lua_slot *slot, const char *name)
 {

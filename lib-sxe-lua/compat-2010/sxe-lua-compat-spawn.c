@@ -11,7 +11,7 @@
 
 #include "sxe-lua-spawn-private.h"
 
-/* In a userdata, which is in the registry under its address until the process ended. */
+/* In a userdata, which is in the registry under its address until its process has ended. */
 struct child {
     struct sxe__lua_process process;
     uint64_t socket; /* sxe_handle() */
@@ -20,7 +20,7 @@ struct child {
 
 static const char class_name[] = "child of sxe_spawn";
 
-static _Thread_local struct child *children; /* that run */
+static _Thread_local struct child *children; /* whose processes run */
 
 /* ---- The end of a child ---- */
 
@@ -34,7 +34,7 @@ take_out(const struct child *child)
     *link = child->next;
 }
 
-/* It may be collected. */
+/* Take a child out of the registry: it may be collected. */
 static void
 drop_child(lua_State *L, const struct child *child)
 {
@@ -51,7 +51,7 @@ on_end(struct sxe__lua_process *process)
     drop_child(sxe__lua_main(sxe__lua_current()), child);
 }
 
-/* The state is closed and the child goes on. */
+/* The finalizer: the state is closed while the child goes on. */
 static int
 collect_children(lua_State *L)
 {
@@ -64,7 +64,7 @@ collect_children(lua_State *L)
     return 0;
 }
 
-/* ---- Its beginning ---- */
+/* ---- The beginning of a child ---- */
 
 static struct child *
 make_child(lua_State *L)

@@ -6,8 +6,8 @@
 
 static const char name[] = "sxe timer";
 
-/* A userdata whose user value is the function. While it runs it is in the registry, under its own
- * address. */
+/* A timer is a userdata whose user value is its function. While it runs it is in the registry,
+ * under its own address. */
 static void
 on_timer(struct sxe_timer *timer)
 {

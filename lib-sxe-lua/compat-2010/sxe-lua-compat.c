@@ -33,7 +33,7 @@ l_register(lua_State *L)
     luaL_argcheck(L, number >= 0 && number <= INT32_MAX, 1, "a number of sockets is expected");
     luaL_checktype(L, 2, LUA_TFUNCTION);
     lua_settop(L, 2);
-    /* Later there are as many as there are. */
+    /* Once the loop runs, the number of sockets does not change. */
     if (sxe_loop() == NULL)
         sxe_register((unsigned)number, 0);
     is_started = lua_rawgetp(L, LUA_REGISTRYINDEX, &started_key) != LUA_TNIL;
@@ -74,7 +74,7 @@ sxe__lua_init_compat(lua_State *L)
 
 /* ---- The log ---- */
 
-/* The script is the program. */
+/* A script's lines are logged as the program's. */
 #define SITE(level)                              \
     {                                            \
         &sxe_log_program, "lua", "lua", 0, level \

@@ -43,7 +43,7 @@ on_body(struct sxe_http_request *request, struct sxe_http_response *response, st
 
 /* ---- Gathering ---- */
 
-enum { AHEAD = 128 * 1024 }; /* bytes of room that is made before they come, and costs no memory */
+enum { AHEAD = 128 * 1024 }; /* bytes of room made in advance, which cost no memory until used */
 
 void
 sxe__lua_http_drop_body(struct sxe__lua_exchange *exchange)
@@ -128,8 +128,7 @@ has_body(const struct sxe_http_request *request)
     return request->head.body == SXE_HTTP_BODY_CHUNKED || request->head.length > 0;
 }
 
-/* Take what came, if it did: pushes a part; nil: it was the last one before. False: it must be
- * waited for. */
+/* Push the part that came, or nil after the last one, and return true. False: wait for a part. */
 static bool
 take_part(lua_State *L, struct sxe__lua_exchange *exchange)
 {
@@ -183,7 +182,7 @@ wait_for_part(lua_State *L, struct sxe__lua_exchange *exchange, lua_KFunction k,
     return sxe__lua_park_in(L, &exchange->line, 0, k, context);
 }
 
-/* After a wait: the exchange; NULL: nil and why are pushed. */
+/* After a wait: the exchange; NULL: nil and the reason are pushed. */
 static struct sxe__lua_exchange *
 woken(lua_State *L)
 {
@@ -257,8 +256,8 @@ refuse_long(lua_State *L, size_t most)
                                 (unsigned long long)most);
 }
 
-/* A body that nobody had is refused from then on, in the same words, whatever the next call, of
- * on_error perhaps, would take: the most is at 2. */
+/* Refuse a body of more bytes than the limit at 2. If it was not read yet, each later call refuses
+ * it, too, with the same limit: a call of on_error, perhaps, with a greater one. */
 static void
 check_length(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length)
 {
@@ -273,7 +272,7 @@ check_length(lua_State *L, struct sxe__lua_exchange *exchange, uint64_t length)
     refuse_long(L, exchange->body == SXE__LUA_BODY_LONG ? exchange->part.length : most);
 }
 
-/* The body is on top: do what is done with it. */
+/* The body is on top: pass it to the C function at 3, or return it if there is none. */
 static int
 use_whole(lua_State *L)
 {
@@ -282,7 +281,7 @@ use_whole(lua_State *L)
     return use == NULL ? 1 : use(L);
 }
 
-/* Push it as a string, which is kept, and use that. */
+/* Push the bytes as a string, keep it with the exchange, and use it. */
 static int
 use_bytes(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span bytes)
 {
@@ -300,7 +299,7 @@ use_bytes(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span byte
 
 static int whole_came(lua_State *L, int status, lua_KContext context);
 
-/* Stack: the request, the most it may have, what is done with the body. */
+/* Stack: the request, the most bytes that the body may have, the C function that uses the body. */
 static int
 read_whole(lua_State *L, struct sxe__lua_exchange *exchange)
 {
@@ -337,7 +336,7 @@ whole_came(lua_State *L, int status, lua_KContext context)
     return exchange == NULL ? 2 : read_whole(L, exchange);
 }
 
-/* Argument 2: bytes that it may have. */
+/* Read the whole body for `use`. Argument 2: the most bytes that it may have. */
 static int
 read_for(lua_State *L, lua_CFunction use)
 {
@@ -399,7 +398,7 @@ sxe__lua_http_form(lua_State *L)
     const struct sxe__lua_exchange *exchange = sxe__lua_http_argument(L, SXE__LUA_REQUEST);
     struct sxe_span type = sxe_http_known_value(exchange->request, SXE_HTTP_FIELD_CONTENT_TYPE);
 
-    /* Its parts would be read as names that make no sense. */
+    /* A form parser would read its parts as names that make no sense. */
     if (type.length >= 10 && strncasecmp(type.base, "multipart/", 10) == 0)
         sxe__lua_http_refuse(
             L, 415, "the form is %.*s: only application/x-www-form-urlencoded is read here",

@@ -14,8 +14,8 @@
  * and the results of a filter. */
 enum { FUNCTION = 1, FILTERS, REQUEST, RESPONSE, NEXT, FILTERED, MESSAGE };
 
-/* Upvalues of next: the above, the filter that it begins with, false once it was called; then what
- * came of it. */
+/* Upvalues of next: the four above, the number of the next filter (false once next was called), how
+ * many results next had, and these results. */
 enum { UP_AT = RESPONSE + 1, UP_NUMBER, UP_RESULTS, UPS = UP_RESULTS + 2 };
 
 /* ---- Which filters ---- */
@@ -65,8 +65,8 @@ append_filters(lua_State *L, const struct sxe__lua_router *router)
     lua_pop(L, 2);
 }
 
-/* Push those of a path that no route takes: the router's own, and of all that are mounted above
- * the path. */
+/* Push the filters for a path without a route: the router's own, and those of all routers that are
+ * mounted above the path. */
 static void
 push_unrouted(lua_State *L, const struct sxe__lua_router *router)
 {
@@ -82,7 +82,7 @@ push_unrouted(lua_State *L, const struct sxe__lua_router *router)
     }
 }
 
-/* Push those of a route. The list is kept until a router gets another filter. */
+/* Push the filters of a route. The list is kept until a router gets another filter. */
 static void
 push_filters(lua_State *L, struct sxe__lua_answerer *answerer)
 {
@@ -166,15 +166,16 @@ push_next(lua_State *L, lua_Integer at)
     lua_pushcclosure(L, call_next, UPS);
 }
 
-/* Whether a filter said no more than what res and next() did: nothing, or nil. A message after nil
- * is an error, as it is of a handler, or a check that fails would let the request pass. */
+/* Whether a filter returned nothing, or nil, so that res and next() decide. A message after nil is
+ * an error, as it is of a handler; otherwise a check that fails would let the request pass. */
 static bool
 says_nothing(lua_State *L)
 {
     return lua_isnoneornil(L, FILTERED) && lua_isnoneornil(L, MESSAGE);
 }
 
-/* A filter has ended, and cannot call next any more; whether it did neither that nor answer. */
+/* A filter has ended, and cannot call next any more. Whether it neither called next nor answered,
+ * so that the request passes on. */
 static bool
 is_passed(lua_State *L)
 {
@@ -221,7 +222,7 @@ push_arguments(lua_State *L)
 
 static int filter_ended(lua_State *L, int status, lua_KContext at);
 
-/* The filters from one on, then the handler. */
+/* Run the filters from number `at` on, then the handler. */
 static int
 run_from(lua_State *L, lua_Integer at)
 {
@@ -246,7 +247,7 @@ run_from(lua_State *L, lua_Integer at)
     return handler_ended(L, LUA_OK, 0);
 }
 
-/* A filter that had to wait is back. */
+/* A filter that had to wait has ended. */
 static int
 filter_ended(lua_State *L, int status, lua_KContext at)
 {
@@ -261,7 +262,7 @@ run_filters(lua_State *L)
     return run_from(L, lua_tointeger(L, UP_AT));
 }
 
-/* The same, but with the answerer for the list of its filters. */
+/* Run all filters, then the handler. The list of filters takes the place of the answerer. */
 static int
 start_filters(lua_State *L)
 {
@@ -278,9 +279,9 @@ sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answer
     lua_pushlightuserdata(L, (void *)(uintptr_t)answerer);
 }
 
-/* ---- What no route answers ---- */
+/* ---- Paths without a route ---- */
 
-/* In the place of a handler: 404, 405 or 204, as sxe_http_reply_unrouted says them. */
+/* In the place of a handler: return 404, 405 or 204, as sxe_http_reply_unrouted replies. */
 static int
 answer_unrouted(lua_State *L)
 {

@@ -56,7 +56,7 @@ add_section(luaL_Buffer *page, const char *title, struct sxe_span text)
     luaL_addstring(page, "</pre>");
 }
 
-/* The request line and the head as the client sent them. */
+/* Add the request line and the head as the client sent them. */
 static void
 add_request(luaL_Buffer *page, const struct sxe__lua_exchange *exchange)
 {

@@ -44,60 +44,60 @@ enum {
 
 enum sxe__lua_reply { SXE__LUA_UNANSWERED, SXE__LUA_BEGUN, SXE__LUA_ENDED };
 
-/* How far the body of the request is; what came of it is kept in the table of kept values. */
+/* How far the body of the request is; its bytes are in the table of kept values. */
 enum sxe__lua_body {
     SXE__LUA_BODY_UNREAD,
-    SXE__LUA_BODY_AWAITED, /* in parts: none is there */
+    SXE__LUA_BODY_AWAITED, /* read in parts: no part is there */
     SXE__LUA_BODY_PART,
     SXE__LUA_BODY_OVER,     /* its last part was taken */
     SXE__LUA_BODY_GATHERED, /* for req:body(), until it is whole */
-    SXE__LUA_BODY_WHOLE,    /* it is, and waits to be a string */
+    SXE__LUA_BODY_WHOLE,    /* it is whole, and not a string yet */
     SXE__LUA_BODY_LONG,     /* it has more bytes than it may have */
     SXE__LUA_BODY_KEPT,     /* req:body() has it whole */
     SXE__LUA_BODY_LOST      /* no memory */
 };
 
-/* The bytes of a body that is not a string yet. They are not Lua's: whoever sends half a body must
- * not use up what scripts have. The server counts them, see sxe_http_keep_body. */
+/* The bytes of a body that is not a string yet. They are outside of Lua's memory: clients that send
+ * half a body must not use up what scripts have. The server counts them, see sxe_http_keep_body. */
 struct sxe__lua_gathered {
     size_t used;
-    size_t size; /* there is room for */
-    size_t most; /* there may be */
+    size_t size; /* bytes that there is room for */
+    size_t most; /* the most bytes that there may be */
     char bytes[];
 };
 
 /* The handler of an http.serve or of a route. Lives as long as the state. */
 struct sxe__lua_router;
 struct sxe__lua_answerer {
-    int function;                 /* in the registry; LUA_NOREF: files do, or nothing */
+    int function;                 /* in the registry; LUA_NOREF: files answer, or nothing */
     bool is_unrouted;             /* it answers what the router has no route for */
     struct sxe_http_files *files; /* or NULL */
     int list;                     /* of all filters, in the registry; LUA_NOREF: not made */
     uint32_t list_version;        /* sxe__lua_http.filters_version when it was made */
     unsigned routers_number;
-    struct sxe__lua_router *routers[]; /* whose route it is: the one that is mounted last is last */
+    struct sxe__lua_router *routers[]; /* of the route, from the outermost to the innermost */
 };
 
 struct sxe__lua_exchange {
     struct sxe_http_request *request;
-    struct sxe_http_response *response;       /* NULL: it is over, or a file's */
-    const struct sxe__lua_answerer *answerer; /* NULL: what the script returned */
+    struct sxe_http_response *response;       /* NULL: it is over, or was handed over to files */
+    const struct sxe__lua_answerer *answerer; /* NULL: the script's result answers */
     uint64_t task;
     uint64_t id;               /* 0: nobody asked yet */
     struct sxe__lua_line line; /* tasks that wait for the body, or for room */
     uint32_t generation;
-    uint32_t next;     /* + 1, of a free one */
-    uint32_t unsent;   /* bytes written since the kernel had all */
+    uint32_t next;     /* of a free exchange: index + 1 of the next */
+    uint32_t unsent;   /* bytes written since the kernel had taken all */
     uint16_t status;   /* for the reply; 0: 200 */
     uint8_t reply;     /* enum sxe__lua_reply */
     uint8_t body;      /* enum sxe__lua_body */
     bool is_running;   /* its task has not ended */
     bool is_inside;    /* its task is being started */
-    bool is_finishing; /* the task is about what the first one returned */
-    bool is_gone;      /* the client is */
-    bool is_failing;   /* the task is about an error of the first one */
+    bool is_finishing; /* the task handles what the first one returned */
+    bool is_gone;      /* the client is gone */
+    bool is_failing;   /* the task handles an error of the first one */
     bool is_lending;   /* a kept string is the reply's body */
-    bool is_last;      /* part of the body */
+    bool is_last;      /* `part` is the body's last part */
     bool has_ctx;      /* req.ctx was asked for */
     struct sxe_span part;
     struct sxe__lua_gathered *gathered; /* NULL: nothing */
@@ -118,7 +118,7 @@ struct sxe__lua_server {
 enum sxe__lua_http_counter {
     SXE__LUA_HTTP_REQUESTS,
     SXE__LUA_HTTP_ERRORS,    /* answered 500 and above, or not at all */
-    SXE__LUA_HTTP_TRUNCATED, /* of which a part had been sent */
+    SXE__LUA_HTTP_TRUNCATED, /* errors after a part of the reply was sent */
     SXE__LUA_HTTP_REFUSED,   /* 503: no task was free */
     SXE__LUA_HTTP_GONE,      /* the client did not wait for its reply */
     SXE__LUA_HTTP_COUNTERS
@@ -126,16 +126,16 @@ enum sxe__lua_http_counter {
 
 struct sxe__lua_http {
     struct sxe__lua_exchange *exchanges; /* NULL: not open */
-    uint32_t used;                       /* so many were used ever */
-    uint32_t free;                       /* + 1 */
+    uint32_t used;                       /* exchanges that were ever used */
+    uint32_t free;                       /* index + 1; 0: none */
     lua_State *main;
-    const void *returned;           /* by the script, and neither function nor table; it is */
-    struct sxe__lua_router *router; /* one of these, or NULL */
+    const void *returned;           /* by the script: a userdata, which is */
+    struct sxe__lua_router *router; /* a router, or NULL */
     struct sxe_http_files *root;
-    struct sxe_http_files *files; /* of res:file(); NULL: too late for them */
+    struct sxe_http_files *files; /* of res:file(); NULL: opened after the loop began */
     struct sxe__lua_server servers[SXE__LUA_SERVERS];
     unsigned servers_number;
-    uint32_t body_max;        /* of requests that are not of these */
+    uint32_t body_max;        /* of requests to other servers */
     uint32_t filters_version; /* filters that were ever added */
     int64_t counters[SXE__LUA_HTTP_COUNTERS];
 };
@@ -148,16 +148,16 @@ extern _Thread_local struct sxe__lua_http sxe__lua_http
 enum sxe_http_verdict sxe__lua_http_run(struct sxe_http_request *request,
                                         const struct sxe__lua_answerer *answerer);
 
-/* A handler; request->user is an answerer. */
+/* A handler for routes; request->user is an answerer. */
 enum sxe_http_verdict sxe__lua_http_answer(struct sxe_http_request *request,
                                            struct sxe_http_response *response);
 
-/* Start another task for an exchange, with a function and arguments on the main state's stack.
- * False: none is free. */
+/* Start a task for an exchange, with a function and arguments on the main state's stack. False: no
+ * task is free. */
 bool sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments);
 
-/* For developers (sxe-lua-http-page.c): does the client take a page, and push that page, of the
- * text that sxe_lua_explain made of an error. */
+/* For developers (sxe-lua-http-page.c). The first function: whether the client accepts an HTML
+ * page. The second pushes that page, made of the text that sxe_lua_explain made of an error. */
 bool sxe__lua_http_wants_page(const struct sxe__lua_exchange *exchange);
 void sxe__lua_http_push_page(lua_State *L, const struct sxe__lua_exchange *exchange,
                              const char *explained);
@@ -166,26 +166,26 @@ void sxe__lua_http_push_page(lua_State *L, const struct sxe__lua_exchange *excha
 struct sxe__lua_exchange *sxe__lua_http_check(lua_State *L, uint32_t index, uint32_t generation);
 struct sxe__lua_exchange *sxe__lua_http_argument(lua_State *L, enum sxe__lua_class class_);
 
-/* The same; NULL if it is over. */
+/* The exchange of a handle; NULL if it is over. */
 struct sxe__lua_exchange *sxe__lua_http_find(uint32_t index, uint32_t generation);
 
 void sxe__lua_http_push(lua_State *L, const struct sxe__lua_exchange *exchange,
                         enum sxe__lua_class class_);
 
-/* The value on top is kept with the exchange, and taken off; push what is kept. */
+/* The first function pops the value on top and keeps it with the exchange; the second pushes it. */
 void sxe__lua_http_keep(lua_State *L, const struct sxe__lua_exchange *exchange);
 void sxe__lua_http_push_kept(lua_State *L, const struct sxe__lua_exchange *exchange);
 
 /* Push the table req.ctx, made when first asked for. */
 void sxe__lua_http_push_ctx(lua_State *L, struct sxe__lua_exchange *exchange);
 
-/* The response is another's, who has its user and on_done. */
+/* Something else answers from now on, and sets the response's user and on_done. */
 void sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange);
 
 /* Free what was gathered of the body. */
 void sxe__lua_http_drop_body(struct sxe__lua_exchange *exchange);
 
-/* All that wait for the exchange look again. */
+/* Wake all tasks that wait for the exchange: they look again. */
 void sxe__lua_http_wake(struct sxe__lua_exchange *exchange);
 
 /* ---- Answers (sxe-lua-http-result.c) ---- */
@@ -196,14 +196,14 @@ void sxe__lua_http_take_result(struct sxe__lua_exchange *exchange, lua_State *L,
 
 /* ---- Replies (sxe-lua-http-response.c) ---- */
 
-/* The whole reply, its body the string at index. May raise. */
+/* Send the whole reply; its body is the string at index. May raise. */
 void sxe__lua_http_send(lua_State *L, struct sxe__lua_exchange *exchange, int index,
                         const char *type);
 
-/* The same with the value on top as JSON. */
+/* Send the whole reply; its body is the value on top as JSON. May raise. */
 void sxe__lua_http_send_json(lua_State *L, struct sxe__lua_exchange *exchange);
 
-/* False, if that is not possible at once. */
+/* Like sxe__lua_http_send_json, but never raises. False: it is not possible at once. */
 bool sxe__lua_http_try_json(lua_State *L, struct sxe__lua_exchange *exchange);
 
 /* The status that was set, or 200. */
@@ -213,7 +213,7 @@ sxe__lua_http_status(const struct sxe__lua_exchange *exchange)
     return exchange->status == 0 ? 200 : exchange->status;
 }
 
-/* type, if the script has not set one. */
+/* The Content-Type for a reply: `type`, or NULL if the script has set one. */
 const char *sxe__lua_http_type(const struct sxe__lua_exchange *exchange, const char *type);
 
 /* ---- Streams (sxe-lua-http-stream.c) ---- */
@@ -221,7 +221,7 @@ const char *sxe__lua_http_type(const struct sxe__lua_exchange *exchange, const c
 /* Send status and fields, if they are not sent: 0 or -errno. */
 int sxe__lua_http_begin(struct sxe__lua_exchange *exchange);
 
-/* Write the string at stack index 2, of a C function that then returns this: true, or nil,
+/* Write the string at stack index 2. The C function returns what this returns: true, or nil,
  * "closed". May wait. */
 int sxe__lua_http_write(lua_State *L, struct sxe__lua_exchange *exchange);
 
@@ -257,7 +257,7 @@ extern const struct sxe__lua_class_spec sxe__lua_events_class;
 struct sxe__lua_mount {
     struct sxe_http_router *prefix; /* takes the paths below it */
     struct sxe__lua_router *router;
-    struct sxe__lua_mount *next; /* one that is mounted in it comes later */
+    struct sxe__lua_mount *next; /* mounts inside of this one come later */
     char text[];                 /* the prefix, without a slash at its end */
 };
 
@@ -266,7 +266,7 @@ struct sxe__lua_router {
     int on_error;                       /* functions in the registry; LUA_NOREF: none */
     int filters;                        /* a list in the registry; LUA_NOREF: none */
     struct sxe__lua_mount *mounts;      /* in order */
-    struct sxe__lua_mount **last_mount; /* the link after the last */
+    struct sxe__lua_mount **last_mount; /* the NULL link after the last one */
     struct sxe__lua_answerer *unrouted;
 };
 
@@ -274,18 +274,19 @@ struct sxe__lua_router {
 struct sxe__lua_router *sxe__lua_http_router(lua_State *L, int index);
 struct sxe_http_files *sxe__lua_http_files(lua_State *L, int index);
 
-/* Whether filters run before it. */
+/* Whether filters run before the answerer's function. */
 bool sxe__lua_http_is_filtered(const struct sxe__lua_answerer *answerer);
 
-/* Put what runs its filters and then, if they let it, the function on top in the place of that:
- * three values to call with req and res after them. */
+/* Replace the function on top by three values, to call with req and res after them: that runs the
+ * answerer's filters and then, if they let the request pass, the function. */
 void sxe__lua_http_push_filtered(lua_State *L, const struct sxe__lua_answerer *answerer);
 
-/* A handler; request->user is a router's answerer of what has no route. */
+/* A handler for paths without a route; request->user is the router's `unrouted`. */
 enum sxe_http_verdict sxe__lua_http_unrouted(struct sxe_http_request *request,
                                              struct sxe_http_response *response);
 
-/* Hand the request over to files, or to what else answers without Lua: its part of the script. */
+/* End Lua's part in a request, for files or other code of C that answers it. Returns the
+ * request. */
 struct sxe_http_request *sxe__lua_http_leave(lua_State *L, struct sxe__lua_exchange *exchange);
 
 /* A handler: find the route of a router that the script returned, and let it answer. */
@@ -294,22 +295,24 @@ enum sxe_http_verdict sxe__lua_http_route(const struct sxe__lua_router *router,
 
 /* ---- JSON (sxe-lua-json.c, sxe-lua-json-decode.c, sxe-lua-json-encode.c) ---- */
 
-/* The table on top is a list from now on, also when it is empty; whether it is. */
+/* The first function marks the table on top as a list, also while it is empty; the second returns
+ * whether it is marked. */
 void sxe__lua_json_mark(lua_State *L);
 bool sxe__lua_json_is_marked(lua_State *L);
 
-/* Write the value on top as JSON into the room: its length, or -1, it has none, does not fit, or
- * takes more than some milliseconds. Never raises, and needs no memory. */
+/* Write the value on top as JSON into room. Returns its length; -1: it has no JSON, does not fit,
+ * or takes more than some milliseconds. Never raises, and needs no memory. */
 ssize_t sxe__lua_json_write(lua_State *L, char *room, size_t size);
 
-/* Replace the value on top by its JSON, of any length; raises why it has none, and, as decode, what
- * the watchdog demands. */
+/* Replace the value on top by its JSON, of any length. Raises if it has none. Like decode, it also
+ * raises when the watchdog demands it. */
 void sxe__lua_json_encode(lua_State *L);
 
-/* Replace the text on top by its value, or, false, by a message that says why it is no JSON. */
+/* Replace the text on top by its value: true; or by a message that says why it is no JSON:
+ * false. */
 bool sxe__lua_json_decode(lua_State *L);
 
-/* Add the text as a string of JSON; what is no UTF-8 is U+FFFD. */
+/* Add the text as a JSON string; bytes that are not UTF-8 become U+FFFD. */
 void sxe__lua_json_quote(luaL_Buffer *buffer, struct sxe_span text);
 
 #endif

@@ -48,7 +48,7 @@ push_method(lua_State *L, struct sxe__lua_exchange *exchange)
 
     if (method == SXE_HTTP_OTHER)
         return push_span(L, sxe_http_method_text(exchange->request));
-    lua_pushstring(L, sxe_http_method_name(method)); /* Lua remembers where it came from */
+    lua_pushstring(L, sxe_http_method_name(method)); /* Lua caches strings by their address */
     return 1;
 }
 
@@ -189,8 +189,8 @@ value_of(const struct sxe_http_request *request, const struct sxe_http_field *fi
     return (struct sxe_span){request->data + field->value, field->value_length};
 }
 
-/* A field that is there more than once is a list (RFC 9110, 5.3); Cookie is joined as RFC 6265, 5.4
- * says. */
+/* Push all values of a field that is there more than once, joined as a list (RFC 9110, 5.3), Cookie
+ * as RFC 6265, 5.4 says. */
 static void
 push_joined(lua_State *L, const struct sxe_http_request *request,
             const struct sxe_http_field *field)
@@ -343,7 +343,8 @@ escaped_value(const struct sxe_http_request *request, const struct sxe_http_text
     return (struct sxe_span){request->path.base + value->offset, value->length};
 }
 
-/* Push it decoded. Only escapes and dots in front can be refused; on_error gets them raw. */
+/* Push a value decoded. Only a value with an escape, or with dots in front, can be refused: with
+ * 400, but on_error gets it as it is. */
 static void
 push_decoded_value(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span text)
 {

@@ -26,7 +26,7 @@ check_unanswered(lua_State *L, const struct sxe__lua_exchange *exchange)
         luaL_error(L, "the reply was sent already");
 }
 
-/* A reply that is lent to the kernel, until on_done. */
+/* Send a reply whose body the kernel borrows until on_done; the string is kept until then. */
 static int
 lend_body(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span body, const char *type)
 {
@@ -208,7 +208,7 @@ get_field(lua_State *L, uint32_t index, uint32_t generation, const char *name)
     return 1;
 }
 
-/* One line more, its value at an index: to get it there may have sent the reply. */
+/* Add a header line with the value at an index; reading the value may have sent the reply. */
 static void
 add_field(lua_State *L, struct sxe__lua_exchange *exchange, const char *name, int index)
 {

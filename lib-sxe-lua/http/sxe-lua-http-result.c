@@ -36,7 +36,7 @@ reply_status(struct sxe__lua_exchange *exchange, unsigned status)
     sxe_http_reply_status(exchange->response, status);
 }
 
-/* Without Lua: nothing else can be said any more. */
+/* Reply without Lua, or break a reply off that has begun. */
 static void
 give_up(struct sxe__lua_exchange *exchange, unsigned status)
 {
@@ -51,7 +51,7 @@ give_up(struct sxe__lua_exchange *exchange, unsigned status)
     reply_status(exchange, status);
 }
 
-/* The handler said all by res; or nothing at all, which is no content. */
+/* The handler returned nothing. End a reply that res has begun; otherwise reply without a body. */
 static void
 answer_nothing(struct sxe__lua_exchange *exchange)
 {
@@ -66,7 +66,7 @@ answer_nothing(struct sxe__lua_exchange *exchange)
                    0);
 }
 
-/* False: it is not as simple. */
+/* Answer with the value on top, if that is possible at once. False: it is not. */
 static bool
 answer_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
 {
@@ -95,7 +95,7 @@ answer_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
     }
 }
 
-/* status, body: the status is set. False: it is something else, or none. */
+/* For the results status and body: set the status. False: they are something else. */
 static bool
 take_status_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
 {
@@ -111,7 +111,7 @@ take_status_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
 
 /* ---- In a task ---- */
 
-/* status, body: the status is set, the body stays. */
+/* For the results status and body: set the status, and leave the body at 2. */
 static void
 take_status(lua_State *L, struct sxe__lua_exchange *exchange)
 {
@@ -132,7 +132,7 @@ finish_result(lua_State *L)
     struct sxe__lua_exchange *exchange = lua_touserdata(L, 1);
 
     exchange->is_finishing = true;
-    if (!lua_toboolean(L, 2)) { /* nil, message: what it called failed */
+    if (!lua_toboolean(L, 2)) { /* nil, message: a call of the handler failed */
         lua_settop(L, 3);
         return lua_error(L);
     }
@@ -168,7 +168,7 @@ describe_exchange(const struct sxe__lua_exchange *exchange, char room[WHERE_SIZE
     return room;
 }
 
-/* The status of an error that is a table with one, 500 of all others. */
+/* The status of an error: that of a table with one from 400 to 599, otherwise 500. */
 static unsigned
 status_of(lua_State *L, int error)
 {
@@ -201,7 +201,7 @@ give_up_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
     sxe_http_reply(exchange->response, 500, "application/json", text, strlen(text));
 }
 
-/* One more for the log; the reply names its id. */
+/* Count and log the error at 2; the reply names the id of its log lines. */
 static void
 report_error(lua_State *L, struct sxe__lua_exchange *exchange)
 {
@@ -215,7 +215,8 @@ report_error(lua_State *L, struct sxe__lua_exchange *exchange)
     exchange->id = strtoull(id, NULL, 16);
 }
 
-/* Push the error as what on_error gets: a table with status, message, and for others traceback. */
+/* Push the error as on_error gets it: a table with status and message, and with traceback if the
+ * error was no table. */
 static void
 push_error(lua_State *L, unsigned status)
 {
@@ -273,8 +274,8 @@ reply_explained(lua_State *L, struct sxe__lua_exchange *exchange, const char *te
     sxe__lua_http_send(L, exchange, -1, SXE__LUA_TEXT);
 }
 
-/* {"error":"internal","id":"..."}; what a client did wrong is said in words. The error table is at
- * 3. */
+/* Reply {"error":"internal","id":"..."}; a client's mistake gets the error's message. The error
+ * table is at 3. */
 static void
 reply_error(lua_State *L, struct sxe__lua_exchange *exchange, unsigned status)
 {
@@ -304,7 +305,7 @@ reply_error(lua_State *L, struct sxe__lua_exchange *exchange, unsigned status)
     sxe__lua_http_send(L, exchange, -1, SXE__LUA_JSON);
 }
 
-/* The function for errors, of the innermost router that has one; LUA_NOREF: none. */
+/* The on_error function of the innermost router that has one; LUA_NOREF: none. */
 static int
 on_error_of(const struct sxe__lua_exchange *exchange)
 {
@@ -360,7 +361,7 @@ explain_error(lua_State *L)
 
 /* ---- The end of a task ---- */
 
-/* Push the function on the main state's stack, the exchange, and what is on top of L. */
+/* Push the function on the main state's stack, then the exchange and the values on top of L. */
 static bool
 push_call(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
 {
@@ -376,14 +377,15 @@ push_call(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction functi
     return true;
 }
 
-/* Have a task do it, which may wait. False: it cannot be started. */
+/* Start a task that calls the function, which may wait. False: it cannot be started. */
 static bool
 start_task(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
 {
     return push_call(exchange, L, function, values) && sxe__lua_http_start(exchange, values + 1);
 }
 
-/* Do it here, without waits: what lua_pcall says, with the error on the main state's stack. */
+/* Call the function now; it cannot wait. Returns what lua_pcall does, with the error on the main
+ * state's stack. */
 static int
 call_result(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction function, int values)
 {
@@ -404,7 +406,7 @@ call_result(struct sxe__lua_exchange *exchange, lua_State *L, lua_CFunction func
     return status;
 }
 
-/* The error is on top of L. */
+/* A task ended with an error, which is on top of L. */
 static void
 conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
 {
@@ -412,7 +414,7 @@ conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
     bool is_failing = exchange->is_failing;
 
     exchange->is_failing = true;
-    if (status == LUA_YIELD) { /* somebody cancelled it */
+    if (status == LUA_YIELD) { /* the task was cancelled */
         give_up(exchange, 503);
     } else if (status == LUA_ERRMEM) {
         SXE_ERROR("%s: not enough memory", describe_exchange(exchange, room));
@@ -424,7 +426,7 @@ conclude_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
             give_up(exchange, 503);
     } else {
         status = call_result(exchange, L, explain_error, 1);
-        if (status != LUA_OK) { /* its metamethods fail, or no memory */
+        if (status != LUA_OK) { /* the error's metamethods fail, or no memory */
             give_up_error(exchange, sxe__lua_http.main, status);
             lua_pop(sxe__lua_http.main, 1);
         }
@@ -451,8 +453,7 @@ conclude_results(struct sxe__lua_exchange *exchange, lua_State *L, int results)
     lua_settop(main, top);
 }
 
-/* The reply is sent; an error still goes into the log, unless it is about a client that has gone.
- * */
+/* A task ended after the reply was sent: an error is still logged, unless the client has gone. */
 static void
 conclude_late(const struct sxe__lua_exchange *exchange, lua_State *L, int status)
 {
@@ -464,7 +465,7 @@ conclude_late(const struct sxe__lua_exchange *exchange, lua_State *L, int status
     sxe__lua_log_error(L, exchange->request == NULL ? room : describe_exchange(exchange, room));
 }
 
-/* Whether what a handler returned says no more than that res said it: nothing, nil, the true of a
+/* Whether a handler's results leave the reply to res: nothing, nil, or the true of a
  * res:write(). */
 static bool
 says_nothing(const struct sxe__lua_exchange *exchange, lua_State *L, int results)
@@ -475,7 +476,7 @@ says_nothing(const struct sxe__lua_exchange *exchange, lua_State *L, int results
            (lua_isnil(L, -results) || lua_isboolean(L, -results));
 }
 
-/* A value and nils are that value: what a filter has of next() may be both. */
+/* Drop nils after a value: a filter that returns the results of next() may have some. */
 static int
 without_nils(lua_State *L, int status, int results)
 {

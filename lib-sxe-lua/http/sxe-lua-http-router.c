@@ -74,7 +74,8 @@ check_function(lua_State *L, int argument)
     lua_settop(L, argument);
 }
 
-/* A new answerer, of a router and of those that another one is of. */
+/* Make an answerer for a route of a router; inner: the answerer of that route in a router that is
+ * mounted in this one, or NULL. */
 static struct sxe__lua_answerer *
 new_answerer(lua_State *L, struct sxe__lua_router *router, const struct sxe__lua_answerer *inner)
 {
@@ -96,7 +97,7 @@ new_answerer(lua_State *L, struct sxe__lua_router *router, const struct sxe__lua
     return answerer;
 }
 
-/* The function at an argument answers those methods. */
+/* Add a route whose handler is the function at an argument. */
 static void
 add_function(lua_State *L, struct sxe__lua_router *router, const char *methods, const char *pattern,
              int argument)
@@ -141,9 +142,9 @@ add_route(lua_State *L)
     return 1;
 }
 
-/* ---- Others below a prefix ---- */
+/* ---- Files and routers below a prefix ---- */
 
-/* From the slash at the end of the prefix on. */
+/* Send the file that the path names from the slash at the end of the prefix on. */
 static enum sxe_http_verdict
 send_beneath(struct sxe_http_request *request, const struct sxe__lua_answerer *answerer)
 {
@@ -153,7 +154,7 @@ send_beneath(struct sxe_http_request *request, const struct sxe__lua_answerer *a
     return sxe_http_files_send(answerer->files, request, path);
 }
 
-/* In the place of a handler, after filters. */
+/* The handler for files that have filters. */
 static int
 call_beneath(lua_State *L)
 {
@@ -176,7 +177,7 @@ serve_beneath(struct sxe_http_request *request, struct sxe_http_response *respon
     return sxe__lua_http_run(request, answerer);
 }
 
-/* The path of a directory without its slash. */
+/* Redirect the path of a directory without its final slash to the one with it. */
 static enum sxe_http_verdict
 router_redirect(struct sxe_http_request *request)
 {
@@ -211,7 +212,7 @@ redirect_below(struct sxe_http_request *request, struct sxe_http_response *respo
     return sxe__lua_http_run(request, answerer);
 }
 
-/* Push the prefix, without a slash at its end, and the suffix. */
+/* Push the prefix at 2, without a slash at its end, followed by the suffix. */
 static const char *
 push_pattern(lua_State *L, const char *suffix)
 {
@@ -242,7 +243,7 @@ use_files(lua_State *L, struct sxe__lua_router *router, struct sxe_http_files *f
     add_to_router(L, router, &all);
 }
 
-/* Push the prefix at 2, without a slash at its end, and after it the one of a mount. */
+/* Add a mount below the prefix at 2; suffix: the prefix of a mount inside of that router, or "". */
 static void
 add_mount(lua_State *L, struct sxe__lua_router *router, const char *suffix,
           struct sxe__lua_router *mounted)
@@ -263,12 +264,13 @@ add_mount(lua_State *L, struct sxe__lua_router *router, const char *suffix,
         sxe_http_router_delete(mount->prefix);
         luaL_error(L, "cannot route %s", lua_tostring(L, -1));
     }
-    *router->last_mount = mount; /* its prefix is deleted with the router */
+    *router->last_mount = mount; /* mount->prefix is deleted with the router */
     router->last_mount = &mount->next;
     lua_settop(L, 3);
 }
 
-/* Its routes and mounts as they are now; all keep its filters and its on_error. */
+/* Add the routes and mounts that the other router has now; they keep its filters and its
+ * on_error. */
 static void
 use_router(lua_State *L, struct sxe__lua_router *router, struct sxe__lua_router *other)
 {
@@ -375,7 +377,7 @@ new_router(lua_State *L)
     struct sxe__lua_router *router;
 
     sxe__lua_refuse_at_end(L);
-    if (sxe_loop() != NULL) /* it is kept for ever, and could have no routes */
+    if (sxe_loop() != NULL) /* it would be kept for ever, without routes */
         return luaL_error(L, "http.router: routes are made before the loop starts: call it at the "
                              "script's top level");
     router = lua_newuserdatauv(L, sizeof(*router), 0);
@@ -385,7 +387,7 @@ new_router(lua_State *L)
     router->router = sxe_http_router_new();
     if (router->router == NULL)
         return luaL_error(L, "not enough memory");
-    keep_value(L, -1); /* its routes name it */
+    keep_value(L, -1); /* keeps it: its routes point to it */
     router->unrouted = new_answerer(L, router, NULL);
     router->unrouted->is_unrouted = true;
     return 1;

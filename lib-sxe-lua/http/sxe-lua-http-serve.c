@@ -36,7 +36,7 @@ number_option(lua_State *L, int table, const char *name, lua_Integer least, uint
     return (uint32_t)value;
 }
 
-/* Seconds, as milliseconds; false: never. */
+/* The seconds in a field, as milliseconds; the value false: never. */
 static uint32_t
 time_option(lua_State *L, int table, const char *name)
 {
@@ -112,7 +112,7 @@ take_timeouts(lua_State *L, struct sxe_http_config *config)
     lua_pop(L, 1);
 }
 
-/* ---- What answers ---- */
+/* ---- The handler ---- */
 
 /* Make the value at index the handler: a function, a router or files. Raises if it is another. */
 static void
@@ -253,7 +253,7 @@ begin_to_stop(lua_State *L, struct sxe__lua_server *server)
         sxe_http_stop(server->http, on_stopped);
 }
 
-/* At the end of a scope, which does not wait for the last reply. */
+/* At the end of the scope of a <close> variable, which does not wait for the last reply. */
 static void
 stop_at_end(lua_State *L, uint32_t index, uint32_t generation)
 {
@@ -274,7 +274,7 @@ server_stop(lua_State *L)
     return wait_for_end(L, server, deadline_ns);
 }
 
-/* 0 or -EINVAL, after logging. */
+/* Begin to listen: 0, or -EINVAL after logging. */
 static int
 listen_at(struct sxe__lua_server *server)
 {

@@ -26,7 +26,7 @@ sxe__lua_http_files(lua_State *L, int index)
 
 /* ---- One file ---- */
 
-/* The name at an argument, from now on the reply's: true, the reply is on its way. */
+/* Reply with the file whose name is at an argument. Returns true: the reply is on its way. */
 static int
 send_file(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_http_files *files,
           int argument)
@@ -54,7 +54,7 @@ send_file(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_http_file
     return 1;
 }
 
-/* res:file(name): of the directory in which the program was started. */
+/* res:file(name): a file in the directory where the program was started */
 int
 sxe__lua_http_res_file(lua_State *L)
 {
@@ -93,7 +93,7 @@ sxe__lua_http_leave(lua_State *L, struct sxe__lua_exchange *exchange)
     return request;
 }
 
-/* files(req, res): as a handler that is called by another. */
+/* files(req, res): the files as a handler that a script calls */
 static int
 call_files(lua_State *L)
 {
@@ -143,7 +143,7 @@ flag_option(lua_State *L, const char *name, bool otherwise)
                              : otherwise;
 }
 
-/* How many ranges a request may ask for; 0: none. */
+/* Take the option of how many ranges a request may ask for; 0: none. */
 static void
 ranges_option(lua_State *L, struct sxe_http_files_config *config)
 {
@@ -172,7 +172,7 @@ check_options(lua_State *L)
         sxe__lua_option_names(L, 2, names, "http.static");
 }
 
-/* Of a directory that cannot be served, or of texts that make no sense: those are EINVAL. */
+/* Raise why files cannot be served: the directory, or texts that make no sense (EINVAL). */
 static int
 refuse_option(lua_State *L, const struct sxe_http_files_config *config, int error)
 {
@@ -220,7 +220,7 @@ new_files(lua_State *L)
     directory->files = sxe_http_files_new(&config);
     if (directory->files == NULL)
         return refuse_option(L, &config, errno);
-    /* Servers may have it until the state ends. */
+    /* Keep the files: servers may use them until the state ends. */
     lua_pushvalue(L, 4);
     luaL_ref(L, LUA_REGISTRYINDEX);
     return 1;

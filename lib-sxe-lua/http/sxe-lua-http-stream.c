@@ -27,7 +27,7 @@ sxe__lua_http_begin(struct sxe__lua_exchange *exchange)
     return result;
 }
 
-/* nil, and why it cannot be sent. */
+/* Return nil, and why it cannot be sent. */
 static int
 fail_write(lua_State *L, int error)
 {
@@ -83,7 +83,7 @@ go_on(lua_State *L, struct sxe__lua_exchange *exchange, size_t from)
         return 1;
     }
     result = sxe_http_on_room(exchange->response, has_room);
-    if (result < 0 && result != -EBUSY) /* no chunk for the mark: soon there may be one */
+    if (result < 0 && result != -EBUSY) /* no memory for the mark: try again soon */
         deadline_ns = sxe_lua_get_clock()->now_ns() + RETRY_NS;
     return sxe__lua_park_in(L, &exchange->line, deadline_ns, written, (lua_KContext)at);
 }
@@ -166,7 +166,7 @@ sxe__lua_http_res_finish(lua_State *L)
 
 /* ---- Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html) ---- */
 
-/* Each line of the text with the field's name before it. */
+/* Add each line of the text with the field's name before it. */
 static void
 add_lines(luaL_Buffer *buffer, const char *name, struct sxe_span text)
 {
@@ -189,7 +189,7 @@ add_lines(luaL_Buffer *buffer, const char *name, struct sxe_span text)
     }
 }
 
-/* The member of the event at 2, if it is there, at stack index `at` from now on. */
+/* Add a member of the event at 2, if it is there; from now on it is at stack index `at`. */
 static void
 add_member(lua_State *L, luaL_Buffer *buffer, const char *name, int at)
 {
@@ -236,7 +236,7 @@ send_event(lua_State *L)
     return sxe__lua_http_write(L, exchange);
 }
 
-/* events:comment([text]): what clients ignore, and proxies take for life. */
+/* events:comment([text]): clients ignore it, and proxies see that the connection is alive */
 static int
 send_comment(lua_State *L)
 {

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A script may end the program while bodies are under way, which only the exchanges know of. */
+/* For the leak check: a script may end the program while bodies are under way, to which only the
+ * exchanges point. */
 #if SXE_HAVE_ASAN
 #    include <sanitizer/lsan_interface.h>
 #else
@@ -22,7 +23,7 @@ _Thread_local struct sxe__lua_http sxe__lua_http;
 
 #define HTTP (&sxe__lua_http)
 
-/* In the registry: what exchanges keep, and their req.ctx, exchange's index + 1 -> value. */
+/* In the registry: tables of the values that exchanges keep, and of req.ctx, by the index + 1. */
 static const char kept_key = 0;
 static const char ctx_key = 0;
 
@@ -64,7 +65,7 @@ forget_value(const struct sxe__lua_exchange *exchange, const char *key)
     lua_pop(L, 1);
 }
 
-/* If both of its ends are over. */
+/* Free the exchange if both its request and its task are over. */
 static void
 give_if_over(struct sxe__lua_exchange *exchange)
 {
@@ -88,7 +89,7 @@ void
 sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange)
 {
     if (exchange->body == SXE__LUA_BODY_GATHERED || exchange->body == SXE__LUA_BODY_AWAITED)
-        sxe_http_pause(exchange->request); /* its parts would be the exchange's */
+        sxe_http_pause(exchange->request); /* its parts would still come to the exchange */
     if (exchange->response->user == exchange) {
         exchange->response->user = NULL;
         exchange->response->on_done = NULL;
@@ -103,7 +104,7 @@ sxe__lua_http_wake(struct sxe__lua_exchange *exchange)
     sxe__lua_wake_all(&exchange->line);
 }
 
-/* ---- What is kept ---- */
+/* ---- Kept values ---- */
 
 void
 sxe__lua_http_keep(lua_State *L, const struct sxe__lua_exchange *exchange)
@@ -152,7 +153,7 @@ sxe__lua_http_find(uint32_t index, uint32_t generation)
 {
     struct sxe__lua_exchange *exchange;
 
-    /* sxe_fini ends requests without a call. */
+    /* sxe_fini ends requests without a call of on_done. */
     if (index >= HTTP->used || sxe_loop() == NULL)
         return NULL;
     exchange = &HTTP->exchanges[index];
@@ -180,7 +181,7 @@ sxe__lua_http_argument(lua_State *L, enum sxe__lua_class class_)
     return sxe__lua_http_check(L, index, generation);
 }
 
-/* ---- Its ends ---- */
+/* ---- The ends of an exchange ---- */
 
 static void
 on_done(struct sxe_http_request *request, struct sxe_http_response *response, int result)
@@ -195,7 +196,7 @@ on_done(struct sxe_http_request *request, struct sxe_http_response *response, in
     sxe__lua_http_drop_body(exchange);
     if (result < 0 && exchange->is_running)
         sxe__lua_cancel(exchange->task);
-    sxe__lua_http_wake(exchange); /* other tasks that had to do with it */
+    sxe__lua_http_wake(exchange); /* other tasks that use the exchange */
     give_if_over(exchange);
 }
 
@@ -224,7 +225,7 @@ sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments)
     task = sxe__lua_start(HTTP->main, arguments, true, on_end, exchange);
     if (task == 0)
         exchange->is_running = false;
-    else if (exchange->task == 0) /* otherwise that of another, which began when this one ended */
+    else if (exchange->task == 0) /* else it is a later task, which began when this one ended */
         exchange->task = task;
     return task != 0;
 }
@@ -273,7 +274,7 @@ sxe__lua_http_answer(struct sxe_http_request *request, struct sxe_http_response 
     return sxe__lua_http_run(request, answerer);
 }
 
-/* The value on top, which is no function, is what the script returned: look what it is, once. */
+/* The value on top, which is no function, is the script's result: find out once what it is. */
 static void
 recognise(lua_State *L)
 {
@@ -287,7 +288,7 @@ sxe_lua_http_handle(struct sxe_http_request *request, struct sxe_http_response *
 {
     lua_State *L = HTTP->main;
 
-    if (L == NULL) /* nobody opened it */
+    if (L == NULL) /* sxe_lua_http_open was not called */
         return sxe_http_reply_status(response, 404);
     sxe__lua_push_script(L);
     if (lua_isfunction(L, -1) || lua_istable(L, -1))
@@ -375,7 +376,7 @@ static int
 open_module(lua_State *L)
 {
     luaL_requiref(L, "sxe.http", sxe__lua_open_http, 0);
-    if (sxe__lua_config()->is_sandbox) { /* it serves files, and sockets */
+    if (sxe__lua_config()->is_sandbox) { /* scripts in a sandbox get no files and sockets */
         lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
         lua_pushnil(L);
         lua_setfield(L, -2, "sxe.http");

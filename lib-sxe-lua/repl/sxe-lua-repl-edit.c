@@ -38,7 +38,7 @@ prompt_of(EditLine *el)
 
 /* ---- Output above the line ---- */
 
-/* Clear the line that is edited, and be where it began. */
+/* Clear the line that is edited, and move the cursor to its beginning. */
 static void
 hide_line(void)
 {
@@ -118,7 +118,8 @@ sxe__lua_editor_rest(void)
     el_set(editor.el, EL_UNBUFFERED, 0);
 }
 
-/* Bytes that are no character are nothing typed, but an end is an end. */
+/* Whether the terminal has hung up. Without this, bytes that are no character would look like an
+ * end. */
 static bool
 is_hung_up(void)
 {

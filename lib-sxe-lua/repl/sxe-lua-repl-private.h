@@ -24,19 +24,19 @@ struct sxe__lua_completion {
 };
 typedef void (*sxe__lua_complete)(struct sxe_span text, struct sxe__lua_completion *completion);
 
-/* On descriptors 0 and 1. history is a path, "": none. 0, -ENOTTY, -ENOMEM. */
+/* Open the editor on descriptors 0 and 1. history is a path, "": none. 0, -ENOTTY, -ENOMEM. */
 int sxe__lua_editor_open(const char *history, sxe__lua_complete complete);
-void sxe__lua_editor_close(void); /* the history is saved, with a word if it cannot be */
+void sxe__lua_editor_close(void); /* saves the history, or says why it cannot */
 
-void sxe__lua_editor_ask(const char *prompt); /* borrowed; a new line begins */
+void sxe__lua_editor_ask(const char *prompt); /* begins a new line; the prompt is borrowed */
 void sxe__lua_editor_rest(void);
 
-/* Descriptor 0 is readable. LINE: it is editing no more; the line is without its end, and good
- * until the next ask. */
+/* Call this when descriptor 0 is readable. LINE: the line is complete, and editing has stopped;
+ * *line is the line without its end, valid until the next ask. */
 enum sxe__lua_typed { SXE__LUA_TYPING, SXE__LUA_TYPED_LINE, SXE__LUA_TYPED_END };
 enum sxe__lua_typed sxe__lua_editor_read(struct sxe_span *line);
 
-/* Whole lines to descriptor 1 or 2, above the one that is edited. */
+/* Write whole lines to descriptor 1 or 2, above the line that is edited. */
 void sxe__lua_editor_say(int fd, const char *text, size_t length);
 
 void sxe__lua_editor_resized(void);

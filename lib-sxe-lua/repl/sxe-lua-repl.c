@@ -30,7 +30,7 @@ static const char functions_key = 0;
 static struct {
     struct sxe_lua *lua; /* NULL: not started */
     void (*on_end)(void);
-    uint64_t task; /* what was typed, as it runs; 0: editing */
+    uint64_t task; /* the task that runs what was typed; 0: editing */
     volatile sig_atomic_t interrupts;
     pthread_t thread;
     struct sigaction interrupt_before;
@@ -64,7 +64,7 @@ ask_for_line(const char *prompt)
     ev_io_start(repl.loop, &repl.input);
 }
 
-/* ---- What came of it ---- */
+/* ---- Results ---- */
 
 /* The first Ctrl-C interrupts the typed code. The second raises an error in it at every
  * instruction, so that no pcall keeps it alive, and interrupts any other task that runs. */
@@ -81,7 +81,7 @@ interrupt_script(lua_State *L, lua_Debug *ar)
         luaL_error(L, "interrupted");
 }
 
-/* Arguments: what it returned. */
+/* Arguments: the values that the typed code returned. */
 static int
 show_values(lua_State *L)
 {
@@ -140,7 +140,7 @@ on_task_end(lua_State *L, int status, int values, void *user)
 
 /* ---- A line ---- */
 
-/* Argument: the line. Returns the chunk that it ends, or true or nil. */
+/* Argument: the line. Returns the chunk if the line completes one; otherwise true or nil. */
 static int
 take_line(lua_State *L)
 {
@@ -152,7 +152,8 @@ take_line(lua_State *L)
     return 1;
 }
 
-/* The chunk on the main stack. Globals may be made while it runs, as by a script that is loaded. */
+/* Run the chunk on the main stack. Globals may be made while it runs, as by a script that is
+ * loaded. */
 static void
 run_shell(void)
 {
@@ -226,7 +227,7 @@ on_interrupt(int number)
     ev_async_send(repl.loop, &repl.interrupted);
 }
 
-/* Argument: NULL. */
+/* Forget the lines of an incomplete chunk. Argument: NULL. */
 static int
 forget_lines(lua_State *L)
 {
@@ -245,7 +246,7 @@ on_interrupted(struct ev_loop *loop, ev_async *watcher, int events)
         sxe__lua_cancel(repl.task);
         return;
     }
-    if (repl.interrupts == 0) /* it was for what has ended */
+    if (repl.interrupts == 0) /* the Ctrl-C was for code that has ended */
         return;
     sxe__lua_protect(repl.lua, forget_lines, NULL, "shell");
     sxe__lua_editor_rest();
@@ -253,7 +254,7 @@ on_interrupted(struct ev_loop *loop, ev_async *watcher, int events)
     ask_for_line(PROMPT);
 }
 
-/* ---- Others' output ---- */
+/* ---- Output of scripts and of the log ---- */
 
 /* sxe_log_sink; the watchdog's thread logs, too. */
 static void
@@ -296,7 +297,7 @@ struct question {
     struct sxe__lua_completion *completion;
 };
 
-/* The strings that it returns are kept in the table of functions. */
+/* The completion's strings are kept in the table of functions. */
 static int
 ask_for_completion(lua_State *L)
 {

@@ -17,7 +17,7 @@
 
 enum { SXE__LUA_CAPTURES_MAX = 32, SXE__LUA_STEPS_MAX = 1 << 24 };
 
-/* A string and a pattern, and what is captured. */
+/* The match of a string with a pattern, and its captures. */
 struct sxe__lua_match {
     lua_State *L;
     const char *subject;
@@ -29,14 +29,14 @@ struct sxe__lua_match {
     unsigned captured;
     struct {
         const char *start;
-        ptrdiff_t length; /* or that it is a position, or not closed yet */
+        ptrdiff_t length; /* or POSITION, or OPEN: not closed yet */
     } captures[SXE__LUA_CAPTURES_MAX];
 };
 
 /* The end of what the pattern matches at place; NULL: it does not. */
 const char *sxe__lua_match_at(struct sxe__lua_match *match, const char *place, const char *pattern);
 
-/* So many steps more. Raises if these are too many, or the watchdog demands it. */
+/* Count `number` steps. Raises if there are too many in all, or if the watchdog demands it. */
 void sxe__lua_match_steps(struct sxe__lua_match *match, size_t number);
 
 /* Push capture number (0: the first) of the match from start to end; the whole of it if there are
@@ -44,7 +44,8 @@ void sxe__lua_match_steps(struct sxe__lua_match *match, size_t number);
 void sxe__lua_match_capture(struct sxe__lua_match *match, unsigned number, const char *start,
                             const char *end);
 
-/* Push all captures: how many. start NULL: not the whole of it if there are none. */
+/* Push all captures, and return how many; without captures the whole match, unless start is
+ * NULL. */
 int sxe__lua_match_captures(struct sxe__lua_match *match, const char *start, const char *end);
 
 /* Set find, match, gmatch and gsub in the table on top. */

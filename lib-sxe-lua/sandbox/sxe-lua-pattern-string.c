@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A match of the strings at these indexes. */
+/* Begin a match of the strings at these indexes. */
 static struct sxe__lua_match
 match_of(lua_State *L, int subject, int pattern)
 {
@@ -60,7 +60,7 @@ find_plain(lua_State *L, const struct sxe__lua_match *match, size_t offset, cons
     return 2;
 }
 
-/* The first match from offset on: its end, and its start in *start. */
+/* Find the first match from offset on. Returns its end, and its start in *start; NULL: none. */
 static const char *
 search_text(struct sxe__lua_match *match, size_t offset, const char *pattern, const char **start)
 {
@@ -158,7 +158,7 @@ gmatch(lua_State *L)
 
 enum { REPLACEMENT = 3 };
 
-/* The replacement's text for the match, with its %0 to %9. */
+/* Add the replacement string for a match, with its %0 to %9. */
 static void
 add_text(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start, const char *end)
 {
@@ -221,7 +221,7 @@ replace_match(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *sta
     return true;
 }
 
-/* All matches up to the greatest number; false: the string stays as it is. */
+/* Replace up to `most` matches; false: none was replaced, the string stays as it is. */
 static bool
 replace_all(struct sxe__lua_match *match, luaL_Buffer *buffer, lua_Integer most, lua_Integer *done)
 {

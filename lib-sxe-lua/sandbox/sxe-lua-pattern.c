@@ -7,7 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* How long a capture is while it is none. */
+/* Lengths that mark a capture as not closed yet, or as a position. */
 enum { OPEN = -1, POSITION = -2 };
 
 enum { DEPTH_MAX = 200, STEPS_A_LOOK = 4096 };
@@ -85,7 +85,7 @@ is_in_class(int c, int class_)
     case 'x':
         is = isxdigit(c);
         break;
-    case 'z': /* of Lua 5.1, and still there */
+    case 'z': /* from Lua 5.1, and still supported */
         is = c == '\0';
         break;
     default:
@@ -94,7 +94,7 @@ is_in_class(int c, int class_)
     return is != (isupper(class_) != 0);
 }
 
-/* The set from [ to ]. */
+/* Whether a character is in the set from [ to ]. */
 static bool
 is_in_set(int c, const char *open, const char *close)
 {
@@ -118,7 +118,7 @@ is_in_set(int c, const char *open, const char *close)
     return !is_wanted;
 }
 
-/* Is what is at s the single character from p to end? */
+/* Whether the character at s matches the single item from p to end. */
 static bool
 is_single(struct sxe__lua_match *match, const char *s, const char *p, const char *end)
 {
@@ -139,7 +139,7 @@ is_single(struct sxe__lua_match *match, const char *s, const char *p, const char
     }
 }
 
-/* ---- What is longer: each returns where the match goes on, or NULL ---- */
+/* ---- Longer items: each function returns where the match goes on, or NULL ---- */
 
 static const char *match_here(struct sxe__lua_match *match, const char *s, const char *p);
 
@@ -169,7 +169,8 @@ match_least(struct sxe__lua_match *match, const char *s, const char *p, const ch
     }
 }
 
-/* A single character at *p, which is then after it; or repeated, with all that follows. */
+/* Match a single item at *p, and move *p after it; if it is repeated, match all that follows,
+ * too. */
 static const char *
 match_single(struct sxe__lua_match *match, const char *s, const char **p)
 {
@@ -222,7 +223,7 @@ match_balanced(struct sxe__lua_match *match, const char *s, const char *pair)
     return NULL;
 }
 
-/* Before and after the string is a NUL. */
+/* Match %f. The string counts as having a NUL before and after it. */
 static const char *
 match_frontier(struct sxe__lua_match *match, const char *s, const char **p)
 {
@@ -256,7 +257,7 @@ match_again(struct sxe__lua_match *match, const char *s, char digit)
     return s + length;
 }
 
-/* %b, %f, %1; *p is after it, then. */
+/* Match %b, %f or %1, and move *p after it. */
 static const char *
 match_escaped(struct sxe__lua_match *match, const char *s, const char **p)
 {

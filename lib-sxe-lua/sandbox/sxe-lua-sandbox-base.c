@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* ---- load ----
- * The parser is fed in pieces: between them is time to look at the watchdog, which it has not. */
+ * The parser gets the text in pieces: between two of them the watchdog is polled, which the parser
+ * does not do itself. */
 
 enum { CHUNK = 1, NAME, MODE, ENVIRONMENT, PIECE, PIECE_SIZE = 256 };
 
@@ -17,7 +18,7 @@ struct reader {
     size_t total;
 };
 
-/* The next piece that the function has; false: no more. */
+/* Take the next piece from the function; false: there are no more. */
 static bool
 refill(lua_State *L, struct reader *reader)
 {
@@ -51,7 +52,7 @@ read_piece(lua_State *L, void *user, size_t *size)
     return piece;
 }
 
-/* Text, whatever the mode says. */
+/* load takes only text, whatever the mode says. */
 static int
 load_in_sandbox(lua_State *L)
 {
@@ -77,9 +78,10 @@ load_in_sandbox(lua_State *L)
     return 1;
 }
 
-/* ---- The others ---- */
+/* ---- Other functions ---- */
 
-/* A finalizer would run at any time, on anybody's account. Upvalue 1: the usual setmetatable. */
+/* setmetatable without finalizers: they would run at any time, and be charged to any task. Upvalue
+ * 1: the usual setmetatable. */
 static int
 set_metatable(lua_State *L)
 {
@@ -96,7 +98,8 @@ set_metatable(lua_State *L)
     return 1;
 }
 
-/* Of tables only: strings and what is C's share theirs. Upvalue 1: the usual getmetatable. */
+/* getmetatable of tables only: all strings share one metatable, as do the objects of a class of C.
+ * Upvalue 1: the usual getmetatable. */
 static int
 get_metatable(lua_State *L)
 {
@@ -112,7 +115,8 @@ get_metatable(lua_State *L)
     return 1;
 }
 
-/* Allow a collection, whose cost is bounded as memory is; stopping the collector would not be. */
+/* Allow a collection, whose cost is bounded because memory is; to stop the collector is not
+ * allowed. */
 static int
 collect_garbage(lua_State *L)
 {
@@ -125,7 +129,7 @@ collect_garbage(lua_State *L)
     return 1;
 }
 
-/* To the log: nobody may read standard output. */
+/* print to the log: perhaps nobody reads standard output. */
 static int
 print_values(lua_State *L)
 {

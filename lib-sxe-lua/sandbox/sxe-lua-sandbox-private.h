@@ -27,10 +27,10 @@ enum {
     SXE__LUA_SANDBOX_TEXT = 64 << 10
 };
 
-/* Put a function in the place of what field name of the table on top has, which is its upvalue. */
+/* Replace the field `name` of the table on top by a function, whose upvalue is the old value. */
 void sxe__lua_replace(lua_State *L, const char *name, lua_CFunction function);
 
-/* Replace in the globals, where all libraries are, those functions. */
+/* Replace functions of the libraries, all of which are in the globals. */
 void sxe__lua_open_sandbox_base(lua_State *L);
 void sxe__lua_open_sandbox_table(lua_State *L);
 

@@ -9,7 +9,7 @@ enum { STEPS_A_LOOK = 256, FORMAT_MAX = 128 };
 
 /* ---- table ---- */
 
-/* t[to + i] = s[from + i], for so many; s and t are at these indexes. */
+/* t[to + i] = s[from + i], for i from 0 to number - 1; s and t are the tables' indexes. */
 static void
 copy_up(lua_State *L, int s, lua_Integer from, int t, lua_Integer to, lua_Integer number)
 {
@@ -21,7 +21,7 @@ copy_up(lua_State *L, int s, lua_Integer from, int t, lua_Integer to, lua_Intege
     }
 }
 
-/* The last one first. */
+/* Like copy_up, but the last one first. */
 static void
 copy_down(lua_State *L, int s, lua_Integer from, int t, lua_Integer to, lua_Integer number)
 {
@@ -103,7 +103,7 @@ is_less(lua_State *L)
     return 1;
 }
 
-/* sort(t [, is_less]); upvalue 1 is Lua's own. */
+/* sort(t [, is_less]); upvalue 1 is Lua's own sort. */
 static int
 table_sort(lua_State *L)
 {
@@ -120,7 +120,7 @@ table_sort(lua_State *L)
 
 /* ---- Others ---- */
 
-/* Upvalue 1 is Lua's own. */
+/* Call Lua's own function, which is upvalue 1. */
 static int
 call_replaced(lua_State *L)
 {
@@ -130,7 +130,7 @@ call_replaced(lua_State *L)
     return lua_gettop(L);
 }
 
-/* Nothing, 2^62 times, is nothing; Lua's own counts. */
+/* An empty string repeated 2^62 times is empty, but Lua's own function would count that far. */
 static int
 repeat(lua_State *L)
 {

@@ -10,7 +10,7 @@
 #include "sxe-lua-http-private.h"
 #include "sxe-lua-pattern-private.h"
 
-/* ---- What there is ----
+/* ---- What scripts get ----
  * Names with a blank around each. */
 
 static const char globals[] =
@@ -48,7 +48,7 @@ is_listed(const char *names, const char *name)
     return false;
 }
 
-/* Take all from the table on top that is not listed. */
+/* Remove all fields from the table on top that are not listed. */
 static void
 keep_only(lua_State *L, const char *names)
 {
@@ -81,7 +81,8 @@ find_ours(lua_State *L)
     return 2;
 }
 
-/* Files of Lua's, below the current directory: a name's dots become slashes, so none leads out. */
+/* A searcher of Lua files below the current directory: dots of a name become slashes, so no name
+ * leads out of it. */
 static int
 find_file(lua_State *L)
 {
@@ -99,7 +100,7 @@ find_file(lua_State *L)
     return 2;
 }
 
-/* The package table is on top, which only require sees from now on. */
+/* Replace the searchers in the package table on top, which only require sees from now on. */
 static void
 replace_searchers(lua_State *L)
 {
@@ -114,8 +115,8 @@ replace_searchers(lua_State *L)
 
 /* ---- Memory ---- */
 
-/* A vector of nodes of a table's hash is 2^n times 24 bytes (ltable.c), and new; no other block is,
- * but an array that is made for 3 * 2^n elements. */
+/* Whether a table's hash would get too many keys. Its nodes are a new block of 2^n times 24 bytes
+ * (ltable.c); the only other such block is that of an array made for 3 * 2^n elements. */
 static bool
 is_too_many_keys(const void *block, size_t kind, size_t size)
 {
@@ -138,9 +139,9 @@ allocate_in_sandbox(void *user, void *block, size_t old_size, size_t new_size)
     return sxe__lua_allocate(heap, block, old_size, new_size);
 }
 
-/* The collector knows "__mode" by the address of that string, which scripts get by its bytes: with
- * others there, what they call __mode is a key like any other. The string is the state's own, as
- * its name is known from the beginning, and stays. */
+/* Scripts must not make weak tables. The collector finds "__mode" by the address of one string,
+ * scripts by its bytes: overwrite these bytes, and __mode is a key like any other for scripts. The
+ * string is the state's own, known to Lua from the beginning, and stays. */
 static void
 forget_weak_tables(lua_State *L)
 {
@@ -163,7 +164,8 @@ sxe__lua_replace(lua_State *L, const char *name, lua_CFunction function)
     lua_setfield(L, -2, name);
 }
 
-/* Strings have methods of their own: what a script makes of the table string is not theirs. */
+/* Give strings a table of methods of their own, which a change of the table string does not
+ * reach. */
 static void
 protect_strings(lua_State *L)
 {
