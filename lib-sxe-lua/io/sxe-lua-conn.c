@@ -35,7 +35,7 @@ is_shut(const struct sxe__lua_slot *slot)
     return slot == NULL || (slot->flags & SXE__LUA_SHUT);
 }
 
-/* nil, why it is closed, errno. */
+/* Return nil, why the connection is closed, errno. */
 static int
 fail_closed(lua_State *L, const struct sxe__lua_slot *slot)
 {
@@ -74,7 +74,8 @@ how_to_read(lua_State *L, lua_Integer *count)
     return hows[i];
 }
 
-/* A finalizer that runs as the string is made may read, too, or close. */
+/* Take `length` bytes, and push them without the last `dropped` of them as a string. A finalizer
+ * that runs as the string is made may read, too, or close. */
 static int
 take_input(lua_State *L, SXE *s, size_t length, size_t dropped)
 {
@@ -86,7 +87,7 @@ take_input(lua_State *L, SXE *s, size_t length, size_t dropped)
     return 1;
 }
 
-/* A line ends with LF or CRLF, which are not part of it. */
+/* Take a line. It ends with LF or CRLF, which is only kept for with_end. */
 static int
 take_line(lua_State *L, SXE *s, bool with_end)
 {
@@ -103,7 +104,7 @@ take_line(lua_State *L, SXE *s, bool with_end)
     return take_input(L, s, length, length > 1 && end[-1] == '\r' ? 2 : 1);
 }
 
-/* Pieces are [1], [2] ... of the table there, their bytes together [0]. */
+/* The bytes of all pieces: [0] of the table at PIECES, which has them as [1], [2] ... */
 static lua_Integer
 length_of_pieces(lua_State *L)
 {
@@ -151,7 +152,7 @@ push_pieces(lua_State *L)
     return 1;
 }
 
-/* count bytes, or no result: there are not enough yet. */
+/* Take count bytes; no result: there are not enough yet. */
 static int
 take_count(lua_State *L, SXE *s, lua_Integer count)
 {
@@ -188,7 +189,7 @@ take_wanted(lua_State *L, SXE *s)
     return 0;
 }
 
-/* A read fails with these results on top: what it has taken already is the fourth. */
+/* A read fails with these results on top: add what it has taken already, as the fourth. */
 static int
 add_partial(lua_State *L, int results)
 {
@@ -200,7 +201,7 @@ add_partial(lua_State *L, int results)
     return 4;
 }
 
-/* No more comes. */
+/* The peer sends no more: end the read. */
 static int
 end_read(lua_State *L, const struct sxe__lua_slot *slot)
 {
@@ -247,7 +248,8 @@ l_read(lua_State *L)
     return go_on_reading(L, LUA_OK, 0);
 }
 
-/* for data in conn:chunks() do: what for hands us beside the connection is no concern of ours. */
+/* The iterator of "for data in conn:chunks()", which ignores what `for` passes after the
+ * connection. */
 static int
 next_chunk(lua_State *L)
 {
@@ -297,8 +299,9 @@ on_sent(SXE *s, int result)
         sxe__lua_wake_first(&slot->writers);
 }
 
-/* Bytes that the task's stack keeps while it waits, or none, for the mark alone: 0 or -errno. What
- * cannot be waited for is not lent, since nobody would keep it; to park says why. */
+/* Lend bytes to lib-sxe, which the task's stack keeps while it waits; no bytes: only be told when
+ * all is written. 0 or -errno. If the task cannot wait nothing is lent, since nobody would keep the
+ * bytes; parking then says why. */
 static int
 lend_bytes(lua_State *L, SXE *s, const char *bytes, size_t length)
 {
@@ -307,7 +310,7 @@ lend_bytes(lua_State *L, SXE *s, const char *bytes, size_t length)
 
 static int go_on_writing(lua_State *L, int status, lua_KContext argument);
 
-/* Wait until the kernel has all that was written, then go on with that argument. */
+/* Wait until the kernel has all that was written, then go on with that argument of write. */
 static int
 wait_for_room(lua_State *L, SXE *s, struct sxe__lua_slot *slot, int argument)
 {
@@ -421,7 +424,7 @@ sxe__lua_conn_reset(lua_State *L)
     return 0;
 }
 
-/* At the end of a scope. */
+/* At the end of the scope of a <close> variable. */
 static void
 close_at_end(lua_State *L, uint32_t index, uint32_t generation)
 {

@@ -27,9 +27,9 @@ struct file {
     struct sxe__lua_line line;
     uint32_t generation;
     bool is_used;    /* by a task, or kept for one */
-    bool is_working; /* its job is begun, and not given back */
-    bool is_left;    /* nobody has it any more: to be closed, */
-    bool is_urgent;  /* in this thread */
+    bool is_working; /* its job has begun, and was not given back */
+    bool is_left;    /* nobody has the file any more: close it, */
+    bool is_urgent;  /* in this thread, at once */
 };
 
 struct handle {
@@ -43,7 +43,7 @@ static _Thread_local struct file *files;
 static const struct sxe__lua_file_call closing = {"close", SXE__LUA_FILE_PATH, sxe__lua_file_close,
                                                   NULL, NULL};
 
-/* NULL: it is closed. */
+/* The file of the handle at 1; NULL: it is closed. */
 static struct file *
 file_of(lua_State *L)
 {
@@ -62,7 +62,8 @@ end_generation(struct file *file)
     sxe__lua_wake_all(&file->line);
 }
 
-/* Its job is over, or was none. */
+/* A file's job is over, or there was none: free the file, close it if nobody has it any more, or
+ * let the next task use it. */
 static void
 settle_job(struct sxe__lua_file_job *job)
 {
@@ -136,7 +137,7 @@ sxe__lua_file_close_all(void)
 
 enum { HANDLE = 1, VALUE, DEADLINE };
 
-/* At the end of the file: nil. */
+/* Push the bytes that were read; nil at the end of the file. */
 static void
 push_data(lua_State *L, const struct sxe__lua_file_job *job)
 {
@@ -151,7 +152,7 @@ static const struct sxe__lua_file_call reading = {"read", SXE__LUA_FILE_PATH, sx
 static const struct sxe__lua_file_call writing = {"write", SXE__LUA_FILE_DATA, sxe__lua_file_put,
                                                   NULL, NULL};
 
-/* 0, or -ENOMEM. */
+/* Fill in the job of a call: 0, or -ENOMEM. */
 static int
 fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call)
 {
@@ -194,7 +195,7 @@ go_on_kept(lua_State *L, int status, lua_KContext call)
     return begin_call(L, file, (const struct sxe__lua_file_call *)call);
 }
 
-/* Its value is checked. */
+/* Begin a call whose value was checked. */
 static int
 use_file(lua_State *L, const struct sxe__lua_file_call *call)
 {
@@ -236,7 +237,7 @@ l_close(lua_State *L)
 
 /* ---- Opening ---- */
 
-/* As fopen(3) has them; -1: there is no such. */
+/* The flags of a mode of fopen(3); -1: there is no such mode. */
 static int
 flags_of(const char *mode)
 {

@@ -15,8 +15,8 @@
 struct sxe__lua_file_wish {
     uint64_t from;   /* where to begin to read */
     uint64_t length; /* read no more than that; UINT64_MAX: all */
-    uint64_t max;    /* what is longer is refused */
-    uint32_t mode;   /* of what is made */
+    uint64_t max;    /* a longer file is refused */
+    uint32_t mode;   /* of a file or directory that is made */
     int flags;       /* of open(2); 0 is O_RDONLY */
     bool is_atomic;  /* write a new file, then rename it */
     bool has_mode;   /* the script named the mode */
@@ -29,16 +29,16 @@ struct sxe__lua_file_wish {
 struct sxe__lua_file_job {
     struct sxe_work work;
     const struct sxe__lua_file_call *call;
-    void (*give)(struct sxe__lua_file_job *job); /* back: neither thread nor task has it any more */
+    void (*give)(struct sxe__lua_file_job *job); /* when no thread or task has it any more */
     struct sxe__lua_file_wish wish;
-    uint64_t task;     /* that waits; 0: nobody */
-    int fd;            /* of a file that is open; -1: it is not */
+    uint64_t task;     /* the task that waits; 0: none */
+    int fd;            /* of the open file; -1: none is open */
     int result;        /* of run */
-    char *data;        /* to write, or read; of a list the names, each with its zero byte */
-    size_t length;     /* of data; of what is there */
-    size_t size;       /* and what there is room for */
-    uint64_t held_max; /* bytes in all jobs: at most, */
-    uint64_t *held;    /* and now, atomic */
+    char *data;        /* to write, or read; of a directory the names, each with its zero byte */
+    size_t length;     /* bytes of data */
+    size_t size;       /* bytes that data has room for */
+    uint64_t held_max; /* the most bytes that all jobs may hold */
+    uint64_t *held;    /* the bytes that they hold now, atomic */
     uint64_t unique;   /* part of a temporary name */
     struct stat status;
     char path[PATH_MAX];
@@ -51,29 +51,29 @@ struct sxe__lua_file_call {
     const char *name;
     enum sxe__lua_file_arguments arguments;
     int (*run)(struct sxe__lua_file_job *job); /* in a thread: 0 or -errno */
-    /* The result; NULL: true. At 2 is what the call has at 1. */
+    /* Push the result; NULL: it is true. At 2 is the call's first argument. */
     void (*push)(lua_State *L, const struct sxe__lua_file_job *job);
     const char *const *options; /* the names that its table may have */
 };
 
 /* ---- sxe-lua-file.c ---- */
 
-/* The job has its call, give, wish, path and data, or filling it in had an error, -errno: have it
- * done, give it, and return what this returns. */
+/* Run a job whose call, give, wish, path and data are set, or, for error -errno, one that could not
+ * be filled in; then give it back. Return what this returns. */
 int sxe__lua_file_begin(lua_State *L, struct sxe__lua_file_job *job, int error,
                         uint64_t deadline_ns);
 
-/* Nobody wants to know it any more: give it, now or when the thread is done. */
+/* No task waits for the job any more: give it back, now or when its thread is done. */
 void sxe__lua_file_forget(void *job);
 
 /* Set the members that are the same for all jobs. */
 void sxe__lua_file_prepare(struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call,
                            void (*give)(struct sxe__lua_file_job *job));
 
-/* A path may come from a client: 0 or an errno. */
+/* Check the path at an argument, which may come from a client: 0 or an errno. */
 int sxe__lua_file_check_path(lua_State *L, int argument);
 
-/* The field of the table there, or value if it has none; raises beyond most. */
+/* A whole number in a field of the table there, or value if it is missing; raises beyond most. */
 lua_Integer sxe__lua_file_number(lua_State *L, int table, const char *name, lua_Integer value,
                                  lua_Integer most);
 
@@ -83,19 +83,21 @@ lua_Integer sxe__lua_file_number(lua_State *L, int table, const char *name, lua_
 void sxe__lua_file_plan_open(lua_State *L);
 int sxe__lua_file_l_open(lua_State *L); /* file.open */
 
-/* Close all, now or when a thread is done with it: the state ends, or a new one begins. */
+/* Close all open files, now or when a thread is done with them: the state ends, or a new one
+ * begins. */
 void sxe__lua_file_close_all(void);
 
 /* ---- sxe-lua-file-run.c ---- */
 
-/* Have room for size bytes of data: 0, or -ENOMEM. In any thread. */
+/* Make room for size bytes of data: 0, or -ENOMEM. In any thread. */
 SXE_MUST_USE int sxe__lua_file_reserve(struct sxe__lua_file_job *job, size_t size);
 void sxe__lua_file_release(struct sxe__lua_file_job *job);
 
 int sxe__lua_file_read(struct sxe__lua_file_job *job);
 
-/* The same of a short file that the kernel has in its caches, without waiting for a disk: in the
- * loop. False: it is another, or there is an error; it may be open for the thread. */
+/* Read a short file that the kernel has in its caches, in the loop's thread, without waiting for a
+ * disk. False: the file is not short or not cached, or there is an error; fd may then be open for
+ * the thread. */
 bool sxe__lua_file_read_cached(struct sxe__lua_file_job *job);
 int sxe__lua_file_write(struct sxe__lua_file_job *job);
 int sxe__lua_file_append(struct sxe__lua_file_job *job);
@@ -105,9 +107,9 @@ int sxe__lua_file_remove(struct sxe__lua_file_job *job);
 int sxe__lua_file_rename(struct sxe__lua_file_job *job);
 int sxe__lua_file_mkdir(struct sxe__lua_file_job *job);
 
-/* Of a file that stays open. */
+/* Jobs of a file that stays open. */
 int sxe__lua_file_open(struct sxe__lua_file_job *job);
-int sxe__lua_file_get(struct sxe__lua_file_job *job); /* wish.length, or up to the end */
+int sxe__lua_file_get(struct sxe__lua_file_job *job); /* wish.length bytes, or up to the end */
 int sxe__lua_file_put(struct sxe__lua_file_job *job);
 int sxe__lua_file_close(struct sxe__lua_file_job *job);
 

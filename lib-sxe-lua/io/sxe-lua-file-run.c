@@ -17,11 +17,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define OPEN  (O_NONBLOCK | O_NOCTTY | O_CLOEXEC) /* no fifo keeps the thread */
-#define LEAST 4096u                               /* bytes to have room for */
+#define OPEN  (O_NONBLOCK | O_NOCTTY | O_CLOEXEC) /* a fifo does not block the thread */
+#define LEAST 4096u                               /* bytes that there is room for at first */
 #define SHORT 65536u                              /* bytes, copied in less time than a wait takes */
 
-#ifndef RESOLVE_CACHED /* Linux 5.12; one that is older refuses it */
+#ifndef RESOLVE_CACHED /* Linux 5.12; an older kernel refuses it */
 #    define RESOLVE_CACHED 0x20
 #endif
 
@@ -58,7 +58,8 @@ sxe__lua_file_release(struct sxe__lua_file_job *job)
     job->length = 0;
 }
 
-/* More room than there is, but for one byte beyond the most that may come: there it shows. */
+/* Make more room, but at most one byte more than the file may have: that byte shows that it has
+ * more. */
 static int
 grow_room(struct sxe__lua_file_job *job, size_t needed)
 {
@@ -71,7 +72,7 @@ grow_room(struct sxe__lua_file_job *job, size_t needed)
 
 /* ---- Reading ---- */
 
-/* Have room for all of it at once, if it is known how much that is: 0, -EFBIG, -ENOMEM. */
+/* Make room for the whole file at once, if its size is known: 0, -EFBIG, -ENOMEM. */
 static int
 make_room(struct sxe__lua_file_job *job, int fd)
 {
@@ -116,7 +117,7 @@ sxe__lua_file_read(struct sxe__lua_file_job *job)
     if (job->fd < 0 && (result = sxe__lua_file_open(job)) < 0)
         return result;
     if (job->wish.from > 0 && lseek(job->fd, (off_t)job->wish.from, SEEK_SET) < 0)
-        result = errno == EINVAL ? 0 : -errno; /* no file is so long: after the end */
+        result = errno == EINVAL ? 0 : -errno; /* no file is so long: the place is after the end */
     else
         result = read_rest(job, job->fd);
     (void)sxe__lua_file_close(job);
@@ -125,8 +126,8 @@ sxe__lua_file_read(struct sxe__lua_file_job *job)
 
 /* ---- Reading without waiting ---- */
 
-/* Some bytes may be there and others not, and then there are fewer, or -EAGAIN. Only of a regular
- * file is it known what is missing; one whose size is 0 may have more to say, as those of /proc. */
+/* Read all of the file from the kernel's caches; false: not all bytes are there. A regular file's
+ * size says how many there must be; one of size 0 may have bytes all the same, as in /proc. */
 static bool
 read_cached(struct sxe__lua_file_job *job)
 {
@@ -296,7 +297,7 @@ compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Replace the names by the same in order. */
+/* Sort the names. */
 static int
 sort_names(struct sxe__lua_file_job *job, size_t number)
 {

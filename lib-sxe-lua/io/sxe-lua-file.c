@@ -36,15 +36,15 @@ enum state { FREE, BUSY, STATES };
 /* Places in the stack of a call. */
 enum { PATH = 1, SECOND, OPTIONS, DEADLINE, WISH };
 
-/* Of this thread. It outlives a state whose jobs are still done. */
+/* This thread's jobs. They outlive a state whose jobs are still being done. */
 struct files {
     struct sxe__lua_file_job *jobs; /* a pool's array */
-    struct sxe__lua_line waiting;   /* for a free one */
+    struct sxe__lua_line waiting;   /* tasks that wait for a free job */
     uint64_t held;
     unsigned group;   /* of threads */
-    bool has_threads; /* was required before the loop */
-    unsigned turn;    /* of the loop, and */
-    unsigned tries;   /* of reading without a thread in it */
+    bool has_threads; /* the module was required before the loop began */
+    unsigned turn;    /* the loop's turn of the last read */
+    unsigned tries;   /* reads without a thread in that turn */
 };
 
 static _Thread_local struct files files;
@@ -53,7 +53,7 @@ static void
 give_back(struct sxe__lua_file_job *job)
 {
     sxe__lua_file_release(job);
-    if (job->fd >= 0) /* nobody wants to read it any more */
+    if (job->fd >= 0) /* opened by a read that was not done */
         (void)sxe__lua_file_close(job);
     sxe_pool_move(files.jobs, (unsigned)(job - files.jobs), BUSY, FREE);
     sxe__lua_wake_first(&files.waiting);
@@ -135,7 +135,7 @@ push_status(lua_State *L, const struct sxe__lua_file_job *job)
     lua_setfield(L, -2, "mtime");
 }
 
-/* Arguments: the job, and the first one of the call. */
+/* Arguments: the job, and the first argument of the call. */
 static int
 push_result(lua_State *L)
 {
@@ -150,7 +150,7 @@ push_result(lua_State *L)
     return 1;
 }
 
-/* Whatever becomes of the results, the job is given back. */
+/* Push the results of a job. The job is given back even if that raises. */
 static int
 finish_job(lua_State *L, struct sxe__lua_file_job *job)
 {
@@ -190,7 +190,7 @@ sxe__lua_file_number(lua_State *L, int table, const char *name, lua_Integer valu
     return value;
 }
 
-/* On the stack, where a wait for a free job does not lose it. */
+/* Push what the call wants, so that it is kept while the task waits for a free job. */
 static void
 push_wish(lua_State *L, const struct sxe__lua_file_call *call)
 {
@@ -239,7 +239,7 @@ sxe__lua_file_prepare(struct sxe__lua_file_job *job, const struct sxe__lua_file_
     job->held = &files.held;
 }
 
-/* 0, or -ENOMEM. */
+/* Fill in the job of a call: 0, or -ENOMEM. */
 static int
 fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_call *call)
 {
@@ -267,7 +267,8 @@ fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_
     return result;
 }
 
-/* In the loop; where there may be no threads, all calls fail alike. */
+/* Whether a file was read from the kernel's caches, in the loop's thread. Without threads this is
+ * not tried, so that all calls fail alike. */
 static bool
 is_read_cached(struct sxe__lua_file_job *job)
 {
@@ -355,7 +356,7 @@ call_job(lua_State *L)
 
 /* ---- Opening ---- */
 
-/* The state is closed, or a new one begins: nobody waits any more. */
+/* The state is closed, or a new one begins: no task waits any more. */
 static void
 forget_all(void)
 {

@@ -84,7 +84,7 @@ sxe__lua_add_inflate(lua_State *L)
                                          {NULL, NULL}};
 
     if (sxe__lua_config()->inflate == NULL)
-        return; /* no function: nothing is asked for compressed */
+        return; /* no function: the client asks for no compressed replies */
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, end_inflate);
     lua_setfield(L, -2, "__gc");

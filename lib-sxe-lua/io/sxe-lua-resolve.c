@@ -26,7 +26,7 @@ enum state { FREE, BUSY, STATES };
 
 struct lookup {
     struct sxe_work work;
-    uint64_t task; /* that waits; 0: nobody */
+    uint64_t task; /* the task that waits; 0: none */
     int error;     /* of getaddrinfo */
     int family;
     char host[HOST_MAX + 1];
@@ -34,7 +34,7 @@ struct lookup {
 };
 
 static _Thread_local struct lookup *lookups;
-static _Thread_local unsigned group; /* of threads: slow names keep no file waiting */
+static _Thread_local unsigned group; /* of threads: a slow look-up must not hold up file jobs */
 
 static void
 give_result(const struct lookup *lookup)
@@ -42,7 +42,7 @@ give_result(const struct lookup *lookup)
     sxe_pool_move(lookups, (unsigned)(lookup - lookups), BUSY, FREE);
 }
 
-/* In a thread. */
+/* Look a name up; runs in a thread. */
 static void
 run_lookup(struct sxe_work *work)
 {
@@ -79,7 +79,7 @@ on_done(struct sxe_work *work)
         sxe__lua_wake(lookup->task, SXE__LUA_EVENT);
 }
 
-/* Nobody wants to know it any more. */
+/* No task waits for the look-up any more. */
 static void
 forget_lookup(void *what)
 {

@@ -27,37 +27,37 @@
 
 enum { SXE__RESP_DEPTH = 32, SXE__RESP_LINE_MAX = 65536 };
 
-/* The begin of an element: its type, and a number where the type has one. */
+/* The beginning of an element: its type, and a number if the type has one. */
 struct sxe__resp_element {
-    const char *text; /* of a line: after its type; of text with a length: the text */
-    size_t length;    /* of that text */
+    const char *text; /* a line's text after its type, or the text of a text with a length */
+    size_t length;    /* of text, in bytes */
     int64_t number;   /* an integer, a length, a count; -1: null */
     char type;
 };
 
 struct sxe__resp {
-    size_t max;                     /* ro: bytes of one reply */
-    size_t at;                      /* ro: bytes of the reply that are known to be good */
-    size_t seen;                    /* private: bytes that were searched for the end of a line */
+    size_t max;                     /* read-only: the most bytes of one reply */
+    size_t at;                      /* read-only: bytes of the reply that are known to be good */
+    size_t seen;                    /* private: bytes that were searched for a line's end */
     unsigned depth;                 /* private */
     uint64_t left[SXE__RESP_DEPTH]; /* private */
-    const char *why;                /* ro: after a refusal, what is wrong */
+    const char *why;                /* read-only: after a refusal, what is wrong */
 };
 
 void sxe__resp_init(struct sxe__resp *resp, size_t max);
 
-/* Read on, from the same bytes and those that came after them, all of one reply from its first
- * byte: 1, the reply is whole, and at is its length; 0, there must be more; -1, it is no reply, see
- * why. After 1 the next reply begins with sxe__resp_next. */
+/* Read on. bytes are all bytes of one reply so far, from its first one: those of the last call, and
+ * those that came since. 1: the reply is whole, and `at` is its length; 0: more bytes must come;
+ * -1: it is no reply, see why. After 1 the next reply begins with sxe__resp_next. */
 int sxe__resp_scan(struct sxe__resp *resp, const char *bytes, size_t length);
 
 void sxe__resp_next(struct sxe__resp *resp);
 
-/* The element at some bytes of a whole reply: what follows it. */
+/* Read the element at these bytes of a whole reply. Returns the place after it. */
 const char *sxe__resp_element(const char *bytes, struct sxe__resp_element *element);
 
-bool sxe__resp_is_text(char type);  /* has a length, and so many bytes */
-bool sxe__resp_is_list(char type);  /* has a count, and so many elements or pairs */
+bool sxe__resp_is_text(char type);  /* an element with a length, and as many bytes */
+bool sxe__resp_is_list(char type);  /* an element with a count, and as many elements or pairs */
 bool sxe__resp_is_pairs(char type); /* a list of pairs */
 
 #endif

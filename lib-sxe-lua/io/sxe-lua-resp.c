@@ -66,7 +66,7 @@ read_number(const char *text, size_t length, int64_t *number)
     return true;
 }
 
-/* The text ends before a CR, where strtod stops. */
+/* Whether a text is a number. It ends before a CR, where strtod stops. */
 static bool
 is_double(const char *text, size_t length)
 {
@@ -86,7 +86,7 @@ is_big_number(const char *text, size_t length)
     return length > i && strspn(text + i, "0123456789") == length - i;
 }
 
-/* Is what a line of one element says of its type? */
+/* Whether the text of a line is right for its type. */
 static bool
 is_line(const struct sxe__resp_element *element)
 {
@@ -108,7 +108,7 @@ is_line(const struct sxe__resp_element *element)
     }
 }
 
-/* The line of an element, which ends with CRLF before end; false: the number in it is none. */
+/* Read the line of an element, which ends with CRLF before end; false: its number is wrong. */
 static bool
 read_line(const char *bytes, const char *end, struct sxe__resp_element *element)
 {
@@ -125,7 +125,7 @@ sxe__resp_element(const char *bytes, struct sxe__resp_element *element)
 {
     const char *end = rawmemchr(bytes, '\r');
 
-    /* Text of a line may have a CR of its own. */
+    /* A text line may have a CR inside. */
     while (end[1] != '\n')
         end = rawmemchr(end + 1, '\r');
     (void)read_line(bytes, end, element);
@@ -137,7 +137,7 @@ sxe__resp_element(const char *bytes, struct sxe__resp_element *element)
     return end + element->length + 2;
 }
 
-/* An element ended: so do the lists of which it was the last. 1: so does the reply. */
+/* An element ended, and so do the lists of which it is the last. 1: so does the reply. */
 static int
 end_element(struct sxe__resp *resp)
 {
@@ -149,7 +149,7 @@ end_element(struct sxe__resp *resp)
     return 1;
 }
 
-/* The elements that follow are a list's; what an attribute describes is its last. */
+/* Begin a list. An attribute counts the element that it describes as its last one. */
 static int
 begin_list(struct sxe__resp *resp, const struct sxe__resp_element *element)
 {
@@ -167,7 +167,7 @@ begin_list(struct sxe__resp *resp, const struct sxe__resp_element *element)
     return 0;
 }
 
-/* Text of some length, which begins at `from`. Returns 2 if there must be more. */
+/* Take a text with a length, which begins at `from`. Returns 2 if more bytes must come. */
 static int
 take_text(struct sxe__resp *resp, const struct sxe__resp_element *element, size_t from,
           const char *bytes, size_t length)
@@ -186,7 +186,8 @@ take_text(struct sxe__resp *resp, const struct sxe__resp_element *element, size_
     return end_element(resp);
 }
 
-/* The element at `at`, whose line ends before its CR there: as sxe__resp_scan, and 2. */
+/* Take the element at resp->at, whose line ends before the CR at `end`. Returns as sxe__resp_scan,
+ * or 2. */
 static int
 take_element(struct sxe__resp *resp, const char *bytes, size_t length, const char *end)
 {
@@ -207,7 +208,7 @@ take_element(struct sxe__resp *resp, const char *bytes, size_t length, const cha
     return sxe__resp_is_list(element.type) ? begin_list(resp, &element) : end_element(resp);
 }
 
-/* The CR of the line's CRLF, or NULL: it did not come yet. */
+/* The CR at the end of the line; NULL: it has not come yet. */
 static const char *
 find_end(struct sxe__resp *resp, const char *bytes, size_t length)
 {
@@ -239,6 +240,6 @@ sxe__resp_scan(struct sxe__resp *resp, const char *bytes, size_t length)
         if (result == 0 && resp->at >= resp->max)
             return refuse_reply(resp, "more bytes than a reply may have");
     }
-    /* The line of text that is not whole is searched again: it is short. */
+    /* The short line before a text that is not whole is searched again. */
     return result == 2 ? 0 : result;
 }

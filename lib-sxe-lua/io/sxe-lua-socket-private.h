@@ -25,7 +25,7 @@
 enum sxe__lua_slot_flag {
     SXE__LUA_USED = 1 << 0,     /* 2010: its callback wrote to it or closed it */
     SXE__LUA_CALLS = 1 << 1,    /* 2010: it has callbacks */
-    SXE__LUA_FIELDS = 1 << 2,   /* 2010: scripts keep something in it */
+    SXE__LUA_FIELDS = 1 << 2,   /* 2010: scripts keep values in it */
     SXE__LUA_END_SEEN = 1 << 3, /* the peer sends no more */
     SXE__LUA_SHUT = 1 << 4,     /* the script closed it */
     SXE__LUA_UNREF = 1 << 5,    /* see sxe__lua_adopt_unref */
@@ -33,53 +33,53 @@ enum sxe__lua_slot_flag {
 };
 
 struct sxe__lua_slot {
-    uint64_t handle; /* sxe_handle() of the socket; 0: there was none */
+    uint64_t handle; /* sxe_handle() of the socket; 0: no socket yet */
     struct sxe__lua_line readers;
-    struct sxe__lua_line writers; /* and who connects */
-    uint64_t timeout_ns;          /* of a call that names none; 0: it waits as long as it takes */
+    struct sxe__lua_line writers; /* and the task that connects */
+    uint64_t timeout_ns;          /* of calls without one; 0: they wait as long as it takes */
     uint32_t owner;               /* 2010: its callbacks; udp: its datagrams */
     char *failure;                /* of TLS, why it closed; owned; NULL: it did not fail */
     int32_t error;                /* sxe_error() when it closed */
     uint8_t flags;
 };
 
-/* Be able to make sockets, and how many there are: raises where sxe_init was not called, or without
- * memory. */
+/* Prepare for making sockets. Returns how many there may be. Raises if sxe_init was not called, or
+ * without memory. */
 unsigned sxe__lua_sockets_open(lua_State *L);
 
 /* Begin the slot of a socket that was made or accepted now. Never raises. */
 struct sxe__lua_slot *sxe__lua_adopt(SXE *s);
 
-/* The same of one that keeps the loop running only while a task waits for it, or while it closes.
- */
+/* Like sxe__lua_adopt, for a socket that keeps the loop running only while a task waits for it, or
+ * while it closes. */
 struct sxe__lua_slot *sxe__lua_adopt_unref(SXE *s);
 
 struct sxe__lua_slot *sxe__lua_slot_of(const SXE *s); /* NULL: the state was deleted */
 
-/* NULL: it is another's now. */
+/* The slot of a handle; NULL: it is another socket's now. */
 struct sxe__lua_slot *sxe__lua_slot_at(uint32_t index, uint32_t generation);
 
 /* The socket of a slot, which may be NULL; NULL: it is closed. */
 SXE *sxe__lua_socket(const struct sxe__lua_slot *slot);
 
-/* The same of the handle at an argument; NULL: it is closed. *slot may be NULL then. Raises if it
+/* The socket of the handle at an argument; NULL: it is closed. *slot may be NULL then. Raises if it
  * is of another class. */
 SXE *sxe__lua_check_socket(lua_State *L, int argument, enum sxe__lua_class class_,
                            struct sxe__lua_slot **slot);
 
 void sxe__lua_push_socket(lua_State *L, enum sxe__lua_class class_, const SXE *s);
 
-/* 2010: what Lua held for a socket goes. */
+/* 2010: free what Lua holds for a socket. */
 void sxe__lua_leave(struct sxe__lua_slot *slot, uint32_t index);
 
-/* Everybody who waits for it goes on. */
+/* Wake all tasks that wait for the socket. */
 void sxe__lua_wake_waiting(struct sxe__lua_slot *slot);
 
-/* Push peer_addr, peer_port, local_addr or local_port, as the key at stack index 2 says: 1, or 0 if
- * it is none of these. Nothing is known of a socket that is closed: nil. */
+/* Push peer_addr, peer_port, local_addr or local_port, as the key at stack index 2 says, or nil for
+ * a closed socket: 1; 0: the key is none of these. */
 int sxe__lua_push_address(lua_State *L, const SXE *s, const char *name);
 
-/* true, or nil, message, code; "closed" where it is not connected. */
+/* Push true, or nil, message, code; the message is "closed" if the socket is not connected. */
 int sxe__lua_result(lua_State *L, int result, const char *what);
 
 /* Seconds at an argument or in its field timeout, or else the slot's own, as a deadline; 0: none.
@@ -90,18 +90,18 @@ uint64_t sxe__lua_slot_deadline(lua_State *L, int argument, const struct sxe__lu
 uint64_t sxe__lua_check_timeout(lua_State *L, int index);
 void sxe__lua_push_timeout(lua_State *L, const struct sxe__lua_slot *slot);
 
-/* Of a class, its set: "timeout" is what may be assigned. */
+/* `set` of a class: only "timeout" may be assigned. */
 int sxe__lua_set_timeout(lua_State *L, uint32_t index, uint32_t generation, const char *name);
 
 uint16_t sxe__lua_check_port(lua_State *L, int argument); /* 0 to 65535 */
 
 /* ---- Names (sxe-lua-resolve.c) ---- */
 
-/* Have threads for it, if it is not too late: once a module that looks names up. In a protected
- * call. */
+/* Make threads for look-ups, unless the loop has begun: once per module that looks names up. In a
+ * protected call. */
 void sxe__lua_open_resolve(lua_State *L);
 
-/* Is it text of an address already? */
+/* Whether the host is an address already, not a name. */
 bool sxe__lua_is_ip(const char *host);
 
 /* Park the running task until a thread has looked up the name's addresses of a family (AF_UNSPEC:
@@ -113,7 +113,7 @@ int sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadli
  * return how many that is. */
 int sxe__lua_resolved(lua_State *L);
 
-bool sxe__lua_is_public(const char *address); /* of the internet; in sxe-lua-client.c */
+bool sxe__lua_is_public(const char *address); /* an address of the internet; in sxe-lua-client.c */
 
 void sxe__lua_add_inflate(lua_State *L); /* to the table on top; in sxe-lua-inflate.c */
 
@@ -126,14 +126,14 @@ void sxe__lua_tls_check(lua_State *L, int options);
  * nil and what follows it, and return how many that is. */
 int sxe__lua_tls_push(lua_State *L, int options);
 
-/* Have a socket that is to be connected speak TLS with the host, or with the name that the options
- * have, as what sxe__lua_tls_push pushed says: 0 or -errno. */
+/* Make a socket that is not connected yet speak TLS with the host, or with the name in the options;
+ * pushed: the index of what sxe__lua_tls_push pushed. 0 or -errno. */
 int sxe__lua_tls_begin(lua_State *L, int pushed, int options, SXE *s, const char *host);
 
-/* Keep why it failed; in its on_close. */
+/* Keep why TLS failed; called in the socket's on_close. */
 void sxe__lua_tls_note(struct sxe__lua_slot *slot, const SXE *s);
 
-/* nil, why, errno: of a connection that has a failure. */
+/* Return nil, why, errno for a connection that has a failure. */
 int sxe__lua_tls_fail(lua_State *L, const struct sxe__lua_slot *slot);
 
 void sxe__lua_tls_close(void); /* after the sockets */
@@ -141,8 +141,8 @@ void sxe__lua_tls_close(void); /* after the sockets */
 /* ---- Connections (sxe-lua-conn.c) ---- */
 
 void sxe__lua_open_conn(lua_State *L);
-void sxe__lua_conn_close(SXE *s);      /* once its output is sent; what waits for it fails */
-int sxe__lua_conn_reset(lua_State *L); /* reset(conn), for modules of ours: at once */
+void sxe__lua_conn_close(SXE *s);      /* closes once the output is sent; waiting calls fail */
+int sxe__lua_conn_reset(lua_State *L); /* reset(conn), for modules of libsxe: closes at once */
 void sxe__lua_conn_on_read(SXE *s, int length);
 void sxe__lua_conn_on_close(SXE *s);
 
@@ -151,7 +151,7 @@ void sxe__lua_conn_on_close(SXE *s);
 /* Before sxe_init: have the function on top run after it, in its turn. Pops it. */
 void sxe__lua_queue(lua_State *L);
 
-/* Text of an address, "" any, at an argument. Raises if it is none. */
+/* The text of an address at an argument, "": any. Raises if it is none. */
 const char *sxe__lua_check_ip(lua_State *L, int argument);
 
 #endif

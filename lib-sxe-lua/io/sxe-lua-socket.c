@@ -26,7 +26,7 @@ ignore(SXE *s)
     SXE_UNUSED_PARAMETER(s);
 }
 
-/* The state is closed: what it had is reset, and calls nobody any more. */
+/* The state is closed: reset its sockets, which call nobody any more. */
 static int
 close_sockets(lua_State *L)
 {
@@ -81,7 +81,7 @@ sxe__lua_adopt(SXE *s)
 {
     struct sxe__lua_slot *slot = &slots[s->id];
 
-    /* The last tenant may have ended without a word. */
+    /* The slot's last socket may have ended without on_close. */
     sxe__lua_wake_waiting(slot);
     sxe__lua_leave(slot, s->id);
     free(slot->failure);
@@ -150,8 +150,9 @@ sxe__lua_wake_waiting(struct sxe__lua_slot *slot)
 
 /* ---- The end of a program ---- */
 
-/* The kernel resets a connection that is closed with bytes unread. The peer would lose what is on
- * its way to it, and a child that writes would complain about that instead of ending by SIGPIPE. */
+/* Read and drop what was not read: the kernel resets a connection that is closed with bytes unread.
+ * The peer would lose what is on its way to it, and a child that writes would complain about that
+ * instead of ending by SIGPIPE. */
 static void
 drop_unread(int fd)
 {
@@ -276,7 +277,7 @@ sxe__lua_is_ip(const char *host)
 {
     unsigned char address[sizeof(struct in6_addr)];
 
-    /* A zone, "fe80::1%eth0", is part of no name. */
+    /* A % begins a zone, "fe80::1%eth0", which no name has. */
     return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1 ||
            strchr(host, '%') != NULL;
 }

@@ -16,14 +16,14 @@
 #include "sxe-lua-private.h"
 
 struct sxe__lua_process {
-    ev_child reaped; /* private, all but what is marked */
+    ev_child reaped; /* private, all that is not marked read-only */
     ev_io ended;
     struct ev_loop *loop;
-    void (*on_end)(struct sxe__lua_process *); /* ro: in the loop, once */
-    pid_t pid;                                 /* ro */
-    int pidfd;                                 /* -1: it ended, or did not begin */
+    void (*on_end)(struct sxe__lua_process *); /* read-only: called in the loop, once */
+    pid_t pid;                                 /* read-only */
+    int pidfd;                                 /* -1: the process ended, or did not begin */
     bool is_unref;
-    int status; /* ro: of wait(2), in on_end and later; -1: it is not known */
+    int status; /* read-only: of wait(2), in on_end and later; -1: not known */
 };
 
 enum { SXE__LUA_FD_SAME = -1, SXE__LUA_FD_NULL = -2, SXE__LUA_FD_STDOUT = -3 };
@@ -31,30 +31,31 @@ enum { SXE__LUA_FD_SAME = -1, SXE__LUA_FD_NULL = -2, SXE__LUA_FD_STDOUT = -3 };
 struct sxe__lua_command {
     char *const *argv;
     char *const *environment;
-    const char *directory; /* NULL: ours */
+    const char *directory; /* NULL: that of this process */
     int fd[3];             /* what becomes 0, 1 and 2: a descriptor, or one of the above */
 };
 
-/* All zero but pidfd -1 is one that did not begin. */
+/* A struct that is all zero but for a pidfd of -1 is a process that did not begin. */
 static inline bool
 sxe__lua_process_is_running(const struct sxe__lua_process *process)
 {
     return process->pidfd >= 0;
 }
 
-/* 0 or -errno. From then on until on_end it is not to be moved or freed, but after forget. */
+/* Start a process: 0 or -errno. Do not move or free the struct before on_end or forget. */
 int sxe__lua_process_start(struct sxe__lua_process *process, const struct sxe__lua_command *command,
                            void (*on_end)(struct sxe__lua_process *));
 
-/* It does not keep the loop running, before sxe__lua_spawn_finish. */
+/* The process does not keep the loop running, before sxe__lua_spawn_finish. */
 void sxe__lua_process_unref(struct sxe__lua_process *process);
 
 int sxe__lua_process_kill(const struct sxe__lua_process *process, int signal_number);
 
-/* It goes on, and on_end is not called. */
+/* Forget a process: it goes on, and on_end is not called. */
 void sxe__lua_process_forget(struct sxe__lua_process *process);
 
-/* Connect a socket that was made with this name, "@" so far: the other end, or -errno. */
+/* Connect a socket that was made with this name, which is "@" before. Returns the other end, or
+ * -errno. */
 int sxe__lua_process_connect(SXE *s, struct sockaddr_un *name);
 
 #endif

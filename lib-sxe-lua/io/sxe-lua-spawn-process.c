@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- What the loop waits for ----
- * A process that nobody waits for keeps the loop running only when nothing else is left to do: what
- * it waits for may be the script, at the other end of a pipe. */
+/* ---- Keeping the loop running ----
+ * A process that no task waits for keeps the loop running only when nothing else is left to do:
+ * before, it may be waiting for the script, at the other end of a pipe. */
 
 static _Thread_local struct {
-    unsigned number; /* that run, and are unref */
+    unsigned number; /* processes that run, and are unref */
     bool keep_loop;
 } unref;
 
@@ -81,7 +81,7 @@ on_reaped(struct ev_loop *loop, ev_child *watcher, int events)
     end_process(watcher->data, watcher->rstatus);
 }
 
-/* The default loop of another thread may have been faster. */
+/* The default loop, in another thread, may have reaped the process first. */
 static void
 on_ended(struct ev_loop *loop, ev_io *watcher, int events)
 {
@@ -172,7 +172,7 @@ sxe__lua_process_start(struct sxe__lua_process *process, const struct sxe__lua_c
     return 0;
 }
 
-/* ---- Its socket ---- */
+/* ---- The socket of a process ---- */
 
 /* Listen at an abstract name of the kernel's choice, written with @ for its zero byte: the
  * descriptor, or -errno. */
@@ -198,7 +198,7 @@ listen_anywhere(struct sockaddr_un *name)
     return fd;
 }
 
-/* The other end of what this process connected: somebody else may have been faster. */
+/* Accept the connection that this process made: another process may have connected first. */
 static int
 accept_ours(int listener)
 {

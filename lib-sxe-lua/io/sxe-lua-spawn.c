@@ -29,16 +29,16 @@ enum { IN_OUT, ERRORS, SOCKETS };
 
 struct child {
     struct sxe__lua_process process;
-    struct sxe__lua_line waiting; /* for its end */
+    struct sxe__lua_line waiting; /* tasks that wait for its end */
     uint64_t socket[SOCKETS];     /* sxe_handle(); 0: none */
     int fd[SOCKETS];              /* the child's ends, until it begins; -1: none */
-    unsigned calls;               /* of tasks that read and write */
+    unsigned calls;               /* calls in which tasks read or write */
     bool is_piped[3];
 };
 
-/* ---- Its sockets ---- */
+/* ---- The sockets of a child ---- */
 
-/* NULL: the socket is closed, or does not exist. */
+/* A socket of the child; NULL: it is closed, or does not exist. */
 static SXE *
 find_socket(const struct child *child, int which)
 {
@@ -69,7 +69,7 @@ close_ended(const struct child *child)
     }
 }
 
-/* The end may come after that of the process. */
+/* The end of a pipe may come after the end of the process. */
 static void
 on_read(SXE *s, int length)
 {
@@ -119,7 +119,7 @@ close_all(struct child *child)
     }
 }
 
-/* ---- Its end ---- */
+/* ---- The end of a child ---- */
 
 static void
 on_end(struct sxe__lua_process *process)
@@ -165,7 +165,7 @@ collect_child(lua_State *L)
     return 0;
 }
 
-/* ---- Its beginning ---- */
+/* ---- The beginning of a child ---- */
 
 /* Places in the stack of spawn; STRINGS keeps what the command points to. */
 enum { OPTIONS = 1, CHILD, STRINGS, ARGV, ENVIRONMENT, DIRECTORY };
@@ -203,7 +203,7 @@ push_argv(lua_State *L)
     argv[number] = NULL;
 }
 
-/* Or nil. */
+/* Push the environment, or nil if none is given. */
 static void
 push_environment(lua_State *L)
 {
@@ -286,7 +286,8 @@ fail_spawn(lua_State *L, struct child *child, int error, const char *what)
     return sxe__lua_fail_errno(L, error, what);
 }
 
-/* 0 or -errno: posix_spawn(3) does not tell this from what is wrong with the program. */
+/* Check a directory: 0 or -errno. The error of posix_spawn(3) does not say whether the directory or
+ * the program is wrong. */
 static int
 try_directory(const char *path)
 {
@@ -328,7 +329,7 @@ start_child(lua_State *L, struct child *child)
     return 1;
 }
 
-/* Wait for its sockets, then start it. */
+/* Wait for the child's sockets to connect, then start it. */
 static int
 go_on_connecting(lua_State *L, int status, lua_KContext context)
 {
@@ -419,7 +420,7 @@ forwarded(lua_State *L, int status, lua_KContext context)
     return status == LUA_OK || status == LUA_YIELD ? lua_gettop(L) - 1 : lua_error(L);
 }
 
-/* Call a method of its connection with the same arguments. */
+/* Call a method of a child's connection with the same arguments. */
 static int
 forward(lua_State *L, int piped, const char *method)
 {
@@ -473,7 +474,7 @@ l_close(lua_State *L)
     return forward(L, STDIN_FILENO, "shutdown");
 }
 
-/* As os.execute returns it. */
+/* Push the status as os.execute returns it. */
 static int
 push_status(lua_State *L, const struct child *child)
 {

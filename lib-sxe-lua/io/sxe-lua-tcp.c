@@ -29,7 +29,7 @@ struct server {
     char ip[IP_SIZE];
 };
 
-/* In a userdata of the state's; NULL: it is closed. */
+/* In a userdata of the state; NULL: the state is closed. */
 static _Thread_local struct server *servers;
 
 static int
@@ -55,7 +55,7 @@ after_handler(lua_State *L, int status, int results, void *user)
         return;
     }
     sxe__lua_log_error(L, "tcp connection");
-    /* The peer is not to take what it got for all. */
+    /* Reset the connection: the peer must not take what it got for all. */
     if (s != NULL)
         sxe_abort(s);
 }
@@ -78,7 +78,7 @@ on_accepted(SXE *s)
     }
 }
 
-/* Have it listen: 0 or -errno. */
+/* Make a server listen: 0 or -errno. */
 static int
 listen_at(struct server *server)
 {
@@ -173,7 +173,7 @@ check_options(lua_State *L)
     luaL_argcheck(L, lua_isfunction(L, -1), 3, "a function is expected, or a table with handler");
 }
 
-/* Of the table at an index, or nil there. */
+/* The timeout in the table of options at an index, which may be nil. */
 static uint64_t
 timeout_of(lua_State *L, int options)
 {
@@ -232,7 +232,7 @@ l_serve(lua_State *L)
     return sxe__lua_fail_errno(L, -result, "tcp.serve");
 }
 
-/* NULL: it was closed. */
+/* The server of a handle; NULL: it was closed. */
 static struct server *
 server_at(uint32_t index, uint32_t generation)
 {
@@ -244,7 +244,7 @@ server_at(uint32_t index, uint32_t generation)
     return NULL;
 }
 
-/* False: it was closed before. */
+/* Close a server. False: it was closed before. */
 static bool
 close_server(lua_State *L, struct server *server)
 {
@@ -268,7 +268,7 @@ l_server_close(lua_State *L)
     return 1;
 }
 
-/* At the end of a scope. */
+/* At the end of the scope of a <close> variable. */
 static void
 close_server_at_end(lua_State *L, uint32_t index, uint32_t generation)
 {
@@ -324,7 +324,7 @@ next_address(lua_State *L, char ip[IP_SIZE])
     return true;
 }
 
-/* A path in place of an address: "unix:/run/app.sock", "unix:@name"; NULL: it is none. */
+/* The path in a host "unix:/run/app.sock", "unix:@name"; NULL: it is none. */
 static const char *
 path_of(const char *host)
 {
@@ -332,7 +332,7 @@ path_of(const char *host)
                                                                     : NULL;
 }
 
-/* The option on top. */
+/* The option `from`, which is on top. */
 static const char *
 check_from(lua_State *L)
 {
@@ -343,7 +343,7 @@ check_from(lua_State *L)
     return from;
 }
 
-/* NULL with errno. */
+/* Make a socket that is not connected; NULL with errno. */
 static SXE *
 make_socket(lua_State *L, const char *path)
 {
@@ -357,7 +357,7 @@ make_socket(lua_State *L, const char *path)
     return sxe_new_tcp(NULL, from, 0, on_connected, sxe__lua_conn_on_read, sxe__lua_conn_on_close);
 }
 
-/* A socket that begins to connect to an address, or to a unix socket; NULL with errno. */
+/* Make a socket, and begin to connect it to an address or a unix socket; NULL with errno. */
 static SXE *
 begin_connect(lua_State *L, const char *address)
 {
@@ -389,7 +389,8 @@ is_public_only(lua_State *L)
            sxe__lua_option_bool(L, OPTIONS, "tcp.connect", "public_only", false);
 }
 
-/* Of the system's table of files ENFILE is rare, of the script's sockets it is not. */
+/* Return why connect failed. ENFILE means that the script's sockets are used up: the system's table
+ * of files hardly ever is. */
 static int
 fail_to_connect(lua_State *L, int error)
 {
@@ -480,7 +481,7 @@ go_on_resolved(lua_State *L, int status, lua_KContext context)
     return connect_next(L, EADDRNOTAVAIL);
 }
 
-/* Before sxe_init: the task waits for it here. */
+/* Tasks that wait for sxe_init. */
 static _Thread_local struct sxe__lua_line early;
 
 static int go_on_early(lua_State *L, int status, lua_KContext context);
@@ -491,7 +492,7 @@ begin_to_connect(lua_State *L)
     const char *host = lua_tostring(L, HOST);
     int failed;
 
-    if (!sxe__lua_may_wait(L)) /* parking says why, and no socket is left */
+    if (!sxe__lua_may_wait(L)) /* parking says why; the sockets stay unused */
         return sxe__lua_park_in(L, &early, 0, go_on_early, 0);
     sxe__lua_sockets_open(L);
     lua_pushinteger(L, (lua_Integer)sxe__lua_option_deadline(L, OPTIONS));

@@ -17,7 +17,7 @@
 
 enum { CLIENTS_MAX = 64 };
 
-/* All that were made, to be deleted. */
+/* All clients that were made, to be deleted at the end. */
 static _Thread_local struct {
     struct sxe_tls **list; /* CLIENTS_MAX; NULL: none was made */
     unsigned number;
@@ -32,7 +32,7 @@ sxe__lua_tls_close(void)
     clients.list = NULL;
 }
 
-/* Push the field tls of the options at an index: its type. */
+/* Push the field tls of the options at an index. Returns its type. */
 static int
 push_field(lua_State *L, int options)
 {
@@ -44,7 +44,7 @@ push_field(lua_State *L, int options)
 
 /* ---- Options ---- */
 
-/* Of the table on top; NULL: it has none. The table keeps the text. */
+/* A text in the table of options on top; NULL: it has none. The table keeps the text. */
 static const char *
 text_of(lua_State *L, const char *name)
 {
@@ -108,7 +108,7 @@ push_key(lua_State *L, const struct sxe_lua_tls_options *options)
     luaL_pushresult(&key);
 }
 
-/* NULL: *problem says why. */
+/* Make a client for these options; NULL: *problem says why not. */
 static struct sxe_tls *
 make_client(const struct sxe_lua_tls_options *options, const char **problem)
 {
@@ -136,8 +136,8 @@ fail_for_tls(lua_State *L, const char *why, int error)
     return 3;
 }
 
-/* Push the client for the options on top, which are replaced. A place is made for it first, so that
- * one that was made is not lost for want of memory. */
+/* Replace the options on top by their client. Its place in the table of clients is made first, so
+ * that a client that was made is not lost if there is no memory for the place. */
 static int
 replace_by_client(lua_State *L)
 {

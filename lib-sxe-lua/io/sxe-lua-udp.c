@@ -21,7 +21,7 @@ enum {
     SOCKETS_DEFAULT = 8,   /* what a script may open without sxe_register */
     LARGEST = 65535,       /* bytes of a datagram */
     RING_DATAGRAMS = 2,    /* of the largest size, at least */
-    ADDRESS_SIZE = 28,     /* an IPv6 one */
+    ADDRESS_SIZE = 28,     /* bytes of an IPv6 address */
     RETRY_NS = 1000 * 1000 /* when the kernel has no room to send */
 };
 
@@ -32,7 +32,7 @@ struct datagram {
 };
 
 struct ring {
-    int reference; /* to this, in the registry */
+    int reference; /* of this ring, in the registry */
     uint32_t size;
     uint32_t first;
     uint32_t used;
@@ -73,7 +73,7 @@ has_room(const struct ring *ring)
     return ring->size - ring->used >= sizeof(struct datagram) + LARGEST;
 }
 
-/* Bytes of the first datagram, of those that are there. */
+/* The length of the first datagram in the ring. */
 static uint32_t
 first_length(const struct ring *ring)
 {
@@ -124,7 +124,8 @@ push_address(lua_State *L, const struct datagram *datagram)
 
 static int go_on_receiving(lua_State *L, int status, lua_KContext deadline_ns);
 
-/* data, ip, port */
+/* Return data, ip, port of the first datagram; `length`: its length, for which room is made
+ * first. */
 static int
 push_datagram(lua_State *L, uint32_t length, lua_KContext deadline_ns)
 {
@@ -184,7 +185,7 @@ l_recvfrom(lua_State *L)
 /* Places in the stack of sendto. */
 enum { DATA = 2, HOST, PORT, TIMEOUT, DEADLINE, ADDRESSES };
 
-/* The first of the addresses as a sockaddr; its length, 0: it is none. */
+/* Make a sockaddr of the first address. Returns its length; 0: it is none. */
 static socklen_t
 parse_address(lua_State *L, struct sockaddr_storage *to)
 {
@@ -211,7 +212,7 @@ parse_address(lua_State *L, struct sockaddr_storage *to)
 
 static int send_again(lua_State *L, int status, lua_KContext context);
 
-/* The kernel's room for datagrams is free again soon; nothing says when. */
+/* Wait to send again. The kernel's buffer has room again soon, but no event says when. */
 static int
 wait_to_send(lua_State *L)
 {
@@ -320,7 +321,7 @@ l_close(lua_State *L)
     return 1;
 }
 
-/* At the end of a scope. */
+/* At the end of the scope of a <close> variable. */
 static void
 close_at_end(lua_State *L, uint32_t index, uint32_t generation)
 {
@@ -331,7 +332,7 @@ close_at_end(lua_State *L, uint32_t index, uint32_t generation)
         close_socket(L, s);
 }
 
-/* Push a ring on the stack, and keep it in the registry. */
+/* Push a new ring, and keep it in the registry. */
 static struct ring *
 make_ring(lua_State *L)
 {
@@ -408,7 +409,7 @@ after_handler(lua_State *L, int status, int results, void *user)
         close_socket(L, s);
 }
 
-/* ip, port, function: what udp.serve got. */
+/* Arguments: the ip, port and function that udp.serve got. */
 static int
 serve_udp(lua_State *L)
 {
