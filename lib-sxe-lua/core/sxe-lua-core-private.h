@@ -63,7 +63,7 @@ enum sxe__lua_demand {
     SXE__LUA_ANSWER,   /* only log how long a function of C took */
     SXE__LUA_MAKE_WAY, /* let other tasks run, if the task can yield */
     SXE__LUA_RAISE,    /* raise once: __close functions may still run */
-    SXE__LUA_END       /* raise at every instruction, so that no pcall catches it */
+    SXE__LUA_END       /* raise at every instruction, so that pcall does not help */
 };
 
 struct sxe__lua_hook {

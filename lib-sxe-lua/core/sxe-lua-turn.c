@@ -259,7 +259,7 @@ sxe__lua_tasks_start(struct ev_loop *loop)
     ev_prepare_start(loop, &SCHEDULER->before_wait);
     /* before_wait does not keep the loop running: tasks that are ready or have a deadline do. */
     ev_unref(loop);
-    /* Start and stop them once, so that libev's arrays grow now, not later. */
+    /* Start these now, so that libev's arrays grow now, not later. */
     ev_idle_start(loop, &SCHEDULER->no_wait);
     ev_timer_start(loop, &SCHEDULER->alarm);
     ev_timer_stop(loop, &SCHEDULER->alarm);

@@ -65,7 +65,7 @@ local function is_within(host, domain)
   return host == domain or sub(host, -#domain - 1) == "." .. domain and not is_address(host)
 end
 
--- Names below which anybody may have one: those of one label, and of two as in co.uk. There is no list of all of them.
+-- Public suffixes, below which anybody may own a name: those of one label, and of two as in co.uk. No list has them all.
 local SECOND <const> = { ac = true, co = true, com = true, edu = true, go = true, gob = true, gov = true, gv = true,
   mil = true, ne = true, net = true, nom = true, ["or"] = true, org = true, sch = true }
 
@@ -103,7 +103,7 @@ attributes["max-age"] = function(cookie, value)
   if find(value, "^%-?%d+$") then cookie.max_age = tonumber(value) end
 end
 
--- What the text says, without the rules of where it came from; nil, why.
+-- The cookie that a text describes, before the rules about its URL are applied; nil, why.
 local function parse(text)
   local pair, rest = match(text, "^([^;]*)(.*)$")
   local name, value = match(pair, "^%s*([^=]-)%s*=%s*(.-)%s*$")
@@ -168,7 +168,7 @@ local function make_room(jar, domain, now)
   if #all >= COOKIES_MAX then remove(all, 1) end
 end
 
--- As a reply from that URL would set it: true, or nil, why.
+-- Set a cookie as a reply from that URL would: true, or nil, why.
 local function set_cookie(jar, url, text)
   local now = c.wall()
   local cookie, why = parse(text)
@@ -215,7 +215,7 @@ local function header_of(jar, url)
   return parts[1] and concat(parts, "; ")
 end
 
--- Take what a reply from that URL sets; cookies that are refused are not there, as browsers have it.
+-- Set the cookies of a reply from that URL; those that are refused are ignored, as browsers do.
 local function take_all(jar, url, fields)
   for i = 1, #fields, 2 do
     if lower(fields[i]) == "set-cookie" then set_cookie(jar, url, fields[i + 1]) end

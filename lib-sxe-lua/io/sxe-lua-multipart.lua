@@ -11,7 +11,7 @@ local READ_MAX <const> = 65536 -- bytes of a file that are in memory
 local FIELDS <const> = { name = "string", value = "string or number or boolean", file = "string", filename = "string",
   type = "string" }
 
--- As browsers do.
+-- The escapes in names, as browsers write them.
 local ESCAPED <const> = { ["\r"] = "%0D", ["\n"] = "%0A", ['"'] = "%22" }
 
 local function escape_name(name)
@@ -43,7 +43,7 @@ local function head_of(part, boundary)
     (kind and "\r\nContent-Type: " .. kind or "") .. "\r\n\r\n"
 end
 
--- The parts as {text =} or {text =, path =, size =}, in order, and the bytes of all; nil, why, code.
+-- The parts as {text =} or {text =, path =, size =}, in order, and the length of the body; nil, why, code.
 local function plan(parts, boundary)
   local planned, length = {}, 0
 

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- What of the shell is easier said in Lua: lines become chunks, values become text, names are completed. It gets what is
--- C's, and returns what C calls; what users do to globals later does not touch it.
+-- The parts of the shell that are easier to write in Lua: lines become chunks, values become text, names are completed.
+-- It gets functions of C, and returns the functions that C calls; later changes of globals do not affect them.
 --
---   say(text)          to the terminal, above the line that is being typed
---   methods_of(value)  of a handle; nil: it is none
---   ours               the names of our modules, as keys
+--   say(text)          writes to the terminal, above the line that is being typed
+--   methods_of(value)  the methods of a handle; nil: it is none
+--   ours               the names of libsxe's modules, as keys
 local say, methods_of, ours = ...
 local concat, move, pack, sort = table.concat, table.move, table.pack, table.sort
 local find, format, gmatch, gsub = string.find, string.format, string.gmatch, string.gsub
@@ -71,7 +71,7 @@ local function shown_inside(value)
     return next(value) == nil and "{}" or "{...}"
 end
 
--- Numbers first, then text, then what has no order of its own.
+-- The order of keys: numbers, then text, then all others.
 local function goes_before(a, b)
     local a_type, b_type = type(a), type(b)
 
@@ -132,7 +132,7 @@ local KEYWORDS <const> = {
     "or", "repeat", "return", "then", "true", "until", "while",
 }
 
--- What may stand after the dot, from the table and those that it inherits from.
+-- The tables with the names that may follow the dot: the value's own, and those that it inherits from.
 local function fields_of(value)
     local tables = {}
 
@@ -193,7 +193,7 @@ local function candidates(text)
     return found, prefix
 end
 
--- In columns, from left to right.
+-- The names in columns, from left to right.
 local function listed(names)
     local width, lines = 0, {}
     local columns
