@@ -256,8 +256,8 @@ SXE_PUBLIC void sxe_dict_snapshot_walk(SXE_DICT_WALKER *walker, SXE_DICT_SNAPSHO
  * The replaced file must be a dict's, even a damaged one, or empty, and no process may have it
  * open; processes that open it meanwhile wait, and get the new one. Its mode stays.
  *
- * Files are named as in sxe_dict_open. is_over, unless NULL, is called at least every 256 entries:
- * once it returns true, the call returns -ECANCELED. After an error the old file is as it was, and
+ * Files are named as in sxe_dict_open. is_over, unless NULL, is asked at least every 256 entries:
+ * once it says true, the call returns -ECANCELED. After an error the old file is as it was, and
  * why, unless NULL, has a sentence. Also -EBUSY: the file to be replaced is in use; -EMEDIUMTYPE:
  * it is no dict's; -EAGAIN: a lock was held for a second; and errors of sxe_dict_open and the
  * system. */
