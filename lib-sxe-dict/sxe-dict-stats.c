@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Metrics: the counts of all shards added up, and the lengths of chains, which nobody counts: they
- * are looked at when they are asked for.
+ * Metrics: the counts of all shards added up, and the lengths of chains, which are only measured
+ * when they are asked for.
  */
 #include "sxe-dict-private.h"
 

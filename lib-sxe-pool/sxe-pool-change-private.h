@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the change of one element's place under its shard's lock, in such a way that whoever is
- * killed at any instruction of it leaves either nothing done or an intent that says all.
+ * What: the change of one element's place under its shard's lock, in such a way that a process that
+ * is killed at any instruction leaves either nothing done or a complete intent.
  *
  * Place: included by sxe-pool-shared.c, and by the model checker (test/model), which runs these
  * very lines with every interleaving and a death at every access (SXE__POOL_STEP).
  *
  * Shape:  check the links -> write the intent, its stamp last -> do it, the shard's stamp last
  *                                                             ^ from here on it will be done, by us
- *                                                               or by who takes over our lock
+ *                                                               or by the lock's next owner
  *
- * A stamp is above all before it. So an intent whose stamp is above the shard's is begun and not
- * done, and it takes no store of its own to say so, nor to take that back.
+ * Each stamp is greater than all before it. So an intent whose stamp is above the shard's is begun
+ * and not done: to mark that, or its end, takes no store of its own.
  */
 #ifndef SXE_POOL_CHANGE_H
 #define SXE_POOL_CHANGE_H

@@ -2,10 +2,10 @@
  *
  * Whether a pool is whole, and new lists where it is not.
  *
- * A shard is read in the order of its ids, not along its lists: then no list can lead round for
- * ever, and the elements' neighbours are fetched side by side, not one after the other. It is
- * enough that each element agrees with its next: the stamps grow, so that the way ends at the list
- * itself, and as that has one youngest there is one way, on which all elements of the state are.
+ * A shard is read in the order of its ids, not along its lists: so no loop in a list is followed
+ * for ever, and the elements' neighbours are fetched side by side, not one after the other. It is
+ * enough to compare each element with its next. Stamps grow along the way, so it ends at the list's
+ * own node; that has one youngest element, so all elements of the state are on the same way.
  */
 #include <errno.h>
 #include <stdarg.h>

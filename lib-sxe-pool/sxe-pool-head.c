@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The fixed part of a file's head is planned from a spec, or read from a file that may hold
- * anything. Only five numbers of it say something; all offsets follow from them and must be the
- * ones that are there.
+ * anything. Only five of its numbers are independent; all offsets follow from them, and a head with
+ * other offsets is refused.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process that opens or closes holds the opening lock, and so knows whether it is alone: then
- * locks are the dead's, and the lists are looked at before anybody uses them.
+ * A process that opens or closes holds the opening lock, and so knows whether it is alone: if so,
+ * all locks are those of dead processes, and the lists are checked before the pool is used.
  */
 #include <errno.h>
 #include <fcntl.h>

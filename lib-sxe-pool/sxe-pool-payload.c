@@ -2,7 +2,7 @@
  *
  * The contents of elements. A writer makes the element's sequence number odd, writes, and makes it
  * even again; a reader that met an odd number, or another one afterwards, reads again. All copies
- * go by atomic words, so that what is torn is thrown away and yet nobody races.
+ * go by atomic words, so that a torn copy is thrown away without a data race.
  *
  * The number has 32 bits: a reader would have to be stopped within one copy for exactly a multiple
  * of 2^31 writes to be deceived.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The calls of sxe-pool.h for pools that are shared. Each locks one shard, changes one element and
- * unlocks; what only reads locks nothing, but for the walker.
+ * unlocks; calls that only read lock nothing, except the walker.
  */
 #include "sxe-pool-shared.h"
 

@@ -22,8 +22,8 @@
  * Differences from a pool of one thread:
  *   - No call waits longer for a lock than a bounded spin, some 50 us, unless sxe_pool_set_wait
  *     says how long it may: after that it returns SXE_POOL_LOCK_NOT_TAKEN, and nothing was changed.
- *     That is the -EAGAIN of these calls. Opening and closing wait: for others who do, and for the
- *     disk.
+ *     That is the -EAGAIN of these calls. Opening and closing wait for other processes that open
+ *     or close, and for the disk.
  *   - If shared memory holds values that the library cannot have written, calls return
  *     SXE_POOL_DAMAGED; every index is checked against the pool's size before use.
  *   - With SXE_POOL_OPTION_SHARED a wrong old_state is SXE_POOL_INCORRECT_STATE, not the end of the

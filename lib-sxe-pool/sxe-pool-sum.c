@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum of a file that all have closed, by which whoever opens it next finds bits that flipped
- * and pages that were lost. It is for accidents: who wants to deceive can compute it, too.
+ * The sum of a file that all users have closed, by which the next process that opens it finds bits
+ * that flipped and pages that were lost. It is for accidents: an attacker can compute it, too.
  */
 #include <fcntl.h>
 #include <stdio.h>

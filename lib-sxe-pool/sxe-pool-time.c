@@ -3,7 +3,7 @@
  * A pool's time is the monotonic clock of the machine, as it was when the pool was made; over a
  * reboot it goes on as the wall clock did. A process in a time namespace reads another monotonic
  * clock than the others, and its stamps would hold up everybody's time-outs: so the difference,
- * which the kernel tells, is taken off.
+ * which the kernel reports, is subtracted.
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every list is in time order and one timeout holds for all of a state, so who is due stands at the
+ * Every list is in time order and one timeout holds for all of a state, so due elements are at the
  * old end: no timer per element, no heap, nothing to cancel.
  */
 #include <errno.h>

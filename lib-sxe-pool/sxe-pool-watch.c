@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waking another process. Each that watches has a datagram socket with an abstract name, made of
- * the pool's identity and its token, so that whoever uses the pool reaches it without having met
- * it.
+ * Waking another process. Each watcher has a datagram socket with an abstract name, made of the
+ * pool's identity and the watcher's token, so that any user of the pool can address it.
  *
  * No wake is lost, and a change pays for that with one load and no fence, because the lock of the
  * element's shard orders the two sides:
  *
- *     who watches:  sets its bits -> locks each shard -> is anything in the state? -> unlocks
- *     who changes:                   locks the shard  -> links the element -> unlocks -> any bits?
+ *     watcher:  sets its bits -> locks each shard -> is anything in the state? -> unlocks
+ *     changer:                   locks the shard  -> links the element -> unlocks -> any bits?
  *
- * One of the two has the shard's lock first. If it is who watches, its bits were set before that
- * unlock, so who changes reads them after it. If it is who changes, the element is on its list when
- * the other looks.
+ * One of the two has the shard's lock first. If it is the watcher, its bits were set before that
+ * unlock, so the changer reads them after it. If it is the changer, the element is on its list when
+ * the watcher looks.
  *
- * A bit of head->watching is set by who watches, after its slot's. It is cleared by who found no
- * slot with that bit; who then looks again and wakes all there are, because a change that met the
- * cleared bit woke nobody.
+ * A watcher sets a bit of head->watching after that of its slot. A changer that finds no slot with
+ * that bit clears it; then it looks again and wakes all watchers there are, because another changer
+ * that met the cleared bit woke nobody.
  */
 #include <errno.h>
 #include <inttypes.h>

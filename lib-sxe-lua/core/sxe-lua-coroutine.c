@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Three functions of the coroutine library, and finalizers, made fit for tasks. A script's
- * coroutine that yields has something for who resumed it, as ever; but when a task waits or makes
- * way inside it, that yield is the scheduler's, and passes through all who resumed:
+ * coroutine that yields passes values to its resumer, as ever; but when a task waits or makes way
+ * inside it, that yield is the scheduler's, and passes through all resumers:
  *
  *     scheduler -> task -> coroutine.wrap's function -> coroutine -> sleep
  *              <-      <-            <-            yield, yield, yield

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: fairness between requests, however many tasks each of them starts. A task that used up its
- * slice stands back: it is LATER. So is a task that is to run, and whose group has computed for a
- * slice, a quarter of the time since not counted. Groups with tasks that are LATER take turns.
+ * slice stands back: it is LATER. So is a ready task whose group owes a slice: what the group has
+ * computed, less a quarter of the time since. Groups with LATER tasks take turns.
  *
  * Shape:
  *
  *     ring_first -> group -> group -> ... <- ring_last
  *                     |        '- later: task, task
- *                     '- later: task, task, task         none: it leaves when its turn comes
+ *                     '- later: task, task, task         no LATER task: it leaves at its turn
  */
 #include "sxe-lua-task-private.h"
 

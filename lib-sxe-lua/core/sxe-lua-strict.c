@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Globals are what a script's top level made of them, be it nil. Later, a name that is none of them
- * is a mistake: a variable that was meant to be local, or a word with a letter wrong.
+ * Globals are the names that a script's top level assigned, even nil. Later, any other name is a
+ * mistake: a variable that was meant to be local, or a word with a letter wrong.
  */
 #include "sxe-lua-core-private.h"
 

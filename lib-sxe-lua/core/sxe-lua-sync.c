@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: how tasks wait for each other: locks and semaphores, events, queues. They are userdata with
- * lines of tasks, and first come is first served: what becomes free while somebody waits is kept
- * for the first of them, who is ready but did not run yet.
+ * lines of tasks, and first come is first served: if something becomes free while tasks wait, it is
+ * kept for the first of them, which is ready but did not run yet.
  *
  * Shape of a queue: items[first ... first + count - 1] in the uservalue. promised_items of them,
  * and promised_room of the room, are for tasks that were woken.

@@ -4,8 +4,8 @@
  *
  *     { class 8 | generation 24 | pool 8 | index in the pool 24 }
  *
- * as pools live as long as the state. One that went back to the first state since is gone: its
- * fields are nil, and to assign one raises.
+ * as pools live as long as the state. An element that went back to the first state is gone for
+ * older handles: its fields are nil, and to assign one raises.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: pool.open: a pool of this state's own, or one that is shared, by a file or in memory. A
- * file that is there says itself what it is, to those who do not say it: then there is no count.
+ * What: pool.open: a pool of this state's own, or one that is shared, by a file or in memory. To
+ * open an existing file as it is, a script leaves out count, and the file says the rest.
  *
- * Until all is well, the pool is a variable to close, so that an error leaves nothing open.
+ * Until pool.open succeeds, the pool is a variable to close, so that an error leaves nothing open.
  */
 #include <errno.h>
 #include <string.h>

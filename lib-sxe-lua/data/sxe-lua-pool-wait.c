@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Two kinds of waiting. Another process holds a lock, or writes what is to be read: that is over
- * soon, unless it was stopped, so a call is tried again, for so long. Or a task waits for an
- * element in a state: it stands in the state's line, and whoever brings one wakes the first. Other
- * processes tell by a descriptor; who is killed tells nobody, so a task looks once a second, too.
+ * soon, unless the process was stopped, so a call is tried again until its wait is over. Or a task
+ * waits for an element in a state: it stands in the state's line, and a task that moves an element
+ * there wakes the first one. Other processes wake it by a descriptor; one that is killed does not,
+ * so a task also looks once a second.
  */
 #include "sxe-lua-pool-private.h"
 

@@ -7,7 +7,7 @@
  *     read, write, close ---- one at a time --------'   the others wait in the element's line
  *
  * When a call is over and others wait, the file is kept for the first of them. close, <close> and
- * the collector end the generation: who waits, or comes later, is told "closed". A file that a
+ * the collector end the generation: calls that wait, or come later, fail, "closed". A file that a
  * thread is at is closed when it is done.
  */
 #include <errno.h>

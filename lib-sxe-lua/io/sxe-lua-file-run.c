@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what a thread does about a file, and the loop if it has not to wait for it. Nothing of
- * Lua's is touched here.
+ * What: the work of a thread on a file, which the loop's thread does if it need not wait for a
+ * disk. No Lua state is touched here.
  */
 #include "sxe-lua-file-private.h"
 

@@ -14,9 +14,9 @@
  * level reads its settings at once.
  *
  * A short file that the kernel has in its caches is read by the loop: that takes less time than to
- * wake a thread and be woken. No disk is waited for, neither for the name nor for the bytes; but
- * who asks somebody else for each open, as FUSE does, keeps the loop waiting. A task does not give
- * up its turn for it either, so it is tried only so many times in a turn of the loop.
+ * wake a thread and be woken. No disk is waited for, neither for the name nor for the bytes; but a
+ * file system that asks a process for each open, as FUSE does, keeps the loop waiting. The task
+ * does not give up its turn, so this is tried only TRIES_IN_A_TURN times in a turn of the loop.
  */
 #include "sxe-lua-file-private.h"
 

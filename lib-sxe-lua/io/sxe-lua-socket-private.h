@@ -11,8 +11,8 @@
  *     handle { class | generation | index } ---> slot[index] { handle, lines, ... } ---> SXE
  *                                                same generation?     sxe_from_handle: not closed?
  *
- * A slot outlives its socket, so that a connection that broke can be asked why, and is the next
- * tenant's when lib-sxe gives its index again.
+ * A slot outlives its socket, so that a connection that broke can be asked why. When lib-sxe gives
+ * its index to another socket, the slot is that socket's.
  *
  * Limits: made when it is first needed after sxe_init, for as many sockets as there are then;
  * another plan needs another state.

@@ -3,7 +3,7 @@
  * What: require "sxe.spawn": a child process without a shell, whose streams are connections.
  *
  *     spawn: connects the sockets, waits for that, runs the command ----> child
- *     on_end: wakes who waits                                       <---- ends
+ *     on_end: wakes waiting tasks                                   <---- ends
  *
  * Standard input and output are one socket, standard error another. The registry holds a child
  * while it runs, so that its end is noticed; its exit status stays available as long as the script

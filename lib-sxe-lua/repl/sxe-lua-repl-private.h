@@ -3,8 +3,8 @@
  * What: the line editor of the shell: libedit on the terminal, one character at a time as the loop
  * brings them.
  *
- * Shape: EDITING the terminal hands over each key, and a line is shown; else it is as others left
- * it, and a program that runs may read from it.
+ * Shape: while EDITING the terminal hands over each key, and a line is shown; otherwise it has its
+ * former settings, and a program that runs may read from it.
  *
  *     open -- ask --> EDITING -- read: a line or the end, or rest --> not -- ask --> ...  close
  */
