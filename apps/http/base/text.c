@@ -21,7 +21,7 @@ next_text(void)
     return texts[at++ % TEXTS];
 }
 
-/* Three digits; the limits are those where rounding gives one more. */
+/* Three digits. The limits are not 10 and 100, because 9.995 would be rounded to "10.00". */
 static const char *
 three_digits(double value, const char *unit)
 {

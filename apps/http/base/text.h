@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: numbers as people read them, what a terminal takes, and a hash of texts. Place: the
- * summary and the live view; replays and scripts. A text belongs to this thread, and is good until
- * the sixteenth call from now.
+ * What: numbers as people read them, widths on a terminal, and a hash of texts. Place: the
+ * summary and the live view; replays and scripts. A returned text belongs to this thread, and stays
+ * valid until the sixteenth call after it.
  */
 #ifndef LOAD_TEXT_H
 #define LOAD_TEXT_H
@@ -14,7 +14,7 @@
 
 #include "histogram.h"
 
-#define LOAD_SPARK_BYTES 3 /* a value of a sparkline */
+#define LOAD_SPARK_BYTES 3 /* bytes that each value of a sparkline takes */
 
 /* A time with three digits and its unit: "41.0 us", "3.10 ms", "1.50 s". */
 const char *load_time_text(uint64_t ns);
@@ -30,23 +30,23 @@ const char *load_max_text(const struct load_histogram *histogram);
 /* A count or a rate with three digits, from a thousand on with k, M or G: "7", "59.2k". */
 const char *load_number_text(double number);
 
-/* A time that somebody chose, as short as it can be said: "10 s", "1.5 ms". */
+/* A time that a user chose, exact and as short as possible: "10 s", "1.5 ms". */
 const char *load_duration_text(uint64_t ns);
 
-/* Block characters whose heights are the values between 0 and the highest; size is more than number
- * * LOAD_SPARK_BYTES. */
+/* Write a block character for each value; its height is the value as a part of the highest one.
+ * size must be more than number * LOAD_SPARK_BYTES. */
 void load_sparkline(char *text, size_t size, const double *values, unsigned number);
 
-/* Columns on a terminal: characters of UTF-8. */
+/* The columns that the text takes on a terminal: one for each UTF-8 character. */
 unsigned load_columns(const char *text);
 
-/* Fowler, Noll, Vo: fast, and not for texts that somebody chose to harm a table with. */
+/* FNV (Fowler, Noll, Vo): fast, but an attacker can choose texts that collide. */
 uint64_t load_text_hash(const char *text, size_t length);
 
-/* Cut the text so that it takes at most that many columns, 3 or more; what was cut off is "...". */
+/* Cut the text to at most that many columns, 3 or more; a cut text ends with "...". */
 void load_clip(char *text, unsigned columns);
 
-/* As wide as the terminal is; 0: it is none, or does not say. */
+/* The terminal's width; 0: the file is no terminal, or its width is not known. */
 unsigned load_terminal_columns(FILE *file);
 
 /* Read from the environment whether the terminal can redraw lines (TERM), and whether the user also

@@ -11,7 +11,7 @@
 
 enum { FIRST_ROOM = 16384 };
 
-/* All that can be read; NULL with errno. */
+/* Read until the end of the file; NULL with errno. */
 static char *
 read_all(int fd, size_t *length)
 {

@@ -10,8 +10,8 @@
 
 #define LOAD_WHOLE_FILE_MAX (64 << 20)
 
-/* Its bytes, and a NUL after them that is not counted; the caller frees them. NULL with errno;
- * EFBIG: there are more than LOAD_WHOLE_FILE_MAX. */
+/* Returns the file's bytes and, not counted in *length, a NUL after them; the caller frees them.
+ * NULL with errno on errors; EFBIG: the file has more than LOAD_WHOLE_FILE_MAX bytes. */
 char *load_whole_file(const char *path, size_t *length);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a text that says what is wrong with something the user gave. Place: returned by what reads
- * URLs, requests, addresses and expectations. Control bytes that were quoted in it become "?".
+ * What: a text that says what is wrong with something the user gave. Place: returned by functions
+ * that read URLs, requests, addresses and expectations. Control bytes in the text become "?".
  *
- * Limits: one text a thread, until the next call; what is longer than LOAD_WRONG_MAX is cut.
+ * Limits: one text a thread, valid until the next call; a text over LOAD_WRONG_MAX bytes is cut.
  */
 #ifndef LOAD_WRONG_H
 #define LOAD_WRONG_H
@@ -12,7 +12,7 @@
 
 #define LOAD_WRONG_MAX 512
 
-/* Never NULL. */
+/* Returns the text; never NULL. */
 const char *load_wrong(const char *format, ...) SXE_PRINTF(1, 2);
 
 #endif

@@ -34,7 +34,7 @@ load_bad_reply_why(const struct load_bad_reply *bad)
     return sxe_http_refusal_text((enum sxe_http_refusal)bad->why);
 }
 
-/* The letter after the backslash; 0: it has none. */
+/* The letter that stands for the byte after a backslash; 0: there is no such escape. */
 static char
 letter_of(char byte)
 {
@@ -53,7 +53,7 @@ letter_of(char byte)
     }
 }
 
-/* Write the byte as it is shown; the length of that. */
+/* Write the byte as it is printed, possibly escaped; returns the length of that text. */
 static size_t
 show_byte(char byte, char *to, size_t size)
 {
@@ -81,7 +81,7 @@ load_bad_reply_quote(const struct load_bad_reply *bad, char *text, size_t size)
     return text;
 }
 
-/* The byte that is shown at text; *text moves past it. */
+/* Read one possibly escaped byte at *text, and move *text past it. */
 static char
 read_shown(const char **text)
 {

@@ -14,10 +14,10 @@
 #include "sxe-util.h"
 #include "text.h"
 
-/* Facts that differ between any two runs, or are compared otherwise. */
+/* Facts that are not compared here: steal time always differs, commands are compared separately. */
 static const char *const passing_facts[] = {"steal", "command"};
 
-/* Options that change what is said of a run, not the run; all but the last two have a value. */
+/* Options that change the report of a run, not the run; all but the last two have a value. */
 static const char *const saying_options[] = {
     "--json",   "--csv",      "--candles",  "--hgrm",    "--hdr",        "--html",  "--threshold",
     "--trials", "--until-ci", "--baseline", "--fanout",  "--min-effect", "--shard", "--start-at",
@@ -44,7 +44,8 @@ has_word(const json_t *words, const char *word)
     return false;
 }
 
-/* false if there is something else than a number from 0 on, or none, where one may be. */
+/* Take the figure from a trial. A time may be missing or null; anything else that is not a number
+ * from 0 on is wrong: false. */
 static bool
 take_figure(struct side *side, const json_t *trial, enum load_figure figure)
 {
@@ -64,7 +65,7 @@ take_figure(struct side *side, const json_t *trial, enum load_figure figure)
     return true;
 }
 
-/* Of a sum, and of what is beside it: 0 if there is none. */
+/* A member that is a count; 0 if it is missing or negative. */
 static double
 count_of(const json_t *owner, const char *name)
 {
@@ -107,7 +108,7 @@ take_counts(struct side *side, const json_t *trial)
         side->figures.dead++;
 }
 
-/* False: the problem says why; what it says already is that there are none, or too many. */
+/* False: problem says why. The caller has filled problem for no trials or too many. */
 static bool
 take_trials(struct side *side, const json_t *owner, char *problem, size_t size)
 {
@@ -139,7 +140,7 @@ noise_of(const json_t *noise)
     return fmax(fabs(log(low)), fabs(log(high)));
 }
 
-/* In files of before there is that of the rate alone, which then is for all. */
+/* Older files have the noise of the rate only: use it for all figures. */
 static void
 take_noise(struct side *side)
 {
@@ -160,7 +161,7 @@ take_model(struct side *side)
         json_is_string(model) && strcmp(json_string_value(model), "closed") != 0;
 }
 
-/* Its trials are the owner's: the root, or what is said of another side in it. */
+/* Take the side's trials from owner: the root of its file, or the root's member "baseline". */
 static int
 take_side(struct side *side, const json_t *owner, FILE *err)
 {
@@ -181,7 +182,7 @@ read_side(struct side *side, const char *path, FILE *err)
     return side->root != NULL ? take_side(side, side->root, err) : -1;
 }
 
-/* Through the JSON that it will be written as, so that there is one way to read a result. */
+/* Write the run as JSON and read that again, so that there is only one way to read a result. */
 static int
 take_run(struct side *side, const struct load_run *run, FILE *err)
 {
@@ -248,7 +249,7 @@ warn_facts(FILE *out, const struct side *a, const struct side *b)
         warn_difference(out, name, fact_of(a, name), fact_of(b, name));
 }
 
-/* How many words of a command an option takes that does not change the run; 0: it is none. */
+/* How many words a report option takes with its value; 0: word is not a report option. */
 static unsigned
 saying_words(const char *word)
 {
@@ -262,7 +263,7 @@ saying_words(const char *word)
     return 0;
 }
 
-/* The words of a command without its program and what does not change the run; the caller's. */
+/* The words of a command without the program's name and report options; the caller frees them. */
 static json_t *
 plain_command(const struct side *side)
 {
@@ -369,7 +370,7 @@ print_ratio(FILE *out, const struct load_contrast *contrast, unsigned figure, do
     putc('\n', out);
 }
 
-/* Trials that cannot tell it. */
+/* The number of trials that lack the figure. */
 static unsigned
 untold(const struct side *side, enum load_figure figure)
 {
@@ -409,7 +410,7 @@ print_share(FILE *out, const struct load_share *share)
     fprintf(out, "%-9s ", text);
 }
 
-/* Failures are always printed, other counts only if there are any. */
+/* Failures are always printed, other counts only if they are not 0 on both sides. */
 static void
 print_count(FILE *out, enum load_contrast_count count, const struct load_contrast *contrast,
             const struct side *a, const struct side *b)
@@ -445,7 +446,7 @@ is_suspect(const struct side *side)
     return json_array_size(json_object_get(json_object_get(side->root, "verdict"), "reasons")) > 0;
 }
 
-/* A client that did not keep up puts times and rates in doubt; that requests failed it has seen. */
+/* A suspect client puts times and rates in doubt, but not failures: those decide first. */
 static int
 status_of(const struct load_contrast *contrast, const struct side *a, const struct side *b)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: http compare a.json b.json, --baseline a.json and --baseline-cmd: is b faster, slower, or
- * is no difference shown. Place: http.c. Reads what output-json.c writes, with jansson; contrast.h
- * finds the words.
+ * What: sxe-http compare a.json b.json, --baseline a.json and --baseline-cmd: is b faster, slower,
+ * or is no difference shown. Place: http.c. Reads what output-json.c writes, with jansson;
+ * contrast.h decides which word each figure gets.
  *
- * Shape: a line a figure with the interval of the ratio b/a over the trials and the word; a
- * difference inside the noise floor of --aa, if either has one, is none. Fewer than six trials on a
- * side show none. Where the fingerprints or the commands differ is said first, and what makes a
- * side suspect.
+ * Shape: a line for each figure, with the interval of the ratio b/a over the trials, and the word.
+ * A difference inside the noise floor of --aa, if a side has one, counts as none. With fewer than
+ * six trials on a side no difference is shown. The first lines say where the fingerprints or
+ * commands differ, and why a side is suspect.
  *
  *     compare   a: a.json, 8 trials; b: b.json, 8 trials
  *     differs   governor: powersave | performance
@@ -26,21 +26,21 @@
 
 /* The result of a comparison, for outputs that print it again. */
 struct load_comparison {
-    bool is_made;     /* all that follows is there */
+    bool is_made;     /* false: the other members are not set */
     const char *with; /* what it was compared with: a file, or "--baseline-cmd" */
     double min_effect;
     struct load_contrast contrast;
 };
 
-/* "slower", "no difference shown beyond 2 %": of a figure that was judged; of this thread, good
- * until the next call. */
+/* "slower", "no difference shown beyond 2 %": the word of a figure that was judged. The text is
+ * this thread's, and valid until the next call. */
 const char *load_comparison_text(enum load_contrast_word word, double min_effect);
 
-/* 0; LOAD_EXIT_THRESHOLD on a regression that is shown; LOAD_EXIT_SUSPECT if a side is, unless more
- * of b failed, which is shown all the same; LOAD_EXIT_USAGE for a file that cannot be read or is
- * none of ours, after saying which, where and why. */
+/* Returns 0; LOAD_EXIT_THRESHOLD if a regression is shown; LOAD_EXIT_SUSPECT if a side is suspect,
+ * but LOAD_EXIT_THRESHOLD if more of b's requests failed; LOAD_EXIT_USAGE, with a message on err,
+ * for a file that cannot be read or is no result of sxe-http. */
 int load_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err);
-/* Before a run: 0, or LOAD_EXIT_USAGE after saying why a is none to compare with. */
+/* Before a run: 0, or LOAD_EXIT_USAGE after a message why file a cannot be compared with. */
 int load_compare_check(const char *a, FILE *err);
 /* Compare the run with the file a, or, if a is NULL, with its own trials of --baseline-cmd. The
  * result is stored in the run's comparison, if it has one. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* In a closed loop response time is service time; once is enough. */
+/* In a closed loop response times equal service times: judge them once. */
 static bool
 is_repeated(enum load_figure figure, const struct load_contrast_side *side)
 {
@@ -17,7 +17,7 @@ is_repeated(enum load_figure figure, const struct load_contrast_side *side)
            memcmp(side->values[figure], side->values[other], sizeof(side->values[other])) == 0;
 }
 
-/* NONE: it is to be judged. */
+/* Returns why the figure cannot be judged; LOAD_CONTRAST_NONE: judge it. */
 static enum load_contrast_word
 word_before(const struct load_contrast *contrast, enum load_figure figure,
             const struct load_contrast_side *a, const struct load_contrast_side *b)
@@ -47,8 +47,8 @@ word_of(enum load_figure figure, const struct load_interval *ratio, double noise
     return is_more == (figure == LOAD_FIGURE_RATE) ? LOAD_CONTRAST_FASTER : LOAD_CONTRAST_SLOWER;
 }
 
-/* A side's times that are lower bounds may be longer, and then the ratio is still further away:
- * only what is said of the longer side stands. */
+/* If a side's times are only lower bounds, its true times may be longer. So it can be shown to be
+ * the slower side, but nothing else. */
 static enum load_contrast_word
 word_with_bounds(enum load_contrast_word word, enum load_figure figure,
                  const struct load_contrast_side *a, const struct load_contrast_side *b)

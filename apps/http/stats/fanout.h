@@ -6,10 +6,10 @@
  *
  * Shape: where queries are independent, all K are in time with the probability of one to the power
  * of K. So quantile q of the page is quantile q^(1/K) of one query, and of all pages 1 - p^K wait
- * longer than quantile p of one. Response times count; in a closed loop service times are that.
+ * longer than quantile p of one. Times are response times, in a closed loop service times.
  *
- * Limits: the further out a quantile, the more samples it takes: where fewer than ten lie beyond it
- * it is not told.
+ * Limits: the further out a quantile, the more samples it takes: a quantile with fewer than ten
+ * samples beyond it is not told.
  */
 #ifndef LOAD_FANOUT_H
 #define LOAD_FANOUT_H
@@ -21,7 +21,7 @@
 
 struct load_fanout_level {
     const char *name; /* of the page: "p50" */
-    double of_one;    /* the fraction of single queries that it is */
+    double of_one;    /* the quantile of single queries that equals it */
     uint64_t ns;
     bool is_told;     /* there are enough samples; otherwise ns is 0 */
     bool is_at_least; /* ns is only a lower bound: queries failed */
@@ -33,7 +33,7 @@ struct load_fanout {
     struct load_fanout_level levels[LOAD_FANOUT_LEVELS];
 };
 
-/* Of all trials together, for the plan's fanout, which is not 0. */
+/* Fill *fanout from all trials together. The plan's fanout must not be 0. */
 void load_fanout_tell(struct load_fanout *fanout, const struct load_run *run);
 
 #endif

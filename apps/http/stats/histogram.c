@@ -5,7 +5,7 @@
 #include "histogram.h"
 
 #define HALF 1024u /* buckets a power of two */
-#define RARE 10u   /* samples beyond a percentile that it takes to tell it */
+#define RARE 10u   /* samples beyond a percentile without which it is not told */
 
 static uint64_t
 saturated_sum(uint64_t a, uint64_t b)
@@ -15,7 +15,7 @@ saturated_sum(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* Shortest and longest duration that a bucket takes. */
+/* first_ns and last_ns: the shortest and the longest duration of a bucket. */
 static uint64_t
 first_ns(unsigned bucket)
 {
@@ -33,7 +33,7 @@ last_ns(unsigned bucket)
                                                                   : UINT64_MAX;
 }
 
-/* That many more are lower bounds, from_ns being the smallest of them. */
+/* Note that `number` more durations are lower bounds, and from_ns the smallest of them. */
 static void
 add_censored(struct load_histogram *histogram, uint64_t number, uint64_t from_ns)
 {
@@ -51,7 +51,7 @@ load_histogram_record_at_least(struct load_histogram *histogram, uint64_t ns)
     load_histogram_record(histogram, ns);
 }
 
-/* The first bucket from there on that is not empty; LOAD_HISTOGRAM_BUCKETS: there is none. */
+/* The first bucket from `bucket` on that is not empty; LOAD_HISTOGRAM_BUCKETS: there is none. */
 static unsigned
 used_from(const struct load_histogram *histogram, unsigned bucket)
 {
@@ -60,7 +60,7 @@ used_from(const struct load_histogram *histogram, unsigned bucket)
     return bucket;
 }
 
-/* All that was ever recorded is between its extremes. */
+/* Only buckets between the shortest and the longest duration can have changed. */
 void
 load_histogram_update(struct load_histogram *copy, const struct load_histogram *histogram)
 {
@@ -97,7 +97,7 @@ load_histogram_add(struct load_histogram *to, const struct load_histogram *histo
         to->buckets[i] += histogram->buckets[i];
 }
 
-/* After a subtraction only the buckets know; the former extremes still bound them. */
+/* After a subtraction, take the extremes from the buckets, but not beyond the former extremes. */
 static void
 find_extremes(struct load_histogram *histogram)
 {
@@ -190,7 +190,7 @@ load_histogram_mean_ns(const struct load_histogram *histogram)
                                           : mean_of_middles(histogram);
 }
 
-/* From the mean of the middles, not the exact one: what both are off by is no deviation. */
+/* Use the mean of the buckets' middles, not the exact mean: the deviations are of middles, too. */
 double
 load_histogram_deviation_ns(const struct load_histogram *histogram)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: how often which duration occurred, from 1 us to 1 h and to three digits, in constant
- * memory. Place: the worker records, everything that reports asks. One a worker and a kind of
- * duration, never one a connection.
+ * memory. Place: workers record, reports read. A worker has one for each kind of duration, never
+ * one for each connection.
  *
  * Shape: log-linear, one array, of durations rounded up to whole us. Below 2,048 us a bucket is one
  * us wide; above, each power of two is cut into 1,024 buckets, so that a bucket is at most 1/1,024
@@ -16,8 +16,8 @@
  * longer. They are counted at that bound, so a percentile that is no less than the smallest of the
  * bounds is a lower bound itself; all percentiles below that are exact.
  *
- * Limits: 189 KB. A duration over 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact, the
- * sum up to 584 years, where it stays.
+ * Limits: 189 KB. A duration over 1 h is counted as 1 h; max_ns, min_ns and sum_ns are exact, but
+ * sum_ns stops at 584 years.
  */
 #ifndef LOAD_HISTOGRAM_H
 #define LOAD_HISTOGRAM_H
@@ -72,11 +72,11 @@ load_histogram_record(struct load_histogram *histogram, uint64_t ns)
     histogram->count++;
 }
 
-/* The duration is at least ns; how long it is nobody knows. */
+/* Record a duration of which only is known that it is at least ns. */
 void load_histogram_record_at_least(struct load_histogram *histogram, uint64_t ns);
 
-/* How many of a count are not beyond that fraction of it, one at least: 7 of 100 for 0.07, though
- * in binary 0.07 * 100 is more than 7. */
+/* The rank of a quantile: fraction * count rounded up, at least 1 (0 if count is 0). 0.07 of 100 is
+ * 7, although in binary 0.07 * 100 is more than 7. */
 static inline uint64_t
 load_rank(uint64_t count, double fraction)
 {
@@ -87,23 +87,23 @@ load_rank(uint64_t count, double fraction)
     return rank < 1 ? 1 : (uint64_t)rank;
 }
 
-/* Make the first, an earlier copy of the second, a copy of it as it is now: quick if little was
- * recorded since, and memory that neither used stays untouched. */
+/* Bring copy, an earlier copy of *histogram, up to date: quick if little was recorded since, and
+ * memory that neither used stays untouched. */
 void load_histogram_update(struct load_histogram *copy, const struct load_histogram *histogram);
 
 void load_histogram_add(struct load_histogram *to, const struct load_histogram *histogram);
 
-/* Keep only durations that were recorded since `earlier`, which is a copy of *histogram. min_ns and
+/* Keep only durations that were recorded since `earlier`, an earlier copy of *histogram. min_ns and
  * max_ns become bounds of buckets, unless earlier is empty. */
 void load_histogram_subtract(struct load_histogram *histogram,
                              const struct load_histogram *earlier);
 
-/* The duration that a fraction (0 to 1) of all did not exceed: the longest that its bucket holds,
- * but no longer than max_ns; 0 when there is none. If it is a lower bound: the shortest that its
- * bucket holds, but no shorter than censored_from_ns. */
+/* The duration that a fraction (0 to 1) of all durations did not exceed: the longest one of its
+ * bucket, but at most max_ns; 0: the histogram is empty. If it is a lower bound: the shortest one
+ * of its bucket, but at least censored_from_ns. */
 uint64_t load_histogram_quantile(const struct load_histogram *histogram, double fraction);
 
-/* Whether ten or more of a count lie beyond that fraction: what fewer say is chance. */
+/* Whether ten or more of `count` samples lie beyond that fraction; fewer may be chance. */
 bool load_can_tell(uint64_t count, double fraction);
 
 /* Whether a figure of the histogram, a percentile, min_ns or max_ns, is only a lower bound. */
@@ -113,16 +113,16 @@ load_histogram_is_at_least(const struct load_histogram *histogram, uint64_t ns)
     return histogram->censored > 0 && ns >= histogram->censored_from_ns;
 }
 
-/* Whether ten or more durations lie beyond that fraction: what fewer say is chance. */
+/* Whether ten or more durations lie beyond that fraction; fewer may be chance. */
 bool load_histogram_can_tell(const struct load_histogram *histogram, double fraction);
 
-/* 0 when there is none. Where some are censored, the mean is a lower bound. */
+/* 0: the histogram is empty. If durations are censored, the mean is a lower bound. */
 double load_histogram_mean_ns(const struct load_histogram *histogram);
 double load_histogram_deviation_ns(const struct load_histogram *histogram);
 
-/* Walk the buckets that are not empty, in order: begin with *bucket 0, which is then the number of
- * the one after that which was found; false at the end. The durations in one are from from_ns to
- * to_ns, both inclusive. */
+/* load_histogram_next walks the buckets that are not empty, in order. Begin with *bucket 0; each
+ * call sets *bucket to the bucket after the one found; false: there are no more. A bucket has
+ * durations from from_ns to to_ns, both inclusive. */
 struct load_bucket {
     uint64_t from_ns;
     uint64_t to_ns;

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Counts since the beginning or the mark. Other members are of the whole run, or of now. */
+/* Counts since the beginning or the mark (MARK: worker.h). Other members are of the whole run, or
+ * of now. */
 #define EACH_COUNT(X)     \
     X(reopened)           \
     X(not_reopened)       \
@@ -244,7 +245,7 @@ load_result_subtract(struct load_result *result, const struct load_result *earli
     result->offered += earlier->waiting;
     result->carried += earlier->in_flight;
     result->started_ns += earlier->elapsed_ns;
-    /* The last reply may have been read before the mark. */
+    /* elapsed_ns may end before the mark: with the last reply, if none came after the mark. */
     result->elapsed_ns = load_later_part(result->elapsed_ns, earlier->elapsed_ns);
     if (result->ends[LOAD_END_BAD_STATUS] == 0)
         result->first_bad_status = 0;

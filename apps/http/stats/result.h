@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: everything that a run counts and times. Place: each worker process writes its own, in
- * memory shared with the parent, which looks at them for the live view, adds them up at the end,
- * and reports the sum. No pointers, all zero is empty.
+ * What: everything that a run counts and times. Place: each worker process writes its own result,
+ * in memory shared with the parent. The parent reads them for the live view, adds them up at the
+ * end, and reports the sum. No pointers, all zero is empty.
  *
  * Shape: the accounts close. Every query that was offered is in exactly one line:
  *
@@ -10,8 +10,8 @@
  *     sent + carried = each end (ok, bad status, reset, ...) + in flight
  *     sockets wanted = opened + each unopened
  *
- * carried is what was in flight already when the measuring began, after a warm-up. waiting is what
- * has arrived and neither found a socket nor was given up; at the end it is 0.
+ * carried: queries that were in flight already when the measuring began, after a warm-up. waiting:
+ * queries that have arrived, and neither found a socket nor were given up; at the end 0.
  *
  * Clocks (CLOCK_MONOTONIC, read at the write and after the read, never the loop's cached time):
  *
@@ -20,16 +20,16 @@
  *     service      a query's write           -> the last byte of its reply was read
  *     response     its intended start        -> the last byte of its reply was read
  *
- * In a closed loop a query is intended when it is written, and response is service.
+ * In a closed loop the intended start of a query is its write, so response equals service.
  *
- * Every query that ended is in first byte, service and response. One that failed, by whatever
+ * Every query that ended is in first byte, service and response. A query that failed, by whatever
  * error, has no time: no wait would have got it a good reply. It is counted as at least the timeout
  * (histogram.h: censored), so that neither a timeout nor a quick refusal makes a percentile better.
- * One that is unanswered, in flight when the drain was over, has waited so long at least.
+ * An unanswered query, still in flight when the drain ended, is counted as at least its wait.
  *
- * A run with a duration, or one that was told to stop, ends when it offers nothing more. Good
- * replies that come after that, in the drain, are good; they are counted as drained, and the rate
- * does not have them.
+ * A run with a duration, or one that was told to stop, ends when it offers nothing more. Replies
+ * that come after that, in the drain, may still be good: they are counted as ok and as drained, but
+ * the rate leaves them out.
  */
 #ifndef LOAD_RESULT_H
 #define LOAD_RESULT_H
@@ -90,7 +90,7 @@ enum load_end { LOAD_EACH_END(LOAD_END_ENUM) LOAD_ENDS };
 enum load_unopened { LOAD_EACH_UNOPENED(LOAD_UNOPENED_ENUM) LOAD_UNOPENEDS };
 enum load_socket_state { LOAD_EACH_SOCKET_STATE(LOAD_SOCKET_ENUM) LOAD_SOCKET_STATES };
 
-/* Of a status: 1xx to 5xx, and what is none of these. */
+/* Classes of status codes: 1xx to 5xx, and all others. */
 #define LOAD_CLASSES 6
 
 #define LOAD_FAILURE_SIZE 256 /* of a text */
@@ -113,18 +113,18 @@ struct load_client_result {
     uint64_t max_ns;
 };
 
-/* A stage of a staged load. Queries are of the stage in which they arrived, whenever they were sent
- * and answered. */
+/* A stage of --stages. A query belongs to the stage in which it arrived, whenever it was sent and
+ * answered. */
 struct load_stage_result {
     uint64_t offered;
     uint64_t sent;
     uint64_t ok;
     uint64_t errors;
-    uint64_t in_time; /* good replies, to whichever query, that came while it lasted */
+    uint64_t in_time; /* good replies that came during the stage, also to queries of earlier ones */
     struct load_histogram response;
 };
 
-/* Counts of one host of several. */
+/* Counts of one host, in a run that loads several. */
 struct load_host_result {
     uint64_t sockets_wanted;
     uint64_t opened;
@@ -139,9 +139,9 @@ struct load_host_result {
     struct load_histogram response;
 };
 
-/* How the run went over time: slices of equal width. When they are all used, each two neighbours
- * become one and the width doubles, so a day takes as much memory as a second. Latencies are those
- * of response, in coarse buckets: eight a power of two from 1 us. */
+/* How the run went over time: slices of equal width. When all slices are used, each two neighbours
+ * become one and the width doubles, so a day takes as much memory as a second. Times are response
+ * times, in coarse buckets: eight for each power of two, from 1 us on. */
 #define LOAD_SLICES        240
 #define LOAD_SLICE_BUCKETS 256
 #define LOAD_SLICE_NS      UINT64_C(10000000) /* at first; doubles */
@@ -156,9 +156,9 @@ struct load_slice {
 };
 
 struct load_timeline {
-    uint64_t width_ns;  /* 0: nothing yet */
-    uint64_t offset_ns; /* so much of the first slice was before the mark, and is not in it */
-    uint32_t used;      /* slices up to the last that has something */
+    uint64_t width_ns;  /* of each slice; 0: nothing was counted yet */
+    uint64_t offset_ns; /* the part of slices[0] that was before the mark, and was not counted */
+    uint32_t used;      /* slices up to the last one that has counts */
     struct load_slice slices[LOAD_SLICES];
 };
 
@@ -168,9 +168,9 @@ struct load_result {
     uint64_t opened;
     uint64_t unopened[LOAD_UNOPENEDS];
     uint64_t reopened;     /* connections made again because the server ended one */
-    uint64_t not_reopened; /* tries of that which failed */
-    uint64_t resent;       /* their connection ended after an earlier reply, as that had said it
-                              would; another was sent in their place, and `sent` has it alone */
+    uint64_t not_reopened; /* failed tries to make a connection again */
+    uint64_t resent;       /* queries sent again on a new connection, because an earlier reply said
+                              "Connection: close"; `sent` counts each once */
     uint64_t syn_retries;  /* connects whose first SYN was not answered: TCP_INFO */
     uint64_t retransmits;  /* segments, over all connections that were closed: TCP_INFO */
     uint64_t connect_ns;   /* from the first connect until every socket is open or given up */
@@ -184,22 +184,21 @@ struct load_result {
     uint64_t ends[LOAD_ENDS];
     uint64_t classes[LOAD_CLASSES]; /* whole replies, good or not: load_status_class */
     uint64_t in_flight;             /* now */
-    uint64_t waiting;               /* now: offered, and no socket was free for it yet */
-    uint64_t drained;    /* of the ends that are ok: came after elapsed_ns, in the drain */
-    uint64_t late;       /* sent more than 1 ms after their intended start */
-    uint64_t started_ns; /* CLOCK_MONOTONIC: when the queries, or the measuring, began */
-    uint64_t elapsed_ns; /* from then until nothing more was offered because the time was over; if
-                            there is no such time, until the last query ended, whether well or not,
-                            or was given up; or to now */
-    uint64_t drain_ns;   /* from there to the last reply; 0: none came later */
+    uint64_t waiting;               /* now: offered, but no socket is free for them yet */
+    uint64_t drained;               /* ok ends whose reply came after elapsed_ns, in the drain */
+    uint64_t late;                  /* sent more than 1 ms after their intended start */
+    uint64_t started_ns;            /* CLOCK_MONOTONIC: when the queries, or the measuring, began */
+    uint64_t elapsed_ns; /* from started_ns until the duration ended; without a duration until the
+                            last query ended, well or not, or was given up; while running: to now */
+    uint64_t drain_ns;   /* from the end of elapsed_ns to the last reply; 0: none came after it */
     uint64_t bytes_sent;
     uint64_t bytes_received;
-    uint64_t sessions_completed; /* of a scenario with steps: all of them were good */
-    uint64_t sessions_failed;    /* one was not */
+    uint64_t sessions_completed; /* of a scenario with steps: sessions in which all steps were ok */
+    uint64_t sessions_failed;    /* sessions in which a step was not */
     uint32_t first_bad_status;
     struct load_bad_reply first_bad_reply;
-    int32_t first_error;                   /* the errno that OTHER counts */
-    char first_failure[LOAD_FAILURE_SIZE]; /* of TLS, in words; "": none is known */
+    int32_t first_error;                   /* the first errno that was counted as OTHER; 0: none */
+    char first_failure[LOAD_FAILURE_SIZE]; /* the first failure of TLS, in words; "": none */
     uint8_t interrupted;
 
     /* Times */
@@ -209,42 +208,42 @@ struct load_result {
     struct load_histogram response;
 
     /* The client itself */
-    uint64_t cpu_user_ns; /* of the worker, while it measured */
+    uint64_t cpu_user_ns; /* CPU time of the worker, while it measured */
     uint64_t cpu_system_ns;
-    uint64_t run_queue_ns; /* it could have run, and another did: /proc/thread-self/schedstat */
-    uint64_t spun_ns;      /* of that CPU time: nothing to do, and a tick too near to sleep for */
+    uint64_t run_queue_ns; /* the worker waited for a CPU: /proc/thread-self/schedstat */
+    uint64_t spun_ns;      /* CPU time in which the worker spun until its next timer (ticker.h) */
     uint64_t script_ns;    /* in the script's functions */
     uint64_t script_calls;
-    struct load_histogram schedule_lag; /* actual - intended send, where a socket was free */
-    struct load_histogram timer_error;  /* the wake-up - the time asked of the timer */
+    struct load_histogram schedule_lag; /* actual - intended send, if a socket was free */
+    struct load_histogram timer_error;  /* the wake-up - the time that the timer was set to */
     struct load_histogram loop_lag;     /* a turn of the loop, from epoll_wait's return to its end;
-                                           and what came late because the client stood still */
+                                           and how late turns began, if the client stood still */
 
     struct load_timeline timeline;
-    uint32_t kinds;   /* used */
-    uint32_t stages;  /* used */
-    uint32_t hosts;   /* used; 0: there is one */
-    uint32_t clients; /* used: sockets whose times are in by_client; 0: too many */
+    uint32_t kinds;   /* entries of by_kind that are used */
+    uint32_t stages;  /* entries of by_stage that are used */
+    uint32_t hosts;   /* entries of by_host that are used; 0: the run has one host */
+    uint32_t clients; /* sockets whose times are in by_client; 0: none, or they are too many */
     struct load_kind_result by_kind[LOAD_KINDS_MAX];
     struct load_client_result by_client[LOAD_CLIENTS_MAX]; /* client * kinds + kind */
     struct load_stage_result by_stage[LOAD_STAGES_MAX];
     struct load_host_result by_host[LOAD_HOSTS_MAX];
 };
 
-/* Copy times that are the same for two histograms, and were recorded in one: response times are
- * service times unless the load is paced, and those of the only kind. */
+/* Fill histograms that equal another one, and so were not recorded: service times equal response
+ * times unless the load is paced, and the only kind's times equal those of all requests. */
 void load_result_copy_times(struct load_result *result, bool is_paced);
 
-/* Add the second to the first: counts and histograms are summed; started_ns is the earliest,
- * connect_ns, elapsed_ns and drain_ns the longest, first_... that of the first result that has one.
- * Clients follow one another. */
+/* Add *result to *to: counts and histograms are summed; started_ns is the earliest, connect_ns,
+ * elapsed_ns and drain_ns are the longest; first_... is of the first result that has one. by_client
+ * of *result is appended. */
 void load_result_add(struct load_result *to, const struct load_result *result);
 
-/* Count a worker's whole result, which served that one of so many hosts, in the sum's by_host. */
+/* Add the whole result of a worker, which loaded that host of `hosts`, to sum->by_host[host]. */
 void load_result_add_host(struct load_result *sum, const struct load_result *result, unsigned host,
                           unsigned hosts);
 
-/* Keep only counts since `earlier`, which is a copy of *result. Requests that were in flight then
+/* Keep only counts since `earlier`, an earlier copy of *result. Requests that were in flight then
  * become carried, requests that were waiting become offered. Counts of opening sockets, and the
  * extremes in by_client, stay those of the whole run. Not for a load with stages. */
 void load_result_subtract(struct load_result *result, const struct load_result *earlier);
@@ -271,16 +270,16 @@ uint64_t load_result_replies(const struct load_result *result); /* whole ones, g
 uint64_t load_result_in_time(const struct load_result *result);
 double load_result_rate(const struct load_result *result);
 
-/* NULL, or which account does not close, in a text of this thread. */
+/* NULL: the accounts close. Otherwise which does not, as a text of this thread. */
 const char *load_result_check(const struct load_result *result);
 
 /* ---- Time line ---- */
 
-/* The slice of at_ns after the start, to count in. It covers [from, from + width_ns), from being
- * at_ns rounded down to width_ns; good until this is called again. */
+/* The slice to count in at at_ns after the start. It covers [from, from + width_ns), where from is
+ * at_ns rounded down to a multiple of width_ns; valid until the next call. */
 struct load_slice *load_timeline_slice(struct load_timeline *timeline, uint64_t at_ns);
 
-/* A query ended in that slice. In the header because it is called for each. */
+/* Count a query that ended in that slice. Inline because it is called for each query. */
 static inline void
 load_slice_ended(struct load_slice *slice, bool is_ok, uint64_t response_ns)
 {
@@ -298,19 +297,19 @@ load_slice_ended(struct load_slice *slice, bool is_ok, uint64_t response_ns)
 
 void load_timeline_add(struct load_timeline *to, const struct load_timeline *timeline);
 
-/* Leave what came since earlier, a copy of *timeline that was earlier_ns old; whole slices before
- * that time are taken out. */
+/* Keep only counts since `earlier`, a copy of *timeline made earlier_ns after the start. Slices
+ * that ended before earlier_ns are removed. */
 void load_timeline_subtract(struct load_timeline *timeline, const struct load_timeline *earlier,
                             uint64_t earlier_ns);
 
-/* Move what happened to a time that is by_ns later, to the next border of slices. */
+/* Move all counts to by_ns later, rounded to the nearest multiple of the slices' width. */
 void load_timeline_delay(struct load_timeline *timeline, uint64_t by_ns);
 
-/* Slices of a run that took so long: used, and those after them in which nothing happened. */
+/* The number of slices of a run that took elapsed_ns, with empty ones at its end. */
 unsigned load_timeline_length(const struct load_timeline *timeline, uint64_t elapsed_ns);
 
-/* The response time that a fraction of the slice's replies did not exceed, at most 1/8 and 1 us too
- * long; 0 if there were none. */
+/* The response time that a fraction of the slice's replies did not exceed: at most 1/8 and 1 us
+ * more than the exact one; 0: there were no replies. */
 uint64_t load_slice_quantile_ns(const struct load_slice *slice, double fraction);
 
 #endif

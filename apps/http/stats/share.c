@@ -6,10 +6,9 @@
 
 #include <math.h>
 
-#define CHANCE 0.005 /* that so much more is shown of two that are alike */
+#define CHANCE 0.005 /* most probability of a false "more", if both sides are alike */
 
-/* The probability that of n, each of which is one with the probability q, at least k are: all terms
- * from k on, which is beyond the middle, so that they become smaller. */
+/* P(X >= k) for X ~ Binomial(n, q). k is beyond the mean, so the terms only become smaller. */
 static double
 tail_of(double n, double k, double q)
 {

@@ -11,7 +11,7 @@
 
 #define TAIL      0.025 /* of chance on each side of an interval */
 #define EXACT_MAX 400   /* pairs up to which U's distribution is computed */
-#define SMALLER   20    /* then the smaller side has no more than that */
+#define SMALLER   20    /* sqrt(EXACT_MAX): most values that the smaller side can have then */
 
 static int
 by_value(const void *left, const void *right)
@@ -28,7 +28,7 @@ sort_values(double *values, unsigned number)
     qsort(values, number, sizeof(values[0]), by_value);
 }
 
-/* Copy as many as fit, in order. */
+/* Copy as many values as fit, and sort them; returns their number. */
 static unsigned
 sorted_copy(double *sorted, const double *values, unsigned number)
 {
@@ -63,8 +63,8 @@ load_stats_median(const double *values, unsigned number)
     return middle_of(sorted, used);
 }
 
-/* How many of the values at each end are outside of the interval: the most that leave a tail of
- * Binomial(number, 1/2) small enough; -1: even none is too many. */
+/* How many of the sorted values at each end are outside of the interval: as many as the tail of
+ * Binomial(number, 1/2) allows; -1: number is too small for any interval. */
 static int
 outside_median(unsigned number)
 {
@@ -100,9 +100,10 @@ load_stats_median_interval(struct load_interval *interval, const double *values,
     interval->high = sorted[used - 1 - first];
 }
 
-/* How many of the pairs' ratios at each end are outside of the interval, after the distribution of
- * U, the number of pairs whose a is the larger one, if a and b are alike. It is built up from those
- * of smaller samples: the largest of all values is one of a, and beats all of b, or one of b. */
+/* How many of the sorted ratios at each end are outside of the interval, by the distribution of U,
+ * the number of pairs whose a is the larger value, if a and b are alike. It is computed from those
+ * of smaller samples: the largest of all values is either one of a, larger than all of b, or one
+ * of b. */
 static int
 outside_exact(unsigned a_number, unsigned b_number, double most)
 {
@@ -125,7 +126,7 @@ outside_exact(unsigned a_number, unsigned b_number, double most)
     return outside;
 }
 
-/* So many deviations of a normal distribution leave that tail on each side. */
+/* How many deviations from the mean of a normal distribution leave that tail on each side. */
 static double
 deviations_of(double tail)
 {
@@ -142,7 +143,7 @@ deviations_of(double tail)
     return high;
 }
 
-/* Not exact, and for few on one side even below what is left. */
+/* Like outside_exact, by the normal approximation; below 0 if a side has very few values. */
 static int
 outside_normal(unsigned a_number, unsigned b_number, double most)
 {
@@ -152,14 +153,14 @@ outside_normal(unsigned a_number, unsigned b_number, double most)
     return (int)floor(pairs / 2 - deviations_of(most) * deviation - 0.5);
 }
 
-/* 0 / 0 is no difference. */
+/* Equal figures, even 0 and 0, have the ratio 1. */
 static double
 ratio_of(double a, double b)
 {
     return a == b ? 1 : fmin(a / b, DBL_MAX);
 }
 
-/* A figure of 0 is none: there is no ratio to it. */
+/* False also if a figure is 0: a ratio to 0 means nothing. */
 static bool
 are_enough(const double *values, unsigned number)
 {

@@ -31,7 +31,7 @@ static const struct word figures[] = {
     {"mean", MEAN},     {"min", MIN},         {"max", MAX},           {"rate", RATE},
     {"errors", ERRORS}, {"skipped", SKIPPED}, {"achieved", ACHIEVED}, {"p", PERCENTILE},
 };
-/* The longer ones first. */
+/* The longer ones first: take_word takes the first that matches. */
 static const struct word operators[] = {
     {"<=", LESS_EQUAL}, {"<", LESS}, {">=", MORE_EQUAL}, {">", MORE}};
 
@@ -47,7 +47,7 @@ skip_blanks(const char **text)
     *text += strspn(*text, " \t");
 }
 
-/* Step over one of the words; false if none of them is there. */
+/* If the text begins with one of the words, move past it and set *meaning; false: none does. */
 static bool
 take_word(const char **text, const struct word *words, size_t number, unsigned char *meaning)
 {
@@ -84,7 +84,7 @@ take_unit(const char *text, const struct unit *units, size_t number, double *val
     return false;
 }
 
-/* "stage2.", if it begins so. */
+/* Take "stage2." from the beginning of the text, if it is there. NULL, or what is wrong. */
 static const char *
 take_stage(struct load_threshold *threshold, const char **text)
 {
@@ -181,7 +181,7 @@ load_threshold_parse(struct load_threshold *threshold, const char *text)
 /* The counts to judge: of a whole result, or of a stage. */
 struct scope {
     uint64_t offered;
-    uint64_t begun; /* sent, or carried */
+    uint64_t begun; /* sent + carried */
     uint64_t sent;
     uint64_t ok;
     uint64_t errors;
@@ -229,7 +229,7 @@ histogram_of(const struct load_threshold *threshold, const struct load_result *r
     return histograms[threshold->what];
 }
 
-/* The divisor of a figure; if it is 0 there is no figure. */
+/* The divisor of a figure; 0: the figure cannot be told. */
 static double
 base_of(const struct load_threshold *threshold, const struct load_result *result)
 {
@@ -347,7 +347,8 @@ load_threshold_holds(const struct load_threshold *threshold, const struct load_r
     return figure >= threshold->value;
 }
 
-/* Of times: those that are not below the value, or not up to it, as the operator says. */
+/* The number of times that break an upper limit: at or above the value for "<", above it for
+ * "<=". */
 static double
 beyond_of(const struct load_threshold *threshold, const struct load_histogram *histogram)
 {
@@ -364,10 +365,10 @@ beyond_of(const struct load_threshold *threshold, const struct load_histogram *h
     return beyond;
 }
 
-/* So many beyond are no chance; ten as of a percentile. */
+/* Fewer samples beyond the value may be chance; ten, as for a percentile. */
 #define BEYOND_LEAST 10.0
-#define SAMPLES_MIN  200.0  /* of a part: that the load is answered must be seen, too */
-#define SAMPLES_MEAN 1000.0 /* of what is no part */
+#define SAMPLES_MIN  200.0  /* for a part: at least this many, to see that the load is answered */
+#define SAMPLES_MEAN 1000.0 /* for a figure that is no part of a whole */
 
 void
 load_threshold_evidence(const struct load_threshold *threshold, const struct load_result *result,

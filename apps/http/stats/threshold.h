@@ -3,8 +3,8 @@
  * What: one condition on a result: 'p99<20ms', 'service.p99.9 <= 1s', 'errors<0.1%', 'rate>50k'.
  * Place: --threshold and --find; exit status 3 when one does not hold.
  *
- * Shape: [what.]figure operator value; or stageN.figure operator value, of what arrived in that
- * stage of --stages: then figure is of response times, errors, skipped or achieved.
+ * Shape: [what.]figure operator value; or stageN.figure operator value, for requests that arrived
+ * in that stage of --stages: then figure is of response times, or errors, skipped or achieved.
  *
  * what is response (the default), service, first_byte or connect; figure p and a percentile, as in
  * p99.9, or mean, min, max; or it is rate (ok a second), errors (part of the queries that were
@@ -29,37 +29,37 @@ struct load_threshold {
 /* NULL, or what is wrong, as a static text ("the unit is missing: write 20ms or 20us"). */
 const char *load_threshold_parse(struct load_threshold *threshold, const char *text);
 
-/* Whether it holds at low rates and no more at high ones, so that there is a highest that holds it:
- * an upper limit of a time, errors or skipped, a lower one of rate or achieved. */
+/* Whether there can be a highest rate at which it holds, for --find: an upper limit of a time,
+ * errors or skipped, or a lower limit of rate or achieved. */
 bool load_threshold_can_be_sought(const struct load_threshold *threshold);
 
-/* The stage that it is about, from 1 on; 0: all of a result. */
+/* The stage that the threshold is about, from 1 on; 0: the whole result. */
 unsigned load_threshold_stage(const struct load_threshold *threshold);
 
-/* Whether it is about errors, and of no stage: then it says how many of them are good enough. */
+/* Whether it limits the errors of the whole result: then it says how many errors are allowed. */
 bool load_threshold_is_of_errors(const struct load_threshold *threshold);
 
-/* Whether it is about what was skipped or achieved, and of no stage: then it says how much must be
- * sent. */
+/* Whether it limits `skipped` or `achieved` of the whole result: then it says how much of the load
+ * must be sent. */
 bool load_threshold_is_of_delivery(const struct load_threshold *threshold);
 
-/* The figure that it is about; ns, a second, or a part of 1. */
+/* The result's value of the threshold's figure: in ns, per second, or a part of 1. */
 double load_threshold_figure(const struct load_threshold *threshold,
                              const struct load_result *result);
 
-/* Whether that figure is only a lower bound, since queries failed (histogram.h). */
+/* Whether load_threshold_figure is only a lower bound, because queries failed (histogram.h). */
 bool load_threshold_is_at_least(const struct load_threshold *threshold,
                                 const struct load_result *result);
 
-/* False also for a percentile with fewer than ten samples beyond it, and for all if there was no
- * reply at all: what cannot be told does not hold; *is_told says which. An upper limit of a time
- * does not hold if the time is only a lower bound, however low that is: the queries failed. */
+/* Whether the threshold holds. If *is_told becomes false it cannot be told, and does not hold: a
+ * percentile has fewer than ten samples beyond it, or there was no reply. An upper limit of a time
+ * does not hold if the time is only a lower bound, however low, because queries failed. */
 bool load_threshold_holds(const struct load_threshold *threshold, const struct load_result *result,
                           bool *is_told);
 
-/* A threshold as counts. `needed` samples are necessary to judge it; of the `samples`, `beyond` lie
- * beyond its value, and the part `allowed` may. For a figure that is no part of a whole, such as a
- * mean, allowed is 0. */
+/* A threshold as counts. `needed` samples are necessary to judge it. Of `samples`, `beyond` lie
+ * beyond its value, and the part `allowed` (0 to 1) of them may. For a figure that is no part of a
+ * whole, such as a mean, allowed is 0. */
 struct load_evidence {
     double needed;
     double samples;
@@ -69,7 +69,7 @@ struct load_evidence {
 void load_threshold_evidence(const struct load_threshold *threshold,
                              const struct load_result *result, struct load_evidence *evidence);
 
-/* A figure that it is about as people read it: "3.10 ms", "50.1k/s", "0.1 %"; of this thread, good
+/* The figure as people read it: "3.10 ms", "50.1k/s", "0.1 %". The text is this thread's, and valid
  * until the next call. */
 const char *load_threshold_text(const struct load_threshold *threshold, double figure);
 

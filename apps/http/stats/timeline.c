@@ -119,7 +119,7 @@ subtract_slice(struct load_slice *from, const struct load_slice *slice)
         from->buckets[i] -= slice->buckets[i];
 }
 
-/* Take out the first so many slices; the others move up. */
+/* Remove the first `number` slices, and move the others to the front. */
 static void
 drop_slices(struct load_timeline *timeline, uint32_t number)
 {

@@ -7,9 +7,9 @@
 #include <math.h>
 
 #define WINDOWS     40u
-#define EDGE        4u   /* windows that are told */
-#define SHOWN       3    /* deviations */
-#define WEIGHT      0.05 /* of the mean */
+#define EDGE        4u   /* windows at each end whose mean is reported */
+#define SHOWN       3    /* deviations from 0 that show a trend */
+#define WEIGHT      0.05 /* of the mean: a smaller difference of the halves is no trend */
 #define ALIKE_MOST  0.7
 #define REPLIES_MIN 100u
 #define REPLIES_P99 1000u
@@ -17,7 +17,7 @@
 struct windows {
     struct load_slice slices[WINDOWS];
     double figures[WINDOWS];
-    double seconds; /* of each */
+    double seconds; /* length of a window */
     uint64_t replies_min;
 };
 
@@ -56,7 +56,7 @@ add_slice(struct load_slice *to, const struct load_slice *slice)
         to->buckets[i] += slice->buckets[i];
 }
 
-/* False: they are too few. Slices that are only partly in the time do not count. */
+/* Fill the windows with slices that are wholly in the measured time. False: too few replies. */
 static bool
 fill(struct windows *windows, const struct load_plan *plan, const struct load_result *result)
 {
@@ -91,7 +91,7 @@ mean_of(const double *figures, unsigned number)
     return sum / number;
 }
 
-/* How alike neighbours of the second half are: 0 not at all, up to ALIKE_MOST. */
+/* The autocorrelation of neighbours in the second half: from 0 up to ALIKE_MOST. */
 static double
 likeness(const double *figures)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: whether the server was the same all the time that was measured: a warm-up that nobody left
- * out, a leak, a backlog that grows. Place: the summary and the JSON ask for each result. Pure.
+ * What: whether the server's figures changed during the measured time: by a warm-up that was not
+ * left out, a leak, a growing backlog. Place: the summary and the JSON ask for each result. Pure.
  *
- * Shape: the time line is cut into 40 windows of equal length. In a closed loop the rate of good
- * replies is looked at, and always the mean and the p99 of response times. A figure has a trend if
+ * Shape: the time line is cut into 40 windows of equal length. The figures are the mean and the p99
+ * of response times and, in a closed loop, the rate of good replies. A figure has a trend if
  *
  *     it is shown     by the test of Mann and Kendall (see warmup.h): of the 780 pairs of windows,
  *                     those that rise less those that fall are more than 3 deviations from 0.
- *                     Where neighbours are alike, as with a queue, the deviation is larger: by
- *                     (1 + r) / (1 - r), r being how alike those of the second half are.
+ *                     Where neighbours are correlated, as with a queue, the variance is larger:
+ *                     by (1 + r) / (1 - r), where r is the correlation in the second half.
  *     of weight       the means of the first and of the second half differ by more than 5 %.
  *
  * Simulated steady servers (test-http-trend.c) have a trend in less than 1 % of runs.
@@ -25,8 +25,8 @@
 
 struct load_trend {
     const char *figure; /* "rate", "response.mean", "response.p99"; NULL: no trend was shown */
-    double first;       /* the mean of the first four windows: a second (of all trials), or ns */
-    double last;        /* of the last four */
+    double first;       /* mean of the first four windows: per second (of all trials), or ns */
+    double last;        /* mean of the last four windows */
 };
 
 void load_trend_tell(struct load_trend *trend, const struct load_plan *plan,

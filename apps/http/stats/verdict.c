@@ -10,12 +10,12 @@
 
 #include "pace.h"
 
-#define TOO_SHORT_NS  UINT64_C(10000000) /* nothing that is divided by a shorter time is judged */
+#define TOO_SHORT_NS  UINT64_C(10000000) /* parts of a shorter measured time are not judged */
 #define STANDSTILL_NS UINT64_C(100000000)
-#define CHANCE        4 /* deviations that a Poisson process may be away */
+#define CHANCE        4 /* deviations that Poisson arrivals may lie below their expected number */
 #define MS            1e6
 
-/* The names of the limits; 0 is none of them. */
+/* The limits. 0 is a reason that is no limit (load_verdict_say). */
 enum limit_name {
     CPU = 1,
     RUN_QUEUE,
@@ -41,7 +41,7 @@ static const struct unit {
     double factor;
 } percent = {" %", 100}, ms = {" ms", 1 / MS}, none = {"", 1};
 
-/* A reason reads: what, measured, of ("limit", limit): todo. */
+/* A reason is printed as: what, the figure, of, (limit ...): todo. */
 static const struct limit {
     const char *what;
     const struct unit *unit;
@@ -108,7 +108,7 @@ is_paced(const struct load_plan *plan)
     return plan->model != LOAD_CLOSED || plan->stop == LOAD_STOP_REPLAY;
 }
 
-/* The p99 of what can be told. */
+/* The p99; 0 if there are too few samples to tell it. */
 static double
 p99_of(const struct load_histogram *histogram)
 {
@@ -117,8 +117,8 @@ p99_of(const struct load_histogram *histogram)
                : 0;
 }
 
-/* The part of the time in which the client stood still; stops that are no longer than what may
- * happen to any process do not count. */
+/* The part of the time in which the client stood still. Stops up to STANDSTILL_NS do not count, as
+ * they may happen to any process. */
 static double
 standstill(const struct load_result *worker)
 {
@@ -132,7 +132,7 @@ standstill(const struct load_result *worker)
     return part_of(still_ns, worker->elapsed_ns);
 }
 
-/* The busiest, the unluckiest, the slowest: an average of several workers would hide it. */
+/* Judge the worst worker for each limit: an average of all workers would hide it. */
 static void
 judge_workers(struct load_verdict *verdict, const struct load_plan *plan,
               const struct load_result *const *workers, unsigned number)
@@ -164,7 +164,7 @@ judge_workers(struct load_verdict *verdict, const struct load_plan *plan,
     check_limit(verdict, SCHEDULE_LAG, lags[SCHEDULE_LAG]);
 }
 
-/* Arrivals that there must have been, chance aside; 0: that is not known. */
+/* The fewest arrivals that chance allows for the time of the run; 0: not known. */
 static double
 expected_arrivals(const struct load_plan *plan, const struct load_result *sum)
 {
@@ -178,8 +178,9 @@ expected_arrivals(const struct load_plan *plan, const struct load_result *sum)
     return expected - CHANCE * sqrt(expected);
 }
 
-/* Queries shed, or without a free socket, or waiting for one, are those of a server that does not
- * keep up. Only in the open model does nothing wait. */
+/* The part of the load that the client failed to send. Queries that were shed, found no free
+ * socket, or waited for one show a slow server. In the open model queries do not wait, so there
+ * unsent queries are the client's fault. */
 static double
 unsent_part(const struct load_plan *plan, const struct load_result *sum)
 {
@@ -201,7 +202,7 @@ judge_sockets(struct load_verdict *verdict, const struct load_result *sum)
     uint64_t untried = sum->unopened[LOAD_UNOPENED_UNTRIED];
     uint64_t known;
 
-    /* The first without a descriptor, or without a port, ends the ramp. */
+    /* The first socket without a descriptor or a port ended the ramp: count the untried with it. */
     if (!sum->interrupted && descriptors > 0)
         descriptors += untried;
     else if (!sum->interrupted && ports > 0)
@@ -235,7 +236,7 @@ load_verdict_judge_probe(struct load_verdict *verdict, const struct load_result 
         check_limit(verdict, PROBE_WAITED, part_of(probe->run_queue_ns, probe->response.sum_ns));
 }
 
-/* The same limit, or the same text if it is none of the limits. */
+/* Whether verdict has a reason with the same limit or, if it is no limit, with the same text. */
 static bool
 has_reason(const struct load_verdict *verdict, const struct load_verdict *other, unsigned reason)
 {

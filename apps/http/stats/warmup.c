@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN  23   /* rises less falls: of ten values, two-sided, at 5 % */
-#define WEIGHT 0.02 /* of the mean */
+#define SHOWN  23   /* rises less falls of ten values that show a trend: two-sided, 5 % level */
+#define WEIGHT 0.02 /* of the mean: a smaller difference of the halves is no trend */
 
 bool
 load_warmup_add(struct load_warmup *warmup, uint64_t ns, uint64_t ok,

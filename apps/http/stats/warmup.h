@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: whether a server is warm: whether what is measured of it still has a trend. Place:
- * run-warmup.c asks for --warmup auto, a window of time after the other; all else is left out here.
+ * What: whether a server is warm: whether its figures still have a trend. Place: run-warmup.c asks
+ * for --warmup auto, after each window of time.
  *
  * Shape: of each window the rate of good replies, and the mean and the p99 of response times. The
  * last ten windows are looked at, so that what was before them, however slow, has no say:
@@ -21,8 +21,8 @@
  *                the mean: what varies by less is steady to Georges, Buytaert and Eeckhout
  *                (OOPSLA 2007).
  *
- * Limits: what is smaller than the noise of ten windows is not seen, and neither is what comes
- * after ten windows in which nothing changed.
+ * Limits: a trend that is smaller than the noise of ten windows is not seen, nor one that begins
+ * after ten windows without a trend.
  */
 #ifndef LOAD_WARMUP_H
 #define LOAD_WARMUP_H
@@ -30,7 +30,7 @@
 #include "histogram.h"
 
 #define LOAD_WARMUP_WINDOWS 10
-#define LOAD_WARMUP_REPLIES 100 /* good ones, that a window needs: one may be beyond its p99 */
+#define LOAD_WARMUP_REPLIES 100 /* good replies that a window needs: one may be beyond its p99 */
 
 enum load_warmup_figure {
     LOAD_WARMUP_RATE,
@@ -41,16 +41,16 @@ enum load_warmup_figure {
 
 /* All zero is the beginning. */
 struct load_warmup {
-    unsigned number;                                          /* of windows that are kept */
+    unsigned number;                                          /* windows that are kept */
     double figures[LOAD_WARMUP_FIGURES][LOAD_WARMUP_WINDOWS]; /* the latest is the last */
 };
 
-/* A window took ns, and had so many good replies and these response times. False: they are too few,
- * and the window goes on. */
+/* Add a window that took ns, with `ok` good replies and these response times. False: the replies
+ * are too few; the caller continues the window. */
 bool load_warmup_add(struct load_warmup *warmup, uint64_t ns, uint64_t ok,
                      const struct load_histogram *response);
 
-/* NULL: what the windows say is stationary. Otherwise what speaks against it; a static text. */
+/* NULL: no figure has a trend. Otherwise why the server is not warm, as a static text. */
 const char *load_warmup_problem(const struct load_warmup *warmup);
 
 #endif
