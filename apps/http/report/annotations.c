@@ -25,7 +25,7 @@ annotate(void *user, const struct load_check *check)
 
     if (check->outcome == LOAD_CHECK_PASSED || check->outcome == LOAD_CHECK_SKIPPED)
         return;
-    /* A title is one of ours, and has nothing that would end it. */
+    /* Titles are constants of checks.c, and have no byte that needs an escape. */
     fprintf(out, "::%s title=sxe-http%%3A %s::", check->is_doubt ? "warning" : "error",
             check->title);
     if (check->is_asked) {

@@ -11,7 +11,7 @@
 #include "output.h"
 #include "text.h"
 
-#define WORST_IN_TEXT 0.01 /* as much may be skipped: run-status.c */
+#define WORST_IN_TEXT 0.01 /* this part of the load may be skipped: UNDELIVERED in run-status.c */
 
 static void add_evidence(struct load_check *check, const char *format, ...) SXE_PRINTF(2, 3);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the reports say of each host, where a run loads several. Place: summary.c,
+ * What: the part of the reports about each host, if a run loads several. Place: summary.c,
  * output-json.c, output-json-plan.c.
  */
 #ifndef LOAD_HOSTS_H
@@ -13,7 +13,7 @@ struct load_page;
 
 void load_summary_hosts(struct load_page *page, const struct load_run *run); /* a row each */
 
-/* A member of the plan, and one of a result. */
+/* Write the member "hosts" of the plan, and that of a result. */
 void load_output_json_plan_hosts(struct load_json *json, const struct load_plan *plan);
 void load_output_json_hosts(struct load_json *json, const struct load_plan *plan,
                             const struct load_result *result);

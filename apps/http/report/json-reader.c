@@ -22,7 +22,7 @@ is_missing(const json_t *value)
     return value == NULL || json_is_null(value);
 }
 
-/* 0 after saying what is wrong. */
+/* Returns 0, and keeps the problem, if value is no number from 0 on. */
 static double
 number_of(struct load_reader *reader, const json_t *value, const char *name)
 {

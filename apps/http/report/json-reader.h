@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: takes members out of JSON objects, for the files that read a result again. Place:
- * result-read.c, plan-read.c, merge.c. The first thing that is wrong is kept; the calls after it
- * return 0, so a reader checks once, at its end.
+ * result-read.c, plan-read.c, merge.c. The first problem is kept, and a bad member reads as 0, so a
+ * caller checks for problems once, at the end.
  *
  * Limits: a missing member is 0, because older files lack the newer ones; a member of another type
  * is wrong. Numbers are doubles: counts are exact up to 2^53.
@@ -15,27 +15,27 @@
 #include <stdint.h>
 
 struct load_reader {
-    char problem[160]; /* empty: nothing was wrong */
+    char problem[160]; /* the first problem; "": none */
 };
 
-/* Keep what is wrong with the member of that name, unless something was wrong before. */
+/* Keep a problem of the member of that name, unless there is an earlier problem. */
 void load_reader_refuse(struct load_reader *reader, const char *name, const char *problem);
 
-/* A number from 0 on, times that unit; a count has the unit 1. */
+/* A member that is a number from 0 on; load_reader_count multiplies it by unit (1 for a count). */
 double load_reader_number(struct load_reader *reader, const json_t *object, const char *name);
 uint64_t load_reader_count(struct load_reader *reader, const json_t *object, const char *name,
                            double unit);
 bool load_reader_bool(struct load_reader *reader, const json_t *object, const char *name);
 
-/* The object's own; NULL: there is none. */
+/* The member's text, which belongs to the object; NULL: there is none. */
 const char *load_reader_text(struct load_reader *reader, const json_t *object, const char *name);
 
-/* NULL if it is missing, null, or of another type, which is wrong. */
+/* NULL: the member is missing, null, or has another type, which is a problem. */
 const json_t *load_reader_object(struct load_reader *reader, const json_t *object,
                                  const char *name);
 const json_t *load_reader_array(struct load_reader *reader, const json_t *object, const char *name);
 
-/* A number from 0 on in an array, times that unit. */
+/* A number from 0 on in an array, multiplied by unit. */
 uint64_t load_reader_element(struct load_reader *reader, const json_t *array, size_t index,
                              const char *name, double unit);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: writes JSON (RFC 8259) as it goes, in no memory of its own. Place: output-json.c.
+ * What: writes JSON (RFC 8259) to a file directly, and allocates no memory. Place: output-json.c.
  *
- * Shape: one call a value; name is NULL inside an array. Values down to LOAD_JSON_WIDE deep stand
- * on a line each, what is inside them on one line, so that a person can read the file and diff it.
+ * Shape: one call for each value; name is NULL inside an array. Values up to LOAD_JSON_WIDE levels
+ * deep get a line each, deeper ones share their parent's line, so that the file can be read and
+ * compared with diff.
  *
- * Any bytes make good JSON: what is no UTF-8 becomes U+FFFD, numbers that JSON has not become null.
+ * Any input makes valid JSON: bytes that are not UTF-8 become U+FFFD, NAN and infinity become null.
  * "<" is written as \u003c, so that the text can stand inside an HTML script element.
  *
  * Limits: writing is not checked here; see load_output_finish.
@@ -19,15 +20,15 @@
 
 #define LOAD_JSON_WIDE 4
 
-/* All of it private. */
+/* All members are private. */
 struct load_json {
     FILE *out;
     unsigned depth;
-    bool has_values; /* in what is open now */
+    bool has_values; /* the innermost open object or array has at least one value */
 };
 
 void load_json_init(struct load_json *json, FILE *out);
-void load_json_init_line(struct load_json *json, FILE *out); /* all of it on one line */
+void load_json_init_line(struct load_json *json, FILE *out); /* write everything on one line */
 
 /* bracket is '{' or '['; close with '}' or ']'. */
 void load_json_open(struct load_json *json, const char *name, char bracket);

@@ -15,16 +15,16 @@
 
 #define NS          1000000000u
 #define REDRAW_NS   (NS / 10)
-#define SECONDS_MAX 60u /* of the sparkline */
-#define WIDTH       80u /* of a terminal that does not say */
+#define SECONDS_MAX 60u /* most values in the sparkline */
+#define WIDTH       80u /* for a terminal whose width is not known */
 #define WIDTH_MIN   20u
 #define WIDTH_MAX   200u
 #define LINE_SIZE   (WIDTH_MAX * LOAD_SPARK_BYTES + 1)
 #define LINES       4u
-#define NOISE_S     0.01 /* by which wake-ups are late or early */
+#define NOISE_S     0.01 /* wake-ups may be this late or early */
 #define BAR_COLUMNS 20u
 
-/* The counts of a look. */
+/* The counts at one moment. */
 struct look {
     uint64_t at_ns;
     uint64_t ok;
@@ -37,17 +37,17 @@ struct load_live {
     bool is_terminal;
     bool is_colored;
     unsigned width;
-    unsigned drawn;     /* lines on the terminal */
-    struct look second; /* at the last full second */
-    double rate;        /* ok a second in the second before that */
+    unsigned drawn;     /* lines on the terminal now */
+    struct look second; /* counts when the last full second ended */
+    double rate;        /* ok replies a second, in the last full second */
     double error_rate;
-    unsigned seconds;             /* in rates */
-    double rates[SECONDS_MAX];    /* a second each, the latest is the last */
-    struct load_histogram last;   /* response times in that second */
-    struct load_histogram before; /* at the last full second, since the beginning */
+    unsigned seconds;             /* entries of rates that are used */
+    double rates[SECONDS_MAX];    /* rate of each full second, the oldest first */
+    struct load_histogram last;   /* response times in the last full second */
+    struct load_histogram before; /* all response times until the last full second ended */
 };
 
-/* Columns that may be filled: after the last one a cursor may be in the next line. */
+/* The columns to fill: one less than the terminal has, since a full line may move the cursor on. */
 static unsigned
 terminal_width(FILE *err)
 {
@@ -102,7 +102,7 @@ keep_rate(struct load_live *live)
     live->rates[live->seconds++] = live->rate;
 }
 
-/* The figures of the time since the last full second. */
+/* Compute the figures of the time since the last full second ended. */
 static void
 look_back(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
@@ -114,7 +114,7 @@ look_back(struct load_live *live, const struct load_result *sum, uint64_t now_ns
     load_histogram_subtract(&live->last, &live->before);
 }
 
-/* Whether a second is full: then its figures are there. */
+/* If a second has passed since the last full one, compute its figures; returns whether it has. */
 static bool
 take_second(struct load_live *live, const struct load_result *sum, uint64_t now_ns)
 {
@@ -122,9 +122,9 @@ take_second(struct load_live *live, const struct load_result *sum, uint64_t now_
         keep_second(live, sum, now_ns);
         return false;
     }
-    /* The wake-ups of a whole second may come a little early. */
+    /* The wake-up at the end of a second may come a little early. */
     if (now_ns - live->second.at_ns < NS - REDRAW_NS / 2) {
-        /* Of the first, what there is so far is more than nothing. */
+        /* In the first second, show the figures so far. */
         if (live->seconds == 0)
             look_back(live, sum, now_ns);
         return false;
@@ -135,7 +135,7 @@ take_second(struct load_live *live, const struct load_result *sum, uint64_t now_
     return true;
 }
 
-/* How much of the run is done, 0 to 1; below 0: nobody knows, as in a search. */
+/* The part of the run that is done, 0 to 1; below 0: not known, as in a search. */
 static double
 part_done(const struct load_plan *plan, const struct load_result *sum, uint64_t now_ns)
 {
@@ -246,7 +246,7 @@ add_bar(char *line, double done)
     add_text(line, "]");
 }
 
-/* The latest seconds for which there is room after the rate. */
+/* Add the latest seconds, as many as the line has room for. */
 static void
 add_sparkline(char *line, const struct load_live *live)
 {

@@ -9,11 +9,11 @@
 #include "result-file.h"
 #include "sxe-util.h"
 
-/* Members that may differ between parts. */
+/* Members of the plan that may differ between files. */
 static const char *const own[] = {"ip",         "workers", "probe_rate",
                                   "server_cmd", "shards",  "start_at_s"};
 
-/* And if it is a load of its own beside the others: these are added up. */
+/* Members that may differ between files without --shard, because add_plan adds them up. */
 static const char *const added[] = {"sockets",   "requests_max", "rate", "rate_end",
                                     "ramp_rate", "ramp",         "seed"};
 
@@ -33,7 +33,7 @@ may_differ(const struct load_plan *plan, const char *name)
         return true;
     if (plan->shards > 0)
         return false;
-    /* --requests is in both. */
+    /* --requests sets both requests_max and queries. */
     return is_listed(name, added, SXE_COUNT(added)) ||
            (plan->stop == LOAD_STOP_TOTAL && strcmp(name, "queries") == 0);
 }
@@ -88,7 +88,7 @@ have_same_plan(const struct load_merge_file *a, const struct load_merge_file *b,
     return refuse_difference(a, b, "shards", err);
 }
 
-/* Their names are those of the first trial's. */
+/* The name of a kind, from the file's first trial; NULL: there is no such kind. */
 static const json_t *
 kind_of(const struct load_merge_file *file, size_t kind)
 {
@@ -152,8 +152,8 @@ has_id(const json_t *ids, const json_t *id)
     return false;
 }
 
-/* Files of before there were names of runs: no two runs have counted and timed the same. Shards are
- * told apart by their numbers. */
+/* For older files, which lack the ids of runs: two files with equal trials are copies of one run,
+ * because no two runs have equal times. Shards have been told apart by their numbers already. */
 static bool
 are_copies(const struct load_merge_file *a, const struct load_merge_file *b)
 {
@@ -179,7 +179,7 @@ have_other_runs(const struct load_merge_file *a, const struct load_merge_file *b
     return false;
 }
 
-/* A run that was controlled by its own replies alone cannot be added to others. */
+/* Refuse a search or a comparison: its own replies controlled it, so it was no part of a load. */
 static bool
 is_no_part(const struct load_merge_file *file, FILE *err)
 {
@@ -214,9 +214,10 @@ load_merge_check(const struct load_merge *merge, FILE *err)
     return true;
 }
 
-/* ---- What is no reason to refuse ---- */
+/* ---- Doubts, which are no reason to refuse ---- */
 
-/* Two files without --shard whose arrivals came at the same instants; NULL: there are none. */
+/* An earlier file without --shard that has the same seed as the nth, so that both had arrivals at
+ * the same instants; NULL: there is none. */
 static const struct load_merge_file *
 twin_of(const struct load_merge *merge, unsigned nth)
 {

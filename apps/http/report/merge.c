@@ -16,7 +16,7 @@
 #include "run-private.h"
 #include "sxe-time.h"
 
-#define APART_MOST 0.05 /* of the time: so far apart may the parts begin */
+#define APART_MOST 0.05 /* part of the measured time by which the begins of the files may differ */
 
 /* ---- Files ---- */
 
@@ -63,7 +63,7 @@ read_files(struct load_merge *merge, int number, char **paths, FILE *err)
 
 /* ---- The plan ---- */
 
-/* Of loads beside one another these are the sum. */
+/* Add up the plans of two files. Shards have the same plan; other loads are summed. */
 static void
 add_plan(struct load_plan *to, const struct load_plan *plan)
 {
@@ -85,7 +85,7 @@ add_plan(struct load_plan *to, const struct load_plan *plan)
         to->queries = to->requests_max;
 }
 
-/* Parts that are all there are the whole. */
+/* If every shard is there, the result is a whole run's: drop the shards. */
 static void
 close_shards(struct load_plan *plan)
 {
@@ -129,7 +129,7 @@ take_outputs(struct load_plan *plan, const struct load_plan *asked)
     plan->quiet = asked->quiet;
 }
 
-/* The words of the first file; --shard and --start-at are left to its reader. */
+/* The command line of the first file, with its --shard and --start-at. */
 static int
 take_words(struct load_merge *merge)
 {
@@ -179,12 +179,12 @@ make_plan(struct load_merge *merge, const struct load_plan *asked)
 
 /* ---- A trial ---- */
 
-/* When its parts were measured, by their wall clocks. */
+/* When the parts of a trial were measured, by their machines' wall clocks. */
 struct span {
-    uint64_t first_ns;
-    uint64_t last_ns; /* beginning */
-    uint64_t end_ns;
-    uint64_t first_end_ns;
+    uint64_t first_ns;     /* the earliest begin */
+    uint64_t last_ns;      /* the latest begin */
+    uint64_t end_ns;       /* the latest end */
+    uint64_t first_end_ns; /* the earliest end */
 };
 
 static uint64_t
@@ -240,7 +240,7 @@ judge_span(struct load_verdict *verdict, const struct span *span)
 
 struct sum {
     struct load_reader reader;
-    struct load_result *part; /* the file's; cleared after use */
+    struct load_result *part; /* scratch for one file's result: add_result clears it first */
     struct load_trial *trial;
     struct span span;
 };
@@ -258,7 +258,7 @@ add_left_out(struct sum *sum, const json_t *json)
         to->problem = load_reader_text(&sum->reader, left_out, "problem");
 }
 
-/* One result into the load's or the probe's, with its verdict. */
+/* Add the result json of a file to *to, and its verdict to *verdict: the load's or the probe's. */
 static void
 add_result(struct sum *sum, const struct load_merge_file *file, const json_t *json,
            struct load_result *to, struct load_verdict *verdict)
@@ -289,7 +289,7 @@ add_file(struct sum *sum, const struct load_merge_file *file, unsigned trial, FI
     return *sum->reader.problem == '\0';
 }
 
-/* The run frees what is mapped here, also after an error. */
+/* The results that are mapped here belong to the run, which frees them, also after an error. */
 static bool
 add_trial(struct load_merge *merge, struct load_run *run, struct sum *sum, FILE *err)
 {
@@ -306,7 +306,7 @@ add_trial(struct load_merge *merge, struct load_run *run, struct sum *sum, FILE 
     for (unsigned i = 0; i < merge->number; i++)
         if (!add_file(sum, &merge->files[i], number, err))
             return false;
-    /* Together they took from the first's beginning to the last's end. */
+    /* The parts together took from the earliest begin to the latest end. */
     sum->trial->result->elapsed_ns = sum->span.end_ns - sum->span.first_ns;
     judge_span(&sum->trial->verdict, &sum->span);
     load_merge_suspect(merge, &sum->trial->verdict);
@@ -339,7 +339,7 @@ add_fact(struct load_fingerprint *fingerprint, const char *name, const char *val
         snprintf(fact->value + used, sizeof(fact->value) - used, " | %s", value);
 }
 
-/* Where the machines differ, a fact has the values of all of them. */
+/* A fact that differs between the machines gets all their values. */
 static void
 take_fingerprint(const struct load_merge *merge, struct load_run *run)
 {
@@ -385,7 +385,7 @@ take_part(struct load_part *part, const struct load_merge_file *file)
     load_verdict_read(&reader, json_object_get(file->root, "verdict"), &part->verdict);
 }
 
-/* A part that did not end well, and what that says of the sum. */
+/* The sum was interrupted or has failed if any part was or has. */
 static void
 take_statuses(const struct load_merge *merge, bool *is_interrupted, bool *has_failed)
 {
@@ -411,7 +411,7 @@ add_trials(struct load_merge *merge, struct load_run *run, FILE *err)
     return is_good;
 }
 
-/* The number of all runs that are in the files, and one more. */
+/* The number of all runs in the files, and 1 more, so that it is never 0 (calloc). */
 static size_t
 count_ids(const struct load_merge *merge)
 {
@@ -456,7 +456,7 @@ conclude(struct load_merge *merge, struct load_run *run, FILE *err)
     take_fingerprint(merge, run);
     take_beginning(run);
     take_statuses(merge, &is_interrupted, &has_failed);
-    /* Only now, so that every trial has said which parts are missing. */
+    /* Only now: load_merge_suspect, which was called after each trial, needs the shards. */
     close_shards(&merge->plan);
     load_run_conclude(run, is_interrupted, has_failed, err);
 }

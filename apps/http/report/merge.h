@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: several results of one load that several processes made at the same time, added up to one.
- * Place: `sxe-http merge A.json B.json ...`; what it leaves is a run like any other, so all outputs
- * print it.
+ * What: adds up the results of several processes that made one load at the same time. Place:
+ * `sxe-http merge A.json B.json ...`; the sum is a run like any other, so all outputs can print it.
  *
  * Shape: trial i of the sum is trial i of all files, added up by load_result_add, as the workers of
- * one process are. Its time is from the first one's beginning to the last one's end, by their wall
- * clocks. Each file is a part (run.h) with its own verdict; its reasons stand in the sum with the
- * file's name.
+ * one process are. Its time is from the earliest begin to the latest end, by the machines' wall
+ * clocks. Each file is a part (run.h) with its own verdict; the sum has the verdict's reasons with
+ * the file's name.
  *
  *     A.json  trial 1, trial 2 ...   --shard 1/2     -.
  *     B.json  trial 1, trial 2 ...   --shard 2/2     -'-> trial 1, trial 2 ... -> total
  *
- * Files with --shard are parts of one plan, and all of them together are the whole. Files without
- * are loads beside one another: their sockets, rates and --requests are added up.
+ * Files with --shard are parts of one plan, which all shards together carry out. Files without
+ * --shard are separate loads: their sockets, rates and --requests are added up.
  *
  * Limits: LOAD_MERGE_MAX files, all of them in memory.
  */
@@ -29,23 +28,23 @@
 
 struct load_merge_file {
     const char *path;
-    json_t *root; /* owns */
+    json_t *root; /* owned */
     struct load_plan plan;
 };
 
-/* All of it private, and to be kept as long as the run. */
+/* All members are private. Keep it as long as the run, which points into it. */
 struct load_merge {
     unsigned number;
-    struct load_merge_file *files; /* [number] owns */
+    struct load_merge_file *files; /* [number] owned */
     struct load_plan plan;
     struct load_requests requests; /* the names of the kinds */
     const char *kind_names[LOAD_KINDS_MAX];
-    char **words; /* owns: of the command line; the words are the first file's */
+    char **words; /* the command line: the array is owned, the words are files[0]'s */
 };
 
-/* Fill *run with the sum of the files. Of asked, the outputs are taken, the fan-out and the
- * thresholds; without thresholds those of the first file. LOAD_EXIT_OK, or another exit status
- * after saying on err what is wrong with a file, or what differs. Free both either way. */
+/* Fill *run with the sum of the files. Outputs, fan-out and thresholds are those of asked; if asked
+ * has no thresholds, the first file's are used. Returns LOAD_EXIT_OK, or another exit status after
+ * a message on err. The caller frees merge and run in either case. */
 int load_merge(struct load_merge *merge, struct load_run *run, const struct load_plan *asked,
                int number, char **paths, FILE *err);
 void load_merge_free(struct load_merge *merge);
@@ -56,8 +55,7 @@ void load_merge_free(struct load_merge *merge);
  * allowed are printed as well. */
 bool load_merge_check(const struct load_merge *merge, FILE *err);
 
-/* Add what speaks against the sum as a whole: parts that are missing, or that began together with
- * the same seed. */
+/* Add reasons against the sum as a whole: shards are missing, or two loads had the same seed. */
 void load_merge_suspect(const struct load_merge *merge, struct load_verdict *verdict);
 
 #endif

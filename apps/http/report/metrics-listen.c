@@ -85,7 +85,7 @@ bind_to(int fd, const struct sockaddr_storage *address, socklen_t length)
     return bind(fd, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
 }
 
-/* A socket file whose owner is gone may go; anything else at that path is somebody's. */
+/* Remove a stale socket file and bind again; never touch anything else at that path. */
 static int
 bind_again(int fd, const struct sockaddr_storage *address, socklen_t length)
 {
@@ -115,7 +115,7 @@ load_metrics_listen(const struct sockaddr_storage *address, socklen_t length)
 
     if (fd < 0)
         return -errno;
-    /* A run that follows another one may listen at once. */
+    /* Let a new run listen although connections of an earlier one are in TIME_WAIT. */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     error = bind_to(fd, address, length);
     if (error == -EADDRINUSE)

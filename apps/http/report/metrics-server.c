@@ -111,7 +111,7 @@ reply_with(struct load_metrics_connection *connection, const char *status, const
                           "Connection: close\r\n\r\n%s",
                           status, type, strlen(body), more, is_head ? "" : body);
 
-    /* All that is said fits. */
+    /* Every reply fits into the buffer. */
     connection->length = SXE_NEVER(length < 0 || (size_t)length >= size) ? 0 : (size_t)length;
 }
 
@@ -155,7 +155,8 @@ answer_scrape(struct load_metrics *metrics, struct load_metrics_connection *conn
                    parser->method == SXE_HTTP_HEAD);
 }
 
-/* Heads are short and come in one piece, so each time all that is there is parsed. */
+/* Parse all bytes received so far, from their beginning: heads are short, and mostly come in one
+ * piece. */
 static void
 understand(struct load_metrics *metrics, struct load_metrics_connection *connection,
            const struct load_metrics_figures *figures)
@@ -177,7 +178,7 @@ understand(struct load_metrics *metrics, struct load_metrics_connection *connect
         refuse_scrape(connection, "400 Bad Request", "", "This is no request of HTTP/1.1.\n");
 }
 
-/* Whether the call may be made again later. */
+/* Whether a failed send or recv may be repeated later. */
 static bool
 is_later(ssize_t result)
 {
@@ -199,12 +200,13 @@ write_reply(struct load_metrics_connection *connection)
     connection->sent += (size_t)sent;
     if (connection->sent < connection->length)
         return;
-    /* A close with bytes unread would be a reset, and take the reply from the peer. */
+    /* To close with unread bytes would send a reset, and the peer could lose the reply: read until
+     * the peer closes. */
     connection->is_ending = true;
     shutdown(connection->fd, SHUT_WR);
 }
 
-/* Read a connection's bytes; throw them away once it is ending. */
+/* Read a connection's bytes, and discard them if the connection is ending. */
 static void
 read_more(struct load_metrics *metrics, struct load_metrics_connection *connection,
           const struct load_metrics_figures *figures)
@@ -235,7 +237,7 @@ is_writing(const struct load_metrics_connection *connection)
     return connection->length > 0 && !connection->is_ending;
 }
 
-/* There is one, for otherwise nobody waits for the listener. */
+/* There is a free one: load_metrics_poll waits for the listener only then. */
 static struct load_metrics_connection *
 free_connection(struct load_metrics *metrics)
 {
@@ -260,7 +262,7 @@ take_connection(struct load_metrics *metrics, uint64_t now_ns)
     connection->until_ns = now_ns + LOAD_METRICS_PATIENCE_NS;
 }
 
-/* With no events left, or no connection free, what comes waits. */
+/* Without events left no descriptor is polled; without a free connection the listener is not. */
 void
 load_metrics_poll(const struct load_metrics *metrics, struct pollfd *fds)
 {

@@ -31,7 +31,7 @@ add_text(struct text *text, const char *format, ...)
     text->used += SXE_NEVER(length < 0 || (size_t)length >= room) ? 0 : (size_t)length;
 }
 
-/* A label's value: at most LOAD_TEXT_MAX bytes of anybody's. */
+/* Add a label's value: any text of at most LOAD_TEXT_MAX bytes. */
 static void
 add_escaped(struct text *text, const char *string)
 {
@@ -70,7 +70,7 @@ add_counter(struct text *text, const char *name, const char *unit, const char *h
     add_text(text, "sxe_http_%s_total %llu\n", name, (unsigned long long)value);
 }
 
-/* One of a family of counters with a label. */
+/* Add a family of counters that has a sample for each value of a label. */
 static void
 add_labelled(struct text *text, const char *name, const char *label, const char *const *values,
              const uint64_t *counts, unsigned number)

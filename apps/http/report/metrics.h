@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the figures of a run while it runs, in OpenMetrics' text format over HTTP, for Prometheus
- * and what reads the same. Place: monitor.c, in the coordinating process: no worker knows of it.
+ * and compatible programs. Place: monitor.c, in the coordinating process; workers do not use it.
  *
- * Shape: a connection is read until its request is whole, gets one reply, and is closed when the
- * peer has closed it, too.
+ * Shape: a connection is read until its request is complete, gets one reply, and is closed after
+ * the peer has closed its end.
  *
  *     FREE -> READING -> WRITING -> ENDING -> FREE
  *
- * Limits: whoever is at the other end costs the run nothing that matters: there are at most
- * LOAD_METRICS_CONNECTIONS, each with a head of at most LOAD_METRICS_HEAD_MAX bytes and
- * LOAD_METRICS_PATIENCE_NS of time, and no more than LOAD_METRICS_EVENTS system calls a second for
- * all of them; what is more waits for the next second. The text is made at most once a second.
+ * Limits: clients cannot slow down the run: there are at most LOAD_METRICS_CONNECTIONS, each with a
+ * head of at most LOAD_METRICS_HEAD_MAX bytes and LOAD_METRICS_PATIENCE_NS of time. All together
+ * get LOAD_METRICS_EVENTS events a second; further ones wait for the next second. The text is made
+ * at most once a second.
  */
 #ifndef LOAD_METRICS_H
 #define LOAD_METRICS_H
@@ -34,60 +34,60 @@
 
 /* The figures that a scrape shows. */
 struct load_metrics_figures {
-    struct load_tally sum; /* of all trials so far; the last part is of now */
-    double offered_rate;   /* of the last second */
+    struct load_tally sum; /* of all trials so far; its last members are the state now */
+    double offered_rate;   /* a second, in the last second */
     double ok_rate;
     unsigned trial; /* from 1; 0: none has begun */
 };
 
-/* Returns the length of the text, which fits. */
+/* Write the figures; returns the length of the text, which always fits. */
 size_t load_metrics_text(char text[LOAD_METRICS_TEXT_MAX], const struct load_plan *plan,
                          const struct load_metrics_figures *figures);
 
-/* [ADDRESS:]PORT, [IPV6]:PORT, or a path, "@name" being abstract. NULL, or what is wrong with
- * it. */
+/* Parse [ADDRESS:]PORT, [IPV6]:PORT, or the path of a unix socket ("@name": abstract). NULL, or
+ * what is wrong with the text. */
 const char *load_metrics_parse(const char *text, struct sockaddr_storage *address,
                                socklen_t *length);
 
-/* A socket that listens there, or -errno. A socket file that nobody listens at is replaced. */
+/* Returns a socket that listens at the address, or -errno. A stale socket file is replaced. */
 int load_metrics_listen(const struct sockaddr_storage *address, socklen_t length);
 
 struct load_metrics_connection {
-    int fd; /* -1: free */
-    bool is_ending;
-    uint64_t until_ns;
-    size_t got;
-    size_t length; /* of the reply; 0: the request is not whole */
-    size_t sent;
+    int fd;            /* -1: free */
+    bool is_ending;    /* the reply was sent */
+    uint64_t until_ns; /* close the connection then */
+    size_t got;        /* bytes of head */
+    size_t length;     /* of the reply; 0: the request is not complete yet */
+    size_t sent;       /* bytes of reply */
     char head[LOAD_METRICS_HEAD_MAX];
     char reply[LOAD_METRICS_TEXT_MAX + 512];
 };
 
-/* All of it private. */
+/* All members are private. */
 struct load_metrics {
     const struct load_plan *plan;
-    int fd;
-    char path[108]; /* to unlink; "" */
-    unsigned events;
-    size_t length; /* of the text; 0: it is to be made */
+    int fd;          /* the listener */
+    char path[108];  /* socket file to unlink at the end; "": none */
+    unsigned events; /* that may still be handled in this second */
+    size_t length;   /* of text; 0: make it for the next scrape */
     char text[LOAD_METRICS_TEXT_MAX];
     struct load_metrics_connection connections[LOAD_METRICS_CONNECTIONS];
 };
 
-/* Listen where the plan says. 0, or -errno; close it either way. */
+/* Listen at the plan's address. 0, or -errno; call load_metrics_close in either case. */
 int load_metrics_open(struct load_metrics *metrics, const struct load_plan *plan);
 void load_metrics_close(struct load_metrics *metrics);
 
-/* In a process that is forked: what is another's to close. */
+/* In a forked worker: close the inherited descriptors, but do not unlink the socket file. */
 void load_metrics_forget(struct load_metrics *metrics);
 
-/* "http://127.0.0.1:9464/metrics", or the path. */
+/* Write where the metrics are: "http://127.0.0.1:9464/metrics", or the socket's path. */
 void load_metrics_name(const struct load_metrics *metrics, char *name, size_t size);
 
-/* Another second: connections that took too long are closed, and the text is made again. */
+/* To be called once a second: closes connections that took too long, and makes the text stale. */
 void load_metrics_tick(struct load_metrics *metrics, uint64_t now_ns);
 
-/* Fill in fds [LOAD_METRICS_FDS] for poll(2); then serve them. */
+/* Before poll(2), fill in fds[LOAD_METRICS_FDS]; after it, serve those that are ready. */
 void load_metrics_poll(const struct load_metrics *metrics, struct pollfd *fds);
 void load_metrics_serve(struct load_metrics *metrics, const struct pollfd *fds, uint64_t now_ns,
                         const struct load_metrics_figures *figures);

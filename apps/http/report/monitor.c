@@ -16,26 +16,26 @@
 struct load_monitor {
     const struct load_plan *plan;
     FILE *err;
-    FILE *lines; /* NULL: there are none, or no more */
-    int error;   /* of writing one: -errno */
+    FILE *lines; /* of --jsonl; NULL: not asked for, or closed after an error */
+    int error;   /* -errno of the first line that could not be written; 0: none */
     bool has_metrics;
-    bool is_running;  /* a trial */
-    bool is_closed;   /* the model: a closed loop */
-    uint64_t missing; /* lines, since the last one that was written */
-    uint64_t due_ns;  /* of the next look */
-    uint64_t looked_ns;
-    struct load_tally before;            /* the look before the last one, of this trial */
-    struct load_metrics_figures figures; /* sum: of the trials that are over, and this one */
-    struct load_tally over;              /* trials that are over */
-    struct load_tally now;               /* the last look, of this trial */
-    struct load_histogram response;      /* of this trial, at the last look */
-    struct load_histogram last;          /* of the last second */
+    bool is_running;                     /* a trial runs */
+    bool is_closed;                      /* the model is a closed loop */
+    uint64_t missing;                    /* lines left out since the last one that was written */
+    uint64_t due_ns;                     /* when to look next */
+    uint64_t looked_ns;                  /* when the last look was */
+    struct load_tally before;            /* counts of this trial, at the look before the last */
+    struct load_metrics_figures figures; /* figures.sum: of the trials that are over and this one */
+    struct load_tally over;              /* counts of the trials that are over */
+    struct load_tally now;               /* counts of this trial, at the last look */
+    struct load_histogram response;      /* response times of this trial, until the last look */
+    struct load_histogram last;          /* response times between the last two looks */
     struct load_metrics metrics;
 };
 
 /* ---- Opening and closing ---- */
 
-/* Port 0 is one that only this process knows. */
+/* With port 0 the kernel chooses the port, so the user must be told which. */
 static bool
 has_free_port(const char *place)
 {
@@ -133,7 +133,7 @@ load_monitor_forget(struct load_monitor *monitor)
 
 /* ---- Lines ---- */
 
-/* A reader that stands still must not hold the run. */
+/* Whether a line can be written without waiting: a slow reader must not delay the run. */
 static bool
 has_room(FILE *lines)
 {
@@ -244,7 +244,7 @@ add_up(struct load_monitor *monitor, const struct load_result *const *workers, u
     load_tally_add(&monitor->figures.sum, &monitor->over);
 }
 
-/* Compute what came since the previous look, and forget that look. */
+/* Leave in monitor->last the response times since the previous look, and move the look to now. */
 static void
 look_back(struct load_monitor *monitor)
 {
@@ -263,7 +263,8 @@ load_monitor_look(struct load_monitor *monitor, const struct load_result *const 
 
     if (monitor == NULL)
         return;
-    /* The next is at the same part of a second as the first; those that were slept over are not. */
+    /* The next look is a whole number of seconds after the first; looks that were missed are left
+     * out. */
     monitor->due_ns +=
         ((load_later_part(now_ns, monitor->due_ns)) / SXE_NS_PER_SECOND + 1) * SXE_NS_PER_SECOND;
     if (monitor->has_metrics)

@@ -30,11 +30,11 @@
 #define RATIO_BITS        0x3ff0000000000000u /* 1.0: the values are what they stand for */
 #define HEADER_SIZE       40u
 #define HEADER_PACKED     8u
-#define COUNT_SIZE        9u /* of the longest count; a run of empty ones is shorter */
+#define COUNT_SIZE        9u /* bytes of the longest count; a run of empty buckets takes fewer */
 #define BITS_A_BYTE       7u
 #define GOES_ON           0x80u
 
-/* 1,024 for each of the 21 powers of two from 2,048 us to 1 h, and 2,048 below. */
+/* 1,024 buckets for each of the 21 powers of two from 2,048 us to 1 h, and 2,048 below. */
 _Static_assert(LOAD_HISTOGRAM_BUCKETS == 23 * 1024, "as many counts as HdrHistogram has");
 
 /* ---- Encoding ---- */
@@ -47,7 +47,7 @@ put_number(uint8_t *to, uint64_t number, unsigned bytes)
     return to;
 }
 
-/* Seven bits a byte, the lowest first; a ninth byte has the eight that are left. */
+/* LEB128: seven bits in each byte, the lowest first; a ninth byte has the eight bits left. */
 static uint8_t *
 put_bits(uint8_t *to, uint64_t bits)
 {
@@ -59,7 +59,7 @@ put_bits(uint8_t *to, uint64_t bits)
     return to;
 }
 
-/* ZigZag: n is 2n, and -n is 2n - 1. */
+/* ZigZag: n is written as 2n, and -n as 2n - 1. */
 static uint8_t *
 put_counts(uint8_t *to, const struct load_histogram *histogram)
 {
@@ -77,7 +77,7 @@ put_counts(uint8_t *to, const struct load_histogram *histogram)
     return to;
 }
 
-/* Returns how many bytes it has. */
+/* Write the header and the counts; returns their number of bytes. */
 static size_t
 encode_counts(uint8_t *bytes, const struct load_histogram *histogram)
 {
@@ -150,7 +150,7 @@ pack_histogram(const struct load_histogram *histogram, size_t *size)
 
 /* ---- Lines ---- */
 
-/* RFC 4648, 4. */
+/* Write base64 (RFC 4648, 4). */
 static void
 write_base64(FILE *out, const uint8_t *bytes, size_t size)
 {
@@ -207,7 +207,7 @@ write_trial(FILE *out, const struct load_run *run, const struct load_result *res
     return error;
 }
 
-/* A line of the head has less than 128 characters: readers in C have no room for more. */
+/* Lines of the head must have less than 128 characters: readers in C have no room for more. */
 int
 load_output_hdr(FILE *out, const struct load_run *run)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * page.html has two marks: a JSON array, RUNS, where the runs are put, and a comment, PLOT, where
- * plot.js is. No "<" is in the runs that are put there, so that no text can end the script element.
+ * page.html has two marks: RUNS, a JSON array, is replaced by the runs, and PLOT, a comment, by
+ * plot.js. The runs have no "<", so that no text in them can end the script element.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 #define RUNS "[\"runs\"]"
 #define PLOT "/* plot.js */"
 
-#define MIN_EFFECT 0.02 /* as compare has it if it is not told another */
+#define MIN_EFFECT 0.02 /* the default of compare */
 
-/* The compiler runs in the root of the sources. */
+/* The paths are relative to the root of the sources, where the compiler runs. */
 __asm__(".section .rodata\n"
         ".global load_page, load_page_end, load_plot, load_plot_end\n"
         "load_page:\n"
@@ -31,7 +31,7 @@ extern const char load_page_end[];
 extern const char load_plot[];
 extern const char load_plot_end[];
 
-/* The page from `from` up to a mark: what is after that. */
+/* Write the page from `from` up to a mark; returns the part after the mark. */
 static const char *
 write_up_to(FILE *out, const char *from, const char *mark)
 {
@@ -65,7 +65,7 @@ load_output_html(FILE *out, const struct load_run *run)
 
 /* ---- Several runs ---- */
 
-/* In JSON "<" occurs only inside texts. */
+/* Write JSON with each "<" as \u003c: in JSON "<" occurs only inside strings. */
 static int
 write_escaped(const char *text, size_t length, void *out)
 {
@@ -77,7 +77,7 @@ write_escaped(const char *text, size_t length, void *out)
     return ferror((FILE *)out) ? -1 : 0;
 }
 
-/* Add the text of a comparison; without memory for it the page lacks it. */
+/* Add the text of a comparison of files a and b; without memory the page has none. */
 static void
 add_comparison(json_t *run, const char *a, const char *b)
 {
@@ -110,7 +110,7 @@ has_all(const char *path, const json_t *run, FILE *err)
     return true;
 }
 
-/* NULL after saying on err which file is none of ours. */
+/* Returns the runs; NULL after a message on err about a file that is no result. */
 static json_t *
 load_runs(int number, char **paths, FILE *err)
 {
@@ -124,7 +124,7 @@ load_runs(int number, char **paths, FILE *err)
             json_decref(runs);
             return NULL;
         }
-        /* The page shows which file a run came from; a path that is no UTF-8 it cannot. */
+        /* The page shows each run's file, unless its path is not UTF-8 (json_string is NULL). */
         json_object_set_new(run, "file", json_string(paths[i]));
         if (i > 0)
             add_comparison(run, paths[0], paths[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The member "plan" of the JSON; plan-read.c takes it out again. And "sessions" of a result.
+ * Writing the member "plan" of the JSON, which plan-read.c reads, and "sessions" of a result.
  */
 #include "hosts.h"
 #include "json-writer.h"
@@ -31,7 +31,7 @@ write_how_much(struct load_json *json, const struct load_plan *plan)
     write_seconds(json, "drain_s", plan->drain_ns);
 }
 
-/* How long each takes, and the rate at its end. */
+/* For each stage, how long it takes and the rate at its end. */
 static void
 write_stages(struct load_json *json, const struct load_plan *plan)
 {
@@ -64,7 +64,7 @@ write_when(struct load_json *json, const struct load_plan *plan)
     load_json_number(json, "probe_rate", plan->probe_rate);
 }
 
-/* Which parts of a load this run has, if other processes made others. */
+/* The shards that this run has, if other processes made the other ones. */
 static void
 write_shards(struct load_json *json, const struct load_plan *plan)
 {

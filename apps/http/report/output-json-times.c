@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Times in the JSON: a histogram, with the figures that it tells; result-read.c takes it out again.
+ * Writing times to the JSON: a histogram and its figures. result-read.c reads the histogram.
  */
 #include "json-writer.h"
 #include "output.h"

@@ -24,7 +24,7 @@ static const char *const unopened_names[] = {LOAD_EACH_UNOPENED(NAME)};
 
 /* ---- Over time ---- */
 
-/* As of all times: null, where fewer than ten replies lie beyond. */
+/* Like all percentiles: null if fewer than ten replies lie beyond. */
 static void
 write_slice_percentile(struct load_json *json, const struct load_slice *slice, double fraction)
 {
@@ -220,7 +220,7 @@ write_left_out(struct load_json *json, const struct load_left_out *left_out)
     load_json_close(json, '}');
 }
 
-/* By the wall clock, so that it can be laid beside what other machines have. */
+/* Write the begin by the wall clock, so that it can be compared with other machines' begins. */
 static void
 write_began(struct load_json *json, const struct load_run *run, const struct load_result *result)
 {
@@ -229,12 +229,12 @@ write_began(struct load_json *json, const struct load_run *run, const struct loa
     load_json_number(json, "began_s", (double)(run->wall_ns + behind_ns) / NS);
 }
 
-/* Members of a trial, the total and the probe; the total's seconds are the sum of all trials. */
+/* Write the member "trend"; null: no trend was shown. */
 static void
 write_trend(struct load_json *json, const struct load_run *run, const struct load_result *result)
 {
     struct load_trend trend;
-    /* The counts of all trials are added, and a rate is that of one. */
+    /* The total's time line has the counts of all trials; the rate is that of one trial. */
     double unit = result == run->total ? run->trials_number : 1;
 
     load_trend_tell(&trend, run->plan, result);
@@ -339,7 +339,7 @@ write_interval_members(struct load_json *json, const struct load_interval *inter
     load_json_bool(json, "is_known", interval->is_known);
 }
 
-/* From 0 means that none of its values is only a lower bound. */
+/* from: values no less than this are only lower bounds; 0: none is. */
 static void
 write_figure(struct load_json *json, const char *name, const struct load_interval *interval,
              double from, double unit)
@@ -353,7 +353,7 @@ write_figure(struct load_json *json, const char *name, const struct load_interva
     load_json_close(json, '}');
 }
 
-/* Times are divided by their unit, ratios of them (unit 1) are not; from is NULL for ratios. */
+/* Times are divided by unit. For ratios of times unit is 1, and from is NULL. */
 static void
 write_figures(struct load_json *json, const struct load_interval *intervals, const double *from,
               double unit)
@@ -365,7 +365,7 @@ write_figures(struct load_json *json, const struct load_interval *intervals, con
     load_json_close(json, '}');
 }
 
-/* Of the rate, as it was before the other figures had one. */
+/* Write the noise of all figures, after that of the rate, which older versions had alone. */
 static void
 write_noise(struct load_json *json, const struct load_run *run)
 {
@@ -467,7 +467,7 @@ write_fanout(struct load_json *json, const struct load_run *run)
     load_json_close(json, '}');
 }
 
-/* The processes that made the load together, and whether each kept up. */
+/* Write the processes that made the load together, and whether each kept up. */
 static void
 write_parts(struct load_json *json, const struct load_run *run)
 {
@@ -492,7 +492,7 @@ write_parts(struct load_json *json, const struct load_run *run)
     load_json_close(json, ']');
 }
 
-/* Which runs are in it: itself, or those that were merged. */
+/* Write the ids of the runs in this result: its own, or those of the merged runs. */
 static void
 write_ids(struct load_json *json, const struct load_run *run)
 {

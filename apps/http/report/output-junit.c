@@ -13,11 +13,11 @@
 
 struct junit {
     FILE *out;
-    double seconds; /* of the run, which its first case has */
+    double seconds; /* length of the run, which is written in its first case */
     unsigned cases[LOAD_CHECK_SKIPPED + 1];
 };
 
-/* XML has no other control characters, nor U+FFFE and U+FFFF, however they are written. */
+/* Whether XML allows the character: not even a reference may name any other. */
 static bool
 is_character(uint32_t character)
 {
@@ -60,7 +60,8 @@ write_element(FILE *out, const char *name, const char *text)
     fprintf(out, "</%s>", name);
 }
 
-/* An element with the sentence as its message, and inside, where more than one line has room. */
+/* Write an element with the check's text as its attribute "message" and again as its content, which
+ * may have several lines. */
 static void
 write_outcome(FILE *out, const char *element, const struct load_check *check)
 {
@@ -142,7 +143,7 @@ load_output_junit(FILE *out, const struct load_run *run)
     fputs(">\n  <testsuite", out);
     write_attribute(out, "name", run->plan->what);
     write_counts(&junit);
-    /* The schemas have a time without a zone: it is UTC. */
+    /* JUnit's schemas allow no time zone: cut it off; the time is UTC. */
     fprintf(out, " timestamp=\"%.19s\">\n", run->started_at);
     write_properties(&junit, run);
     load_checks_each(run, write_case, &junit);

@@ -10,7 +10,7 @@
 #include "sxe-utf8.h"
 #include "text.h"
 
-/* As it is, whatever it looks like: no markup, no HTML, no end of a cell or a line. */
+/* Escape everything that would be markup, HTML, or the end of a cell or a line. */
 static void
 write_text(FILE *out, const char *string)
 {

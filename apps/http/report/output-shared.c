@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The outputs share this: the end of a file, rates, and the names of figures, kinds and loads. This
- * file calls none of them.
+ * Shared by the outputs: the end of a file, rates, and the names of figures, kinds and loads. This
+ * file does not call any output.
  */
 #include "output.h"
 
@@ -29,7 +29,7 @@ load_output_finish(FILE *out)
 {
     if (fflush(out) == 0 && !ferror(out))
         return 0;
-    /* It may have been an earlier call that failed; none that succeeds clears its errno. */
+    /* An earlier call may have failed; its errno is still set, since successful calls keep it. */
     return errno != 0 ? -errno : -EIO;
 }
 

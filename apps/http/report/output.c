@@ -16,7 +16,7 @@ is_stdout(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-/* The summary of a job is one file of all its steps. */
+/* GitHub's summary of a job is one file for all its steps: append to it. */
 static bool
 is_appended(const char *path)
 {
@@ -73,7 +73,8 @@ load_output_uses_stdout(const struct load_plan *plan)
     return uses || (plan->jsonl != NULL && is_stdout(plan->jsonl));
 }
 
-/* Nothing is lost by it. A reader of a pipe would take the close for the end. */
+/* Open for appending, which loses nothing. Do not open a pipe: its reader would take the close for
+ * the end. */
 static int
 check_file(const char *path)
 {

@@ -17,7 +17,7 @@ read_seconds(struct load_reader *reader, const json_t *json, const char *name)
     return load_reader_count(reader, json, name, NS);
 }
 
-/* Which of those names the member has; 0 after saying that it is none of them. */
+/* The index of the member's text in names; 0, and a problem, if it is none of them. */
 static unsigned
 read_choice(struct load_reader *reader, const json_t *json, const char *name,
             const char *const *names, unsigned number)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a plan again, from the JSON that output-json-plan.c wrote of it. Place: merge.c, which
- * prints it and judges by it; nothing can be run with it.
+ * What: reads a plan from the JSON that output-json-plan.c wrote. Place: merge.c, which needs it to
+ * print and judge the sum. Such a plan cannot be run.
  */
 #ifndef LOAD_PLAN_READ_H
 #define LOAD_PLAN_READ_H
@@ -9,7 +9,7 @@
 #include "json-reader.h"
 #include "plan.h"
 
-/* Fill *plan; its texts are the JSON's. */
+/* Fill *plan; its texts belong to the JSON. */
 void load_plan_read(struct load_reader *reader, const json_t *json, struct load_plan *plan);
 
 #endif

@@ -12,14 +12,14 @@
 #include "run-private.h"
 #include "sxe-util.h"
 
-#define NEAR 0.01   /* of a figure: it was rounded, and so is what it is compared with */
-#define SAME 1e-9   /* of a rate: it was printed with 15 digits */
-#define HOUR 3597e6 /* us; the first of the last bucket, which has all that is longer */
+#define NEAR 0.01   /* allowed difference of figures that were rounded, as a part of them */
+#define SAME 1e-9   /* allowed difference of rates, which were printed with 15 digits */
+#define HOUR 3597e6 /* us; begin of the last bucket, which has all longer times */
 
 struct check {
     struct load_reader reader;
-    struct load_result *result; /* the one that is looked at */
-    uint64_t most_lost;         /* requests that a killed worker counted in one place only */
+    struct load_result *result; /* the result that is being checked */
+    uint64_t most_lost;         /* most requests that killed workers counted in one place only */
 };
 
 static bool
@@ -47,7 +47,7 @@ check_percentiles(struct check *check, const json_t *times, const struct load_hi
     }
 }
 
-/* Each request that ended is in it once. */
+/* If is_of_all, the histogram must have one sample for each request that ended. */
 static void
 check_times(struct check *check, const json_t *json, const char *name,
             const struct load_histogram *histogram, bool is_of_all)
@@ -83,7 +83,7 @@ check_result(struct check *check, const json_t *json)
         load_reader_refuse(&check->reader, "rate", "is not what its counts say");
 }
 
-/* The number of good replies of all. */
+/* Check all trials; returns the sum of their good replies. */
 static uint64_t
 check_trials(struct check *check, const json_t *trials)
 {
@@ -102,7 +102,7 @@ check_trials(struct check *check, const json_t *trials)
 
 /* ---- Any member ---- */
 
-/* Its mean and its longest, in us, against the first times of its buckets. */
+/* Check the mean and the max, in us, against the first times of the buckets. */
 static void
 check_shape(struct check *check, const json_t *times, const char *name)
 {
@@ -144,19 +144,20 @@ check_members(struct check *check, const json_t *json, const char *name)
 
 /* ---- Sums ---- */
 
-/* A number of an object, or of all objects or lists of a list. */
+/* Where a number is: the member `name` of an object; in an array, the sum of this member, or of the
+ * element `index`, of all entries. */
 struct field {
     const char *group; /* NULL: the result itself */
-    const char *part;  /* of that; NULL: the group */
+    const char *part;  /* member of the group; NULL: the group itself */
     const char *name;
-    unsigned index; /* in a list */
+    unsigned index; /* for entries that are arrays */
 };
 
 #define SKIP(enumerator, text, name)     {"accounts", "skipped", name, 0},
 #define END(enumerator, text, name)      {"accounts", "ends", name, 0},
 #define UNOPENED(enumerator, text, name) {"sockets", "unopened", name, 0},
 
-/* In a total they are the sums of the trials. */
+/* Numbers that must be, in the total, the sums of the trials' numbers. */
 static const struct field summed[] = {
     {NULL, NULL, "seconds", 0},
     {"left_out", NULL, "seconds", 0},
@@ -198,7 +199,7 @@ static const struct field summed[] = {
     {"hosts", NULL, "errors", 0},
 };
 
-/* NAN: there is none. */
+/* NAN: there is no such number. */
 static double
 number_of(const json_t *owner, const struct field *field)
 {
@@ -222,7 +223,8 @@ field_of(const json_t *result, const struct field *field)
     return sum;
 }
 
-/* Of the load, or of the probe beside it. Seconds were printed with 15 digits. */
+/* Check the sums of the load (probe NULL) or of the probe ("probe"). The tolerance is there because
+ * seconds were printed with 15 digits. */
 static void
 check_sums(struct check *check, const json_t *root, const char *probe)
 {
@@ -238,7 +240,7 @@ check_sums(struct check *check, const json_t *root, const char *probe)
 
             sum += field_of(probe == NULL ? trial : json_object_get(trial, probe), &summed[i]);
         }
-        /* A slice has 32 bits. */
+        /* Counts of a slice have 32 bits: larger sums have wrapped around. */
         if (fabs(whole - sum) > 1e-6 + 1e-12 * sum && (summed[i].index == 0 || sum < 0x1p32))
             load_reader_refuse(&check->reader, summed[i].name,
                                "of the total is not the sum of the trials");

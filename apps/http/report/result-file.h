@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: reads a result that output-json.c has written, with jansson. Place: compare, --baseline and
- * html. A file is not trusted: this checks the version of its schema, and that its counts fit
- * together (result-check.h).
+ * What: reads a result that output-json.c has written, with jansson. Place: compare, --baseline,
+ * merge and html. A file is not trusted: its schema's version is checked, and that its numbers
+ * agree (result-check.h).
  */
 #ifndef LOAD_RESULT_FILE_H
 #define LOAD_RESULT_FILE_H
@@ -10,13 +10,13 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* How jansson reads it: counts may be larger than its integers. */
+/* Flags for jansson: read integers as reals, because counts may be larger than its integers. */
 #define LOAD_RESULT_FILE_FLAGS (JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES)
 
-/* The caller's to json_decref; NULL after saying on err what is wrong with the file. */
+/* Returns the root, which the caller must json_decref; NULL after a message on err. */
 json_t *load_result_file_load(const char *path, FILE *err);
 
-/* Say what is wrong with it. */
+/* Print a message that the file cannot be used because of problem. */
 void load_result_file_refuse(const char *path, const char *problem, FILE *err);
 
 /* Print text from a file, with '?' for control bytes, which could move the terminal's cursor. */

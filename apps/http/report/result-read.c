@@ -59,7 +59,7 @@ read_histogram(struct load_reader *reader, const json_t *owner, const char *name
     read_buckets(reader, load_reader_array(reader, times, "histogram"), histogram);
 }
 
-/* Of a slice [offered, sent, ok, errors, p50, p99, max, buckets]. */
+/* Read a slice: [offered, sent, ok, errors, p50, p99, max, buckets]. */
 static void
 read_slice(struct load_reader *reader, const json_t *json, struct load_slice *slice)
 {
@@ -78,7 +78,8 @@ read_slice(struct load_reader *reader, const json_t *json, struct load_slice *sl
     }
 }
 
-/* 0 is that of a time line without slices. The longest is 124 days, so it can be doubled. */
+/* A time line without slices has the width 0. Widths up to 124 days are allowed, so that they can
+ * be doubled without overflow. */
 static bool
 is_width(uint64_t width_ns, size_t slices)
 {
@@ -122,7 +123,7 @@ read_counts(struct load_reader *reader, const json_t *owner, const char *name,
         counts[i] = load_reader_count(reader, json, names[i], 1);
 }
 
-/* The number of an error that has this text; 0: none has. */
+/* The errno whose strerror is this text; 0: there is none. */
 static int
 errno_of(const char *text)
 {
@@ -298,7 +299,7 @@ read_hosts(struct load_reader *reader, const json_t *owner, struct load_result *
 
 /* ---- All of it ---- */
 
-/* Files of earlier versions have none. */
+/* Files of earlier versions have no sessions. */
 static void
 read_sessions(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {

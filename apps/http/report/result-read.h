@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a result again, from the JSON that output-json.c wrote of it: the inverse of that file.
- * Place: merge.c. Counts and histograms are exact; means and deviations follow from them to 14
- * digits; times of other clocks than the wall's are not in the JSON, so started_ns is the wall
- * clock's.
+ * What: reads a result from JSON: the inverse of output-json.c. Place: merge.c. Counts and
+ * histograms are exact; means and deviations are to 14 digits. The JSON has only times of the wall
+ * clock, so started_ns is the wall clock's.
  */
 #ifndef LOAD_RESULT_READ_H
 #define LOAD_RESULT_READ_H
@@ -12,11 +11,11 @@
 #include "result.h"
 #include "verdict.h"
 
-/* Fill *result, which is all zero. Something is wrong also where the accounts do not close and
- * where the counts of a histogram are not its sum. */
+/* Fill *result, which must be all zero. It is a problem, too, if the accounts do not close, or if a
+ * histogram's count is not the sum of its buckets. */
 void load_result_read(struct load_reader *reader, const json_t *json, struct load_result *result);
 
-/* The reasons, without the limits that they are about, and the figures. */
+/* Read the reasons and the figures; which limit each reason is about is not in the JSON. */
 void load_verdict_read(struct load_reader *reader, const json_t *json,
                        struct load_verdict *verdict);
 

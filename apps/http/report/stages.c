@@ -9,11 +9,11 @@
 #include "summary-page.h"
 
 #define NS           1e9
-#define NAME_COLUMNS 10 /* of the line over time, before its first column */
+#define NAME_COLUMNS 10 /* columns of the line "over time" before its first bar */
 #define WIDE         LOAD_SUMMARY_COLUMNS
-#define FEW          8 /* rows, which are worth more than those of the whole */
+#define FEW          8 /* this many rows or fewer weigh more than the table of all times */
 
-/* Not a step. */
+/* Whether a stage takes time: a step of the rate has no row. */
 static bool
 has_row(const struct load_plan *plan, unsigned stage)
 {
@@ -40,7 +40,7 @@ highest_rate(const struct load_plan *plan)
 
 /* ---- How long ---- */
 
-/* Of one trial, as far as it went. */
+/* How much of the stage's time a trial has measured, until the trial ended. */
 static uint64_t
 measured_ns(const struct load_plan *plan, const struct load_result *result, unsigned stage)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the reports say of a load with stages. Place: summary.c, output-json.c.
+ * What: the part of the reports about stages (--stages). Place: summary.c, output-json.c.
  */
 #ifndef LOAD_STAGES_H
 #define LOAD_STAGES_H
@@ -10,19 +10,20 @@
 struct load_json;
 struct load_page;
 
-/* So long a stage was measured; of the total, in all trials together. */
+/* How long a stage was measured; for run->total, in all trials together. */
 double load_stage_seconds(const struct load_run *run, const struct load_result *result,
                           unsigned stage);
 
-/* The rate of the plan, in its line: "5000/s ", "1000/s to 5000/s ", "4 stages up to 5000/s ". */
+/* Add the rate to the plan's line: "5000/s ", "1000/s to 5000/s ", "4 stages up to 5000/s ". */
 void load_summary_rate(struct load_page *page, const struct load_plan *plan);
 
-/* A row a stage that took some time; where each begins, below columns of so many ns. */
+/* Add a row for each stage that takes time; and, below "over time", a line that marks the column in
+ * which each stage begins. */
 void load_summary_stages(struct load_page *page, const struct load_run *run);
 void load_summary_stage_marks(struct load_page *page, const struct load_plan *plan,
                               uint64_t column_ns, unsigned columns);
 
-/* The member of a result. */
+/* Write the member "stages" of a result. */
 void load_output_json_stages(struct load_json *json, const struct load_run *run,
                              const struct load_result *result);
 

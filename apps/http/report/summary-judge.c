@@ -18,7 +18,7 @@
 
 /* ---- Sessions ---- */
 
-/* A second, those that were completed within the time and its drain. */
+/* The rate is of all completed sessions, including those that the drain completed. */
 void
 load_summary_sessions(struct load_page *page, const struct load_run *run)
 {
@@ -35,9 +35,9 @@ load_summary_sessions(struct load_page *page, const struct load_run *run)
                   load_per_second(total->sessions_completed, seconds));
 }
 
-/* ---- What would make it better ---- */
+/* ---- A hint ---- */
 
-/* The server may run where the client does, unless somebody kept them apart. */
+/* A local server may share the client's CPUs, unless the client was bound to some (taskset). */
 static void
 add_hint(struct load_page *page, const struct load_plan *plan)
 {
@@ -58,7 +58,7 @@ add_hint(struct load_page *page, const struct load_plan *plan)
 
 #define TIME_FIGURES (LOAD_FIGURE_RESPONSE_P50 - LOAD_FIGURE_SERVICE_P50)
 
-/* Response times, or service times where they are the same. */
+/* Show response times, but service times in a closed loop, where both are equal. */
 static enum load_figure
 first_time(const struct load_plan *plan)
 {
@@ -193,7 +193,8 @@ add_thresholds(struct load_page *page, const struct load_run *run)
 
 /* ---- Pages of several queries ---- */
 
-/* The fraction of one query has as many digits as it takes to see two of what lies beyond it. */
+/* Print the quantile of one query with so many decimals that its distance to 100 % has two
+ * significant digits: 99.986. */
 static void
 add_level(struct load_page *page, const struct load_fanout_level *level)
 {
@@ -223,7 +224,7 @@ add_fanout(struct load_page *page, const struct load_run *run)
 
 struct plot {
     double rate_max;
-    double low, high; /* of the figure */
+    double low, high; /* range of the figure */
     char cells[PLOT_ROWS][PLOT_COLUMNS + 1];
 };
 
@@ -238,7 +239,8 @@ find_bounds(struct plot *plot, const struct load_run *run)
     }
 }
 
-/* From 0 at the bottom to 1; a knee is seen best on a logarithmic axis. */
+/* The height of a figure, 0 (bottom) to 1 (top). The axis is logarithmic, which shows a knee
+ * best. */
 static double
 height_of(const struct plot *plot, double figure)
 {
@@ -313,7 +315,8 @@ add_find(struct load_page *page, const struct load_run *run)
         add_plot(page, run);
 }
 
-/* Several processes made the load; those that did not keep up are named in the banner. */
+/* Add a line about the processes that made the load together. The banner names those that did not
+ * keep up. */
 static void
 add_parts(struct load_page *page, const struct load_run *run)
 {

@@ -32,7 +32,7 @@ last_line(struct load_page *page)
 static struct load_page_line *
 next_line(struct load_page *page, enum load_weight weight, enum load_paint paint)
 {
-    /* The longest summary has less than three quarters of them. */
+    /* The longest summary has less than three quarters of LOAD_PAGE_LINES. */
     if (SXE_ALWAYS(page->number < LOAD_PAGE_LINES))
         page->number++;
     *last_line(page) = (struct load_page_line){.weight = weight, .paint = paint};
@@ -65,7 +65,7 @@ load_page_add(struct load_page *page, const char *format, ...)
     append_text(last_line(page), text);
 }
 
-/* After a gap; in a next line, indented, if there is no room in this one. */
+/* Add the item after a gap or, if the line has no room, in a new indented line. */
 static void
 place_item(struct load_page *page, const char *gap, char *item)
 {
@@ -114,7 +114,7 @@ load_page_room(const struct load_page *page)
     return used < page->columns ? page->columns - used : 0;
 }
 
-/* False: all that is left is what always stays. */
+/* Remove the lines of the lowest weight. False: only lines that always stay are left. */
 static bool
 leave_lightest_out(struct load_page *page)
 {

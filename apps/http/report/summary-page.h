@@ -2,8 +2,8 @@
  *
  * What: the lines of the summary before they are printed. Place: only the summary's sources.
  *
- * Shape: a line is begun, filled word by word, and goes on in a next one, indented, when it is
- * full. The lines are printed in their order; where not all have room, the lightest are left out.
+ * Shape: a line is begun, filled word by word, and continued in an indented line when it is full.
+ * Lines are printed in their order; if there is no room for all, the lightest are left out.
  */
 #ifndef LOAD_SUMMARY_PAGE_H
 #define LOAD_SUMMARY_PAGE_H
@@ -12,7 +12,7 @@
 #include "sxe-util.h"
 
 #define LOAD_PAGE_LINES  96
-#define LOAD_PAGE_INDENT 10 /* of what goes on in the next line */
+#define LOAD_PAGE_INDENT 10 /* columns before the text of a continued line */
 
 /* The weight of a line: if the page is too long, all lines of the lowest weight are left out. */
 enum load_weight {
@@ -24,8 +24,8 @@ enum load_weight {
     LOAD_WEIGHT_PLOT,
     LOAD_WEIGHT_CLIENT,
     LOAD_WEIGHT_TIMES,
-    LOAD_WEIGHT_STAGES, /* if they are few */
-    LOAD_WEIGHT_PROBE,  /* how far to believe it */
+    LOAD_WEIGHT_STAGES, /* if there are few stages; otherwise LOAD_WEIGHT_KINDS */
+    LOAD_WEIGHT_PROBE,  /* whether the probe can be trusted */
     LOAD_WEIGHT_SKIPPED,
     LOAD_WEIGHT_JUDGED,
     LOAD_WEIGHT_ERRORS,
@@ -47,21 +47,21 @@ struct load_page {
     struct load_page_line lines[LOAD_PAGE_LINES];
 };
 
-/* Empty, and as wide as it can be seen there. */
+/* Make an empty page, as wide as the terminal of out allows. */
 void load_page_init(struct load_page *page, FILE *out);
 
 void load_page_begin(struct load_page *page, enum load_weight weight, enum load_paint paint);
 
-/* Add to it as it is. */
+/* Add text to the last line, without a line break. */
 void load_page_add(struct load_page *page, const char *format, ...) SXE_PRINTF(2, 3);
 
-/* Add two blanks and this, which is never cut in two; in the next line if there is no room. */
+/* Add two blanks and an item that is never split; if the line has no room, begin another. */
 void load_page_item(struct load_page *page, const char *format, ...) SXE_PRINTF(2, 3);
 
-/* Add a sentence, which may be cut at any blank. */
+/* Add a sentence, which may be broken at any blank. */
 void load_page_words(struct load_page *page, const char *text);
 
-/* So many columns are free in the last line, after two blanks. */
+/* How many columns are free in the last line, after two blanks. */
 unsigned load_page_room(const struct load_page *page);
 
 /* Print at most that many lines. */
@@ -69,13 +69,13 @@ void load_page_print(struct load_page *page, FILE *out, unsigned lines, bool is_
 
 /* ---- Parts of the summary ---- */
 
-/* A hint, trials, noise, thresholds, pages, the search for a rate; in summary-judge.c. */
+/* Add a hint, trials, noise, thresholds, fan-out, the search for a rate; in summary-judge.c. */
 void load_summary_judge(struct load_page *page, const struct load_run *run);
 
-/* Good replies over time, those of the drain after a mark; in summary-time.c. */
+/* Add good replies over time, with a mark before those of the drain; in summary-time.c. */
 void load_summary_over_time(struct load_page *page, const struct load_run *run);
 
-/* Of a scenario with steps, how many sessions there were; in summary-judge.c. */
+/* Add the number of sessions, for a scenario with steps; in summary-judge.c. */
 void load_summary_sessions(struct load_page *page, const struct load_run *run);
 
 #endif

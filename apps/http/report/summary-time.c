@@ -16,17 +16,17 @@
 
 struct rates {
     const struct load_timeline *timeline;
-    double all_s;   /* of one trial, without its drain */
-    double width_s; /* of a column */
+    double all_s;   /* length of one trial, without its drain */
+    double width_s; /* length of a column */
     unsigned trials;
-    unsigned slices;                /* a column has so many */
-    unsigned length;                /* of all slices */
-    unsigned number;                /* of columns */
-    unsigned border;                /* so many of them are before the drain */
-    double values[COLUMNS_MAX + 2]; /* the time's last and the drain's first may be short */
+    unsigned slices;                /* in each column */
+    unsigned length;                /* number of all slices */
+    unsigned number;                /* columns that are used */
+    unsigned border;                /* columns before the drain */
+    double values[COLUMNS_MAX + 2]; /* ok a second; 2 more: columns at the border may be short */
 };
 
-/* Of the slices from there on, as many as a column has, but none from end on. */
+/* The good replies in the column that begins with slice `from`, but not from slice `end` on. */
 static uint64_t
 ok_from(const struct rates *rates, unsigned from, unsigned end)
 {
@@ -37,7 +37,7 @@ ok_from(const struct rates *rates, unsigned from, unsigned end)
     return ok;
 }
 
-/* The first slice that begins when the time is over. */
+/* The first slice that begins in the drain. */
 static unsigned
 first_of_drain(const struct rates *rates)
 {
@@ -46,8 +46,8 @@ first_of_drain(const struct rates *rates)
     return (unsigned)fmin(ceil(all_ns / (double)rates->timeline->width_ns - 1e-9), LOAD_SLICES);
 }
 
-/* Ok a second of one trial. The first column and the last may be short; one that is too short to
- * say something is left out. */
+/* Compute the good replies a second of one trial, for each column. The first and the last column
+ * may be short; they are left out if shorter than a quarter. */
 static void
 take_rates(struct rates *rates)
 {
@@ -69,7 +69,7 @@ take_rates(struct rates *rates)
             rates->trials;
 }
 
-/* Where the text's column of that number begins: characters of UTF-8. */
+/* The offset at which a column of the text begins; a column is a character of UTF-8. */
 static size_t
 byte_of(const char *text, unsigned column)
 {

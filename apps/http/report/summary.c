@@ -15,12 +15,12 @@
 #include "sxe-util.h"
 
 #define NS            1e9
-#define HEAD_LINES    3u /* at most, of the plan and of the sockets each */
-#define WHAT_COLUMNS  64 /* so that there is room for the workers after it */
+#define HEAD_LINES    3u /* most lines for the plan, and again for the sockets */
+#define WHAT_COLUMNS  64 /* most columns of plan->what, to leave room for the workers after it */
 #define REASONS_MAX   3u
 #define NAME_COLUMNS  9
 #define TABLE_COLUMNS (10 * (LOAD_PERCENTILES + 2)) /* the name, percentiles and max */
-#define NAME_SIZE     64 /* bytes; more characters than columns, whatever they are */
+#define NAME_SIZE     64 /* bytes: enough for NAME_COLUMNS characters of UTF-8 */
 
 static unsigned long long
 ull(uint64_t count)
@@ -70,7 +70,7 @@ add_model(struct load_page *page, const struct load_plan *plan)
     add_how_much(page, plan);
 }
 
-/* " 1 3", cut where there is no more room. */
+/* The numbers of the shards that the run has: " 1 3". Those that do not fit are left out. */
 static const char *
 shards_text(const struct load_plan *plan)
 {
@@ -168,9 +168,10 @@ load_summary_sockets(FILE *out, const struct load_result *result)
     load_page_print(&page, out, HEAD_LINES, false);
 }
 
-/* ---- What must be known first ---- */
+/* ---- Doubts about the result ---- */
 
-/* A loaded client's clock measures its own queue; the probe may have none. */
+/* Say whether the probe's times can be trusted. They can even if the load's are suspect, because a
+ * probe has no queue of replies to read. */
 static void
 add_doubts_of_probe(struct load_page *page, const struct load_run *run)
 {
@@ -210,7 +211,7 @@ add_banner(struct load_page *page, const struct load_run *run)
     }
 }
 
-/* How long it took is not in the plan. */
+/* Add how long the warm-up was, if it was automatic: the plan's line does not say it. */
 static void
 add_left_out(struct load_page *page, const struct load_run *run)
 {
@@ -236,7 +237,7 @@ add_bad_reply(struct load_page *page, const struct load_bad_reply *bad)
     load_page_item(page, "%s)", load_bad_reply_quote(bad, text, sizeof(text)));
 }
 
-/* Each kind that occurred, with what is known about the first of it. */
+/* Add each kind of error that occurred, with details of the first one. */
 static void
 add_errors(struct load_page *page, const struct load_result *result)
 {
@@ -298,7 +299,7 @@ add_queries(struct load_page *page, const struct load_run *run)
         load_page_item(page, "late %llu (by more than 1 ms)", ull(total->late));
 }
 
-/* The number of requests that waited for a socket or were skipped, at too high a rate. */
+/* The number of requests that found no free socket in time. */
 static uint64_t
 without_socket(const struct load_run *run)
 {
@@ -339,7 +340,7 @@ add_skipped(struct load_page *page, const struct load_run *run)
 
 /* ---- Times ---- */
 
-/* A narrow page has no room for the last one. */
+/* The number of percentiles to print: a narrow page has no room for the last one. */
 static unsigned
 percentiles_on(const struct load_page *page)
 {
@@ -375,7 +376,7 @@ add_rest_of_kind(struct load_page *page, const char *kind_name, uint64_t errors)
     load_page_item(page, "%s", name);
 }
 
-/* Of each kind of request the response times, which it shares a column with. */
+/* Add a row of response times for each kind of request, in the columns of the table. */
 static void
 add_kinds(struct load_page *page, const struct load_run *run)
 {
@@ -443,7 +444,7 @@ add_lags(struct load_page *page, const struct load_result *total)
         load_page_item(page, "%s", text);
 }
 
-/* It stands apart: nothing of it is in the lines above. */
+/* Add the lines of the probe. Its requests are not in any line above. */
 static void
 add_probe(struct load_page *page, const struct load_run *run)
 {
@@ -513,7 +514,7 @@ add_2010(struct load_page *page, const struct load_run *run)
     }
 }
 
-/* Lines that the plan and the sockets have left. */
+/* The number of lines that are left after those of the plan and the sockets. */
 static unsigned
 lines_after_head(const struct load_run *run, FILE *out)
 {

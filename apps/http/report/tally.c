@@ -4,7 +4,7 @@
  */
 #include "tally.h"
 
-/* The first bound is 2^6 - 1 us; two follow one another in each power of two. */
+/* The first bound is 2^6 - 1 us; each power of two has two bounds. */
 uint64_t
 load_tally_bound_us(unsigned n)
 {
@@ -63,7 +63,7 @@ load_tally_take(struct load_tally *tally, const struct load_result *result, bool
     tally->bytes_sent += result->bytes_sent;
     tally->bytes_received += result->bytes_received;
     take_times(&tally->response, &result->response);
-    /* A worker of a closed loop copies the one to the other now and then. */
+    /* In a closed loop both are equal; a worker copies response to service only now and then. */
     take_times(&tally->service, is_closed ? &result->response : &result->service);
     tally->in_flight += result->in_flight;
     tally->waiting += result->waiting;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the part of a result that is told while a run runs: counts, and times in few buckets.
+ * What: the part of a result that is reported during a run: counts, and times in few buckets.
  * Place: monitor.c takes one each second; metrics-text.c and output-jsonl.c print it.
  *
- * Shape: the bounds of the buckets are those of a histogram's own (histogram.h), so that each count
- * is exact: times up to 2^n - 1 us and up to 3 * 2^n - 1 us, from 63 us to 67 s.
+ * Shape: each bound is also the bound of a bucket of histogram.h, so that each count is exact:
+ * times up to 2^n - 1 us and up to 3 * 2^n - 1 us, from 63 us to 67 s.
  *
  *     us   63   95   127   191   255 .. 4095   6143   8191 .. 50331647   67108863   more
  */
@@ -16,7 +16,7 @@
 #define LOAD_TALLY_BOUNDS 41
 
 struct load_tally_times {
-    uint64_t buckets[LOAD_TALLY_BOUNDS + 1]; /* not cumulative; the last has all that is more */
+    uint64_t buckets[LOAD_TALLY_BOUNDS + 1]; /* not cumulative; the last has all longer times */
     uint64_t sum_ns;
 };
 
@@ -39,17 +39,17 @@ struct load_tally {
     /* Now */
     uint64_t in_flight;
     uint64_t waiting;
-    uint64_t connections; /* that are open */
-    uint64_t started_ns;  /* the earliest; 0: none has begun */
+    uint64_t connections; /* open connections */
+    uint64_t started_ns;  /* when the first worker's queries began; 0: none has begun */
 };
 
-/* The nth bucket has times of up to so many us; n is below LOAD_TALLY_BOUNDS. */
+/* The longest time of the nth bucket, in us; n is below LOAD_TALLY_BOUNDS. */
 uint64_t load_tally_bound_us(unsigned n);
 
-/* Add a worker's result; with is_closed its response times are its service times. */
+/* Add a worker's result. If is_closed, its response times are also used as its service times. */
 void load_tally_take(struct load_tally *tally, const struct load_result *result, bool is_closed);
 
-/* Add the counts of what is over. */
+/* Add only the counts of trials that are over, not their state. */
 void load_tally_add(struct load_tally *tally, const struct load_tally *over);
 
 uint64_t load_tally_errors(const struct load_tally *tally);
