@@ -19,7 +19,7 @@
 #include "sxe-util.h"
 
 #define PATH_SIZE 512
-#define FILE_SIZE 16384 /* of /proc/cpuinfo that is read: the first CPUs */
+#define FILE_SIZE 16384 /* bytes to read of a file: of /proc/cpuinfo, the first CPUs */
 #define UNKNOWN   "unknown"
 
 #define CPU_DIRECTORY "/sys/devices/system/cpu"
@@ -30,7 +30,7 @@
 #    define COMPILER "gcc " __VERSION__
 #endif
 
-/* Facts that are a file's first line. */
+/* Facts that are the first line of a file. */
 static const struct {
     const char *name;
     const char *path;
@@ -55,7 +55,7 @@ static const struct {
 
 /* ---- Facts ---- */
 
-/* A fact is one line, and is printed: what could move a terminal's cursor becomes a blank. */
+/* Add a fact. It is printed as one line, so control bytes become blanks. */
 static void add_fact(struct load_fingerprint *fingerprint, const char *name, const char *format,
                      ...) SXE_PRINTF(3, 4);
 
@@ -79,7 +79,7 @@ add_fact(struct load_fingerprint *fingerprint, const char *name, const char *for
 
 /* ---- Files ---- */
 
-/* As much of it as there is room for, ended with '\0'; false if there is none. */
+/* Read as much of the file as there is room for, and end it with '\0'; false: there is no file. */
 static bool
 read_file(const char *root, const char *path, char *text, size_t size)
 {
@@ -97,7 +97,7 @@ read_file(const char *root, const char *path, char *text, size_t size)
     return length > 0;
 }
 
-/* Its first line. */
+/* Read the first line of a file. */
 static const char *
 read_line(const char *root, const char *path, char *text, size_t size)
 {
@@ -158,7 +158,7 @@ add_cpus_allowed(struct load_fingerprint *fingerprint, const char *root)
     add_value(fingerprint, "cpus_allowed", value_of(text, "Cpus_allowed_list"));
 }
 
-/* Intel's driver says when it is off, the others when it is on. */
+/* Intel's driver has a file that is 1 if turbo is off; other drivers have one that is 1 if on. */
 static void
 add_turbo(struct load_fingerprint *fingerprint, const char *root)
 {
@@ -212,7 +212,7 @@ is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Add a name to a list of them in a text, if there is room. */
+/* Add a name to a list of names in a text, if there is room. */
 static void
 add_name(char *list, size_t size, const char *name)
 {
@@ -221,7 +221,8 @@ add_name(char *list, size_t size, const char *name)
     snprintf(list + length, size - length, "%s%s", length > 0 ? " " : "", name);
 }
 
-/* Which of the CPU's faults the kernel works around, and which it leaves; not those it has not. */
+/* The CPU's vulnerabilities: which the kernel mitigates, and which it does not. Those that the CPU
+ * does not have are left out. */
 static void
 add_mitigations(struct load_fingerprint *fingerprint, const char *root)
 {
@@ -298,7 +299,7 @@ add_command(struct load_fingerprint *fingerprint, const struct load_plan *plan)
     add_value(fingerprint, "command", text);
 }
 
-/* The command line of whoever listens where the plan connects to; NULL: that is not known. */
+/* The command line of the process that listens at the plan's address; NULL: not known. */
 static const char *
 read_server_command(const char *root, const struct load_plan *plan, char text[LOAD_FACT_MAX + 1])
 {

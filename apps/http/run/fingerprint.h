@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the machine and the programs that a result comes from, as names and values. Place: taken
- * once at the start of a run; stands in every output; compare says where two differ.
+ * once at the start of a run; every output has it; compare prints the differences of two.
  *
  * Shape: kernel, cpu model, cpus online and allowed, governor, turbo, mitigations, memory, clock
  * source, the sysctls that matter to sockets, ulimit -n, steal time, sxe-http's version and
- * compiler, libev, command line (quoted as a shell needs it); that of the server, which is
- * --server-cmd or of the process that listens on this machine. A fact that the system hides is
- * "unknown".
+ * compiler, libev, command line (quoted as a shell needs it), and the server's command line:
+ * --server-cmd, or that of the process that listens on this machine. A fact that the system hides
+ * is "unknown".
  *
  * Limits: reads Linux's /proc and /sys; where they are is a parameter, for the tests.
  */
@@ -21,7 +21,7 @@
 
 struct load_fact {
     char name[48];             /* "kernel", "net.core.somaxconn" */
-    char value[LOAD_FACT_MAX]; /* one line; what is longer is cut, and ends with "..." */
+    char value[LOAD_FACT_MAX]; /* one line; a longer value is cut, and ends with "..." */
 };
 
 struct load_fingerprint {
@@ -29,7 +29,7 @@ struct load_fingerprint {
     struct load_fact facts[LOAD_FACTS_MAX];
 };
 
-/* root is "" for this machine. */
+/* root is put before each path: "" for this machine, a directory in tests. */
 void load_fingerprint_take(struct load_fingerprint *fingerprint, const char *root,
                            const struct load_plan *plan);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: how much of a time some process of this machine waited for a CPU: the kernel's pressure
- * stall information (PSI). Place: the parent reads it where the measuring begins and where it ends;
- * the verdict has the part.
+ * What: the part of a time in which some process of this machine waited for a CPU: the kernel's
+ * pressure stall information (PSI). Place: the parent reads it when the measuring begins and when
+ * it ends; the verdict has the part.
  *
  * Shape: the first line of the file counts since boot, in us:
  *
@@ -19,13 +19,14 @@
 #define LOAD_PRESSURE_FILE "/proc/pressure/cpu"
 
 struct load_pressure {
-    uint64_t at_ns;      /* CLOCK_MONOTONIC; 0: it is not known */
-    uint64_t stalled_us; /* up to then some process waited so long */
+    uint64_t at_ns;      /* when it was read, CLOCK_MONOTONIC; 0: not known */
+    uint64_t stalled_us; /* how long some process has waited, since boot */
 };
 
 struct load_pressure load_pressure_read(const char *path);
 
-/* *part becomes that of the time between the two, at most 1. False: it is not known, and 0. */
+/* Set *part to the part of the time between the two readings, at most 1. False: not known, and
+ * *part is 0. */
 bool load_pressure_between(double *part, const struct load_pressure *from,
                            const struct load_pressure *to);
 

@@ -58,7 +58,7 @@ total(const uint64_t *counts, unsigned number)
     return sum;
 }
 
-/* *left becomes what makes parts + *left the whole; if the parts are more already, they are it. */
+/* Set *left so that parts + *left is *whole; if parts is more than *whole, *whole becomes parts. */
 static void
 close_account(uint64_t *whole, uint64_t parts, uint64_t *left)
 {
@@ -67,7 +67,8 @@ close_account(uint64_t *whole, uint64_t parts, uint64_t *left)
     *left = *whole - parts;
 }
 
-/* It died while it recorded a sample: the bucket has it, the count not yet. */
+/* Count the samples again: a worker that died while it recorded one has it in a bucket, but not in
+ * the count. */
 static void
 count_samples(struct load_histogram *histogram)
 {
@@ -98,7 +99,7 @@ load_result_force(struct load_result *result, bool is_paced)
     load_result_copy_times(result, is_paced);
 }
 
-/* In ns; NAN: it cannot be told. */
+/* In ns; NAN: too few samples to tell it. */
 static double
 percentile_of(const struct load_histogram *histogram, double fraction)
 {

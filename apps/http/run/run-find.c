@@ -11,12 +11,12 @@
 #include "summary.h"
 #include "sxe-time.h"
 
-#define START_RATE 10.0 /* where nothing is known of the server */
+#define START_RATE 10.0 /* without -R: nothing is known about the server */
 #define SETTLE_NS  (200 * SXE_NS_PER_MS)
 #define SETTLE_MAX (2 * SXE_NS_PER_SECOND)
 #define LOOK_NS    (100 * SXE_NS_PER_MS)
 #define DRAIN_NS   (5 * SXE_NS_PER_MS)
-#define STEP_NS    SXE_NS_PER_SECOND /* so long at least, if -d is as long */
+#define STEP_NS    SXE_NS_PER_SECOND /* shortest step, unless -d is shorter */
 
 double load_find_rate_max = 1e6;
 double load_find_speed = 1;
@@ -26,17 +26,18 @@ struct find {
     struct load_parent *parent;
     struct load_trial *trial;
     struct load_threshold condition;
-    struct load_result *before; /* [workers]: their marks when the step's measuring began; and
-                                   after them the sum of these */
-    struct load_result *delta;  /* [workers]: what they counted in the step */
-    uint64_t longest_ns;        /* that a step may take */
+    struct load_result *before; /* [workers + 1]: the workers' counts when the measuring of the step
+                                   began; the last element is their sum */
+    struct load_result *delta;  /* [workers]: the workers' counts in the step */
+    uint64_t longest_ns;        /* longest time of a step */
     struct load_search search;
-    struct load_verdict missed; /* of the client, at the lowest rate that did not hold */
+    struct load_verdict missed; /* on the client, at the lowest rate that did not hold */
 };
 
 /* ---- Marks ---- */
 
-/* All copy what they have counted so far; false: they end instead. */
+/* Tell all workers to copy their counts to their marks, and wait until they have. False: the
+ * workers are ending instead. */
 static bool
 mark_step(struct find *find, struct load_message message)
 {
@@ -58,7 +59,7 @@ keep_marks(struct find *find)
     find->parent->pressure = load_pressure_read(LOAD_PRESSURE_FILE);
 }
 
-/* Replace the workers' counts by what they counted between their last two marks. */
+/* Compute in find->delta what each worker counted between its last two marks. */
 static void
 take_deltas(struct find *find)
 {
@@ -85,8 +86,8 @@ count_up(struct find *find)
     return sum;
 }
 
-/* While no rate is known that does not hold, a low one, which has few samples, is passed: a higher
- * one is tried sooner than it is told. */
+/* Whether the step can end. Until a rate is known that does not hold, a rate that has too few
+ * samples is passed over: a higher one is tried first, because it has more. */
 static bool
 is_enough(struct find *find)
 {
@@ -102,7 +103,7 @@ is_enough(struct find *find)
     return load_step_is_enough(&find->condition, result);
 }
 
-/* As long as it takes until the figure can be told, within bounds. */
+/* Wait until the step can be judged: at least STEP_NS, at most find->longest_ns. */
 static void
 await_figure(struct find *find)
 {
@@ -128,7 +129,8 @@ in_flight(const struct find *find)
     return number;
 }
 
-/* Wait until the last step's requests are answered or have timed out. False: the workers end. */
+/* Wait until the last step's requests are answered or have timed out. False: the workers are
+ * ending. */
 static bool
 drain(struct find *find)
 {
@@ -142,8 +144,8 @@ drain(struct find *find)
     return true;
 }
 
-/* Until as many have been answered at this rate as are in flight: it is twice as long then as one
- * takes. A server that takes too long for that is judged as it is. */
+/* Wait until as many requests have been answered at this rate as are in flight: about two response
+ * times. A server that is too slow for that is measured after most_ns all the same. */
 static void
 settle_search(struct find *find)
 {
@@ -159,7 +161,7 @@ settle_search(struct find *find)
     }
 }
 
-/* False: the workers end. */
+/* False: the workers are ending. */
 static bool
 measure_step(struct find *find, double rate)
 {
@@ -213,7 +215,8 @@ say_step(const struct find *find, const struct load_step *step)
 
 /* ---- The search ---- */
 
-/* It is the client's limit then, and may not be the server's. */
+/* Add why the client was suspect at the lowest rate that did not hold: that rate may be the limit
+ * of the client, and not of the server. */
 static void
 blame_client(const struct find *find, struct load_verdict *verdict)
 {
@@ -288,7 +291,8 @@ search_rate(struct load_parent *parent, uint64_t start_ns, void *user)
     return run->steps_number > 0;
 }
 
-/* The lowest rate that a step of the longest time has enough samples of, give or take chance. */
+/* Compute the lowest rate that gives enough samples in the longest step, with 10 % more for
+ * chance. */
 static void
 find_what_can_be_told(struct find *find)
 {

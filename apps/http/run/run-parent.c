@@ -17,9 +17,9 @@
 
 uint64_t load_parent_grace_ns = SXE_NS_PER_SECOND;
 
-/* A CPU that sleeps takes some 30 us to wake, which would be in every latency of a run with a rate.
- * While this is open none sleeps deeply (the kernel's PM QoS; cyclictest does the same). A user
- * that may not open it measures as exactly as the machine allows. */
+/* A CPU in a deep sleep takes some 30 us to wake, which would be in every latency of a run with a
+ * rate. While the descriptor is open no CPU sleeps deeply (the kernel's PM QoS; cyclictest does the
+ * same). Without the right to open it the figures are less exact, but the run goes on: -1. */
 static int
 keep_awake(const struct load_plan *plan)
 {
@@ -48,7 +48,7 @@ load_parent_open(struct load_parent *parent, const struct load_plan *plan, FILE 
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGCHLD);
-    if (!program_ignores(SIGHUP)) /* a terminal that goes away is an interrupt, too */
+    if (!program_ignores(SIGHUP)) /* SIGHUP interrupts the run, unless nohup(1) ignores it */
         sigaddset(&mask, SIGHUP);
     parent->signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (parent->signals < 0) {
@@ -56,7 +56,7 @@ load_parent_open(struct load_parent *parent, const struct load_plan *plan, FILE 
         load_results_unmap(parent->sum, 1);
         return error;
     }
-    /* The process that started us may ignore it, and then no process could be waited for. */
+    /* We may have inherited SIGCHLD ignored, and then could not wait for children. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &mask, &parent->mask_before);
     parent->awake = keep_awake(plan);
@@ -79,7 +79,7 @@ load_parent_show(struct load_parent *parent, bool is_shown)
 
     load_live_delete(parent->live);
     parent->live = NULL;
-    /* A search has a line a step; two kinds of lines are too many. */
+    /* Without a terminal a search prints a line for each step, and none for each second. */
     if (is_shown && (is_terminal || parent->plan->find == NULL))
         parent->live = load_live_new(parent->plan, parent->err, is_terminal);
     parent->look_ns = parent->live != NULL ? sxe_time_ns() : LOAD_NEVER;
@@ -105,8 +105,8 @@ load_parent_monitor(struct load_parent *parent)
     load_monitor_look(parent->monitor, workers, parent->load, sxe_time_ns());
 }
 
-/* To wait for what is in flight may take as long as --drain says; a user that is not told that a
- * second interrupt cuts it short looks for another way to end us. */
+/* The wait for replies in flight may take as long as --drain: tell the user that a second interrupt
+ * ends it. */
 static void
 say_interrupted(struct load_parent *parent)
 {
@@ -135,21 +135,21 @@ take_signals(struct load_parent *parent)
             say_interrupted(parent);
             load_workers_stop(parent);
         } else if (parent->interrupts == 2) {
-            /* A worker that is told twice does not wait for replies; it closes its accounts. */
+            /* A worker that gets a second STOP closes its accounts without waiting for replies. */
             load_workers_tell(parent, (struct load_message){.type = LOAD_MESSAGE_STOP});
             parent->kill_ns = sxe_time_ns() + load_parent_grace_ns;
         } else {
             load_workers_kill(parent);
         }
     }
-    /* Whatever is wrong with it, those that have ended must not be waited for. */
+    /* The signalfd cannot be read: reap here, or the parent would wait for ended processes. */
     if (errno != EAGAIN) {
         load_workers_reap(parent);
         load_server_reap(parent);
     }
 }
 
-/* Milliseconds until then, rounded up, at most an hour. */
+/* Milliseconds until until_ns, rounded up, at most an hour. */
 static int
 wait_ms(uint64_t until_ns)
 {
@@ -179,7 +179,7 @@ load_parent_turn(struct load_parent *parent, uint64_t until_ns)
 
     if (parent->kill_ns < wake_ns)
         wake_ns = parent->kill_ns;
-    /* poll(2) passes over descriptors below 0. */
+    /* A closed control is -1, which poll(2) ignores. */
     for (unsigned i = 0; i < parent->number; i++)
         controls[i] = (struct pollfd){parent->processes[i].control, POLLIN, 0};
     load_monitor_poll(parent->monitor, &fds[1]);

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of the coordinator share. Place: run*.c.
+ * What: declarations that the files of the coordinator share. Place: run*.c.
  *
- * Shape: the parent does one thing after the other; what happens next stands in the next line. It
- * waits in load_parent_turn, where signals, messages and the live view are taken care of meanwhile;
- * so an interrupt needs no branch anywhere: it tells the workers to stop, and then every wait comes
- * to its end. Two waits are elsewhere, and short: for a connect to the server that is started, and
- * for processes that were killed.
+ * Shape: the parent is sequential code without callbacks. It waits only in load_parent_turn, which
+ * handles signals, messages and the live view meanwhile. So an interrupt needs no branch elsewhere:
+ * it tells the workers to stop, and then every wait ends. Two short waits are elsewhere: for a
+ * connect to the server that was started, and for processes that were killed.
  *
- *     run.c           the trials one after the other, and what they say together
+ *     run.c           the trials one after the other, and their total
  *     run-trial.c     a trial: fork, READY, GO, measure, add up, judge
- *     run-warmup.c    what of a trial is left out
+ *     run-warmup.c    the warm-up, which a trial leaves out
  *     run-find.c      --find: measures many rates in one trial
  *     run-search.c    which rate comes next                                         pure
  *     run-step.c      whether a rate holds, and when that can be told               pure
  *     run-workers.c   the processes of a trial: fork, tell, hear, reap
- *     run-probe.c     what the probe is asked to do                                 pure
+ *     run-probe.c     the plan of the probe                                         pure
  *     run-sides.c     which side a trial is of, its seed; which figures are results pure
  *     run-server.c    the server of --server-cmd
  *     run-parent.c    signals, poll(2), looks
@@ -45,41 +44,40 @@
 /* One worker, or the probe, as the parent sees it. */
 struct load_process {
     pid_t pid;     /* 0: it has ended, and was waited for */
-    int control;   /* -1: closed */
-    unsigned said; /* a bit each enum load_message_type; MARKED only since it was last asked */
-    struct load_result *result; /* shared with it */
-    struct load_result *mark;   /* the same */
-    bool has_died;              /* its result is what it had counted so far */
+    int control;   /* our end of its socket pair; -1: closed */
+    unsigned said; /* a bit for each message type received; MARK and RATE clear that of MARKED */
+    struct load_result *result; /* in memory shared with the process */
+    struct load_result *mark;   /* in memory shared with the process */
+    bool has_died;              /* before it was done: its result is incomplete */
 };
 
 struct load_parent {
     const struct load_plan *plan;
     struct load_run *run;
-    FILE *out; /* NULL: nowhere */
+    FILE *out; /* for the plan and the sockets; NULL: not printed */
     FILE *err;
     struct load_live *live;       /* NULL: not shown now */
-    struct load_monitor *monitor; /* the run's; NULL */
-    struct load_result *sum;      /* of the workers, for the live view */
-    uint64_t look_ns;             /* the next one; LOAD_NEVER */
+    struct load_monitor *monitor; /* the run's; NULL: none */
+    struct load_result *sum;      /* scratch for the sum of the workers */
+    uint64_t look_ns;             /* when to update the live view; LOAD_NEVER */
     int signals;                  /* signalfd: SIGINT, SIGTERM, SIGHUP, SIGCHLD */
-    sigset_t mask_before;
-    int awake; /* keeps the CPUs from sleeping deeply; -1 */
-    unsigned interrupts;
-    uint64_t kill_ns;       /* when workers that did not end are killed; LOAD_NEVER */
-    bool has_failed;        /* said why; the exit status is 1 */
-    bool has_begun;         /* the load of this trial */
-    bool is_stopping;       /* the workers of this trial were told to stop */
-    uint64_t late_ns;       /* so long after --start-at this trial began; 0 */
-    uint64_t end_ns;        /* when the load ends by its duration; LOAD_NEVER: it has none */
-    pid_t server;           /* leads its process group; 0: none */
-    unsigned number;        /* of processes */
-    unsigned load;          /* the first so many of them are the load's; after them, the probe */
-    struct load_plan probe; /* its plan, if there is one */
-    struct load_result *shared; /* [2 * number]: each one's result and mark */
+    sigset_t mask_before;         /* the signal mask to restore */
+    int awake;                    /* descriptor that keeps CPUs from sleeping deeply; -1: none */
+    unsigned interrupts;          /* signals received that interrupt the run */
+    uint64_t kill_ns;             /* when to kill workers that did not end; LOAD_NEVER */
+    bool has_failed;              /* a message was printed; the exit status will be 1 */
+    bool has_begun;               /* the load of this trial has begun */
+    bool is_stopping;             /* the workers of this trial were told to stop */
+    uint64_t late_ns;             /* how long after --start-at this trial began; 0: in time */
+    uint64_t end_ns;              /* when the load ends by its duration; LOAD_NEVER: it has none */
+    pid_t server;                 /* leader of its process group; 0: no server runs */
+    unsigned number;              /* entries of processes that are used */
+    unsigned load;              /* the first so many of these are the load; the probe comes after */
+    struct load_plan probe;     /* the probe's plan, if there is a probe */
+    struct load_result *shared; /* [2 * number]: result and mark of each process */
     struct load_process processes[LOAD_PROCESSES_MAX];
 
-    /* When what is measured began. */
-    struct load_pressure pressure;
+    struct load_pressure pressure; /* when the measuring began */
 };
 
 /* ---- run-parent.c ---- */
@@ -87,21 +85,22 @@ struct load_parent {
 /* How long workers may take to end after a second interrupt, ns; shorter in tests. */
 extern uint64_t load_parent_grace_ns;
 
-/* 0 or -errno. Signals are taken until close, which gives the mask back. */
+/* 0 or -errno. Signals are blocked and read here until load_parent_close, which restores the
+ * mask. */
 int load_parent_open(struct load_parent *parent, const struct load_plan *plan, FILE *out,
                      FILE *err);
 void load_parent_close(struct load_parent *parent);
 
-/* Wait until something happens, but not longer than until_ns, and take care of it. */
+/* Wait for an event, at most until until_ns, and handle it. */
 void load_parent_turn(struct load_parent *parent, uint64_t until_ns);
 
-/* Begin, or end, to show what the workers do. */
+/* Begin or end the live view of the workers. */
 void load_parent_show(struct load_parent *parent, bool is_shown);
 
-/* Once more what the workers have counted, which are about to end or have, for the monitor. */
+/* Let the monitor look at the workers' counts. Also called once when the workers have ended. */
 void load_parent_monitor(struct load_parent *parent);
 
-/* "sxe-http: ..." on err; the run has failed, and stops. */
+/* Print "sxe-http: ..." on err, note that the run has failed, and stop it. */
 void load_parent_fail(struct load_parent *parent, const char *format, ...) SXE_PRINTF(2, 3);
 
 /* ---- run-workers.c ---- */
@@ -113,59 +112,62 @@ extern int (*load_workers_work)(const struct load_worker *worker);
  * way. */
 int load_workers_start(struct load_parent *parent);
 
-/* To all that have not said DONE; of MARK and RATE MARKED is awaited again. */
+/* Send a message to all processes that have not said DONE. After MARK and RATE their MARKED can be
+ * awaited again. */
 void load_workers_tell(struct load_parent *parent, struct load_message message);
 
-/* Until all have said that, or DONE, or are gone: true. False: until_ns came first. DONE is awaited
- * of the load alone: the probe goes by it. */
+/* Wait until each process has said `type` or DONE, or is gone: true; false: until_ns came first.
+ * DONE is awaited from the load's workers only, since the probe ends after them. */
 bool load_workers_await(struct load_parent *parent, enum load_message_type type, uint64_t until_ns);
 
-void load_workers_stop(struct load_parent *parent);      /* STOP, once */
-void load_workers_kill(struct load_parent *parent);      /* SIGKILL */
-void load_workers_await_end(struct load_parent *parent); /* of all processes */
-void load_workers_free(struct load_parent *parent);      /* they have ended */
+void load_workers_stop(struct load_parent *parent);      /* send STOP, once in a trial */
+void load_workers_kill(struct load_parent *parent);      /* send SIGKILL */
+void load_workers_await_end(struct load_parent *parent); /* until all processes have ended */
+void load_workers_free(struct load_parent *parent);      /* all processes must have ended */
 
-/* Say that a result lacks the load of those that died, of `number` processes from first on. */
+/* Add a reason for each worker that died, among the `number` processes from `first` on: the result
+ * lacks the rest of its load. */
 void load_workers_doubt(const struct load_parent *parent, unsigned first, unsigned number,
                         struct load_verdict *verdict);
 
-void load_workers_hear(struct load_parent *parent, unsigned i); /* its control is readable */
-void load_workers_reap(struct load_parent *parent);             /* SIGCHLD came */
+void load_workers_hear(struct load_parent *parent, unsigned i); /* read messages of process i */
+void load_workers_reap(struct load_parent *parent);             /* after SIGCHLD */
 
 /* ---- run-server.c ---- */
 
-/* How long a server may take to accept, and to end when it is asked to, ns; shorter in tests. */
+/* How long a server may take to accept, and to end after SIGTERM, ns; shorter in tests. */
 extern uint64_t load_server_start_ns;
 extern uint64_t load_server_stop_ns;
 
-/* Start the plan's server, if there is one, and wait until it accepts. 0, or -1: interrupted, or
- * after saying why. */
+/* Start the plan's server, if there is one, and wait until it accepts. 0; -1: interrupted, or
+ * failed after a message. */
 int load_server_start(struct load_parent *parent);
 const char *load_server_where(const struct load_plan *plan); /* "[::1]:8000", a path; static */
-void load_server_reap(struct load_parent *parent); /* SIGCHLD came: it must not have ended */
+void load_server_reap(struct load_parent *parent); /* after SIGCHLD: fail if the server has ended */
 void load_server_stop(struct load_parent *parent);
 
 /* ---- run-sides.c ---- */
 
-/* --aa and --baseline-cmd: ABBA ABBA ..., so that a drift over time is the same for both sides. */
+/* --aa and --baseline-cmd: the sides' order is ABBA ABBA ..., so that a drift over time is the same
+ * for both. */
 bool load_has_sides(const struct load_plan *plan);
 bool load_trial_is_b(const struct load_plan *plan, unsigned trial);
 
-/* Of a trial's arrivals and random values: no two trials have the same, but those of a pair of two
- * sides. The first trial has the plan's. */
+/* The seed of a trial. Each trial has another, but the two trials of an A/B pair have the same. The
+ * first trial has the plan's. */
 uint64_t load_trial_seed(const struct load_plan *plan, unsigned trial);
 
 /* ---- run-probe.c ---- */
 
-/* That plan's probe, for a plan with a probe_rate. */
+/* Make the plan of the probe from the load's plan, whose probe_rate is above 0. */
 void load_probe_plan(struct load_plan *probe, const struct load_plan *plan);
 
 /* ---- run-trial.c ---- */
 
-/* From GO to the first query: every worker has read its message by then. */
+/* The time from GO to the first query, ns: long enough for every worker to read its message. */
 extern uint64_t load_trial_start_in_ns;
 
-/* Of workers that are judged one by one, each with a name (mpi/ranks.c); NULL: they are not. */
+/* Judges each worker of a trial separately (mpi/ranks.c); NULL: workers are judged together. */
 extern void (*load_trial_parts)(struct load_parent *parent, struct load_trial *trial,
                                 const struct load_result *const *workers);
 
@@ -173,42 +175,43 @@ extern void (*load_trial_parts)(struct load_parent *parent, struct load_trial *t
  * workers' results. */
 typedef bool (*load_measure)(struct load_parent *parent, uint64_t start_ns, void *user);
 
-/* One trial from its server to its verdict. 0, or -1: there is no result, said why or interrupted.
- * The trial's result is the caller's to unmap. */
+/* Run one trial: start its server and workers, measure, judge. 0; -1: there is no result, after a
+ * message or an interrupt. The caller unmaps the trial's result. */
 int load_trial_run(struct load_parent *parent, struct load_trial *trial, bool is_first,
                    load_measure measure, void *user);
 
-/* Add up the workers, and judge. */
+/* Add up the workers' results in trial->result, and judge the sum. */
 void load_trial_sum(struct load_parent *parent, struct load_trial *trial,
                     const struct load_result *const *workers);
 
 /* ---- run-warmup.c ---- */
 
-/* How long a window of --warmup auto is at least, ns; shorter in tests. */
+/* The shortest window of --warmup auto, ns; shorter in tests. */
 extern uint64_t load_warmup_window_ns;
 
 /* Wait until the plan's warm-up is over, if it has one, and tell the workers to mark. */
 void load_warmup_wait(struct load_parent *parent, struct load_trial *trial, uint64_t start_ns);
 
-/* Suspect a trial that was not seen to be warm. */
+/* Make a trial suspect if its warm-up ended before the server was warm. */
 void load_warmup_judge(const struct load_plan *plan, struct load_trial *trial);
 
 /* ---- run-find.c, run-search.c ---- */
 
-/* The highest rate that is asked of a worker: no process sends so many, and one that has to count
- * still more arrivals has no time for its sockets. Less in tests. */
+/* The highest rate that is asked of a worker. No process can send that many, and to count still
+ * more arrivals would take all its time. Less in tests. */
 extern double load_find_rate_max;
 
-/* How much faster the workers' clock is than ours: 1, but in tests. */
+/* How much faster the workers' clock is than the parent's: 1, except in tests. */
 extern double load_find_speed;
 
-/* Fills the run's steps, found_rate and only trial. 0 or -1 as load_trial_run. */
+/* Search the highest rate. Fills the run's steps, found_rate and its only trial. Returns like
+ * load_trial_run. */
 int load_find(struct load_parent *parent, struct load_run *run);
 
 struct load_search {
-    double start;
-    double highest;   /* none above it is tried */
-    double told_from; /* the lowest rate that the condition can hold at and be told */
+    double start;     /* the first rate to try */
+    double highest;   /* the highest rate to try */
+    double told_from; /* lower rates give too few samples to see that the condition holds */
 };
 
 /* The rate to try after these steps, in the order in which they were tried; 0: the search is
@@ -216,18 +219,18 @@ struct load_search {
 double load_search_next(const struct load_search *search, const struct load_step *steps,
                         unsigned number);
 
-/* The highest that held below all that did not; 0: none. */
+/* The highest rate that held, below all that did not hold; 0: none. */
 double load_search_found(const struct load_step *steps, unsigned number);
 
-/* The lowest of which is known that it does not hold; HUGE_VAL: none. */
+/* The lowest rate that is known not to hold; HUGE_VAL: none. */
 double load_search_missed(const struct load_step *steps, unsigned number);
 
-/* None was found, and it is not known that none holds. */
+/* Whether no rate was found that holds, but lower ones may hold. */
 bool load_search_is_untold(const struct load_step *steps, unsigned number);
 
 /* ---- run-step.c ---- */
 
-/* Whether the counts of a step say enough, so that it need not go on. */
+/* Whether the counts of a step are enough to judge it. */
 bool load_step_is_enough(const struct load_threshold *condition, const struct load_result *result);
 
 /* Judge the counts: set all members of the step but its rates. */
@@ -236,23 +239,24 @@ void load_step_judge(struct load_step *step, const struct load_threshold *condit
 
 /* ---- run-account.c ---- */
 
-/* So many results, all zero, of which pages that nobody writes take no memory; NULL. */
+/* Map `number` results, all zero; pages that are never written take no memory. NULL: no memory. */
 struct load_result *load_results_map(unsigned number, bool is_shared);
 void load_results_unmap(struct load_result *results, unsigned number);
-void load_results_clear(struct load_result *results, unsigned number); /* all; not shared */
+void load_results_clear(struct load_result *results, unsigned number); /* not for shared ones */
 
-/* The load's, and the probe's if the plan has one, or *probe is NULL; one unmap is for both. */
+/* Map the load's result and, if the plan has a probe, the probe's; otherwise *probe is NULL. Unmap
+ * both with one call. */
 struct load_result *load_results_map_run(const struct load_plan *plan, struct load_result **probe);
 void load_results_unmap_run(struct load_result *result, const struct load_result *probe);
 
-/* A worker ended somewhere between two counts: what it had sent is in flight, and what it had
- * offered unsent. Times that it had not copied yet are copied. */
+/* Close the accounts of a worker that ended between two counts: queries that it had sent become in
+ * flight, and those that it had offered, unsent. Times that it had not copied yet are copied. */
 void load_result_force(struct load_result *result, bool is_paced);
 
-/* NAN where fewer than ten samples lie beyond a percentile. */
+/* Compute the figures; NAN: fewer than ten samples lie beyond the percentile. */
 void load_result_figures(const struct load_result *result, double figures[LOAD_FIGURES]);
 
-/* A bit each of these figures that is only a lower bound, since some queries failed. */
+/* A bit for each figure that is only a lower bound, because queries failed. */
 unsigned load_figures_at_least(const struct load_result *result,
                                const double figures[LOAD_FIGURES]);
 
@@ -263,7 +267,7 @@ void load_run_conclude(struct load_run *run, bool is_interrupted, bool has_faile
 
 /* ---- run-status.c ---- */
 
-/* Thresholds and the exit status from what the trials left; says on err why it is not 0. */
+/* Judge the thresholds and set the exit status; messages on err say why it is not 0. */
 void load_run_judge(struct load_run *run, bool has_failed, FILE *err);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "run-private.h"
 
-/* Seeds so far apart that no worker has the probe's: its arrivals and random values are its own. */
+/* Added to the seed, so that no worker has the same arrivals and random values as the probe. */
 #define OTHER_SEED (UINT64_C(1) << 62)
 
 void
@@ -13,7 +13,8 @@ load_probe_plan(struct load_plan *probe, const struct load_plan *plan)
     *probe = *plan;
     probe->sockets = LOAD_PROBE_SOCKETS;
     probe->workers = 1;
-    /* None is skipped because its server is slow: it waits, and its response time shows it. */
+    /* If the server is slow, the probe's queries wait instead of being skipped, so that their
+     * response times show it. */
     probe->model = LOAD_PARTLY_OPEN;
     probe->arrivals = LOAD_POISSON;
     probe->rate = probe->rate_end = plan->probe_rate;
@@ -26,7 +27,7 @@ load_probe_plan(struct load_plan *probe, const struct load_plan *plan)
     probe->ramp = LOAD_PROBE_SOCKETS;
     probe->ramp_rate = 0;
     probe->seed = plan->seed + OTHER_SEED;
-    /* Otherwise it is told when the load is over. */
+    /* Without a duration the parent stops the probe when the load is over. */
     if (plan->stop != LOAD_STOP_TIME)
         probe->duration_ns = LOAD_FOREVER_NS;
     probe->stop = LOAD_STOP_TIME;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * --find chooses the next rate here; run-find.c measures it and judges it.
+ * Choosing the next rate of --find; run-find.c measures and judges it.
  *
  * Rates are doubled until one does not hold, and then the interval is halved, as a ratio, until the
  * rates that held and did not hold are 2 % apart. The last rate that held has to hold once more,
  * since it may have held by luck. A rate that did not hold is tried again, since one moment in
  * which the machine did something else would end the search far too low.
  *
- * Where there are too few samples to tell, a higher rate gives more. So the search goes up from a
- * low rate without waiting for them. When a higher rate did not hold, it comes back to the low one
- * for as long as that takes. Where even that is too short, lower rates are tried only to see that
- * they do not hold either, which fewer samples can say.
+ * A low rate may have too few samples to be judged. Then the search first goes up, since higher
+ * rates have more. When a higher rate did not hold, it comes back to the low one, and measures as
+ * long as it takes. If even the longest step is too short, lower rates are tried only to see that
+ * they do not hold either, for which fewer samples are enough.
  */
 #include <math.h>
 
@@ -18,7 +18,7 @@
 
 #define CLOSE_ENOUGH 1.02
 #define UP           2.0
-#define DOWN         4.0 /* the start was a guess */
+#define DOWN         4.0 /* larger than UP: a start rate that does not hold was a bad guess */
 #define RATE_MIN     0.5
 
 static bool
@@ -33,7 +33,7 @@ is_at(const struct load_step *step, double rate)
     return !(step->rate < rate) && !(step->rate > rate);
 }
 
-/* It was tried again, and then did not hold. */
+/* Whether the rate was tried more than once, and did not hold the last time. */
 static bool
 is_missed(const struct load_step *steps, unsigned number, double rate)
 {
@@ -90,7 +90,7 @@ has_held_twice(const struct load_step *steps, unsigned number, double rate)
     return times > 1;
 }
 
-/* None was seen that does not hold. */
+/* The next rate while every rate has held; 0: the highest has held twice, or cannot be told. */
 static double
 up(const struct load_step *steps, unsigned number, double highest)
 {
@@ -101,7 +101,7 @@ up(const struct load_step *steps, unsigned number, double highest)
     return last->holds && !has_held_twice(steps, number, last->rate) ? last->rate : 0;
 }
 
-/* The highest below high that had too few samples, when it was passed; 0: none. */
+/* The highest rate below high that was passed over because of too few samples; 0: none. */
 static double
 passed_below(const struct load_step *steps, unsigned number, double high)
 {
@@ -113,7 +113,7 @@ passed_below(const struct load_step *steps, unsigned number, double high)
     return rate;
 }
 
-/* Nothing has held yet. */
+/* The next rate while no rate has held; 0: there is none. */
 static double
 down(const struct load_search *search, const struct load_step *steps, unsigned number, double high)
 {
@@ -141,7 +141,7 @@ load_search_next(const struct load_search *search, const struct load_step *steps
         return steps[number - 1].rate;
     if (isinf(high))
         return up(steps, number, search->highest);
-    /* At a lower rate there are fewer samples still. */
+    /* The last step had too few samples, and a lower rate would have still fewer. */
     if (!steps[number - 1].is_told)
         return 0;
     if (low <= 0)

@@ -26,7 +26,7 @@
 uint64_t load_server_start_ns = 10 * SXE_NS_PER_SECOND;
 uint64_t load_server_stop_ns = 5 * SXE_NS_PER_SECOND;
 
-/* ---- Whether somebody accepts there ---- */
+/* ---- Whether a server accepts at the plan's address ---- */
 
 static socklen_t
 unix_address(const char *path, struct sockaddr_storage *address)
@@ -43,7 +43,7 @@ unix_address(const char *path, struct sockaddr_storage *address)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
 }
 
-/* 0: it is no address. */
+/* Fill *address; returns its length, 0: the plan's IP is not valid. */
 static socklen_t
 plan_address(const struct load_plan *plan, struct sockaddr_storage *address)
 {
@@ -76,9 +76,9 @@ does_accept(const struct load_plan *plan)
 
 /* ---- The process ---- */
 
-/* Start the command in a process group of its own: then all processes that it starts can be ended,
- * and it gets neither Ctrl-C nor the signals that http.c ignores. Its output goes to stderr, since
- * stdout is for data. 0 or an errno. */
+/* Start the command in a process group of its own, so that all processes that it starts can be
+ * killed, and Ctrl-C does not reach it. Signals that sxe-http ignores are reset to their defaults.
+ * Its output goes to stderr, since stdout is for data. 0 or an errno. */
 static int
 spawn_server(struct load_parent *parent)
 {
@@ -142,7 +142,7 @@ fail_if_in_use(struct load_parent *parent)
     return -1;
 }
 
-/* 0 when it accepts; -1: it ended, or the user wants to, or it takes too long. */
+/* Wait until the server accepts: 0; -1: it ended, the run was interrupted, or it took too long. */
 static int
 await_accept(struct load_parent *parent)
 {
@@ -173,7 +173,7 @@ load_server_start(struct load_parent *parent)
         return 0;
     if (fail_if_in_use(parent) < 0)
         return -1;
-    /* A process that outlives its shell becomes our child, so that it can be waited for. */
+    /* Become the parent of server processes that outlive their shell, to wait for them, too. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     fflush(NULL);
     error = spawn_server(parent);
@@ -183,8 +183,8 @@ load_server_start(struct load_parent *parent)
     return -1;
 }
 
-/* Wait for what has ended of its group, until nothing is left of it: true. *status becomes the
- * leader's. While one of them lives the port is taken. */
+/* Wait for processes of the server's group. True: none is left; until then the port may still be in
+ * use. *status becomes the leader's. */
 static bool
 bury_group(pid_t server, int options, int *status)
 {
@@ -206,7 +206,7 @@ load_server_reap(struct load_parent *parent)
     char how[WAIT_STATUS_MAX];
     int status = 0;
 
-    /* Its number is the group's, so it stays until the group is gone. */
+    /* WNOWAIT: leave the leader a zombie, so that the group's number is not reused before kill. */
     if (server == 0 ||
         (waitid(P_PID, (id_t)server, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0))
         return;
@@ -226,7 +226,7 @@ load_server_stop(struct load_parent *parent)
 
     if (server == 0)
         return;
-    /* Nobody is told of its end any more. */
+    /* With 0, load_server_reap ignores the server's end. */
     parent->server = 0;
     kill(-server, SIGTERM);
     while (!bury_group(server, WNOHANG, &status)) {

@@ -31,7 +31,8 @@ judge_threshold(struct load_run *run, struct load_judged *judged, const char *co
                                                    : ": there are too few samples to tell");
 }
 
-/* Of queries. A threshold on errors says how many are good enough; without one, none is. */
+/* Whether failed queries make the run fail. With a threshold on errors they do not: the threshold
+ * says how many are allowed. Without one, none is, and a query must have succeeded. */
 static bool
 has_bad_queries(const struct load_run *run)
 {
@@ -41,7 +42,7 @@ has_bad_queries(const struct load_run *run)
     return load_result_errors(run->total) > 0 || run->total->ends[LOAD_END_OK] == 0;
 }
 
-/* More than this part of a load was not sent, for lack of a free socket. */
+/* The run fails if more than this part of the load was not sent, for lack of a free socket. */
 #define UNDELIVERED 0.01
 
 static bool
@@ -50,8 +51,8 @@ lacks_queries(const struct load_result *result)
     return (double)load_result_skipped(result) > UNDELIVERED * (double)result->offered;
 }
 
-/* A threshold on what was skipped or achieved says how much must be sent, and is about the load,
- * not about the probe. A search looks for rates that cannot be sent. */
+/* Whether too much was not sent. A threshold on `skipped` or `achieved` decides that for the load
+ * (not for the probe). A search is expected to try rates that cannot be sent. */
 static bool
 is_undelivered(const struct load_run *run)
 {
@@ -70,8 +71,8 @@ lacks_sockets(const struct load_result *result)
            result->skipped[LOAD_SKIP_GONE] > 0;
 }
 
-/* Thresholds are about the load. A probe may have had nothing to ask: its rate is low, and the load
- * may be short. */
+/* Thresholds do not count for the probe. A probe without any query is no error: its rate is low,
+ * and the load may be short. */
 static bool
 has_errors(const struct load_run *run)
 {
@@ -95,7 +96,7 @@ say_if_gone(const struct load_result *total, FILE *err)
             unsent, offered);
 }
 
-/* Arrivals are random, and a low rate may have none in a short time. */
+/* Arrivals are random, so a low rate may have none in a short time: tell the user. */
 static void
 say_if_nothing_arrived(const struct load_run *run, FILE *err)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * A step of a search goes on until its condition can be told. Far from the limit that is soon:
- * what lies beyond the condition's value is then far more, or far less, than may be. Near it takes
- * four times as many samples as a figure needs at all, and even these may not be there in time.
+ * Deciding when a step of a search can end, and whether its rate holds. Far from the limit that is
+ * soon: far more, or far fewer, samples than allowed lie beyond the condition's value. Near the
+ * limit it takes four times as many samples as a figure needs, which the step's time may not give.
  */
 #include <math.h>
 
 #include "run-private.h"
 
 #define NEAR         4.0
-#define CLEAR_MISS   4.0 /* deviations of what is chance */
-#define CLEAR_HOLD   (-2.5)
-#define MISSES_LEAST 20 /* below that even a clear miss may be one burst */
+#define CLEAR_MISS   4.0    /* deviations above the allowed number of samples */
+#define CLEAR_HOLD   (-2.5) /* deviations below it */
+#define MISSES_LEAST 20     /* fewer samples beyond the value may be a single burst */
 
-/* A rate does not hold if the server does not answer it, however soon those answers come that do:
- * so much of what was offered must be answered well, but for as many as may just be on their way,
- * and what is chance of those that were on their way at the beginning. */
+/* A rate holds only if the server answers it, however fast the replies are that come: this part of
+ * the offered queries must get a good reply, less ON_THE_WAY that may be in flight at the end, and
+ * CHANCE deviations of the number that were in flight at the beginning. */
 #define ANSWERED   0.98
 #define ON_THE_WAY 10
 #define CHANCE     4.0

@@ -16,7 +16,8 @@ uint64_t load_trial_start_in_ns = 2 * SXE_NS_PER_MS;
 void (*load_trial_parts)(struct load_parent *parent, struct load_trial *trial,
                          const struct load_result *const *workers);
 
-/* Before --start-at sockets are opened so early, and not held for hours; later than it is late. */
+/* How long before --start-at the sockets are opened, so that they are not held open for hours; and
+ * how late a trial may begin before it becomes suspect. */
 #define OPEN_BEFORE_NS (60 * SXE_NS_PER_SECOND)
 #define LATE_NS        (100 * SXE_NS_PER_MS)
 
@@ -36,7 +37,7 @@ hint_at_limit(FILE *err, const struct load_result *result)
         (unsigned long long)limit.rlim_max);
 }
 
-/* None of them opened, and not for lack of something of the client's. */
+/* Print a hint if no socket opened, and the cause is not a limit of the client. */
 static void
 hint_at_server(const struct load_parent *parent, const struct load_result *result)
 {
@@ -64,7 +65,7 @@ hint_at_server(const struct load_parent *parent, const struct load_result *resul
                 where, result->first_failure);
 }
 
-/* Some sockets opened, but none of that host's. */
+/* Print a hint for each host to which no socket opened, if others opened. */
 static void
 hint_at_hosts(const struct load_parent *parent, const struct load_result *result)
 {
@@ -83,14 +84,14 @@ hint_at_hosts(const struct load_parent *parent, const struct load_result *result
     }
 }
 
-/* NULL: there is none. */
+/* NULL: there is no probe. */
 static const struct load_process *
 probe_of(const struct load_parent *parent)
 {
     return parent->number > parent->load ? &parent->processes[parent->load] : NULL;
 }
 
-/* Where the load has no socket either, that is said already. */
+/* Print a hint if the probe has no socket, unless the load has none either: that was printed. */
 static void
 hint_at_probe(const struct load_parent *parent, const struct load_result *load)
 {
@@ -120,7 +121,7 @@ say_sockets(struct load_parent *parent)
     hint_at_probe(parent, parent->sum);
 }
 
-/* The workers have opened what they can; false: that is all that there will be. */
+/* Wait until the workers have opened their sockets. False: do not begin the load. */
 static bool
 open_sockets(struct load_parent *parent, bool is_first)
 {
@@ -143,7 +144,7 @@ wall_ns(void)
     return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* Wait until so long before --start-at, if that is still to come; 0, or how late it is. */
+/* Wait until before_ns before --start-at. Returns how late it is then; 0: in time. */
 static uint64_t
 wait_for_start(struct load_parent *parent, uint64_t before_ns)
 {
@@ -157,7 +158,7 @@ wait_for_start(struct load_parent *parent, uint64_t before_ns)
     return load_later_part(now_ns, at_ns);
 }
 
-/* On the monotonic clock: soon, or when --start-at says. */
+/* When the load begins, by CLOCK_MONOTONIC: soon, or at the time of --start-at. */
 static uint64_t
 start_of(struct load_parent *parent, bool is_first)
 {
@@ -222,10 +223,10 @@ leave_out_warmup(struct load_parent *parent, struct load_left_out *left_out)
 
 /* A part that is summed and judged separately: the load, or the probe. */
 struct part {
-    const char *name; /* as it stands after "the accounts" */
+    const char *name; /* words after "the accounts": "" or " of the probe" */
     const struct load_plan *plan;
     const struct load_result *const *workers;
-    unsigned first; /* of its processes */
+    unsigned first; /* index of its first process */
     unsigned number;
     struct load_result *sum;
     struct load_verdict *verdict;
@@ -252,7 +253,7 @@ sum_part(struct load_parent *parent, const struct part *part)
     load_verdict_add(part->verdict, &limits);
     part->verdict->has_cpu_pressure =
         load_pressure_between(&part->verdict->cpu_pressure, &parent->pressure, &now);
-    /* There is nothing to suspect: it is an error. */
+    /* Without any socket the run is an error, so its figures need no suspicion. */
     if (part->sum->opened == 0)
         part->verdict->number = 0;
     open = load_result_check(part->sum);
@@ -297,8 +298,8 @@ sum_all(struct load_parent *parent, struct load_trial *trial)
                          (double)parent->late_ns / 1e9);
 }
 
-/* The probe lasts as long as the load. With a duration it ends by itself at the same time, and then
- * waits for its replies as the load's workers do. */
+/* Stop the probe if the load has ended before its duration, and wait for its end. With a duration
+ * the probe ends by itself, at the same time as the load. */
 static void
 end_probe(struct load_parent *parent)
 {
@@ -309,7 +310,7 @@ end_probe(struct load_parent *parent)
     load_workers_await_end(parent);
 }
 
-/* All that is between the workers' beginning and their end. */
+/* The part of a trial from READY until all workers have ended, and are added up. */
 static int
 use_workers(struct load_parent *parent, struct load_trial *trial, bool is_first,
             load_measure measure, void *user)

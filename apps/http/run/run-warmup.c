@@ -10,8 +10,8 @@
 
 uint64_t load_warmup_window_ns = 100 * SXE_NS_PER_MS;
 
-/* A window ends now, if there is enough in it. The trial's result, which is empty until the workers
- * are added up, keeps what they had counted when it began. */
+/* End the window now, if it has enough replies; otherwise it goes on: false. `before` has the
+ * workers' counts when the window began: it is the trial's result, which is not used yet. */
 static bool
 end_window(const struct load_parent *parent, struct load_result *before, struct load_warmup *warmup,
            uint64_t ns)
@@ -34,7 +34,7 @@ end_window(const struct load_parent *parent, struct load_result *before, struct 
     return is_added;
 }
 
-/* False: the workers end instead. */
+/* Wait until the server is warm, or plan->warmup_ns are over. False: the workers ended before. */
 static bool
 await_stationary(struct load_parent *parent, struct load_trial *trial, uint64_t start_ns)
 {
@@ -79,7 +79,7 @@ load_warmup_wait(struct load_parent *parent, struct load_trial *trial, uint64_t 
     parent->pressure = load_pressure_read(LOAD_PRESSURE_FILE);
 }
 
-/* The client may have kept up well, and yet this is not the result that was asked for. */
+/* The client may have kept up, but a result of a cold server is not the one that was asked for. */
 void
 load_warmup_judge(const struct load_plan *plan, struct load_trial *trial)
 {

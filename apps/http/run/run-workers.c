@@ -24,7 +24,7 @@ bit(enum load_message_type type)
     return 1u << type;
 }
 
-/* In the worker process: its own plan is for the host that it serves. */
+/* In the worker process: make a plan of its own, for the one host that it loads. */
 static void
 take_host(struct load_plan *own, struct load_worker *worker, unsigned nth)
 {
@@ -44,7 +44,7 @@ take_host(struct load_plan *own, struct load_worker *worker, unsigned nth)
     worker->plan = own;
 }
 
-/* The life of a worker process. exit() and not _exit(), so that it leaves nothing unwritten. */
+/* Run as a worker process. It ends with exit(), not _exit(), so that its files are flushed. */
 static _Noreturn void
 be_worker(const struct load_parent *parent, const struct load_worker *worker)
 {
@@ -56,13 +56,13 @@ be_worker(const struct load_parent *parent, const struct load_worker *worker)
     exit(load_workers_work(worker) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* The next process, which has a shard of that plan. */
+/* Fork the next process, for worker `shard` of the plan. */
 static int
 fork_worker(struct load_parent *parent, const struct load_plan *plan, unsigned shard)
 {
     struct load_process *process = &parent->processes[parent->number];
     unsigned parts = plan->shards > 0 ? plan->shards : 1;
-    /* Other processes make the shards between these. */
+    /* With --shard, the shards between ours belong to other runs of sxe-http. */
     struct load_worker worker = {
         .plan = plan,
         .shard = plan->shard + parts * shard,
@@ -96,7 +96,7 @@ fork_worker(struct load_parent *parent, const struct load_plan *plan, unsigned s
     return 0;
 }
 
-/* That a plan needs. */
+/* The number of processes that a plan needs. */
 static unsigned
 processes_of(const struct load_plan *plan)
 {
@@ -141,7 +141,7 @@ load_workers_tell(struct load_parent *parent, struct load_message message)
             process->said &= ~bit(LOAD_MESSAGE_MARKED);
         if (send(process->control, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
             errno != EPIPE && process->pid > 0)
-            /* It will not do what it was not told, and would be waited for in vain. */
+            /* The worker did not get the message, so to wait for its answer would never end. */
             kill(process->pid, SIGKILL);
     }
 }
@@ -216,7 +216,7 @@ name_of(const struct load_parent *parent, unsigned i)
     return text;
 }
 
-/* The probe is; so is a load that does not wait for its replies. */
+/* Whether the queries of process i arrive at a rate: those of the probe and of open models do. */
 static bool
 is_paced(const struct load_parent *parent, unsigned i)
 {
@@ -238,11 +238,11 @@ bury_worker(struct load_parent *parent, unsigned i, int status)
     if (status == 0 && process->said & bit(LOAD_MESSAGE_DONE))
         return;
     load_result_force(process->result, is_paced(parent, i));
-    /* It did not end by our own second interrupt. */
+    /* After a second interrupt the parent kills workers, so that is no failure. */
     if (parent->interrupts > 1)
         return;
     process->has_died = true;
-    /* It said on READY what is wrong. */
+    /* A failure was printed already, such as the error that the worker sent with READY. */
     if (parent->has_failed)
         return;
     load_parent_fail(parent, "%s (process %d) %s; what it had counted so far is reported",
@@ -270,7 +270,7 @@ load_workers_reap(struct load_parent *parent)
     for (unsigned i = 0; i < parent->number; i++) {
         int status = 0;
 
-        /* One that somebody else has waited for (-1) is gone too. */
+        /* waitpid returns -1 if other code has waited for the process: it has ended, too. */
         if (parent->processes[i].pid > 0 &&
             waitpid(parent->processes[i].pid, &status, WNOHANG) != 0)
             bury_worker(parent, i, status);

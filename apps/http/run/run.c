@@ -28,7 +28,8 @@ measure_whole(struct load_parent *parent, uint64_t start_ns, void *user)
     return false;
 }
 
-/* The trials that went to their end: an interrupted one's figures are of another length. */
+/* The number of trials that were not interrupted: figures of a shorter trial cannot be compared. If
+ * there is only one, it counts in any case. */
 static unsigned
 whole_trials(const struct load_run *run)
 {
@@ -48,7 +49,7 @@ figure_interval(const struct load_run *run, enum load_figure figure, struct load
     load_stats_median_interval(interval, values, number);
 }
 
-/* The smallest of the trials' lower bounds; 0: all of them know the figure. */
+/* The smallest value of the figure that is only a lower bound; 0: no trial has one. */
 static double
 bound_of(const struct load_run *run, enum load_figure figure)
 {
@@ -63,7 +64,8 @@ bound_of(const struct load_run *run, enum load_figure figure)
     return from;
 }
 
-/* No trial that follows gives the figure an interval, if this one cannot tell it. */
+/* If the last trial cannot tell the figure of --until-ci, no further trial can give it an interval:
+ * print that, and return true. */
 static bool
 is_hopeless(const struct load_run *run, FILE *err)
 {
@@ -80,7 +82,7 @@ is_hopeless(const struct load_run *run, FILE *err)
     return true;
 }
 
-/* The interval is narrow enough, or will never be there. */
+/* Whether to end the trials of --until-ci: the interval is narrow enough, or can never be. */
 static bool
 is_settled(struct load_run *run, FILE *err)
 {
@@ -93,7 +95,7 @@ is_settled(struct load_run *run, FILE *err)
     return is_hopeless(run, err) || load_until_ci_is_reached(run);
 }
 
-/* The nth, from 0 on. */
+/* Print the line of a trial; nth is its number, from 0. */
 static void
 say_trial(const struct load_run *run, const struct load_trial *trial, unsigned nth, FILE *err)
 {
@@ -144,11 +146,11 @@ run_trials(struct load_parent *parent, struct load_run *run)
          i++)
         if (run_trial(parent, run, i) < 0 || is_settled(run, parent->err))
             break;
-    /* A run that was interrupted in its first trial of the baseline has only that one. */
+    /* A run that was interrupted in the baseline's first trial has no trial of its own. */
     return run->trials_number > 0 || (run->baseline_number > 0 && parent->interrupts > 0) ? 0 : -1;
 }
 
-/* ---- What they say together ---- */
+/* ---- The total of the trials ---- */
 
 /* Trials come one after the other, so their times are added, unlike those of workers. */
 static void
@@ -162,7 +164,7 @@ add_trial(struct load_result *total, const struct load_result *trial)
     total->elapsed_ns = elapsed_ns;
 }
 
-/* They are not reported, but a comparison with what is in doubt is in doubt. */
+/* The baseline's trials are not reported, but if they are suspect, so is the comparison. */
 static void
 add_baseline(struct load_run *run, struct load_parent *parent)
 {
@@ -223,7 +225,7 @@ load_run_conclude(struct load_run *run, bool is_interrupted, bool has_failed, FI
     for (unsigned i = 0; i < LOAD_FIGURES; i++) {
         figure_interval(run, (enum load_figure)i, &run->figures[i]);
         run->figures_from[i] = bound_of(run, (enum load_figure)i);
-        /* The difference of two lower bounds means nothing. */
+        /* The ratio of two lower bounds means nothing. */
         if (run->plan->aa && run->figures_from[i] <= 0)
             measure_noise(run, (enum load_figure)i);
     }
@@ -252,8 +254,8 @@ hash_with(uint64_t hash, const char *text)
     return hash * 31 + load_text_hash(text, strlen(text));
 }
 
-/* From what two runs never have in common: when they began, to the ns, as which process, of which
- * machine, asked for what. */
+/* Make the run's id: a hash of the ns in which it began, its process id, its command line and its
+ * machine, which no two runs have in common. */
 static void
 name_run(struct load_run *run)
 {

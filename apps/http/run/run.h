@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the whole of a command: its trials, each of them worker processes that are forked, started
- * together, watched, added up and judged; the search for a rate; the comparison. Place: http.c
- * calls it; the outputs print what it leaves.
+ * What: runs a command's load: its trials, the search for a rate, the comparison. For each trial
+ * worker processes are forked, started together, watched, added up and judged. Place: http.c calls
+ * it; the outputs print struct load_run.
  *
  * Shape:
  *     load_run
@@ -10,22 +10,22 @@
  *         fork the workers    worker.h: READY, GO, MARK at the warm-up's end, DONE
  *         is it warm?         --warmup auto: warmup.h
  *         look, show          a timer of the parent: live view from the shared results
- *         add up, check       the accounts close, or that is the error
+ *         add up, check       it is an error if the accounts do not close
  *         judge               verdict.h, threshold.h
  *       sum over the trials   for the percentiles; intervals over the trials for the figures
  *
- * The probe (--probe) is one more worker, whose plan is the load's but for a low rate and few
- * sockets: the same queries, from a process that has nothing else to do. A loaded client's clock
- * measures also how long replies wait for that client; the probe's does not. It begins, is marked
- * and ends with the load, and is summed and judged by the same functions, into a result of its own:
- * nothing of it is in the load's accounts, rate or histograms.
+ * The probe (--probe) is one more worker that sends the load's queries at a low rate, over few
+ * sockets. A busy worker also measures how long replies wait until it reads them; the probe, which
+ * has nothing else to do, does not. It begins, is marked and ends with the load, and is summed and
+ * judged by the same functions, but into a result of its own: the load's accounts, rate and
+ * histograms do not include it.
  *
  *     plan --------------------> worker 0 .. N-1 -> trial->result, verdict
  *       '-- load_probe_plan ---> worker 0 of 1 ---> trial->probe, probe_verdict
  *
- * A worker that dies is an error that says how; what the others counted is reported. SIGINT,
- * SIGTERM and SIGHUP end the run, and what was done is reported as interrupted; a second one ends
- * it without waiting for replies, and kills a worker that is still there a second later.
+ * If a worker dies, an error says how, and all counts so far are reported. SIGINT, SIGTERM and
+ * SIGHUP end the run, whose counts so far are reported as interrupted. A second signal ends it
+ * without waiting for replies, and kills workers that have not ended a second later.
  *
  * Limits: LOAD_TRIALS_MAX trials, LOAD_STEPS_MAX rates that a search tries.
  */
@@ -41,12 +41,12 @@
 #include "threshold.h"
 #include "verdict.h"
 
-/* Where several are true: interrupted, errors, suspect, could not tell, threshold. A threshold that
- * a suspect client missed may be the client's fault. With a threshold on errors, that decides about
- * those of queries. */
+/* If several apply, the first of this order is used: interrupted, errors, suspect, untold,
+ * threshold. Suspect comes before threshold because the client may have caused the miss. A
+ * threshold on errors decides alone about failed queries. */
 enum load_exit {
     LOAD_EXIT_OK = 0,
-    LOAD_EXIT_ERRORS = 1, /* of any query or socket; no query was ok; a worker or the server died */
+    LOAD_EXIT_ERRORS = 1, /* a query or socket failed; no query was ok; a worker or server died */
     LOAD_EXIT_USAGE = 2,
     LOAD_EXIT_THRESHOLD = 3, /* a threshold was missed, or a regression shown */
     LOAD_EXIT_SUSPECT = 4,
@@ -58,12 +58,12 @@ enum load_exit {
 
 /* A rate that --find tried. */
 struct load_step {
-    double rate;     /* asked for, a second */
-    double achieved; /* ok, a second */
+    double rate;     /* queries a second that were asked for */
+    double achieved; /* ok replies a second */
     uint64_t p50_ns, p90_ns, p95_ns, p99_ns, p999_ns;
-    double figure; /* the one that the condition is about */
-    bool is_told;  /* there were enough samples */
-    bool holds;    /* and nearly all of the rate was answered well */
+    double figure; /* value of the figure that the condition is about */
+    bool is_told;  /* the step could be judged */
+    bool holds;    /* the condition holds, and nearly all queries got good replies */
 };
 
 enum load_figure {
@@ -80,7 +80,7 @@ enum load_figure {
 /* A threshold, judged by the total. */
 struct load_judged {
     struct load_threshold threshold;
-    double figure;    /* ns, a second, or a part of 1 */
+    double figure;    /* in ns, per second, or a part of 1 */
     bool is_told;     /* there were replies, and enough samples */
     bool is_at_least; /* the figure is only a lower bound: queries failed */
     bool holds;
@@ -88,9 +88,9 @@ struct load_judged {
 
 /* Counts of the warm-up, which no other figure includes. */
 struct load_left_out {
-    uint64_t ns; /* 0: there was no warm-up, or all ended within it */
+    uint64_t ns; /* length of the warm-up; 0: there was none, or the run ended within it */
     uint64_t queries;
-    const char *problem; /* --warmup auto: why it was not seen to be over; NULL: it was */
+    const char *problem; /* --warmup auto: why the server did not become warm; NULL: it did */
 };
 
 struct load_trial {
@@ -99,85 +99,85 @@ struct load_trial {
     struct load_verdict verdict;
     struct load_result *probe; /* NULL: there is none */
     struct load_verdict probe_verdict;
-    double figures[LOAD_FIGURES]; /* a second, or ns; NAN: it cannot be told */
-    unsigned at_least;            /* a bit each figure that is only a lower bound */
+    double figures[LOAD_FIGURES]; /* per second, or ns; NAN: cannot be told */
+    unsigned at_least;            /* a bit for each figure that is only a lower bound */
 };
 
-/* One of several processes that made the load together, and that merge or a transport added up. */
+/* One of several processes that made the load together: a file of merge, or a rank of MPI. */
 struct load_part {
-    char name[80]; /* "rank 3 on node2", or the file that it came from */
-    double rate;   /* ok a second */
+    char name[80]; /* "rank 3 on node2", or the path of the file */
+    double rate;   /* ok replies a second */
     uint64_t ok;
     uint64_t errors;
     uint64_t opened;             /* sockets */
-    uint64_t clock_ns;           /* its clock is known so well; 0: not measured */
+    uint64_t clock_ns;           /* error of its clock's measured offset; 0: not measured */
     struct load_verdict verdict; /* of all trials */
 };
 
 struct load_comparison; /* compare.h */
 struct load_monitor;    /* monitor.h */
 
-#define LOAD_RUN_ID 24 /* room for one */
+#define LOAD_RUN_ID 24 /* bytes for an id and its NUL */
 
 struct load_run {
     const struct load_plan *plan;
-    char id[LOAD_RUN_ID];     /* tells it from all other runs; "": it has none */
-    unsigned ids_number;      /* of a sum: of all runs that are in it */
+    char id[LOAD_RUN_ID];     /* differs from those of all other runs; "": a merged run has none */
+    unsigned ids_number;      /* of the runs in a merged run */
     char (*ids)[LOAD_RUN_ID]; /* [ids_number] */
     struct load_fingerprint fingerprint;
     char started_at[32]; /* UTC, RFC 3339 */
-    uint64_t started_s;  /* the same, since the epoch */
-    uint64_t started_ns; /* and by CLOCK_MONOTONIC */
-    uint64_t wall_ns;    /* that moment by CLOCK_REALTIME */
+    uint64_t started_s;  /* the same moment, in seconds since 1970 */
+    uint64_t started_ns; /* the same moment by CLOCK_MONOTONIC */
+    uint64_t wall_ns;    /* the same moment by CLOCK_REALTIME */
     unsigned parts_number;
-    struct load_part *parts; /* [parts_number]; NULL: all of it was one process's */
+    struct load_part *parts; /* [parts_number]; NULL: neither merged nor made by ranks */
     unsigned trials_number;
     struct load_trial trials[LOAD_TRIALS_MAX];
-    unsigned baseline_number; /* of trials with --baseline-cmd: nothing else here is of them but
-                                 what makes a run suspect, or ends it */
+    unsigned baseline_number; /* trials of --baseline-cmd; besides `baseline`, only verdict and
+                                 status depend on them */
     struct load_trial baseline[LOAD_TRIALS_MAX];
     struct load_result
         *total; /* the trials added up; its elapsed_ns and connect_ns are theirs added
                                   up, too, so that counts are of that time */
-    struct load_left_out left_out; /* added up; problem is the first */
+    struct load_left_out left_out; /* added up; its problem is the first trial's that has one */
     struct load_verdict verdict;
-    struct load_result *probe; /* as total; NULL: there is none */
+    struct load_result *probe; /* the probe's total; NULL: there is no probe */
     struct load_verdict probe_verdict;
-    struct load_interval figures[LOAD_FIGURES]; /* over the trials; NAN: one of them has none */
-    struct load_interval noise[LOAD_FIGURES];   /* --aa: B/A; is_known false otherwise */
-    double figures_from[LOAD_FIGURES]; /* what is no less is only a lower bound; 0: nothing is */
+    struct load_interval figures[LOAD_FIGURES]; /* over the trials; NAN: not told by all trials */
+    struct load_interval noise[LOAD_FIGURES];   /* --aa: B/A; without --aa not known */
+    double figures_from[LOAD_FIGURES]; /* values no less are only lower bounds; 0: none is */
     unsigned steps_number;             /* --find */
     struct load_step
         steps[LOAD_STEPS_MAX]; /* by rate; the only trial is the last one tried: the one
                                                that was found, once more */
     double found_rate;         /* the highest that held; 0: none did */
-    double missed_rate; /* the lowest that did not; HUGE_VAL: all did, or could not be told */
-    bool is_untold;     /* none held, and lower ones could not be told */
+    double missed_rate;        /* the lowest that did not hold; HUGE_VAL: none was seen */
+    bool is_untold;            /* none held, but lower rates, which could not be told, may hold */
     struct load_judged judged[LOAD_THRESHOLDS_MAX]; /* the plan's thresholds, in its order */
     unsigned thresholds_missed;
     bool is_interrupted;
     enum load_exit status;
-    struct load_monitor *monitor;       /* owned; NULL */
-    struct load_comparison *comparison; /* not owned: to leave in what was found; NULL: nowhere */
+    struct load_monitor *monitor;       /* owned; NULL: none */
+    struct load_comparison *comparison; /* not owned: where to store a comparison; NULL: nowhere */
 };
 
-/* Do all of it, printing progress on err and, for the first trial, the plan and the sockets line on
- * out (NULL: nowhere) as they are known. 0 with *run filled, or an exit status after saying why
- * nothing could be run; free it then too, or not. */
+/* Run the plan. Prints progress on err and, as soon as they are known, the lines of the plan and of
+ * the first trial's sockets on out (NULL: not printed). 0 with *run filled, or an exit status after
+ * a message why nothing could be run; then load_run_free is allowed, but not needed. */
 int load_run(struct load_run *run, const struct load_plan *plan, FILE *out, FILE *err);
 void load_run_free(struct load_run *run);
 
-/* Whether the interval that --until-ci asks for is there, and as narrow as it asks. */
+/* Whether the interval of --until-ci is known, and as narrow as asked for. */
 bool load_until_ci_is_reached(const struct load_run *run);
 
-/* How many requests it takes to tell a figure of a trial: ten beyond a percentile. */
+/* How many requests a trial needs to tell a figure: a percentile needs ten beyond it. */
 unsigned load_figure_needs(enum load_figure figure);
 
-/* Whether a figure says something of the server: a rate that the plan gives does not. */
+/* Whether a figure is a result of the server; a rate that the plan gives is not. */
 bool load_figure_is_result(const struct load_plan *plan, enum load_figure figure);
 
-/* --selftest: prove on this machine that clocks, histogram, accounts and the stall case hold.
- * Prints a line each; 0, or LOAD_EXIT_ERRORS. */
+/* --selftest: check clocks, timer, histogram, accounts and measured times on this machine. Prints a
+ * line for each check; 0, or LOAD_EXIT_ERRORS. */
 int load_selftest(FILE *out, FILE *err);
 
 #endif

@@ -20,7 +20,7 @@
 #include "template.h"
 #include "text.h"
 
-/* The load of a check: a plan, and all that it points to. */
+/* The load of a check: a server, a plan, and everything that the plan points to. */
 struct load {
     struct load_selftest_server server;
     struct load_plan plan;
@@ -30,7 +30,7 @@ struct load {
     struct load_run run;
 };
 
-/* A closed loop; each check changes what it wants. */
+/* Make the plan of a closed loop; each check changes some members. */
 static void
 make_plan(struct load *load)
 {
@@ -68,7 +68,7 @@ end_load(struct load *load)
     free(load);
 }
 
-/* A server and a plan; NULL after saying in text what there is none of. */
+/* Start a server and make a plan; NULL: text says why that failed. */
 static struct load *
 begin_load(enum load_selftest_kind kind, char *text, size_t size)
 {
@@ -101,7 +101,8 @@ load_selftest_is_interrupted(void)
     return is_interrupted;
 }
 
-/* False: it did not run, it was interrupted, or its accounts do not close; the text says so. */
+/* Run the load. False: it did not run, it was interrupted, or its accounts do not close; text says
+ * which. */
 static bool
 run_load(struct load *load, char *text, size_t size)
 {
@@ -129,7 +130,7 @@ add_suspicion(const struct load *load, char *text, size_t size)
         snprintf(text + length, size - length, "; not judged: %s", verdict->reasons[0]);
 }
 
-/* ---- Accounts: each count is that of the server ---- */
+/* ---- Accounts: each count equals the server's ---- */
 
 #define ACCOUNTS 500
 
@@ -209,8 +210,8 @@ sleep_until(uint64_t then_ns)
         usleep((useconds_t)((then_ns - now_ns) / SXE_NS_PER_US));
 }
 
-/* Stops the server for half of the run, and leaves how long that was: its times are not those that
- * were asked for on a busy machine. */
+/* Stop the server for half of the run, and store how long that really was: on a busy machine this
+ * process may wake late. */
 static _Noreturn void
 be_stopper(const struct load_selftest_server *server)
 {
@@ -249,8 +250,8 @@ run_stalled(struct load *load, char *text, size_t size)
     return has_run;
 }
 
-/* Each request that arrives in the stall waits for its end, so a tenth of all requests waits longer
- * than the stall less a tenth of the run. */
+/* Each request that arrives in the stall waits until the stall ends. So those of its first tenth of
+ * the run, a tenth of all requests, wait longer than the stall less a tenth of the run. */
 bool
 load_selftest_stall(char *text, size_t size)
 {
@@ -284,7 +285,7 @@ load_selftest_stall(char *text, size_t size)
     return holds;
 }
 
-/* ---- The delay: latency is what it is known to be ---- */
+/* ---- The delay: measured times equal the server's known delay ---- */
 
 #define DELAY_RUN_NS   SXE_NS_PER_SECOND
 #define DELAY_RATE     20000
@@ -310,8 +311,8 @@ time_late_replies(struct load *load, char *text, size_t size)
     return load->run.verdict.number == 0 && service->count > 0 && fabs(error) < DELAY_ERROR_NS;
 }
 
-/* Other load on the machine makes replies late, never early, and results suspect, so the best of a
- * few tries counts. */
+/* Other load on the machine can only make replies late and results suspect, so one good try of a
+ * few is enough. */
 bool
 load_selftest_delay(char *text, size_t size)
 {

@@ -40,7 +40,7 @@ read_clock(bool *is_monotonic)
     return (double)(before_ns - begin_ns) / CLOCK_READS;
 }
 
-/* The quickest batch tells what a read takes: others waited for a CPU. */
+/* The cost of a read is that of the quickest batch: slower ones waited for a CPU. */
 bool
 load_selftest_clocks(char *text, size_t size)
 {
@@ -62,7 +62,7 @@ load_selftest_clocks(char *text, size_t size)
 #define TICKS   200
 #define TICK_NS UINT64_C(1000000)
 
-/* One wake-up; false: it came early, or not at all. */
+/* Wait for a wake-up, and record its error; false: it came early, or not at all. */
 static bool
 tick(int timer, uint64_t due_ns, struct load_histogram *errors)
 {
@@ -123,7 +123,7 @@ by_size(const void *a, const void *b)
     return (*left > *right) - (*left < *right);
 }
 
-/* The greatest error of any quantile, as a part of what it has to be. */
+/* The greatest error of any quantile, as a part of the right value. */
 static double
 greatest_error(const struct load_histogram *histogram, const uint64_t *sorted)
 {

@@ -3,8 +3,8 @@
  * What: the servers that --selftest runs against, each a process of its own, which count what they
  * did. Place: selftest*.c.
  *
- * Shape: one loop over epoll(7), nothing shared with the load generator: what they count is what
- * the report is checked against.
+ * Shape: one loop over epoll(7) that shares no code with the load generator, so that the report can
+ * be checked against the server's counts.
  *
  *     WELL      answers each request at once
  *     BADLY     of ten requests in a row six are answered well, one has status 404, at one the
@@ -26,7 +26,7 @@
 
 enum load_selftest_kind { LOAD_SELFTEST_WELL, LOAD_SELFTEST_BADLY, LOAD_SELFTEST_LATE };
 
-/* Of all zeros, shared with the server. */
+/* In memory shared with the server; all zero at first. */
 struct load_selftest_counts {
     volatile uint64_t first_ns;   /* when the first request came; 0: not yet */
     volatile uint64_t stalled_ns; /* how long it stood still */
@@ -49,11 +49,11 @@ struct load_selftest_server {
 /* 0 or -errno. */
 int load_selftest_serve(struct load_selftest_server *server, enum load_selftest_kind kind);
 
-/* Counts stay until free. */
+/* Stop the server; its counts stay valid until load_selftest_free. */
 void load_selftest_stop(struct load_selftest_server *server);
 void load_selftest_free(struct load_selftest_server *server);
 
-/* ---- selftest.c's checks: true if it holds; text says with which figures ---- */
+/* ---- The checks that selftest.c runs: true if they hold; text has the figures ---- */
 
 typedef bool (*load_selftest_check)(char *text, size_t size);
 
@@ -68,7 +68,7 @@ bool load_selftest_merge(char *text, size_t size);
 bool load_selftest_stall(char *text, size_t size);
 bool load_selftest_delay(char *text, size_t size);
 
-/* Whether a signal ended the last load: it shows nothing, and the user wants no other. */
+/* Whether a signal ended the last load: its check has no outcome, and the self-test must end. */
 bool load_selftest_is_interrupted(void);
 
 #endif

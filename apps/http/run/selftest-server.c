@@ -23,7 +23,7 @@
 
 #define PEERS  1024
 #define EVENTS 64
-#define LATER  4096 /* replies that are held at a time */
+#define LATER  4096 /* most replies that are held at a time */
 
 static const char reply_ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 static const char reply_bad[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello";
@@ -40,8 +40,8 @@ struct loop {
         int fd;
         uint64_t came_ns;
     } later[LATER];
-    unsigned head; /* the oldest held reply */
-    unsigned held;
+    unsigned head; /* index of the oldest held reply */
+    unsigned held; /* number of held replies */
 };
 
 static void
@@ -55,7 +55,7 @@ watch_descriptor(const struct loop *loop, int fd)
 static void
 say_text(int fd, const char *text)
 {
-    /* A peer that is gone has no use for it, and is found by the next read. */
+    /* Ignore errors: if the peer is gone, the next read shows it. */
     (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
 }
 
@@ -168,8 +168,8 @@ accept_all(struct loop *loop)
     watch_descriptor(loop, fd);
 }
 
-/* Until the control is closed. While replies are held it does not sleep: a timer would be as late
- * as what is measured. */
+/* Serve until the control is closed. While replies are held do not sleep: a timer would be as
+ * inexact as the times that are measured. */
 static void
 serve_until_told(struct loop *loop)
 {
