@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the hosts of several URLs, and what goes without more than one of them.
+ * What: the hosts of several URLs, and options that cannot be combined with more than one host.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "command-line.h"
 #include "command.h"
 
-/* The address that -i or --unix say is that of all URLs. */
+/* Whether there is only one host: there is one URL, or -i or --unix give the address of all. */
 static bool
 is_one(const struct load_command *command)
 {
@@ -36,7 +36,7 @@ load_command_host_of(const struct load_plan *plan, const struct load_url *url)
     return host;
 }
 
-/* The first has been looked up already. */
+/* Add the host of a URL, unless it is there. The first host's name has been resolved already. */
 static const char *
 add_host(struct load_plan *plan, const struct load_url *url)
 {
@@ -74,7 +74,7 @@ check_sources(const struct load_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
-/* Each worker serves one host. */
+/* Each worker loads one host: check that the workers can be divided among the hosts. */
 static int
 share_workers(struct load_command *command)
 {

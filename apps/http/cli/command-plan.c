@@ -22,13 +22,13 @@
 
 #define URL_SOCKETS   64
 #define URL_SECONDS   4
-#define FIND_SECONDS  60       /* of a step of --find at most */
-#define UNTIL_CI_MOST 50       /* trials */
-#define SIDE_TRIALS   10       /* of --baseline-cmd: so many find 5 % */
-#define MANY          10000000 /* queries that are rather meant as a total */
+#define FIND_SECONDS  60       /* longest step of --find */
+#define UNTIL_CI_MOST 50       /* most trials of --until-ci */
+#define SIDE_TRIALS   10       /* trials of each side of --baseline-cmd: enough to show 5 % */
+#define MANY          10000000 /* more queries with -n: the user may mean a total */
 #define OUT_OF_MEMORY "out of memory"
 
-/* --warmup auto takes at most as long as -d, but for a -d that is shorter or longer than these. */
+/* --warmup auto takes at most as long as -d, but this limit is at least LEAST and at most MOST. */
 #define WARMUP_LEAST_NS (2 * SXE_NS_PER_SECOND)
 #define WARMUP_MOST_NS  (10 * SXE_NS_PER_SECOND)
 
@@ -38,7 +38,7 @@ larger_of(unsigned a, unsigned b)
     return a > b ? a : b;
 }
 
-/* A text for people, cut where there is no more room. */
+/* Print a text for people; it is cut if it is too long. */
 SXE_PRINTF(2, 3)
 static void
 print_text(char text[LOAD_TEXT_MAX], const char *format, ...)
@@ -89,7 +89,7 @@ refuse_url(const char *text, const char *problem)
     return load_command_refuse("the URL is '%s': %s", text, problem);
 }
 
-/* The first URL says where to connect to, as far as -i, -p and --unix do not. */
+/* Take the address from the first URL, except parts that -i, -p or --unix give. */
 static int
 take_first_url(struct load_command *command, const struct load_url *url, const char *text)
 {
@@ -107,7 +107,7 @@ take_first_url(struct load_command *command, const struct load_url *url, const c
     return problem == NULL ? COMMAND_LINE_GO_ON : refuse_url(text, problem);
 }
 
-/* The address comes before the requests, which need its authority. */
+/* Parse the first URL before the requests are made, since they need its authority. */
 static int
 set_url(struct load_command *command)
 {
@@ -145,7 +145,7 @@ set_where(struct load_command *command)
 
 /* ---- What ---- */
 
-/* -b @FILE. */
+/* Read the body of --body @FILE. */
 static const char *
 read_body(struct load_command *command, const char *path)
 {
@@ -179,7 +179,7 @@ set_request(struct load_command *command)
     return load_command_refuse("the body (--body) is '%s': %s", typed->body, problem);
 }
 
-/* Where requests come from if not from URLs; NULL. */
+/* The file that requests come from; NULL: they come from URLs. */
 static const char *
 source_of(const struct load_typed *typed)
 {
@@ -255,7 +255,7 @@ add_url(struct load_command *command, const struct load_url *url, const char *te
     return load_command_refuse("the request for '%s' cannot be made: %s", text, problem);
 }
 
-/* URLs, or none: then it is "/", as in 2010. */
+/* Add a request for each URL; without any, one for "/", as in 2010. */
 static int
 add_urls(struct load_command *command)
 {
@@ -404,7 +404,7 @@ set_probe(struct load_command *command)
         return load_command_refuse("the probe's rate (--probe) is '%s'; it must be requests a "
                                    "second, above 0 and up to 1G, such as 100",
                                    typed->probe);
-    /* All shards together have one. */
+    /* All shards together have one probe: that of the first. */
     if (plan->shard > 0)
         plan->probe_rate = 0;
     return COMMAND_LINE_GO_ON;
@@ -459,7 +459,7 @@ set_how_much(struct load_command *command)
     return typed->rate == NULL ? COMMAND_LINE_GO_ON : set_rate(command);
 }
 
-/* Bounded, for some servers are never warm, and some queries never many enough. */
+/* Limit --warmup auto: some servers never become warm, and some send too few replies to tell. */
 static int
 set_warmup(struct load_command *command)
 {
@@ -482,7 +482,7 @@ set_warmup(struct load_command *command)
 
 /* ---- All of it ---- */
 
-/* There is more on the command line than words, and what a comparison may be told. */
+/* Whether there are options besides the words, except --min-effect for a comparison. */
 static bool
 has_options(const struct load_command *command, enum load_command_what what)
 {
@@ -508,7 +508,7 @@ set_files(struct load_command *command, enum load_command_what what, unsigned le
     return load_command_refuse("%s needs %s that --json wrote", command->typed.words[0], files);
 }
 
-/* Without a file to write, the sum is on standard output, for another file. */
+/* Without any output option, merge writes the sum as JSON to standard output. */
 static int
 set_merge(struct load_command *command)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: --stages RATE:TIME,..., and rates as they are written.
+ * What: parsing --stages RATE:TIME,... and rates such as 10k.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ load_command_rate(const char *text, double *rate, const char **after)
     return *rate >= 0 && *rate <= 1e9 ? 0 : -1;
 }
 
-/* ":10s" and what is after it. False: it is no time. */
+/* Take ":10s" from the text, and move past it. False: there is no time. */
 static bool
 take_time(const char **text, uint64_t *ns)
 {
@@ -103,7 +103,7 @@ load_command_stages(struct load_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
-/* Conditions are about stages that there are. */
+/* Refuse conditions about stages that do not exist. */
 int
 load_command_check_conditions(struct load_command *command)
 {
@@ -125,7 +125,7 @@ load_command_check_conditions(struct load_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
-/* Before the plan is made: what else says how much is sent, and when. */
+/* Before the plan is made: refuse other options that say how much is sent, and when. */
 int
 load_command_check_stages(struct load_command *command)
 {

@@ -18,7 +18,7 @@ can_be_sought(const char *condition)
            load_threshold_can_be_sought(&threshold);
 }
 
-/* The probe's queries are the load's, once more and at other times. */
+/* The probe repeats the load's queries at other times, so some sources refuse it. */
 static int
 check_probe(const struct load_command *command)
 {
@@ -40,7 +40,7 @@ check_probe(const struct load_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
-/* Two servers in turn, at the same address. */
+/* --baseline-cmd runs two servers in turn, at the same address. */
 static int
 check_baseline(const struct load_plan *plan)
 {

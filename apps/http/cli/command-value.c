@@ -82,7 +82,7 @@ load_command_min_effect(struct load_command *command)
 
     percent = strtod(optarg, &end);
     command->plan.min_effect = percent / 100;
-    /* "--min-effect 2%" or "--min-effect=2%" */
+    /* "--min-effect 2%" are two words, "--min-effect=2%" is one. */
     command->typed.min_effect_words += command->plan.argv[optind - 1] == optarg ? 2 : 1;
     if (end != optarg && (*end == '\0' || strcmp(end, "%") == 0) && percent >= 0 && percent <= 100)
         return COMMAND_LINE_GO_ON;
@@ -91,7 +91,8 @@ load_command_min_effect(struct load_command *command)
                                optarg);
 }
 
-/* As the JSON calls it; p99 is response.p99, as in a threshold. False: there is none. */
+/* Find a figure by its name in the JSON; p99 means response.p99, as in a threshold. False: there is
+ * no such figure. */
 static bool
 find_figure(const char *name, size_t length, unsigned *figure)
 {

@@ -275,7 +275,7 @@ take_small(const char *what, unsigned long min, unsigned long max, unsigned *to)
     return result_of(is_good);
 }
 
-/* -n, --requests, -d: one of them. */
+/* Take -n, --requests or -d; only one of them may be given. */
 static int
 take_stop(struct load_command *command, const char *option, enum load_stop stop)
 {
@@ -298,7 +298,8 @@ take_stop(struct load_command *command, const char *option, enum load_stop stop)
     return result;
 }
 
-/* The number is cut out of its argument for a moment: all of the command is recorded later. */
+/* "16" or "100/s". The "/" is overwritten only while the number is read, because the command line
+ * is recorded later. */
 static int
 take_ramp(struct load_plan *plan)
 {
@@ -373,7 +374,7 @@ take_judgement(struct load_command *command, int val)
 
     switch (val) {
     case EXPECT_STATUS:
-        /* The first replaces the default, others add to it. */
+        /* The first --status replaces the default, others add to the first. */
         if (is_first)
             memset(command->expect.statuses, 0, sizeof(command->expect.statuses));
         command->typed.has_status = true;
@@ -568,7 +569,7 @@ load_command_parse(struct load_command *command, int argc, char **argv)
     command->typed.url.target = "/";
     load_expect_add_status(&command->expect, LOAD_EXPECT_DEFAULT_STATUS);
     if (argc == 1) {
-        /* A script that forgot the URL shall notice that nothing was measured. */
+        /* Not 0: a shell script that forgot the URL must notice that nothing was measured. */
         command_line_print_help(&line, false);
         return LOAD_EXIT_USAGE;
     }

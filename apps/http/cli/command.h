@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the command line of sxe-http, as a plan. Place: http.c calls it first. command.c has the
- * table and takes each option, command-value.c some of their values, command-output.c those that
- * are paths of outputs; command-plan.c makes the plan of them: the server's address, the source of
- * requests, and what is left to defaults; command-together.c knows what cannot go together.
+ * What: parses the command line of sxe-http into a plan. Place: http.c calls it first. command.c
+ * has the table of options and stores them, command-value.c parses some values, command-output.c
+ * stores the paths of outputs. command-plan.c makes the plan: the server's address, the source of
+ * requests, defaults. command-together.c refuses options that cannot be combined.
  */
 #ifndef LOAD_COMMAND_H
 #define LOAD_COMMAND_H
@@ -24,9 +24,9 @@ enum load_command_what {
 };
 
 #define LOAD_REQUEST_FILES_MAX 16
-#define LOAD_DRAIN_TIMEOUT     UINT64_MAX /* of the plan's drain_ns, until --timeout is known */
+#define LOAD_DRAIN_TIMEOUT     UINT64_MAX /* drain_ns without --drain, until --timeout is known */
 
-/* Typed values that cannot go into the plan at once; texts point into argv. */
+/* Options as they were typed, for load_command_plan; texts point into argv. */
 struct load_typed {
     char **words; /* URLs, or the files of compare and html */
     unsigned words_number;
@@ -43,8 +43,8 @@ struct load_typed {
     const char *rate;
     const char *stages;
     const char *probe;
-    char *body_bytes;    /* owned: of @FILE */
-    struct load_url url; /* the first; its target is "/" if there is none */
+    char *body_bytes;    /* owned: content of @FILE */
+    struct load_url url; /* the first URL; without any, its target is "/" */
     unsigned thresholds;
     double speed;
     bool has_ip;
@@ -56,75 +56,78 @@ struct load_typed {
     bool is_open;
     bool is_http_1_0;
     bool is_selftest;
-    unsigned min_effect_words; /* of the command line that said it; 0: none did */
-    bool is_for_run;           /* an option that says what to run, not what is said of it */
+    unsigned min_effect_words; /* words of the command line that are --min-effect and its value */
+    bool is_for_run;           /* there is an option that a report of merged runs does not have */
 };
 
 struct load_command {
     enum load_command_what what;
-    int argc; /* files of compare and html; a script's own arguments */
+    int argc; /* files of compare, html and merge; or a script's own arguments */
     char **argv;
     struct load_plan plan;        /* RUN */
-    struct load_requests *script; /* RUN: the plan's requests, if they are a script's; or NULL */
-    struct load_typed typed;      /* private, as all that follows: the plan points to it */
+    struct load_requests *script; /* RUN: the plan's requests, if a script makes them; or NULL */
+    struct load_typed typed;      /* this and all that follows is private; the plan points to it */
     struct load_expect expect;
     struct load_sources sources;
     struct load_template_options request;
 };
 
-/* Where -t is not given: 1, or as many as there are ranks (mpi/). */
+/* Workers without -t: 1, or the number of ranks (mpi/). */
 extern unsigned load_command_workers;
 
-/* -1: go on with *command; otherwise all is said, and this is the exit status. Either way the
- * caller frees it. */
+/* -1: continue with *command. Otherwise the program ends with this exit status; messages have been
+ * printed. The caller frees *command in either case. */
 int load_command_parse(struct load_command *command, int argc, char **argv);
 void load_command_free(struct load_command *command);
 
 /* ---- Between the files ---- */
 
-/* Make the plan of what was typed, with what stood after "--" in argc and argv: as
+/* Make the plan from typed; argc and argv have the words after "--". Returns like
  * load_command_parse. */
 int load_command_plan(struct load_command *command);
 
-/* The hosts of the URLs into the plan, if they are several; what goes without that. As
- * load_command_plan. Which of them a URL is of, or their number. */
+/* If the URLs have several hosts, put these into the plan, and refuse options that need a single
+ * host; returns like load_command_plan. load_command_host_of returns the index of a URL's host, or
+ * hosts_number. */
 int load_command_hosts(struct load_command *command);
 unsigned load_command_host_of(const struct load_plan *plan, const struct load_url *url);
 
-/* A rate at the beginning of the text, such as 500 or 10k; *after is what comes after it. 0, or
- * -1: there is none from 0 to 1G. */
+/* Parse a rate from 0 to 1G at the beginning of the text, such as 500 or 10k; *after points to the
+ * text after it. 0, or -1: there is no such rate. */
 int load_command_rate(const char *text, double *rate, const char **after);
 
-/* The stages of "0:10s,5k:1m" into a plan that has none. NULL, or what is wrong. */
+/* Parse stages such as "0:10s,5k:1m" into a plan that has none. NULL, or what is wrong. */
 const char *load_stages_parse(struct load_plan *plan, const char *text);
 
-/* --stages, if it is given, into the plan; before, what goes without it. As load_command_plan. */
+/* Put --stages, if given, into the plan; load_command_check_stages, to be called before, refuses
+ * options that contradict it. Both return like load_command_plan. */
 int load_command_stages(struct load_command *command);
 int load_command_check_stages(struct load_command *command);
-int load_command_check_conditions(struct load_command *command); /* are of stages that there are */
+int load_command_check_conditions(struct load_command *command); /* their stages exist */
 
 /* Refuse options that contradict each other or lack another; returns like load_command_plan. */
 int load_command_check_together(struct load_command *command);
-int load_command_check_outputs(struct load_command *command); /* two into one file */
+int load_command_check_outputs(struct load_command *command); /* refuse two into one file */
 
-/* Take optarg as the path of an output, whose option has that val. */
+/* Take optarg as the path of the output whose option has this val (command-options.h). */
 int load_command_output(struct load_plan *plan, int val);
 
-/* Take the option of TLS that has that val; refuse what does not go with https or needs it. */
+/* Take the option of TLS that has this val. The check refuses options that https does not have, and
+ * those that need https. */
 int load_command_tls(struct load_tls *tls, int val);
 int load_command_check_tls(struct load_command *command);
 
-/* Whether a sum of runs has that option, too. */
+/* Whether merge accepts the option with this val, too. */
 bool load_command_is_for_report(int val);
 
 /* Print "sxe-http: ...; Try --help." on stderr, and return the exit status for it. */
 int load_command_refuse(const char *format, ...) SXE_PRINTF(1, 2);
 
-/* The same, unless problem is NULL, of optarg: what is named, its value and the problem. */
+/* Like load_command_refuse, unless problem is NULL. The message has `what`, optarg and problem. */
 int load_command_refuse_if(const char *what, const char *problem);
 
-/* Take optarg as the value of an option: COMMAND_LINE_GO_ON, or say what is wrong with it. The
- * number has that unit after it, or none. */
+/* Take optarg as the value of an option: COMMAND_LINE_GO_ON, or an exit status after a message. For
+ * load_command_positive the number may have `unit` after it. */
 int load_command_ip(struct load_command *command);
 int load_command_arrivals(struct load_command *command);
 int load_command_positive(const char *what, const char *unit, double max, double *value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the program sxe-http: a load generator that says when not to believe it. Place: main().
+ * What: the program sxe-http: a load generator that says when its result is suspect. Place: main().
  *
  * Shape: the parts, in reading order; a file's name begins with its part's:
  *

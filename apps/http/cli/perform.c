@@ -33,7 +33,7 @@ rank(int status)
     return i;
 }
 
-/* A failure after the run may be worse than the run's own status. */
+/* Change the run's exit status if a failure after the run is worse. */
 static void
 add_status(struct load_run *run, int status)
 {
@@ -41,7 +41,7 @@ add_status(struct load_run *run, int status)
         run->status = (enum load_exit)status;
 }
 
-/* A step of a workflow, whose lines GitHub reads. */
+/* Whether this is a step of a GitHub workflow, which reads annotations from the output. */
 static bool
 is_in_github(void)
 {
@@ -50,7 +50,7 @@ is_in_github(void)
     return actions != NULL && strcmp(actions, "true") == 0;
 }
 
-/* The outputs come last: they have the exit status in them. */
+/* Write the output files after the comparison, because they contain the exit status. */
 static int
 report_run(const struct load_command *command, struct load_run *run, FILE *out)
 {
@@ -79,13 +79,13 @@ check_files(const struct load_plan *plan)
 {
     int status = LOAD_EXIT_OK;
 
-    /* First, for the check of the outputs creates them. */
+    /* Read the baseline first: the check of the outputs creates files, maybe of the same name. */
     if (plan->baseline != NULL)
         status = load_compare_check(plan->baseline, stderr);
     return status == LOAD_EXIT_OK ? load_output_check(plan, stderr) : status;
 }
 
-/* The report of a sum whose JSON goes to standard output is for people, and beside it. */
+/* If the sum's JSON goes to standard output, the report for people goes to standard error. */
 static int
 perform_merge(const struct load_command *command)
 {
@@ -109,7 +109,7 @@ perform_merge(const struct load_command *command)
     return status;
 }
 
-/* Find what is wrong with the files of TLS, too. */
+/* Find unusable files of TLS before the run. */
 static int
 check_tls(const struct load_plan *plan)
 {
@@ -132,10 +132,10 @@ perform_load(const struct load_command *command)
         status = check_tls(&command->plan);
     if (status != LOAD_EXIT_OK)
         return status;
-    /* There may be files to write when nobody reads the report any more. */
+    /* If the reader of the report is gone, the files must still be written. */
     signal(SIGPIPE, SIG_IGN);
-    /* The report counts what fails, and we say what ends us; a line of the log for each is for
-     * those who ask for it. */
+    /* The report counts failures, so log lines about each are printed only if the user asks for
+     * them. */
     if (getenv("SXE_LOG_LEVEL") == NULL)
         sxe_log_set_level(SXE_LOG_FATAL);
     status = load_run(&run, &command->plan, out, stderr);
@@ -164,7 +164,7 @@ perform(const struct load_command *command)
     return perform_load(command);
 }
 
-/* "sxe-http ... | head -3" has what it wanted. */
+/* Whether the reader of a pipe has closed it, as in "sxe-http ... | head -3": that is no error. */
 static bool
 is_reader_gone(void)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: one command, from the words of its command line to its exit status: a run with its report
- * and its files, a sum, a comparison, the self-test. Place: main() of sxe-http and of
- * sxe-http-mpi.
+ * What: executes one command, from its command line to its exit status: a run with its report and
+ * files, a merge, a comparison, the self-test. Place: main() of sxe-http and of sxe-http-mpi.
  */
 #ifndef LOAD_PERFORM_H
 #define LOAD_PERFORM_H
@@ -12,7 +11,7 @@
 /* Called after the command line was parsed: -1 to continue, or an exit status after a message. */
 typedef int (*load_prepare)(struct load_command *command);
 
-/* The exit status; prepare may be NULL. */
+/* Returns the exit status; prepare may be NULL. */
 int load_perform(int argc, char **argv, load_prepare prepare);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define DAY_S 86400.0
 
-/* Digits with or without a fraction, and nothing else. */
+/* Parse digits with or without a fraction, and nothing else. */
 static bool
 parse_seconds(const char *text, double *seconds)
 {
@@ -22,7 +22,7 @@ parse_seconds(const char *text, double *seconds)
            text[strspn(text, "0123456789.")] == '\0';
 }
 
-/* Of today, in local time. */
+/* Parse HH:MM:SS[.fraction] of today, local time, into seconds since 1970. */
 static bool
 parse_clock(const char *text, uint64_t now_ns, double *seconds)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the value of --start-at as a time of the wall clock, and the value of --shard. Place:
- * command.c. Pure: the present time is given.
+ * What: parses the values of --start-at, a time of the wall clock, and of --shard. Place:
+ * command.c. Pure: the caller gives the present time.
  *
  * Shape: --start-at 1795000000.5   seconds since 1970
  *                   14:30:00       today, local time; a fraction may follow
@@ -13,10 +13,10 @@
 
 #include "plan.h"
 
-/* NULL with *at_ns, ns since 1970 and after now_ns; or what is wrong, a static text. */
+/* Set *at_ns, ns since 1970 and later than now_ns. NULL, or what is wrong, a static text. */
 const char *load_start_at_parse(const char *text, uint64_t now_ns, uint64_t *at_ns);
 
-/* NULL with the plan's shards; of 1/1, which is all of the load, there are none. */
+/* Set the plan's shards; 1/1 is the whole load, so it sets 0. NULL, or what is wrong. */
 const char *load_shard_parse(const char *text, struct load_plan *plan);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stands in for handshake.c where OpenSSL was not there when sxe-http was built.
+ * Replaces handshake.c if sxe-http was built without OpenSSL.
  */
 #include "handshake.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: TLS of the load's connections, by lib-sxe-tls. Place: perform.c checks the files before a
- * run, each worker opens its own, and worker-socket.c has each connection use it. handshake-none.c
- * stands in where OpenSSL was not there when sxe-http was built.
+ * What: TLS for the load's connections, by lib-sxe-tls. Place: perform.c checks the files before a
+ * run, each worker opens its own context, and worker-socket.c uses it for each connection.
+ * handshake-none.c replaces handshake.c if sxe-http was built without OpenSSL.
  *
  * Limits: no session is kept, so each connection makes a full handshake.
  */
@@ -17,17 +17,17 @@ struct sxe_tls;
 /* The name that the plan's server must have: --tls-name, or the host of its authority. */
 void load_handshake_name(const struct load_plan *plan, char name[LOAD_AUTHORITY_SIZE]);
 
-/* Whether TLS can be used as the plan wants it: NULL, or what is wrong, a text of this thread. */
+/* Check that TLS can be used as the plan says: NULL, or what is wrong, a text of this thread. */
 const char *load_handshake_check(const struct load_plan *plan);
 
-/* In a worker; NULL: what is wrong was checked before, or there is no memory. */
+/* Open the context, in a worker. NULL: no memory (load_handshake_check has found other errors). */
 struct sxe_tls *load_handshake_open(const struct load_plan *plan);
-void load_handshake_close(struct sxe_tls *tls); /* after sxe_fini; NULL is allowed */
+void load_handshake_close(struct sxe_tls *tls); /* call after sxe_fini; tls may be NULL */
 
-/* Before it connects: 0, or -errno. */
+/* To be called before sxe connects: 0, or -errno. */
 int load_handshake_begin(struct sxe_tls *tls, SXE *sxe, const char *name);
 
-/* Of a connection: whether its handshake is done; and why it failed, "" if that is not known. */
+/* Whether a connection's handshake is done; and why it failed, "": not known. */
 bool load_handshake_is_done(const SXE *sxe);
 const char *load_handshake_failure(const SXE *sxe);
 

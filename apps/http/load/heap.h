@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: things that are due at a time, the earliest first. Place: the worker keeps here what a
- * socket waits for (its next query, its next connect, its reply's last moment) and what the run
- * itself waits for; a ticker wakes it for the top. Pure: no clock.
+ * What: timed events, the earliest first. Place: the worker keeps here the events of sockets (next
+ * query, next connect, timeout of the reply) and of the run; a ticker wakes it for the top. Pure:
+ * no clock.
  *
- * Shape: a binary heap in an array; entries with the same time come out in any order. Nothing is
- * taken out of the middle: whoever takes an entry looks whether it still means something.
+ * Shape: a binary heap in an array; entries with the same time come out in any order. No entry is
+ * removed from the middle: the code that pops an entry checks whether it still applies.
  *
  *              top: 3
  *             5      4         a parent is due no later than its two children
  *            9 7    8 6
  *
- * Limits: as many as load_heap_init was told; more is a programming error.
+ * Limits: as many entries as load_heap_init was told; more is a programming error.
  */
 #ifndef LOAD_HEAP_H
 #define LOAD_HEAP_H
@@ -37,10 +37,10 @@ void load_heap_free(struct load_heap *heap);
 
 void load_heap_push(struct load_heap *heap, struct load_due due);
 
-/* The earliest, still in the heap; NULL: there is none. */
+/* The earliest entry, which stays in the heap; NULL: the heap is empty. */
 const struct load_due *load_heap_top(const struct load_heap *heap);
 
-/* Take it out. There must be one. */
+/* Remove and return the earliest entry. The heap must not be empty. */
 struct load_due load_heap_pop(struct load_heap *heap);
 
 #endif

@@ -10,7 +10,7 @@
 
 __extension__ typedef unsigned __int128 uint128;
 
-/* splitmix64: numbers that have nothing in common, from seeds that follow one another. */
+/* splitmix64: makes unrelated numbers even from consecutive seeds. */
 static uint64_t
 mixed(uint64_t *seed)
 {
@@ -34,7 +34,7 @@ rotated(uint64_t x, unsigned bits)
     return (x << bits) | (x >> (64 - bits));
 }
 
-/* xoroshiro128+ */
+/* The generator xoroshiro128+. */
 static uint64_t
 random_number(uint64_t state[2])
 {
@@ -60,7 +60,7 @@ load_random_below(uint64_t state[2], uint64_t n)
     return (uint64_t)(((uint128)random_number(state) * n) >> 64);
 }
 
-/* From an arrival to the next, as area under the rate. */
+/* The area under the rate from one arrival to the next. */
 static double
 step_of(struct load_pace *pace)
 {
@@ -68,15 +68,15 @@ step_of(struct load_pace *pace)
                                         : -log1p(-load_random_fraction(pace->random));
 }
 
-/* Fixed arrivals of a shard are counted on the area of all shards together: so they are the very
- * same numbers as those of a single run. */
+/* Fixed arrivals of a shard use the rate of all shards, so that their times are exactly those of a
+ * run without shards. */
 static double
 own_rate(const struct load_pace *pace, double rate, unsigned shards)
 {
     return pace->arrivals == LOAD_FIXED ? rate : rate / shards;
 }
 
-/* Level, without an end. */
+/* Begin a piece with a constant rate and no end. */
 static void
 begin_piece(struct load_pace *pace, uint64_t at_ns, double rate)
 {
@@ -92,7 +92,7 @@ begin_plan(struct load_pace *pace, const struct load_plan *plan)
 {
     begin_piece(pace, 0, plan->rate);
     if (plan->stages_number > 0) {
-        /* An empty piece before the first. */
+        /* Begin with an empty piece, so that next_piece begins the first stage. */
         pace->length_ns = 0;
         pace->rate = pace->rate_end = 0;
         pace->stages = plan->stages;
@@ -113,8 +113,8 @@ load_pace_init(struct load_pace *pace, const struct load_plan *plan, unsigned sh
     pace->area = pace->arrivals == LOAD_FIXED ? shard : step_of(pace);
 }
 
-/* The arrivals of a piece that has an end. Whole numbers stay whole: 100/s for 0.29 s are 29, which
- * rounding 0.29 first would miss. */
+/* The number of arrivals in a piece that has an end. It is computed without rounding the length to
+ * seconds first: 100/s for 0.29 s must be exactly 29. */
 static double
 area_of(const struct load_pace *pace)
 {
@@ -122,7 +122,7 @@ area_of(const struct load_pace *pace)
                     (long double)pace->length_ns / 2e9L);
 }
 
-/* After the last one its rate is held. */
+/* Begin the next piece; after the last one its rate is held. */
 static void
 next_piece(struct load_pace *pace)
 {
@@ -136,7 +136,7 @@ next_piece(struct load_pace *pace)
         return;
     pace->length_ns = pace->stages->end_ns - end_ns;
     pace->rate_end = own_rate(pace, pace->stages->rate, pace->shards);
-    /* A step. */
+    /* A stage without length is a step of the rate. */
     if (pace->length_ns == 0)
         pace->rate = pace->rate_end;
     pace->stages++;
@@ -149,9 +149,8 @@ slope_of(const struct load_pace *pace)
     return (pace->rate_end - pace->rate) / ((double)pace->length_ns / NS_A_SECOND);
 }
 
-/* When the area under the present piece is that large; INFINITY: never. The form of the
- * quadratic's solution that subtracts nothing of nearly the same size, so a slope of nearly 0 does
- * no harm. */
+/* The time at which the area under the present piece reaches `area`; INFINITY: never. This form of
+ * the quadratic's solution subtracts no nearly equal numbers, so it is exact for slopes near 0. */
 static double
 seconds_of(const struct load_pace *pace, double area)
 {
@@ -165,7 +164,7 @@ seconds_of(const struct load_pace *pace, double area)
     return 2 * area / (pace->rate + sqrt(fmax(squared, 0)));
 }
 
-/* Of a time in the present piece, or after the last. */
+/* The area up to a time in the present piece, or after the last one. */
 static double
 area_in(const struct load_pace *pace, double seconds)
 {

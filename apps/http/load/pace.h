@@ -4,10 +4,10 @@
  * or follows a line of several pieces (--stages; a ramp is one piece). Place: the worker asks for
  * the next arrival. Pure: no clock, no memory.
  *
- * Shape: arrivals are those of a process of rate 1 (one each 1, or each Exp(1)), put through the
- * inverse of the area under the rate. So each piece is exact, and of N shards each has an N-th: of
- * a fixed process every N-th arrival, of a Poisson one a process of an N-th of the rate, which is
- * the same in law.
+ * Shape: arrivals are those of a process of rate 1 (steps of 1, or of Exp(1)), mapped by the
+ * inverse of the area under the rate, so each piece is exact. Each of N shards has an N-th of the
+ * arrivals: every N-th one of a fixed process, or a Poisson process of an N-th of the rate, which
+ * has the same distribution.
  *
  *     rate               ____________
  *               ______--'            \
@@ -19,53 +19,53 @@
 
 #include "plan.h"
 
-/* All of it private. The plan has to stay where it is. */
+/* All members are private. The plan must not be moved or freed meanwhile. */
 struct load_pace {
     enum load_arrivals arrivals;
     unsigned shards;
-    double rate; /* a second; of all shards if they are fixed, of this one otherwise */
+    double rate; /* arrivals a second: of all shards if they are fixed, else of this shard */
     double rate_end;
-    uint64_t start_ns;               /* of the present piece, after the beginning */
-    uint64_t length_ns;              /* UINT64_MAX: it has no end, and is level */
-    double start_area;               /* of the pieces before it */
-    const struct load_stage *stages; /* the pieces after it */
+    uint64_t start_ns;               /* begin of the present piece, after the load's begin */
+    uint64_t length_ns;              /* of the present piece; UINT64_MAX: no end, constant rate */
+    double start_area;               /* area of the pieces before the present one */
+    const struct load_stage *stages; /* the stages after the present piece */
     unsigned stages_left;
-    double area;      /* of the next arrival, since the beginning, or since the rate was set; below
-                         0: due before then */
-    double stride;    /* of fixed arrivals: every so many-th is this shard's */
-    uint64_t last_ns; /* the latest that was given out */
+    double area;      /* at the next arrival, since the begin or since the rate was set; below 0: it
+                         was due before the rate was set */
+    double stride;    /* of fixed arrivals: this shard has one of every `stride` */
+    uint64_t last_ns; /* the latest arrival that was returned */
     uint64_t random[2];
 };
 
-/* xoroshiro128+: also for all else that is random in a run. Two numbers in [0, 1) and [0, n). */
+/* xoroshiro128+, used for all random numbers of a run: a number in [0, 1), and one in [0, n). */
 void load_random_init(uint64_t state[2], uint64_t seed);
 double load_random_fraction(uint64_t state[2]);
 uint64_t load_random_below(uint64_t state[2], uint64_t n);
 
-/* Shard 0 to shards - 1 of the plan's arrivals; seed, arrivals, rate, rate_end and the stages are
- * read, and without stages duration_ns if those two rates differ. The first fixed arrival is at 0,
- * or as soon as the rate is above 0. */
+/* Begin the arrivals of a shard, 0 to shards - 1. Reads the plan's seed, arrivals, rate, rate_end
+ * and stages; without stages also duration_ns, if the two rates differ. The first fixed arrival is
+ * at 0, or as soon as the rate is above 0. */
 void load_pace_init(struct load_pace *pace, const struct load_plan *plan, unsigned shard,
                     unsigned shards);
 
-/* The next arrival, ns after the beginning; never earlier than the one before it. UINT64_MAX: there
- * is none, the rate is 0 from now on. */
+/* The next arrival, ns after the load's begin; never earlier than the one before it. UINT64_MAX:
+ * there is none, because the rate stays 0. */
 uint64_t load_pace_next(struct load_pace *pace);
 
-/* So many of all shards' arrivals are to be expected before that time; a number with a fraction. */
+/* The expected number of all shards' arrivals before before_ns; it may have a fraction. */
 double load_pace_expected(const struct load_plan *plan, uint64_t before_ns);
 
-/* Pass over those that come before that time, after the beginning, without giving them out, however
- * many: their number. Poisson ones count as what is to be expected. */
+/* Skip all arrivals before before_ns (after the load's begin), in constant time; returns their
+ * number. Of Poisson arrivals the expected number is used. */
 uint64_t load_pace_skip(struct load_pace *pace, uint64_t before_ns);
 
-/* Nothing arrives from at_ns on, until a rate is set. One that was given out already, and was still
- * to come, is withdrawn. */
+/* Let nothing arrive from at_ns on, until a rate is set. If the last returned arrival is later than
+ * at_ns, it is withdrawn. */
 void load_pace_pause(struct load_pace *pace, uint64_t at_ns);
 
-/* Set a constant rate, over all shards, from at_ns on. An arrival that was given out already stays;
- * if it is later than at_ns, the new rate begins with it. Arrivals that were due earlier but not
- * given out still come. */
+/* Set a constant rate, over all shards, from at_ns on. If the last returned arrival is later than
+ * at_ns, it stays, and the new rate begins at its time. Arrivals that were due earlier, but not
+ * returned, still come. */
 void load_pace_set_rate(struct load_pace *pace, uint64_t at_ns, double rate, unsigned shards);
 
 #endif

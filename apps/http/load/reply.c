@@ -39,7 +39,8 @@ begin_body(struct load_reply *reply, const struct sxe_http_parser *head)
     reply->status = head->status;
 }
 
-/* A reply to HEAD is framed differently, so it is never a repetition. */
+/* Whether the data begin with the remembered head. Never true for a reply to HEAD, which has no
+ * body whatever its head says. */
 static bool
 is_known(const struct load_reply *reply, const char *data, size_t length,
          const struct load_reply_memo *memo)
@@ -55,13 +56,13 @@ remember_head(const struct load_reply *reply, const struct sxe_http_parser *head
     if (reply->is_to_head || length > sizeof(memo->bytes))
         return;
     memo->head = *head;
-    memo->head.fields = NULL; /* those were the caller's */
+    memo->head.fields = NULL; /* the fields were in the caller's memory */
     memo->length = length;
     memcpy(memo->bytes, data, length);
 }
 
-/* Few heads come in pieces; those are read from their beginning again, so that no connection needs
- * memory for fields. */
+/* A head that comes in pieces, which is rare, is parsed from its beginning each time, so that
+ * connections need no memory for fields. */
 static ssize_t
 take_head(struct load_reply *reply, const char *data, size_t length,
           struct load_reply_viewer *viewer, struct load_reply_memo *memo)
@@ -77,7 +78,7 @@ take_head(struct load_reply *reply, const char *data, size_t length,
         return refuse_reply(reply, head.refusal, head.refused_at);
     if (n == 0)
         return 0;
-    /* We asked for no other protocol. */
+    /* Refuse a switch to another protocol, because no request asked for one. */
     if (head.upgrade)
         return refuse_reply(reply, SXE_HTTP_NOT_REFUSED, 0);
     if (head.status < 200)

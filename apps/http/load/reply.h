@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: finds the end of one reply in the bytes of a connection as they come, and shows its head
- * and its body to whoever wants to see them. Place: the worker calls it for what a connection has
- * unread; the parser of lib-sxe-http reads heads, chunks and trailers for it. Pure: no I/O, no
- * memory, nothing global; a body is counted, never kept.
+ * and body to an optional viewer. Place: the worker calls it for a connection's unread bytes; the
+ * parser of lib-sxe-http parses heads, chunks and trailers. Pure: no I/O, no allocation, no global
+ * state; a body is counted, never stored.
  *
- * Shape: what is between two calls is which part comes next, and how far that came.
+ * Shape: struct load_reply keeps, between calls, which part comes next and how far it came.
  *
  *     HEAD ----------------------------------------------.     interim responses are skipped
  *      | Content-Length   | chunked      | neither       | no body
@@ -14,9 +14,9 @@
  *      `-------------> WHOLE <---------------------------'
  *
  * A server's heads are mostly the same, byte for byte, and change once a second, with their Date.
- * So the last one is kept, with what it meant; one that equals it in every byte means the same.
+ * So the last head is kept with its parsed form, and a head with the same bytes is not parsed.
  *
- * Limits: SXE_HTTP_LIMITS; the caller keeps as many bytes together as a head may have.
+ * Limits: SXE_HTTP_LIMITS; the caller's buffer must have room for the longest head.
  */
 #ifndef LOAD_REPLY_H
 #define LOAD_REPLY_H
@@ -31,28 +31,28 @@ enum load_reply_part {
     LOAD_REPLY_WHOLE
 };
 
-/* Of which nothing came yet, if the part is HEAD. */
+/* A reply. part is LOAD_REPLY_HEAD before its first byte. */
 struct load_reply {
-    uint8_t part;                  /* rw: enum load_reply_part: what comes next */
+    uint8_t part;                  /* rw: enum load_reply_part: the part that comes next */
     bool is_to_head;               /* rw, before the head: a reply to HEAD has no body */
     bool keep_alive;               /* ro, after the head: the connection may be used again */
     uint8_t refusal;               /* ro, after -1: enum sxe_http_refusal; 0: another protocol */
     uint16_t status;               /* ro, after the head: 200 to 999 */
-    uint64_t left;                 /* ro: bytes of a COUNTED body to come; after -1 where it is */
-    struct sxe_http_chunks chunks; /* private: of a CHUNKED one */
+    uint64_t left;                 /* ro: rest of a COUNTED body; after -1 the error's offset */
+    struct sxe_http_chunks chunks; /* private: state of a CHUNKED body */
 };
 
 #define LOAD_REPLY_MEMO_MAX 1024
 
-/* The last head that was read, of any connection. All zero: none yet. */
+/* The last head that was parsed, of any connection. All zero: none yet. */
 struct load_reply_memo {
-    struct sxe_http_parser head; /* private: what it meant */
-    size_t length;               /* private: 0: there is none */
+    struct sxe_http_parser head; /* private: the parsed head */
+    size_t length;               /* private: of bytes; 0: there is no head */
     char bytes[LOAD_REPLY_MEMO_MAX];
 };
 
-/* A caller that wants to see the reply: each head that is not of an interim response, whole, then
- * each piece of the body. data is where the head's offsets are from. */
+/* Callbacks for a caller that wants to see the reply: on_head gets the complete head (not of
+ * interim responses), on_body each piece of the body. The head's offsets count from data. */
 struct load_reply_viewer {
     void (*on_head)(struct load_reply_viewer *, const struct sxe_http_parser *head,
                     const char *data, size_t length);
@@ -60,13 +60,14 @@ struct load_reply_viewer {
 };
 
 /* Take the bytes of the reply from the front of data. Returns how many were taken; 0: more are
- * needed; -1: this is not a reply, and left is the offset of the error. The caller offers the rest
- * again, with more after it. Bytes after a WHOLE reply are not taken. The viewer may be NULL. */
+ * needed; -1: this is not a reply, and left is the offset of the error. The caller passes the bytes
+ * that were not taken again, with more after them. Bytes after a WHOLE reply are not taken. The
+ * viewer may be NULL. */
 ssize_t load_reply_view(struct load_reply *reply, const char *data, size_t length,
                         struct load_reply_viewer *viewer);
 
-/* Like load_reply_view, but quick about a head that equals the last one: the viewer, which may be
- * NULL, gets that with head->fields NULL. */
+/* Like load_reply_view, but a head that equals the last one is not parsed: the viewer, which may be
+ * NULL, then gets it with head->fields NULL. */
 ssize_t load_reply_scan(struct load_reply *reply, const char *data, size_t length,
                         struct load_reply_memo *memo, struct load_reply_viewer *viewer);
 

@@ -12,7 +12,7 @@
 
 #define UNSET UINT64_C(0) /* the timerfd expired, and has not been set again */
 
-/* Runs as libev's timer callback would, so what on_tick writes is flushed afterwards. */
+/* Called by libev for the timer, or by ev_invoke: lib-sxe then flushes what on_tick writes. */
 static void
 on_timer(struct sxe_timer *timer)
 {
@@ -58,7 +58,7 @@ stop_spinning(struct load_ticker *ticker)
     ev_idle_stop(sxe_loop(), &ticker->spin);
 }
 
-/* libev may have stopped the watcher itself, after an error. */
+/* Use libev's timer from now on. libev may have stopped `readable` itself, after an error. */
 static void
 give_up_timerfd(struct load_ticker *ticker)
 {
@@ -70,7 +70,7 @@ give_up_timerfd(struct load_ticker *ticker)
     ticker->set_ns = UNSET;
 }
 
-/* Setting it also takes back that it is readable. */
+/* Set the timerfd to asked_ns. That also makes it unreadable until then. */
 static void
 set_timerfd(struct load_ticker *ticker)
 {
@@ -106,7 +106,7 @@ on_readable(struct ev_loop *loop, ev_io *readable, int events)
         return;
     }
     ticker->set_ns = UNSET;
-    /* Otherwise a spin would find it readable again and again; a read costs less than to set it. */
+    /* Read it, or it stays readable in each turn of a spin. A read is cheaper than setting it. */
     SXE_UNUSED_PARAMETER(read(ticker->fd, &expirations, sizeof(expirations)) < 0);
     if (ticker->asked_ns <= sxe_time_ns())
         ev_invoke(loop, &ticker->timer.ev, EV_TIMER);
@@ -121,7 +121,7 @@ load_ticker_open(struct load_ticker *ticker,
     ticker->timer.user = ticker;
     sxe_timer_init(&ticker->timer, on_timer, 0, 0);
     ev_idle_init(&ticker->spin, on_spin);
-    /* Before what reads replies, so that reading many does not delay what is due. */
+    /* Run before the events that read replies, so that many replies do not delay a tick. */
     ev_set_priority(&ticker->spin, EV_MAXPRI);
     ticker->spin.data = ticker;
     ticker->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -151,7 +151,7 @@ load_ticker_at(struct load_ticker *ticker, uint64_t ns)
 void
 load_ticker_move(struct load_ticker *ticker, uint64_t ns)
 {
-    /* A timerfd set to 0 would never tick, and UNSET is none of the times. */
+    /* Never 0: a timerfd set to 0 does not tick, and UNSET is 0. */
     ticker->asked_ns = ns > 0 ? ns : 1;
 }
 
@@ -162,7 +162,7 @@ load_ticker_arm(struct load_ticker *ticker, uint64_t now_ns)
         ticker->asked_ns != LOAD_NEVER && ticker->asked_ns < now_ns + LOAD_TICKER_SPIN_NS;
 
     if (ticker->fd >= 0 && is_near) {
-        /* The timerfd may keep another time: a turn too many does no harm. */
+        /* The timerfd stays set to another time, which causes at most one needless turn. */
         start_spinning(ticker);
         return;
     }

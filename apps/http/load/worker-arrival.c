@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: arrivals, one after the other: those of the pace or of a log, and those that wait for a
- * socket and are counted already. worker-pace.c sends them.
+ * What: the sequence of arrivals, of the pace or of a log, and counting those that wait for a
+ * socket. worker-pace.c sends them.
  */
 #include "worker-private.h"
 
-#define WALK_MAX 65536 /* arrivals, in a turn of the loop: 2 ms */
+#define WALK_MAX 65536 /* arrivals to count in a turn of the loop: takes 2 ms */
 
 void
 load__next_arrival(const struct load__worker *worker, struct load__arrivals *arrivals)
@@ -31,7 +31,7 @@ load__pass_arrival(const struct load__worker *worker, struct load__arrivals *arr
     load__next_arrival(worker, arrivals);
 }
 
-/* ---- Those that wait ---- */
+/* ---- Arrivals that wait ---- */
 
 static bool
 is_one_ahead(const struct load__worker *worker, uint64_t now_ns)
@@ -40,7 +40,7 @@ is_one_ahead(const struct load__worker *worker, uint64_t now_ns)
            worker->ahead.next_ns < worker->end_ns;
 }
 
-/* So many are offered, from the one that is ahead on. */
+/* Count `number` arrivals as offered and waiting, beginning with worker->ahead. */
 static void
 count_ahead(struct load__worker *worker, uint64_t number)
 {
@@ -58,8 +58,8 @@ count_ahead(struct load__worker *worker, uint64_t number)
     load__pass_arrival(worker, &worker->ahead);
 }
 
-/* Walk over the same arrivals a second time, ahead of those that are sent. The walk is limited; the
- * next call continues it. */
+/* Walk with worker->ahead over arrivals that worker->arrivals will send later. A call counts at
+ * most WALK_MAX; the next call continues. */
 void
 load__count_waiting(struct load__worker *worker, uint64_t now_ns)
 {
@@ -71,7 +71,7 @@ load__count_waiting(struct load__worker *worker, uint64_t now_ns)
         count_ahead(worker, 1);
 }
 
-/* When the stage in which a time is ends; LOAD_NEVER without stages. */
+/* The end of the stage that has the time ns; LOAD_NEVER: there are no stages. */
 static uint64_t
 stage_end_ns(const struct load__worker *worker, uint64_t ns)
 {
@@ -82,8 +82,8 @@ stage_end_ns(const struct load__worker *worker, uint64_t ns)
                : worker->start_ns + plan->stages[load__stage_at(worker, ns)].end_ns;
 }
 
-/* None of these will be sent, so nobody need know when exactly each came: a slice of the time line
- * at once, or what of it is in one stage. */
+/* Count the remaining arrivals up to now. They will not be sent, so their exact times do not
+ * matter: all that are in one slice of the time line, and in one stage, are counted at once. */
 static void
 count_rest(struct load__worker *worker, uint64_t now_ns)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: adding to what is due, and the end of the run. Each file of a worker may call these.
+ * What: adding timed events, and ending the run. Every file of a worker may call these.
  */
 #include "worker-private.h"
 

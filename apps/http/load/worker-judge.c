@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what a whole reply is, and what its end is to a session.
+ * What: judges a complete reply, and tells the session of a scenario how its query ended.
  */
 #include "worker-private.h"
 

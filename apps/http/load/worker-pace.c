@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: when: arrivals that are sent, what the heap says is due, the beginning of the run.
+ * What: everything that happens at a time: sending arrivals, the heap's events, the run's begin.
  */
 #include <stdlib.h>
 
 #include "worker-private.h"
 
-#define ARRIVE_MAX 1024 /* arrivals, in an event */
+#define ARRIVE_MAX 1024 /* most arrivals to send in one event */
 
 /* ---- What is due ---- */
 
@@ -36,13 +36,13 @@ ask_for_tick(struct load__worker *worker)
     const struct load_due *top = load_heap_top(&worker->heap);
     uint64_t due_ns = arrival_due_ns(worker);
 
-    /* An arrival that was asked for may have been sent already, after a reply. */
+    /* Move the tick, even to later: its arrival may have been sent already, after a reply. */
     load_ticker_move(&worker->ticker, top != NULL && top->ns < due_ns ? top->ns : due_ns);
 }
 
 /* ---- Arrivals ---- */
 
-/* The next arrival is no longer to come: it is sent or skipped. */
+/* Take the next arrival from the sequence, because it is sent or skipped now. */
 static void
 take_arrival(struct load__worker *worker)
 {
@@ -56,7 +56,7 @@ take_arrival(struct load__worker *worker)
     load__pass_arrival(worker, &worker->arrivals);
 }
 
-/* NULL: none is free. */
+/* The socket to send the next arrival on; NULL: none is free. */
 static struct load__socket *
 find_free(struct load__worker *worker, uint64_t now_ns)
 {
@@ -100,7 +100,7 @@ serve_arrivals(struct load__worker *worker, uint64_t now_ns)
     const struct load_plan *plan = worker->plan;
     struct load__socket *socket = find_free(worker, now_ns);
 
-    /* Replies must be read too, however many arrive. */
+    /* Limited, so that replies are read, too, however many arrivals are due. */
     for (unsigned i = 0; i < ARRIVE_MAX && may_arrive(worker) && worker->arrivals.next_ns <= now_ns;
          i++) {
         if (plan->deadline_ns > 0 && now_ns - worker->arrivals.next_ns > plan->deadline_ns) {
@@ -165,15 +165,15 @@ on_go_on(struct sxe_timer *timer)
     load__end_when_done(worker);
 }
 
-/* Without a byte and a connection for so long, the server is gone. One that accepts, but does not
- * answer, is there: each query times out, and then its socket connects again a little later. */
+/* If no byte came and no connection opened for this time, the server is gone. A server that accepts
+ * but does not answer is not: its queries time out, and then their sockets connect again. */
 static uint64_t
 patience_ns(const struct load__worker *worker)
 {
     return 2 * (worker->plan->timeout_ns + LOAD__REOPEN_NS);
 }
 
-/* The queries of sockets that are not there. */
+/* Count the queries of sockets that never opened as skipped. */
 static void
 skip_unopened(struct load__worker *worker)
 {
@@ -235,7 +235,8 @@ load__go(struct load__worker *worker, uint64_t start_ns)
 
 /* ---- Giving up ---- */
 
-/* A query that waits for its own time, and not for the server, is no reason to give up. */
+/* Give up if the server is gone. While a query waits for its time, and not for the server, wait
+ * on. */
 static void
 lose_patience(struct load__worker *worker, uint64_t now_ns)
 {
@@ -254,7 +255,7 @@ lose_patience(struct load__worker *worker, uint64_t now_ns)
     }
     worker->ended_ns = now_ns;
     worker->is_offering = false;
-    /* Requests in flight have timed out meanwhile. */
+    /* Nothing is in flight: all requests have timed out meanwhile. */
     worker->has_given_up = true;
 }
 
@@ -303,7 +304,7 @@ held_is_due(struct load__socket *socket, uint64_t now_ns)
     load__send_ready(socket, sxe_time_ns());
 }
 
-/* Run-level events carry id 0 and ignore `socket`. */
+/* Handle an event of the heap. Events of the run have id 0, and do not use `socket`. */
 static void
 handle(struct load__worker *worker, struct load_due due, uint64_t now_ns)
 {
@@ -329,11 +330,11 @@ handle(struct load__worker *worker, struct load_due due, uint64_t now_ns)
         begin_load(worker, now_ns);
         break;
     case LOAD__LOOK:
-        /* A client that has nothing else to do sees by this that it was stopped. */
+        /* This event only wakes an idle worker, so that it notices if it was stopped (SIGSTOP). */
         load__push(worker, now_ns + LOAD__LOOK_NS, LOAD__LOOK, 0);
         break;
     case LOAD__END:
-        /* Send requests that were due before the end; only this tick is late. */
+        /* Send the requests that were due before the end, since this tick may be late. */
         load__arrive(worker, now_ns);
         load__stop(worker, worker->end_ns);
         break;

@@ -1,38 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of a worker share. Place: included by apps/http/worker*.c only.
+ * What: declarations that the files of a worker share. Place: apps/http/load/worker*.c only.
  *
- * Shape, in reading order; each calls those above it. socket, shake, query and pace are the state
- * machine of a socket, and call each other:
+ * Shape, in reading order; each file calls those above it. socket, shake, query and pace are the
+ * state machine of a socket, and call each other:
  *
- *     heap.c           what is due at which time            pure
- *     ticker.c         wakes the loop for it, to the microsecond
- *     worker-stage.c   counts what is counted seldom: stages, failures, slices of the time line
- *     worker-end.c     adds what is due, and ends the run
+ *     heap.c           timed events, the earliest first     pure
+ *     ticker.c         wakes the loop for the next event, to the microsecond
+ *     worker-stage.c   counts rare things: stages, failures, new slices of the time line
+ *     worker-end.c     adds timed events, and ends the run
  *     worker-arrival.c when queries arrive, and how many wait
- *     worker-judge.c   what a whole reply is, to the source and to a session
- *     worker-self.c    what the client itself costs; copies and messages for the parent
+ *     worker-judge.c   judges complete replies, and tells sessions
+ *     worker-self.c    the client's own CPU time and lags; copies and messages for the parent
  *     worker-socket.c  open, the ramp, close, open again    every change of a socket's state
  *     worker-shake.c   handshakes of TLS that are under way
  *     worker-query.c   send, receive, count                 every change of the accounts of queries
- *     worker-pace.c    sends what arrived and what is due; begins the run
- *     worker.c         its life, and what the parent says
+ *     worker-pace.c    sends arrivals, handles timed events, begins the run
+ *     worker.c         a worker from begin to end; obeys the parent's messages
  *
  * Timed events:
  *
  *     heap    QUERY      a thinking socket's next query is due
- *             HELD       a query that the source gave out with a delay is due
+ *             HELD       a query that the source returned with a delay is due
  *             REOPEN     a lost socket connects again
- *             TIMEOUT    look how old the socket's oldest query is: one entry a socket, which is
- *                        pushed again only when it comes up, so that a query costs no heap
- *             RAMP, START, LOOK, END, DRAINED, PATIENCE: one each, of the run
- *     arrival             the next of the pace, not in the heap
+ *             TIMEOUT    look how old the socket's oldest query is: at most one entry a socket,
+ *                        pushed again only when it is popped, so that queries need no heap entry
+ *             RAMP, START, LOOK, END, DRAINED, PATIENCE: of the run, mostly one entry each
+ *     arrival            the next arrival is not in the heap
  *
  * Invariant of a closed loop's socket: in_flight + again + ready + thinking + held == depth.
  *
- * Values that would go into two histograms or slices alike are written once and copied when
- * somebody looks: in a closed loop service time is response time, and a single kind equals the
- * total.
+ * Times that belong in two histograms are recorded in one, and copied when the result is read: in a
+ * closed loop service times equal response times, and a single kind's times equal the total's.
  */
 #ifndef LOAD_WORKER_PRIVATE_H
 #define LOAD_WORKER_PRIVATE_H
@@ -52,11 +51,11 @@
 #define LOAD__LATE_NS    SXE_NS_PER_MS
 #define LOAD__REOPEN_NS  (100 * SXE_NS_PER_MS)
 #define LOAD__LOOK_NS    (100 * SXE_NS_PER_MS)
-#define LOAD__STILL_NS   (100 * SXE_NS_PER_MS) /* so late a tick says that the client stood still */
-#define LOAD__SPUN_MAX   (20 * SXE_NS_PER_US)  /* more is no CPU time: another process had it */
-#define LOAD__BODY_MAX   (16u << 20)           /* of a reply that the source wants to see */
+#define LOAD__STILL_NS   (100 * SXE_NS_PER_MS) /* a turn this late: the client stood still */
+#define LOAD__SPUN_MAX   (20 * SXE_NS_PER_US)  /* in longer spun turns another process ran */
+#define LOAD__BODY_MAX   (16u << 20)           /* bytes of a reply that the source can see */
 #define LOAD__UNBOUNDED  UINT64_MAX
-#define LOAD__OPEN_AGAIN SXE_NS_PER_MS /* a unix listener's backlog was full */
+#define LOAD__OPEN_AGAIN SXE_NS_PER_MS /* wait if a unix listener's backlog is full */
 
 enum load__what {
     LOAD__QUERY,
@@ -76,18 +75,18 @@ struct load__flight {
     uint64_t intended_ns;
     uint64_t sent_ns;
     const struct load_expect *expect;
-    uint32_t entry; /* of a log that is replayed */
+    uint32_t entry; /* index in the log that is replayed */
     uint16_t kind;
-    bool is_head : 1;
-    bool is_seen : 1; /* somebody looks at its reply's head or body */
-    bool is_kept : 1; /* the source wants to see it */
-    bool is_body_kept : 1;
-    uint8_t stage; /* in which it arrived; 0 if there are none */
+    bool is_head : 1;      /* its method is HEAD */
+    bool is_seen : 1;      /* the expectations or the source look at its reply */
+    bool is_kept : 1;      /* the source wants to see its reply */
+    bool is_body_kept : 1; /* with the body */
+    uint8_t stage;         /* in which it arrived; 0 without stages */
 };
 
 _Static_assert(sizeof(struct load__flight) == 32, "docs: what a request in flight takes");
 
-/* Bytes of a socket that are kept only for sources that ask for them. */
+/* A growing buffer, of sockets whose source delays queries or wants to see replies. */
 struct load__bytes {
     char *data; /* grows by malloc(3); freed at the end */
     size_t used;
@@ -100,7 +99,7 @@ struct load__exchange {
     size_t head_length;
 };
 
-/* A query that waits for its time: the source's own bytes do not stay. */
+/* A copy of a query that waits for its time, because the source reuses its own bytes. */
 struct load__held {
     struct load__bytes bytes;
     uint64_t due_ns;
@@ -111,34 +110,34 @@ struct load__held {
 struct load__socket {
     struct load__worker *worker;
     struct load__flight *ring; /* [depth] */
-    SXE *sxe;                  /* NULL: it has none, and is UNOPENED, LOST or DONE */
+    SXE *sxe;                  /* NULL: no connection; the state is UNOPENED, LOST or DONE */
     uint64_t connect_ns;       /* when the connect began */
     uint64_t left;             /* queries that it may still offer */
-    uint64_t first_byte_ns;    /* when the first byte of the reply came that is read; 0: none did */
+    uint64_t first_byte_ns;    /* when the present reply's first byte came; 0: none came yet */
     struct load_expect_body body;
-    uint16_t in_flight;
-    uint16_t oldest;     /* in its ring */
-    uint16_t again;      /* in its ring after those: not seen by the server, still to be asked */
-    uint16_t ready;      /* closed loop: queries that are due when it is open */
+    uint16_t in_flight;  /* queries in the ring that wait for replies */
+    uint16_t oldest;     /* index of the oldest of these in the ring */
+    uint16_t again;      /* queries in the ring after these, to be sent on the next connection */
+    uint16_t ready;      /* closed loop: queries to send as soon as the socket is open */
     uint16_t thinking;   /* entries QUERY in the heap */
-    uint8_t state;       /* ro: enum load_socket_state, as the pool has it */
-    uint8_t end;         /* enum load_end, of the reply that is read, as far as it is */
+    uint8_t state;       /* ro: enum load_socket_state, also its state in the pool */
+    uint8_t end;         /* enum load_end: the first thing wrong with the present reply so far */
     uint8_t failure;     /* enum load_end: why we closed it; LOAD_ENDS: we did not */
-    uint8_t syn_retries; /* of this connection */
-    bool was_opened;     /* once */
-    bool is_connected;   /* now */
-    bool has_replied;    /* this connection, at least once */
+    uint8_t syn_retries; /* SYNs of this connection that were sent again */
+    bool was_opened;     /* a connection has opened at least once */
+    bool is_connected;   /* a connection is open now */
+    bool has_replied;    /* this connection had at least one reply */
     bool is_timed;       /* has an entry TIMEOUT in the heap */
-    bool is_held;        /* has an entry HELD in the heap, or is_held_due */
-    bool is_held_due;    /* that one waits only for the socket */
+    bool is_held;        /* holds a query: has an entry HELD in the heap, or is_held_due */
+    bool is_held_due;    /* the held query is due, and waits for the connection */
     struct load_reply reply;
 };
 
 /* Arrivals: of the pace, or of a log that is replayed. */
 struct load__arrivals {
     struct load_pace pace;
-    uint64_t number;  /* so many came before the next */
-    uint64_t next_ns; /* LOAD_NEVER */
+    uint64_t number;  /* index of the next arrival, from 0 */
+    uint64_t next_ns; /* time of the next arrival; LOAD_NEVER: there is none */
 };
 
 struct load__worker {
@@ -149,7 +148,7 @@ struct load__worker {
     unsigned shard;
     unsigned shards;
 
-    struct load__socket *sockets; /* a pool, states LOAD_SOCKET_... */
+    struct load__socket *sockets; /* a pool with the states LOAD_SOCKET_... */
     uint32_t number;
     unsigned depth;
     struct load__flight *rings; /* [number * depth] */
@@ -159,23 +158,23 @@ struct load__worker {
     struct ev_loop *loop;
     struct load_heap heap;
     struct load_ticker ticker;
-    struct sxe_timer go_on; /* with the first queries */
+    struct sxe_timer go_on; /* closed loop: sends the first queries, LOAD__BATCH in a turn */
 
     /* TLS */
     struct sxe_tls *tls; /* NULL: plain */
     char tls_name[LOAD_AUTHORITY_SIZE];
-    uint32_t *shaking; /* [number] ids of sockets */
+    uint32_t *shaking; /* [number] ids of sockets whose handshakes are under way */
     uint32_t shaking_number;
-    ev_prepare look_at_shaking; /* while there are any */
+    ev_prepare look_at_shaking; /* active while shaking_number is above 0 */
 
     /* The ramp */
     bool is_ramping;
     bool is_ramp_due;    /* there is an entry RAMP in the heap */
-    uint32_t next;       /* socket to open; later, to begin its queries */
-    uint32_t connecting; /* of the ramp */
-    unsigned ramp;       /* so many at a time */
-    double ramp_rate;    /* or so many a second */
-    uint64_t ramp_ns;    /* when it began */
+    uint32_t next;       /* the next socket to open; later, the next to send its first query */
+    uint32_t connecting; /* sockets of the ramp that are connecting */
+    unsigned ramp;       /* most sockets that connect at a time */
+    double ramp_rate;    /* sockets to open in a second; 0: use ramp */
+    uint64_t ramp_ns;    /* when the ramp began */
 
     /* The run */
     bool is_running;   /* after GO */
@@ -184,24 +183,24 @@ struct load__worker {
     bool is_over;
     bool is_paced; /* queries arrive; otherwise they follow replies */
     uint64_t start_ns;
-    uint64_t end_ns;       /* nothing is offered from then on */
+    uint64_t end_ns;       /* nothing is offered from then on; LOAD_NEVER: no such time */
     uint64_t left;         /* queries to offer */
-    uint64_t given;        /* by the source */
-    bool is_source_slow;   /* its time is worth two readings of the clock a query */
+    uint64_t given;        /* queries that the source has returned */
+    bool is_source_slow;   /* read the clock around each call of the source, not some only */
     uint64_t held_number;  /* sockets with is_held */
-    uint64_t again_number; /* over all sockets */
-    uint32_t users;        /* of sessions: sockets that ask for more */
-    uint64_t progress_ns;  /* when a byte came, or something was done as planned */
-    uint64_t reply_ns;     /* when the last reply was whole */
-    uint64_t ended_ns;     /* when the last query ended, by whatever, or was given up */
+    uint64_t again_number; /* sum of `again` over all sockets */
+    uint32_t users;        /* sockets whose sessions go on */
+    uint64_t progress_ns;  /* when a byte came, or a planned event happened in time */
+    uint64_t reply_ns;     /* when the last reply was complete */
+    uint64_t ended_ns;     /* when the last query ended, well or not, or was given up */
 
     /* Arrivals */
     struct load__arrivals arrivals; /* the next to be sent */
-    struct load__arrivals ahead;    /* the next to be counted, while some wait */
-    uint64_t waiting;               /* between the two */
-    uint64_t free_ns;               /* since then a socket is free; LOAD_NEVER: none is */
+    struct load__arrivals ahead;    /* the next to be counted as waiting, while some wait */
+    uint64_t waiting;               /* arrivals between these two */
+    uint64_t free_ns;               /* since when a socket is free; LOAD_NEVER: none is */
 
-    /* Where in the time line we are: times in [slice_ns, slice_ns + slice_width_ns) */
+    /* The present slice of the time line: times in [slice_ns, slice_ns + slice_width_ns) */
     struct load_slice *slice;
     uint64_t slice_ns;
     uint64_t slice_width_ns;
@@ -209,20 +208,20 @@ struct load__worker {
     /* The client itself */
     ev_check turn_begins;
     ev_prepare turn_ends;
-    uint64_t turn_ns;
-    uint64_t turn_end_ns; /* the last one's */
-    uint64_t turn_due_ns; /* what it asked to be woken for */
-    uint64_t turn_sent;   /* by its end */
-    uint64_t turn_progress_ns;
-    uint64_t states_ns;   /* when in_state[] was written */
-    uint64_t cpu_user_ns; /* before GO */
+    uint64_t turn_ns;          /* when the present turn began */
+    uint64_t turn_end_ns;      /* when the last turn ended */
+    uint64_t turn_due_ns;      /* the ticker's time at the end of the last turn */
+    uint64_t turn_sent;        /* result->sent at the end of the last turn */
+    uint64_t turn_progress_ns; /* progress_ns at the end of the last turn */
+    uint64_t states_ns;        /* when in_state[] was written */
+    uint64_t cpu_user_ns;      /* CPU time and waits before the queries began */
     uint64_t cpu_system_ns;
     uint64_t run_queue_ns;
 
     /* The parent */
     ev_io control;
     bool is_orphan;
-    bool has_begun; /* the source's begin() was called */
+    bool has_begun; /* the source's begin() was called, so end() must be */
 };
 
 static inline uint32_t
@@ -240,7 +239,7 @@ load__flight(const struct load__socket *socket, unsigned nth)
     return &socket->ring[at < depth ? at : at - depth];
 }
 
-/* ---- worker-stage.c, for the next ---- */
+/* ---- worker-stage.c, for load__slice ---- */
 
 struct load_slice *load__find_slice(struct load__worker *worker, uint64_t ns);
 
@@ -256,7 +255,7 @@ load__since_start(const struct load__worker *worker, uint64_t ns)
     return load_later_part(ns, worker->start_ns);
 }
 
-/* To count in. */
+/* The slice of the time line to count in at time ns. */
 static inline struct load_slice *
 load__slice(struct load__worker *worker, uint64_t ns)
 {
@@ -265,7 +264,7 @@ load__slice(struct load__worker *worker, uint64_t ns)
                : load__find_slice(worker, ns);
 }
 
-/* The stage of a query that arrived at that time; 0 if there are none. */
+/* The stage of a query that arrived at ns; 0 without stages. */
 static inline uint8_t
 load__stage_at(const struct load__worker *worker, uint64_t ns)
 {
@@ -274,69 +273,68 @@ load__stage_at(const struct load__worker *worker, uint64_t ns)
 
 /* ---- worker-socket.c ---- */
 
-/* Begin to open all sockets; load__ramp_over when that is done. */
+/* Begin to open all sockets; load__ramp_over is called when all are open or have failed. */
 void load__ramp(struct load__worker *worker);
 void load__ramp_tick(struct load__worker *worker, uint64_t now_ns);
 void load__ramp_on(struct load__worker *worker, uint64_t now_ns);
 
-/* Its state follows from what it holds. */
+/* Set the socket's state, which follows from its other members. */
 void load__settle(struct load__socket *socket);
 
-/* A lost one connects again. */
+/* Connect a lost socket again. */
 void load__reopen(struct load__socket *socket);
 
-/* No more replies come on this connection, or none is wanted: we end it in order. */
+/* Close the connection with FIN: no more replies will come on it, or none are wanted. */
 void load__close(struct load__socket *socket);
 
-/* We reset the connection, and with it end what is in flight. */
+/* Reset the connection, and end all its queries in flight as `end`. */
 void load__fail(struct load__socket *socket, enum load_end end, int error);
 
-/* Prepare the end of all connections: those with a query in flight will be reset, and with --abort
- * all are. */
+/* Before the loop ends: let connections with queries in flight, with --abort all, end by a reset. */
 void load__prepare_close(struct load__worker *worker);
 
-/* Its connection is open, with TLS if that is wanted. */
+/* The socket's connection is open, after the handshake if it uses TLS. */
 void load__opened(struct load__socket *socket, uint64_t now_ns);
 
 /* ---- worker-shake.c ---- */
 
-/* After sxe_init: 0, or -ENOMEM. Freed after sxe_fini. */
+/* Call it after sxe_init: 0, or -ENOMEM; and load__shake_free after sxe_fini. */
 int load__shake_init(struct load__worker *worker);
 void load__shake_free(struct load__worker *worker);
 
-/* Its handshake began: load__opened when it is done. */
+/* The socket's handshake has begun: call load__opened when it is done. */
 void load__shake(struct load__socket *socket);
 
-/* Why a connection failed, if TLS knows and it is the first. */
+/* Note why TLS failed, if this is the first such failure. */
 void load__note_failure(const struct load__socket *socket, const SXE *sxe);
 
 /* ---- worker-query.c ---- */
 
 void load__on_read(SXE *sxe, int length);
 
-/* Of a closed loop: send those that are due. */
+/* In a closed loop, send the socket's ready queries. */
 void load__send_ready(struct load__socket *socket, uint64_t now_ns);
 
-/* Ask the source for this worker's nth query and send it, or hold it for as long as the source
- * wants. One that arrived is offered already. */
+/* Ask the source for this worker's nth query, and send it, or hold it as long as the source says.
+ * An arrival has been counted as offered already; in a closed loop this function counts it. */
 void load__offer(struct load__socket *socket, uint64_t number, uint64_t intended_ns,
                  uint64_t now_ns);
 void load__send_held(struct load__socket *socket);
 void load__send_again(struct load__socket *socket, uint64_t now_ns);
 
-/* The oldest in flight has no whole reply. */
+/* End the oldest query in flight, which has no complete reply. */
 void load__end_without_reply(struct load__socket *socket, enum load_end end, uint64_t now_ns);
 
-/* The drain is over: all that is in flight failed. */
+/* End all queries in flight as failed, when the drain is over. */
 void load__end_unanswered(struct load__worker *worker, uint64_t now_ns);
 
-/* It has one, or the close of the connection was the end of its body. */
+/* End the oldest query in flight, whose reply is complete, maybe by the connection's close. */
 void load__end_with_reply(struct load__socket *socket, uint64_t now_ns);
 
 /* ---- worker-stage.c ---- */
 
-/* Of a load with stages: that many arrived then; one was sent (1) or not after all (-1); one was
- * answered well. */
+/* For a load with stages: count `number` arrivals at intended_ns; a query that was sent (1), or not
+ * after all (-1); a good reply. */
 void load__stage_offered(struct load__worker *worker, uint64_t intended_ns, uint64_t number);
 static inline void
 load__count_offered(struct load__worker *worker, uint64_t intended_ns)
@@ -350,8 +348,9 @@ void load__stage_sent(struct load__worker *worker, const struct load__flight *fl
 void load__stage_good(struct load__worker *worker, const struct load__flight *flight,
                       uint64_t response_ns, uint64_t now_ns);
 
-/* One that failed waited so long and got no good reply: a lower bound of a time that nobody knows.
- * One that failed early would not have been answered well until the timeout, either. */
+/* Count a failed query with waited_ns as a lower bound of its times. load__failed_wait_ns is that
+ * bound: at least the timeout, even if the query failed earlier; but if it is UNANSWERED, its wait
+ * (result.h). */
 void load__count_failed(struct load__worker *worker, const struct load__flight *flight,
                         uint64_t waited_ns, uint64_t now_ns);
 uint64_t load__failed_wait_ns(const struct load__worker *worker, const struct load__flight *flight,
@@ -361,37 +360,39 @@ void load__note_error(struct load__worker *worker, int error);
 
 /* ---- worker-judge.c ---- */
 
-/* The first thing that is wrong with a whole reply; the source sees each that it wants. */
+/* Judge a complete reply: returns the first thing wrong with it, or LOAD_END_OK. Shows it to the
+ * source, if that wants to see it. */
 enum load_end load__judge(struct load__socket *socket, const struct load__flight *flight,
                           uint64_t now_ns);
 
-/* A query of a session ended so. */
+/* Tell the socket's session that its query has ended as `end`. */
 void load__end_step(struct load__socket *socket, enum load_end end);
 
 /* ---- worker-end.c ---- */
 
-/* At that time, on_tick does this for that socket, or for the run. */
+/* Add an event: at ns load__on_tick does `what` for the socket `id`, or for the run (id 0). */
 void load__push(struct load__worker *worker, uint64_t ns, enum load__what what, uint32_t id);
 
-/* Offer nothing more, wait for what is in flight for as long as the plan says. */
+/* Offer nothing more, and wait for queries in flight, for at most the plan's drain_ns. */
 void load__stop(struct load__worker *worker, uint64_t now_ns);
 
-/* Stop then. */
+/* Stop at end_ns. */
 void load__end_at(struct load__worker *worker, uint64_t end_ns);
 
-/* Nothing more is waited for. */
+/* End the loop now, without waiting for anything. */
 void load__end(struct load__worker *worker);
 
-/* If nothing is left to do, end. */
+/* End if nothing is left to do. */
 void load__end_when_done(struct load__worker *worker);
 
 /* ---- worker-arrival.c ---- */
 
-/* Set the time of the next arrival; pass it, and set that of the one after. */
+/* Set next_ns of the arrivals; load__pass_arrival first passes the present one. */
 void load__next_arrival(const struct load__worker *worker, struct load__arrivals *arrivals);
 void load__pass_arrival(const struct load__worker *worker, struct load__arrivals *arrivals);
 
-/* Count arrivals up to now_ns that wait for a socket as offered. */
+/* Count arrivals up to now_ns that wait for a socket as offered; load__drop_waiting then skips
+ * them. */
 void load__count_waiting(struct load__worker *worker, uint64_t now_ns);
 void load__drop_waiting(struct load__worker *worker, uint64_t now_ns);
 
@@ -399,10 +400,11 @@ void load__drop_waiting(struct load__worker *worker, uint64_t now_ns);
 
 void load__on_tick(struct load_ticker *ticker, uint64_t asked_ns);
 
-/* GO: begin at start_ns. */
+/* Obey the message GO: begin the queries at start_ns. */
 void load__go(struct load__worker *worker, uint64_t start_ns);
 
-/* A socket is free, or an arrival is due: send those that can be, and ask for the next tick. */
+/* Send due arrivals as far as sockets are free, and ask for the next tick. To be called when a
+ * socket becomes free or an arrival is due. */
 void load__arrive(struct load__worker *worker, uint64_t now_ns);
 
 void load__set_rate(struct load__worker *worker, double rate);
@@ -413,12 +415,12 @@ void load__watch_turns(struct load__worker *worker);
 void load__unwatch_turns(struct load__worker *worker);
 void load__start_accounts(struct load__worker *worker);
 
-/* Update figures that are computed on demand: states, CPU, waiting requests. */
+/* Update figures that are computed on demand: states, CPU time, waiting queries, copied times. */
 void load__bring_up_to_date(struct load__worker *worker, uint64_t now_ns);
 void load__copy_result(struct load_result *to, const struct load_result *result);
 void load__tell_parent(const struct load__worker *worker, enum load_message_type type, int error);
 
-/* All sockets are open, or failed to: the parent is told. */
+/* Send READY to the parent: all sockets are open or have failed. */
 void load__ramp_over(struct load__worker *worker);
 
 #endif

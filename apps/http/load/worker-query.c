@@ -8,7 +8,7 @@
 
 #include "worker-private.h"
 
-/* A source that takes longer is timed for each query. */
+/* A source that takes longer than SLOW_NS is timed for each query, others for one in SAMPLE. */
 #define SAMPLE  64
 #define SLOW_NS 500
 
@@ -36,7 +36,7 @@ keep_bytes(struct load__bytes *bytes, const char *data, size_t length)
 
 /* ---- Sending ---- */
 
-/* Where queries arrive; in a closed loop each is intended when it is written. */
+/* Count how late a query was sent, if queries arrive; in a closed loop none is late. */
 static void
 count_lag(struct load__worker *worker, const struct load__flight *flight)
 {
@@ -89,12 +89,13 @@ write_query(struct load__socket *socket, const struct load_query *query, uint64_
         socket->is_timed = true;
         load__push(worker, now_ns + worker->plan->timeout_ns, LOAD__TIMEOUT, load__id(socket));
     }
-    /* If it is not connected any more, its on_close is due, and that counts. */
+    /* Other errors mean that the connection has ended: on_close will follow, and count that. */
     if (sxe_write(socket->sxe, query->bytes, query->length) == -ENOBUFS)
         load__fail(socket, LOAD_END_OTHER, ENOBUFS);
 }
 
-/* A copy waits; in the accounts too, if it has arrived. False: there is no memory for that. */
+/* Keep a copy of the query until it is due. An arrival counts as waiting meanwhile. False: no
+ * memory. */
 static bool
 hold_query(struct load__socket *socket, const struct load_query *query, uint64_t number,
            uint64_t intended_ns)
@@ -133,8 +134,8 @@ load__send_held(struct load__socket *socket)
     load__settle(socket);
 }
 
-/* The source's time must not count as the server's. For a fast source the clock is read for one
- * query in SAMPLE only; for a slow one for each query, until one is fast again. */
+/* Ask the source for a query. Its time must not count as the server's, so the clock is read again
+ * after it: for a slow source after each query, for a fast one after one query in SAMPLE. */
 static int
 ask_source(struct load__worker *worker, uint64_t number, struct load_query *query, uint64_t *now_ns)
 {
@@ -172,8 +173,8 @@ load__offer(struct load__socket *socket, uint64_t number, uint64_t intended_ns, 
     write_query(socket, &query, number, intended_ns, now_ns);
 }
 
-/* In its place: the same entry of a log, otherwise what the source has next. It has waited for its
- * delay already. */
+/* Replace a query that the server did not see: by the same entry of a log, or else by the source's
+ * next query, without its delay. */
 static bool
 send_one_again(struct load__socket *socket, uint64_t now_ns)
 {
@@ -238,7 +239,7 @@ next_reply(struct load__socket *socket)
         socket->worker->exchanges[load__id(socket)].bytes.used = 0;
 }
 
-/* A closed loop's next query is due when the socket has thought, or at once. */
+/* In a closed loop, let the socket send its next query after the think time, or at once. */
 static void
 go_on_with(struct load__socket *socket, bool thinks)
 {
@@ -254,7 +255,8 @@ go_on_with(struct load__socket *socket, bool thinks)
     load__push(worker, sxe_time_ns() + worker->plan->think_ns, LOAD__QUERY, load__id(socket));
 }
 
-/* The oldest in flight is over; it stays in the ring until the next is sent. */
+/* End the oldest query in flight. The returned element of the ring is valid until the socket sends
+ * its next query. */
 static const struct load__flight *
 take_oldest(struct load__socket *socket, enum load_end end, uint64_t now_ns)
 {
@@ -277,7 +279,7 @@ take_oldest(struct load__socket *socket, enum load_end end, uint64_t now_ns)
     return flight;
 }
 
-/* ---- What its end is counted as ---- */
+/* ---- Counting ends ---- */
 
 static void
 record_client(struct load__socket *socket, unsigned kind, uint64_t ns)
@@ -296,7 +298,7 @@ record_client(struct load__socket *socket, unsigned kind, uint64_t ns)
     client->sum_ns += ns;
 }
 
-/* In a closed loop service is response: see load__bring_up_to_date. */
+/* In a closed loop record response times only; load__bring_up_to_date copies them to service. */
 static void
 record_good(struct load__socket *socket, const struct load__flight *flight, uint64_t now_ns)
 {
@@ -327,7 +329,7 @@ load__end_without_reply(struct load__socket *socket, enum load_end end, uint64_t
     go_on_with(socket, false);
 }
 
-/* A connection that we end has its reason already. */
+/* If we have closed the connection, socket->failure is the reason; otherwise it is UNANSWERED. */
 void
 load__end_unanswered(struct load__worker *worker, uint64_t now_ns)
 {
@@ -421,7 +423,8 @@ on_body(struct load_reply_viewer *base, const char *data, size_t length)
         keep_reply(socket, data, length);
 }
 
-/* Nobody looks at most replies, and then their bytes are only counted. */
+/* Find the end of the reply. Without expectations and without a source that wants to see it, its
+ * bytes are only counted. */
 static ssize_t
 scan(struct load__socket *socket, const struct load__flight *flight)
 {
@@ -438,8 +441,8 @@ scan(struct load__socket *socket, const struct load__flight *flight)
     return load_reply_view(&socket->reply, data, length, &viewer.base);
 }
 
-/* The server said that it answers no more on this connection (RFC 9112, 9.6): what is in flight
- * after that was not seen by it, and on the next connection another is sent in its place. */
+/* After "Connection: close" (RFC 9112, 9.6) the server has ignored the queries that are still in
+ * flight: each will be replaced by another on the next connection. */
 static void
 put_back(struct load__socket *socket)
 {
@@ -457,8 +460,8 @@ put_back(struct load__socket *socket)
     worker->result->resent += number;
 }
 
-/* The unread bytes begin with an invalid reply; or (is_more) they follow complete replies although
- * nothing more was asked for. */
+/* Note the first invalid reply: the unread bytes begin with one or, if is_more, follow the reply to
+ * the last query. */
 static void
 note_bad_reply(struct load__socket *socket, bool is_more)
 {
@@ -471,7 +474,7 @@ note_bad_reply(struct load__socket *socket, bool is_more)
                             (size_t)SXE_BUF_USED(socket->sxe), is_more ? 0 : reply->left);
 }
 
-/* The next reply's bytes, as far as they are there. True: it is whole, and there may be more. */
+/* Take the received bytes of the next reply. True: it is complete, and another may follow. */
 static bool
 take_reply(struct load__socket *socket, uint64_t now_ns)
 {
@@ -482,7 +485,7 @@ take_reply(struct load__socket *socket, uint64_t now_ns)
 
     if (taken > 0)
         sxe_consume(sxe, (unsigned)taken);
-    /* Nobody asked for what follows the last reply. */
+    /* Bytes after the reply to the last query are an error, too. */
     if (taken < 0 || (socket->reply.part == LOAD_REPLY_WHOLE && socket->in_flight == 1 &&
                       SXE_BUF_USED(sxe) > 0)) {
         note_bad_reply(socket, taken >= 0);
@@ -502,8 +505,8 @@ take_reply(struct load__socket *socket, uint64_t now_ns)
     return keep_alive && socket->in_flight > 0 && SXE_BUF_USED(sxe) > 0;
 }
 
-/* Queries follow when the replies that came together are all read: the kernel does each faster when
- * it does many in a row, and no reply waits for a query to be sent before its time is taken. */
+/* Send the next queries after all replies of this turn have been read: system calls of one kind in
+ * a row are faster, and no reply waits for a write before its time is taken. */
 static void
 on_due(SXE *sxe)
 {
@@ -523,7 +526,7 @@ load__on_read(SXE *sxe, int length)
     worker->result->bytes_received += (uint64_t)length;
     worker->progress_ns = now_ns;
     if (socket->in_flight == 0) {
-        /* Like "408 Request Timeout": the server ends a connection that rests. */
+        /* The server ends an idle connection, maybe with a "408 Request Timeout". */
         SXE_BUF_CLEAR(sxe);
         load__close(socket);
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the client itself costs, the figures that are computed only when somebody looks, and
- * messages to the parent.
+ * What: the client's own CPU time and lags, figures that are computed on demand, and messages to
+ * the parent.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ ns_of(struct timeval time)
     return (uint64_t)time.tv_sec * SXE_NS_PER_SECOND + (uint64_t)time.tv_usec * SXE_NS_PER_US;
 }
 
-/* Its second number; 0 where the kernel does not say. */
+/* The time waited for a CPU: the second number of schedstat; 0: the kernel has none. */
 static uint64_t
 read_run_queue_ns(void)
 {
@@ -60,7 +60,7 @@ look_at_cpu(struct load__worker *worker)
     worker->result->run_queue_ns = load_later_part(read_run_queue_ns(), worker->run_queue_ns);
 }
 
-/* ---- Now ---- */
+/* ---- The state now ---- */
 
 static void
 look_at_states(struct load__worker *worker)
@@ -101,8 +101,8 @@ on_turn_begins(struct ev_loop *loop, ev_check *watcher, int events)
     worker->turn_ns = sxe_time_turn_ns();
 }
 
-/* No byte came, nothing was sent, and the loop did not wait, since a tick is near: such turns are
- * spare time, not load. */
+/* Whether the turn did nothing: no byte came, nothing was sent, and the loop did not wait because a
+ * tick is near. Such turns are spare time, not load. */
 static bool
 was_spun(struct load__worker *worker)
 {
@@ -114,8 +114,8 @@ was_spun(struct load__worker *worker)
     return is_empty && worker->ticker.is_spinning;
 }
 
-/* A client that was stopped, or got no CPU, begins its turn late, whatever ended its wait: a stop
- * ends it with SIGCONT, before anything has happened. */
+/* If the turn began much later than it was due, record that: the client was stopped (SIGCONT ends
+ * its wait before any event) or got no CPU. */
 static void
 count_wait(struct load__worker *worker)
 {
@@ -133,7 +133,7 @@ count_turn(struct load__worker *worker, uint64_t now_ns)
     uint64_t spun_ns = load_later_part(now_ns, worker->turn_end_ns);
 
     count_wait(worker);
-    /* The many spun turns would hide the slow ones. */
+    /* Leave out spun turns: they are so many that they would hide the slow ones. */
     if (!was_spun(worker) || lag_ns > LOAD__STILL_NS)
         load_histogram_record(&worker->result->loop_lag, lag_ns);
     else
@@ -161,8 +161,8 @@ on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
     look_at_self(worker, now_ns);
 }
 
-/* Before lib-sxe's own, so that of the same priority ours is called after it; and of the
- * beginnings, ours is the later one. */
+/* To be called before sxe_init: libev calls watchers of equal priority in reverse order, so the end
+ * of a turn is seen after lib-sxe's own watcher. The begin is seen after it by a lower priority. */
 void
 load__watch_turns(struct load__worker *worker)
 {
@@ -209,7 +209,8 @@ copy_kinds(struct load_result *to, const struct load_result *result)
            (size_t)result->clients * result->kinds * sizeof(to->by_client[0]));
 }
 
-/* The struct is numbers, four histograms, numbers, three histograms, and the rest. */
+/* Copy only what is used: the struct is numbers, four histograms, numbers, three histograms, the
+ * time line and tables. */
 void
 load__copy_result(struct load_result *to, const struct load_result *result)
 {
@@ -234,7 +235,7 @@ load__tell_parent(const struct load__worker *worker, enum load_message_type type
 {
     struct load_message message = {.type = type, .error = error};
 
-    /* If the parent is gone, the end of file says so. */
+    /* Ignore errors: if the parent is gone, the control's end of file shows it. */
     (void)send(worker->control.fd, &message, sizeof(message), MSG_NOSIGNAL);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: connections of a worker whose handshakes of TLS are under way. lib-sxe-tls says of no
- * handshake that it is done, so at the end of each turn those under way are looked at.
+ * What: connections of a worker whose TLS handshakes are under way. lib-sxe-tls has no callback for
+ * a finished handshake, so at the end of each turn all that are under way are checked.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ load_handshake_name(const struct load_plan *plan, char name[LOAD_AUTHORITY_SIZE]
     name[length] = '\0';
 }
 
-/* It is looked at no more. */
+/* Remove an entry from worker->shaking. */
 static void
 take_out(struct load__worker *worker, uint32_t at)
 {
@@ -36,8 +36,8 @@ take_out(struct load__worker *worker, uint32_t at)
         ev_prepare_stop(worker->loop, &worker->look_at_shaking);
 }
 
-/* From the last to the first, as each that is taken out is replaced by the last. A connection that
- * failed in this turn has no socket any more; it connects again in a later one. */
+/* Walk from the last entry to the first, since take_out moves the last to the place of the removed
+ * one. A connection that failed has sxe NULL; it connects again in a later turn. */
 static void
 look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
@@ -66,7 +66,7 @@ load__shake(struct load__socket *socket)
     worker->shaking[worker->shaking_number++] = load__id(socket);
 }
 
-/* Before lib-sxe ends the turn, and sends what was written in it. */
+/* The watcher has the default priority, so it runs before lib-sxe sends what the turn wrote. */
 int
 load__shake_init(struct load__worker *worker)
 {

@@ -41,14 +41,14 @@ load__settle(struct load__socket *socket)
 {
     enum load_socket_state after = state_of(socket);
 
-    /* The youngest is the last to be asked again, so that queries go round. */
+    /* A PARTLY socket is moved to the pool's end even then, so that sockets take turns. */
     if (after == socket->state && after != LOAD_SOCKET_PARTLY)
         return;
     sxe_pool_move(socket->worker->sockets, load__id(socket), socket->state, after);
     socket->state = (uint8_t)after;
 }
 
-/* ---- What the system says ---- */
+/* ---- Errors and TCP_INFO ---- */
 
 static enum load_unopened
 unopened_of(int error)
@@ -91,7 +91,7 @@ end_of(struct load__worker *worker, int error)
     }
 }
 
-/* Segments that were sent again, so far; a SYN before the connection is there. */
+/* The number of segments sent again so far; just after the connect these are SYNs. */
 static unsigned
 segments_sent_again(const struct load__socket *socket)
 {
@@ -129,7 +129,7 @@ new_sxe(const struct load__worker *worker, uint32_t id)
     return sxe_new_tcp(NULL, source, 0, on_connected, load__on_read, on_close);
 }
 
-/* Begin; 0 or the error. */
+/* Begin to connect; 0 or an errno. */
 static int
 begin_connect(struct load__socket *socket)
 {
@@ -157,7 +157,7 @@ begin_connect(struct load__socket *socket)
     return error;
 }
 
-/* Send the header that a proxy would send first; it names this end as the client. */
+/* Send the PROXY header, with the connection's own local address as the client's. */
 static void
 write_proxy(struct load__socket *socket)
 {
@@ -170,7 +170,7 @@ write_proxy(struct load__socket *socket)
     (void)sxe_get_peer(socket->sxe, &proxy.destination);
     n = sxe_proxy_write(&proxy, header, sizeof(header));
     if (n < 0) {
-        /* The addresses could not be asked for. */
+        /* The addresses are not known: send a header without any. */
         proxy = (struct sxe_proxy){.version = proxy.version, .command = SXE_PROXY_LOCAL};
         n = sxe_proxy_write(&proxy, header, sizeof(header));
     }
@@ -231,7 +231,7 @@ load__opened(struct load__socket *socket, uint64_t now_ns)
 
 /* ---- The ramp ---- */
 
-/* Give up connections that have not been tried yet. */
+/* Count sockets that the ramp has not tried yet as untried, and try no more. */
 static void
 cut_ramp(struct load__worker *worker)
 {
@@ -248,20 +248,20 @@ count_unopened(struct load__worker *worker, int error)
     worker->result->unopened[kind]++;
     if (kind == LOAD_UNOPENED_OTHER)
         load__note_error(worker, error);
-    /* The next one would not get a descriptor, or a port of the same address, either. */
+    /* The next socket would lack a descriptor, or a port of the only address, too. */
     if (kind == LOAD_UNOPENED_NO_DESCRIPTOR ||
         (kind == LOAD_UNOPENED_NO_PORT && (sources == NULL || sources->number == 1)))
         cut_ramp(worker);
 }
 
-/* False: not now. */
+/* Open the next socket of the ramp; false: try it again later. */
 static bool
 open_next(struct load__worker *worker, uint64_t now_ns)
 {
     struct load__socket *socket = &worker->sockets[worker->next];
     int error = begin_connect(socket);
 
-    /* Of a unix socket: the server has not accepted those before it yet. */
+    /* EAGAIN of a unix socket: the listener's backlog is full. */
     if (error == EAGAIN && worker->plan->unix_path != NULL &&
         now_ns - worker->progress_ns < worker->plan->timeout_ns) {
         if (!worker->is_ramp_due)
@@ -295,7 +295,7 @@ open_some(struct load__worker *worker, uint64_t now_ns)
     }
 }
 
-/* Only ticks call it: each pushes the next one. */
+/* Open the sockets that are due by ramp_rate. Called by RAMP events only; each adds the next. */
 static void
 open_at_rate(struct load__worker *worker, uint64_t now_ns)
 {
@@ -396,7 +396,8 @@ skip_one(struct load__socket *socket)
     worker->result->skipped[LOAD_SKIP_NOT_OPENED]++;
 }
 
-/* Of a socket with queries of its own it costs one; otherwise only time. */
+/* A failed reconnect costs a query if the socket has queries of its own (-n), otherwise only
+ * time. */
 static void
 reopen_failed(struct load__socket *socket, int error)
 {
@@ -426,7 +427,7 @@ load__reopen(struct load__socket *socket)
         reopen_failed(socket, error);
 }
 
-/* Requests after the oldest had no reply that could be bad or short. */
+/* The end of queries after the oldest: they have no reply yet that could be bad or short. */
 static enum load_end
 end_of_others(enum load_end end)
 {
@@ -500,7 +501,7 @@ load__fail(struct load__socket *socket, enum load_end end, int error)
     sxe_abort(socket->sxe);
 }
 
-/* A server that does not read would keep us until our output is sent. */
+/* Reset instead if output is unsent: a server that does not read would delay the close. */
 void
 load__close(struct load__socket *socket)
 {
@@ -513,8 +514,8 @@ load__close(struct load__socket *socket)
     (void)sxe_close(socket->sxe);
 }
 
-/* Connections without requests are closed with FIN when the loop ends: all their replies were read.
- * A reset tells the server that nobody waits for the others, and leaves no port in TIME_WAIT. */
+/* Connections without queries in flight get a FIN when the loop ends. The others get a reset, which
+ * tells the server that nobody waits for the replies, and leaves no port in TIME_WAIT. */
 void
 load__prepare_close(struct load__worker *worker)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what is counted seldom: queries of a staged load once more, in the stage in which each
- * arrived, and those that failed; the first error, and the next slice of the time line.
+ * What: counting rare things: queries by stage (--stages), in the stage in which each arrived;
+ * failed queries; the first error; and finding the next slice of the time line.
  */
 #include "worker-private.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a worker's life: get what it needs, open its sockets, wait for the parent's word, run, say
- * what came of it.
+ * What: a worker from begin to end: allocate, open its sockets, wait for the parent's GO, run, and
+ * report the result.
  */
 #include "worker.h"
 
@@ -23,7 +23,7 @@ mark_counts(struct load__worker *worker)
     load__tell_parent(worker, LOAD_MESSAGE_MARKED, 0);
 }
 
-/* One that stopped by itself need not wait for what is in flight any longer. */
+/* Obey the message STOP. A worker that is draining already ends at once. */
 static void
 stop_worker(struct load__worker *worker)
 {
@@ -33,7 +33,8 @@ stop_worker(struct load__worker *worker)
         load__end(worker);
         return;
     }
-    /* A query that was due before the word came is not late by the server's fault. */
+    /* Send arrivals that were due before the message: it is not the server's fault that they are
+     * late. */
     if (worker->is_running)
         load__arrive(worker, now_ns);
     load__stop(worker, now_ns);
@@ -86,7 +87,7 @@ on_control(struct ev_loop *loop, ev_io *control, int events)
 
 /* ---- What it needs ---- */
 
-/* Shard i of n has every nth. */
+/* This shard's part of `whole`: shard i of n has every nth, from i on. */
 static uint64_t
 share(const struct load__worker *worker, uint64_t whole)
 {
@@ -135,7 +136,7 @@ init_sockets(struct load__worker *worker)
 {
     const struct load_plan *plan = worker->plan;
 
-    /* A pool has one element at least. */
+    /* A pool must have at least one element. */
     worker->sockets =
         sxe_pool_new("clients", worker->number > 0 ? worker->number : 1,
                      sizeof(struct load__socket), LOAD_SOCKET_STATES, SXE_POOL_OPTION_UNLOCKED);
@@ -168,8 +169,8 @@ static int
 get_memory(struct load__worker *worker)
 {
     size_t number = worker->number > 0 ? worker->number : 1;
-    /* Of each socket REOPEN, TIMEOUT, HELD, and QUERY as often as it may think; six of the run,
-     * END twice. */
+    /* For each socket REOPEN, TIMEOUT, HELD, and QUERY up to depth times if it thinks; for the run
+     * six kinds of event, END twice. */
     size_t dues = 8 + number * (3 + (worker->plan->think_ns > 0 ? worker->depth : 0));
     int error = init_sockets(worker);
 
@@ -199,12 +200,13 @@ init_sxe(struct load__worker *worker)
     config.loop = worker->loop;
     config.chunk_size = limits.head_max;
     config.chunks = worker->number / 4 + 4096;
-    /* Long bodies wait for servers that read slowly, and may be answered before they are read. */
+    /* Allow much output: long bodies wait for servers that read slowly. Do not pause reading
+     * meanwhile, since a server may reply before it has read the body. */
     config.output_max = config.output_pause = 1u << 30;
     config.timeout_ms[SXE_STATE_CONNECTING] =
         timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX;
     sxe_configure(&config);
-    /* One more: a lost socket connects again before its old connection is gone. */
+    /* 1 more, because a lost socket connects again before its old connection is freed. */
     sxe_register(worker->number + 1, 0);
     return sxe_init();
 }
@@ -256,10 +258,10 @@ release_worker(struct load__worker *worker)
     sxe_pool_delete(worker->sockets);
 }
 
-/* ---- Its life ---- */
+/* ---- From begin to end ---- */
 
-/* The time ends when nothing more is offered. In a run of so many queries it ends with the last of
- * them, whether that was answered or not: an outage at the end lowers the rate, too. */
+/* Set elapsed_ns. With a duration it ends when nothing more is offered. With a number of queries it
+ * ends with the last one, answered or not, so that an outage at the end lowers the rate, too. */
 static void
 close_times(struct load__worker *worker)
 {
@@ -325,7 +327,7 @@ load_worker_run(const struct load_worker *given)
     };
     int error;
 
-    /* The parent hears of these, and says STOP. */
+    /* The parent handles these signals, and sends STOP. */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);

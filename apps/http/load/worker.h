@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: one process of the load: its share of the sockets and of the queries, on lib-sxe. Place:
- * run.c forks it and gives it a socket to talk over; the result is in memory that both see.
+ * What: one process of the load, with its share of the sockets and queries, on lib-sxe. Place:
+ * run-workers.c forks it, with a socket for messages; the result is in memory shared by both.
  *
  * Shape: the share is exact: shard i of N has every N-th socket, source address and arrival.
  *
@@ -12,23 +12,23 @@
  *       queries ...
  *              <-------------------  MARK end_ns      copy *result to *mark   ---> MARKED
  *              <-------------------  RATE value       from now on; implies MARK --> MARKED
- *                                                     0: nothing arrives until the next
+ *                                                     0: nothing arrives until the next RATE
  *              <-------------------  STOP             offer nothing more, drain
  *       DONE   ------------------->    and the process ends with status 0
  *
- * A MARK may say when the time is over; 0: as the plan says.
+ * The end_ns of a MARK is when the duration ends; 0: as the plan says.
  *
  * If the parent goes away (end of file), the worker ends. A STOP may come at any time, also in the
- * ramp; DONE follows. READY with an error is the last word.
+ * ramp; DONE follows. After READY with an error the worker sends nothing more.
  *
- *     UNOPENED -> CONNECTING -> IDLE <-> PARTLY <-> BUSY     a socket is a pool element, in the
- *         ^           |           \______ THINKING ___/      state that it is in; the oldest IDLE
- *         '--- LOST <-'----------------------'               one has the next query
+ *     UNOPENED -> CONNECTING -> IDLE <-> PARTLY <-> BUSY     a socket is an element of a pool, with
+ *         ^           |           \______ THINKING ___/      one of these states; the oldest IDLE
+ *         '--- LOST <-'----------------------'               one sends the next query
  *
- * When it ends by itself: all was offered and answered; or the time is over (the warm-up and then
- * the duration), and what is in flight was answered or drain_ns passed; or the server is
- * gone: no connection could be opened, and no byte came, for two timeouts. Connections
- * that rest end with FIN, the others, and all with --abort, with a reset.
+ * A worker ends by itself if all queries were offered and have ended; or if the time is over (the
+ * warm-up and then the duration), and no query is in flight or drain_ns have passed; or if the
+ * server is gone: no connection opened and no byte came for two timeouts. Idle connections end with
+ * FIN, the others, and all with --abort, with a reset.
  *
  * Limits: HTTP/1.1; a reply's head of SXE_HTTP_LIMITS; 16 MiB of a reply that the source wants to
  * see; under 1 KB a socket, and 32 bytes for each query that it may have in flight, kernel aside.
@@ -52,11 +52,11 @@ enum load_message_type {
 /* One datagram of a SOCK_SEQPACKET socket pair. */
 struct load_message {
     uint32_t type; /* enum load_message_type */
-    int32_t error; /* of READY: 0, or errno: nothing could be started */
+    int32_t error; /* READY: 0, or the errno why the worker could not start */
     union {
         uint64_t start_ns; /* GO: CLOCK_MONOTONIC */
-        uint64_t end_ns;   /* MARK: 0, or the same clock: nothing is offered from then on */
-        double rate;       /* RATE: over all workers; 0: none */
+        uint64_t end_ns;   /* MARK: when to offer nothing more, CLOCK_MONOTONIC; 0: no change */
+        double rate;       /* RATE: over all workers; 0: nothing arrives */
     } u;
 };
 
@@ -64,14 +64,14 @@ struct load_worker {
     const struct load_plan *plan;
     unsigned shard;
     unsigned shards;
-    struct load_result *result; /* shared */
-    struct load_result *mark;   /* shared */
-    int control;                /* the worker's end; it closes it */
+    struct load_result *result; /* in memory shared with the parent */
+    struct load_result *mark;   /* in memory shared with the parent */
+    int control;                /* the worker's end of the socket; the worker closes it */
     bool is_probe;
 };
 
-/* In the child: all of a worker's life. 0, or -errno when nothing could be started (and READY said
- * so). */
+/* Run a worker in the child process, until it ends. 0, or -errno: it could not start, and has sent
+ * that with READY. */
 int load_worker_run(const struct load_worker *worker);
 
 #endif

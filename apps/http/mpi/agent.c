@@ -38,20 +38,20 @@ struct load {
     pid_t pid;
     int control;
     struct load_result *shared; /* [2] result and mark */
-    char *sent;                 /* what rank 0 has of them, and of what a script leaves */
+    char *sent;                 /* rank 0's copy of these, and of the data that a script leaves */
     size_t sent_size;
     struct load_delta deltas[DELTAS];
-    uint64_t heard_ns;   /* rank 0, last */
-    uint64_t send_ns;    /* the next RESULT */
-    uint64_t stopped_ns; /* since when the worker is stopped; 0: it is not */
-    bool is_done;        /* it said so */
+    uint64_t heard_ns;   /* when rank 0 last sent something */
+    uint64_t send_ns;    /* when to send the next RESULT */
+    uint64_t stopped_ns; /* since when the worker is stopped (SIGSTOP); 0: it is not */
+    bool is_done;        /* the worker has sent DONE */
     bool is_over;
     bool is_alone; /* rank 0 is gone */
 };
 
-/* ---- What is counted ---- */
+/* ---- Counts ---- */
 
-/* Send the words of the result that changed between two offsets. */
+/* Send the changed blocks of a delta's memory between two offsets. */
 static void
 send_delta(struct load *load, unsigned which, size_t from, size_t to)
 {
@@ -69,7 +69,7 @@ send_delta(struct load *load, unsigned which, size_t from, size_t to)
         ;
 }
 
-/* All of it. */
+/* Send all changed blocks of the result or the mark. */
 static void
 send_whole(struct load *load, unsigned which)
 {
@@ -84,7 +84,7 @@ send_result(struct load *load)
     unsigned kinds = load->shared[RESULT].kinds;
 
     send_delta(load, RESULT, 0, offsetof(struct load_result, by_kind[kinds]));
-    /* An empty one says that we are there. */
+    /* An empty RESULT shows rank 0 that the agent is alive. */
     load_frame_send(load->agent->channel, &frame, 0);
     load->send_ns = sxe_time_ns() + load_agent_period_ns;
 }
@@ -140,7 +140,7 @@ set_deltas(struct load *load, void *left, size_t left_size)
         .now = left, .sent = load->sent + 2 * size, .size = left_size, .time_at = SIZE_MAX};
 }
 
-/* The shared results, and what is known of them elsewhere: nothing. */
+/* Map the shared results, and allocate rank 0's copy of them, all zero. */
 static int
 map_result(struct load *load)
 {
@@ -161,7 +161,7 @@ map_result(struct load *load)
     return 0;
 }
 
-/* Its end, once: whole if it said so, and otherwise with the reason why not. */
+/* End the load, once: send all counts, then DONE or, if there is a reason, GONE with the reason. */
 static void
 bury_load(struct load *load, const char *reason)
 {
@@ -194,7 +194,7 @@ kill_worker(struct load *load)
     }
 }
 
-/* Whether it has ended, or somebody has stopped it. */
+/* Check whether the worker has ended, or was stopped for too long. */
 static void
 look_at_load(struct load *load)
 {
@@ -214,7 +214,7 @@ look_at_load(struct load *load)
     }
 }
 
-/* ---- What is said ---- */
+/* ---- Messages ---- */
 
 static void
 hear_worker(struct load *load)
@@ -224,7 +224,7 @@ hear_worker(struct load *load)
 
     while ((got = recv(load->control, &message, sizeof(message), MSG_DONTWAIT)) ==
            (ssize_t)sizeof(message)) {
-        /* DONE is passed on when its process has ended: only then it has left all. */
+        /* DONE is passed on when the process has ended: only then its results are complete. */
         load->is_done |= message.type == LOAD_MESSAGE_DONE;
         if (message.type == LOAD_MESSAGE_DONE)
             continue;
@@ -279,7 +279,7 @@ turn_agent(struct load *load)
     uint64_t wait_ns = load_later_part(load->send_ns, sxe_time_ns());
     struct pollfd fds[2] = {{load->agent->channel, POLLIN, 0}, {load->control, POLLIN, 0}};
 
-    /* A worker that has closed its control ends at once. */
+    /* A worker that has closed its control is about to end: look again soon. */
     if (load->control < 0)
         wait_ns = SXE_NS_PER_MS;
     poll(fds, 2, (int)(wait_ns / SXE_NS_PER_MS) + 1);

@@ -14,7 +14,8 @@ block_length(size_t size, size_t at)
     return size - at < LOAD_DELTA_BLOCK ? size - at : LOAD_DELTA_BLOCK;
 }
 
-/* In a block that begins at that byte of the memory. */
+/* If the block, which begins at offset `at` of the memory, has the time, change that to the time by
+ * the other end's clock. */
 static void
 set_back(const struct load_delta *delta, char *block, size_t at, size_t length)
 {
@@ -42,7 +43,7 @@ load_delta_take(struct load_delta *delta, char *bytes, size_t room)
             continue;
         if (room - used < ENTRY_MAX)
             return used;
-        /* Copied once, so that both ends have the same whatever is written there now. */
+        /* Copy from `now` only once, because others may write there: both ends get this copy. */
         memcpy(&delta->sent[delta->at], &delta->now[delta->at], length);
         memcpy(&bytes[used], &number, sizeof(number));
         memcpy(&bytes[used + sizeof(number)], &delta->sent[delta->at], length);

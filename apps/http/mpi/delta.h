@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a copy of memory that follows it: only blocks that have changed are sent. Place: a worker's
- * result, which rank 0 adds up, is 4 MB, of which a tenth of a second changes little.
+ * What: keeps a remote copy of memory up to date by sending only blocks that have changed. Place:
+ * for a worker's result, of which rank 0 needs a copy: it has 4 MB, and changes little in a tenth
+ * of a second.
  *
- * Shape: bytes are a list of blocks: the number of the block, then what is in it now. The last
- * block of the memory may be shorter.
+ * Shape: the bytes are a list of blocks: a block's number, then its content. The last block of the
+ * memory may be shorter.
  *
  * Example:
  *     struct load_delta delta = {.now = result, .sent = copy, .size = size, .end = size};
@@ -21,19 +22,19 @@
 #define LOAD_DELTA_BLOCK 64
 
 struct load_delta {
-    const char *now; /* others may write in it meanwhile: then the next delta has that */
-    char *sent;      /* what the other end has; both begin as zero */
-    size_t size;
-    size_t at;        /* from this block on: a multiple of LOAD_DELTA_BLOCK, which take moves */
-    size_t end;       /* to here */
-    size_t time_at;   /* here it has a uint64_t, a time by a clock (0: none yet) that is so far */
-    int64_t ahead_ns; /* ahead of the other end's, which gets it by its own */
+    const char *now;  /* the memory; others may change it: the next delta has their changes */
+    char *sent;       /* a copy of the other end's copy; all copies begin as zero */
+    size_t size;      /* of the memory */
+    size_t at;        /* offset of the next block to look at, which load_delta_take moves */
+    size_t end;       /* offset at which to end */
+    size_t time_at;   /* offset of a uint64_t, a time by this end's clock (0: none yet) */
+    int64_t ahead_ns; /* how far this end's clock is ahead: the time is sent less that */
 };
 
-/* Blocks that have changed, into at most so many bytes: how many; 0: there are no more. */
+/* Write changed blocks into at most `room` bytes. Returns the bytes written; 0: no more changes. */
 size_t load_delta_take(struct load_delta *delta, char *bytes, size_t room);
 
-/* Write the blocks into that memory. False: they are not from load_delta_take of as much. */
+/* Write the blocks into the memory. False: the bytes are not from load_delta_take of this size. */
 bool load_delta_apply(char *memory, size_t size, const char *bytes, size_t length);
 
 #endif

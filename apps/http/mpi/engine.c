@@ -26,11 +26,11 @@
 /* Start this far in the future: a message to a rank takes up to two turns of a relay, and the
  * network's time. */
 #define START_IN_NS (100 * SXE_NS_PER_MS)
-#define WINDOW_NS   (500 * SXE_NS_PER_MS) /* of --warmup auto: more than a RESULT's period */
+#define WINDOW_NS   (500 * SXE_NS_PER_MS) /* of --warmup auto: longer than a RESULT's period */
 
-/* At rank 0 */
+/* Used at rank 0 only. */
 static struct coordinator {
-    int relay;
+    int relay;       /* channel to the relay */
     unsigned number; /* of ranks */
     struct load_ranks *ranks;
     pid_t agent;
@@ -56,7 +56,8 @@ be_agent(const struct load_command *command, int channel)
     exit(EXIT_SUCCESS);
 }
 
-/* The other end goes to this machine's agent, or to the relay. */
+/* Open the channel of a rank. For rank 0 the other end goes to an agent that is forked here; for
+ * other ranks to the relay. */
 static bool
 open_channel(const struct load_command *command, unsigned rank)
 {
@@ -115,7 +116,7 @@ coordinate(int relay, unsigned number, int argc, char **argv)
 
     coordinator = (struct coordinator){.relay = relay, .number = number};
     load_command_workers = number;
-    /* Its terminal is mpirun's pipe, which goes wherever that's goes. */
+    /* No colours: stdout is a pipe to mpirun, whose own output may be no terminal. */
     setenv("NO_COLOR", "1", 0);
     status = load_perform(argc, argv, prepare_run);
     if (coordinator.ranks != NULL) {
@@ -130,7 +131,8 @@ coordinate(int relay, unsigned number, int argc, char **argv)
 
 /* ---- Another rank ---- */
 
-/* Only rank 0 says what is wrong with a command line; but a file may lack on this machine alone. */
+/* Parse the command line without printing: rank 0 prints errors already. An error of this machine
+ * alone, such as a missing file, is returned in said, and sent to rank 0. */
 static int
 parse_quietly(struct load_command *command, int argc, char **argv, char *said, size_t size)
 {
@@ -165,7 +167,7 @@ serve_channel(int channel, unsigned number, int argc, char **argv)
     char said[1024];
     size_t used = sizeof(refuses) - 1;
 
-    /* Only rank 0's has something to write when its relay was killed. */
+    /* End with the relay. Only rank 0's engine stays, because it has results to write. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     load_command_workers = number;
     memcpy(said, refuses, used);
@@ -192,7 +194,7 @@ load_engine_run(int channel, int argc, char **argv)
         sxe_log_set_level(SXE_LOG_FATAL);
     while ((bytes = load_frame_receive(channel, &frame)) == -1)
         poll(&fd, 1, -1);
-    /* There was no MPI to begin with, which has said why. */
+    /* The relay closed the channel before it told the rank: MPI failed, and has printed why. */
     if (bytes < 0)
         return LOAD_EXIT_ERRORS;
     if (frame.u.start.shard > 0)

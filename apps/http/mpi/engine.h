@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the other process of a rank, which does all that is not MPI: at rank 0 the whole command
- * with its coordinator and envoys, and an agent; elsewhere an agent. Place: forked by main-mpi.c
- * before MPI begins, so that neither it nor the workers have anything of MPI in them. It has a
- * process group of its own: when mpirun ends the job because a rank died, it is there for long
- * enough to write what was measured. It has no session of its own, because Linux shares CPUs
- * between sessions first (autogroup): four would take from a server beside them what is its.
+ * What: the second process of a rank, which does everything but MPI: at rank 0 the whole command
+ * with its coordinator, envoys and an agent; elsewhere an agent. Place: forked by main-mpi.c before
+ * MPI begins, so that neither it nor the workers have MPI's threads and memory. It has a process
+ * group of its own, so that it can write the results when mpirun ends the job because a rank died.
+ * It has no session of its own, because Linux shares CPUs between sessions first (autogroup): the
+ * sessions of four ranks would take CPU time from a server on the same machine.
  *
  * Shape:
  *     mpirun --- rank 0  relay --- engine = coordinator --- envoy 0 --- agent --- worker 1 of 3
@@ -18,10 +18,10 @@
 
 #include <stdbool.h>
 
-/* Tell the engine at the other end of the channel which rank of how many it is of. */
+/* Tell the engine at the other end of the channel its rank, and the number of ranks. */
 bool load_engine_tell(int channel, unsigned rank, unsigned ranks);
 
-/* All of it; the exit status. */
+/* Run the engine until the end; returns the exit status. */
 int load_engine_run(int channel, int argc, char **argv);
 
 #endif

@@ -28,14 +28,14 @@ struct envoy {
     unsigned rank;
     int channel;
     struct load_clock clock;
-    struct load_message ready; /* held back until the clock was measured */
-    uint64_t lost_ns;          /* then */
-    uint64_t alive_ns;         /* when to say that we are */
-    int status;                /* 1: go on */
+    struct load_message ready; /* READY, held back until the clock was measured */
+    uint64_t lost_ns;          /* when the rank is lost if it sends nothing until then */
+    uint64_t alive_ns;         /* when to send the next ALIVE */
+    int status;                /* 1: continue; otherwise what load_envoy_work returns */
     struct load_frame frame;
 };
 
-/* One write, because other envoys write, too. */
+/* Print the message in one write, because other envoys print, too. */
 static void
 fail_envoy(struct envoy *envoy, const char *what)
 {
@@ -46,7 +46,7 @@ fail_envoy(struct envoy *envoy, const char *what)
 static void
 pass_on(struct envoy *envoy, const struct load_message *message)
 {
-    /* If the coordinator is gone, its end of control says so. */
+    /* Ignore errors: if the coordinator is gone, the control's end of file shows it. */
     (void)!send(envoy->worker->control, message, sizeof(*message), MSG_NOSIGNAL);
     if (message->type == LOAD_MESSAGE_DONE)
         envoy->status = 0;
@@ -63,7 +63,7 @@ tell_relay(struct envoy *envoy, enum load_frame_type type, const struct load_mes
         fail_envoy(envoy, "cannot be reached any more");
 }
 
-/* ---- What the rank says ---- */
+/* ---- Frames of the rank ---- */
 
 static void
 apply_delta(struct envoy *envoy, void *memory, size_t size, int bytes)
@@ -94,7 +94,8 @@ take_name(struct envoy *envoy, int bytes)
         fail_envoy(envoy, "is of another version of sxe-http-mpi; install the same everywhere");
 }
 
-/* Its clock is measured now, where nothing disturbs it, and again for each trial: clocks drift. */
+/* Pass on a message of the worker. Before READY the rank's clock is measured, as no load disturbs
+ * that now; it is measured in each trial, because clocks drift. */
 static void
 take_said(struct envoy *envoy)
 {
@@ -162,7 +163,7 @@ hear_frame(struct envoy *envoy)
     }
 }
 
-/* ---- What the coordinator says ---- */
+/* ---- Messages of the coordinator ---- */
 
 static void
 obey_frame(struct envoy *envoy)
@@ -235,7 +236,8 @@ stand_for(const struct load_worker *worker, unsigned rank)
     return envoy.status;
 }
 
-/* The probe is no rank's: it is made here. Other clients make the shards between those of ranks. */
+/* The probe belongs to no rank: it runs in this process. With --shard, the shards between those of
+ * our ranks belong to other runs, so the shard is divided by their number. */
 int
 load_envoy_work(const struct load_worker *worker)
 {

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the datagrams between a worker of another rank and the process that stands for it at
- * rank 0. Place: envoy.c and agent.c write and read them, relay.c carries them.
+ * What: the datagrams between a rank's agent and its envoy at rank 0. Place: envoy.c and agent.c
+ * write and read them, relay.c carries them.
  *
- * Shape: a type, what belongs to it, and bytes; a datagram has no more of them than it needs.
+ * Shape: a type, members of that type, and bytes, of which a datagram has only as many as it needs.
  *
  *     rank 0                                             rank r
  *       START  --------------------------------------->    fork a worker of that plan
  *              <---------------------------------------  NAME    of its machine
- *              <---------------------------------------  RESULT  what it has counted since the last
- *                                                                one; several times a second, so
- *                                                                its lack says that none is there
+ *              <---------------------------------------  RESULT  changes of its counts since the
+ *                                                                last RESULT; several times a
+ *                                                                second, so silence means lost
  *              <---------------------------------------  SAID    READY, MARKED, DONE: worker.h
  *       CLOCK  --> relay PING <------------> PONG relay
  *              <-- relay                                         how far its clock is ahead
  *       TELL   --------------------------------------->    GO, MARK, RATE, STOP
  *       ALIVE  --------------------------------------->    once a second
  *              <---------------------------------------  MARK, SCRIPT   as RESULT, before SAID
- *              <---------------------------------------  GONE    it did not end well, and how
+ *              <---------------------------------------  GONE    the worker failed, and how
  *       END    relay ---------------------------------> relay    the run is over
  *              relay <--------------------------------- BYE
  *
- * Limits: both ends are the same program on the same kind of machine: structures are sent as they
- * are, and NAME says if they differ.
+ * Limits: both ends must be the same program on the same kind of machine, because structures are
+ * sent as they are in memory; NAME has a number that differs if they do.
  */
 #ifndef LOAD_FRAME_H
 #define LOAD_FRAME_H
@@ -61,7 +61,7 @@ struct load_start {
     uint32_t shards;
 };
 
-/* How far the clock of a rank is ahead of that of rank 0; the error is at most that. */
+/* How far the clock of a rank is ahead of that of rank 0, to within error_ns. */
 struct load_clock {
     int64_t ahead_ns;
     uint64_t error_ns;
@@ -69,34 +69,35 @@ struct load_clock {
 
 struct load_frame {
     uint32_t type;           /* enum load_frame_type */
-    uint32_t number;         /* PING, PONG: which; NAME: of the build, load_frame_build() */
+    uint32_t number;         /* PING, PONG: which round; NAME: load_frame_build() */
     struct load_clock clock; /* TELL, CLOCK */
     union {
         struct load_start start;
         struct load_message message; /* TELL, SAID */
-        uint64_t time_ns;            /* PONG: its clock */
+        uint64_t time_ns;            /* PONG: the time by its sender's clock */
     } u;
     char bytes[LOAD_FRAME_BYTES]; /* NAME, GONE: a text; RESULT, MARK, SCRIPT: delta.h */
 };
 
-/* A frame of that type, and nothing in it, is so long; with bytes so much more. */
+/* The length of a frame without bytes. */
 #define LOAD_FRAME_HEAD offsetof(struct load_frame, bytes)
 
-/* Differs where structures do. */
+/* A number that differs between builds whose structures differ. */
 uint32_t load_frame_build(void);
 
-/* Write the frame with so many of its bytes: true, or errno says why not. */
+/* Send the frame with that many of its bytes; false with errno. */
 bool load_frame_send(int channel, const struct load_frame *frame, size_t bytes);
 
-/* Read one, without waiting: the number of its bytes. -1: there is none now; -2: there will be none
- * any more, or what came is no frame. */
+/* Receive a frame without waiting; returns the number of its bytes. -1: there is none now; -2: the
+ * channel is closed, or something came that is no frame. */
 int load_frame_receive(int channel, struct load_frame *frame);
 
-/* A text of at most LOAD_FRAME_BYTES - 1 bytes. */
+/* Send a text as the bytes of a frame, and get it from a received one. It has at most
+ * LOAD_FRAME_BYTES - 1 bytes. */
 bool load_frame_send_text(int channel, enum load_frame_type type, const char *text);
 const char *load_frame_text(struct load_frame *frame, int bytes);
 
-/* Send a descriptor of this process to another; and receive one: -1: there is none. */
+/* Send a descriptor to the process at the other end; and receive one, -1: there is none. */
 bool load_frame_send_descriptor(int channel, int descriptor);
 int load_frame_receive_descriptor(int channel);
 

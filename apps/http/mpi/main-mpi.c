@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the program sxe-http-mpi: sxe-http with a worker on each of many cores, of one machine or
- * of several. Place: main(), and all that is MPI; mpirun starts it once a rank.
+ * of several. Place: main(), and all calls of MPI; mpirun starts it once for each rank.
  *
- * Shape: main() forks the engine (engine.h), and then only carries what processes of the job say to
- * one another (relay.h).
+ * Shape: main() forks the engine (engine.h), and then only carries frames between the processes of
+ * the job (relay.h).
  */
 #include <mpi.h>
 #include <signal.h>
@@ -22,8 +22,8 @@
 #include "wait-status.h"
 
 #define TAG   1
-#define SLOTS 8  /* messages to one rank that are on their way */
-#define END_S 20 /* that the end of MPI may take */
+#define SLOTS 8  /* most messages on their way to one rank */
+#define END_S 20 /* seconds that MPI_Finalize may take */
 
 /* ---- The link ---- */
 
@@ -41,7 +41,7 @@ is_free(MPI_Request *request)
 {
     int is_done = 1;
 
-    /* A request that failed is over, too: who is not reached says nothing any more. */
+    /* A failed request is over, too; the missing answer will show that the rank is lost. */
     if (*request != MPI_REQUEST_NULL && MPI_Test(request, &is_done, MPI_STATUS_IGNORE) != 0)
         *request = MPI_REQUEST_NULL;
     return is_done || *request == MPI_REQUEST_NULL;
@@ -89,7 +89,7 @@ receive_message(struct load_link *link, unsigned from, void *bytes, size_t size)
     return (size_t)length;
 }
 
-/* False: no memory. */
+/* False: no memory, or too many ranks. */
 static bool
 open_link(struct load_link *link)
 {
@@ -119,7 +119,7 @@ close_link(const struct load_link *link)
         MPI_Cancel(&mails[i].receiving);
         MPI_Request_free(&mails[i].receiving);
     }
-    /* It waits for all ranks, and one may have stopped only now. */
+    /* Limit MPI_Finalize, which waits for all ranks: one may have been stopped only now. */
     alarm(END_S);
     MPI_Finalize();
     free(mails);
@@ -136,7 +136,7 @@ signals_of_mpirun(void)
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGHUP);
-    /* Before MPI has threads, which inherit it. */
+    /* Block them before MPI starts threads, which inherit the mask. */
     sigprocmask(SIG_BLOCK, &mask, NULL);
     return signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
 }

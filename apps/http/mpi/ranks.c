@@ -11,7 +11,7 @@
 
 static struct load_ranks *judged;
 
-/* Of each rank, over the trials: what its rate is made of. */
+/* For each rank, the sums over the trials from which its rate is computed. */
 static struct count {
     double in_time;
     double seconds;
@@ -51,7 +51,7 @@ load_rank_name(const struct load_ranks *ranks, unsigned rank)
     return name;
 }
 
-/* As if it were the only one, of which its share of the load was asked. */
+/* Judge a rank alone, as if it were a run with the rank's share of the load. */
 static void
 judge_alone(struct load_verdict *verdict, const struct load_plan *plan, unsigned rank,
             const struct load_result *worker)
@@ -78,7 +78,8 @@ add_part(struct load_part *part, struct count *count, const struct load_result *
     load_verdict_add(&part->verdict, verdict);
 }
 
-/* The parts of the run, or, in a search, of the step that is judged. NULL: no memory. */
+/* The parts of the run, which trials add to; in a search those of the present step. NULL: no
+ * memory. */
 static struct load_part *
 parts_of(struct load_run *run)
 {

@@ -15,23 +15,23 @@
 
 #include "sxe-time.h"
 
-#define BRISK_NS (20 * SXE_NS_PER_MS) /* so long after there was something MPI is asked often */
-#define SPIN_NS  (2 * SXE_NS_PER_MS)  /* and after a PING at once: others will follow */
-#define ROUNDS   20
+#define BRISK_NS (20 * SXE_NS_PER_MS) /* after a frame, poll MPI each ms for this time */
+#define SPIN_NS  (2 * SXE_NS_PER_MS)  /* after a PING, poll without sleep: others will follow */
+#define ROUNDS   20                   /* PINGs to measure a clock */
 
 uint64_t load_relay_end_ns = 3 * SXE_NS_PER_SECOND;
 uint64_t load_relay_pong_ns = 200 * SXE_NS_PER_MS;
 
 /* A frame in one direction that cannot be passed on yet. */
 struct held {
-    size_t length; /* 0: nothing */
+    size_t length; /* 0: no frame is held */
     struct load_frame frame;
 };
 
 struct peer {
     unsigned rank;
     int channel;      /* -1: none */
-    bool needs_clock; /* it was asked for, and is not measured yet */
+    bool needs_clock; /* its clock was asked for, and is not measured yet */
     bool has_ended;
     struct held to_rank;
     struct held to_channel;
@@ -39,14 +39,14 @@ struct peer {
 
 struct relay {
     struct load_link *link;
-    int engine; /* the channel to it */
+    int engine; /* channel to the engine */
     bool is_over;
-    bool has_moved; /* something, in this turn */
-    uint64_t brisk_ns;
-    uint64_t spin_ns;
-    uint32_t rounds; /* PINGs sent */
-    uint32_t ponged; /* the number of the last PONG */
-    uint64_t pong_ns;
+    bool has_moved;    /* a frame was read or passed on in this turn */
+    uint64_t brisk_ns; /* poll MPI each ms until then */
+    uint64_t spin_ns;  /* poll MPI without sleep until then */
+    uint32_t rounds;   /* PINGs sent */
+    uint32_t ponged;   /* the number of the last PONG */
+    uint64_t pong_ns;  /* the time in the last PONG */
     unsigned peers_number;
     struct peer peers[LOAD_RANKS_MAX];
 };
@@ -119,7 +119,7 @@ receive(struct relay *relay, struct peer *peer)
 
 /* ---- The clock of a rank ---- */
 
-/* One round: false if there was no answer. */
+/* Send one PING and wait for its PONG; false: there was no answer. */
 static bool
 ping(struct relay *relay, struct peer *peer, struct load_clock *clock)
 {
@@ -147,7 +147,7 @@ measure_clock(struct relay *relay, struct peer *peer)
 
     for (unsigned i = 0; i < ROUNDS && ping(relay, peer, &frame.clock); i++)
         ;
-    /* Without an answer it is tried again, until the envoy says that the rank is lost. */
+    /* Without an answer try again in the next turn, until the envoy says that the rank is lost. */
     peer->needs_clock = frame.clock.error_ns == UINT64_MAX;
     if (!peer->needs_clock)
         load_frame_send(peer->channel, &frame, 0);
@@ -167,7 +167,7 @@ flush_to_rank(struct relay *relay, struct peer *peer)
     relay->has_moved = true;
 }
 
-/* An agent that died has closed its channel: rank 0 is told in its place. */
+/* The agent has died, since its channel is closed: send GONE to rank 0 in its place. */
 static void
 lose_agent(struct peer *peer)
 {
@@ -205,8 +205,8 @@ read_channel(struct relay *relay, struct peer *peer)
 
 /* ---- All of it ---- */
 
-/* Rank 0 has a peer and a channel for each other rank, which its engine gives; another rank has
- * rank 0, and the channel of its engine. */
+/* At rank 0: receive the channel of the next rank from the engine. Rank 0 has a peer for each other
+ * rank; another rank has a single peer, rank 0, whose channel is the engine's. */
 static void
 take_channel(struct relay *relay)
 {
@@ -265,7 +265,7 @@ run_turn(struct relay *relay, int signals, pid_t engine)
     }
 }
 
-/* Say it until the link takes it. */
+/* Send a frame without content, and try until the link takes it. */
 static void
 say_to(struct relay *relay, unsigned rank, enum load_frame_type type, uint64_t until_ns)
 {
@@ -273,7 +273,7 @@ say_to(struct relay *relay, unsigned rank, enum load_frame_type type, uint64_t u
         poll(NULL, 0, 1);
 }
 
-/* Tell all, and wait for their answers. */
+/* Send END to all other ranks, and wait for their BYE; false: some did not answer. */
 static bool
 end_others(struct relay *relay)
 {
@@ -282,7 +282,7 @@ end_others(struct relay *relay)
 
     for (unsigned rank = 1; rank < relay->link->ranks; rank++)
         say_to(relay, rank, LOAD_FRAME_END, until_ns);
-    /* Channels that were never given have no peer yet. */
+    /* Add peers for ranks whose channels the engine never sent. */
     while (relay->peers_number < relay->link->ranks - 1) {
         relay->peers[relay->peers_number] =
             (struct peer){.rank = relay->peers_number + 1, .channel = -1};
@@ -306,7 +306,7 @@ load_relay_run(struct load_link *link, int channel, pid_t engine, int signals)
     static struct relay relay;
     struct load_relay_end end = {0};
 
-    /* It is too large for a value on the stack. */
+    /* memset, since assigning a compound literal would need a large object on the stack. */
     memset(&relay, 0, sizeof(relay));
     relay.link = link;
     relay.engine = channel;
@@ -316,7 +316,7 @@ load_relay_run(struct load_link *link, int channel, pid_t engine, int signals)
     }
     while (!relay.is_over)
         run_turn(&relay, signals, engine);
-    /* Its end of the channel is closed, or will be when it has seen that ours is. */
+    /* Close our ends of the channels: the engine ends when it sees that. */
     for (unsigned i = 0; i < relay.peers_number; i++)
         if (relay.peers[i].channel >= 0)
             close(relay.peers[i].channel);
