@@ -290,7 +290,7 @@ void load__close(struct load__socket *socket);
 /* Reset the connection, and end all its queries in flight as `end`. */
 void load__fail(struct load__socket *socket, enum load_end end, int error);
 
-/* Before the loop ends: let connections with queries in flight, with --abort all, end by a reset. */
+/* Before the loop ends: let connections with queries in flight, or with --abort all, end by RST. */
 void load__prepare_close(struct load__worker *worker);
 
 /* The socket's connection is open, after the handshake if it uses TLS. */
