@@ -70,7 +70,7 @@ add_model(struct load_page *page, const struct load_plan *plan)
     add_how_much(page, plan);
 }
 
-/* The numbers of the shards that the run has: " 1 3". Those that do not fit are left out. */
+/* The numbers of the shards that the run has: " 1 3". Numbers that do not fit are left out. */
 static const char *
 shards_text(const struct load_plan *plan)
 {

@@ -221,8 +221,8 @@ add_name(char *list, size_t size, const char *name)
     snprintf(list + length, size - length, "%s%s", length > 0 ? " " : "", name);
 }
 
-/* The CPU's vulnerabilities: which the kernel mitigates, and which it does not. Those that the CPU
- * does not have are left out. */
+/* Add the CPU's vulnerabilities: which the kernel mitigates, and which it does not. Others are left
+ * out. */
 static void
 add_mitigations(struct load_fingerprint *fingerprint, const char *root)
 {
