@@ -122,8 +122,8 @@ START_TEST(chunks_do_not_touch_each_other)
 }
 END_TEST
 
-/* promise: lib-sxe-buffer/sxe-buffer.h: Find bytes among the unread: pointer to the first match, or
- * NULL. */
+/* promise: lib-sxe-buffer/sxe-buffer.h: Find needle in the unread bytes: a pointer to the first
+ * match, or NULL. */
 START_TEST(what_is_found_is_the_first_of_all)
 {
     for (unsigned round = 0; round < 100000; round++) {
@@ -157,8 +157,8 @@ START_TEST(what_is_found_is_the_first_of_all)
 }
 END_TEST
 
-/* promise: lib-sxe-buffer/sxe-buffer.h: NULL with errno EINVAL (0, more than 2^32-2 in number,
- * or more bytes than can be addressed) or ENOMEM. */
+/* promise: lib-sxe-buffer/sxe-buffer.h: NULL with errno EINVAL (a 0, a number above 2^32-2, or more
+ * bytes than can be addressed) or ENOMEM. */
 START_TEST(chunks_that_cannot_be_are_refused)
 {
     static const struct {

@@ -166,7 +166,7 @@ START_TEST(each_socket_is_closed_once_however_often_and_by_whomever)
 }
 END_TEST
 
-/* promise: lib-sxe/sxe.h: a failure at any time ends in on_close. */
+/* promise: lib-sxe/sxe.h: a later failure ends in on_close. */
 START_TEST(a_refused_connection_is_closed_with_its_reason)
 {
     SXE *this;
@@ -187,7 +187,7 @@ START_TEST(a_refused_connection_is_closed_with_its_reason)
 }
 END_TEST
 
-/* promise: lib-sxe/sxe.h: 0 or -errno, then it is still NEW (and nothing leaked). */
+/* promise: lib-sxe/sxe.h: 0; -errno: the socket is still NEW. */
 START_TEST(a_connect_that_cannot_begin_may_be_tried_again)
 {
     unsigned in_loop;
@@ -257,8 +257,8 @@ START_TEST(ids_count_up_and_then_come_back_in_the_order_of_their_ends)
 }
 END_TEST
 
-/* promise: lib-sxe/sxe.h: A number that never means another socket; and back: NULL if that one is
- * gone. */
+/* promise: lib-sxe/sxe.h: A number for this socket that no other socket ever gets. sxe_from_handle
+ * returns its socket, or NULL if that has been freed (after its on_close). */
 START_TEST(a_handle_finds_its_socket_or_nothing)
 {
     enum { ROUNDS = 10000 };
