@@ -198,3 +198,22 @@ test("workers finish their requests and end when the supervisor is killed", func
     end
     os.execute("rm -r " .. server.directory)
 end)
+
+-- promise: docs/operations.md: Lines that a full disk, or a limit of the size of files (`ulimit -f`, SIGXFSZ) does not take
+--   are dropped, and the server goes on answering.
+test("a log at the limit of the size of files ends no process", function()
+    local log = os.tmpname()
+    local file = assert(io.open(log, "w"))
+    file:seek("set", 64 << 20)
+    file:write("end\n")
+    local size = file:seek()
+    file:close()
+    local server <close> = httpd.spawn{"sh", "-c", 'ulimit -f 20480; exec "$@"', "sh", wire.program("sxe-httpd"), "-p", "0",
+                                       "--access-log", log}
+    for _ = 1, 3 do server:check_answers() end
+    server.proc:signal("TERM")
+    equal(server.proc:wait(60), 0)
+    local read <close> = assert(io.open(log))
+    equal(read:seek("end"), size)
+    os.remove(log)
+end)
