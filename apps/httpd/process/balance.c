@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the table of who has how many connections, and the rule that deals new ones.
+ * What: the table of the workers' connections, and the rule by which workers share new ones.
  */
 #include "balance.h"
 
@@ -10,18 +10,18 @@
 
 #include "sxe.h"
 
-#define LINE_SIZE 64 /* bytes that processors pass to each other as one */
+#define LINE_SIZE 64 /* bytes of a cache line */
 
 struct line {
-    uint32_t connections; /* atomic, as is the next */
-    uint32_t accepts;
+    uint32_t connections; /* atomic */
+    uint32_t accepts;     /* atomic; 1: this worker accepts */
     char rest[LINE_SIZE - 2 * sizeof(uint32_t)];
 };
 
 static struct {
-    struct line *lines; /* shared; NULL: none */
+    struct line *lines; /* shared, one for each slot; NULL: a single worker has no table */
     unsigned number;
-    struct line *own; /* NULL: not a worker, or there are no others */
+    struct line *own; /* NULL: not a worker, or there is no table */
 } balance;
 
 int

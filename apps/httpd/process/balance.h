@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: whose turn it is to accept. Workers accept from the same sockets, so the kernel gives a
- * connection to whichever asks first, and a worker that is idle would get nearly all of them.
+ * What: which worker may accept a connection. Workers accept from the same sockets, so the kernel
+ * gives a connection to the first that asks, and an idle worker would get nearly all of them.
  *
- * Place: the supervisor makes the table before it forks; listeners ask here before each accept4(2),
- * see struct sxe_listeners in sxe.h.
+ * Place: the supervisor makes the table before it forks; listeners call balance_may_accept before
+ * each accept4(2), see struct sxe_listeners in sxe.h.
  *
- * Shape: a line of memory a slot: how many connections its worker has, and whether it accepts. A
- * worker writes its own line only. With `sum` connections at `n` workers that accept, one that has
- * `own` accepts while
+ * Shape: each slot has a cache line: how many connections its worker has, and whether the worker
+ * accepts. A worker writes its own line only. With `sum` connections at `n` workers that accept, a
+ * worker with `own` connections accepts while
  *
  *     own <= sum / n + the larger of 1 and sum / n / 8
  *
- * so that no worker has more than some nine eighths of the mean, and two more. One that has
+ * so that no worker has more than about nine eighths of the mean, and two more. A worker that has
  * more leaves the connection in the queue, where the others see it, and looks again 5 ms later: a
  * worker that hangs, or has died a moment ago, delays a connection, and never keeps it.
  *
- * A queue for each worker (SO_REUSEPORT) needs no rule, but what waits in it is lost when its
- * worker's socket closes. EPOLLEXCLUSIVE wakes one worker alone, and any: it does not balance.
+ * SO_REUSEPORT, a queue for each worker, needs no rule, but the connections in a queue are lost
+ * when its worker closes the socket. EPOLLEXCLUSIVE wakes any single worker: it does not balance.
  */
 #ifndef BALANCE_H
 #define BALANCE_H
@@ -27,17 +27,17 @@
 
 /* In the supervisor: 0 or -errno. */
 int balance_begin(unsigned slots);
-void balance_clear(unsigned slot); /* its process has ended, or accepts no more */
+void balance_clear(unsigned slot); /* the slot's process has ended, or has stopped accepting */
 void balance_end(void);
 
-/* In a worker, which has that slot: it accepts from now on. */
+/* In the worker of this slot: it accepts from now on. */
 void balance_join(unsigned slot);
 
-/* So many connections it has now. */
+/* Set the worker's number of connections. Only tests call it from outside. */
 void balance_note(unsigned connections);
 bool balance_may_accept(void);
 
-/* The rule alone. */
+/* The rule alone, as in the formula above, for tests. */
 bool balance_allows(uint64_t own, uint64_t sum, uint64_t workers);
 
 #endif

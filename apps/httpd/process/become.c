@@ -114,7 +114,8 @@ become_is_other(const struct become *become)
     return become->is_given && become->user != 0;
 }
 
-/* O_EXCL follows no link, so that nobody who may write to the directory is given another file. */
+/* O_EXCL follows no link: a user who may write to the directory cannot make root give away another
+ * file. */
 void
 become_make_file(const struct become *become, const char *path)
 {
@@ -136,7 +137,7 @@ struct groups {
     int number;
 };
 
-/* The list of groups is not in the directory of --chroot. */
+/* Call it before chroot(2): /etc/group is outside the directory of --chroot. */
 static void
 find_groups(const struct become *become, struct groups *groups)
 {
@@ -165,8 +166,8 @@ become_enter(const struct become *become)
     return result;
 }
 
-/* A process that is this user already has the groups it was started with. A process that can become
- * root again has not become another user. */
+/* Only root can set groups: a process that already is this user keeps those it was started with.
+ * -EPERM: the process could become root again. */
 static int
 change_user(const struct become *become, const struct groups *groups)
 {
@@ -177,8 +178,8 @@ change_user(const struct become *become, const struct groups *groups)
     return become->user != 0 && setuid(0) == 0 ? -EPERM : 0;
 }
 
-/* The kernel forgets the signal of the parent's end when the user changes. It also makes the
- * process one that cannot be traced, and that leaves no core file: keys of TLS stay in it. */
+/* The kernel clears PR_SET_PDEATHSIG when the user changes: set it again. The kernel also forbids
+ * others of that user to trace the process, and writes no core file, so TLS keys do not leak. */
 int
 become_now(const struct become *become)
 {
@@ -205,7 +206,7 @@ become_now(const struct become *become)
     return result;
 }
 
-/* Capabilities outlast the step where the process asks for it; then all but one go. */
+/* PR_SET_KEEPCAPS keeps the capabilities over the change of user; then drop all but CAP_KILL. */
 int
 become_admin(const struct become *become)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the user that serves, of --user, and the directory of --chroot. A process that root started
- * opens what only root may open, makes that directory its root, and then becomes that user for
- * ever.
+ * What: --user, the user that serves, and --chroot, its root directory. A process that root started
+ * opens the files that only root may open, makes that directory its root, and then becomes that
+ * user, with no way back.
  *
- * Place: options.c calls become_parse; main asks become_begin whether the user can be had. The
- * serving process calls become_now when its log and certificates are open, before it loads a
- * script; the admin process calls become_admin when it listens. The supervisor stays root: it
- * starts the next processes.
+ * Place: options.c calls become_parse; main calls become_begin to check that the process may become
+ * the user. The serving process calls become_now when its log and certificates are open, before it
+ * loads a script; the admin process calls become_admin when it listens. The supervisor stays root:
+ * it starts the next processes.
  *
- * Limits: a user of more than BECOME_GROUPS groups gets that many of them.
+ * Limits: a user with more than BECOME_GROUPS groups gets only that many.
  */
 #ifndef BECOME_H
 #define BECOME_H
@@ -28,15 +28,15 @@ struct become {
     const char *root; /* of --chroot, borrowed; NULL: none */
 };
 
-/* NAME, or NAME:GROUP; a number for each will do. False: there is no such user or group, or a
- * number that has no name came without a group. */
+/* Parse NAME or NAME:GROUP; each may be a number. False: there is no such user or group, or a user
+ * number without a name came without a group. */
 bool become_parse(struct become *become, const char *text);
 
-/* Whether this process may become that user and enter that directory. 0, or -EPERM after a message.
- * Root without --user gets a warning. */
+/* Check that this process may become the user and enter the directory. 0, or -EPERM after a
+ * message. Root without --user gets a warning. */
 int become_begin(const struct become *become);
 
-/* Whether the processes that serve become a user other than root. */
+/* Whether serving processes become a user other than root. */
 bool become_is_other(const struct become *become);
 
 /* Create a file that does not exist, as the user's own: so that the user can open it again later,
@@ -47,9 +47,9 @@ void become_make_file(const struct become *become, const char *path);
  * process. 0, or -errno after a message. */
 int become_enter(const struct become *become);
 
-/* Enter that directory, and become the user, with the user's groups, no capability and no way back.
- * The signal that the kernel sends when the parent ends stays as it was. Without --user it does
- * nothing, like the next. 0, or -errno after a message: then the process must end. */
+/* Enter the directory of --chroot, and become the user, with the user's groups, no capability and
+ * no way back. PR_SET_PDEATHSIG stays as it was. Without --user, become_now and become_admin do
+ * nothing. 0, or -errno after a message: then the process must end. */
 int become_now(const struct become *become);
 
 /* become_now for the admin process, which keeps the right to signal the supervisor (CAP_KILL). */

@@ -33,7 +33,7 @@ free_slot(void)
     for (unsigned i = 0; i < children.number; i++) {
         if (children.each[i].slot == slot) {
             slot++;
-            i = UINT32_MAX; /* from the first one again */
+            i = UINT32_MAX; /* begin again with the first child */
         }
     }
     return slot;
@@ -46,7 +46,7 @@ children_close_links(void)
         close(children.each[i].link);
 }
 
-/* Its lifeline first: a child of a supervisor that has died ends. */
+/* heartbeat_begin comes early: from then on the child ends if the supervisor dies. */
 static void
 begin_child(const struct worker *worker, struct heartbeat *heartbeat, pid_t parent)
 {
@@ -55,7 +55,7 @@ begin_child(const struct worker *worker, struct heartbeat *heartbeat, pid_t pare
     handover_begin(worker->link);
 }
 
-/* Fork, with an end of a link for each: 0 or -errno. */
+/* Fork a child. The supervisor keeps ends[0], the child ends[1]. 0 or -errno. */
 static int
 fork_with(int ends[2], struct heartbeat *heartbeat, unsigned place,
           void (*be)(const struct worker *worker))
@@ -121,8 +121,8 @@ children_bury(unsigned index, struct child *buried)
     int status = 0;
 
     *buried = children.each[index];
-    /* It closed its link as it ended, and its status is there already; or it did not end, and this
-     * process would wait for ever. */
+    /* A child that has ended does not notice the signal. Without it waitpid would block for ever on
+     * a child that closed its link and goes on. */
     (void)kill(buried->pid, SIGKILL);
     waitpid(buried->pid, &status, 0);
     close(buried->link);
@@ -164,7 +164,7 @@ leave(struct child *child, enum handover_kind how, uint64_t within_ns)
     (void)handover_say(child->link, how);
 }
 
-/* ---- Which there are ---- */
+/* ---- Finding children ---- */
 
 struct child *
 child_in(enum role role)

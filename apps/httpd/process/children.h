@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the processes that a supervisor has, from their fork until they are waited for.
+ * What: the table of a supervisor's child processes, from fork(2) to waitpid(2).
  *
- * Place: supervisor.c decides when there is one more or less; hang.c looks whether their loops
- * turn.
+ * Place: supervisor.c decides when to start and end a child; hang.c checks that their loops turn.
  *
  * Limits: SUPERVISOR_CHILDREN for each worker, see supervisor.h.
  */
@@ -23,8 +22,8 @@
 #define NEVER UINT64_MAX
 
 enum role {
-    STARTING, /* it loads */
-    READY,    /* it accepts; others of its load are not ready yet */
+    STARTING, /* it loads the script */
+    READY,    /* it accepts, but not all workers of this load are ready yet */
     SERVING,
     LEAVING
 };
@@ -38,45 +37,46 @@ struct child {
     uint64_t since_ns;
     uint64_t kill_ns;
     struct heartbeat *heartbeat;
-    uint64_t turns; /* that the heartbeat had at the last look */
-    unsigned looks; /* at which it had these */
-    bool is_killed; /* by this process, which said why */
-    bool is_worn;   /* it wants to be replaced, once it serves */
+    uint64_t turns; /* the heartbeat's number at hang.c's last look */
+    unsigned looks; /* how many looks in a row found the same odd number */
+    bool is_killed; /* the supervisor killed it, and logged why */
+    bool is_worn;   /* it has asked to be replaced */
 };
 
 extern struct children {
     struct child each[SUPERVISOR_CHILDREN * WORKERS_MAX]; /* in the order of their forks */
     unsigned number;
     unsigned workers;
-    unsigned loads[WORKERS_MAX]; /* of each place */
+    unsigned loads[WORKERS_MAX]; /* how many children each place has had */
 } children;
 
-/* None. */
+/* Empty the table. */
 void children_begin(unsigned workers);
 
-/* Fork one for that place. be: what it does, with the other children's links closed; it does not
- * return. 0 or -errno. */
+/* Fork a child for this place. The child calls be, which does not return, with the other children's
+ * links closed. 0 or -errno. */
 int children_fork(unsigned place, void (*be)(const struct worker *worker));
 
 /* In a process that was just forked: close the supervisor's ends of all links. */
 void children_close_links(void);
 
-/* Wait for the one at that index, which is about to end or has ended. It is no child any more; the
- * status that waitpid(2) gave. */
+/* Kill the child at this index if it has not ended, reap it, and move it from the table to *buried.
+ * Returns its status, as of waitpid(2). */
 int children_bury(unsigned index, struct child *buried);
 
 struct child *child_in(enum role role); /* the first one; NULL: none */
 
-/* One there, in that role or an earlier one, that does not wait to be replaced. */
+/* Whether a child at this place has the role `last` or an earlier one. A SERVING child that asked
+ * to be replaced does not count. */
 bool is_taken(unsigned place, enum role last);
 
-/* The caller says why. */
+/* Send SIGKILL. The caller logs why. */
 void kill_child(struct child *child);
 
-/* Tell a child to leave, and kill it if it has not left within within_ns. */
+/* Tell a child to leave. The first call sets its deadline, after which kill_late kills it. */
 void leave(struct child *child, enum handover_kind how, uint64_t within_ns);
 
-/* Kill children that have not left in time. */
+/* Kill children that are past their deadline. */
 void kill_late(uint64_t now_ns, uint32_t stop_timeout_ms);
 
 void say_to_all(enum handover_kind kind);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages between supervisor and serving processes, and the listening sockets that are kept.
+ * Messages between supervisor and serving processes, and the table of listening sockets.
  */
 #include "handover.h"
 
@@ -21,13 +21,13 @@ struct kept {
     socklen_t length;
     struct socket_file file;
     int fd;            /* -1: in a serving process, after sxe_listen took it */
-    bool is_used;      /* by the serving process */
-    bool is_wanted;    /* by the process that will replace it */
+    bool is_used;      /* a serving process listens at it */
+    bool is_wanted;    /* a process that is starting listens at it */
     bool is_inherited; /* from the program that started this one, see inherit.h */
     bool is_new;       /* opened by this serving process: the supervisor does not have it yet */
 };
 
-/* A forked child inherits a copy, and the descriptors in it. */
+/* A forked child has a copy of this table, and inherits its descriptors. */
 static struct {
     struct kept sockets[HANDOVER_SOCKETS];
     unsigned number;
@@ -93,7 +93,7 @@ handover_receive(int link, struct handover_message *message, int *fd)
     if (packet.msg_controllen > 0)
         memcpy(fd, CMSG_DATA(&control.header), sizeof(*fd));
     if (length != (ssize_t)sizeof(*message))
-        message->kind = 0; /* the rest of it is what was there before */
+        message->kind = 0; /* invalid: the packet did not fill the message, or was cut */
     return 1;
 }
 
@@ -173,7 +173,7 @@ is_kept_at(const struct kept *socket, const struct sockaddr *address, socklen_t 
     return socket->length == length && memcmp(&socket->address, address, length) == 0;
 }
 
-/* 0, or -ENFILE: the table is full, and fd is closed. */
+/* Add a socket to the table. 0, or -ENFILE: the table is full, and the socket is closed. */
 static int
 add_own(struct kept socket)
 {
@@ -210,9 +210,9 @@ handover_open(const struct sockaddr *address, socklen_t length)
 
 static const char digits[] = "0123456789abcdef";
 
-#define PREFIX "sxe-" /* of the names of sockets that a sxe-httpd opened */
+#define PREFIX "sxe-" /* begins the names, in LISTEN_FDNAMES, of sockets that a sxe-httpd opened */
 
-/* The address in such a name, in hexadecimal: its length; 0: it is another name. */
+/* Parse the address, in hexadecimal, of a name with PREFIX. Its length; 0: the name is another. */
 static socklen_t
 parse_name(const char *name, size_t length, struct sockaddr_storage *address)
 {
@@ -232,7 +232,7 @@ parse_name(const char *name, size_t length, struct sockaddr_storage *address)
     return (socklen_t)((length - before) / 2);
 }
 
-/* After a colon, but for the first one. The end of the name. */
+/* Append a socket's name to a list with colons between the names. Returns the end of the list. */
 static char *
 write_name(char *at, bool is_first, const struct kept *socket)
 {
@@ -250,7 +250,8 @@ write_name(char *at, bool is_first, const struct kept *socket)
     return at;
 }
 
-/* First all go out of the way of each other. */
+/* Duplicate all descriptors beyond the range of targets first: then dup2 overwrites none that is
+ * still to be copied. */
 int
 handover_export(int first, int link, const char *link_name, char names[HANDOVER_NAMES])
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the protocol between the supervisor and serving processes: messages and listening sockets.
- * The supervisor has those of the command line and those that it inherited from the start. The
- * process that first listens at another address, a script's, opens the socket, and the supervisor
- * keeps it. Processes that are forked later inherit it, with the connections that wait.
+ * The supervisor has the sockets of the command line and inherited ones from the start. If a script
+ * listens at another address, its process opens the socket and sends it to the supervisor, which
+ * keeps it. Processes that are forked later inherit all sockets, with the connections in their
+ * queues.
  *
  * Place: supervisor.c is one end, service.c the other. listening.c and inherit.c fill the table
  * before a process serves, also where there is no supervisor.
@@ -19,8 +20,8 @@
  *       <--------------------------- DRAIN   closes sockets that the next process did not take
  *
  * Limits: HANDOVER_SOCKETS sockets; further ones are not kept. A message is one packet of a
- * SOCK_SEQPACKET pair. A serving process blocks until the packet fits. The supervisor's end does
- * not block: its messages are few, and one that does not fit is lost.
+ * SOCK_SEQPACKET pair. A serving process blocks until the packet fits into the queue. The
+ * supervisor's end does not block: its messages are few, and one that does not fit is lost.
  *
  * Example: config.listeners = &handover_listeners, before sxe_init.
  */
@@ -61,7 +62,8 @@ struct handover_message {
     } u;
 };
 
-/* Send a message, with a copy of descriptor fd unless that is -1. 0 or -errno. */
+/* Send a message, with a copy of descriptor fd unless that is -1. 0 or -errno. handover_say sends a
+ * message that has only a kind. */
 int handover_send(int link, const struct handover_message *message, int fd);
 int handover_say(int link, enum handover_kind kind);
 
@@ -71,41 +73,43 @@ int handover_receive(int link, struct handover_message *message, int *fd);
 
 /* ---- Before a process serves: in the supervisor, or where there is none ---- */
 
-/* Open a socket that is bound to this address, unless one is kept already. A process that serves
- * calls it, too, for an address that came with a new configuration. 0 or -errno. */
+/* Open a socket that is bound to this address, unless the table has one. A serving process calls it
+ * too, for an address that a new configuration brought. 0 or -errno. */
 int handover_open(const struct sockaddr *address, socklen_t length);
 
-/* Keep a socket that this program inherited: at the address that was asked for, if handover_export
- * of an earlier program gave it this name, otherwise at its own. It is owned from now on. 0, or
- * -errno: -ENOTSOCK if it is no stream socket that listens. */
+/* Take over fd, a socket that this program inherited. If handover_export of an earlier program made
+ * its name, the name has its address; otherwise getsockname(2) does. 0, or -errno: -ENOTSOCK if it
+ * is no stream socket that listens. */
 int handover_adopt(int fd, const char *name, size_t length);
 
-/* The addresses of inherited sockets at which nobody listens yet. How many. */
+/* Copy the addresses of inherited sockets that sxe_listen has not taken yet. Returns how many. */
 unsigned handover_inherited(struct sockaddr_storage addresses[HANDOVER_SOCKETS]);
 
 /* ---- In the supervisor ---- */
 
-/* Handle a KEEP, whose descriptor it owns from now on, or a USE. is_next: it came from the process
- * that is starting. */
+/* Handle KEEP, and take over its descriptor fd, or USE. is_next: a process that is starting sent
+ * it, not one that serves. */
 void handover_note(const struct handover_message *message, int fd, bool is_next);
 
-/* The starting process is ready: close sockets that it does not use. Or it failed (is_ready is
- * false): close sockets that only it had. */
+/* The processes that were starting are ready: close sockets that they do not use. Or they failed
+ * (is_ready is false): close sockets that only they used. */
 void handover_settle(bool is_ready);
 
-/* One more process serves beside the others: what it uses is in use, too. */
+/* A process that was starting serves beside the others: mark its sockets as used, too. */
 void handover_join(void);
 
-/* In a child that is about to exec: all sockets, and then link with its name, become descriptors
- * from `first` on, open after exec; names lists theirs with colons. How many descriptors. */
+/* In a child that is about to exec: make all sockets, and then link, the descriptors from `first`
+ * on, which stay open after exec. names becomes the list of their names for LISTEN_FDNAMES. Returns
+ * how many descriptors. */
 int handover_export(int first, int link, const char *link_name, char names[HANDOVER_NAMES]);
 
-/* Serving processes have another root directory or fewer rights than this process: their word is
- * not enough to remove a file. Note and remove only files of sockets that handover_open names. */
+/* Call it if serving processes have another root directory or fewer rights than this process: then
+ * only the files of sockets that this process names to handover_open are removed, and no file that
+ * a message names. */
 void handover_leave_files(void);
 
-/* Before the supervisor exits, or the only process that serves, remove the files of unix sockets
- * that were opened here. */
+/* Remove the files of unix sockets that this program opened. Called before the supervisor, or a
+ * serving process without supervisor, exits. */
 void handover_remove_files(void);
 
 /* ---- In a process that serves ---- */
@@ -114,7 +118,7 @@ void handover_remove_files(void);
 void handover_begin(int link);
 extern const struct sxe_listeners handover_listeners;
 
-/* Close inherited sockets at which this process does not listen. */
+/* Empty the table, and close the sockets at which this process does not listen. */
 void handover_close_others(void);
 
 #endif

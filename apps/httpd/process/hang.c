@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: loops that do not turn.
+ * What: finds children whose event loop hangs.
  */
 #include "hang.h"
 
 #include "children.h"
 #include "sxe-log.h"
 
-#define ANSWER_NS (250 * SXE_NS_PER_MS) /* for a child that hangs to say where */
+#define ANSWER_NS (250 * SXE_NS_PER_MS) /* a hung child has this long to write where it hangs */
 
-/* A loop that has not turned at so many looks in a row hangs. A machine that slept makes one look
- * late, and ends nothing. */
+/* A loop hangs if it has not turned at this many looks in a row. One late look, after the machine
+ * slept, is not enough. */
 enum { LOOKS = 4 };
 
 static void
@@ -26,7 +26,7 @@ end_hung(struct child *child, uint32_t hang_timeout_ms, bool is_ending)
     kill_child(child);
 }
 
-/* True: it is to be looked at soon. */
+/* True: the child was asked where it hangs: look again in ANSWER_NS. */
 static bool
 look_at_heart(struct child *child, uint32_t hang_timeout_ms, bool is_ending)
 {

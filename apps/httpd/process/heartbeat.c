@@ -22,8 +22,9 @@ enum { ORPHAN_SECONDS = 2 };
 /* The heartbeat of this child. */
 static struct heartbeat *own;
 
-/* It ends in good order, and has the time for that. The supervisor's sockets are closed before the
- * signal of its death is sent, so this process often knows already when the signal comes. */
+/* This process already ends because the supervisor died: ORPHANED must not shorten its time. The
+ * kernel closes the supervisor's sockets before it sends ORPHANED, so the loop often learns of the
+ * death first. */
 static volatile sig_atomic_t is_leaving;
 
 struct heartbeat *

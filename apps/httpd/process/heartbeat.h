@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: how the supervisor sees that a child's event loop still runs. They share a page with a
- * number, which the child makes odd when its loop starts handling events and even before it waits.
+ * What: how the supervisor sees that a child's event loop still runs. Supervisor and child share a
+ * page with a number, which the child makes odd when its loop starts handling events and even
+ * before the loop waits.
  *
  * Place: supervisor.c makes a heartbeat for each child and reads it; service.c attaches it to the
  * child's loop.
@@ -52,7 +53,8 @@ void heartbeat_begin(struct heartbeat *heartbeat, pid_t supervisor);
 /* Count turns of this loop, which has not waited yet. */
 void heartbeat_watch(struct ev_loop *loop);
 
-/* Allow the loop this long to end, in place of the alarm's time: it has seen the supervisor die. */
+/* Call when the loop has seen that the supervisor died: an alarm ends this process after ms and two
+ * seconds more, in place of two seconds after the kernel's signal. */
 void heartbeat_end_within(uint32_t ms);
 
 #endif

@@ -15,7 +15,7 @@
 
 #define FIRST_FD 3 /* SD_LISTEN_FDS_START */
 
-/* The number that a variable holds, at most `most`; -1: it is no such number. */
+/* The number that the text of a variable is; -1: it is no number, or more than `most`. */
 static long
 number_of(const char *text, long most)
 {
@@ -61,7 +61,7 @@ count_names(const char *names)
     return number;
 }
 
-/* 0, or -errno after a message. */
+/* Take the sockets of LISTEN_FDS. names: LISTEN_FDNAMES, or NULL. 0, or -errno after a message. */
 static int
 take(const char *fds, const char *names)
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: listening sockets that the program inherits from the one that started it: systemd's socket
- * activation, sd_listen_fds(3), written by hand.
+ * activation, like sd_listen_fds(3) but without its library.
  *
  * Place: httpd.c calls it before anything is opened; handover.c keeps the sockets; listening.c
  * serves at them.
  *
- * Shape: LISTEN_FDS sockets are the descriptors from 3 on, if LISTEN_PID is this process.
- * LISTEN_FDNAMES has their names with colons between them. The variables are removed from the
- * environment, so that no program that a script runs takes them for its own.
+ * Shape: if LISTEN_PID is this process, LISTEN_FDS is the number of sockets, which are the
+ * descriptors from 3 on. LISTEN_FDNAMES has their names with colons between them. The variables are
+ * removed from the environment, so that no program that a script runs takes them for its own.
  *
  * Limits: HANDOVER_SOCKETS sockets; TCP and unix streams that listen.
  */
 #ifndef INHERIT_H
 #define INHERIT_H
 
-/* Keep the sockets. 0, also where there are none; -errno after a message on standard error. */
+/* Put the sockets into handover.c's table. 0, also if there are none; -errno after a message on
+ * standard error. */
 int inherit_sockets(void);
 
 #endif

@@ -42,7 +42,7 @@ socket_file_note_address(struct socket_file *file, const struct sockaddr *addres
     socket_file_note(file, path);
 }
 
-/* The directory of a path, opened; *name: the last part of it. -1: there is none. */
+/* Open the directory of a path, and cut the path there. *name: its last part. -1: cannot open. */
 static int
 open_directory(char *path, const char **name)
 {
@@ -55,8 +55,8 @@ open_directory(char *path, const char **name)
     return open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* The directory is opened once, so that the file that is removed is in the directory that was
- * looked at, also if somebody puts a link to another one in its place meanwhile. */
+/* fstatat and unlinkat use one open directory: if somebody replaces the directory by a link in
+ * between, no file in another directory is removed. */
 void
 socket_file_remove(struct socket_file *file)
 {

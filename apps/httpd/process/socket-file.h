@@ -21,7 +21,8 @@ struct socket_file {
 /* Note the socket at path. If there is none, or the name is abstract, nothing will be removed. */
 void socket_file_note(struct socket_file *file, const char *path);
 
-/* Like socket_file_note, for a socket's address; one that is not a unix socket's is ignored. */
+/* Like socket_file_note, with a socket's address. If it is no path of a unix socket, nothing will
+ * be removed. */
 void socket_file_note_address(struct socket_file *file, const struct sockaddr *address,
                               socklen_t length);
 

@@ -17,7 +17,7 @@
 
 #define BUFFER_SIZE (64u * 1024)
 #define LINE_SIZE   8192u
-#define TEXT_MAX    1200u /* bytes of one escaped text; its last escape may go beyond */
+#define TEXT_MAX    1200u /* bytes of one escaped text; its last escape may exceed them */
 #define TEXTS       5     /* client's texts in a line: method, target, host, referer, agent */
 #define REST_MAX    1024  /* bytes of the rest of a line */
 
@@ -32,7 +32,7 @@ struct access_log {
     char date[40];
     uint64_t dropped;
     uint64_t reported; /* dropped lines that a warning has counted */
-    bool is_torn;      /* the file has the beginning of the buffer's first line */
+    bool is_torn;      /* the file already has the beginning of the buffer's first line */
     unsigned used;
     char buffer[BUFFER_SIZE];
 };
@@ -93,14 +93,14 @@ peer_of(const struct sxe_http_request *request)
     return (struct sxe_span){ip, strlen(ip)};
 }
 
-/* Nginx's number for a client that left before its reply began. */
+/* The status to log. A client that left before its reply began has none: log 499, as nginx does. */
 static unsigned
 status_of(const struct sxe_http_summary *summary)
 {
     return summary->status != 0 ? summary->status : 499;
 }
 
-/* Body bytes that were sent: none for HEAD, whose Content-Length is that of a GET. */
+/* Body bytes that were sent: none for HEAD, although its summary has the length of a GET's body. */
 static unsigned long long
 body_bytes(const struct sxe_http_request *request, const struct sxe_http_summary *summary)
 {
@@ -223,8 +223,9 @@ make_line(struct access_log *log, struct line *line, const struct sxe_http_reque
 
 #define FLAGS (O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 
-/* O_NONBLOCK belongs to the open file, which standard output shares with the shell. Opening it
- * again leaves the shell's alone; a socket cannot be opened again, so a duplicate must do. */
+/* O_NONBLOCK is a flag of the open file description, which standard output shares with the shell:
+ * open the file again, so that only ours does not block. A socket cannot be opened again: set the
+ * flag at a duplicate. */
 static int
 open_output(void)
 {

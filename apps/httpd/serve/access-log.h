@@ -6,10 +6,10 @@
  * Place: service.c calls access_log_add from on_reply. Lines gather in a buffer, which is written
  * when it is full and once a second, so that a request costs no system call.
  *
- * Escapes: in a client's texts, bytes below 0x20, from 0x7f on, " and \ become \xHH (in JSON
- * \u00HH), so that no client can begin a line. A full disk, or a pipe that nobody reads, never
- * blocks the server: whole lines are dropped and counted, and a warning in the program's log says
- * how many.
+ * Escapes: in a client's texts, bytes below 0x20, from 0x7f on, " and \ become \xHH (in JSON the
+ * escapes of sxe-json.h), so that no client can forge a line. A full disk, or a pipe that nobody
+ * reads, never blocks the server: whole lines are dropped and counted, and a warning in the
+ * program's log says how many.
  *
  * Limits: the buffer has 64 KiB; each of a client's texts is cut at 1,200 bytes after escaping.
  */

@@ -25,7 +25,7 @@ static struct {
     uint64_t requests;
     uint64_t classes[CLASSES];
     uint64_t bytes;
-    const struct access_log *log; /* NULL: none */
+    const struct access_log *log; /* NULL: no access log */
 } stats;
 
 void
@@ -180,7 +180,7 @@ stats_handle(struct sxe_http_request *request, struct sxe_http_response *respons
     return sxe_http_reply(response, 200, "application/json", text.room, text.used);
 }
 
-/* ---- What processes share ---- */
+/* ---- Gauges in shared memory ---- */
 
 static void
 take_errors(void *user, const char *group, const char *name, int64_t value)

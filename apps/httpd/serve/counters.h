@@ -7,12 +7,13 @@
  *
  * Shape:
  *     {"httpd":{"version":"...","pid":7,"load":0,"uptime":12,"connections":2,"requests":9,
- *               "status":{"1xx":0,"2xx":9,"3xx":0,"4xx":0,"5xx":0},"unanswered":0,"bytes":126},
+ *               "status":{"1xx":0,"2xx":9,"3xx":0,"4xx":0,"5xx":0},"unanswered":0,"bytes":126,
+ *               "log_lines_lost":0},
  *      "lua":{"memory":1048576,"memory_most":1048576,"memory_max":268435456},
  *      "script":{"http":{"requests":9, ...},"cache":{"hits":5,"misses":4}}}
  *
- * Limits: counters are those of one process. After a reload they start from 0, and "load" is one
- * higher. The JSON has at most 64 KiB: counters that do not fit are left out.
+ * Limits: each process counts its own replies only. After a reload the counters start from 0, and
+ * "load" is one higher. The JSON has at most 64 KiB: counters that do not fit are left out.
  */
 #ifndef STATS_H
 #define STATS_H
@@ -20,7 +21,7 @@
 #include "options.h"
 #include "sxe-http.h"
 
-/* Set all counters to 0. load: how many processes served before this one. */
+/* Set all counters to 0. load: how many processes served before this one, see worker-place.h. */
 void stats_begin(const struct httpd_options *options, unsigned load);
 void stats_watch_log(const struct access_log *log); /* counts its dropped lines; NULL: no log */
 
@@ -30,7 +31,7 @@ void stats_count(const struct sxe_http_summary *summary);
 enum sxe_http_verdict stats_handle(struct sxe_http_request *request,
                                    struct sxe_http_response *response);
 
-/* Write the gauges into the memory that admin-metrics.h shares, if there is any. */
+/* Write the gauges into the shared memory of admin-metrics.h. Without --admin it does nothing. */
 void stats_publish(void);
 
 /* Write each counter to the log, a line each. */

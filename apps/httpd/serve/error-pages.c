@@ -16,7 +16,7 @@
 
 /* ---- The option ---- */
 
-/* The status that the text begins with, and a space after it; 0: it begins with none. */
+/* The status if the text begins with one and a space, like "404 "; otherwise 0. */
 static unsigned
 status_of(const char *text)
 {
@@ -73,7 +73,7 @@ type_of_page(const char *path)
     return "text/html; charset=utf-8";
 }
 
-/* All of a file, which is closed. 0 or -errno. */
+/* Read the whole file into page, and close fd. 0 or -errno. */
 static int
 read_page(int fd, struct sxe_http_page *page)
 {

@@ -18,7 +18,7 @@
 #include "secure.h"
 #include "sxe-http.h"
 
-#define SAID_MAX 2048 /* bytes for the addresses of the sockets that an HTTP server may have */
+#define SAID_MAX 2048 /* bytes for the lines that listening_say prints */
 
 #define TOO_MANY "pass fewer sockets, a server has 8 at most"
 
@@ -72,7 +72,8 @@ cannot_listen_at_path(const char *path, int error)
 
 /* ---- Opening ---- */
 
-/* The umask sets the permissions as the file appears, so that nobody can connect before a chmod. */
+/* bind(2) creates the file with the permissions of the umask. A chmod afterwards would come too
+ * late for a client that connects at once. */
 static int
 open_path(const struct httpd_options *options)
 {
@@ -102,7 +103,7 @@ open_address(const char *ip, unsigned short port)
 
     if (inet_pton(AF_INET6, ip, &in6.sin6_addr) == 1)
         return handover_open((const struct sockaddr *)&in6, sizeof(in6));
-    (void)inet_pton(AF_INET, ip, &in4.sin_addr); /* the command line was checked */
+    (void)inet_pton(AF_INET, ip, &in4.sin_addr); /* cannot fail: the options were checked */
     return handover_open((const struct sockaddr *)&in4, sizeof(in4));
 }
 
@@ -134,7 +135,7 @@ open_redirect(const struct httpd_options *options)
     return result < 0 ? cannot_redirect(options, -result) : 0;
 }
 
-/* Sockets that were passed to the program take the place of the default address. */
+/* Whether to listen at -i, -p and --unix. Inherited sockets replace the default address. */
 static bool
 is_place_wanted(const struct httpd_options *options)
 {
@@ -186,7 +187,7 @@ serve_at_path(struct sxe_http *http, const char *path)
     return 0;
 }
 
-/* At a socket that was passed to the program. */
+/* Serve at an inherited socket, which has this address. */
 static int
 serve_at_address(struct sxe_http *http, const struct sockaddr_storage *address)
 {
@@ -243,7 +244,7 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
 void
 listening_say(const struct httpd_options *options)
 {
-    /* An access log on standard output must be alone there. */
+    /* If the access log goes to standard output, print on standard error instead. */
     bool is_log = options->access_log != NULL && strcmp(options->access_log, "-") == 0;
     FILE *out = is_log ? stderr : stdout;
 

@@ -8,13 +8,13 @@
 
 #include "options.h"
 
-/* Open the address and port, and the unix path: before the process that serves gives up privileges.
- * Where a script may listen elsewhere, or sockets were inherited and no address was given, none is
- * opened. 0, or -errno after a message. */
+/* Open the sockets of --http-redirect, -i, -p and --unix, before the serving process gives up
+ * privileges. If no address was given, the default one is not opened where a script may listen
+ * itself or sockets were inherited. 0, or -errno after a message. */
 int listening_open(struct httpd_options *options);
 
-/* Serve at these, and at all sockets that were inherited and that the script did not take. 0, or
- * -errno after a message. */
+/* Serve at the sockets of listening_open, and at all inherited ones that the script did not take.
+ * 0, or -errno after a message. */
 int listening_begin(struct sxe_http *http, const struct httpd_options *options);
 
 /* Print the addresses of listening_begin. This is the first output of the program. */

@@ -42,7 +42,7 @@ tell(const char *where, const char *text)
     return true;
 }
 
-/* ---- --dev: which files the script is made of ---- */
+/* ---- --dev: tell the supervisor the files of the script ---- */
 
 static int
 note_file(lua_State *L)
@@ -54,8 +54,8 @@ note_file(lua_State *L)
     return 0;
 }
 
-/* Adds a searcher that finds no module but notes its file, so that a module which fails to load is
- * watched as well. */
+/* Add a searcher to package.searchers that finds no module but notes its file, so that a module
+ * which fails to load is watched as well. */
 static int
 watch_modules(void)
 {

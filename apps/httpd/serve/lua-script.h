@@ -16,8 +16,8 @@
 #include "options.h"
 #include "sxe-lua.h"
 
-/* Load the script. Call before sxe_init. link: to the supervisor, which learns with --dev which
- * files the script loads; -1: no supervisor. 0, or -errno after a message. */
+/* Load the script. Call before sxe_init. link: the socket to the supervisor, which gets the names
+ * of the script's files with --dev; -1: no supervisor. 0, or -errno after a message. */
 int script_load(const struct httpd_options *options, int link);
 
 /* Start the script's top level. Call after sxe_init. 0, or -errno after a message. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts requests of clients in a dict of all workers.
+ * Counts requests of clients in a dict that all workers share.
  */
 #include "rate-limit.h"
 
@@ -15,8 +15,8 @@
 
 #define CELL_SIZE 128
 #define SHARDS    8
-#define WAIT_S    0.002 /* for a lock, whose owner may have been stopped */
-#define TRIES     64    /* each time another process was first */
+#define WAIT_S    0.002 /* longest wait for a lock of the dict, whose owner may be stopped */
+#define TRIES     64    /* to update a bucket that other processes update; then the request passes */
 
 static SXE_DICT *clients;
 
@@ -101,7 +101,7 @@ key_of(const struct rate_limit *limit, const struct sockaddr_storage *address, s
     return key;
 }
 
-/* Nanoseconds to wait; 0: it may pass. */
+/* Take one request from the client's bucket. Nanoseconds until one may pass; 0: this one may. */
 static uint64_t
 take_from_bucket(const struct rate_limit *limit, const struct key *key)
 {

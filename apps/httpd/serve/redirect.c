@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Answers requests at the plain port with where to ask for the same by HTTPS.
+ * Redirects each request at the plain HTTP port to the same path at the HTTPS port.
  */
 #include "redirect.h"
 
@@ -13,15 +13,16 @@
 #define CONNECTIONS_MOST 1000u
 #define NAME_SIZE        256u
 #define PREFIX_ROOM      320u   /* "https://", a name and a port */
-#define TARGET_MOST      61440u /* bytes of a head; options.c */
+#define TARGET_MOST      61440u /* a target is no longer than a head, see HEAD_MOST in options.c */
 
 static struct {
-    struct sxe_http *http; /* NULL: it is not wanted */
+    struct sxe_http *http; /* NULL: no --http-redirect */
     unsigned short https_port;
 } redirect;
 
-/* A name in the request's authority, without its port, into name. A byte that no name has would
- * give the Location another meaning: "a/b.example" is one of the names of "*.example". */
+/* Copy the host of the authority, without the port, to name. False: it has bytes that no host name
+ * has. "a/b.example" would match a certificate for "*.example", but a Location with it leads to the
+ * host "a". */
 static bool
 copy_name(struct sxe_span authority, char name[NAME_SIZE])
 {
@@ -40,7 +41,8 @@ copy_name(struct sxe_span authority, char name[NAME_SIZE])
     return true;
 }
 
-/* The site that the client asked for, if it is one of ours, or else ours. NULL: it has no name. */
+/* The host that the client asked for if a certificate has that name, or else the first name of the
+ * first certificate. NULL: the certificates have no name. */
 static const char *
 host_of(const struct sxe_http_request *request, char name[NAME_SIZE])
 {

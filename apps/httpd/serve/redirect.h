@@ -3,29 +3,29 @@
  * What: the second port of sxe-httpd (--http-redirect): it speaks plain HTTP, and answers every
  * request with 308 and the same path and query at the port that speaks HTTPS.
  *
- * Place: service.c plans and ends it, listening.c has it listen. It is an HTTP server of its own in
- * the same loop, so that no script, file or route is reached without TLS.
+ * Place: service.c plans and ends it, listening.c calls redirect_begin. It is an HTTP server of its
+ * own in the same loop, so that no script, file or route is reached without TLS.
  *
- * Limits: the client does not choose the host: it is that of the request if a certificate has that
- * name, or else the first name of the first certificate. 1000 connections, or fewer by -c.
+ * Limits: a client cannot choose any host: its Host is used only if a certificate has that name,
+ * otherwise the first name of the first certificate. 1000 connections, or fewer with -c.
  */
 #ifndef REDIRECT_H
 #define REDIRECT_H
 
 #include "options.h"
 
-/* Before sxe_init: reserve it, if it is wanted. on_reply as in the server's configuration. 0 or
- * -errno. */
+/* Create the second server if --http-redirect is given. Call before sxe_init. on_reply: as in
+ * struct sxe_http_config. 0 or -errno. */
 int redirect_plan(const struct httpd_options *options,
                   void (*on_reply)(struct sxe_http_request *request,
                                    const struct sxe_http_summary *summary));
 void redirect_delete(void); /* after sxe_fini */
 
-/* Listen; the targets are at https_port. The port that it listens on, 0: it is not wanted, or
- * -errno. */
+/* Listen, and redirect to https_port. Returns the port it listens on; 0: no --http-redirect;
+ * -errno: it cannot listen. */
 int redirect_begin(const struct httpd_options *options, unsigned short https_port);
 
-/* Accept nothing more; what it answers now is sent. */
+/* Stop accepting. Replies in progress are still sent. */
 void redirect_stop(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The step of a serving process to the user of --user.
+ * How a serving process becomes the user of --user.
  */
 #include "serve-as.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the step of a serving process to the user of --user, and what it opens before.
+ * What: how a serving process becomes the user of --user, and which files it opens before that.
  *
- * Place: service.c begins with it; become.c takes the step itself.
+ * Place: service.c calls serve_as_begin first; become.c changes the user.
  */
 #ifndef SERVE_AS_H
 #define SERVE_AS_H
@@ -14,8 +14,8 @@
 /* Open the access log, if one is wanted and *log is NULL. 0, or -errno after a message. */
 int serve_as_open_log(const struct httpd_options *options, struct access_log **log);
 
-/* With --user, before a script begins: open what only root may, and become that user. worker NULL:
- * no supervisor. 0, or -errno after a message. */
+/* With --user: open the files that only root may open, and become that user. Call before a script
+ * is loaded. worker NULL: no supervisor. 0, or -errno after a message. */
 int serve_as_begin(const struct httpd_options *options, const struct worker *worker,
                    struct access_log **log);
 

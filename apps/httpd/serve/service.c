@@ -49,8 +49,8 @@ static struct {
     struct worker worker;
     struct error_pages error_pages;
     enum ending ending;
-    bool has_asked; /* to be replaced, for want of memory */
-    bool was_over;  /* nobody waited, at the last look at the progress of the end */
+    bool has_asked; /* the supervisor was asked to replace this process, which is short of memory */
+    bool was_over;  /* the last on_progress_of_end found no task and no client that waits */
     int result;
 } service;
 
@@ -63,9 +63,9 @@ hello(struct sxe_http_request *request, struct sxe_http_response *response)
     return sxe_http_reply(response, 200, "text/plain", text, sizeof(text) - 1);
 }
 
-/* ---- What it says ---- */
+/* ---- Counters, the access log and memory ---- */
 
-/* With --admin alone. */
+/* on_reply if --admin is given, but neither --access-log nor --stats. */
 static void
 count_reply(struct sxe_http_request *request, const struct sxe_http_summary *summary)
 {
@@ -102,7 +102,7 @@ on_second(struct sxe_timer *timer)
     stats_publish();
     look_at_memory();
     if (service.link < 0 || !become_is_other(&service.options->user))
-        secure_look(); /* otherwise the supervisor does, as root */
+        secure_look(); /* with --user the supervisor looks at the certificates, as root */
 }
 
 static void
@@ -138,9 +138,9 @@ on_grace_over(struct sxe_timer *timer)
     sxe_stop();
 }
 
-/* A script may have connections of any kind. Stop when no task waits for one and no client waits
- * for the rest of a reply; a client that has its whole reply may keep its end open. A task that was
- * just woken waits again, or has ended, at the next look. */
+/* Stop when no task of the script waits and no client waits for the rest of a reply, at two looks
+ * in a row: a task that was just woken does not count as waiting at the first one. A client that
+ * has its whole reply may keep its end open. */
 static void
 on_progress_of_end(struct sxe_timer *timer)
 {
@@ -206,7 +206,8 @@ end(enum ending how)
     watch_progress_of_end();
 }
 
-/* Once: of several workers the first one, when all are ready. */
+/* Print the addresses, once for all workers: the supervisor asks the first one when all are ready.
+ */
 static void
 say_where(void)
 {
@@ -214,7 +215,7 @@ say_where(void)
     admin_say(service.options);
 }
 
-/* ---- Signals, or the supervisor's messages in their place ---- */
+/* ---- Signals, or under a supervisor its messages ---- */
 
 static void
 on_signal(struct sxe_signal *watch)
@@ -389,7 +390,8 @@ choose_handler(struct sxe_http_config *http)
     return 0;
 }
 
-/* Register all memory that will be needed; open nothing yet. 0, or -errno after a message. */
+/* Create all parts of the server, so that sxe_init can reserve their memory. Open no socket yet. 0,
+ * or -errno after a message. */
 static int
 make_plan(void)
 {
@@ -503,7 +505,7 @@ accept_all(void)
     return options->is_repl ? script_start_shell(on_shell_end) : 0;
 }
 
-/* A script is not ready while its top level waits. */
+/* Wait for the end of the script's top level; then accept connections. */
 static void
 on_progress(struct sxe_timer *timer)
 {
