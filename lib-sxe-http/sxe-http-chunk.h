@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: finds the data in a body of Transfer-Encoding: chunked (RFC 9112, 7.1), in place, a span a
- * call, and its trailer.
+ * What: finds the data of a chunked body (RFC 9112, 7.1) in place, one span per call, and parses
+ * the trailer.
  *
- * Place: the server and the client call it for what follows a head whose body is chunked. Pure, as
+ * Place: the server and the client call it after a head that announces a chunked body. Pure, like
  * sxe-http-parse.h, whose parser reads the trailer.
  *
  * Shape: one call takes framing, then at most one span of data.
@@ -12,14 +12,14 @@
  *     |---- n = 14 ---->|                                        body = "hello"
  *                       |------------- n = 21 ------------>|     body is empty, done
  *
- * Bytes that a call took are not needed again, but for the trailer's: it is taken as a whole, so
- * the caller keeps it from its first byte on until then, as it keeps a head.
+ * The caller may drop the bytes that a call took. One call takes the whole trailer: until then the
+ * caller keeps the trailer from its first byte on, as it keeps a head.
  *
  *     n > 0   bytes were taken; `body` looks at those that are data, perhaps none
  *     0       more is needed                              -1   refused: `refusal` says why
  *
  * Limits: a line of size and extensions has at most line_max bytes, a trailer head_max bytes and
- * fields_max fields. A peer whose extensions are head_max bytes more than its data is refused.
+ * fields_max fields. A peer is refused when its extensions have head_max bytes more than its data.
  *
  * Example:
  *     struct sxe_http_chunks chunks;
@@ -42,9 +42,9 @@ extern "C" {
 #endif
 
 struct sxe_http_chunks {
-    uint64_t left;   /* ro: of the chunk being read, bytes to come */
-    uint64_t taken;  /* ro: bytes of the whole body so far; where it stopped, when refused */
-    uint32_t excess; /* private: bytes of extensions that no data made up for */
+    uint64_t left;   /* ro: bytes to come of the chunk being read */
+    uint64_t taken;  /* ro: bytes taken so far, with framing; refused: offset of the bad byte */
+    uint32_t excess; /* private: bytes of extensions less those of data, at least 0 */
     uint32_t line;   /* private: bytes of the line being read */
     uint8_t state;   /* private */
     uint8_t refusal; /* ro: enum sxe_http_refusal */
@@ -52,11 +52,11 @@ struct sxe_http_chunks {
     struct sxe_http_parser trailer; /* ro: its fields; offsets are from the trailer's first byte */
 };
 
-/* Ready for a body; fields, room and limits as in sxe_http_parser_init for a trailer. */
+/* Prepare for a body. fields, room and limits are for the trailer, see sxe_http_parser_init. */
 SXE_PUBLIC void sxe_http_chunks_init(struct sxe_http_chunks *chunks, struct sxe_http_field *fields,
                                      uint16_t room, const struct sxe_http_limits *limits);
 
-/* Read the front of data: see above. `body` is set by every call. Takes nothing when done. */
+/* Read the front of data, see Shape. Every call sets `body`. After the end (done) it returns 0. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_chunks_read(struct sxe_http_chunks *chunks,
                                                      const char *data, size_t length,
                                                      struct sxe_span *body);

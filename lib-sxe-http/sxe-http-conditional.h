@@ -15,13 +15,13 @@
  *                               If-None-Match, or else If-Modified-Since   -> 304 or 412
  *     sxe_http_select_ranges    If-Range, Range       -> 206 with ranges, 416, or 200 with all
  *
- * Where a field is malformed, the reading is taken that changes nothing by mistake: an If-Match
- * that is no list of entity tags fails, an If-None-Match fails at any good tag that matches; dates
- * that are none are ignored, as the RFC says. Of ranges it says "ignore or reject" (14.2): those of
- * an unknown unit are ignored, and all is sent; malformed ranges of bytes are refused.
+ * A malformed field is read so that nothing is changed by mistake: an If-Match that is no list of
+ * entity tags fails; an If-None-Match fails if any valid tag in it matches; invalid dates are
+ * ignored, as the RFC says. Ranges the RFC allows to ignore or to reject (14.2): those of an
+ * unknown unit are ignored, and all is sent; malformed byte ranges are refused with 416.
  *
- * Limits: the ranges that the caller has room for; more that are there are a reason to send all.
- * Ranges that overlap or touch are made one, so that no byte is sent twice.
+ * Limits: the ranges that the caller has room for; if more are satisfiable, all is sent. Ranges
+ * that overlap or touch are made one, so that no byte is sent twice.
  *
  * Example:
  *     struct sxe_http_representation file = {.etag = etag, .modified = mtime, .length = size};
@@ -43,7 +43,7 @@ extern "C" {
 
 #define SXE_HTTP_NO_DATE INT64_MIN
 
-/* The server's representation; all of it is the caller's. */
+/* The server's representation, as the caller describes it. */
 struct sxe_http_representation {
     struct sxe_span etag;  /* "x" or W/"x" with its quotes; base NULL: it has none */
     int64_t modified;      /* Last-Modified, seconds since 1970, or SXE_HTTP_NO_DATE */
@@ -68,8 +68,8 @@ struct sxe_http_conditions {
 SXE_PUBLIC struct sxe_http_conditions sxe_http_conditions_of(const struct sxe_http_parser *parser,
                                                              const char *data, int64_t now);
 
-/* Whether the request has neither a condition nor a range, so that it gets all. (If-Range is but
- * about Range, RFC 9110, 13.1.5.) */
+/* Whether the request has neither a condition nor a range, so that it gets all. (If-Range matters
+ * only with Range, RFC 9110, 13.1.5.) */
 static inline bool
 sxe_http_is_unconditional(const struct sxe_http_parser *parser)
 {
@@ -92,7 +92,7 @@ SXE_PUBLIC bool sxe_http_etag_matches(struct sxe_span a, struct sxe_span b,
 
 /* ---- Conditions ---- */
 
-/* 0: go on; 304 or 412: answer that. Ask only where the answer would otherwise be 2xx or 412 (RFC
+/* 0: go on; 304 or 412: answer that. Call it only if the answer would otherwise be 2xx or 412 (RFC
  * 9110, 13.2.1), and not for CONNECT, OPTIONS and TRACE. */
 SXE_PUBLIC SXE_MUST_USE unsigned
 sxe_http_precondition(const struct sxe_http_conditions *conditions,
@@ -105,18 +105,18 @@ struct sxe_http_range {
     uint64_t length; /* at least 1 */
 };
 
-/* Which parts to send, once the conditions let the request go on. n > 0: 206 with n ranges, none
- * touching another, in the order of the request; 0: 200 with all (no GET, no Range or none of
- * bytes, more than max ranges that are there or more bytes than there are asked for, or If-Range
- * fails); -ERANGE: 416 (none of it is there, or the ranges are malformed). */
+/* Which parts to send, after sxe_http_precondition returned 0. n > 0: 206 with n ranges that do not
+ * touch each other, in the order of the request. 0: 200 with all: not GET, no byte ranges, If-Range
+ * fails, more than max ranges are satisfiable, or together they are longer than the representation.
+ * -ERANGE: 416: no range is satisfiable, or they are malformed. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_select_ranges(const struct sxe_http_conditions *conditions,
                                                    const struct sxe_http_representation *selected,
                                                    struct sxe_http_range *ranges, unsigned max);
 
 #define SXE_HTTP_CONTENT_RANGE_MAX 70
 
-/* Write a Content-Range with a final NUL, "bytes 0-99/1234", or, range NULL, "bytes" and "*" with
- * the length, for 416. Returns its length, less than the room. */
+/* Write a Content-Range with a final NUL: "bytes 0-99/1234"; range NULL, for 416: "bytes", "*" and
+ * the length. Returns its length, less than the room. */
 SXE_PUBLIC size_t sxe_http_content_range(const struct sxe_http_range *range, uint64_t length,
                                          char room[SXE_HTTP_CONTENT_RANGE_MAX]);
 
@@ -124,10 +124,10 @@ SXE_PUBLIC size_t sxe_http_content_range(const struct sxe_http_range *range, uin
 
 #define SXE_HTTP_CODINGS_MAX 8
 
-/* The coding to send: an index into the `number` names offered (at most 8 of them count), which
- * stand in the server's order of preference, or -1: as it is (identity). The client's weights
- * decide first, then that order; identity comes last among equals, and is also what a client gets
- * that accepts nothing offered. */
+/* The coding to send: an index into the `number` names offered (the first 8 count), which are in
+ * the server's order of preference; -1: identity, no coding. The client's weights decide first,
+ * then the server's order. Identity comes last among equals, and is sent to a client that accepts
+ * nothing offered. */
 SXE_PUBLIC int sxe_http_select_coding(const struct sxe_http_list *accept_encoding,
                                       const char *const *offered, unsigned number);
 

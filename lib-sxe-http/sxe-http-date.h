@@ -35,15 +35,15 @@ extern "C" {
 /* Write an IMF-fixdate, exactly 29 bytes, none of them NUL. */
 SXE_PUBLIC void sxe_http_date_format(int64_t seconds, char text[SXE_HTTP_DATE_LENGTH]);
 
-/* Read any of the three forms, strictly: letters in their case, one blank where there is one, days
- * that the month has, a 60th second in the last minute of a day only. `now` (seconds since 1970)
- * is for years of two digits. 0, or -EINVAL with *seconds as it was. */
+/* Read any of the three forms, strictly: with the case shown above, no extra blanks, a day that the
+ * month has, second 60 only in the last minute of a day. `now` (seconds since 1970) is for years of
+ * two digits. 0; -EINVAL: *seconds is unchanged. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_date_parse(struct sxe_span text, int64_t now,
                                                 int64_t *seconds);
 
 /* ---- The date of now ---- */
 
-/* All zero: empty. One a thread. */
+/* Initialise it with zeros. One per thread. */
 struct sxe_http_date_cache {
     uint64_t until_ns;               /* private: monotonic, when the second is over */
     int64_t seconds;                 /* ro: since 1970, the second that the text says */
@@ -53,9 +53,9 @@ struct sxe_http_date_cache {
 /* Read the wall clock into the cache. */
 SXE_PUBLIC void sxe_http_date_refresh(struct sxe_http_date_cache *cache, uint64_t now_ns);
 
-/* The date of now, 29 bytes that stay until the next call. now_ns is monotonic, as of
- * sxe_time_turn_ns(): while its second lasts this is one comparison, so that somebody who sets the
- * wall clock is noticed within a second. */
+/* The date of now, 29 bytes that stay until the next call. now_ns is monotonic, from
+ * sxe_time_turn_ns(). Most calls are one comparison; the wall clock is read once a second, so a
+ * change of it shows within a second. */
 static inline const char *
 sxe_http_date(struct sxe_http_date_cache *cache, uint64_t now_ns)
 {

@@ -3,11 +3,12 @@
  * What: a handler that answers requests with the files of a directory: ranges, conditions, types,
  * compressed siblings, index files and listings, from a cache of open files.
  *
- * Place: over sxe-http.h, and sxe-work.h for what blocks. A server's handler, or a route's, as of
- * "/static/{path...}"; its user is the struct sxe_http_files.
+ * Place: over sxe-http.h, with threads of sxe-work.h for calls that block. It is the handler of a
+ * server, or of a route such as "/static/{path...}"; the handler's user is the struct
+ * sxe_http_files.
  *
- * Shape: a name is looked up in the cache. A thread opens what is not there, or looks again at what
- * was not looked at for a while; requests for the same name wait for that together.
+ * Shape: a name is looked up in the cache. A thread opens a file that is not in it, or checks one
+ * that was not checked for revalidate_ms; all requests for that name wait for the same thread.
  *
  *     path -> name -> [ cache: name -> descriptor or content ] -> reply
  *                          |    ^ fresh: no system call but the one that sends
@@ -16,7 +17,7 @@
  *                 a thread: openat2, fstat, read
  *
  *     | answer       | to                                                                        |
- *     | 200 206 416  | a file that others may read; its index for a directory; or a listing      |
+ *     | 200 206 416  | a file that the server may read; a directory's index, or its listing      |
  *     | 304 412      | as the conditions say (RFC 9110, 13)                                      |
  *     | 301          | a directory without the slash at its end                                  |
  *     | 400          | a slash that is escaped, a backslash or a NUL in the path                 |
@@ -26,14 +27,14 @@
  *     | 500 503      | the system cannot read it; it has no descriptor, memory or thread for it  |
  *
  * Rules: 1 nothing outside the root is opened: openat2(2) resolves names beneath it, and symbolic
- * links may not leave it; where there is no openat2 none is followed. 2 A sibling "a.js.gz" that is
- * at least as new as "a.js" is sent to those who accept it. 3 A file up to small_max is kept in
- * memory, and leaves in the same write as the head; others are sent by sendfile(2). One that
- * shrinks meanwhile ends the connection.
+ * links may not leave it; without openat2 no link is followed. 2 A sibling "a.js.gz" that is at
+ * least as new as "a.js" is sent to clients that accept gzip. 3 A file up to small_max is kept in
+ * memory, and leaves in the same write as the head; others are sent by sendfile(2). A file that
+ * shrinks while it is sent ends the connection.
  *
- * Limits: entries_max names, the longest unused one makes way; names of 4095 bytes; ranges_max
- * ranges a request, or all is sent; 10,000 names a listing, made one at a time. Missing files are
- * not kept.
+ * Limits: entries_max names, of which the least recently used makes way; names of 4095 bytes;
+ * ranges_max ranges a request, or all is sent; 10,000 names a listing, and one listing made at a
+ * time. Missing files are not cached.
  *
  * Example:
  *     struct sxe_http_files_config directory = {.root = "/srv/www"};
@@ -65,28 +66,28 @@ struct sxe_http_files;
 /* 0 and NULL mean the default, given in each comment. Texts are borrowed until delete. */
 struct sxe_http_files_config {
     const char *root;          /* the directory; there is no default */
-    const char *prefix;        /* what paths have before the name, as "/static"; nothing */
-    const char *const *index;  /* for directories, the first that is there; NULL at the end;
-                                  "index.html" */
-    bool listing;              /* of directories without index */
-    bool dot_files;            /* names that begin with a dot are there; only /.well-known is */
-    bool no_siblings;          /* .br, .zst and .gz are not looked for */
-    bool no_ranges;            /* Range is ignored, and the client told (RFC 9110, 14.3) */
-    bool sniff;                /* files come without X-Content-Type-Options: nosniff */
+    const char *prefix;        /* the start of each path, before the name: "/static"; nothing */
+    const char *const *index;  /* index files: the first that a directory has is sent for it; NULL
+                                  at the end; "index.html" */
+    bool listing;              /* make listings of directories without index */
+    bool dot_files;            /* serve names that begin with a dot; false: only /.well-known */
+    bool no_siblings;          /* do not look for .br, .zst and .gz */
+    bool no_ranges;            /* ignore Range, and say so in Accept-Ranges (RFC 9110, 14.3) */
+    bool sniff;                /* do not send X-Content-Type-Options: nosniff */
     const char *cache_control; /* value of Cache-Control, without control bytes; none */
-    const char *types;         /* lines as of mime.types, "text/x-lua lua wlua\n"; these first, */
-    const char *types_file;    /* then those of this file, then a table of the usual ones */
+    const char *types;         /* lines as in mime.types, "text/x-lua lua wlua\n"; used first, */
+    const char *types_file;    /* then those of this file, then a built-in table */
     const char *type_default;  /* application/octet-stream */
-    uint32_t entries_max;      /* names in the cache, and so descriptors; 1024 */
-    uint32_t small_max;        /* bytes of a file that is kept in memory; 65536, at most 16 MiB */
-    size_t memory_max;         /* bytes of all of them; beyond it are only those being sent or
-                                  opened; 16 MiB */
-    uint32_t revalidate_ms;    /* a file is looked at again when that is over; 1000 */
-    uint32_t ranges_max;       /* of a request that are there; beyond it, all is sent; 16, at most
-                                  256, for which 4 KiB of the stack are set aside */
-    sxe_http_handler missing;  /* answers where there is no such file, with the request's user as it
-                                  was; it may send another of the same files. 404 */
-    uint32_t waiting_max;      /* requests that wait for threads, then 503; 10000 */
+    uint32_t entries_max;      /* names in the cache, each with a descriptor at most; 1024 */
+    uint32_t small_max;        /* bytes; larger files stay on disk; 65536, at most 16 MiB */
+    size_t memory_max;         /* bytes of all files in memory; only files being sent or opened may
+                                  exceed it; 16 MiB */
+    uint32_t revalidate_ms;    /* a file that was checked longer ago is checked again; 1000 */
+    uint32_t ranges_max;       /* satisfiable ranges of a request; with more, all is sent; 16, at
+                                  most 256, for which 4 KiB of the stack are set aside */
+    sxe_http_handler missing;  /* called instead of 404, with request->user unchanged; may call
+                                  sxe_http_files_send. NULL: 404 */
+    uint32_t waiting_max;      /* requests that wait for threads; more get 503; 10000 */
 };
 
 /* Before sxe_init: registers threads, and allocates all that it will ever need. Copies the
@@ -98,20 +99,20 @@ sxe_http_files_new(const struct sxe_http_files_config *config);
 /* After sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_files_delete(struct sxe_http_files *files);
 
-/* The handler: request->user is the struct sxe_http_files. It has the response's user and on_done.
+/* The handler: request->user is the struct sxe_http_files. It sets the response's user and on_done.
  */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_files_handle(struct sxe_http_request *request,
                                                        struct sxe_http_response *response);
 
-/* Like sxe_http_files_handle, but for the file at another path than the request's, which is
- * escaped, has no prefix, and is for any method. A directory's path has its slash: without, it is
- * redirected (301) where the request's path ends with that path, below a prefix of a handler's, and
- * 404 elsewhere. */
+/* Like sxe_http_files_handle, but sends the file at `path`, which is escaped and has no prefix, for
+ * any method and any path of the request. A directory's path needs its slash at the end: without it
+ * the answer is 301 if the request's path ends with `path`, and 404 otherwise. */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_files_send(struct sxe_http_files *files,
                                                      struct sxe_http_request *request,
                                                      struct sxe_span path);
 
-/* Bytes of address space that they have, printed like sxe_plan_print; out may be NULL. */
+/* Return the bytes of address space that `files` has, and print them like sxe_plan_print; out may
+ * be NULL. */
 SXE_PUBLIC size_t sxe_http_files_plan_print(const struct sxe_http_files *files, FILE *out);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: walks the elements of a field that is a list (RFC 9110, 5.6.1), through all the lines on
- * which the field stands; finds the value of a field that may stand there once; knows a token.
+ * What: walks the elements of a field that is a list (RFC 9110, 5.6.1), through all its lines;
+ * finds the value of a field that may occur only once; recognises tokens.
  *
  * Place: sxe-http-conditional.h takes such lists; handlers read any other list field with it. Pure:
  * no allocation, nothing copied.
@@ -11,7 +11,7 @@
  *     If-None-Match: "a,b" ,, W/"c"        two elements: "a,b" and W/"c"
  *     If-None-Match: "d"                   and a third
  *
- * Limits: an element ends with its line, quotes or not. Empty elements are left out.
+ * Limits: an element ends with its line, even inside quotes. Empty elements are left out.
  *
  * Example:
  *     struct sxe_http_list list = sxe_http_list_of(&parser, data, SXE_HTTP_FIELD_CACHE_CONTROL);
@@ -28,13 +28,13 @@
 extern "C" {
 #endif
 
-/* All zero: the field is not there. A copy is a walk of its own. */
+/* All zero: the field is not there. A copy is walked independently. */
 struct sxe_http_list {
-    struct sxe_span rest;                 /* private: of the line; base NULL: there is no field */
-    const struct sxe_http_parser *parser; /* private: of further lines; NULL: there is none */
+    struct sxe_span rest;                 /* private: rest of the line; base NULL: no field */
+    const struct sxe_http_parser *parser; /* private: finds further lines; NULL: there are none */
     const char *data;                     /* private */
     const struct sxe_http_field *field;   /* private: the line */
-    bool backslash_is_plain; /* rw: as in entity tags; in a quoted-string it quotes a byte */
+    bool backslash_is_plain;              /* rw: a backslash quotes no byte, as in entity tags */
 };
 
 /* The list of a known field in all its lines; parser and data must stay while it is walked. */
@@ -57,14 +57,14 @@ SXE_PUBLIC bool sxe_http_list_next(struct sxe_http_list *list, struct sxe_span *
 /* The text without the blanks and tabs around it. */
 SXE_PUBLIC struct sxe_span sxe_http_without_blanks(struct sxe_span text);
 
-/* Whether all of it is a token (RFC 9110, 5.6.2), as names of fields and methods are. */
+/* Whether the whole text is a token (RFC 9110, 5.6.2), as names of fields and methods are. */
 SXE_PUBLIC bool sxe_http_is_token(struct sxe_span text);
 
 /* Whether a field may have this value (RFC 9110, 5.5): no control byte but the tab, no line end. */
 SXE_PUBLIC bool sxe_http_is_field_value(struct sxe_span text);
 
-/* The value of a known field that is no list: base NULL when it is not there, and an empty one,
- * which is never valid, when it is there more than once (RFC 9110, 5.3). */
+/* The value of a known field that is no list. base NULL: the field is not there. Empty, which is
+ * never valid: it is there more than once (RFC 9110, 5.3). */
 SXE_PUBLIC struct sxe_span sxe_http_value_of(const struct sxe_http_parser *parser, const char *data,
                                              enum sxe_http_field_id id);
 

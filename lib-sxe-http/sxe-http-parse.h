@@ -3,11 +3,11 @@
  * What: finds the head of an HTTP/1.x request or response in bytes, strictly as RFC 9112 says:
  * where a lenient reading would let two programs see different messages, the message is refused.
  *
- * Place: the server and the client of lib-sxe-http feed it what a connection has unread. Pure: no
- * I/O, no allocation, nothing global but the choice of the scanning routine. docs/http-parser.md
+ * Place: the server and the client of lib-sxe-http feed it the unread bytes of a connection. Pure:
+ * no I/O, no allocation, nothing global but the choice of the scanning routine. docs/http-parser.md
  * lists the refusals, and where other parsers differ.
  *
- * Shape: the head is parsed in place; what is found are offsets into the caller's bytes.
+ * Shape: the head is parsed in place; the results are offsets into the caller's bytes.
  *
  *     GET /a?b HTTP/1.1 CR LF Host: x CR LF ... CR LF CR LF | body
  *     ^method  ^target        ^fields[0]                    ^ returned length
@@ -59,8 +59,9 @@ extern "C" {
     X(TRACE)                \
     X(PATCH)
 
-/* Fields found while parsing. The letter is the name's last one: with the length it leads to the
- * name without a search, so no two of the same length may end alike. */
+/* Well-known fields, found while parsing. The letter is the name's last one. Length and last letter
+ * lead to the name without a search, so no two names of the same length may end with the same
+ * letter. */
 #define SXE_HTTP_FIELDS(X)                             \
     X(ACCEPT_ENCODING, "Accept-Encoding", 'g')         \
     X(ACCEPT_LANGUAGE, "Accept-Language", 'e')         \
@@ -167,7 +168,7 @@ struct sxe_http_limits {
     uint16_t fields_max; /* more than 255 means 255 */
 };
 
-/* The limits that NULL means. */
+/* The limits that are used where `limits` is NULL. */
 #define SXE_HTTP_LIMITS  \
     {                    \
         8192, 16384, 100 \
@@ -189,44 +190,44 @@ struct sxe_http_parser {
     struct sxe_http_field *fields; /* ro: the caller's, the first `number` filled, in order */
     struct sxe_http_limits limits; /* ro */
     uint8_t kind;                  /* ro: enum sxe_http_kind */
-    uint8_t state;                 /* private; from here on next() clears */
-    uint8_t method;       /* ro in a request; in a response rw: the request's (HEAD, CONNECT) */
-    uint8_t refusal;      /* ro: enum sxe_http_refusal */
-    uint8_t form;         /* ro: of the target, enum sxe_http_form */
-    uint8_t body;         /* ro: enum sxe_http_body */
-    uint8_t minor;        /* ro: of the version HTTP/1.minor; above 1 it means what 1 does */
-    bool keep_alive;      /* ro: the connection may be used again after this message */
-    bool expect_continue; /* ro: the sender of the body waits for 100 (RFC 9110, 10.1.1) */
-    bool upgrade;         /* ro: a request asks for another protocol; after a response it begins */
-    uint16_t status;      /* ro */
-    uint16_t number;      /* ro: how many fields there are */
-    uint16_t refused_at;  /* ro: offset of what was refused */
-    bool in_query;        /* private: there is a ? in what is read of the target */
+    uint8_t state;                 /* private; sxe_http_parser_next clears from here on */
+    uint8_t method;                /* request: ro; response: rw, its request's (HEAD, CONNECT) */
+    uint8_t refusal;               /* ro: enum sxe_http_refusal */
+    uint8_t form;                  /* ro: the target's, enum sxe_http_form */
+    uint8_t body;                  /* ro: enum sxe_http_body */
+    uint8_t minor;                 /* ro: of the version HTTP/1.minor; treat more than 1 as 1 */
+    bool keep_alive;               /* ro: the connection may be used again after this message */
+    bool expect_continue;          /* ro: the sender of the body waits for 100 (RFC 9110, 10.1.1) */
+    bool upgrade;        /* ro: a request asks for another protocol; a response begins it */
+    uint16_t status;     /* ro */
+    uint16_t number;     /* ro: how many fields there are */
+    uint16_t refused_at; /* ro: offset of what was refused */
+    bool in_query;       /* private: the target has a ? so far */
     struct sxe_http_text method_name;  /* ro */
     struct sxe_http_text target;       /* ro */
     struct sxe_http_text reason;       /* ro */
     uint16_t line;                     /* private: where the first line begins */
-    uint16_t mark;                     /* private: where what is being read begins */
-    uint16_t at;                       /* private: up to here the bytes are read */
-    uint32_t repeated;                 /* private: known fields that came again, a bit each */
-    uint64_t length;                   /* ro: bytes of a body of ..._BODY_LENGTH */
+    uint16_t mark;                     /* private: where the part being read begins */
+    uint16_t at;                       /* private: bytes that are read */
+    uint32_t repeated;                 /* private: a bit for each known field that came again */
+    uint64_t length;                   /* ro: of the body, if that is SXE_HTTP_BODY_LENGTH */
     struct sxe_http_text name;         /* private: of the field being read */
-    uint8_t known[SXE_HTTP_FIELD_IDS]; /* private: index + 1 of the first of a known name */
+    uint8_t known[SXE_HTTP_FIELD_IDS]; /* private: index + 1 of the first field; 0: none */
 };
 
-/* Ready for a first message. `room` is how many fields there are at `fields`, which stays the
- * caller's; limits NULL: the usual ones. Of a trailer the fields may be NULL: then they are checked
- * and forgotten. */
+/* Prepare for the first message. `fields` has room for `room` fields, and stays the caller's;
+ * limits NULL: SXE_HTTP_LIMITS. With fields NULL the fields of a trailer are checked, but not
+ * stored. */
 SXE_PUBLIC void sxe_http_parser_init(struct sxe_http_parser *parser, enum sxe_http_kind kind,
                                      struct sxe_http_field *fields, uint16_t room,
                                      const struct sxe_http_limits *limits);
 
-/* Ready for the next message on the same connection. */
+/* Prepare for the next message on the same connection. */
 SXE_PUBLIC void sxe_http_parser_next(struct sxe_http_parser *parser);
 
-/* The head at the front of data: see above. `data` begins where the message begins, in every call
- * for it. Never looks at a byte from `length` on. After a result that is not 0 the same is
- * returned until init or next. */
+/* Parse the head at the front of data, see Shape. In every call for a message `data` begins with
+ * the message's first byte. Never looks at a byte from `length` on. Once the result is not 0,
+ * further calls return the same until init or next. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_parse(struct sxe_http_parser *parser, const char *data,
                                            size_t length);
 
@@ -252,7 +253,7 @@ SXE_PUBLIC const struct sxe_http_field *sxe_http_field_next(const struct sxe_htt
 SXE_PUBLIC unsigned sxe_http_refusal_status(enum sxe_http_refusal refusal);
 SXE_PUBLIC const char *sxe_http_refusal_text(enum sxe_http_refusal refusal);
 
-/* "GET", "Content-Length"; of OTHER "". */
+/* "GET", "Content-Length"; "" for OTHER. */
 SXE_PUBLIC const char *sxe_http_method_name(enum sxe_http_method method);
 SXE_PUBLIC const char *sxe_http_field_name(enum sxe_http_field_id id);
 

@@ -6,19 +6,20 @@
  * Place: the server fills it before its loop starts and asks it once a request. Pure: it knows no
  * sockets, and keeps handler, user and flags without looking at them.
  *
- * Shape: a radix tree over the bytes of the patterns. A child is a literal or a parameter, with
- * what follows it in its segment, or a tail; a pattern hangs at the node where it ends.
+ * Shape: a radix tree over the bytes of the patterns. A node stands for literal bytes, or for a
+ * parameter and the literal after it in its segment, or for a tail. A pattern is stored at the node
+ * where it ends.
  *
  *     /users/me                     "/" -+- "users/" -+- "me"
  *     /users/{id}                        |            '- {id} --- "/posts/" --- {post}
  *     /users/{id}/posts/{post}           '- {file...}
  *     /{file...}
  *
- * Patterns: {name} takes the whole rest of a segment, at least a byte, without the literal after
- * it: "/v{major}/{file}.json". {name...}, or * as the last segment, ends a pattern and takes all
- * that is left, which may be nothing. Where two patterns take a path, the first byte that they take
- * differently decides: a literal wins against a parameter, and that against a tail. A branch that
- * begins well and does not match is undone, so that "/users/{id}/x" does not hide "/{file...}".
+ * Patterns: {name} takes the rest of a segment, at least a byte, up to the literal after it:
+ * "/v{major}/{file}.json". {name...}, or * as the last segment, ends a pattern and takes all that
+ * is left, which may be nothing. Where two patterns match a path, the first byte that they match
+ * differently decides: a literal wins over a parameter, and a parameter over a tail. A branch that
+ * matches at first and fails later is undone, so that "/users/{id}/x" does not hide "/{file...}".
  *
  * The path alone chooses the pattern, then the method chooses among the pattern's routes: its own
  * name, for HEAD that of GET, then "*". OPTIONS without a route is left to the caller, with the
@@ -27,8 +28,8 @@
  * A path is compared byte by byte, in the normal form of sxe-http-uri.h: "/a" and "/a/" are two
  * paths. A pattern that no path in that form could match is refused.
  *
- * Limits: 16 parameters and 1024 bytes a pattern; paths of 65535 bytes. A find allocates nothing
- * and meets no node of the tree twice. Routes cannot be taken out again.
+ * Limits: 16 parameters and 1024 bytes a pattern; paths of 65535 bytes. sxe_http_router_find
+ * allocates nothing and visits no node of the tree twice. Routes cannot be removed.
  *
  * Example:
  *     struct sxe_http_router *router = sxe_http_router_new();
@@ -67,7 +68,7 @@ struct sxe_http_route {
     unsigned flags;
 };
 
-/* Data of a route for its caller. NULL means {NULL, 0}. */
+/* Data that the router keeps with a route for the program. NULL means {NULL, 0}. */
 struct sxe_http_route_options {
     void *user;
     unsigned flags;
@@ -76,38 +77,38 @@ struct sxe_http_route_options {
 enum sxe_http_routing {
     SXE_HTTP_ROUTE_FOUND,
     SXE_HTTP_ROUTE_NOT_FOUND,          /* no pattern takes the path: 404 */
-    SXE_HTTP_ROUTE_METHOD_NOT_ALLOWED, /* it has other methods: 405 with Allow */
+    SXE_HTTP_ROUTE_METHOD_NOT_ALLOWED, /* the path has other methods: 405 with Allow */
     SXE_HTTP_ROUTE_OPTIONS             /* OPTIONS without a route of its own: 204 with Allow */
 };
 
-/* The result of a find, all of it ro. Texts are offsets, names into the pattern and values into the
- * path, so that a path may be moved afterwards. */
+/* The result of sxe_http_router_find, all of it ro. Names are offsets into the pattern and values
+ * are offsets into the path, so that the path may be moved afterwards. */
 struct sxe_http_match {
     const struct sxe_http_route *route; /* NULL unless FOUND */
     const char *pattern;                /* for logs and counters; NULL if no pattern was found */
     struct sxe_span allow;              /* "GET, HEAD, OPTIONS"; empty if not found */
     const struct sxe_http_text *names;  /* of parameters, in order; a tail written * is named "*" */
-    unsigned number;                    /* of them */
+    unsigned number;                    /* of parameters */
     struct sxe_http_text values[SXE_HTTP_ROUTE_PARAMETERS]; /* raw: escapes are still there */
 };
 
 /* ---- Before the loop starts ---- */
 
-/* NULL: no memory. Owns: delete it. */
+/* NULL: no memory. The caller deletes it. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_router *sxe_http_router_new(void);
 SXE_PUBLIC void sxe_http_router_delete(struct sxe_http_router *router); /* NULL is allowed */
 
-/* Add a route. Methods are tokens, compared with their case, between commas or blanks; "*" stands
- * for all that the pattern's other routes do not name. Texts are copied. 0; -EINVAL: a method or
- * the pattern is malformed, or could match no path; -EEXIST: the pattern has one of the methods, or
- * is there with other names of parameters; -ENOMEM. After an error the router is as before, but for
- * sxe_http_router_error. */
+/* Add a route. Methods are case-sensitive tokens, separated by commas or blanks; "*" stands for all
+ * that the pattern's other routes do not name. Texts are copied. 0; -EINVAL: a method or the
+ * pattern is malformed, or no path could match the pattern; -EEXIST: the pattern has one of the
+ * methods already, or was added with other names of parameters; -ENOMEM. After an error the router
+ * is as before, but for sxe_http_router_error. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_router_add(struct sxe_http_router *router, const char *methods,
                                                 const char *pattern, sxe_http_handler handler,
                                                 const struct sxe_http_route_options *options);
 
-/* The error of the last add: "GET /a/{id: a { without }, at byte 3", counted from 0; "" after a
- * good one. */
+/* The error of the last sxe_http_router_add: "GET /a/{id: a { without }, at byte 3", counted from
+ * 0; "" if it succeeded. */
 SXE_PUBLIC const char *sxe_http_router_error(const struct sxe_http_router *router);
 
 /* The routes in the order in which they were added: the one after `route`, the first after NULL;
@@ -117,9 +118,10 @@ SXE_PUBLIC const struct sxe_http_route *sxe_http_router_next(const struct sxe_ht
 
 /* ---- For each request ---- */
 
-/* Find the route for the method, by its name where it is SXE_HTTP_OTHER, and the path. The path "*"
- * of OPTIONS is the whole server: allow is then every method there is. The match is filled whatever
- * the result; any number of threads may ask at once. */
+/* Find the route for a method and a path; `name` is the method's name, used if the method is
+ * SXE_HTTP_OTHER. The path "*" with OPTIONS means the whole server: match->allow then has the
+ * methods of all routes. The match is filled in whatever the result. Threads may call it at the
+ * same time. */
 SXE_PUBLIC SXE_MUST_USE enum sxe_http_routing
 sxe_http_router_find(const struct sxe_http_router *router, enum sxe_http_method method,
                      struct sxe_span name, struct sxe_span path, struct sxe_http_match *match);

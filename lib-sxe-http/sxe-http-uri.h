@@ -6,7 +6,8 @@
  * Place: the server, between the parser and the router; handlers; static files. Pure: no
  * allocation, the caller gives the room.
  *
- * Shape: what the peer sent stays; each form is made from it when somebody asks.
+ * Shape: the bytes that the peer sent stay as they are; each form is made from them when it is
+ * needed.
  *
  *     http://host:80/a/%7Eb/%2e%2E/c%20d?x=1+2&y      target
  *            ^authority           ^path  ^query       sxe_http_split_target
@@ -14,7 +15,7 @@
  *     a/c d                                           sxe_http_path_to_file, to open
  *     x: "1 2"   y: none                              sxe_http_query_next, sxe_http_query_find
  *
- * Decoded bytes never mean anything: %2F is no separator and %26 no end of a parameter.
+ * A decoded byte is never a delimiter: %2F separates no segments, and %26 ends no parameter.
  *
  * Paths have one normal form, made by sxe_http_normalise_path and by nothing else. Routes, filters,
  * mounts and files all work on it, so no two of them can disagree about a path:
@@ -29,8 +30,8 @@
  * sxe_http_decode_path decodes it, and refuses what would read as another path: an escaped slash, a
  * backslash, a NUL.
  *
- * Limits: those of the room. Results are never longer than what they are made of, so that they may
- * take its place, except for those of the functions that escape.
+ * Limits: the caller's room. A result is never longer than its source, so it may overwrite it;
+ * except in the functions that escape.
  *
  *     -EILSEQ   a % without two hexadecimal digits, in a path     -ENOBUFS   there is no room
  *
@@ -64,33 +65,33 @@ struct sxe_http_target {
 };
 
 /* Take apart a target that the parser let through, in origin, absolute or asterisk form. -EINVAL:
- * it is none of those, as CONNECT's, which has no path. */
+ * another form, such as CONNECT's, which has no path. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_split_target(struct sxe_span target,
                                                   struct sxe_http_target *parts);
 
 /* ---- Paths ---- */
 
-/* Put a path into the normal form above. Most paths have it already: then *normal is the path
- * itself, and nothing is copied; otherwise it is in room, of which path.length bytes are needed.
- * room may be the path's own. 0, -EINVAL (it does not begin with "/", or its dots lead above that),
- * -EILSEQ or -ENOBUFS. */
+/* Put a path into the normal form above. If it is in that form already, as most are, *normal is the
+ * path itself and nothing is copied; otherwise *normal is in room, which needs path.length bytes
+ * and may be path's own memory. 0; -EINVAL: the path does not begin with "/", or ".." leads above
+ * it; -EILSEQ; -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE int sxe_http_normalise_path(struct sxe_span path, char *room, size_t size,
                                                     struct sxe_span *normal);
 
-/* Decode a path in its normal form, or a part of one, as the value of a {name}. The result has a
- * slash only where the path has one, no backslash, no NUL, and no segment "." or "..": otherwise
- * -EINVAL. room may be the path's own. Returns the length; -EILSEQ or -ENOBUFS. */
+/* Decode a path in its normal form, or a part of one such as the value of a {name}. The result has
+ * a slash only where the path has one, no backslash, no NUL, and no segment "." or "..": otherwise
+ * -EINVAL. room may be path's own memory. Returns the length; -EILSEQ or -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode_path(struct sxe_span path, char *room, size_t size);
 
 /* The path as the name of a file, for openat2(): in its normal form, decoded, without the first
  * slash, with a final NUL. "/" is "."; a slash at the end stays, for it names a directory. room
- * needs path.length + 1 bytes, and may be the path's own if there is one more. Returns the length
- * without the NUL; -EINVAL, -EILSEQ or -ENOBUFS, as the two functions above. */
+ * needs path.length + 1 bytes, and may be path's own memory if that has one byte more. Returns the
+ * length without the NUL; -EINVAL, -EILSEQ or -ENOBUFS, as the two functions above. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_path_to_file(struct sxe_span path, char *room,
                                                       size_t size);
 
-/* Decode every escape, of text that is no path. room may be the text's own. Returns the length of
- * the result, which can hold any byte, NUL and "/" too; -EILSEQ or -ENOBUFS. */
+/* Decode every escape in a text that is not a path. room may be the text's own memory. Returns the
+ * length of the result, which can hold any byte, NUL and "/" too; -EILSEQ or -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode(struct sxe_span text, char *room, size_t size);
 
 /* ---- Queries, and bodies of application/x-www-form-urlencoded ---- */
@@ -105,17 +106,17 @@ struct sxe_http_query {
     struct sxe_span value; /* ro: not decoded; base NULL: there is no "=" */
 };
 
-/* Before the first parameter. */
+/* Start before the first parameter; sxe_http_query_next goes to it. */
 static inline void
 sxe_http_query_start(struct sxe_http_query *query, struct sxe_span text)
 {
     query->rest = text;
 }
 
-/* Go to the next parameter, over empty ones; false: no more. */
+/* Go to the next parameter that is not empty; false: no more. */
 SXE_PUBLIC bool sxe_http_query_next(struct sxe_http_query *query);
 
-/* Whether the parameter's name, decoded, is this. */
+/* Whether the parameter's decoded name is `name`. */
 SXE_PUBLIC bool sxe_http_query_is(const struct sxe_http_query *query, const char *name);
 
 /* Decode the value of the first parameter of that name. Returns its length, 0 if it has no "=";
@@ -133,8 +134,8 @@ SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_encode_segment(struct sxe_span text, ch
 /* Like the function above, but slashes stay. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_encode_path(struct sxe_span text, char *room, size_t size);
 
-/* Write & < > " ' so that they are text, in an element or a quoted attribute of HTML. At most six
- * times as long. */
+/* Escape & < > " ' in text for an element or a quoted attribute of HTML. At most six times as long.
+ */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_escape_html(struct sxe_span text, char *room, size_t size);
 
 #ifdef __cplusplus

@@ -6,9 +6,9 @@
  * Place: over lib-sxe; programs and lib-sxe-lua call it. sxe-http-file.h has a handler for files,
  * sxe-http-router.h finds handlers by path.
  *
- * Shape: a connection waits, holding nothing, for the first byte of a request; from then until its
- * reply is sent it has a slot, memory for one request and its reply. Slots are taken last in, first
- * out, so a busy server works in few pages, and untouched ones cost nothing.
+ * Shape: an idle connection holds no memory for requests. From the first byte of a request until
+ * its reply is sent it has a slot: memory for one request and its reply. The slot that was freed
+ * last is used first, so a busy server works in few pages, and untouched slots cost nothing.
  *
  *              first byte      head whole           body whole        reply ended
  *     [ IDLE ] ---------> [ HEAD ] ------> [ BODY ] ---------> [ HANDLING ] ----> [ SENDING ]
@@ -17,17 +17,18 @@
  *
  *     slot: | request, response | fields of the reply | decoded path | head | body |
  *
- * Each state is one of a pool, with a time of its own. Bytes after a request wait in the kernel
- * until its reply is on the way: replies are in order, and one request of a connection is under
- * way. A message that can be read in two ways is refused, and the connection ends.
+ * Each state has a timeout of its own. Bytes after a request wait in the kernel until its reply is
+ * on the way, so a connection has one request under way, and replies are in order. A message that
+ * can be read in two ways is refused, and the connection ends.
  *
- * Rules: 1 a handler that returns SXE_HTTP_LATER answers from another callback of the same loop.
- * 2 Request and response are there until on_done, which is called once, and never inside a call of
- * the program's; or until sxe_http_upgrade or sxe_fini, which end them without it. 3 Date,
- * Content-Length, Connection, Transfer-Encoding are the library's; so is what HEAD, 204, 205 and
- * 304 do not send.
+ * Rules: 1 a handler that returns SXE_HTTP_LATER answers from another callback of the same loop. 2
+ * Request and response exist until on_done, which is called once, and never inside a call of the
+ * program's; or until sxe_http_upgrade or sxe_fini, which end them without it. 3 The library writes
+ * Date, Content-Length, Connection and Transfer-Encoding, and omits the body where HEAD, 204, 205
+ * or 304 forbid one.
  *
- * Limits: all in struct sxe_http_config. Too much is answered 413, 414, 431, 503 or by waiting.
+ * Limits: all in struct sxe_http_config. A request above a limit is answered 413, 414, 431 or 503,
+ * or it has to wait.
  *
  * Example:
  *     static enum sxe_http_verdict
@@ -73,14 +74,13 @@ struct sxe_http;
  * whole counts as sent when lib-sxe has it; others when the kernel has them. */
 struct sxe_http_summary {
     unsigned status;      /* 0: none was sent */
-    uint64_t body_length; /* bytes of the reply's body, none for HEAD; of one that was given up,
-                             without those that still waited to be sent */
+    uint64_t body_length; /* bytes of the reply's body that were sent; 0 for HEAD */
     uint64_t duration_ns; /* from the event that brought the request's first byte */
     int result;           /* 0, or -errno: the connection ended first */
 };
 
-/* The body of replies with this status that have none of their own: those of sxe_http_reply_status,
- * and refusals of the library. Bytes and type are borrowed for as long as the server is there. */
+/* The body of replies with this status that have no other body: those of sxe_http_reply_status, and
+ * refusals of the library. Type and body are borrowed until sxe_http_delete. */
 struct sxe_http_page {
     unsigned status;
     const char *type; /* Content-Type */
@@ -92,22 +92,22 @@ struct sxe_http_page {
 struct sxe_http_config {
     sxe_http_handler handler;             /* for requests without a route; NULL: 404 */
     const struct sxe_http_router *router; /* borrowed; NULL: every request is the handler's */
-    void *user;                           /* for the handler: request->user at first */
+    void *user;                           /* the initial request->user of the handler */
     bool stream;           /* the handler is called before the body, see sxe_http_read */
-    bool half_close;       /* requests go on after their client closed or half-closed;
-                                    otherwise it counts as gone, see sxe_http_allow_half_close */
-    uint32_t connections;  /* open at once, then the longest idle one is closed; 10000 */
+    bool half_close;       /* a request goes on after its client closed or half-closed; false: the
+                              client counts as gone, see sxe_http_allow_half_close */
+    uint32_t connections;  /* open at once; one more closes the longest idle one; 10000 */
     uint32_t requests_max; /* of a connection, then it is closed; 1000000 */
-    uint32_t address_max;  /* connections of an address, IPv6: of a /64; 1000. This machine's
-                                   own addresses are not counted */
-    struct sxe_http_shares *shares; /* counts of several processes, see below; borrowed */
-    unsigned share;                 /* this process's */
+    uint32_t address_max;  /* connections of a client address, IPv6: of a /64; 1000. This machine's
+                              own addresses are not counted */
+    struct sxe_http_shares *shares; /* see sxe_http_shares_new; borrowed; NULL: one process */
+    unsigned share;                 /* which share is this process's, from 0 */
     struct sxe_http_limits head;    /* 8192 bytes of first line, 16384 of head, 100 fields */
     uint32_t body_max;              /* bytes of a body that is read as a whole; 1 MiB */
-    size_t body_memory_max;         /* bytes of all bodies that are not whole yet, here or with
-                                    handlers, see sxe_http_keep_body; 256 MiB */
+    size_t body_memory_max;         /* bytes of all bodies that are not whole yet, here or kept by
+                                       handlers, see sxe_http_keep_body; 256 MiB */
     uint32_t fields_max;            /* bytes of a reply's fields; 8192 */
-    uint32_t head_timeout_ms;       /* accept to the first byte, and that to a whole head; 10000 */
+    uint32_t head_timeout_ms;       /* accept to first byte, first byte to a whole head; 10000 */
     uint32_t body_timeout_ms;       /* a body must progress in each such period; time in which a
                                     handler pauses it does not count; 10000 */
     uint32_t body_rate_min;         /* bytes a second that count as progress; 500 */
@@ -117,47 +117,49 @@ struct sxe_http_config {
     const char *fields; /* lines for every reply, each with CR LF, "Server: x\r\n"; none */
     const struct sxe_http_page *pages; /* of errors; borrowed, pages_number of them; none */
     size_t pages_number;
-    const struct sxe_cidr_list *proxies; /* peers that begin with a PROXY header; borrowed */
+    const struct sxe_cidr_list *proxies; /* peers whose connections begin with a PROXY header;
+                                            borrowed */
     void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);
-    sxe_http_handler unrouted; /* answers where the router has no route, also for the method; by
-                                  default handler or 404, and sxe_http_reply_unrouted */
+    sxe_http_handler unrouted; /* called if the router has no route for the path or its method;
+                                  NULL: handler (or 404), or sxe_http_reply_unrouted */
 };
 
 /* Call it before sxe_init, which reserves the sockets; all other memory of the server is allocated
- * here. Copies the configuration. Write stall (30 s) is set with sxe_configure if no WRITING
- * timeout was. NULL with errno ENOMEM, or EINVAL: a number is out of range. */
+ * here. Copies the configuration. If no WRITING timeout is configured, sets one of 30 s with
+ * sxe_configure. NULL with errno ENOMEM, or EINVAL: a number is out of range. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http *sxe_http_new(const struct sxe_http_config *config);
 
 /* After sxe_fini. NULL is allowed. */
 SXE_PUBLIC void sxe_http_delete(struct sxe_http *http);
 
-/* Several processes that serve the same clients hold one address_max together if their parent makes
- * this before it forks. Each counts in a share of its own and adds up all of them, without locks:
- * of connections that come at the same moment one too many may be refused, none too many accepted.
- * connections: the most that config.connections is in any of them. NULL with errno. */
+/* Make several processes that serve the same clients hold one address_max together; their parent
+ * calls it before it forks. Each process counts in a share of its own and adds up all shares,
+ * without locks: of connections that come at the same moment one too many may be refused, none too
+ * many accepted. connections: the largest config.connections of the processes. NULL with errno. */
 SXE_PUBLIC SXE_MUST_USE struct sxe_http_shares *sxe_http_shares_new(unsigned processes,
                                                                     uint32_t connections);
 SXE_PUBLIC void sxe_http_shares_delete(struct sxe_http_shares *shares); /* NULL is allowed */
 
-/* In the parent: that process has ended, however it did, and its connections with it. */
+/* For the parent, after the process with that share ended: stop counting its connections. */
 SXE_PUBLIC void sxe_http_shares_clear(struct sxe_http_shares *shares, unsigned share);
 
 /* Listen; a server may have any number of listeners. 0, or -errno as sxe_listen. */
 SXE_PUBLIC SXE_RETURN sxe_http_listen(struct sxe_http *http, const char *ip, unsigned short port);
 SXE_PUBLIC SXE_RETURN sxe_http_listen_unix(struct sxe_http *http, const char *path);
 
-/* The port of the last sxe_http_listen, for port 0; 0: none listens. */
+/* The port of the last sxe_http_listen, which chose one if it was 0; 0: nothing listens. */
 SXE_PUBLIC unsigned short sxe_http_port(const struct sxe_http *http);
 
-/* The socket of the last sxe_http_listen, for sxe_tls_serve; NULL: none listens. */
+/* The socket of the last sxe_http_listen, for sxe_tls_serve; NULL: nothing listens. */
 SXE_PUBLIC SXE *sxe_http_listener(const struct sxe_http *http);
 
-/* Accept nothing more, close connections that have no whole head, and the others when their reply
- * is sent; done (may be NULL) is called when none is left, perhaps in this call. */
+/* Accept nothing more; close at once the connections without a whole head, and the others when
+ * their reply is sent. done (may be NULL) is called when none is left, perhaps before this function
+ * returns. */
 SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *));
 
-/* After sxe_http_stop: whether all replies were sent. The connections that are left only wait for
- * their clients' end, which may take 5 seconds. Looks at each of them. */
+/* After sxe_http_stop: whether all replies were sent, so that the connections that are left only
+ * wait for their clients to close, at most 5 seconds. Loops over the connections. */
 SXE_PUBLIC bool sxe_http_all_is_sent(const struct sxe_http *http);
 
 /* Accept nothing more, and close each connection with its next reply: for a server that another one
@@ -165,7 +167,8 @@ SXE_PUBLIC bool sxe_http_all_is_sent(const struct sxe_http *http);
  * follow. done is called as by sxe_http_stop. */
 SXE_PUBLIC void sxe_http_drain(struct sxe_http *http, void (*done)(struct sxe_http *));
 
-/* Bytes of address space that the server has, printed like sxe_plan_print; out may be NULL. */
+/* Return the bytes of address space that the server has, and print them like sxe_plan_print; out
+ * may be NULL. */
 SXE_PUBLIC size_t sxe_http_plan_print(const struct sxe_http *http, FILE *out);
 
 /* ---- The request ---- */
@@ -175,7 +178,7 @@ struct sxe_http_request {
     const char *data;            /* ro: the head's first byte */
     struct sxe_span body;        /* ro: all of it, unless it is streamed */
     struct sxe_http_match match; /* ro: the route, and its parameters */
-    struct sxe_span raw_path;    /* ro: as it came, for logs; "*" for OPTIONS * */
+    struct sxe_span raw_path;    /* ro: as the client sent it, for logs; "*" for OPTIONS * */
     struct sxe_span path;        /* ro: in its normal form, see sxe-http-uri.h; "*" likewise */
     struct sxe_span query;       /* ro: after the ?, as it came; base NULL: there is no ? */
     void *user;                  /* rw: the route's or the configuration's at first */
@@ -196,7 +199,7 @@ SXE_PUBLIC struct sxe_span sxe_http_target(const struct sxe_http_request *reques
  * HTTP/1.0 request without them. */
 SXE_PUBLIC struct sxe_span sxe_http_authority(const struct sxe_http_request *request);
 
-/* request->path decoded, on the first call. base NULL: it has an escaped slash, a backslash or a
+/* request->path, decoded by the first call. base NULL: it has an escaped slash, a backslash or a
  * NUL, and would read as another path; a handler that accepts those uses request->path. */
 SXE_PUBLIC struct sxe_span sxe_http_decoded_path(struct sxe_http_request *request);
 
@@ -216,16 +219,19 @@ sxe_http_known_value(const struct sxe_http_request *request, enum sxe_http_field
     return value;
 }
 
-/* Decoded into room, with a final NUL: the length; -ENOENT none of that name; -ENOBUFS no room. */
+/* Decode a parameter of the query into room, with a final NUL. Returns its length; -ENOENT: none of
+ * that name; -ENOBUFS: no room. */
 SXE_PUBLIC ssize_t sxe_http_query_value(const struct sxe_http_request *request, const char *name,
                                         char *room, size_t size);
 
-/* {name} of the route, likewise. -EINVAL, to be answered by 400: it has an escaped slash, a
- * backslash or a NUL, or is "." or "..". sxe_http_match_value has it undecoded. */
+/* Like sxe_http_query_value, for a {name} of the route. -EINVAL, to be answered by 400: the value
+ * has an escaped slash, a backslash or a NUL, or is "." or "..". sxe_http_match_value returns it
+ * undecoded. */
 SXE_PUBLIC ssize_t sxe_http_parameter(const struct sxe_http_request *request, const char *name,
                                       char *room, size_t size);
 
-/* The client's address, from the PROXY header where there was one; 0: a unix socket. */
+/* Store the client's address, from the PROXY header if there was one. Returns its length; 0: a unix
+ * socket. */
 SXE_PUBLIC socklen_t sxe_http_peer(const struct sxe_http_request *request,
                                    struct sockaddr_storage *address);
 SXE_PUBLIC const char *
@@ -235,15 +241,16 @@ sxe_http_peer_ip(const struct sxe_http_request *request); /* as sxe_peer_ip */
  * write, pause or close it. */
 SXE_PUBLIC SXE *sxe_http_socket(const struct sxe_http_request *request);
 
-/* A body that is streamed (config.stream, or a route's SXE_HTTP_ROUTE_STREAM): its bytes, as they
- * come, until `last`. They are gone when on_body returns. Sends 100 (Continue) if that is wanted.
- * The reply may end before the body does; the rest is then dropped, or the connection closed. */
+/* Read a streamed body (config.stream, or a route's SXE_HTTP_ROUTE_STREAM): on_body gets its bytes
+ * as they come, until `last`. `part` is valid only inside on_body. Sends 100 (Continue) if the
+ * client waits for it. The reply may end before the body does; the rest is then dropped, or the
+ * connection closed. */
 typedef void (*sxe_http_on_body)(struct sxe_http_request *request,
                                  struct sxe_http_response *response, struct sxe_span part,
                                  bool last);
 SXE_PUBLIC void sxe_http_read(struct sxe_http_request *request, sxe_http_on_body on_body);
 
-/* Back-pressure: no on_body until resumed; allowed inside it. */
+/* Back-pressure: on_body is not called until sxe_http_resume. Both may be called inside on_body. */
 SXE_PUBLIC void sxe_http_pause(struct sxe_http_request *request);
 SXE_PUBLIC void sxe_http_resume(struct sxe_http_request *request);
 
@@ -265,8 +272,8 @@ struct sxe_http_response {
     void *user; /* rw: NULL at first */
     /* rw: called with 0 when the reply no longer needs the program's memory, because the kernel has
      * it; with -errno when the client is gone; or when the library answered: -ETIMEDOUT with 408 or
-     * 503 because time was over, -EPROTO with 400 or 413 to a bad body. Request and response are
-     * then reused. Only sxe_http_upgrade and sxe_fini end requests without it. */
+     * 503 after a timeout, -EPROTO with 400 or 413 to a bad body. Request and response are then
+     * reused. Only sxe_http_upgrade and sxe_fini end requests without on_done. */
     void (*on_done)(struct sxe_http_request *request, struct sxe_http_response *response,
                     int result);
 };
@@ -274,19 +281,19 @@ struct sxe_http_response {
 /* 200 to 599; 200 if not called. */
 SXE_PUBLIC int sxe_http_set_status(struct sxe_http_response *response, unsigned status);
 
-/* Add a line. The name is a token, and not one of those in rule 3; the value has no control bytes
- * (RFC 9110, 5.5). Upgrade brings its Connection with it (RFC 9110, 7.8). */
+/* Add a field. The name is a token, and not one of those in rule 3; the value has no control bytes
+ * (RFC 9110, 5.5). Adding Upgrade also adds "Connection: upgrade" (RFC 9110, 7.8). */
 SXE_PUBLIC int sxe_http_add_field(struct sxe_http_response *response, const char *name,
                                   const char *value);
 SXE_PUBLIC int sxe_http_add_field_span(struct sxe_http_response *response, const char *name,
                                        struct sxe_span value);
 
-/* The value of the first line of that name that was added and is not sent yet, until something is
- * added or removed; base NULL: there is none. */
+/* The value of the first unsent field of that name, valid until a field is added or removed; base
+ * NULL: there is none. */
 SXE_PUBLIC struct sxe_span sxe_http_added_field(const struct sxe_http_response *response,
                                                 const char *name);
 
-/* Remove the unsent lines of that name; NULL: all unsent lines. */
+/* Remove the unsent fields of that name; NULL: all unsent fields. */
 SXE_PUBLIC void sxe_http_remove_field(struct sxe_http_response *response, const char *name);
 
 /* Close the connection after this reply. */
@@ -301,40 +308,42 @@ SXE_PUBLIC void sxe_http_allow_half_close(struct sxe_http_response *response);
 /* Abandon the reply: reset the connection, so that half a reply does not look whole. */
 SXE_PUBLIC void sxe_http_abort(struct sxe_http_response *response);
 
-/* The whole body, or the last part of one that was begun. Copies: output_max (1 MiB) at most. */
+/* End the reply with its whole body or, after sxe_http_begin, with the last part. Copies the bytes:
+ * output_max (1 MiB) at most. */
 SXE_PUBLIC int sxe_http_end(struct sxe_http_response *response, const void *body, size_t length);
 
 /* End the reply with a body of any length, borrowed until on_done. */
 SXE_PUBLIC int sxe_http_end_borrowed(struct sxe_http_response *response, const void *body,
                                      size_t length);
 
-/* End the reply with a part of a file, borrowed until on_done. If it ends early, so does the
- * connection. -EBADF: fd is negative; -EINVAL: offset is. */
+/* End the reply with a part of a file, borrowed until on_done. If the file is shorter, the
+ * connection is closed. -EBADF: fd is negative; -EINVAL: offset is. */
 SXE_PUBLIC int sxe_http_end_file(struct sxe_http_response *response, int fd, off_t offset,
                                  size_t length);
 
 #define SXE_HTTP_LENGTH_UNKNOWN UINT64_MAX
-/* Send status and fields; the body follows, of that length, or chunked (to 1.0: until close). More
- * than the length is -EINVAL; an end before it breaks the connection. */
+/* Send status and fields. A body of that length follows, or one of unknown length: chunked, or in
+ * HTTP/1.0 until close. To write more than the length is -EINVAL; to end before it breaks the
+ * connection. */
 SXE_PUBLIC int sxe_http_begin(struct sxe_http_response *response, uint64_t length);
 SXE_PUBLIC int sxe_http_write(struct sxe_http_response *response, const void *data,
                               size_t length); /* copies */
 SXE_PUBLIC int sxe_http_write_file(struct sxe_http_response *response, int fd, off_t offset,
                                    size_t length); /* borrows until on_done */
 
-/* Call on_room once, later, when the kernel has all written bytes. -EBUSY: a call is pending. Not
- * called when the reply ends first. */
+/* Call on_room once, after this function returned, when the kernel has all written bytes. -EBUSY:
+ * another on_room is pending. Not called if the reply ends first. */
 SXE_PUBLIC int sxe_http_on_room(struct sxe_http_response *response,
                                 void (*on_room)(struct sxe_http_response *response));
 
-/* A field after a chunked body, before the reply's end; where the reply is not chunked it is
- * dropped. Not for what a recipient needs before the body (RFC 9110, 6.5.1). */
+/* Add a field to be sent after a chunked body; call it before the reply's end. Dropped if the reply
+ * is not chunked. Not for fields that a recipient needs before the body (RFC 9110, 6.5.1). */
 SXE_PUBLIC int sxe_http_add_trailer(struct sxe_http_response *response, const char *name,
                                     const char *value);
 
 /* Answer 101, with the fields that were added, and hand the connection to the caller, with these
- * callbacks and no half-close. Bytes after the request are shown in this turn of the loop. NULL:
- * the request does not name that protocol in its Upgrade, its body is not whole, or 101 cannot be
+ * callbacks and without half-close. on_read gets bytes after the request in this turn of the loop.
+ * NULL: the request's Upgrade does not name that protocol, its body is not whole, or 101 cannot be
  * sent; then answer the request. Otherwise request and response are gone, and there is no on_done.
  */
 SXE_PUBLIC SXE *sxe_http_upgrade(struct sxe_http_response *response, const char *protocol,
@@ -348,8 +357,8 @@ SXE_PUBLIC enum sxe_http_verdict sxe_http_reply(struct sxe_http_response *respon
 SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_text(struct sxe_http_response *response,
                                                      unsigned status, const char *text);
 
-/* With the page of config.pages for that status, or a body that says "404 Not Found" where there is
- * none, or no room for it. */
+/* Reply with the page of config.pages for that status. If there is none, or no room for it, the
+ * body is a text such as "404 Not Found". */
 SXE_PUBLIC enum sxe_http_verdict sxe_http_reply_status(struct sxe_http_response *response,
                                                        unsigned status);
 
