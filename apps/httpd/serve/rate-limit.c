@@ -16,7 +16,7 @@
 #define CELL_SIZE 128
 #define SHARDS    8
 #define WAIT_S    0.002 /* longest wait for a lock of the dict, whose owner may be stopped */
-#define TRIES     64    /* to update a bucket that other processes update; then the request passes */
+#define TRIES     64    /* to update a bucket that other processes change; then a request passes */
 
 static SXE_DICT *clients;
 
