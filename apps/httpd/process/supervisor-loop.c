@@ -23,7 +23,7 @@
 #include "supervisor-private.h"
 #include "upgrade.h"
 
-#define LOOK_NS (250 * SXE_NS_PER_MS) /* at files, from one time to the next */
+#define LOOK_NS (250 * SXE_NS_PER_MS) /* the interval of looks at watched files */
 
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
 #define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
@@ -38,7 +38,7 @@ supervisor_leave_loop(void)
     sigprocmask(SIG_SETMASK, &supervisor.mask_before, NULL);
 }
 
-/* In another admin process: it has nothing of the supervisor. */
+/* In an admin process that was just forked: close the descriptors of the supervisor. */
 static void
 leave_for_admin(void)
 {
@@ -63,7 +63,8 @@ upgrade_program(void)
         upgrade_start(supervisor.config->argv, &supervisor.mask_before);
 }
 
-/* The new program has the sockets and their files from now on. */
+/* If the new program is ready, drain all children. The sockets and their files are the new
+ * program's now: empty the table, so that supervisor_end_all removes no file. */
 static void
 hear_new_program(void)
 {
@@ -97,7 +98,7 @@ take_signals(void)
 
     while (read(supervisor.signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         switch (info.ssi_signo) {
-        case SIGCHLD: /* it ends a wait, see reap_orphans */
+        case SIGCHLD: /* it only has to end poll(2): reap_orphans is called next */
             break;
         case SIGHUP:
             supervisor_reload();
@@ -118,7 +119,7 @@ take_signals(void)
     }
 }
 
-/* A process of this program: other code notices its end. */
+/* Whether this child is a process of this program, which other code reaps. */
 static bool
 is_own(pid_t pid)
 {
@@ -129,9 +130,9 @@ is_own(pid_t pid)
     return pid == admin_pid() || pid == upgrade_pid();
 }
 
-/* Process 1 of a container gets the children of processes that ended. Wait for those that end, or
- * they would fill the table of processes. One of this program's own that has ended is waited for in
- * a later turn, and others after it. */
+/* As process 1 of a container this process adopts orphans: reap them, or zombies would fill the
+ * table of processes. If waitid finds a child of this program, stop: other code reaps that child in
+ * a later turn, and this function the remaining orphans after it. */
 static void
 reap_orphans(void)
 {
@@ -144,7 +145,7 @@ reap_orphans(void)
     }
 }
 
-/* Milliseconds until something is due, rounded up; -1: nothing is. */
+/* Milliseconds until the next deadline, rounded up; -1: there is none. */
 static int
 wait_ms(void)
 {

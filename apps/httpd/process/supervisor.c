@@ -25,7 +25,7 @@
 #define DELAY_SAY_NS (400 * SXE_NS_PER_MS)
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
 
-#define MESSAGES_MAX 1024 /* of a child in one turn; a queue of the kernel holds fewer */
+#define MESSAGES_MAX 1024 /* taken from a child in one turn; the kernel queues fewer */
 
 #define PATIENCE_MAX_NS (3600 * SXE_NS_PER_SECOND)
 
@@ -44,7 +44,7 @@ is_loading(void)
     return child_in(STARTING) != NULL || child_in(READY) != NULL;
 }
 
-/* Places with nobody in that role or an earlier one. */
+/* How many places have no child in the role `last` or an earlier one, see is_taken. */
 static unsigned
 number_missing(enum role last)
 {
@@ -71,7 +71,8 @@ be_child(const struct worker *worker)
     exit(supervisor.config->serve(supervisor.config->user, worker));
 }
 
-/* After one that did not live for long, the next is started later and later. */
+/* Plan the start of a successor for a child that was started at since_ns. The delay is 0 if that
+ * child lived long, and otherwise doubles from start to start. */
 static void
 start_later(uint64_t since_ns)
 {
@@ -101,8 +102,8 @@ replace_missing(uint64_t since_ns)
     start_later(since_ns);
 }
 
-/* Do not kill earlier processes to make room for new ones: their requests would fail. One load
- * follows, however often a reload was asked for. */
+/* There are too many children: start when one has ended. Do not kill one for that: its requests
+ * would fail. However often a reload was asked for, one load follows. */
 static void
 wait_for_a_place(void)
 {
@@ -158,7 +159,7 @@ start_missing(void)
     }
 }
 
-/* Watch from before they are read: a change while they are is seen, too. */
+/* Watch the files before the children read them, so that a change while they read is noticed. */
 static void
 watch_files(void)
 {
@@ -215,7 +216,7 @@ supervisor_end_all(enum handover_kind how)
         have_leave(&children.each[i], how);
 }
 
-/* A load has ended: what was asked for meanwhile is due. */
+/* A load has ended: start another at once if one was asked for meanwhile. */
 static void
 load_again_if_asked(void)
 {
@@ -226,7 +227,7 @@ load_again_if_asked(void)
     supervisor.start_ns = sxe_time_ns();
 }
 
-/* One that was to serve ended before all of its load did. */
+/* A child ended before all workers of its load were ready. */
 static void
 load_failed(int status)
 {
@@ -282,7 +283,7 @@ be_loaded(const struct child *last)
     load_again_if_asked();
 }
 
-/* All of a load are ready: those of the last one leave. */
+/* All workers of a load are ready: they serve, and the workers of the load before leave. */
 static void
 take_over(const struct child *last)
 {
@@ -301,7 +302,7 @@ take_over(const struct child *last)
     replace_missing(last->since_ns);
 }
 
-/* One takes a place that was empty, or of one that wanted to be replaced. */
+/* A child that was started alone is ready: it takes an empty place, or that of a worn child. */
 static void
 join(struct child *child)
 {
@@ -332,7 +333,7 @@ be_ready(struct child *child)
         take_over(child);
 }
 
-/* Another one takes its place, as soon as all of its own load serve: it asks once. */
+/* A child asks to be replaced. Another is started, at once or after the load in progress. */
 static void
 renew(struct child *child)
 {
@@ -342,7 +343,7 @@ renew(struct child *child)
     replace_missing(child->since_ns);
 }
 
-/* Its end is not sure to be there: the process that sends it is not trusted. */
+/* The path may lack its NUL: the process that sent it is not trusted. */
 static void
 note_file(const struct handover_message *message)
 {
@@ -370,8 +371,8 @@ take_message(struct child *child, const struct handover_message *message, int fd
         renew(child);
 }
 
-/* Handle messages that have arrived: all that the queue holds, and not those that one who never
- * stops sends meanwhile. Negative if the child has closed its link. */
+/* Handle the messages in the queue, but not without end those of a child that never stops sending.
+ * Negative if the child has closed its link. */
 static int
 hear(struct child *child)
 {
@@ -394,10 +395,11 @@ supervisor_listen_to(unsigned index)
         bury(index);
 }
 
-/* ---- Another one ---- */
+/* ---- Loading again ---- */
 
-/* One that starts makes room for the next, unless it has said meanwhile that it is ready: then it
- * may have accepted somebody. It says nothing more while it is stopped. True: it is ended. */
+/* Kill a child that is still loading, unless its READY has arrived: then it may have accepted a
+ * connection. Stop it first, so that it sends no READY between the look and the kill. True: it was
+ * killed. */
 static bool
 is_given_up(struct child *child)
 {
@@ -418,8 +420,8 @@ is_given_up(struct child *child)
     return true;
 }
 
-/* The next ones get twice the time, so that what loads slowly is loaded however often another load
- * is asked for. */
+/* The next load gets twice the time, so that a script that loads slowly is loaded in the end,
+ * however often a reload is asked for. */
 void
 supervisor_give_up(void)
 {
@@ -438,8 +440,8 @@ supervisor_give_up(void)
     load_again_if_asked();
 }
 
-/* A child that is loading may have read the script before its last change, so load it once more
- * afterwards, however often that is asked for. */
+/* A child that is loading may have read the script before its last change: load it once more
+ * afterwards. However often that is asked for meanwhile, one load follows. */
 void
 supervisor_reload(void)
 {

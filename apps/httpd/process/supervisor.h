@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a parent that holds the sockets that listen, and has children that serve: so that a child
+ * What: a parent process that holds the listening sockets, and child processes that serve. A child
  * can be replaced, because it died or because there is a new script, and no connection is refused
  * meanwhile.
  *
  * Place: main calls supervise; each child calls back and serves. handover.h has their messages,
  * balance.h the rule by which they share connections.
  *
- * Shape: children, from their fork to their end; there are `workers` places.
+ * Shape: the roles of a child, from its fork to its end; each of the `workers` places has one child
+ * that serves. The children that are started together are a load.
  *
  *     STARTING --its READY--> READY --all are READY--> SERVING --the next are: DRAIN--> LEAVING
- *        | ends                 | accepts, too            | ends                      | ended or
+ *        | ends                 | ends                    | ends                      | ended or
  *        v                      v                         v                           v killed
  *     the load has failed: its READY ones leave;     another is started at its place, at once if
  *     those that serve go on                         it lived for long, else after a growing delay
  *
- *     SIGHUP, a changed file               start all again: one, and the others when it is ready
- *     a child that asks for it             start one, which takes its place
- *     SIGTERM, SIGINT                      END to all, and wait; again: END again: at once
- *     SIGUSR1, SIGQUIT                     REOPEN, STATS to those there are; or SIGUSR1: as SIGHUP
- *     SIGUSR2                              run the program again; DRAIN to all when it is ready,
- *                                          see upgrade.h
+ *     SIGHUP, a changed file               load again: start one, and the others when it is ready
+ *     a child that asks to be replaced     start one, which takes its place
+ *     SIGTERM, SIGINT                      send END to all, and wait; at the next signal send END
+ *                                          again: they exit at once
+ *     SIGUSR1                              send REOPEN to all; with reopens_by_load: as SIGHUP
+ *     SIGQUIT                              send STATS to all
+ *     SIGUSR2                              run the program again; send DRAIN to all when it is
+ *                                          ready, see upgrade.h
  *
  * If the first load fails, so does the supervisor. A child whose loop does not turn for
  * hang_timeout_ms is killed, see hang.h.
  *
- * Children take no signals but SIGKILL, and SIGSTOP while it is seen whether one that starts is
- * ready: those of a terminal reach all processes of a group, and would count twice. The end of the
- * supervisor ends them: their link is closed, and the kernel tells them; see heartbeat.h.
+ * Children ignore the signals of this table: a terminal sends its signals to all processes of the
+ * group, and each would count twice. The supervisor sends messages instead, SIGKILL, SIGSTOP before
+ * it kills a child that loads, and the signals of heartbeat.h, which also tells how children end
+ * when the supervisor dies.
  *
- * Limits: one load at a time. With those that leave there are SUPERVISOR_CHILDREN for each worker;
- * the next load waits until some have ended, however many signals ask for it. A child that has not
- * left 5 s after its time is killed.
+ * Limits: one load at a time. Including those that leave there are at most SUPERVISOR_CHILDREN for
+ * each worker; the next load waits until some have ended, however many signals ask for it. A child
+ * that has not left 5 s after stop_timeout_ms is killed.
  */
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H
@@ -44,26 +48,27 @@
 #define SUPERVISOR_CHILDREN 8
 
 struct supervisor_config {
-    /* In the child: its exit status. */
+    /* Called in the child; returns its exit status. The other functions are called in the
+     * supervisor, and may be NULL. */
     int (*serve)(void *user, const struct worker *worker);
-    void (*on_end)(void *user, unsigned slot); /* a child ended, here; NULL: nobody wants to know */
-    void (*on_reopen)(void *user);             /* before workers open their log again; NULL, too */
-    /* Called here at the start, and again after the seconds that it returns; NULL: nobody is. */
+    void (*on_end)(void *user, unsigned slot); /* the child of this slot has ended */
+    void (*on_reopen)(void *user);             /* workers will be told to open their log again */
+    /* Called at the start, and again after the seconds that it returns. */
     uint32_t (*on_turn)(void *user);
     void *user;
-    /* Before processes are started that load all: name files to changes_add whose change is as
-     * SIGHUP. NULL: none. */
+    /* Called before a load of all workers: pass to changes_add the files whose change acts like
+     * SIGHUP. */
     void (*on_load)(void *user);
-    const char *script;       /* NULL: none */
+    const char *script;       /* NULL: no script */
     char **argv;              /* the command line, for SIGUSR2 */
     unsigned workers;         /* 1 to WORKERS_MAX; 0: 1 */
     uint32_t stop_timeout_ms; /* for a child that leaves */
-    uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: for ever */
-    bool reopens_by_load;     /* SIGUSR1 is as SIGHUP: children cannot open the log again */
-    bool is_dev;              /* a change of the script's files is as SIGHUP */
+    uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: no limit */
+    bool reopens_by_load;     /* SIGUSR1 acts like SIGHUP: children cannot open the log again */
+    bool is_dev;              /* a change of the script's files acts like SIGHUP */
 };
 
-/* The exit status. */
+/* Run the supervisor until its end. Returns the program's exit status. */
 int supervise(const struct supervisor_config *config);
 
 #endif

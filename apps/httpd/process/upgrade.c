@@ -22,10 +22,10 @@
 
 static struct {
     pid_t pid;         /* of the new program */
-    int link;          /* to it; -1: none starts */
+    int link;          /* to the new program; -1: none is starting */
     int old;           /* the link to the program before this one; -1: there is none */
-    uint64_t due_ns;   /* when it is killed */
-    bool is_cancelled; /* this program ends, so that one does */
+    uint64_t due_ns;   /* when the new program is killed */
+    bool is_cancelled; /* this program ends, and the new one with it */
 } upgrade = {.link = -1, .old = -1};
 
 /* ---- In the new program ---- */
@@ -47,7 +47,7 @@ upgrade_say_ready(void)
     upgrade.old = -1;
 }
 
-/* ---- In the old one ---- */
+/* ---- In the old program ---- */
 
 static void
 set_number(const char *name, int number)
@@ -58,7 +58,7 @@ set_number(const char *name, int number)
     setenv(name, text, 1);
 }
 
-/* In the child. */
+/* In the forked child: run the new program. */
 static _Noreturn void
 be_new_program(char **argv, int link, const sigset_t *mask)
 {
@@ -134,7 +134,7 @@ upgrade_due_ns(void)
     return upgrade.link < 0 ? UINT64_MAX : upgrade.due_ns;
 }
 
-/* It may have closed its link and go on: then it is ended. */
+/* The new program closed its link: kill it if it goes on nevertheless, and reap it. */
 static void
 bury_new_program(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a new program in place of this one. SIGUSR2 has the supervisor run its own command line
- * again, from the file that is there now, with the sockets that listen inherited as by a service
- * that systemd activates. When the new program's workers are ready it says so, and the workers of
- * this one drain. A new program that ends first, or takes longer than UPGRADE_NS, changes nothing.
+ * What: a new program in place of this one. At SIGUSR2 the supervisor runs its own command line
+ * again, from the program file that is there now, and passes it the listening sockets as systemd
+ * would, in LISTEN_FDS. When its workers are ready, the new program sends READY, and the workers of
+ * this one drain. A new program that ends before, or takes longer than UPGRADE_NS, changes nothing.
  *
  * Place: supervisor-loop.c calls it; inherit.c finds the link to the old program.
  *
@@ -27,22 +27,23 @@
 #include "sxe-time.h"
 
 #define UPGRADE_NS   (60 * SXE_NS_PER_SECOND)
-#define UPGRADE_NAME "sxe-upgrade" /* of the link, in LISTEN_FDNAMES */
+#define UPGRADE_NAME "sxe-upgrade" /* the name of the link in LISTEN_FDNAMES */
 
 /* ---- In the old program ---- */
 
-/* Run this command line, with that signal mask. A failure is logged. */
+/* Run this command line, with this signal mask. A failure is logged. */
 void upgrade_start(char **argv, const sigset_t *mask);
 
-int upgrade_fd(void);          /* readable: call upgrade_hear; -1: no new program is starting */
+int upgrade_fd(void);          /* if readable call upgrade_hear; -1: no new program is starting */
 pid_t upgrade_pid(void);       /* of the new program that is starting; 0: there is none */
 uint64_t upgrade_due_ns(void); /* when to call upgrade_kill_late */
 
-/* The id of the new program, which is ready. 0: go on; if it has ended, that is logged. */
+/* Receive the new program's READY: its process id. 0: it is not ready, or it has failed, which is
+ * logged. */
 pid_t upgrade_hear(void);
 void upgrade_kill_late(uint64_t now_ns);
 
-/* This program ends: have the new one end, too, within that time. */
+/* This program ends: end the new program too. It is killed after within_ns. */
 void upgrade_cancel(uint64_t within_ns);
 
 /* ---- In the new program ---- */

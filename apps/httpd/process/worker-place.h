@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what a process that serves under a supervisor knows of itself.
+ * What: the numbers by which a serving process and its supervisor know each other.
  *
- * Shape: a place is what a worker does, a slot is what it owns. While a worker is replaced, the old
- * and the new one have the same place, and never the same slot. So memory that all workers share
- * has a part for each slot, which one process writes, and which whoever reads adds up.
+ * Shape: a place is the number of a worker; a slot is the number of its part of shared memory.
+ * While a worker is replaced, the old and the new process have the same place, but not the same
+ * slot: each part is written by one process only. A reader adds up the parts of all slots.
  */
 #ifndef WORKER_PLACE_H
 #define WORKER_PLACE_H
@@ -13,7 +13,7 @@
 
 struct worker {
     int link;         /* to the supervisor */
-    unsigned workers; /* there are, and so many places */
+    unsigned workers; /* the number of places */
     unsigned place;   /* from 0 */
     unsigned slot;    /* from 0, less than SUPERVISOR_CHILDREN * workers */
     unsigned load;    /* how many processes the place had before */
