@@ -8,7 +8,8 @@
 
 #include "sxe-always-internal.h"
 
-/* A borrowed body is lent to the socket in pieces, so that each is a sign of progress. */
+/* Bytes of a borrowed body given to the socket at a time. stall_timeout begins again with each
+ * piece. */
 #define PIECE (256u * 1024u)
 
 /* ---- States ---- */
@@ -39,7 +40,7 @@ sxe__http_link_end(struct sxe__http_link *link, enum sxe__http_end how)
         sxe_close(link->socket);
 }
 
-/* A socket that was handed over, and that the program did not take: it can serve nobody. */
+/* on_read of an upgraded socket until the program sets its own: nobody reads it, so abort. */
 static void
 refuse_bytes(SXE *s, int length)
 {
@@ -170,14 +171,14 @@ on_piece_sent(SXE *s, int result)
     link->unsent -= next_piece(link);
     if (link->unsent > 0)
         result = send_piece(link);
-    /* The place in the queue of the piece that is gone is free for this one. */
+    /* send_piece should not fail: the sent piece has left its place in the output queue. */
     if (SXE_NEVER(result < 0))
         sxe__http_job_fail(link->client, link->job, result);
     else if (sxe__http_link_state(link) == SXE__HTTP_LINK_SENDING)
         sxe__http_link_move(link, link->unsent > 0 ? SXE__HTTP_LINK_SENDING : SXE__HTTP_LINK_HEAD);
 }
 
-/* The link is connected, or idle, and has a job. */
+/* Send the request of the link's job. The link is connected or idle. */
 static int
 send_request(struct sxe__http_link *link)
 {
@@ -206,7 +207,7 @@ on_connected(SXE *s)
 
 static void on_close(SXE *s);
 
-/* FREE -> CONNECTING; 0, or -errno and it is FREE. */
+/* FREE -> CONNECTING. 0; -errno: the link is still FREE. */
 static int
 open_link(struct sxe__http_link *link)
 {
@@ -248,7 +249,7 @@ may_retry(const struct sxe__http_link *link, int error)
            (error == 0 || error == ECONNRESET || error == EPIPE);
 }
 
-/* Its connection closed while it had this job: what that means. */
+/* The result of a job whose connection closed; error: the socket's errno, or 0. */
 static int
 result_of_close(const struct sxe__http_link *link, int error)
 {
@@ -328,7 +329,7 @@ sxe__http_client_dispatch(struct sxe_http_client *client)
 
     while ((job = sxe_pool_get_oldest(client->queue, SXE__HTTP_QUEUE_WAITING)) !=
            SXE_POOL_NO_INDEX) {
-        /* If this link cannot be opened, the next cannot either. */
+        /* Once a link could not be opened, do not try again for each waiting job. */
         int result = error < 0 && sxe__http_client_is_at_rest(client)
                          ? error
                          : sxe__http_job_start(client, job);

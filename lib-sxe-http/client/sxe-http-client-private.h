@@ -8,7 +8,7 @@
  *     sxe-http-client-link.c    links: every change of their state stands here
  *     sxe-http-client.c         new, delete, send, cancel, pause
  *
- * Shape: a link's life is the state it is in; in all of these but FREE it has a socket:
+ * Shape: a link is in one of these states; in all but FREE it has a socket:
  *
  *     FREE --> CONNECTING --> SENDING --> HEAD --> BODY <--> PAUSED
  *      ^                         ^                   |
@@ -18,8 +18,8 @@
  * Without a borrowed body there is no SENDING, without a body in the response no BODY, and an early
  * response goes from SENDING to BODY. An upgrade makes a link FREE at once: its socket stays.
  *
- * Jobs stand in two pools of the same indexes: `jobs`, where the time since send is counted, and
- * `queue`, which is the order of those that wait for a link.
+ * A job has the same index in two pools: `jobs`, whose timeout counts the time since send, and
+ * `queue`, which keeps the order of the jobs that wait for a link.
  */
 #ifndef SXE_HTTP_CLIENT_PRIVATE_H
 #define SXE_HTTP_CLIENT_PRIVATE_H
@@ -50,9 +50,9 @@ struct sxe__http_asked {
 };
 
 struct sxe__http_job {
-    struct sxe_http_call wanted; /* as sent; what its spans look at is in the room instead */
+    struct sxe_http_call wanted; /* the program's call; the texts of its request may be gone */
     struct sxe__http_asked asked;
-    uint32_t length; /* of what is in its room */
+    uint32_t length; /* bytes in its part of `requests`: head and copied body */
     uint32_t link;   /* index, or SXE_NONE: it waits */
     bool is_paused;
 };
@@ -61,20 +61,20 @@ struct sxe__http_link {
     struct sxe_http_client *client;
     SXE *socket;
     uint32_t job;       /* index, or SXE_NONE */
-    uint32_t head_used; /* bytes in its room of a head that is not whole, or of the last one */
+    uint32_t head_used; /* bytes of a head in its part of `responses` */
     bool is_reused;     /* it served another job before this one */
     bool is_answered;   /* a byte came for this job */
-    bool has_head;      /* of the response proper */
+    bool has_head;      /* the final response's, not that of a 1xx */
     uint8_t refusal;    /* enum sxe_http_refusal */
     size_t unsent;      /* bytes of a borrowed body that are not the kernel's yet */
-    uint64_t left;      /* of a body of known length, bytes to come */
-    uint32_t body_used; /* bytes kept in its room */
+    uint64_t left;      /* bytes to come of a body of known length */
+    uint32_t body_used; /* bytes of a body in its part of `responses` */
     struct sxe_http_parser parser;
     struct sxe_http_chunks chunks;
 };
 
 struct sxe_http_client {
-    struct sxe_http_client_config config; /* complete; its texts are here: */
+    struct sxe_http_client_config config; /* with all defaults; its texts are here: */
     char ip[64];
     char path[108];
     char host[256];
@@ -89,7 +89,7 @@ struct sxe_http_client {
 
 /* ---- sxe-http-client-write.c ---- */
 
-/* sxe_http_request_write, and what the request says. */
+/* Like sxe_http_request_write; also sets *asked. */
 SXE_MUST_USE ssize_t sxe__http_request_write(const struct sxe_http_request_head *request,
                                              char *room, size_t size,
                                              struct sxe__http_asked *asked);
@@ -119,7 +119,7 @@ sxe__http_link_job(const struct sxe__http_link *link)
     return &link->client->jobs[link->job];
 }
 
-/* The bytes of a response's head; those of a kept body follow at head_max. */
+/* The memory for a link's responses: the head, and from head_max on a body that is kept. */
 static inline char *
 sxe__http_link_room(const struct sxe__http_link *link)
 {
@@ -129,45 +129,44 @@ sxe__http_link_room(const struct sxe__http_link *link)
            sxe__http_link_id(link) * ((size_t)config->limits.head_max + config->body_max);
 }
 
-/* No link has a socket: nothing will happen by itself. */
+/* Whether no link has a socket: then no event of the client's will come. */
 static inline bool
 sxe__http_client_is_at_rest(const struct sxe_http_client *client)
 {
     return sxe_pool_get_count(client->links, SXE__HTTP_LINK_FREE) == client->config.connections_max;
 }
 
-/* One of the client's links; for sxe_pool_new_with_timeouts. */
+/* A link's state has timed out; the pool calls it. */
 void sxe__http_link_on_timeout(void *array, unsigned id, void *user);
 const char *sxe__http_link_state_to_string(unsigned state);
 
-/* Every change of state. */
+/* Change the state of a link; all changes go through this function. */
 void sxe__http_link_move(struct sxe__http_link *link, enum sxe__http_link_state to);
 
-/* Close its socket, after what was written is sent or at once. It is FREE when on_close came. */
+/* Close a link's socket, at once or after the output is sent. on_close then makes the link FREE. */
 enum sxe__http_end { SXE__HTTP_END_AT_ONCE, SXE__HTTP_END_AFTER_OUTPUT };
 void sxe__http_link_end(struct sxe__http_link *link, enum sxe__http_end how);
 
-/* The socket becomes the program's, and the link FREE. */
+/* Detach the socket, which becomes the program's. The caller then makes the link FREE. */
 void sxe__http_link_forget(struct sxe__http_link *link);
 
 /* The view of a job for callbacks. */
 struct sxe_http_exchange sxe__http_exchange(struct sxe_http_client *client, unsigned job);
 
-/* The job is over without a word; its link, if any, has none. */
+/* Free a job without calling on_done; its link, if any, then has no job. */
 void sxe__http_job_release(struct sxe_http_client *client, unsigned job);
 
-/* The job is over, and on_done says so. */
+/* Free a job and call its on_done. */
 void sxe__http_job_end(struct sxe_http_client *client, unsigned job, int result);
 
 /* Like the function above; the job's link, if any, also ends at once. */
 void sxe__http_job_fail(struct sxe_http_client *client, unsigned job, int error);
 
-/* Give the job a link: 0; 1: it waits for one that has another job, or closes; -errno: no link has
- * a socket, and none can be opened. So while jobs wait, something will happen. Calls nothing back.
- */
+/* Give a job a link. 0; 1: there is none now, so the job must wait; -errno: no link can be opened,
+ * and none has a socket whose events would start the job later. Calls no callback. */
 SXE_MUST_USE int sxe__http_job_start(struct sxe_http_client *client, unsigned job);
 
-/* Start those that wait, as far as there are links. */
+/* Start waiting jobs as long as there are links for them. */
 void sxe__http_client_dispatch(struct sxe_http_client *client);
 
 #endif

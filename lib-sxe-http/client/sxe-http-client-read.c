@@ -2,9 +2,10 @@
  *
  * What: from the bytes that a link's socket has unread to the callbacks of its job.
  *
- * A head is parsed where it was read, and is copied into the link's room when it is whole, or when
- * the rest has not arrived yet; so it may be larger than what the socket can keep, and callbacks
- * see it until on_done. A body is shown where it was read, or goes into the room after the head.
+ * A head is parsed in the socket's buffer, and copied into the link's memory when it is whole, or
+ * when its rest has not arrived yet; so it may be larger than that buffer, and callbacks see it
+ * until on_done. on_body gets a body in the socket's buffer; without on_body the body is copied
+ * into the link's memory after the head.
  */
 #include "sxe-http-client-private.h"
 
@@ -87,7 +88,7 @@ show_body(struct sxe__http_link *link, struct sxe_span span)
     return GO_ON;
 }
 
-/* The next bytes of the body: how many are taken, or -1: refused. */
+/* Set *span to the next bytes of the body. Returns how many bytes to consume; -1: refused. */
 static ssize_t
 next_span(struct sxe__http_link *link, struct sxe_span *span, bool *is_whole)
 {
@@ -115,7 +116,7 @@ read_body(struct sxe__http_link *link)
 
     if (n < 0)
         return refuse_reply(link, link->chunks.refusal);
-    /* A trailer must come whole, and there is no room for it. */
+    /* The trailer is not whole, and the socket's buffer has no room for the rest. */
     if (n == 0 && SXE_BUF_ROOM(link->socket) == 0)
         return refuse_reply(link, SXE_HTTP_REFUSED_HEAD_TOO_LARGE);
     if (n == 0 || (span.length > 0 && show_body(link, span) == STOP))
@@ -128,7 +129,7 @@ read_body(struct sxe__http_link *link)
 
 /* ---- The head ---- */
 
-/* RFC 9110, 7.8: a server switches when it has all of a request that asked for it. */
+/* RFC 9110, 7.8: a server may switch only when it has a whole request that asked for it. */
 static enum step
 upgrade(struct sxe__http_link *link)
 {
@@ -171,7 +172,8 @@ begin_body(struct sxe__http_link *link)
     return STOP;
 }
 
-/* Look at what is unread as the head, or as more of what is in the room: its length, 0 or -1. */
+/* Parse the unread bytes as a head, or as the rest of the head in the link's memory. Returns the
+ * length of the head, 0 (more is needed) or -1 (refused). */
 static int
 parse_head(struct sxe__http_link *link)
 {
@@ -235,7 +237,7 @@ sxe__http_client_on_read(SXE *s, int length)
     enum step step = GO_ON;
 
     SXE_UNUSED_PARAMETER(length);
-    /* RFC 9112, 9.2: what comes before it was asked for is no response. */
+    /* Bytes on an idle connection answer no request (RFC 9112, 9.2). */
     if (sxe__http_link_state(link) == SXE__HTTP_LINK_IDLE) {
         sxe__http_link_end(link, SXE__HTTP_END_AT_ONCE);
         return;

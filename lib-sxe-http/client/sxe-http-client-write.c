@@ -2,9 +2,9 @@
  *
  * What: the head of a request, as bytes.
  *
- * The parser then reads the written head, and refuses a request that is not valid or may be
- * understood in two ways; so the rules of RFC 9112 stand there alone. Here it is made sure only
- * that no text can end the line, or the name, that it is in.
+ * The parser then reads the written head, and refuses a request that is invalid or can be read in
+ * two ways, so only the parser knows the rules of RFC 9112. The code here only makes sure that no
+ * text ends the line, or the name, that it is in.
  */
 #include "sxe-http-client-private.h"
 #include "sxe-http-private.h"
@@ -50,7 +50,7 @@ is_writable(const struct sxe_http_request_head *request)
     return true;
 }
 
-/* The room that is left; what does not fit is left out, and known to be. */
+/* The room that is left. A text that does not fit is left out, and is_full is set. */
 struct out {
     char *at;
     char *end;
@@ -78,7 +78,7 @@ add_field(struct out *out, struct sxe_span name, struct sxe_span value)
     add_span(out, sxe_http_span("\r\n"));
 }
 
-/* RFC 9110, 8.6: methods that are about a body say that there is none. */
+/* RFC 9110, 8.6: POST, PUT and PATCH without a body send Content-Length: 0. */
 static void
 add_framing(struct out *out, uint64_t length, enum sxe_http_method method)
 {
@@ -93,7 +93,7 @@ add_framing(struct out *out, uint64_t length, enum sxe_http_method method)
     }
 }
 
-/* The parser's opinion of it, and what it says. */
+/* Whether the parser accepts the written head; sets *asked. */
 static bool
 is_valid(const struct sxe_http_request_head *request, const char *head, size_t length,
          struct sxe__http_asked *asked)
@@ -107,7 +107,8 @@ is_valid(const struct sxe_http_request_head *request, const char *head, size_t l
     asked->method = parser.method;
     asked->keep_alive = parser.keep_alive;
     asked->upgrade = parser.upgrade || parser.method == SXE_HTTP_CONNECT;
-    /* RFC 9110, 9.3.8 and 10.1.1; of CONNECT the parser knows. */
+    /* TRACE has no body, and Expect needs one (RFC 9110, 9.3.8 and 10.1.1); the parser checks
+     * CONNECT. */
     return request->body_length > 0 ? parser.method != SXE_HTTP_TRACE : !parser.expect_continue;
 }
 

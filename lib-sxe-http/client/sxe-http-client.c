@@ -36,7 +36,7 @@ copy_text(char *to, size_t size, const char *text)
     return length > 0 && (size_t)length < size;
 }
 
-/* Where the server is, and what it is called. */
+/* Set the server's address, and the default Host. */
 static bool
 set_server(struct sxe_http_client *client, const struct sxe_http_client_config *wanted)
 {
@@ -65,7 +65,7 @@ set_host(struct sxe_http_client *client, const char *host)
                             sxe__http_host(client->host, strlen(client->host)));
 }
 
-/* The name of "name:port" or "[::1]:port", or the one that is given. */
+/* Set tls_name: `wanted`, or the name in the client's Host, "name:port" or "[::1]:port". */
 static bool
 set_tls_name(struct sxe_http_client *client, const char *wanted)
 {
@@ -81,7 +81,7 @@ set_tls_name(struct sxe_http_client *client, const char *wanted)
     return length > 0;
 }
 
-/* The configuration with all its defaults; 0 or -EINVAL. */
+/* Copy the configuration and fill in its defaults. 0 or -EINVAL. */
 static int
 configure(struct sxe_http_client *client, const struct sxe_http_client_config *wanted)
 {
@@ -115,7 +115,7 @@ seconds_of_ms(uint32_t timeout_ms)
     return timeout_ms == UINT32_MAX ? 0 : timeout_ms / 1000.0;
 }
 
-/* From send to on_done it took too long. */
+/* A call took longer than total_timeout_ms. */
 static void
 on_total_timeout(void *array, unsigned id, void *user)
 {
@@ -148,7 +148,7 @@ make_pools(struct sxe_http_client *client)
                                  SXE__HTTP_QUEUE_STATES, SXE_POOL_OPTION_UNLOCKED);
 }
 
-/* Everything that is memory: 0 or -errno. */
+/* Make the pools and allocate the buffers. 0 or -errno. */
 static int
 reserve_links(struct sxe_http_client *client)
 {
@@ -186,7 +186,7 @@ sxe_http_client_new(const struct sxe_http_client_config *config)
         errno = -result;
         return NULL;
     }
-    /* A socket that closes is still there while another takes its link. */
+    /* One more: a socket that is closing still exists when its link opens another. */
     sxe_register(client->config.connections_max + 1, 0);
     return client;
 }
@@ -215,7 +215,7 @@ sxe_http_client_delete(struct sxe_http_client *client)
 
 /* ---- Calls ---- */
 
-/* Keep what the call says, and write its request: 0, -EINVAL or -EMSGSIZE. */
+/* Copy the call into its job, and write its request. 0, -EINVAL or -EMSGSIZE. */
 static int
 prepare_job(struct sxe_http_client *client, unsigned id, const struct sxe_http_call *call)
 {
@@ -245,7 +245,7 @@ prepare_job(struct sxe_http_client *client, unsigned id, const struct sxe_http_c
     return 0;
 }
 
-/* Start the job, after the waiting ones: 0 or -errno. */
+/* Start the job, or queue it after the waiting jobs. 0 or -errno. */
 static int
 begin_job(struct sxe_http_client *client, unsigned id)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the entries. A hash table finds them by name; the pool has them in the order in which they
- * were last used, so the one to make way is the oldest that is IDLE.
+ * What: the entries of the cache. A hash table finds them by name; the pool keeps them in the order
+ * of their last use, so the oldest IDLE entry is evicted first.
  */
 #include "sxe-http-file-private.h"
 
@@ -63,7 +63,8 @@ sxe__http_cache_new(struct sxe_http_files *files)
         files->regions = NULL;
         return -errno;
     }
-    /* A huge page would make each entry cost two megabytes. A kernel without them refuses. */
+    /* A huge page would make each entry cost two megabytes. A kernel without huge pages refuses;
+     * ignore it. */
     (void)!madvise(files->regions, number * files->region_size, MADV_NOHUGEPAGE);
     for (uint32_t i = 0; i < number; i++) {
         files->entries[i].files = files;
@@ -151,7 +152,7 @@ set_state(struct sxe__http_file *file, enum sxe__http_file_state state)
     file->state = state;
 }
 
-/* Nobody holds it, and no name leads to it. */
+/* Free an entry that nobody holds and no name leads to. */
 static void
 make_free(struct sxe__http_file *file)
 {
@@ -160,7 +161,7 @@ make_free(struct sxe__http_file *file)
     if (file->fd >= 0)
         close(file->fd);
     file->fd = -1;
-    /* The first page stays for the next name. */
+    /* Keep the first page: the entry's next name needs it. */
     if (file->touched > PAGE)
         (void)!madvise(file->name + PAGE, round_up(file->touched, PAGE) - PAGE, MADV_DONTNEED);
     file->touched = 0;
@@ -179,7 +180,7 @@ sxe__http_cache_remove(struct sxe__http_file *file)
         set_state(file, SXE__HTTP_FILE_LEAVING);
 }
 
-/* The one that nobody used for the longest time makes way. */
+/* Evict the entry that was unused for longest. False: all are in use. */
 static bool
 evict_file(struct sxe_http_files *files)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a page about a directory, in HTML: its directories, then its files, both in the order of
- * their names. A thread makes it in memory that all listings share, one after the other. A short
- * one becomes the content of its entry, a long one a file without a name (memfd_create(2)).
+ * their names. Threads make listings one after the other, in memory that all listings share. A
+ * short one becomes the content of its entry, a long one a file without a name (memfd_create(2)).
  */
 #include "sxe-http-file-private.h"
 
@@ -91,12 +91,12 @@ static bool
 is_shown(const struct sxe__http_file *file, const char *name, size_t length)
 {
     if (length > NAME_MAX || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-        strchr(name, '\\') != NULL) /* in a path it is refused */
+        strchr(name, '\\') != NULL) /* a request's path may not have one */
         return false;
     return *name != '.' || file->files->config.dot_files;
 }
 
-/* Add a row, unless the file cannot be opened. */
+/* Add a row, unless the name is hidden, or is no file or directory beneath the root. */
 static void
 add_row(struct sxe__http_file *file, int fd, const char *name)
 {
@@ -174,7 +174,7 @@ swap_rows(struct row *a, struct row *b)
     *b = kept;
 }
 
-/* The row at `root` goes down the heap until none below it comes after it. */
+/* Move the row at `root` down the heap until no row below it sorts after it. */
 static void
 sift(struct row *rows, uint32_t number, uint32_t root)
 {
@@ -187,7 +187,7 @@ sift(struct row *rows, uint32_t number, uint32_t root)
     }
 }
 
-/* A heap, for qsort() may allocate. */
+/* Heap sort, because qsort() may allocate. */
 static void
 sort_rows(struct row *rows, uint32_t number)
 {
@@ -401,7 +401,7 @@ sxe__http_list(struct sxe__http_file *file, int fd)
         put_page(listing, file);
         result = keep_row(file, listing);
     }
-    /* The next listing may be far away. */
+    /* Give the memory back: the next listing may come much later. */
     (void)!madvise(listing, sizeof(*listing), MADV_DONTNEED);
     pthread_mutex_unlock(&files->listing_lock);
     close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what a thread does about a name: it opens it beneath the root, looks what it is and whether
- * it is as it was, reads it if it is small, and looks for its siblings.
+ * What: the work of a thread for one name: it opens the name beneath the root, finds out what it is
+ * and whether it has changed, reads it if it is small, and looks for its siblings.
  */
 #include "sxe-http-file-private.h"
 
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRIES    8 /* of what another process may disturb */
+#define TRIES    8 /* of calls that other processes may disturb */
 #define OPEN     (O_RDONLY | O_NONBLOCK | O_NOCTTY)
 #define SETTLE_S 2 /* file systems may count time in seconds */
 
@@ -59,7 +59,8 @@ open_step(int directory, const char *name, size_t length, int flags)
     return fd < 0 ? -errno : fd;
 }
 
-/* Segment after segment, none of them a link. A slash at the end would follow one. */
+/* Without openat2: open segment after segment, and follow no link. The path's last slash is not
+ * passed on, because it would follow a link. */
 static int
 open_step_by_step(int root, const char *path, int flags)
 {
@@ -89,7 +90,8 @@ sxe__http_open_beneath(const struct sxe_http_files *files, const char *path, int
                               : open_step_by_step(files->root, path, flags);
 }
 
-/* Kernels have it since 5.6; filters of system calls may not know it, and say EPERM. */
+/* Find out whether openat2 works. Kernels have it since 5.6; seccomp filters that do not know it
+ * return EPERM. */
 int
 sxe__http_probe_root(struct sxe_http_files *files)
 {
@@ -104,7 +106,7 @@ sxe__http_probe_root(struct sxe_http_files *files)
     return 0;
 }
 
-/* A descriptor, and what it is of, or -errno. */
+/* Open a path and fill in *found. Returns a descriptor, or -errno. */
 static int
 open_and_stat(const struct sxe_http_files *files, const char *path, int flags, struct stat *found)
 {
@@ -176,8 +178,8 @@ is_same(const struct stat *a, const struct stat *b)
            is_same_time(a->st_mtim, b->st_mtim) && is_same_time(a->st_ctim, b->st_ctim);
 }
 
-/* A file may change twice in one tick of the clock that its times are from: while that may go on
- * they say nothing. */
+/* Whether the last change is so old that another one will have another time. A file may change
+ * twice in one tick of the clock that its times are from. */
 static bool
 is_settled(const struct stat *found)
 {
@@ -187,7 +189,7 @@ is_settled(const struct stat *found)
     return now.tv_sec - found->st_ctim.tv_sec >= SETTLE_S;
 }
 
-/* So many bytes as its size was: 0; -ENODATA: there are not so many; or -errno. */
+/* Read `size` bytes. 0; -ENODATA: the file has fewer; or -errno. */
 static int
 read_all(int fd, char *to, size_t size)
 {
@@ -203,8 +205,7 @@ read_all(int fd, char *to, size_t size)
     return 0;
 }
 
-/* Read a small file into the region, if it holds still for that. 0, or -errno: it cannot be
- * read. */
+/* Read a small file into the region, unless it keeps changing. 0, or -errno: it cannot be read. */
 static int
 keep_content(struct sxe__http_file *file, int fd, struct stat *found)
 {
@@ -231,7 +232,8 @@ keep_content(struct sxe__http_file *file, int fd, struct stat *found)
 
 /* ---- What it is ---- */
 
-/* path has room for a suffix after its length bytes. */
+/* Whether there is a sibling as new as the file. path has room for a suffix after
+ * `length` bytes. */
 static bool
 has_sibling(const struct sxe__http_file *file, char *path, size_t length, const char *suffix)
 {
@@ -262,7 +264,7 @@ siblings_of(const struct sxe__http_file *file, char *path)
     return (uint8_t)siblings;
 }
 
-/* A step of a hash of 64 bits that cannot be followed back (the finalizer of MurmurHash3). */
+/* Mix a value into a hash of 64 bits, with the finalizer of MurmurHash3. */
 static uint64_t
 mix_hash(uint64_t hash, uint64_t value)
 {
@@ -278,8 +280,8 @@ mix_time(uint64_t hash, const struct timespec *time)
     return mix_hash(mix_hash(hash, (uint64_t)time->tv_sec), (uint64_t)time->tv_nsec);
 }
 
-/* A strong tag (RFC 9110, 8.8.1): whatever writes or replaces a file changes one of these times. It
- * tells a client nothing about the file system. */
+/* Make a strong tag (RFC 9110, 8.8.1): whatever writes or replaces a file changes one of these
+ * times. The tag tells a client nothing about the file system. */
 static void
 make_tag(struct sxe__http_file *file)
 {
@@ -311,7 +313,7 @@ is_as_known(const struct sxe__http_file *file, const struct stat *found)
            known->index == file->index && is_same(&known->found, found);
 }
 
-/* Owns fd. */
+/* Owns fd: closes it, or keeps it in the entry. */
 static void
 take_file(struct sxe__http_file *file, char *path, int fd)
 {
@@ -351,7 +353,8 @@ open_file(struct sxe__http_file *file, char *path)
     }
 }
 
-/* The first index that is there, or cannot be opened though it may be there; false: none. */
+/* Open the first index that the directory has. True also if opening one failed for another reason
+ * than ENOENT; false: there is none. */
 static bool
 open_index(struct sxe__http_file *file, char *path)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of static files share.
- * Place: included by those files only, in reading order:
+ * What: declarations that the sources of the handler of static files share.
  *
  *     sxe-http-file.c           new, delete; a request's method and path -> a name
  *     sxe-http-file-serve.c     a name -> an entry, now or when a thread has opened it
@@ -11,9 +10,9 @@
  *     sxe-http-file-listing.c   in threads: a page about a directory
  *     sxe-http-file-type.c      extensions -> content types
  *
- * Shape: an entry is one name, opened once. When it is old, or not there, a new one is opened; it
- * takes the place of the old, or is dropped again if nothing has changed. Requests under way hold
- * theirs.
+ * Shape: an entry is one name, opened once. When it is old, the name is opened for a new entry,
+ * which replaces the old one, or is dropped if the file has not changed. Requests under way hold
+ * their entries.
  *
  *                  no such file: held until those who waited are answered
  *     FREE -> OPENING -------------------------------------> LEAVING -> FREE
@@ -22,7 +21,7 @@
  *           reply ended v| reply         the oldest one makes way, or it is replaced
  *                      IDLE ------------------------------------------> FREE
  *
- * Each has a region of address space, of which the kernel gives what is touched:
+ * Each entry has a region of address space, whose pages cost memory once they are touched:
  *
  *     | name NUL | content, if it is small |       |
  */
@@ -43,9 +42,9 @@
 extern struct sxe_log_control sxe__http_log;
 
 #define SXE__HTTP_NAME_SIZE PATH_MAX       /* bytes of a name, with its NUL */
-#define SXE__HTTP_PATH_SIZE (2 * PATH_MAX) /* the same, with that of an index or sibling */
+#define SXE__HTTP_PATH_SIZE (2 * PATH_MAX) /* of a name and that of an index or sibling */
 #define SXE__HTTP_TYPE_MAX  127            /* bytes of a content type */
-#define SXE__HTTP_PATH_ROOM (16u * 1024)   /* for paths that are not decoded yet */
+#define SXE__HTTP_PATH_ROOM (16u * 1024)   /* bytes of a path that is not decoded yet */
 
 /* Content codings of siblings, in the order of preference. */
 enum { SXE__HTTP_CODINGS = 3 };
@@ -66,55 +65,55 @@ enum sxe__http_file_state {
     SXE__HTTP_FILE_STATES
 };
 
-/* The file that a request waits for, until it is answered. */
+/* A request that is not answered yet, and which file it wants. */
 struct sxe__http_wish {
     struct sxe_http_request *request;
-    struct sxe__http_file *base; /* a sibling of this one, which is held; NULL: not that far */
-    unsigned coding;             /* of that sibling */
+    struct sxe__http_file *base; /* held; a sibling of it is wanted; NULL: the file itself */
+    unsigned coding;             /* of that sibling: index in sxe__http_codings */
 };
 
 struct sxe__http_waiter {
     struct sxe__http_wish wish;
-    struct sxe__http_file *file; /* that it waits for */
+    struct sxe__http_file *file; /* the entry that it waits for */
     struct sxe__http_waiter *next;
     struct sxe__http_waiter *prev;
 };
 
 struct sxe__http_file {
-    struct sxe_work work; /* first: it is what it is about */
+    struct sxe_work work; /* first, so that a pointer to it is one to the entry */
     struct sxe_http_files *files;
     char *name; /* where its region begins */
     uint32_t name_length;
     uint32_t hash;
-    uint32_t next; /* with the same hash */
+    uint32_t next; /* entry in the same bucket, or SXE_NONE */
     uint32_t holders;
     enum sxe__http_file_state state;
-    struct sxe__http_waiter *first; /* who waits for it */
+    struct sxe__http_waiter *first; /* the requests that wait for it */
     struct sxe__http_waiter *last;
-    struct sxe__http_file *known; /* what it may replace, held; NULL: nothing */
-    size_t memory;                /* bytes that are counted */
-    SXE_TIME checked;             /* when it was as it is here */
-    bool may_keep;                /* there is memory for content */
+    struct sxe__http_file *known; /* the old entry that it may replace, held; or NULL */
+    size_t memory;                /* bytes that it adds to files->memory */
+    SXE_TIME checked;             /* when the file was last seen as described here */
+    bool may_keep;                /* memory_max leaves memory for content */
 
-    /* While it is opened these are the thread's; then they do not change, but for siblings. */
-    bool is_same; /* as known: nothing else is set but siblings */
+    /* The thread sets these while it opens the file; afterwards only siblings may change. */
+    bool is_same; /* the file is as in known: only siblings may differ */
     bool is_listing;
-    bool is_settled;   /* a change since would have another time */
-    uint8_t siblings;  /* a bit for each coding in which it is there */
-    uint16_t status;   /* 0: it is there; otherwise what to answer */
-    int error;         /* why, an errno; 0 if it is no failure */
+    bool is_settled;   /* a later change would show in the file's times */
+    uint8_t siblings;  /* a bit for each coding that has a sibling */
+    uint16_t status;   /* 0: send the file; otherwise the status to answer */
+    int error;         /* the errno of a failure; 0: none */
     int fd;            /* -1: none */
-    size_t touched;    /* bytes of the region that may not be the kernel's */
-    char *content;     /* all of it; NULL: it must be read from fd */
+    size_t touched;    /* bytes of the region that were written to */
+    char *content;     /* the whole file; NULL: send it from fd */
     uint64_t size;     /* bytes */
-    const char *index; /* name of the file in the directory; "" if the name is a file's */
+    const char *index; /* name of the directory's index file; "": no directory */
     const char *type;
     struct stat found;
     char etag[20];
     char modified[SXE_HTTP_DATE_LENGTH + 1];
 
-    /* The lines of the last reply that was all of it, as it is. */
-    uint8_t lines_siblings; /* when they were made */
+    /* The lines of the last reply that had the whole file without a coding, to be used again. */
+    uint8_t lines_siblings; /* `siblings` when the lines were made */
     uint16_t lines_length;  /* 0: there are none */
     char lines[SXE__HTTP_FILE_LINES];
 };
@@ -125,19 +124,19 @@ struct sxe__http_type {
 };
 
 struct sxe__http_types {
-    char *text; /* what the others point into */
+    char *text; /* the text that the others point into */
     struct sxe__http_type *types;
     unsigned number;
-    const char *usual; /* of all other extensions */
+    const char *usual; /* type of all other extensions */
 };
 
 struct sxe__http_listing; /* scratch memory */
 
 struct sxe_http_files {
     struct sxe_http_files_config config;
-    struct sxe_span prefix; /* of the config's, without slashes around it */
+    struct sxe_span prefix; /* config.prefix without slashes around it */
     int root;
-    unsigned group; /* of threads: a root that hangs keeps no other waiting */
+    unsigned group; /* of threads: a root that hangs delays no other root */
     bool has_openat2;
     struct sxe__http_types types;
     struct sxe__http_file *entries;   /* a pool */
@@ -159,7 +158,7 @@ sxe__http_is_directory_path(const char *name, size_t length)
     return name[length - 1] == '/' || (length == 1 && *name == '.');
 }
 
-/* Whether the one was changed at the time when the other was, or later. */
+/* Whether `a` was changed at the same time as `b`, or later. */
 static inline bool
 sxe__http_is_as_new(const struct stat *a, const struct stat *b)
 {
@@ -185,38 +184,39 @@ struct sxe__http_file *sxe__http_cache_find(struct sxe_http_files *files, struct
 /* A new entry, OPENING; NULL: all are in use. */
 struct sxe__http_file *sxe__http_cache_add(struct sxe_http_files *files, struct sxe_span name);
 
-/* A thread is done with it; the caller holds it from now on. No name leads to it if it is not
- * there, or as known. */
+/* A thread has opened the entry; the caller holds it from now on. If there is no such file, or it
+ * is as known, no name leads to the entry. */
 void sxe__http_cache_opened(struct sxe__http_file *file);
 void sxe__http_cache_remove(struct sxe__http_file *file); /* no name leads to it any more */
 void sxe__http_cache_hold(struct sxe__http_file *file);
 void sxe__http_cache_release(struct sxe__http_file *file); /* NULL is allowed */
 void sxe__http_cache_touch(struct sxe__http_file *file);   /* it was used, and is not held */
 
-/* Give back the descriptor that was not used for the longest time; false: all are in use. */
+/* Close the descriptor that was unused for longest; false: all are in use. */
 SXE_MUST_USE bool sxe__http_cache_close_one(struct sxe_http_files *files);
 
 /* ---- sxe-http-file-reply.c ---- */
 
-/* Answer with what an entry has: the contents of `file`, which is `base` or a sibling of it, or the
- * refusal of both. The entry is held until the reply is done, if it is not copied. */
+/* Answer with the contents of `file`, which is `base` or a sibling of it, or with its status.
+ * Unless its content is copied, the entry is held until the reply is done. */
 void sxe__http_file_reply(const struct sxe__http_wish *wish, struct sxe__http_file *base,
                           struct sxe__http_file *file);
 void sxe__http_file_refuse(struct sxe_http_request *request, unsigned status);
 
-/* 301 to the request's path with a slash at its end; made of its name, which is no "//host". 404 if
- * that does not end with `name`, a handler's choice: nothing is below the request's path then. */
+/* Answer 301 to the request's path with a slash at its end. Location is made from the decoded path,
+ * so it cannot be "//host". 404 if the path does not end with `name`, which a handler chose by
+ * sxe_http_files_send: then nothing is below the request's path. */
 void sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *request,
                              const char *name);
 
-/* Status 405 or 204. */
+/* Answer 405 or 204, with Allow. */
 void sxe__http_file_allow(struct sxe_http_request *request, unsigned status);
 
 /* ---- sxe-http-file-open.c, in threads ---- */
 
 void sxe__http_file_open(struct sxe__http_file *file);
 
-/* A descriptor of what is beneath the root, or -errno. */
+/* Open a path beneath the root. Returns a descriptor, or -errno. */
 SXE_MUST_USE int sxe__http_open_beneath(const struct sxe_http_files *files, const char *path,
                                         int flags);
 int sxe__http_probe_root(struct sxe_http_files *files);
@@ -227,7 +227,7 @@ SXE_MUST_USE int sxe__http_listing_new(struct sxe_http_files *files);
 void sxe__http_listing_delete(struct sxe_http_files *files);
 size_t sxe__http_listing_size(void); /* bytes of address space */
 
-/* In threads: the contents of the entry are a page about that directory. 0 or -errno. Owns fd. */
+/* In threads: make a page about directory fd, the content of the entry. 0 or -errno. Owns fd. */
 SXE_MUST_USE int sxe__http_list(struct sxe__http_file *file, int fd);
 
 /* ---- sxe-http-file-type.c ---- */

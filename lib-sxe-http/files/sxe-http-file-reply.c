@@ -13,7 +13,7 @@
 #include "sxe-http-conditional.h"
 #include "sxe-http-private.h"
 
-#define BOUNDARY_SIZE  33 /* 128 random bits, which no content foresees */
+#define BOUNDARY_SIZE  33 /* 128 random bits, which no file can guess */
 #define PART_HEAD_SIZE (BOUNDARY_SIZE + SXE__HTTP_TYPE_MAX + SXE_HTTP_CONTENT_RANGE_MAX + 64)
 
 struct reply {
@@ -22,7 +22,7 @@ struct reply {
     const struct sxe_http_files *files;
     const struct sxe__http_file *base;
     struct sxe__http_file *file; /* base, or a sibling */
-    const char *coding;          /* of that; NULL: none */
+    const char *coding;          /* of file; NULL: none */
     const char *modified;
 };
 
@@ -33,7 +33,7 @@ sxe__http_file_refuse(struct sxe_http_request *request, unsigned status)
 {
     struct sxe_http_response *response = sxe_http_response_of(request);
 
-    if (status == 503) /* without, if there is no room */
+    if (status == 503) /* left out if there is no room */
         (void)!sxe_http_add_field(response, "Retry-After", "1");
     (void)!sxe_http_reply_status(response, status);
 }
@@ -58,7 +58,7 @@ sxe__http_file_redirect(struct sxe_http_files *files, struct sxe_http_request *r
     ssize_t length = sxe_http_path_to_file(request->path, files->room, sizeof(files->room));
     struct sxe_span all = {files->room, length > 0 ? (size_t)length : 0};
 
-    if (length <= 0 || !ends_with(all, name)) { /* a handler's choice: it may have any path */
+    if (length <= 0 || !ends_with(all, name)) { /* a name of sxe_http_files_send */
         sxe__http_file_refuse(request, 404);
         return;
     }
@@ -119,7 +119,8 @@ add_validators(const struct reply *reply)
     return add_lines(reply->response, lines, sizeof(lines) / sizeof(lines[0]));
 }
 
-/* The coding comes last: what does not get it all has no coding, see finish. */
+/* Content-Encoding comes last: if the lines do not fit, finish_reply answers 500 with the lines
+ * before it, and the body of a 500 has no coding. */
 static int
 add_fields(const struct reply *reply, const char *type, const char *content_range)
 {
@@ -139,7 +140,7 @@ add_fields(const struct reply *reply, const char *type, const char *content_rang
 
 /* ---- Contents ---- */
 
-/* Its content is in the output when the reply was written. */
+/* Whether replies copy the content, so that the entry need not be held. */
 static bool
 is_copied(const struct sxe__http_file *file)
 {
@@ -164,7 +165,7 @@ end_with(const struct reply *reply, uint64_t first, uint64_t length)
     return sxe_http_end_file(reply->response, file->fd, (off_t)first, length);
 }
 
-/* The fields of all of it. Of a file as it is they are the same each time. */
+/* Add the fields of the whole file. Without a coding they are the same each time, and are kept. */
 static int
 add_all_fields(const struct reply *reply)
 {
@@ -284,7 +285,7 @@ write_parts(const struct multipart *multipart)
     snprintf(last_line, sizeof(last_line), LAST_LINE, multipart->boundary);
     if (result == 0)
         result = sxe_http_end(response, last_line, LAST_LINE_LENGTH);
-    /* An end that comes early closes the connection. */
+    /* To end the reply early closes the connection. */
     if (result < 0)
         (void)!sxe_http_end(response, NULL, 0);
 }
@@ -311,7 +312,7 @@ send_ranges(const struct reply *reply, const struct sxe_http_range *ranges, unsi
     finish_reply(reply, result);
 }
 
-/* ---- Which of them ---- */
+/* ---- Choosing the reply ---- */
 
 static void
 send_not_modified(const struct reply *reply)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: from a name to an entry that is fresh, and so to the reply. A thread opens the file, once
- * for all requests that want it; they wait in a line of its entry.
+ * What: from a name to a fresh entry, and to the reply. A thread opens a file once for all requests
+ * that want it; these wait in a list of its entry.
  *
  *     wish: a.js -> [ entry of a.js ] -> its reply
  *                        '-> wish: its sibling a.js.br -> [ entry of a.js.br ] -> the reply of both
@@ -32,7 +32,7 @@ leave_line(struct sxe__http_waiter *waiter)
     sxe_pool_move(pool, (unsigned)(waiter - pool), WAITING, NOT_WAITING);
 }
 
-/* The client does not wait any longer. */
+/* on_done of a waiting request: its client is gone. */
 static void
 gave_up(struct sxe_http_request *request, struct sxe_http_response *response, int result)
 {
@@ -66,7 +66,7 @@ join_line(struct sxe__http_file *file, const struct sxe__http_wish *wish)
 
 /* ---- Answering ---- */
 
-/* The coding in which this request wants it, or -1. */
+/* The coding in which this request wants the file; -1: none. */
 static int
 choose_coding(const struct sxe_http_request *request, const struct sxe__http_file *file)
 {
@@ -91,7 +91,7 @@ choose_coding(const struct sxe_http_request *request, const struct sxe__http_fil
     return chosen < 0 ? -1 : codings[chosen];
 }
 
-/* Whether the request is better answered by a sibling, which the wish then says. */
+/* Whether the request wants a sibling, which the wish then asks for. */
 static bool
 wants_sibling(struct sxe__http_wish *wish, struct sxe__http_file *file)
 {
@@ -105,7 +105,7 @@ wants_sibling(struct sxe__http_wish *wish, struct sxe__http_file *file)
     return true;
 }
 
-/* Answer from what was opened, file NULL: nothing can be. False: a sibling is wanted first. */
+/* Answer with an opened entry; file NULL: none could be. False: a sibling is wanted first. */
 static bool
 answer_wish(struct sxe__http_wish *wish, struct sxe__http_file *file)
 {
@@ -120,7 +120,7 @@ answer_wish(struct sxe__http_wish *wish, struct sxe__http_file *file)
             sxe__http_file_reply(wish, file, file);
         return true;
     }
-    /* It may have gone since, or be written right now. */
+    /* The sibling may be gone since, or be rewritten right now: then send the file itself. */
     if (file == NULL || file->status != 0 || !sxe__http_is_as_new(&file->found, &base->found))
         file = base;
     sxe__http_file_reply(wish, base, file);
@@ -138,7 +138,7 @@ open_in_thread(struct sxe_work *work)
     sxe__http_file_open((struct sxe__http_file *)work);
 }
 
-/* Have a thread open it; known: what was there, or NULL. NULL: there is no room, or no thread. */
+/* Have a thread open a name; known: its old entry, or NULL. NULL: no entry or thread is free. */
 static struct sxe__http_file *
 begin_opening(struct sxe_http_files *files, struct sxe_span name, struct sxe__http_file *known)
 {
@@ -176,7 +176,7 @@ look_up(struct sxe_http_files *files, struct sxe_span name)
     return begin_opening(files, name, file);
 }
 
-/* The name of what the wish is about now. */
+/* The name of the sibling that the wish asks for. */
 static struct sxe_span
 sibling_name(struct sxe_http_files *files, const struct sxe__http_wish *wish)
 {
@@ -188,7 +188,7 @@ sibling_name(struct sxe_http_files *files, const struct sxe__http_wish *wish)
     return (struct sxe_span){files->room, (size_t)length};
 }
 
-/* Until the request is answered, or waits. */
+/* Look up files until the request is answered, or waits. */
 static enum sxe_http_verdict
 pursue(struct sxe_http_files *files, struct sxe__http_wish *wish, struct sxe_span name)
 {
@@ -212,7 +212,7 @@ is_out_of_descriptors(const struct sxe__http_file *file)
     return file->error == EMFILE || file->error == ENFILE;
 }
 
-/* The entry that its name leads to now: itself, or, if nothing has changed, the one known. */
+/* The entry that the name leads to now: `file`, or the old one if the file has not changed. */
 static struct sxe__http_file *
 settle_file(struct sxe__http_file *file)
 {

@@ -14,7 +14,7 @@
 #define EXTENSION_SIZE 32
 #define UTF_8          "; charset=utf-8"
 
-/* In order. */
+/* Sorted by extension, for bsearch. */
 static const struct sxe__http_type usual_types[] = {
     {"7z", "application/x-7z-compressed"},
     {"aac", "audio/aac"},
@@ -142,7 +142,7 @@ take_word(char **text)
     return word;
 }
 
-/* Whether the text can be a field's value. */
+/* Whether the text can be the value of Content-Type. */
 static bool
 is_type(const char *type)
 {
@@ -196,7 +196,7 @@ read_lines(struct sxe__http_types *types)
 
 /* ---- Where they come from ---- */
 
-/* Read the types after the first `used` bytes; -errno. */
+/* Append a file after the first `used` bytes of *text. Returns the bytes read, or -errno. */
 static ssize_t
 read_file(const char *path, char **text, size_t used)
 {
@@ -218,7 +218,7 @@ read_file(const char *path, char **text, size_t used)
     return length;
 }
 
-/* The program's lines, then those of the file. */
+/* Join the program's lines and those of types_file. */
 static int
 read_text(struct sxe__http_types *types, const struct sxe_http_files_config *config)
 {
@@ -256,7 +256,7 @@ sxe__http_types_new(struct sxe__http_types *types, const struct sxe_http_files_c
     }
     if (config->type_default != NULL)
         types->usual = config->type_default;
-    /* A word and what separates it have two bytes at least. */
+    /* A word and its separator have at least two bytes. */
     types->types = calloc(strlen(types->text) / 2 + 1, sizeof(*types->types));
     return types->types == NULL ? -ENOMEM : read_lines(types);
 }

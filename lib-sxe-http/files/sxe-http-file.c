@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the beginning and the end of static files, and what a request asks for: from its method and
- * path to a name beneath the root.
+ * What: makes and deletes a handler of static files, and finds what a request asks for: from its
+ * method and path to a name beneath the root.
  */
 #include "sxe-http-file-private.h"
 
@@ -15,7 +15,7 @@
 
 #define DEFAULT(field, value) (config->field = config->field == 0 ? (value) : config->field)
 
-/* As it stands in a name, without slashes around it. */
+/* The prefix without slashes around it, as it stands in a name. */
 static struct sxe_span
 trim_prefix(const char *prefix)
 {
@@ -47,7 +47,7 @@ fill_in(struct sxe_http_files_config *config)
     DEFAULT(waiting_max, 10000);
 }
 
-/* Room for an index in every name, see SXE__HTTP_PATH_SIZE. */
+/* Whether an index is too long to follow every name, see SXE__HTTP_PATH_SIZE. */
 static bool
 has_long_index(const struct sxe_http_files_config *config)
 {
@@ -198,7 +198,7 @@ take_prefix(struct sxe_span prefix, struct sxe_span *name)
     return 0;
 }
 
-/* Whether a segment begins with a dot, but for that of RFC 8615. */
+/* Whether a segment begins with a dot; a first segment ".well-known" (RFC 8615) may. */
 static bool
 is_hidden(struct sxe_span name)
 {
@@ -240,7 +240,7 @@ is_plain(struct sxe_span path)
     return true;
 }
 
-/* The name that any path means, without its prefix: 0, or the status that refuses it. */
+/* Make the name, without the prefix, of any path. 0, or the status that refuses the path. */
 static unsigned
 decode_name(struct sxe_http_files *files, struct sxe_span path, struct sxe_span prefix,
             struct sxe_span *name)
@@ -257,7 +257,7 @@ decode_name(struct sxe_http_files *files, struct sxe_span path, struct sxe_span 
     return is_hidden(*name) ? 404 : 0;
 }
 
-/* The same, at once where the path is a name already. */
+/* Like decode_name, but without a copy where the path is a name already. */
 static unsigned
 make_name(struct sxe_http_files *files, struct sxe_span path, struct sxe_span prefix,
           struct sxe_span *name)
