@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of admin-metrics.h: who has which part, and what its owner writes there.
+ * The shared memory of admin-metrics.h: its parts, and how a process writes its own.
  */
 #include "admin-metrics.h"
 
@@ -14,27 +14,27 @@
 #include "sxe-log.h"
 #include "sxe-pool-shared.h"
 
-#define CACHED 256 /* combinations of route, method and status whose series need not be searched */
+#define CACHED 256 /* entries of the cache that finds the series of a route, method and status */
 
 #define QUICK_US 1000
 
-/* Where a duration is counted. */
+/* The two places where a duration is counted. */
 struct bin {
     uint16_t bucket;
     uint16_t bound;
 };
 
 struct cached {
-    const char *pattern; /* as the router has it: the same one has the same address */
+    const char *pattern; /* the router's string: a route's pattern always has the same address */
     struct metrics_series *series;
     uint32_t key; /* method and status */
 };
 
 static struct {
     struct metrics_head *head; /* NULL: nothing is counted */
-    unsigned parts_number;     /* as at the start, whatever a process wrote to the head since */
+    unsigned parts_number;     /* of metrics_map; any process could overwrite the head's copy */
     struct metrics_part *part; /* of this process; NULL: it has none */
-    uint32_t level;            /* of the log, that was asked for when this process last looked */
+    uint32_t level;            /* head->level when this process last looked */
     struct bin quick[QUICK_US + 1]; /* of durations up to QUICK_US, rounded up to us */
     struct cached cache[CACHED];
 } metrics;
@@ -104,7 +104,7 @@ metrics_look(void)
 
 /* ---- Lines of the log ---- */
 
-/* A reader sees number 0, or the line that belongs to the number. */
+/* Keep a warning or an error. number is 0 while its line is written: readers skip it then. */
 static void
 keep_line(void *user, int level, const char *line, size_t length)
 {
@@ -201,7 +201,7 @@ metrics_ask_for_level(unsigned level)
 
 /* ---- Requests ---- */
 
-/* Index 0 has no name: requests that no pattern matched. */
+/* The index of a route. Index 0 has an empty name: requests that no pattern matched. */
 static unsigned
 route_of(struct metrics_part *part, const char *pattern)
 {
@@ -234,7 +234,7 @@ find_series(struct metrics_part *part, unsigned route, unsigned method, unsigned
 }
 
 #define CLASSES \
-    6 /* of a status: none, 1xx .. 5xx: a series for each is kept for what has no room */
+    6 /* of a status: none, 1xx .. 5xx; each has a reserved series for when there is no room */
 
 static struct metrics_series *
 series_of(struct metrics_part *part, const char *pattern, unsigned method, unsigned status)
@@ -268,7 +268,7 @@ place_in_cache(const char *pattern, uint32_t key)
     return &metrics.cache[hash >> 56];
 }
 
-/* One that found no series in the cache. */
+/* Fill a cache entry that was empty or belongs to another series. */
 static __attribute__((cold, noinline)) struct cached *
 fill_cache(struct cached *cached, const char *pattern, uint32_t key)
 {
@@ -305,7 +305,7 @@ metrics_count(const struct sxe_http_request *request, const struct sxe_http_summ
     part->broken += summary->result < 0;
 }
 
-/* ---- What is not counted by request ---- */
+/* ---- Values that are not counted by request ---- */
 
 static void
 publish_state(struct metrics_pool_state *to, const void *array, unsigned state, uint64_t now_ns)

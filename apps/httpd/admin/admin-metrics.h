@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what a server counts, in memory that all its processes share: requests by route, method and
- * status, durations, bytes, the states of pools, Lua's memory, and the last lines of the log that
- * say that something is wrong.
+ * What: the counters of a server, in memory that all its processes share: requests by route, method
+ * and status, durations, bytes, the states of pools, Lua's memory, and the last warnings and errors
+ * of the log.
  *
  * Place: main maps the memory before it forks. Each process counts in a part of its own: the
  * supervisor in the first one, a worker in that of its slot (worker-place.h). The admin process
  * reads all of them.
  *
- * Shape: a part is written by its owner alone, without locks, and read by everybody. The next
- * worker of a slot counts on from what the one before it counted, so that a sum over all parts
- * never becomes less. The supervisor says which workers have ended.
+ * Shape: only its owner writes a part, without locks; other processes read it. The next worker of a
+ * slot continues the counts of the one before it, so that a sum over all parts never becomes less.
+ * The supervisor marks the parts of workers that have ended.
  *
  *     head: draining, level | part: owner, series, durations, pools, lines | part | part ...
  *
- * Limits: METRICS_ROUTES routes and METRICS_SERIES combinations of route, method and status a
- * process; those beyond count as "_OTHER". Texts are cut to their sizes. Published values are
- * as old as the last call of metrics_publish: a second at most in a loop that turns.
+ * Limits: METRICS_ROUTES routes and METRICS_SERIES combinations of route, method and status in each
+ * process; further ones count as "_OTHER". Texts are cut to their sizes. Published values are as
+ * old as the last call of metrics_publish: a second at most, unless the loop hangs.
  */
 #ifndef ADMIN_METRICS_H
 #define ADMIN_METRICS_H
@@ -37,25 +37,25 @@
 #define METRICS_LINES        16
 #define METRICS_LINE_SIZE    240
 #define METRICS_OTHER        "_OTHER"
-#define METRICS_OTHER_METHOD 15 /* where a series stands for several methods */
+#define METRICS_OTHER_METHOD 15 /* the method of a series that stands for several */
 
 enum metrics_role { METRICS_SUPERVISOR, METRICS_WORKER };
 enum metrics_state { METRICS_STARTING, METRICS_READY, METRICS_LEAVING };
 
 /* The requests of one route, method and status. */
 struct metrics_series {
-    uint64_t counts[LATENCY_BOUNDS + 1]; /* of durations, by bound; not added up */
+    uint64_t counts[LATENCY_BOUNDS + 1]; /* of durations, by bound; not cumulative */
     uint64_t sum_ns;
     uint64_t max_ns;
-    uint16_t route;  /* in routes */
-    uint16_t status; /* 0: none was sent; of one that stands for several, their first digit x 100 */
+    uint16_t route;  /* the index in routes */
+    uint16_t status; /* 0: none was sent; with METRICS_OTHER_METHOD only the first digit, x 100 */
     uint8_t method;  /* enum sxe_http_method, or METRICS_OTHER_METHOD */
 };
 
 struct metrics_pool_state {
     char name[16];
     uint32_t number;
-    uint32_t age_ms; /* of the oldest one in this state */
+    uint32_t age_ms; /* of the oldest element in this state */
 };
 
 struct metrics_pool {
@@ -74,20 +74,20 @@ struct metrics_line {
 
 /* The counts of one process at a time. All 0: no process has had this part. */
 struct metrics_part {
-    pid_t owner; /* atomic; 0: none, or it has ended */
+    pid_t owner; /* atomic; 0: there is no owner, or it has ended */
     uint32_t role;
     uint32_t place;
     uint32_t state;
-    uint32_t starts; /* of processes that had this part */
+    uint32_t starts; /* how many processes have had this part */
     uint32_t routes_number;
     uint32_t series_number; /* written after the series */
     uint32_t pools_number;
     uint64_t since_ns;     /* by the clock of sxe_time_ns */
-    uint64_t published_ns; /* likewise */
+    uint64_t published_ns; /* when metrics_publish was last called, by the same clock */
     uint64_t bytes;        /* of bodies of replies */
     uint64_t broken;       /* requests whose connection ended before the reply did */
     uint64_t cpu_ns;
-    uint64_t cpu_before_ns; /* of the owners before */
+    uint64_t cpu_before_ns; /* of the owners before; likewise lost_before, lua_errors_before */
     uint64_t lost_lines;
     uint64_t lost_before;
     uint64_t lua_memory;
@@ -104,14 +104,14 @@ struct metrics_part {
 
 struct metrics_head {
     uint32_t draining; /* the whole server ends */
-    uint32_t level;    /* of the log, as it was asked for; 0: it was not */
+    uint32_t level;    /* of the log, as /log-level asked for it; 0: it did not */
     uint32_t parts_number;
     int64_t began_unix_ms;
     uint64_t began_ns;
     struct metrics_part parts[];
 };
 
-/* Values of the serving process that are read, not counted. */
+/* Values of the serving process that are read once a second, not counted by request. */
 struct metrics_gauges {
     uint64_t lost_lines;
     uint64_t lua_memory; /* 0: no script */
@@ -119,20 +119,20 @@ struct metrics_gauges {
     uint64_t lua_errors;
 };
 
-/* Before the first fork: room for the supervisor and so many slots of workers. 0 or -errno. Not
- * called: all that follows does nothing. */
+/* Map the memory, for the supervisor and this many slots of workers. Call before the first fork. 0
+ * or -errno. If it was not called, the functions below do nothing. */
 int metrics_map(unsigned slots);
 void metrics_unmap(void);
-bool metrics_are_on(void);
+bool metrics_are_on(void); /* whether this process counts */
 
-/* The shared memory, to read at any time; NULL: there is none. */
+/* The shared memory, to read at any time; NULL: it is not mapped. */
 const struct metrics_head *metrics_look(void);
 
-/* This process counts from now on: the supervisor, or the worker that has this place and slot. */
+/* This process counts from now on: the supervisor, or the worker with this place and slot. */
 void metrics_begin_supervisor(void);
 void metrics_begin_worker(unsigned place, unsigned slot);
 
-/* This process, forked by one that counts, does not. */
+/* Call in a forked process that does not count, although its parent does. */
 void metrics_stop(void);
 
 /* In the supervisor: the worker of this slot has ended. */
@@ -141,13 +141,14 @@ void metrics_worker_ended(unsigned slot);
 void metrics_set_state(enum metrics_state state); /* of this process */
 void metrics_set_draining(void);                  /* of the whole server */
 
-/* Show this level of the log in all processes that serve, from their next metrics_publish on. */
+/* Set the level of the log in all serving processes, at their next metrics_publish. */
 void metrics_ask_for_level(unsigned level);
 
-/* The on_reply of a server, or a part of it. */
+/* Count a request. Call it from a server's on_reply. */
 void metrics_count(const struct sxe_http_request *request, const struct sxe_http_summary *summary);
 
-/* Once a second: what is not counted by request. */
+/* Write the gauges, the states of pools and the CPU time to this process's part. Call it once a
+ * second. */
 void metrics_publish(const struct metrics_gauges *gauges);
 
 #endif

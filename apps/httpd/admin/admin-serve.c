@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server of the admin process. Replies are texts that the server borrows until they are sent.
+ * The server of the admin process. Its replies are texts that sxe-http.h borrows until they are
+ * sent.
  */
 #include "admin-serve.h"
 
@@ -27,9 +28,9 @@ static struct {
     struct sxe_http_router *router;
     struct sxe_signal end;
     struct socket_file file;
-    unsigned texts; /* that are being sent */
+    unsigned texts; /* how many replies are being sent */
     char token[HEX + 1];
-    struct status_page page; /* that is being written */
+    struct status_page page; /* the arguments for add_page */
     struct metrics_sum sum;
 } serving;
 
@@ -63,7 +64,7 @@ reply_with(struct sxe_http_response *response, const char *type,
     response->on_done = take_back;
     sxe_http_add_field(response, "Content-Type", type);
     sxe_http_add_field(response, "Cache-Control", "no-store");
-    (void)!sxe_http_end_borrowed(response, text.base, text.used); /* the server then says 500 */
+    (void)!sxe_http_end_borrowed(response, text.base, text.used); /* on failure it replies 500 */
     return SXE_HTTP_DONE;
 }
 
@@ -88,7 +89,7 @@ say_that_it_lives(struct sxe_http_request *request, struct sxe_http_response *re
     return sxe_http_reply_text(response, 200, "ok\n");
 }
 
-/* 404, which HAProxy's disable-on-404 takes as "no new sessions", and others as "not ready". */
+/* "Not ready" is 404: HAProxy with disable-on-404 then sends no new sessions. */
 static enum sxe_http_verdict
 say_whether_ready(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -102,8 +103,8 @@ say_whether_ready(struct sxe_http_request *request, struct sxe_http_response *re
 
 /* ---- Requests that are refused ---- */
 
-/* Whether the Host field is an address or localhost, or the request came over a unix socket. A page
- * of another site, whose name was made to lead to this machine, sends that name. */
+/* Whether the Host field is an address or localhost, or the request came over a unix socket. In DNS
+ * rebinding, a page whose site's name was made to resolve to this machine sends that name. */
 static bool
 is_asked_by_address(const struct sxe_http_request *request)
 {
@@ -131,8 +132,8 @@ is_text(struct sxe_span span, const char *text)
     return span.length == strlen(text) && memcmp(span.base, text, span.length) == 0;
 }
 
-/* A browser names the site that a request comes from, or says how it relates to this one (W3C Fetch
- * Metadata); other programs do neither. */
+/* Whether a browser sent the request for a page of another site. Browsers tell by Origin or
+ * Sec-Fetch-Site (W3C Fetch Metadata); other programs send neither. */
 static bool
 is_of_another_site(const struct sxe_http_request *request)
 {
@@ -206,7 +207,7 @@ add_page(struct text *text, const struct metrics_sum *sum)
     status_page_add(text, sum, &serving.page);
 }
 
-/* Nothing is loaded from anywhere but /status.json and /token; no page frames this one. */
+/* By its policy the page may only load /status.json and /token, and no page may frame it. */
 static enum sxe_http_verdict
 show_page(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -228,7 +229,7 @@ show_page(struct sxe_http_request *request, struct sxe_http_response *response)
 
 /* ---- Actions ---- */
 
-/* To a form, the page again. */
+/* The reply to an action: a redirect to the page if a form of the page sent it, otherwise text. */
 static enum sxe_http_verdict
 reply_done(struct sxe_http_request *request, struct sxe_http_response *response, const char *text)
 {
@@ -341,7 +342,7 @@ make_server(void)
     return serving.http == NULL ? -errno : sxe_init();
 }
 
-/* The port, 0 for a path, or -errno. */
+/* Listen. Returns the port, 0 for a path, or -errno. */
 static int
 begin_listening(void)
 {

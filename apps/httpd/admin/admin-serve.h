@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the server in the admin process: its routes, who may do what, and memory for replies.
+ * What: the server in the admin process: its routes, which requests it refuses, and its replies.
  *
  * Place: admin.c calls it in the process that it forked.
  */
@@ -13,14 +13,14 @@ struct httpd_options;
 
 struct admin_service {
     const struct httpd_options *options;
-    unsigned short port;                              /* 0: any free one, or a path is given */
-    pid_t parent;                                     /* whom actions signal */
-    int end_signal;                                   /* it ends then */
-    void (*report)(void *user, int result, int port); /* once, when it listens or cannot */
+    unsigned short port;                              /* 0: any free port, or a path is given */
+    pid_t parent;                                     /* actions send signals to it */
+    int end_signal;                                   /* the signal that ends admin_serve */
+    void (*report)(void *user, int result, int port); /* called once: it listens, or cannot */
     void *user;
 };
 
-/* Until the signal. 0 or -errno. */
+/* Serve until end_signal comes. 0 or the port, or -errno. */
 int admin_serve(const struct admin_service *service);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Texts of admin-text.h.
+ * Growing texts.
  */
 #include "admin-text.h"
 
@@ -18,7 +18,7 @@ text_end(struct text *text)
     memset(text, 0, sizeof(*text));
 }
 
-/* Room for so many bytes more, and the end of the string. */
+/* Make room for length bytes more and a NUL. False: there is no memory. */
 static bool
 reserve_room(struct text *text, size_t length)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a text that grows, and texts of others made fit for JSON and for a label of Prometheus.
+ * What: a text that grows, and escaping of strings for JSON and for labels of Prometheus.
  *
- * Place: the files that write replies of the admin process.
+ * Place: used by the files that write replies of the admin process.
  *
- * Limits: a text that cannot grow, for want of memory, gets no more, and is_cut tells.
+ * Limits: if there is no memory to grow, is_cut is set, and further additions do nothing.
  */
 #ifndef ADMIN_TEXT_H
 #define ADMIN_TEXT_H
@@ -21,7 +21,7 @@ struct text {
     bool is_cut;
 };
 
-/* Free the text, which may be added to again. */
+/* Free the text. It is empty then, and may be added to again. */
 void text_end(struct text *text);
 void text_add(struct text *text, const char *format, ...) SXE_PRINTF(2, 3);
 

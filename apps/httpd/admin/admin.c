@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The admin process: started, replaced and ended, and where it listens.
+ * Starts, replaces and ends the admin process, and parses --admin.
  */
 #include "admin.h"
 
@@ -27,14 +27,15 @@
 #include "upgrade.h"
 #include "wait-status.h"
 
-/* The admin process gets it when its parent has ended, or wants it to end. */
+/* The signal that the kernel sends to the admin process when its parent ends, and that the parent
+ * sends to end it. */
 #define ENDED (SIGRTMIN + 3)
 
 #define LONG_LIFE_NS (10 * SXE_NS_PER_SECOND)
 #define LOOK_NS      (250 * SXE_NS_PER_MS)
 #define DELAY_MIN_NS (100 * SXE_NS_PER_MS)
 #define DELAY_MAX_NS (10 * SXE_NS_PER_SECOND)
-#define END_LOOKS    1000 /* at a process that is to end, a millisecond apart; then it is killed */
+#define END_LOOKS    1000 /* how many ms the admin process has to end before it is killed */
 
 /* The admin process's one message to its parent. */
 struct report {
@@ -44,10 +45,10 @@ struct report {
 
 static struct {
     const struct httpd_options *options; /* NULL: --admin was not given */
-    pid_t pid;                           /* 0: there is none */
+    pid_t pid;                           /* 0: there is no admin process now */
     int port;
     uint64_t since_ns;
-    uint64_t start_ns; /* when to start the next one, if there is none */
+    uint64_t start_ns; /* if pid is 0: when to start the next one */
     uint64_t delay_ns;
 } admin;
 
@@ -85,7 +86,8 @@ place_of(const struct httpd_options *options)
     return text;
 }
 
-/* user: the end of a pipe for the first process; -1: nobody waits, it is said here. */
+/* Send the result to the parent, which waits for it when it starts the first admin process. *user:
+ * the descriptor of the pipe; -1: the parent does not wait, so log an error here. */
 static void
 report(void *user, int result, int port)
 {
@@ -100,8 +102,8 @@ report(void *user, int result, int port)
     }
 }
 
-/* Signals of a terminal, or of a manager that ends a whole group, are the parent's business: it is
- * seen here while the server drains. */
+/* Ignore signals that a terminal or a service manager sends to all processes of the group: the
+ * parent handles them, and this process goes on to show how the server drains. */
 static void
 leave_signals_to_the_parent(void)
 {
@@ -149,8 +151,8 @@ hear_report(int fd)
     return said.result;
 }
 
-/* Fork; prepare: called first in the child; NULL: nothing. fds: the child's end of
- * a pipe, and the parent's; -1: none. 0 or -errno. */
+/* Fork the admin process. prepare: the child calls it first; NULL: it calls nothing. child_end,
+ * parent_end: the ends of a pipe; -1: there is no pipe. 0 or -errno. */
 static int
 fork_admin(void (*prepare)(void), int child_end, int parent_end)
 {
@@ -172,7 +174,7 @@ fork_admin(void (*prepare)(void), int child_end, int parent_end)
     return 0;
 }
 
-/* Start it, and wait until it listens. 0 or -errno. */
+/* Start the first admin process, and wait until it listens. 0 or -errno. */
 static int
 start_first(void)
 {
@@ -216,7 +218,8 @@ admin_begin(const struct httpd_options *options, unsigned slots)
     return result;
 }
 
-/* The next one is started at once, or later and later if it does not live for long. */
+/* Plan the start of the next admin process: at once, or after a delay that doubles if the last one
+ * did not live long. */
 static void
 plan_next(uint64_t now_ns)
 {
@@ -291,7 +294,7 @@ admin_say(const struct httpd_options *options)
     fflush(out);
 }
 
-/* It ends at once unless it is stopped, or hangs. */
+/* The admin process ends at once unless it is stopped or hangs: then kill it. */
 static void
 end_process(void)
 {
@@ -299,7 +302,7 @@ end_process(void)
     int looks = 0;
 
     if (kill(admin.pid, ENDED) < 0)
-        return; /* it ends when this process has */
+        return; /* no permission after --user: the kernel sends ENDED when this process ends */
     while (waitpid(admin.pid, NULL, WNOHANG) == 0) {
         if (++looks == END_LOOKS)
             kill(admin.pid, SIGKILL);

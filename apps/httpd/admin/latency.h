@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: which bucket a duration belongs to, and what a number of buckets say: quantiles, and counts
- * below the bounds that Prometheus is given.
+ * What: histograms of durations: the bucket of a duration, quantiles, and the bounds by which
+ * Prometheus gets the counts.
  *
- * Place: admin-metrics.c records with it; prometheus.c and status-json.c ask it.
+ * Place: admin-metrics.c counts with it; metrics-sum.c, prometheus.c, status-json.c and
+ * status-page.c evaluate the counts.
  *
- * Shape: log-linear, of durations rounded up to whole us: 1 us wide up to 10 us, then each power of
- * ten is cut into 90. So a bucket is at most a tenth of its value wide, and every bound below is
- * the end of a bucket: counts up to a bound are exact.
+ * Shape: the scale is log-linear, of durations rounded up to whole us: buckets are 1 us wide up to
+ * 10 us, then each power of ten is cut into 90. So a bucket is at most a tenth of its value wide,
+ * and every bound of latency_bounds_us is the end of a bucket: counts up to a bound are exact.
  *
  *     us      1 2 .. 10 | 11 .. 100 | 110 120 .. 1000 | .. 100 s | more
  *     bucket  0 1 .. 9  | 10 .. 99  | 100 101 .. 189  | .. 639   | 640
  *
- * Limits: 641 buckets, 5 KiB. Durations above 100 s are not told apart.
+ * Limits: 641 buckets, 5 KiB. All durations above 100 s are in the last bucket.
  */
 #ifndef LATENCY_H
 #define LATENCY_H
@@ -21,7 +22,7 @@
 
 #define LATENCY_BUCKETS 641
 #define LATENCY_MAX_US  UINT32_C(100000000)
-#define LATENCY_BOUNDS  19 /* of the histograms that Prometheus gets; one more for what is above */
+#define LATENCY_BOUNDS  19 /* of Prometheus' histograms; counts have one more, for what is above */
 
 static inline unsigned
 latency_bucket(uint64_t ns)
@@ -40,21 +41,21 @@ latency_bucket(uint64_t ns)
     return decade * 90 + us / widths[decade];
 }
 
-/* Us: the longest duration in a bucket. LATENCY_MAX_US for the last bucket. */
+/* The longest duration in a bucket, in us. LATENCY_MAX_US for the last bucket. */
 uint32_t latency_bucket_end_us(unsigned bucket);
 
-/* The number of bounds that are below a bucket: 0 to LATENCY_BOUNDS. */
+/* How many bounds are below the end of a bucket: 0 to LATENCY_BOUNDS. */
 unsigned latency_bound_of_bucket(unsigned bucket);
 
-/* Us: the bounds, in order. */
+/* The bounds in us, in ascending order. */
 extern const uint32_t latency_bounds_us[LATENCY_BOUNDS];
 
-/* Us: the end of the bucket in which that fraction (0 to 1) of all is reached; 0: there are none.
- */
+/* The duration, in us, that a fraction (0 to 1) of all does not exceed: the end of a bucket. 0: all
+ * buckets are empty. */
 uint32_t latency_quantile_us(const uint64_t buckets[LATENCY_BUCKETS], double fraction);
 
-/* Us: the lowest bound that holds that fraction of all. Counts are for each bound, and one for what
- * is above the last, which is LATENCY_MAX_US; 0: there are none. */
+/* Like latency_quantile_us, from the counts by bound: one of the bounds, or LATENCY_MAX_US if it is
+ * above the last bound. */
 uint32_t latency_bounds_quantile_us(const uint64_t counts[LATENCY_BOUNDS + 1], double fraction);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adding up what all processes have counted. A request that one of them counts
- * meanwhile is in this sum or in the next one.
+ * Adding up the counts of all processes. A request that is counted meanwhile is in this sum or in
+ * the next one.
  */
 #include "metrics-sum.h"
 
@@ -44,7 +44,8 @@ greater(uint64_t a, uint64_t b)
 
 /* ---- Series and routes ---- */
 
-/* Where there is no room for another, the last one has all others. */
+/* The sum's series for this route, method and status. The last of a full table stands for all that
+ * have no room. */
 static struct metrics_sum_series *
 series_for(struct metrics_sum *sum, const char *route, const struct metrics_series *series)
 {
@@ -67,7 +68,7 @@ series_for(struct metrics_sum *sum, const char *route, const struct metrics_seri
     return to;
 }
 
-/* Likewise. */
+/* The sum's entry for this route. The last of a full table stands for all that have no room. */
 static struct metrics_sum_route *
 route_for(struct metrics_sum *sum, const char *route)
 {
@@ -194,7 +195,7 @@ metrics_connections(const struct metrics_sum *sum)
 
 /* ---- Lines ---- */
 
-/* A copy of a line that is not being written; false: it is, or there is none. */
+/* Copy a line of the log. False: its process is writing it, or there is none. */
 static bool
 read_line(struct metrics_line *to, const struct metrics_line *line)
 {
@@ -206,7 +207,7 @@ read_line(struct metrics_line *to, const struct metrics_line *line)
     return number != 0 && number == __atomic_load_n(&line->number, __ATOMIC_RELAXED);
 }
 
-/* Into its place among the newest. */
+/* Insert a line into the list of the newest lines, by its time. */
 static void
 insert_line(struct metrics_sum *sum, const struct metrics_line *line)
 {
@@ -305,7 +306,7 @@ metrics_add_up(struct metrics_sum *sum)
     sum->now_ns = sxe_time_ns();
     sum->is_draining = head->draining;
     add_part(sum, &head->parts[0]);
-    /* The lowest free slot is used first: after one that was never used, none was. */
+    /* Workers get the lowest free slot: no slot beyond an unused one has been used. */
     for (unsigned i = 1; i < head->parts_number && head->parts[i].starts > 0; i++)
         add_part(sum, &head->parts[i]);
     sum->is_ready &= !sum->is_draining;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the parts of all processes added up, at one moment, for what writes them: as Prometheus
- * reads them, or as JSON.
+ * What: the sum of the parts of all processes, at one moment.
  *
- * Place: admin-serve.c makes one for each request of an operator; prometheus.c and status-json.c
- * write it.
+ * Place: admin-serve.c makes a sum for each request of an operator; prometheus.c, status-json.c and
+ * status-page.c write it.
  *
  * Limits: METRICS_SUM_SERIES combinations of route, method and status of all processes together,
- * METRICS_SUM_LINES lines of the log, METRICS_SUM_WORKERS processes that are shown on their own;
- * all are counted.
+ * METRICS_SUM_LINES lines of the log. METRICS_SUM_WORKERS processes are listed; the counts include
+ * all.
  */
 #ifndef METRICS_SUM_H
 #define METRICS_SUM_H
@@ -18,10 +17,10 @@
 #define METRICS_SUM_SERIES  256
 #define METRICS_SUM_LINES   32
 #define METRICS_SUM_WORKERS 64
-#define METRICS_CLASSES     6 /* of a status: its first digit, 0 where none was sent */
+#define METRICS_CLASSES     6 /* of a status: its first digit; 0: no status was sent */
 
 struct metrics_sum_series {
-    const char *route; /* in the part where it was found first */
+    const char *route; /* points into the part where it was found first */
     uint8_t method;
     uint16_t status;
     uint64_t counts[LATENCY_BOUNDS + 1];
@@ -42,7 +41,7 @@ struct metrics_sum {
     uint64_t now_ns;
     int64_t now_unix_ms;
     bool is_draining;
-    bool is_ready; /* a process is that serves, and the server does not end */
+    bool is_ready; /* a worker is ready, and the server is not draining */
     uint64_t requests;
     uint64_t classes[METRICS_CLASSES];
     uint64_t durations[LATENCY_BUCKETS];
@@ -50,16 +49,16 @@ struct metrics_sum {
     uint64_t broken;
     uint64_t lost_lines;
     uint64_t lua_errors;
-    uint64_t starts; /* of processes that serve */
+    uint64_t starts; /* of workers */
     uint64_t cpu_ns;
     unsigned workers_number;
-    const struct metrics_part *workers[METRICS_SUM_WORKERS]; /* that live, by place */
+    const struct metrics_part *workers[METRICS_SUM_WORKERS]; /* living ones, by place */
     unsigned series_number;
     struct metrics_sum_series series[METRICS_SUM_SERIES];
     unsigned routes_number;
     struct metrics_sum_route routes[METRICS_ROUTES]; /* the slowest p99 first */
     unsigned pools_number;
-    struct metrics_pool pools[METRICS_POOLS]; /* of those that live; the greatest age of a state */
+    struct metrics_pool pools[METRICS_POOLS]; /* sums of living workers; an age is the greatest */
     unsigned lines_number;
     struct metrics_line lines[METRICS_SUM_LINES]; /* the newest first */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * /metrics: families one after the other, each with its help and type first. HTTP's have
- * OpenTelemetry's names in Prometheus' spelling. docs/observability.md lists all of them.
+ * /metrics: families of metrics; each begins with its HELP and TYPE lines. The names of HTTP's are
+ * OpenTelemetry's in Prometheus' spelling. docs/observability.md lists all of them.
  */
 #include "prometheus.h"
 
@@ -133,7 +133,7 @@ add_all_pools(struct text *text, const struct metrics_sum *sum)
 
 /* ---- Processes ---- */
 
-/* Bytes of memory of a process; 0: it has ended. */
+/* Bytes of resident memory of a process; 0: it has ended. */
 static uint64_t
 resident_bytes(pid_t pid)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a sum of all processes in the forms that programs read: Prometheus' text format 0.0.4, and
- * JSON.
+ * What: a sum of all processes written for programs: in Prometheus' text format 0.0.4, and as JSON.
  *
- * Place: admin.c answers /metrics and /status.json with them.
+ * Place: admin-serve.c answers /metrics and /status.json with them.
  */
 #ifndef PROMETHEUS_H
 #define PROMETHEUS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * /status.json: what the page draws, and whoever else asks. Durations are in microseconds, ages in
- * milliseconds. Counts only grow; who wants a rate subtracts two replies.
+ * /status.json, for the script of the status page and for other clients. Durations are in
+ * microseconds, ages in milliseconds. Counts only grow: subtract two replies to get a rate.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ add_text(struct text *text, const char *name, const char *value)
     text_add(text, "\"");
 }
 
-/* Buckets that have any: [the longest duration of it, how many], ... */
+/* Each bucket that is not empty as [its longest duration, its count]. */
 static void
 add_durations(struct text *text, const struct metrics_sum *sum)
 {

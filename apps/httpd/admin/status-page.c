@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The page is status.html. Where that has a mark, <!--=name-->, a function of this file writes. The
- * script, status.js, replaces the same rows later.
+ * The page is status.html. For each mark in it, <!--=name-->, a function of this file writes the
+ * text. Later the script, status.js, replaces the same rows in the browser.
  */
 #include "status-page.h"
 
@@ -130,7 +130,7 @@ add_no_rows(struct text *text, unsigned number, unsigned columns, const char *wh
         text_add(text, "<tr><td class=\"none\" colspan=\"%u\">%s</td></tr>", columns, why);
 }
 
-/* ---- What the marks stand for ---- */
+/* ---- The texts for the marks ---- */
 
 static void
 add_nonce(const struct part *part)
@@ -382,7 +382,7 @@ add_token(const struct part *part)
     text_add(part->text, "%s", part->page->token == NULL ? "" : part->page->token);
 }
 
-/* An attribute: buttons are not shown to a client that may not use them. */
+/* The attribute "hidden" for the buttons, if the client may not use them. */
 static void
 add_buttons_hidden(const struct part *part)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the page that operators look at: tables of a sum of all processes, and buttons. A browser
- * that runs its script keeps it up to date from /status.json.
+ * What: the status page: tables of a sum of all processes, and buttons for actions. Its script
+ * keeps it up to date from /status.json.
  *
  * Place: admin-serve.c answers GET / with it. status.html and status.js are inside the program.
  */
@@ -12,11 +12,11 @@
 #include "metrics-sum.h"
 
 struct status_page {
-    const char *nonce; /* of Content-Security-Policy: the style and the script have it */
-    const char *token; /* NULL: for a client that may do nothing; there are no buttons then */
+    const char *nonce; /* of Content-Security-Policy, for the page's style and script */
+    const char *token; /* NULL: the client may not act, and the buttons are hidden */
 };
 
-/* The level of the log that is shown: what was asked for, or what the server began with. */
+/* The level of the log: the one that /log-level set, or the one that the server began with. */
 int status_level(void);
 const char *status_level_name(int level);
 
