@@ -16,7 +16,7 @@
 #include "sxe-http-private.h"
 
 enum state {
-    SIZE, /* its first digit */
+    SIZE, /* the first digit of a size */
     DIGITS,
     AFTER_SIZE, /* blanks after the size or a value: a ; must come */
     EXTENSION,  /* after a ; */
@@ -36,7 +36,7 @@ enum state {
     REFUSED
 };
 
-/* Besides states: the byte is bad. */
+/* In place of a state or a count: the byte is bad. */
 enum { BAD = -1 };
 
 void
@@ -77,7 +77,7 @@ hex_digit(uint8_t byte)
     return byte >= 'a' && byte <= 'f' ? byte - (unsigned)'a' + 10 : 16;
 }
 
-/* After a size, a name or a value. */
+/* The state after this byte, which follows a size, a name or a value; or BAD. */
 static int
 state_after(uint8_t byte, enum state blanks)
 {
@@ -110,7 +110,7 @@ extension_state(enum state state, uint8_t byte)
         return (int)state;
     if ((state == NAME || state == AFTER_NAME) && byte == '=')
         return EQUALS;
-    /* After blanks a line must go on. */
+    /* A line may not end after blanks. */
     if ((state == AFTER_NAME || state == AFTER_SIZE) && byte == '\r')
         return BAD;
     return state_after(byte, state == NAME || state == AFTER_NAME ? AFTER_NAME : AFTER_SIZE);
@@ -136,7 +136,8 @@ size_byte(struct sxe_http_chunks *chunks, uint8_t byte)
     return 1;
 }
 
-/* Data makes up for extensions, so that no peer can keep us busy with these alone. */
+/* Count bytes of extensions, less those of data, so that no peer can keep us busy with
+ * extensions. */
 static ssize_t
 extension_byte(struct sxe_http_chunks *chunks, uint8_t byte)
 {
@@ -161,7 +162,7 @@ size_end(struct sxe_http_chunks *chunks, uint8_t byte)
     return 1;
 }
 
-/* One byte of framing: 1, or -1. */
+/* Take one byte of framing. 1; -1: refused. */
 static ssize_t
 framing_byte(struct sxe_http_chunks *chunks, uint8_t byte)
 {

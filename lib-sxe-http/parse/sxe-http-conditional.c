@@ -78,7 +78,7 @@ sxe_http_etag_matches(struct sxe_span a, struct sxe_span b, enum sxe_http_compar
 /* The result of looking for an entity tag in a list. */
 struct tags {
     bool has_tag;  /* it is in the list */
-    bool has_star; /* any tag is */
+    bool has_star; /* it has "*", which any tag matches */
     bool is_good;  /* the list is "*", or nothing but tags */
 };
 
@@ -127,7 +127,7 @@ is_if_none_match_met(const struct sxe_http_conditions *conditions,
     return selected->is_missing || !(tags.has_tag || tags.has_star);
 }
 
-/* Whether there are both a date in the field and one to compare it with (RFC 9110, 13.1.3). */
+/* Whether both the field (*date) and the representation have a date (RFC 9110, 13.1.3). */
 static bool
 get_dates(struct sxe_span field, const struct sxe_http_conditions *conditions,
           const struct sxe_http_representation *selected, int64_t *date)
@@ -272,8 +272,8 @@ join_ranges(const struct sxe_http_range *a, const struct sxe_http_range *b)
     return (struct sxe_http_range){first, (end_a > end_b ? end_a : end_b) - first};
 }
 
-/* Adds a range to those of which none touches another, and makes it one with those that it touches,
- * in the place of the first of them. Returns how many there are then. */
+/* Add a range to ranges that do not touch each other: join it with all that it touches, in the
+ * place of the first of them. Returns the new number of ranges. */
 static unsigned
 add_range(struct sxe_http_range *ranges, unsigned number, struct sxe_http_range range)
 {
@@ -316,7 +316,7 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
     struct sxe_span spec;
     struct sxe_http_range range;
     uint64_t left = length;
-    unsigned there = 0; /* of those that are asked for */
+    unsigned there = 0; /* satisfiable ranges so far */
     unsigned number = 0;
 
     if (!take_unit(&field))
@@ -329,7 +329,7 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
             return -ERANGE;
         if (result == RANGE_UNSATISFIABLE)
             continue;
-        /* More bytes than there are: some twice, and all of them once are less. */
+        /* More bytes than the representation has: to send all of it once is less. */
         if (there++ == max || range.length > left)
             return 0;
         left -= range.length;
@@ -337,7 +337,8 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
     }
     if (number == 0)
         return -ERANGE;
-    /* The last bytes of nothing are a range that no Content-Range can say. */
+    /* The last bytes of an empty representation are a range that Content-Range cannot say: send
+     * all. */
     return length > 0 ? (int)number : 0;
 }
 

@@ -52,7 +52,7 @@ days_before_year(unsigned year)
     return year * 365 + (year + 3) / 4 - (year + 99) / 100 + (year + 399) / 400;
 }
 
-/* In the year; month 12 is the year's end. */
+/* Days of the year before a month; month 12 is the year's end. */
 static unsigned
 days_before_month(unsigned year, unsigned month)
 {
@@ -71,7 +71,7 @@ seconds_of(const struct date *date)
            date->second;
 }
 
-/* Also the weekday, from Sunday 0. */
+/* Fill in *date. Returns the weekday, 0 is Sunday. */
 static unsigned
 date_of(int64_t seconds, struct date *date)
 {
@@ -83,7 +83,7 @@ date_of(int64_t seconds, struct date *date)
     unsigned second = (unsigned)(since % SECONDS_PER_DAY);
     unsigned weekday = (day + WEEKDAY_OF_DAY_0) % 7;
 
-    /* Right, or one more: by the leap year that begins each cycle. */
+    /* An estimate: right, or one more, because each cycle begins with a leap year. */
     date->year = (unsigned)(day * UINT64_C(1) * YEARS_PER_CYCLE / DAYS_PER_CYCLE);
     while (days_before_year(date->year) > day)
         date->year--;
@@ -242,7 +242,8 @@ place_in_year(const struct date *date)
     return minute * 61 + date->second;
 }
 
-/* The last year with those two digits in which the date is at most 50 years ahead of now. */
+/* Set the year to the last one with its two digits in which the date is at most 50 years ahead of
+ * now. */
 static void
 find_century(struct date *date, int64_t now)
 {

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* The text is in the table itself: one step less to it, and none for the dynamic linker. */
+/* The text is in the table itself: no pointer to follow, and none for the dynamic linker to
+ * relocate. */
 struct name {
     char text[23];
     uint8_t length;
@@ -24,7 +25,8 @@ struct name {
 static const struct name methods[] = {[SXE_HTTP_OTHER] = {"", 0}, SXE_HTTP_METHODS(NAME_OF_METHOD)};
 static const struct name fields[] = {[SXE_HTTP_FIELD_OTHER] = {"", 0},
                                      SXE_HTTP_FIELDS(NAME_OF_FIELD)};
-/* Two in one place are a warning here; then PLACE must spread them in another way. */
+/* Two names in one place make the compiler warn here; then PLACE must spread them in
+ * another way. */
 static const uint8_t places[128] = {SXE_HTTP_FIELDS(PLACE_OF_FIELD)};
 static const struct {
     const char *text;
@@ -49,8 +51,8 @@ word4(const char *bytes)
     return word | UINT32_C(0x20202020);
 }
 
-/* Whether a token is a known name. Setting bit 5 makes a letter small; of the bytes of a token only
- * a letter becomes a letter by it, and only "-" becomes "-". The words may overlap. */
+/* Whether a token is a known name. Setting bit 5 makes letters small; no other byte of a token
+ * becomes a letter or a "-" by it. The last word may overlap the one before it. */
 static bool
 is_known(const char *token, const struct name *name)
 {

@@ -19,7 +19,7 @@ next_copy(const struct sxe_http_parser *parser, const char *data, enum sxe_http_
     return sxe_http_field_next(parser, data, field);
 }
 
-/* The part of a list before its next comma, without blanks, empty ones too; false: no more. */
+/* Take the next element of a list, which may be empty, without blanks around it; false: no more. */
 static bool
 next_element(struct sxe_span *list, struct sxe_span *element)
 {
@@ -71,7 +71,7 @@ has_word(const struct sxe_http_parser *parser, const char *data, enum sxe_http_f
     return false;
 }
 
-/* RFC 9112, 3.2: one, and valid; an empty one is. */
+/* RFC 9112, 3.2: HTTP/1.1 needs exactly one Host, and a valid one; an empty value is valid. */
 static int
 host(struct sxe_http_parser *parser, const char *data)
 {
@@ -120,8 +120,8 @@ content_length(struct sxe_http_parser *parser, const char *data, const struct sx
     return OK;
 }
 
-/* RFC 9112, 6.1: chunked and nothing else. A coding before it is answered 501, all else 400; an
- * empty element too, which others may take for the coding itself. */
+/* RFC 9112, 6.1: only chunked is accepted. A coding before it is answered 501, all else 400; an
+ * empty element too, because another recipient may read it as a coding. */
 SXE__HTTP_COLD static int
 transfer_encoding(struct sxe_http_parser *parser, const char *data,
                   const struct sxe_http_field *first)
@@ -181,8 +181,8 @@ connection(struct sxe_http_parser *parser, const char *data)
         parser->keep_alive = has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "keep-alive");
 }
 
-/* RFC 9110, 9.3.6: CONNECT has no body. Some take what follows its head for the tunnel's, some for
- * a body. */
+/* RFC 9110, 9.3.6: CONNECT has no body. Some recipients take bytes after its head for the tunnel's,
+ * some for a body. */
 static int
 tunnel(struct sxe_http_parser *parser)
 {
@@ -203,7 +203,7 @@ request(struct sxe_http_parser *parser, const char *data)
         result = tunnel(parser);
     if (result != OK || parser->minor == 0)
         return result;
-    /* RFC 9110, 7.8 and 10.1.1: of HTTP/1.0 both are ignored. */
+    /* RFC 9110, 7.8 and 10.1.1: both are ignored in HTTP/1.0. */
     if (sxe_http_known(parser, SXE_HTTP_FIELD_UPGRADE) != NULL)
         parser->upgrade = has_word(parser, data, SXE_HTTP_FIELD_CONNECTION, "upgrade");
     if (sxe_http_known(parser, SXE_HTTP_FIELD_EXPECT) != NULL)

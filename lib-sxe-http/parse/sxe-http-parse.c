@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines of a head. Each state reads one thing and leads to the next; when bytes run out, `at`
- * says how far it came and `mark` where the thing began.
+ * The lines of a head. Each state reads one part and leads to the next; when bytes run out, `at` is
+ * where reading goes on, and `mark` where the part begins.
  *
  *     EMPTY -> METHOD -> TARGET -> VERSION ---------------> LINE_END -> NAME -> BLANKS -> VALUE
  *                                  VERSION -> STATUS -> REASON -^       | ^                 |
  *                                                                DONE <-+ +-----------------+
  *
- * Most heads come in one piece and need no states: whole_request_line() and whole_fields() read
- * what is usual at one go, and leave the rest, and all that is wrong, to the states.
+ * Most heads come in one piece and need no states: whole_request_line() and whole_fields() read the
+ * usual lines at one go. They leave other lines, and all that are wrong, to the states.
  */
 #include "sxe-http-private.h"
 
 #include <string.h>
 
 enum state {
-    EMPTY, /* perhaps there are empty lines in front */
+    EMPTY, /* empty lines may come before a request */
     METHOD,
     TARGET,
     VERSION,
@@ -40,7 +40,7 @@ sxe_http_parser_next(struct sxe_http_parser *parser)
 {
     static const uint8_t first_state[] = {EMPTY, VERSION, NAME};
 
-    /* Two pieces, because one so large would be a slow string instruction. */
+    /* Two calls, because the compiler makes a slow string instruction of one so large. */
     memset((char *)parser + offsetof(struct sxe_http_parser, state), 0,
            offsetof(struct sxe_http_parser, known) - offsetof(struct sxe_http_parser, state));
     memset(parser->known, 0, sizeof(parser->known));
@@ -64,7 +64,7 @@ sxe_http_parser_init(struct sxe_http_parser *parser, enum sxe_http_kind kind,
     sxe_http_parser_next(parser);
 }
 
-/* The first byte that is too far for the first line. */
+/* The offset where the first line must have ended. */
 static size_t
 line_limit(const struct sxe_http_parser *parser)
 {
@@ -80,7 +80,7 @@ sxe__http_refuse(struct sxe_http_parser *parser, enum sxe_http_refusal why, size
     return BAD;
 }
 
-/* All up to `at` is read. */
+/* More bytes are needed; all before `at` are read. */
 static int
 more(struct sxe_http_parser *parser, size_t at)
 {
@@ -88,7 +88,7 @@ more(struct sxe_http_parser *parser, size_t at)
     return MORE;
 }
 
-/* The next part begins at `at`. */
+/* Go to a state, whose part begins at `at`. */
 static int
 go_to(struct sxe_http_parser *parser, enum state state, size_t at)
 {
@@ -103,7 +103,8 @@ span(size_t begin, size_t end)
     return (struct sxe_http_text){(uint16_t)begin, (uint16_t)(end - begin)};
 }
 
-/* Why a byte is not the CR of a line's end; `otherwise`: it would be good elsewhere. */
+/* The refusal of a byte that should be the CR of a line's end; `otherwise`: for one that is no
+ * control byte. */
 static enum sxe_http_refusal
 not_an_end(char c, enum sxe_http_refusal otherwise)
 {
@@ -114,7 +115,7 @@ not_an_end(char c, enum sxe_http_refusal otherwise)
     return (byte < ' ' && byte != '\t') || byte == 0x7F ? SXE_HTTP_REFUSED_CONTROL_BYTE : otherwise;
 }
 
-/* CR LF, of which `at` is the CR. NEXT: both are there. */
+/* Read CR LF; the CR is at `at`. NEXT: both are there. */
 static int
 line_feed(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
@@ -154,9 +155,9 @@ method(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return go_to(parser, TARGET, at + 1);
 }
 
-/* How many bytes are good here, where one is outside the target's set: those of an escape, or one
- * that browsers send as it is, but only in a query (WHATWG URL, 1.3), where a % is text, too. 0: it
- * is bad. */
+/* How many bytes to accept at `at`, where a byte is outside the target's set: those of an escape,
+ * or one byte that browsers send unescaped in a query (WHATWG URL, 1.3), where a single % is text,
+ * too. 0: the byte is bad. */
 static size_t
 unusual(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
@@ -226,7 +227,7 @@ version(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return go_to(parser, length == 9 ? STATUS : LINE_END, mark + length);
 }
 
-/* Three digits and a space; some servers leave that out with the reason (RFC 9112, 4). */
+/* Three digits and a space; servers that send no reason may leave the space out (RFC 9112, 4). */
 static int
 status(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -276,7 +277,8 @@ line_end(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return result == NEXT ? go_to(parser, NAME, at + 2) : result;
 }
 
-/* There is no name with its colon: half of the line that ends the head, or something wrong. */
+/* No name with a colon begins here: it may be the empty line that ends the head, not whole yet, or
+ * something wrong. */
 static int
 not_a_name(struct sxe_http_parser *parser, const struct sxe__http_input *in, size_t at)
 {
@@ -311,7 +313,7 @@ parse_name(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return go_to(parser, BLANKS, at + 1);
 }
 
-/* Where the value ends whose line ends at `at`. */
+/* The end of a value without the blanks after it; its line ends at `at`. */
 static size_t
 value_end(const char *data, size_t value, size_t at)
 {
@@ -320,7 +322,7 @@ value_end(const char *data, size_t value, size_t at)
     return at;
 }
 
-/* The line is whole: one field more. */
+/* Store the field of a whole line. */
 static inline void
 keep_field(struct sxe_http_parser *parser, const char *data, struct sxe_http_text name,
            struct sxe_http_text value)
@@ -365,8 +367,8 @@ parse_value(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return go_to(parser, NAME, at + 2);
 }
 
-/* The usual: lines that are all there, and right, to the end of the head. Stops before any other,
- * for parse_name() and parse_value() to look at more closely. */
+/* Fast path: read whole and valid lines up to the end of the head. Stops before any other line, for
+ * parse_name() and parse_value() to examine. */
 static void
 whole_fields(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -396,7 +398,7 @@ whole_fields(struct sxe_http_parser *parser, struct sxe__http_input *in)
         go_to(parser, NAME, line);
 }
 
-/* The usual: GET, a path, 1.1, and all of the line there. */
+/* Fast path: a whole line with GET, a path and HTTP/1.1. */
 static void
 whole_request_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -420,7 +422,7 @@ whole_request_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
     go_to(parser, NAME, end + version_length);
 }
 
-/* The first line, from where it was left. NEXT: it is whole. */
+/* Read the first line from where it was left. NEXT: it is whole. */
 static int
 first_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -441,7 +443,7 @@ first_line(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return result;
 }
 
-/* The fields, from where they were left. NEXT: the head is whole. */
+/* Read the fields from where they were left. NEXT: the head is whole. */
 static int
 field_lines(struct sxe_http_parser *parser, struct sxe__http_input *in)
 {
@@ -457,8 +459,8 @@ field_lines(struct sxe_http_parser *parser, struct sxe__http_input *in)
     return result;
 }
 
-/* All lines. Bytes beyond the first line's limit are not read before that line is whole, so that
- * the result does not depend on how many bytes have arrived. */
+/* Read all lines. Bytes beyond the first line's limit are not read before that line is whole, so
+ * that the result does not depend on how many bytes have arrived. */
 static int
 read_head(struct sxe_http_parser *parser, const char *data, size_t end)
 {
@@ -479,7 +481,7 @@ read_head(struct sxe_http_parser *parser, const char *data, size_t end)
     return result == NEXT ? field_lines(parser, &in) : result;
 }
 
-/* More is needed; but there is a limit to it. */
+/* More bytes are needed: refuse the head if it has reached its limit. */
 static int
 within_limits(struct sxe_http_parser *parser, size_t end)
 {

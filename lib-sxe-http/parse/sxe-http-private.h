@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of lib-sxe-http share.
+ * What: declarations that the sources of lib-sxe-http share.
  *
  *     sxe-http-scan.c       which bytes are no token, no target, no value: 64 at a time
  *     sxe-http-parse.c      the lines of a head, from those marks
@@ -21,15 +21,15 @@
 
 #include "sxe-http-parse.h"
 
-/* A function that few messages need: inlined, it would cost all of them a larger frame, and where
- * it has arrays the guard of one. */
+/* For functions that few messages need: inlined, they would cost all messages a larger frame and,
+ * if they have arrays, its stack guard. */
 #define SXE__HTTP_COLD __attribute__((noinline))
 
 /* ---- sxe-http-scan.c ---- */
 
 enum { SXE__HTTP_BLOCK = 64 };
 
-/* Sets of bytes. The last is of no interest after the first line, and left out there. */
+/* Sets of bytes. The last is needed only in the first line, and left out after it. */
 enum sxe__http_set {
     SXE__HTTP_TOKEN,  /* RFC 9110, 5.6.2 */
     SXE__HTTP_VALUE,  /* RFC 9110, 5.5: visible, blanks, and those of unknown encoding */
@@ -37,28 +37,29 @@ enum sxe__http_set {
     SXE__HTTP_SETS
 };
 
-/* Bytes to read, and what is known of the 64 at base: bit i says that byte base + i is outside. */
+/* Bytes to read, and for 64 of them which are outside the sets: bit i stands for byte base + i. */
 struct sxe__http_input {
     const char *data;
-    size_t end; /* of what may be looked at */
+    size_t end; /* of the bytes that may be read */
     size_t base;
-    size_t sets; /* how many are of interest */
+    size_t sets; /* how many sets are needed, from the first */
     uint64_t outside[SXE__HTTP_SETS];
 };
 
-#define SXE__HTTP_INPUT(bytes, length)                                   \
-    {                                                                    \
-        .data = (bytes), .end = (length), .sets = SXE__HTTP_SETS,        \
-        .base = (size_t)0 - SXE__HTTP_BLOCK /* so that it has no byte */ \
+#define SXE__HTTP_INPUT(bytes, length)                                      \
+    {                                                                       \
+        .data = (bytes), .end = (length), .sets = SXE__HTTP_SETS,           \
+        .base = (size_t)0 - SXE__HTTP_BLOCK /* the block has no byte yet */ \
     }
 
-/* Features that a way to scan needs from the processor. */
+/* Processor features that functions for scanning need. */
 enum { SXE__HTTP_SSE42 = 1, SXE__HTTP_AVX2 = 2 };
 
 /* The features that this processor has. */
 unsigned sxe__http_scan_features(void);
 
-/* From now on, in all threads, scan in the fastest way that these features allow; its name. */
+/* Choose the fastest function for scanning that these features allow, for all threads. Returns its
+ * name. */
 const char *sxe__http_scan_choose(unsigned features);
 
 void sxe__http_input_load(struct sxe__http_input *in, size_t at);
@@ -82,12 +83,12 @@ sxe__http_stop(struct sxe__http_input *in, enum sxe__http_set set, size_t at)
 
 /* ---- sxe-http-parse.c ---- */
 
-/* -1, with the reason left in the parser. */
+/* Store a refusal in the parser. Returns -1. */
 int sxe__http_refuse(struct sxe_http_parser *parser, enum sxe_http_refusal why, size_t at);
 
 /* ---- sxe-http-field.c ---- */
 
-/* Letters without their case, other bytes as they are. */
+/* Whether two texts are the same, but for the case of ASCII letters. */
 bool sxe__http_is_same(const char *a, const char *b, size_t length);
 
 enum sxe_http_method sxe__http_method_of(const char *name, size_t length);
@@ -95,13 +96,14 @@ enum sxe_http_field_id sxe__http_field_id_of(const char *token, size_t length);
 
 /* ---- sxe-http-target.c ---- */
 
-/* Whether two hexadecimal digits begin there (RFC 3986, 2.1). */
+/* Whether `digits` begins with two hexadecimal digits (RFC 3986, 2.1). */
 bool sxe__http_is_escape(const char *digits);
 
-/* Sets the form; false: no form that the method may have. Bytes and escapes are right already. */
+/* Set the form of the target; false: the method may not have it. Bytes and escapes were checked
+ * before. */
 bool sxe__http_target(struct sxe_http_parser *parser, const char *data);
 
-/* uri-host [ ":" port ] (RFC 9110, 7.2). */
+/* Whether the text is uri-host [ ":" port ] (RFC 9110, 7.2). */
 bool sxe__http_host(const char *host, size_t length);
 
 /* ---- sxe-http-response.c, sxe-http-stream.c ---- */
@@ -111,18 +113,18 @@ bool sxe__http_host(const char *host, size_t length);
 
 struct sxe_http_response;
 
-/* The lines of all fields that were added to a reply; and the same for another reply, which needs
- * not check them again. 0 or -ENOBUFS. */
+/* The field lines that were added to a reply; and add such lines to another reply without another
+ * check. 0 or -ENOBUFS. */
 struct sxe_span sxe__http_lines(const struct sxe_http_response *response);
 SXE_MUST_USE int sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines);
 
-/* As sxe_http_write, but borrowed until on_done, of any length. */
+/* Like sxe_http_write, but with data of any length, borrowed until on_done. */
 SXE_MUST_USE int sxe__http_write_borrowed(struct sxe_http_response *response, const void *data,
                                           size_t length);
 
 /* ---- sxe-http-framing.c ---- */
 
-/* The head is whole: sets what its fields mean. 1, or -1: refused. */
+/* Set what the fields of a whole head mean. 1; -1: refused. */
 int sxe__http_frame(struct sxe_http_parser *parser, const char *data);
 
 #endif

@@ -20,7 +20,8 @@
 
 #include "sxe-http-list.h"
 
-/* Marks up to 64 bytes, of the first `sets` sets; bits from `length` on are 0. */
+/* Mark which of up to 64 bytes are outside each of the first `sets` sets; bits from `length` on are
+ * 0. */
 typedef void mark_function(const char *bytes, size_t length, size_t sets, uint64_t *outside);
 
 enum { LANE = 16 };
@@ -48,8 +49,8 @@ enum { LANE = 16 };
             X(14), X(15)                                                                        \
     }
 
-/* A row of all three, in lanes of 16 bits, so that it goes on to bytes from 0x80: a value may have
- * them. */
+/* A row of all three sets, in lanes of 16 bits; so it also has bits for bytes from 0x80 on, which a
+ * value may have. */
 #define LANES(low)                                                                                 \
     ((uint64_t)ROW(IS_TARGET, low) << 2 * LANE | (uint64_t)(0xff00 | ROW(IS_VALUE, low)) << LANE | \
      (uint64_t)ROW(IS_TOKEN, low))
@@ -225,7 +226,7 @@ mark_avx2(const char *bytes, size_t length, size_t sets, uint64_t *outside)
 
 #endif
 
-/* The fastest first; the last needs nothing. */
+/* The fastest first; the last needs no feature. */
 static const struct way {
     const char *name;
     unsigned needs;
@@ -285,7 +286,8 @@ sxe__http_input_load(struct sxe__http_input *in, size_t at)
                  in->outside);
         return;
     }
-    /* The last 64 bytes at one go are faster than a few, though some are before `at`. */
+    /* To load the last 64 bytes is faster than to load only those that are left, though some are
+     * before `at`. */
     function(in->data + in->end - SXE__HTTP_BLOCK, SXE__HTTP_BLOCK, in->sets, in->outside);
     for (size_t set = 0; set < SXE__HTTP_SETS; set++)
         in->outside[set] >>= SXE__HTTP_BLOCK - left;

@@ -89,7 +89,7 @@ has_empty_label(const char *name, const char *end)
     return *name == '.' || memmem(name, (size_t)(end - name), "..", 2) != NULL;
 }
 
-/* Where the host ends that begins there, an empty one too, or NULL: it is none. */
+/* The end of the host that begins at `host`, which may be empty; NULL: it is no host. */
 static const char *
 host_end(const char *host, const char *end)
 {
@@ -129,9 +129,9 @@ is_port(const char *p, const char *end)
     return true;
 }
 
-/* Of 8 bytes, the highest bit of each that is no letter, digit, dot or hyphen, or is a dot or
- * hyphen after another. A sum has that bit from the first byte of a range on; it carries only if
- * the byte has it too, and is odd by that. */
+/* Mark, by its highest bit, each of 8 bytes that is no letter, digit, dot or hyphen, or is a dot or
+ * hyphen after another one. A sum sets that bit in bytes from the start of a range on. It carries
+ * only from a byte that has the bit already, and such a byte is marked anyway. */
 static uint64_t
 odd_bytes(const char *bytes)
 {
@@ -150,9 +150,9 @@ odd_bytes(const char *bytes)
     return (word & each * 0x80) | (other & (~mark | other << 8));
 }
 
-/* The usual: a name of letters, digits, dots and hyphens, perhaps a port. It takes 8 bytes at a
- * time, of which the last is the first of the next 8, because a loop over the bytes of its host was
- * a quarter of what a short request cost. */
+/* Fast path: a name of letters, digits, dots and hyphens, perhaps a port. It takes 8 bytes at a
+ * time, of which the last is the first of the next 8, because a loop over the single bytes took a
+ * quarter of the time of a short request. */
 static bool
 is_usual_host(const char *host, size_t length)
 {
@@ -180,7 +180,7 @@ is_any_host(const char *host, const char *end)
 
     if (p == end)
         return true;
-    /* Nothing at all is a host, but a port alone is none (RFC 9110, 4.2.1). */
+    /* An empty text is a host, but a port alone is none (RFC 9110, 4.2.1). */
     return p != NULL && p != host && is_port(p, end);
 }
 
@@ -203,8 +203,9 @@ is_number(const char *p, const char *end)
     return p == end;
 }
 
-/* Whether the last label is a number, but all of them are no address: a name for who checks it, and
- * perhaps 127.0.0.1 for who connects (RFC 3986, 7.4). No name ends so (RFC 1123, 2.1). */
+/* Whether the last label is a number, but the whole is no address: 127.1 is a name to a program
+ * that checks it, and may be 127.0.0.1 to one that connects (RFC 3986, 7.4). No name ends with a
+ * number (RFC 1123, 2.1). */
 static bool
 is_rare_address(const char *name, const char *end)
 {
@@ -216,7 +217,7 @@ is_rare_address(const char *name, const char *end)
     return p < last && is_number(p, last) && !is_address(AF_INET, name, end);
 }
 
-/* Where the host ends that one may be asked to connect to, or NULL. */
+/* Like host_end, but NULL also for a host that cannot be connected to: an empty or a rare one. */
 static const char *
 server_end(const char *host, const char *end)
 {

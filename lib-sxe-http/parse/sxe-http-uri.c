@@ -56,7 +56,7 @@ read_escape(const char *escape, const char *end)
     return high > 15 || low > 15 ? BAD_ESCAPE : (int)(high << 4 | low);
 }
 
-/* Takes a byte, or an escape and answers what it stands for, or BAD_ESCAPE. */
+/* Take a byte or an escape. Returns the byte that it stands for, or BAD_ESCAPE. */
 static inline int
 take_byte(const char **text, const char *end)
 {
@@ -96,7 +96,8 @@ put_escape(char escape[ESCAPE_LENGTH], unsigned byte)
     escape[2] = hex_digits[byte & 15];
 }
 
-/* Takes what is before the first separator, and that; if there is none, all, and NULL is left. */
+/* Take the part before the first separator, and the separator; if there is none, take all and leave
+ * base NULL. */
 static struct sxe_span
 take_part(struct sxe_span *text, char separator)
 {
@@ -114,7 +115,7 @@ take_part(struct sxe_span *text, char separator)
 
 /* ---- Targets ---- */
 
-/* Takes scheme and authority off an absolute URI; false: it is none. */
+/* Take scheme and authority off an absolute URI; false: the text is none. */
 static bool
 take_authority(struct sxe_span *uri, struct sxe_span *authority)
 {
@@ -216,7 +217,7 @@ resolve_dots(char *segment, char *out, const char *room)
     return (char *)memrchr(room, '/', (size_t)(segment - 1 - room)) + 1;
 }
 
-/* Takes a byte or an escape and writes it as it should be; NULL: a bad escape. */
+/* Take a byte or an escape and write its normal form; NULL: a bad escape. */
 static char *
 put_normal(char *out, const char **text, const char *end)
 {
@@ -250,7 +251,7 @@ sxe_http_normalise_path(struct sxe_span path, char *room, size_t size, struct sx
         char *segment;
 
         p++;
-        if (out == room || out[-1] != '/') /* otherwise an empty segment, or dots went */
+        if (out == room || out[-1] != '/') /* "/" after an empty segment or dots */
             *out++ = '/';
         segment = out;
         while (p < end && *p != '/') {
@@ -266,7 +267,7 @@ sxe_http_normalise_path(struct sxe_span path, char *room, size_t size, struct sx
     return 0;
 }
 
-/* Whether the segment that ends there is one or two dots. */
+/* Whether a segment is one or two dots. */
 static bool
 is_dots(const char *segment, const char *end)
 {
@@ -318,7 +319,7 @@ sxe_http_path_to_file(struct sxe_span path, char *room, size_t size)
     return length;
 }
 
-/* Byte by byte, as `take` takes them. */
+/* Decode a text; `take` takes each byte. */
 static ssize_t
 decode_text(struct sxe_span text, int (*take)(const char **text, const char *end), char *room,
             size_t size)
@@ -398,7 +399,7 @@ sxe_http_query_find(struct sxe_span text, const char *name, char *room, size_t s
 
 /* ---- Writing ---- */
 
-/* Escapes all but the unreserved bytes and one more. */
+/* Escape all bytes but the unreserved ones and `kept`. */
 static ssize_t
 encode_text(struct sxe_span text, char kept, char *room, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of a route: its methods, and its pattern taken apart.
+ * Parsing of a route's words: its methods and its pattern.
  */
 #include "sxe-http-router-private.h"
 
@@ -139,7 +139,7 @@ sxe__http_allow_with(const struct sxe__http_allow *old, const char *methods)
     const size_t others_length = old->length - old->others;
     struct sxe_span method;
 
-    /* A method of one byte takes three. */
+    /* A method of one byte takes three, with ", ". */
     allow.text = malloc(KNOWN_MAX + others_length + 3 * strlen(methods) + 1);
     if (allow.text == NULL)
         return allow;
@@ -163,7 +163,7 @@ sxe__http_allow_with(const struct sxe__http_allow *old, const char *methods)
 
 /* ---- Taking a pattern apart ---- */
 
-/* Whether at a / a segment begins that no path has (RFC 3986, 6.2.2.3). */
+/* Whether a / begins a segment "." or "..", which no path has (RFC 3986, 6.2.2.3). */
 static bool
 is_dot_segment(const char *text)
 {
@@ -185,7 +185,7 @@ is_kept(const char *escape)
            normal.length == span.length && memcmp(normal.base, path, sizeof(path)) == 0;
 }
 
-/* NULL, or why no path in its normal form has what begins there. */
+/* NULL, or why no path in its normal form can match the pattern from `text` on. */
 static const char *
 problem_at(const char *text)
 {
@@ -243,7 +243,7 @@ add_name(struct sxe__http_words *words, size_t at, size_t length)
     return 0;
 }
 
-/* At the literal after a parameter; it ends with the segment. */
+/* Parse the literal after a parameter, up to the end of the segment. */
 static int
 parse_suffix(struct sxe__http_words *words, size_t at)
 {
@@ -256,7 +256,7 @@ parse_suffix(struct sxe__http_words *words, size_t at)
     return add_part(words, SXE__HTTP_PARAMETER, at, length);
 }
 
-/* At a {. */
+/* Parse a parameter or tail; the { is at `at`. */
 static int
 parse_parameter(struct sxe__http_words *words, size_t at)
 {
@@ -279,7 +279,7 @@ parse_parameter(struct sxe__http_words *words, size_t at)
     return add_part(words, SXE__HTTP_TAIL, at, 0);
 }
 
-/* The part that begins at byte `at`, which is not 0 where it is no literal. */
+/* Parse the part that begins at byte `at`; at byte 0 that is a literal. */
 static int
 parse_part(struct sxe__http_words *words, size_t at)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the words of a route, before they are a place in the tree: the list of its methods, the
- * text for Allow that comes of it, and the parts of its pattern.
+ * What: the words of a route before it is in the tree: the list of its methods, the text for Allow
+ * made from it, and the parts of its pattern.
  *
  *     sxe-http-route-pattern.c   reads the words, and says what is wrong with them
  *     sxe-http-router.c          the tree
@@ -12,7 +12,8 @@
 #include "sxe-http-router.h"
 
 enum {
-    SXE__HTTP_PARTS_MAX = 2 * SXE_HTTP_ROUTE_PARAMETERS + 1, /* a literal between and around */
+    SXE__HTTP_PARTS_MAX = 2 * SXE_HTTP_ROUTE_PARAMETERS + 1, /* parameters, and literals between and
+                                                                around them */
     SXE__HTTP_ROUTE_ERROR_MAX = 256
 };
 
@@ -24,7 +25,7 @@ struct sxe__http_part {
     struct sxe_http_text text; /* the literal; of a parameter what follows it in its segment */
 };
 
-/* A route as it was given, and what was understood of it. */
+/* A route's texts as they were given, and the pattern's parts. */
 struct sxe__http_words {
     const char *methods;
     const char *pattern;
@@ -40,14 +41,15 @@ struct sxe__http_words {
 struct sxe__http_allow {
     unsigned known; /* a bit each; that of OTHER means nothing */
     size_t length;
-    size_t others; /* where they begin */
+    size_t others; /* where they begin in the text */
     char *text;
 };
 
-/* Methods, pattern and error are set, all else is 0. 0, or -EINVAL with a message. */
+/* Parse words of which methods, pattern and error are set, and all else is 0. 0; -EINVAL: with a
+ * message. */
 int sxe__http_words_parse(struct sxe__http_words *words);
 
-/* Says what is wrong with them; -error. */
+/* Write the message that says what is wrong. Returns -error. */
 SXE_PRINTF(3, 4)
 int sxe__http_words_refuse(const struct sxe__http_words *words, int error, const char *format, ...);
 
@@ -55,8 +57,8 @@ int sxe__http_words_refuse(const struct sxe__http_words *words, int error, const
 bool sxe__http_methods_next(const char **rest, struct sxe_span *method);
 bool sxe__http_methods_have(const char *list, struct sxe_span method);
 
-/* A text for Allow with more methods added; a NULL text in `old` means none yet. Owns the text,
- * which is NULL when there is no memory. */
+/* A text for Allow with more methods added; a NULL text in `old` means none yet. The caller owns
+ * the text, which is NULL when there is no memory. */
 struct sxe__http_allow sxe__http_allow_with(const struct sxe__http_allow *old, const char *methods);
 
 #endif

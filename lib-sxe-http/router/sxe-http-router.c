@@ -50,7 +50,7 @@ struct pattern {
 
 struct sxe_http_router {
     struct node *nodes; /* the first is the root, an empty literal */
-    uint32_t *slots;    /* literals by parent and first byte, of which no two are alike */
+    uint32_t *slots;    /* hash table: parent and first byte -> the literal, at most one */
     uint32_t nodes_number;
     uint32_t nodes_room; /* a power of two, or 0; there are twice as many slots */
     struct pattern *patterns;
@@ -90,7 +90,7 @@ slot_of(const struct sxe_http_router *router, uint32_t parent, char first)
     return &router->slots[at];
 }
 
-/* Whether a part that is to become a node is this child of the others. */
+/* Whether this child, which is no literal, is the same as a part. */
 static bool
 is_same(const struct node *child, const struct node *part)
 {
@@ -98,16 +98,16 @@ is_same(const struct node *child, const struct node *part)
            memcmp(child->text, part->text, part->length) == 0;
 }
 
-/* Others are in the order in which find tries them: parameters, the longest text first, the tail,
- * which has none. */
+/* Whether a child stays before a new part in the list of others. The list is in the order in which
+ * find tries them: parameters, the longest literal first, then the tail, which has none. */
 static bool
 is_before(const struct node *child, const struct node *part)
 {
     return child->kind == SXE__HTTP_PARAMETER && child->length >= part->length;
 }
 
-/* The link to the child that a part is, or that begins like the literal that it is; or to where
- * such a child would be. */
+/* The link to the child that is the same as a part, or is a literal with the same first byte; or
+ * the link where such a child belongs. */
 static uint32_t *
 link_of(struct sxe_http_router *router, uint32_t parent, const struct node *part)
 {
@@ -153,8 +153,8 @@ split(struct sxe_http_router *router, uint32_t *link, uint16_t length)
     *slot_of(router, upper, nodes[lower].first) = lower;
 }
 
-/* The node below `id` where a part ends. If there is none it is made, in room that was reserved, or
- * the result is NONE. */
+/* The node below `id` where a part ends. If there is none: make it, in room that was reserved, or
+ * return NONE if `make` is false. */
 static uint32_t
 place_part(struct sxe_http_router *router, uint32_t id, struct node part, bool make)
 {
@@ -182,7 +182,8 @@ place_part(struct sxe_http_router *router, uint32_t id, struct node part, bool m
     }
 }
 
-/* The node where a pattern ends; its text stays if nodes are made. */
+/* The node where a pattern ends, or NONE. Nodes that are made point into `pattern`, which must
+ * stay. */
 static uint32_t
 place_route(struct sxe_http_router *router, const struct sxe__http_words *words,
             const char *pattern, bool make)
@@ -239,7 +240,7 @@ route_of(const struct pattern *pattern, struct sxe_span method)
     return NULL;
 }
 
-/* Finds the pattern if it is there, and what of the new route cannot be beside it. */
+/* Find the pattern if the router has it, and refuse a route that conflicts with its routes. */
 static int
 check_conflicts(struct sxe_http_router *router, struct addition *addition)
 {
@@ -308,7 +309,7 @@ prepare_addition(struct sxe_http_router *router, struct addition *addition)
     return sxe__http_words_refuse(words, ENOMEM, "there is no memory for it");
 }
 
-/* Which route answers which method, once and for all. */
+/* Choose the route for each method now, so that find need not. */
 static void
 choose_routes(struct pattern *pattern)
 {
@@ -457,7 +458,7 @@ literal_at(const struct sxe_http_router *router, uint32_t id, const char *text, 
     return node->length <= length && is_equal(node->text, text, node->length) ? id : NONE;
 }
 
-/* The bytes that a parameter or tail takes, or -1 where it does not fit. */
+/* The bytes that a parameter or tail takes; -1: it does not match. */
 static ssize_t
 value_at(const struct node *node, const char *text, size_t length)
 {
@@ -471,7 +472,7 @@ value_at(const struct node *node, const char *text, size_t length)
     return end - text - node->length;
 }
 
-/* The first node from `id` on in its list that fits at `at`; its value is added to the match. */
+/* The first node from `id` on in its list that matches at `at`; its value is added to the match. */
 static uint32_t
 other_at(const struct node *nodes, uint32_t id, struct sxe_span path, size_t at,
          struct sxe_http_match *match)
@@ -487,9 +488,9 @@ other_at(const struct node *nodes, uint32_t id, struct sxe_span path, size_t at,
     return NONE;
 }
 
-/* Goes down while a child fits, the literal first; at a dead end goes up and on to the next child.
- * A child is entered at most once, because the way to it, and so where it begins, is the only one.
- */
+/* Go down while a child matches, the literal first; at a dead end go up and try the next child. A
+ * node is entered at most once, because only one way leads to it, so it always starts at the same
+ * byte. */
 static const struct pattern *
 find_pattern(const struct sxe_http_router *router, struct sxe_span path,
              struct sxe_http_match *match)
