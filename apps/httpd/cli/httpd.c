@@ -12,7 +12,7 @@
  *     config/   config.c options from the environment and a file; config-file.c runs the file
  *               config-check.c --check
  *     serve/    service.c the serving process: plan, listen, run, drain
- *               serve-as.c what it opens before it becomes the user of --user
+ *               serve-as.c opens files as root, and becomes the user of --user
  *               listening.c opens the listeners; lua-script.c the script of --lua
  *               redirect.c the plain port of --http-redirect
  *               rate-limit.c how often a client may ask
@@ -20,13 +20,13 @@
  *     tls/      secure.c TLS of the listener; secure-none.c stands in where OpenSSL is missing
  *     process/  supervisor.c the parent that starts and replaces serving processes;
  *               supervisor-loop.c its signals, messages and deadlines
- *               children.c its table of them; balance.c how they share connections
+ *               children.c its table of processes; balance.c how they share connections
  *               heartbeat.c and hang.c how the parent sees that a child hangs
  *               handover.c messages and sockets between them; changes.c notices changed files
  *               inherit.c takes over sockets; socket-file.c removes the file of a unix socket
  *               notify.c tells systemd; upgrade.c runs a new program
- *               become.c --user and --chroot: who serves, and where
- *     admin/    admin-metrics.c what all of these count; admin.c the process that shows it
+ *               become.c --user and --chroot: the user that serves, and its root directory
+ *     admin/    admin-metrics.c the counters of all processes; admin.c the process that shows them
  */
 #include <errno.h>
 #include <stdio.h>
@@ -51,13 +51,13 @@
 
 static struct {
     struct httpd_options options;
-    struct sxe_http_shares *shares; /* the connections of an address at all workers; NULL: no -w */
+    struct sxe_http_shares *shares; /* counts each address's connections at all workers, with -w */
     int argc;
     char **argv;
 } httpd;
 
-/* A process that is started later reads the configuration again; what is wrong with it ends that
- * process, and the one that served before goes on. */
+/* A process that is started later reads the configuration again. If the configuration is wrong, the
+ * process ends, and the earlier one goes on serving. */
 static int
 serve(void *user, const struct worker *worker)
 {
@@ -77,7 +77,7 @@ serve(void *user, const struct worker *worker)
     return service_run(&httpd.options, worker) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Nobody keeps the sockets for a next process. */
+/* Serve without a supervisor. At the end no other process needs the sockets: close them. */
 static int
 serve_alone(void)
 {
@@ -88,7 +88,7 @@ serve_alone(void)
     return status;
 }
 
-/* A process that ended has no connections, and is not shown. */
+/* A worker has ended: its connections no longer count, and the status no longer shows it. */
 static void
 forget(void *user, unsigned slot)
 {
@@ -111,7 +111,7 @@ share_limits(void)
     return httpd.shares == NULL ? -errno : 0;
 }
 
-/* The log that workers open next. */
+/* Create the access log for workers that may not create it themselves, before they open it. */
 static void
 make_log(void *user)
 {
@@ -120,7 +120,7 @@ make_log(void *user)
         become_make_file(&httpd.options.user, httpd.options.access_log);
 }
 
-/* Workers that became another user may not be able to read them again. */
+/* A changed certificate starts new workers: running ones became a user that may not read it. */
 static void
 watch_certificates(void *user)
 {
@@ -177,7 +177,7 @@ serve_under_supervisor(const char *script)
     return status;
 }
 
-/* A file that has no limits of rates yet may have some at its next reading. */
+/* If there is a configuration file, make the table of rates: a reload may bring the first rate. */
 static int
 begin_rates(void)
 {
@@ -209,7 +209,7 @@ begin_and_serve(const char *script)
     return status;
 }
 
-/* The options are in order. The exit status. */
+/* Run with options that were checked. Returns the exit status. */
 static int
 run_program(void)
 {
@@ -224,7 +224,7 @@ run_program(void)
         return config_check(options);
     if (options->plan)
         return service_plan(&httpd.options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-    /* A file may name another user at its next reading. */
+    /* A reload of the configuration may bring another user. */
     if (become_is_other(&options->user) || (options->config.file != NULL && geteuid() == 0))
         handover_leave_files();
     if (inherit_sockets() < 0 || become_begin(&options->user) < 0 || secure_begin(options) < 0)
@@ -235,7 +235,8 @@ run_program(void)
 int
 main(int argc, char **argv)
 {
-    /* The options' arguments point into the list: the first reading changes a copy. */
+    /* Parsing changes the list, and options point into it: parse a copy, which stays until the end.
+     * A reload parses argv. */
     char **copy = calloc((size_t)argc + 1, sizeof(*copy));
     int status = EXIT_FAILURE;
 

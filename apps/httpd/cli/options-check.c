@@ -217,7 +217,7 @@ httpd_set_chroot(struct httpd_options *options)
 
 /* ---- All together ---- */
 
-/* There is no script. */
+/* If there is no --lua, check that no route needs a script. False after a message. */
 static bool
 has_script_for(const struct config_sites *sites)
 {
@@ -230,7 +230,7 @@ has_script_for(const struct config_sites *sites)
     return false;
 }
 
-/* Says which option does not go with --chroot; NULL: all is well. */
+/* The message if an option does not go with --chroot; NULL: all go with it. */
 static const char *
 chroot_missing(const struct httpd_options *options)
 {

@@ -28,7 +28,8 @@ bool httpd_wrong(const char *what, const char *must);
 /* True for an IP address, optarg of -i; otherwise false after a message. */
 bool httpd_is_address(const char *ip);
 
-/* [IP:]PORT, an IPv6 address in brackets; ip is "" if there is none. False without a message. */
+/* Parse [IP:]PORT, an IPv6 address in brackets; ip is "" if there is none. False, without a
+ * message: the text is neither. */
 bool httpd_read_place(const char *text, char ip[INET6_ADDRSTRLEN], unsigned short *port);
 
 /* Store optarg of --header, --type, --index, --socket-mode and so on. False after a message. */
@@ -46,7 +47,8 @@ bool httpd_set_chroot(struct httpd_options *options);
  * a message. */
 bool httpd_is_complete(const struct httpd_options *options);
 
-/* Set defaults of both sizes. The request line must fit into the head: false after a message. */
+/* Set the defaults of head_max and line_max, and check that a request line fits into a head. False
+ * after a message. */
 bool httpd_fit_line(struct sxe_http_limits *head);
 
 #endif

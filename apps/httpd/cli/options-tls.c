@@ -16,7 +16,7 @@
 #define MEMORY_LEAST (1024ul * 1024)
 #define HSTS_MOST_MS (3650ul * 24 * 60 * 60 * 1000)
 
-/* One more file; there is a place for it. */
+/* Add optarg to the files. False after a message: it is empty, or there are 8 already. */
 static bool
 add_file(const char *files[], unsigned *number, const char *what)
 {
@@ -26,7 +26,7 @@ add_file(const char *files[], unsigned *number, const char *what)
     return true;
 }
 
-/* An empty text: the certificate of that place has none. */
+/* Add optarg to the OCSP replies. An empty text: the certificate with this index has none. */
 static bool
 add_staple(struct httpd_tls_options *tls)
 {
@@ -107,7 +107,7 @@ httpd_settle_redirect(struct httpd_options *options)
         options->tls.redirect_ip = options->ip;
 }
 
-/* RFC 6797, 6.1. */
+/* Strict-Transport-Security: RFC 6797, 6.1. */
 bool
 httpd_add_hsts(struct httpd_options *options)
 {
@@ -128,7 +128,7 @@ httpd_add_hsts(struct httpd_options *options)
     return true;
 }
 
-/* One that says nothing without a certificate. */
+/* Whether an option is given that makes no sense without a certificate. */
 static bool
 has_lone_option(const struct httpd_tls_options *tls)
 {

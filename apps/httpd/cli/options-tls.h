@@ -7,16 +7,16 @@
 
 #include "options.h"
 
-/* Store the value of one of them; false after a message. */
+/* Store optarg of the option val. False after a message. */
 bool httpd_take_tls(struct httpd_options *options, int val);
 
-/* Add the field of --hsts to those of all replies; false after a message. */
+/* Add the header field of --hsts to all replies. False after a message. */
 bool httpd_add_hsts(struct httpd_options *options);
 
-/* The address of --http-redirect is that of -i, unless it has its own. */
+/* If --http-redirect has no address, set it to the address of -i. */
 void httpd_settle_redirect(struct httpd_options *options);
 
-/* NULL, or what is missing or does not go together. */
+/* The message if options of TLS are missing or do not go together; NULL: all is well. */
 const char *httpd_tls_missing(const struct httpd_options *options);
 
 #endif

@@ -121,7 +121,7 @@ set_workers(struct httpd_options *options)
     if (strcmp(optarg, "auto") != 0)
         return number("the number of workers (-w)", 1, WORKERS_MAX, &options->workers);
     CPU_ZERO(&cpus);
-    CPU_SET(0, &cpus); /* one, where more CPUs than fit in the set make the call fail */
+    CPU_SET(0, &cpus); /* one worker if the call fails: there may be more CPUs than the set holds */
     (void)!sched_getaffinity(0, sizeof(cpus), &cpus);
     options->workers = CPU_COUNT(&cpus) < WORKERS_MAX ? (unsigned)CPU_COUNT(&cpus) : WORKERS_MAX;
     return true;

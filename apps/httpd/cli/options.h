@@ -35,12 +35,12 @@ struct httpd_tls_options {
     bool is_modern;        /* TLS 1.3 only */
     bool is_profile_given; /* --tls-profile was given */
     bool is_hsts_given;
-    bool is_redirecting;     /* a plain port leads to HTTPS */
-    const char *redirect_ip; /* "": that of -i, as httpd_settle_redirect sets it */
+    bool is_redirecting;     /* --http-redirect was given */
+    const char *redirect_ip; /* "": not given; httpd_settle_redirect makes it the address of -i */
     unsigned short redirect_port;
     unsigned long memory_max; /* bytes; 0: no limit */
     unsigned long hsts_ms;
-    bool is_dev; /* a certificate in memory */
+    bool is_dev; /* --tls-dev: a certificate that is only in memory */
 };
 
 struct httpd_options {
@@ -55,7 +55,7 @@ struct httpd_options {
     struct error_pages error_pages;
     struct sxe_cidr_list proxies;
     uint32_t stall_timeout_ms;
-    uint32_t hang_timeout_ms;      /* for a turn of a script's loop; 0: no limit */
+    uint32_t hang_timeout_ms;      /* for a turn of a process's loop; 0: no limit */
     uint32_t stop_timeout_ms;      /* for requests in progress at the end */
     char fields[HTTPD_FIELDS_MAX]; /* fields of --header, each ended by CR LF */
     const char *access_log;        /* path; NULL: no log */
@@ -75,7 +75,7 @@ struct httpd_options {
     bool is_script_described; /* an option for scripts was given */
     bool is_hang_given;       /* --hang-timeout was given */
     bool is_place_given;      /* ip, port or unix_path was given */
-    bool is_place_wanted;     /* set by listening_open: serve there, too */
+    bool is_place_wanted;     /* set by listening_open: serve at ip, port and unix_path */
     bool plan;
     struct become user;
     struct httpd_tls_options tls;

@@ -43,7 +43,7 @@ is_script(const char *path)
     return result == LUA_OK;
 }
 
-/* The directories of all routes. */
+/* Whether the directories of all routes can be opened. False after a message. */
 static bool
 has_roots(const struct config_sites *sites)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: --check: whether what the options name is there, so that a server which is started with
- * them would serve.
+ * What: --check: whether the files and directories that the options name can be read, so that a
+ * server with these options would start.
  *
  * Place: main calls it in place of a server. The command line itself has been checked by then.
  */
@@ -10,8 +10,8 @@
 
 #include "options.h"
 
-/* The exit status: 0, and "good" is on standard output; COMMAND_LINE_WRONG, and standard error says
- * what is wrong and where it is written. Nothing is opened for writing and no script is run. */
+/* Returns the exit status: 0 after "good" on standard output; COMMAND_LINE_WRONG after a message
+ * with the place of the error. Nothing is opened for writing and no script is run. */
 int config_check(const struct httpd_options *options);
 
 #endif

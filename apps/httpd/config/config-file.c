@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STEPS 100000 /* between two looks at their number */
+#define STEPS 100000 /* Lua's instructions between two calls of on_steps */
 
 static int
 refuse(const char *path, const char *why)
@@ -40,7 +40,7 @@ on_steps(lua_State *L, lua_Debug *debug)
     }
 }
 
-/* Move the named functions of the table on top to the one below it; both stay. */
+/* Copy the fields with these names from the table on top to the table below it. */
 static void
 keep_names(lua_State *L, const char *const *names)
 {
@@ -50,8 +50,8 @@ keep_names(lua_State *L, const char *const *names)
     }
 }
 
-/* A library with these names alone, as a field of the table on top; what strings have as methods,
- * too. */
+/* Open a library with only these names as a field of the table on top. Methods of strings are
+ * limited to these names, too. */
 static void
 open_library(lua_State *L, const char *name, lua_CFunction open, const char *const *names)
 {
@@ -93,7 +93,7 @@ push_environment(lua_State *L)
 
 /* ---- Reading ---- */
 
-/* Read all bytes into allocated memory; NULL after a message. */
+/* Read the whole file into allocated memory. NULL after a message. */
 static char *
 read_text(const char *path, size_t *length)
 {
@@ -123,7 +123,8 @@ read_text(const char *path, size_t *length)
     return NULL;
 }
 
-/* In protected mode: text and length -> the table. */
+/* Called in protected mode with the file, its text and length. Returns the configuration's table.
+ */
 static int
 run_text(lua_State *L)
 {
@@ -145,7 +146,7 @@ run_text(lua_State *L)
     return 1;
 }
 
-/* 0, or -1 after a message. */
+/* Run the text, and leave its table on the stack. 0, or -1 after a message. */
 static int
 run_file(struct config_file *file, const char *text, size_t length)
 {

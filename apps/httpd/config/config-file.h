@@ -6,8 +6,8 @@
  * Place: config.c opens one and takes options from its table; config-lines.h knows the lines.
  *
  * Limits: a file of CONFIG_FILE_MAX bytes, CONFIG_STEPS_MAX instructions, CONFIG_MEMORY_MAX bytes
- * at a time and CONFIG_ALLOCATED_MAX in all. Functions of C that could take longer are not there:
- * patterns, string.rep, table.move.
+ * at a time and CONFIG_ALLOCATED_MAX in all. Functions whose C code could run long, uncounted, are
+ * left out: patterns, string.rep, table.move.
  */
 #ifndef CONFIG_FILE_H
 #define CONFIG_FILE_H
@@ -28,21 +28,22 @@ struct config_file {
     lua_State *L;               /* the table is at the bottom of its stack */
     const char *path;           /* borrowed */
     struct config_lines *lines; /* of its keys */
-    struct config_file *before; /* rw: the caller's */
+    struct config_file *before; /* for the caller: config.c links its files */
     unsigned long steps;        /* private: instructions so far */
     struct counted_memory memory;
 };
 
-/* Read and run it. NULL: what is wrong, and where, is on standard error. */
+/* Read and run the file. NULL after a message on standard error, with the place of the error. */
 struct config_file *config_file_open(const char *path);
 void config_file_close(struct config_file *file);
 
-/* The string or number on top of the stack as a text that stays until the file is closed; it is
- * popped. A number is as Lua writes it. NULL: no memory. */
+/* Pop the string or number on top of the stack, and return it as a text that stays until the file
+ * is closed; a number as Lua writes it. NULL: no memory. */
 char *config_file_keep(struct config_file *file);
 
-/* Whether the table at that index, from the bottom of the stack, has the keys 1 to n and no others:
- * an entry under a name would be left out in silence. */
+/* Whether the table at this index (from the bottom of the stack) has the keys 1 to n and no others.
+ * Callers that read only 1 to n refuse other tables, as they would silently ignore named entries.
+ */
 bool config_is_list(lua_State *L, int index);
 
 #endif

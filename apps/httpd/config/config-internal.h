@@ -2,12 +2,12 @@
  *
  * What: what the files that read a configuration share.
  *
- * Place: config.c has it; config-sites.c uses it.
+ * Place: config.c defines it; config-sites.c calls it.
  */
 #ifndef CONFIG_INTERNAL_H
 #define CONFIG_INTERNAL_H
 
-/* From here on messages and values are of this key on this line, 0 where it has none. */
+/* Messages and values refer to this key on this line from now on. line 0: unknown. */
 void config_be_at(unsigned line, const char *key);
 
 #endif

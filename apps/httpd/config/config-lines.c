@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define LEVELS_MAX 64
-#define NOWHERE    UINT64_C(0) /* of tables that are no part of the one that is returned */
+#define NOWHERE    UINT64_C(0) /* the place of tables that are not part of the returned one */
 #define ANYWHERE   UINT64_C(0x616e797768657265)
 
 struct line_of {
@@ -28,7 +28,7 @@ enum kind { END, NAME, TEXT, NUMBER, SIGN };
 
 struct token {
     enum kind kind;
-    const char *text; /* of a string without its quotes */
+    const char *text; /* TEXT: without its quotes */
     size_t length;
     unsigned line;
 };
@@ -119,7 +119,7 @@ step(struct reader *reader)
     reader->at++;
 }
 
-/* [[ or [=[ at this place: how many bytes; 0: none. */
+/* The length of [[ or [=[ at this point of the text; 0: there is no long bracket. */
 static size_t
 long_bracket(const struct reader *reader)
 {
@@ -226,7 +226,7 @@ is_sign(struct token token, char sign)
 
 /* ---- Tables ---- */
 
-/* The level that is read now; NULL: none, or one that is too deep. */
+/* The innermost open bracket; NULL: no bracket is open, or more than LEVELS_MAX are. */
 static struct level *
 innermost(struct reader *reader)
 {
@@ -242,7 +242,8 @@ open_bracket(struct reader *reader, bool is_table, uint64_t table)
         reader->levels[reader->depth - 1] = (struct level){is_table, table, 0, NOWHERE};
 }
 
-/* An item begins with this token: its key is noted. True: the token was the key's. */
+/* Note the key, or else the number, of the table's item that begins with this token. True: the key
+ * and its = were read. False: the token begins the value. */
 static bool
 begin_item(struct reader *reader, struct level *level, struct token first)
 {
@@ -271,12 +272,12 @@ static void
 read_all(struct reader *reader)
 {
     struct token last = {END, reader->at, 0, 1};
-    bool is_first = false; /* of a table's item */
+    bool is_first = false; /* the next token is the first of a table's item */
 
     for (struct token token = next_token(reader); token.kind != END && reader->has_memory;
          last = token, token = next_token(reader)) {
         struct level *level = innermost(reader);
-        bool is_value = is_sign(last, '=') || is_first; /* and not the argument of a call */
+        bool is_value = is_sign(last, '=') || is_first; /* false for the argument of a call */
         bool is_item = is_first;
 
         is_first = false;

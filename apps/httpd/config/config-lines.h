@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the lines on which the keys of a configuration file stand. Lua's tables do not know where
- * they were written, and an error that names no line is an error that somebody searches for.
+ * What: the lines on which the keys of a configuration file stand, for messages. Lua's tables do
+ * not record them.
  *
- * Place: config-file.c reads the text a second time with it, beside Lua. Pure: bytes in, lines out.
+ * Place: config-file.c has it read the text in addition to Lua. It depends on the text alone.
  *
- * Shape: a place is a number made of the keys that lead to it. A key that is not found at its
- * place, because the file computes its tables, is looked for anywhere.
+ * Shape: a place is a hash of the keys that lead to a value. If a key is not found at its place,
+ * because the file computes its tables, config_lines_find looks for the same key at any place.
  *
  *     return {                                    CONFIG_ROOT
  *         port = 80,                              config_key(CONFIG_ROOT, "port", 4)
@@ -25,18 +25,19 @@
 
 struct config_lines;
 
-/* The text may be anything; one that is no Lua has no lines that make sense. NULL: no memory. */
+/* Read a text, which need not be valid Lua: then its lines make no sense. NULL: no memory. */
 struct config_lines *config_lines_new(const char *text, size_t length);
 void config_lines_delete(struct config_lines *lines); /* NULL is allowed */
 
-/* The place of a key, or of the item with that number, from 1, in the table at another place. */
+/* The place of a key, or of the item with this number, from 1. table: the place of its table. */
 uint64_t config_key(uint64_t table, const char *key, size_t length);
 uint64_t config_item(uint64_t table, unsigned long long number);
 
-/* The line of the key of that place, or of the same key anywhere; 0: it stands nowhere. */
+/* The line of the key at place. If there is none, the line of a key at any place: `anywhere` is its
+ * config_anywhere. 0: not found. */
 unsigned config_lines_find(const struct config_lines *lines, uint64_t place, uint64_t anywhere);
 
-/* The place to pass as `anywhere`. */
+/* The value to pass as `anywhere` for this key. */
 uint64_t config_anywhere(const char *key, size_t length);
 
 #endif

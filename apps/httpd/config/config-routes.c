@@ -25,7 +25,8 @@ add_bytes(char *text, size_t *used, const char *bytes, size_t length)
     return true;
 }
 
-/* The target with {name} replaced by what the route's parameter of that name took, as it came. */
+/* Write the target with each {name} replaced by the route's parameter of that name, undecoded.
+ * False: there is no room. */
 static bool
 make_location(const struct sxe_http_request *request, const char *target, char *text)
 {
@@ -72,7 +73,8 @@ redirect(const struct config_route *route, struct sxe_http_request *request,
 
 /* ---- Files ---- */
 
-/* The path beneath the root, with its slash: what the pattern's tail took, or all of it. */
+/* The path of the file beneath the root, with its slash: the part that the pattern's {name...} at
+ * the end matched, or the whole path. */
 static struct sxe_span
 file_of(const struct config_route *route, const struct sxe_http_request *request)
 {
@@ -87,7 +89,7 @@ file_of(const struct config_route *route, const struct sxe_http_request *request
     return path;
 }
 
-/* No such file: that of the fallback, once. */
+/* There is no such file: send the fallback, unless it is missing itself. */
 static enum sxe_http_verdict
 missing(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -151,7 +153,7 @@ add_headers(const struct config_route *route, struct sxe_http_response *response
     }
 }
 
-/* Until the client may ask again; 0: it may now. */
+/* Seconds until the client may ask again; 0: this request may pass. */
 static unsigned
 seconds_to_wait(const struct rate_limit *rate, const struct sxe_http_request *request)
 {
@@ -164,7 +166,7 @@ seconds_to_wait(const struct rate_limit *rate, const struct sxe_http_request *re
     return rate_limit_take(rate, &peer, length);
 }
 
-/* So many seconds later it may ask again. */
+/* Reply 429: the client may ask again after these seconds. */
 static enum sxe_http_verdict
 refuse_for(unsigned seconds, struct sxe_http_response *response)
 {

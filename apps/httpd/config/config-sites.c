@@ -19,8 +19,8 @@ struct reader {
     struct config_file *file;
     lua_State *L;
     struct config_sites *sites;
-    uint64_t place; /* of the table on top */
-    unsigned line;  /* where it, or the key that was read last, stands */
+    uint64_t place; /* of the table on top, see config-lines.h */
+    unsigned line;  /* of the table on top, or of the key that was read last */
 };
 
 static struct config_sites *all;
@@ -46,7 +46,7 @@ look_at(struct reader *reader, const char *key)
     reader->line = line > 0 ? line : reader->line;
 }
 
-/* No key of the table on top is one that the list does not have. */
+/* Check that the table on top has no other keys than these. False after a message. */
 static bool
 has_only(struct reader *reader, const char *const *names)
 {
@@ -77,7 +77,8 @@ has_only(struct reader *reader, const char *const *names)
 
 /* ---- Values ---- */
 
-/* The text on top, kept and popped; NULL with all said: it is none. */
+/* Pop the text on top, and keep it until the file is closed. NULL after a message: it is no text.
+ */
 static const char *
 take_text(struct reader *reader, const char *key)
 {
@@ -96,7 +97,8 @@ take_text(struct reader *reader, const char *key)
     return text;
 }
 
-/* The text of a key of the table on top; it stays NULL if there is none. */
+/* Read the text of a key of the table on top; *text is not changed if there is no such key. False
+ * after a message, like all functions here that read. */
 static bool
 read_text(struct reader *reader, const char *key, const char **text)
 {
@@ -136,7 +138,7 @@ read_status(struct reader *reader, const char *key, bool is_redirect, unsigned *
     return true;
 }
 
-/* A text or a table of texts: into a list with room for `most`. */
+/* Read a text or a list of texts into texts, which has room for `most`. */
 static bool
 read_texts(struct reader *reader, const char *key, const char **texts, unsigned most,
            unsigned *number)
@@ -180,7 +182,7 @@ read_switch(struct reader *reader, const char *key, bool *is_on)
     return true;
 }
 
-/* The rate and its burst. */
+/* Read the keys "rate" and "burst". */
 static bool
 read_rate(struct reader *reader, struct rate_limit *rate)
 {
@@ -222,8 +224,8 @@ is_header(struct reader *reader, const struct config_route *route)
     return true;
 }
 
-/* Does the file say to which server a redirect leads? A {name} before the path would let the client
- * say it. */
+/* Does the redirect itself name its server? A {name} before the path would let the client choose
+ * the server. */
 static bool
 names_its_server(const char *redirect)
 {
@@ -240,7 +242,7 @@ names_its_server(const char *redirect)
     return server != NULL && server + 2 + strcspn(server + 2, "/?#") < value;
 }
 
-/* Does the pattern have each {name} of the redirect? Without it the redirect would have a hole. */
+/* Does the pattern have each {name} of the redirect? A {name} that it lacks would become empty. */
 static bool
 has_names(const char *pattern, const char *redirect)
 {
@@ -294,7 +296,7 @@ choose_action(struct reader *reader, struct config_route *route, bool is_script)
     return true;
 }
 
-/* The route whose table is on top. */
+/* Read the route whose table is on top. */
 static bool
 read_route(struct reader *reader, struct config_route *route)
 {
@@ -316,7 +318,7 @@ read_route(struct reader *reader, struct config_route *route)
     return is_header(reader, route) && choose_action(reader, route, is_script);
 }
 
-/* 0, or the error of the router. */
+/* 0, or -errno: sxe_http_router_error says why. */
 static int
 add_to_router(struct config_site *site, struct config_route *route)
 {
@@ -326,7 +328,7 @@ add_to_router(struct config_site *site, struct config_route *route)
                                route->pattern, config_routes_handle, &options);
 }
 
-/* The routes, whose table is on top, of a site. */
+/* Read the routes of a site. Their table is on top. */
 static bool
 read_routes(struct reader *reader, struct config_site *site)
 {
@@ -381,7 +383,7 @@ add_site(struct reader *reader)
     return site;
 }
 
-/* The site whose table is on top. */
+/* Read the site whose table is on top. */
 static bool
 read_site(struct reader *reader)
 {
@@ -499,7 +501,7 @@ config_sites_end(void)
 
 /* ---- Names ---- */
 
-/* Without the port and a final dot. */
+/* The name without its port and a final dot. */
 static struct sxe_span
 host_of(struct sxe_span name)
 {
@@ -512,7 +514,7 @@ host_of(struct sxe_span name)
     return name;
 }
 
-/* How well it fits: 0 not; more than its length for an exact one. */
+/* How well a site's name matches the host: 0: not; SIZE_MAX: exactly; otherwise its length. */
 static size_t
 fit(const char *pattern, struct sxe_span host)
 {

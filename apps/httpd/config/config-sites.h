@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sites and routes of a configuration file: which names a site has, and what answers its
- * paths. Read from the file's table here, and served by config-routes.c.
+ * What: sites and routes of a configuration file: the names of a site, and how its paths are
+ * answered. config-sites.c reads them from the file's table; config-routes.c serves them.
  *
- * Place: config.c calls it while it reads the file; service.c serves what options.sites has.
+ * Place: config.c calls config_sites_read while it reads the file; service.c serves the result,
+ * options.config.sites.
  *
  * Shape:
  *     sites -> site "example.com", "*.example.com" -> router -> route "/static/{path...}": root
  *           -> site of the other names             -> router -> route "/old": redirect
  *
- * A name is compared without its case, port and final dot. An exact one counts before
- * "*.example.com", a longer one of these before a shorter one, and the routes at the top of the
+ * Names are compared without case, port and final dot. An exact name is preferred to one like
+ * "*.example.com", and a longer one of these to a shorter one. The routes at the top level of the
  * file are the site of all other names.
  *
  * Limits: 16 names a site, 8 header lines a route; names are compared one after the other.
@@ -34,7 +35,7 @@ struct config_route {
     enum config_action action;
     const char *pattern;
     const char *root;
-    const char *fallback; /* a path beneath root, for what is not there; NULL: 404 */
+    const char *fallback; /* a path beneath root, sent in place of a missing file; NULL: 404 */
     const char *redirect;
     const char *body;
     const char *type;
@@ -58,33 +59,34 @@ struct config_site {
 struct config_sites {
     const char *path; /* of the file */
     struct config_site *first;
-    struct config_site *usual;         /* of the names that no other has; NULL: 404 */
-    const struct config_route *script; /* one that asks the script; NULL: none does */
+    struct config_site *usual;         /* the site of all other names; NULL: they get 404 */
+    const struct config_route *script; /* a route that the script answers; NULL: there is none */
     struct config_sites *before;
 };
 
 /* ---- config-sites.c ---- */
 
-/* In protected mode, with the file's table at index 1: its keys "sites" and "routes". NULL: there
- * are none, and then *is_good; otherwise all is said. They stay until config_sites_end. */
+/* Read the keys "sites" and "routes" of the file's table, which is at index 1. Call it in protected
+ * mode. *is_good becomes false after a message. NULL: the file has neither key. The result stays
+ * until config_sites_end. */
 struct config_sites *config_sites_read(struct config_file *file, bool *is_good);
 
-/* Free all that were read. */
+/* Free the results of all config_sites_read. */
 void config_sites_end(void);
 
-/* The site of a request's name; NULL: there is none. */
+/* The site for the name in a request's Host; NULL: there is none. */
 const struct config_site *config_site_of(const struct config_sites *sites, struct sxe_span name);
 
 /* ---- config-routes.c ---- */
 
-/* Before sxe_init: open the directories, with what usual says of files. 0, or -errno with all said.
- */
+/* Open the directories of routes; usual has the other settings for files. Call it before sxe_init.
+ * 0, or -errno after a message. */
 int config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual);
 
-/* After sxe_fini. */
+/* Close the directories. Call it after sxe_fini. */
 void config_routes_close(struct config_sites *sites);
 
-/* The handler of a server; its user is the sites. */
+/* The handler of a server whose config.user is the sites. */
 enum sxe_http_verdict config_routes_handle(struct sxe_http_request *request,
                                            struct sxe_http_response *response);
 

@@ -107,7 +107,7 @@ config_begin(const struct command_line *line)
     memset(config.origins, 0, sizeof(config.origins));
 }
 
-/* strict and loose set the same value. */
+/* Set the origin of an option. --strict and --loose set the same value: they have one origin. */
 static void
 note_origin(unsigned row)
 {
@@ -163,7 +163,7 @@ set_option(void *settings, unsigned row, const char *text)
     return command_line_set(config.line, settings, row, (char *)(uintptr_t)text);
 }
 
-/* An option without an argument, as a variable. */
+/* Take the variable of an option without an argument. */
 static int
 switch_on_or_off(void *settings, unsigned row, const char *text)
 {
@@ -233,7 +233,7 @@ config_be_at(unsigned line, const char *key)
         snprintf(config.place, sizeof(config.place), "%s: %s: ", config.file->path, key);
 }
 
-/* The row of a key, in which - may be _; the number of rows: there is none. */
+/* The row of a key, which may be written with - for _; config.line->number: there is none. */
 static unsigned
 row_of_key(const char *key)
 {
@@ -313,7 +313,7 @@ refuse_key(const char *key, unsigned line)
             nearest == NULL ? "" : nearest, nearest == NULL ? "" : "?");
 }
 
-/* "must be" what the row takes. */
+/* Print that the value on top has a type that this row does not take. */
 static int
 refuse_type(lua_State *L, unsigned row)
 {
@@ -362,7 +362,7 @@ take_list(lua_State *L, struct reading *reading, unsigned row)
     return status;
 }
 
-/* The value of the row's key is at index 2. */
+/* Take the value of the row's key, which is at index 2. */
 static int
 take_value(lua_State *L, struct reading *reading, unsigned row)
 {

@@ -3,10 +3,10 @@
  * What: the origin of each option's value: a flag, else an SXE_* variable of the environment, else
  * the configuration file, else the default. All values of a repeatable option have one origin.
  *
- * Place: options.c reads the flags, and then calls config_read; its take() function takes values of
- * all origins. config-file.h runs the file.
+ * Place: options.c reads the flags, and then calls config_read; its httpd_take_option takes values
+ * of all origins. config-file.h runs the file.
  *
- * Shape: a row of the table of options is the same thing everywhere:
+ * Shape: each row of the table of options can be a flag, a variable and a key:
  *
  *     --stop-timeout 2m      SXE_STOP_TIMEOUT=2m      stop_timeout = "2m"
  *     --listing              SXE_LISTING=1            listing = true
@@ -30,13 +30,13 @@ struct config_options {
     const char *file; /* of --config; NULL: no file */
     bool check;
     bool print;
-    struct config_sites *sites; /* of the file; NULL: none */
+    struct config_sites *sites; /* of the file; NULL: it has no sites and no routes */
 };
 
 /* Forget the last reading, except its texts, which stay valid until config_end. */
 void config_begin(const struct command_line *line);
 
-/* Note a value that was taken: command_line.taken. */
+/* Note a value that was taken. It is the function `taken` of struct command_line. */
 void config_taken(void *settings, unsigned row);
 
 /* After the flags: take values from the environment and the file. COMMAND_LINE_GO_ON, or

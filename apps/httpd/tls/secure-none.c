@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stands in for secure.c where OpenSSL was not there when sxe-httpd was built.
+ * Stands in for secure.c if sxe-httpd was built without OpenSSL.
  */
 #include "secure.h"
 
