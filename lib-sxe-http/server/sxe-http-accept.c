@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: connections come and go. Where there is no place for a newcomer, whoever has waited longest
- * without a request under way makes room, then whoever has its last reply and does not close, so
- * clients that do nothing keep nobody out.
+ * What: accepts, evicts and frees connections. If there is no place for a new one, the connection
+ * makes room that has waited longest without a request under way, then one whose client has its
+ * last reply and does not close; so idle clients keep nobody out.
  */
 #include "sxe-http-server-private.h"
 
@@ -16,7 +16,7 @@
 
 #define LOOKS_MAX 16
 
-/* It is composed for nobody, and so has no Date, which a 503 needs not have (RFC 9110, 6.6.1). */
+/* A constant reply, so it has no Date, which a 503 need not have (RFC 9110, 6.6.1). */
 #define NO_PLACE                                  \
     "HTTP/1.1 503 Service Unavailable\r\n"        \
     "Content-Type: text/plain; charset=utf-8\r\n" \
@@ -52,8 +52,8 @@ longest_closing(const struct sxe_http *http)
     return SXE_POOL_NO_INDEX;
 }
 
-/* A client that has not read its last reply yet would hold the socket for seconds, and so would one
- * that does not close. */
+/* Close a connection to make room. If its client has not read the last reply, or does not close,
+ * abort: otherwise it would hold the socket for seconds. */
 static void
 evict_connection(struct sxe__http_connection *connection)
 {
@@ -67,7 +67,7 @@ evict_connection(struct sxe__http_connection *connection)
     sxe__http_free(connection);
 }
 
-/* NULL: every connection has a request under way. */
+/* Take a free connection, or evict one. NULL: every connection has a request under way. */
 static struct sxe__http_connection *
 take_place(struct sxe_http *http)
 {
@@ -85,7 +85,7 @@ take_place(struct sxe_http *http)
     return &http->connections[id];
 }
 
-/* Count it; whether its address may have one more. */
+/* Count a connection. Returns whether its address may have that many. */
 static bool
 is_welcome(struct sxe__http_connection *connection, const struct sockaddr_storage *address,
            socklen_t length)
@@ -118,7 +118,7 @@ address_length(const struct sockaddr_storage *address)
     return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : 0;
 }
 
-/* For who asks later, when the connection may be gone. */
+/* Keep the client's address for callers that ask when the socket may be closed. */
 static socklen_t
 keep_peer(struct sxe__http_connection *connection, const struct sockaddr_storage *address)
 {
@@ -189,7 +189,7 @@ sxe__http_free(struct sxe__http_connection *connection)
     sxe__http_check_stopped(http);
 }
 
-/* Whether nobody is left at the other end, in neither direction. */
+/* Whether the connection is closed or reset in both directions. */
 static bool
 is_hung_up(const SXE *s)
 {
@@ -198,8 +198,8 @@ is_hung_up(const SXE *s)
     return poll(&fd, 1, 0) == 1;
 }
 
-/* The client closed, or says no more, while a handler waits or its reply is under way. It is taken
- * for gone, unless the request goes on without it. */
+/* The client closed or half-closed while a handler works or its reply is under way. The client
+ * counts as gone, unless half-close is allowed. */
 static void
 client_left(struct sxe__http_connection *connection)
 {
@@ -229,7 +229,8 @@ sxe__http_client_ended(struct sxe__http_connection *connection, int length)
         sxe__http_dismiss(connection);
 }
 
-/* The body is last in the queue, so that what was dropped is of it first. */
+/* Subtract the bytes that were dropped unsent. The body is last in the output, so dropped bytes are
+ * first of all the body's. */
 static void
 take_dropped(struct sxe__http_slot *slot, size_t dropped)
 {

@@ -70,14 +70,15 @@ sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot)
     return !slot->is_continue_due && slot->body_left <= SXE__HTTP_DISCARD_MAX;
 }
 
-/* Bytes that the size of a chunk announces: what is too much is so before it comes. */
+/* Bytes that the current chunk's size announces: a body that is too large is refused before they
+ * come. */
 static uint64_t
 announced(const struct sxe__http_slot *slot)
 {
     return slot->request.head.body == SXE_HTTP_BODY_CHUNKED ? slot->chunks.left : 0;
 }
 
-/* 0, or the status that refuses it. */
+/* Keep a part of the body after the head. 0, or the status that refuses the part. */
 static unsigned
 keep_part(struct sxe__http_slot *slot, struct sxe_span part)
 {
@@ -133,7 +134,8 @@ use_part(struct sxe__http_slot *slot, struct sxe_span part)
     }
 }
 
-/* The next part, and the bytes it took with what frames it; 0: more is needed; -1: refused. */
+/* Set *part to the next part of the body. Returns the bytes that it took, framing included; 0: more
+ * is needed; -1: refused. */
 static ssize_t
 next_part(struct sxe__http_slot *slot, const char *data, size_t length, struct sxe_span *part)
 {
@@ -164,7 +166,7 @@ sxe__http_body_read(struct sxe__http_connection *connection, const char *data, s
         sxe__http_reject(connection, sxe_http_refusal_status(slot->chunks.refusal));
         return length;
     }
-    slot->is_continue_due = false; /* it did not wait */
+    slot->is_continue_due = false; /* the client did not wait for 100 */
     connection->window += (size_t)n;
     if (n > 0)
         use_part(slot, part);

@@ -5,9 +5,9 @@
  * tombstones.
  *
  * Processes that share their counts have a table each, in memory that all of them see. A process
- * writes only its own and adds up what it reads in all of them, so there is no lock to recover when
- * one dies: its table is emptied. The version is odd while a removal moves entries; whoever reads
- * meanwhile reads again.
+ * writes only its own table and adds up what it reads in all of them, so there is no lock to
+ * recover when one dies: its table is emptied. The version is odd while a removal moves entries; a
+ * process that reads meanwhile reads again.
  */
 #include "sxe-http-server-private.h"
 
@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#define READS_MAX 1000 /* of a table that changes; the process that changes it may have died */
+#define READS_MAX 1000 /* tries while a table changes; the process that changes it may have died */
 
 struct entry {
     uint64_t key; /* 0: free */
@@ -27,22 +27,22 @@ struct entry {
 };
 
 struct sxe__http_clients {
-    uint64_t secret; /* so that nobody chooses addresses that meet in one place */
+    uint64_t secret; /* random, so that nobody can choose addresses that collide */
     uint32_t mask;
     uint32_t version;
-    struct sxe_http_shares *shares; /* of which this is one; NULL: it stands alone */
+    struct sxe_http_shares *shares; /* to which this table belongs; NULL: it is not shared */
     struct entry entries[];
 };
 
-/* Each process has a copy of its own, which no other process can change. */
+/* Each process has its own copy of this struct, from fork; only the tables are shared. */
 struct sxe_http_shares {
-    char *tables;  /* the memory that all see */
+    char *tables;  /* memory that all processes share */
     size_t stride; /* bytes from one table to the next */
     uint32_t size; /* entries of a table */
     unsigned number;
 };
 
-#define IPV4 (UINT64_C(0xffff) << 32) /* as if it were ::ffff:a.b.c.d, and no network is so */
+#define IPV4 (UINT64_C(0xffff) << 32) /* no IPv6 network has such a prefix */
 
 #define READ(word)         __atomic_load_n(&(word), __ATOMIC_RELAXED)
 #define WRITE(word, value) __atomic_store_n(&(word), (value), __ATOMIC_RELAXED)
@@ -85,7 +85,7 @@ place_of(const struct sxe__http_clients *clients, uint64_t key)
 
 /* ---- Tables ---- */
 
-/* Entries of a table for so many connections: a power of 2. */
+/* Entries of a table for that many connections: a power of 2. */
 static uint32_t
 size_for(uint32_t connections)
 {
@@ -241,7 +241,7 @@ sxe__http_clients_add(struct sxe__http_clients *clients, uint64_t key)
     sum = entry->count;
     if (clients->shares == NULL)
         return sum;
-    /* Of two that do this at the same time each sees the other's. */
+    /* Of two processes that add at the same time, at least one sees the other's count. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (unsigned i = 0; i < clients->shares->number; i++) {
         struct sxe__http_clients *other = table_of(clients->shares, i);

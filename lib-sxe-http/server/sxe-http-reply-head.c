@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the head of a reply. Most are those of the reply before, so the server keeps the last one,
- * for as long as its Date is right, and composes another only where it differs.
+ * What: the head of a reply. Most heads are the same as the one before, so the server keeps the
+ * last head as long as its Date is right, and composes another only when something differs.
  *
  *     status line | Date | lines of every reply | lines of this one | type | length | connection
  */
@@ -125,7 +125,7 @@ put_status_line(char *to, unsigned status)
     return PUT_LITERAL(to, "\r\n");
 }
 
-/* Date and the configured lines, made once a second. */
+/* Put Date, which is made once a second, and the configured lines. */
 static char *
 put_common(struct sxe_http *http, char *to)
 {
@@ -134,8 +134,8 @@ put_common(struct sxe_http *http, char *to)
     return mempcpy(to, http->common, http->common_length);
 }
 
-/* RFC 9112, 9.3: 1.1 goes on unless it says otherwise, 1.0 ends unless it does. RFC 9110, 7.8: an
- * Upgrade is about this connection only. */
+/* RFC 9112, 9.3: HTTP/1.1 keeps the connection unless "close" is sent, HTTP/1.0 closes it unless
+ * "keep-alive" is. RFC 9110, 7.8: an Upgrade is about this connection only. */
 static char *
 put_connection(const struct sxe__http_slot *slot, char *to)
 {
@@ -148,7 +148,8 @@ put_connection(const struct sxe__http_slot *slot, char *to)
     return to;
 }
 
-/* RFC 9110, 8.6, 15.3.6 and 15.4.5: none in 204; 0 in 205; in 304 it would be that of a 200. */
+/* RFC 9110, 8.6, 15.3.6 and 15.4.5: no length in 204; 0 in 205; none in 304, where it would be that
+ * of a 200. */
 static char *
 put_length(const struct sxe__http_slot *slot, char *to, uint64_t length)
 {
@@ -165,7 +166,7 @@ put_length(const struct sxe__http_slot *slot, char *to, uint64_t length)
     return PUT_LITERAL(to, "\r\n");
 }
 
-/* ---- The last one ---- */
+/* ---- The last head ---- */
 
 /* Whether the reply's own lines are those of the last head. */
 static bool

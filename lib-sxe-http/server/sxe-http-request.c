@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what handlers ask of a request, and which handler it is that asks.
+ * What: functions for handlers that ask about a request, and the choice of the handler.
  */
 #include "sxe-http-server-private.h"
 
@@ -148,7 +148,7 @@ sxe_http_peer_ip(const struct sxe_http_request *request)
     return text;
 }
 
-/* ---- Who answers ---- */
+/* ---- Choosing the handler ---- */
 
 /* RFC 9110, 9.3.7, 15.5.5, 15.5.6 */
 enum sxe_http_verdict
@@ -156,7 +156,7 @@ sxe_http_reply_unrouted(struct sxe_http_request *request, struct sxe_http_respon
 {
     if (request->match.allow.length == 0)
         return sxe_http_reply_status(response, 404);
-    /* Too many methods for the reply's fields: then without. */
+    /* Allow is left out if its methods do not fit in the reply's fields. */
     (void)!sxe_http_add_field_span(response, "Allow", request->match.allow);
     if (sxe_http_method(request) == SXE_HTTP_OPTIONS)
         return sxe_http_reply(response, 204, NULL, NULL, 0);

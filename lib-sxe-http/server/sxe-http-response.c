@@ -52,8 +52,8 @@ is_reserved(enum sxe_http_field_id id)
            id == SXE_HTTP_FIELD_DATE || id == SXE_HTTP_FIELD_TRANSFER_ENCODING;
 }
 
-/* RFC 9110, 6.5.1: no framing, routing, authentication or content format; of the names that are
- * known here, these are left. */
+/* RFC 9110, 6.5.1: a trailer has no fields for framing, routing, authentication or content format.
+ * Of the well-known fields only these may be in it. */
 static bool
 may_trail(enum sxe_http_field_id id)
 {
@@ -129,7 +129,7 @@ sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines)
     return 0;
 }
 
-/* Among the lines at `at`, up to end, the first of that name, with its CR LF; length 0: none. */
+/* The first line of that name between `at` and `end`, with its CR LF; length 0: none. */
 static struct sxe_span
 find_line(const char *at, const char *end, const char *name)
 {
@@ -195,7 +195,7 @@ sxe__http_break(struct sxe__http_slot *slot)
     if (slot->progress == SXE__HTTP_UNANSWERED)
         slot->status = 0;
     slot->close = true;
-    slot->is_sending = true; /* it is over when the socket is closed, which says why */
+    slot->is_sending = true; /* the request ends with on_close, which has the reason */
     sxe_abort(slot->connection->sxe);
     sxe__http_ended(slot);
     return -ENOTCONN;
@@ -227,8 +227,8 @@ sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t length)
     return own <= room && length <= room - own;
 }
 
-/* A connection whose request has more body than is worth reading ends, and the reply says so; they
- * all do when the server stops. */
+/* Close the connection after this reply if the rest of the request's body is too long to be read,
+ * or if the server drains. */
 void
 sxe__http_decide_close(struct sxe__http_slot *slot)
 {
@@ -237,7 +237,7 @@ sxe__http_decide_close(struct sxe__http_slot *slot)
         slot->close = true;
 }
 
-/* In two pieces, when the loop's buffer has no room for both. */
+/* Write head and body one after the other, because the loop's buffer has no room for both. */
 SXE__HTTP_COLD static int
 write_in_parts(struct sxe__http_slot *slot, unsigned head, const void *body, size_t length)
 {
@@ -252,7 +252,7 @@ write_in_parts(struct sxe__http_slot *slot, unsigned head, const void *body, siz
     return sxe_write(s, body, (unsigned)length) < 0 ? sxe__http_break(slot) : 0;
 }
 
-/* The head that was composed, that many bytes, and a body. */
+/* Write the composed head, of `head` bytes, and a body. */
 static int
 write_whole(struct sxe__http_slot *slot, unsigned head, const void *body, size_t length)
 {
@@ -269,7 +269,7 @@ write_whole(struct sxe__http_slot *slot, unsigned head, const void *body, size_t
     return 0;
 }
 
-/* type NULL: as the fields say. */
+/* End a reply with its whole body. type NULL: no Content-Type but one that was added. */
 static int
 end_whole(struct sxe__http_slot *slot, const char *type, const void *body, size_t length)
 {
@@ -299,14 +299,14 @@ sxe_http_end(struct sxe_http_response *response, const void *body, size_t length
 
 /* ---- In one call ---- */
 
-/* A reply that cannot be sent: 500, or not even that. */
+/* A reply cannot be sent: send 500, or break the connection if that fails, too. */
 static void
 fail_reply(struct sxe__http_slot *slot, unsigned status, int error)
 {
     static const char text[] = "500 Internal Server Error\n";
     bool is_gone = sxe_get_state(slot->connection->sxe) == SXE_STATE_CLOSED;
 
-    if (slot->progress == SXE__HTTP_ENDED && is_gone) /* on_done tells */
+    if (slot->progress == SXE__HTTP_ENDED && is_gone) /* on_done has the reason */
         return;
     SXE_WARN("a handler's reply, status %u, cannot be sent: %s", status, strerror(-error));
     if (slot->progress == SXE__HTTP_ENDED)
@@ -338,7 +338,7 @@ sxe_http_reply_text(struct sxe_http_response *response, unsigned status, const c
     return sxe_http_reply(response, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
-/* False: there is no page, or no room for it. */
+/* Send the configured page of a status. False: there is none, or no room for it. */
 static bool
 send_page(struct sxe__http_slot *slot, unsigned status)
 {

@@ -107,7 +107,7 @@ allocate_slots(struct sxe_http *http)
     };
     int result;
 
-    /* The end of the line follows the Date. */
+    /* `common` follows the date, so it starts with the end of that line. */
     http->common_length = (uint32_t)strlen(config->fields) + 2;
     http->common = malloc(http->common_length + 1);
     if (http->common == NULL)
@@ -125,7 +125,7 @@ allocate_slots(struct sxe_http *http)
     return result < 0 ? result : sxe__http_slots_new(http);
 }
 
-/* A peer that does not read is somebody's business, and lib-sxe sees it. */
+/* Have lib-sxe close connections whose peer does not read, unless the program configured that. */
 static void
 configure_stall(uint32_t ms)
 {
@@ -176,17 +176,17 @@ sxe_http_delete(struct sxe_http *http)
 }
 
 /* A client whose machine is gone sends nothing, and with config.half_close a client that closed
- * looks like one that waits for its reply. Sending to it would tell, but a handler may have nothing
- * to send for long. So the kernel probes the client, and learns from a reset, or from silence, that
- * it is gone. The first probe comes later than idle connections are closed by default, so these
- * cost nothing. Accepted sockets inherit it. */
+ * looks like one that waits for its reply. Sending would tell, but a handler may have nothing to
+ * send for long. So the kernel probes the client, and learns from a reset, or from silence, that it
+ * is gone. Idle connections are closed by default before the first probe, so they cost no probes.
+ * Accepted sockets inherit these options. */
 static void
 ask_for_silent(const SXE *listener)
 {
     static const struct {
         int level;
         int name;
-        int value; /* seconds, and how often */
+        int value; /* seconds, or a number of probes */
     } options[] = {
         {SOL_SOCKET, SO_KEEPALIVE, 1},
         {IPPROTO_TCP, TCP_KEEPIDLE, 75},
@@ -217,7 +217,7 @@ listen_with(struct sxe_http *http, SXE *listener)
     }
     ask_for_silent(listener);
     http->listeners[http->listener_count++] = listener;
-    /* Half of what may be unsent is left to the next reply. */
+    /* The other half of output_pause is left to the next reply. */
     http->unsent_max = sxe_get_config()->output_pause / 2;
     return 0;
 }

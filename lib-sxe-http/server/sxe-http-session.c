@@ -46,7 +46,7 @@ tell_handler(struct sxe__http_slot *slot, int result)
     connection->is_inside = false;
 }
 
-/* The request has ended: those who wanted to know are told. */
+/* The request has ended: call on_done and on_reply. */
 static void
 report_reply(struct sxe__http_slot *slot, int result)
 {
@@ -81,7 +81,7 @@ sxe__http_dismiss(struct sxe__http_connection *connection)
     sxe_close(connection->sxe);
 }
 
-/* The reply has ended, and needs its memory no more. */
+/* The reply has ended, and no longer needs the slot's memory. */
 static void
 finish_request(struct sxe__http_connection *connection)
 {
@@ -99,7 +99,7 @@ finish_request(struct sxe__http_connection *connection)
     connection->phase = SXE__HTTP_READ_HEAD;
 }
 
-/* A part of the body, for a handler that wants to see them as they come. */
+/* Pass a part of the body to on_body. */
 static void
 show_body(struct sxe__http_connection *connection, struct sxe_span part)
 {
@@ -111,7 +111,7 @@ show_body(struct sxe__http_connection *connection, struct sxe_span part)
     connection->is_inside = false;
 }
 
-/* A handler or callback may have done anything to the reply: where does it lead? */
+/* Go to the next phase after a handler or callback, which may have done anything to the reply. */
 void
 sxe__http_follow(struct sxe__http_connection *connection)
 {
@@ -195,7 +195,7 @@ sxe__http_show(struct sxe__http_connection *connection, struct sxe_span part)
         sxe__http_follow(connection);
 }
 
-/* RFC 9110, 10.1.1: there is but one expectation. */
+/* RFC 9110, 10.1.1: 100-continue is the only expectation. */
 SXE__HTTP_COLD static bool
 expects_unknown(const struct sxe_http_request *request)
 {
@@ -211,7 +211,7 @@ expects_unknown(const struct sxe_http_request *request)
     return false;
 }
 
-/* The head is whole: is there a reason not to go on? 0, or the status that says which. */
+/* Whether a request with a whole head may go on: 0, or the status that refuses it. */
 static unsigned
 check_head(const struct sxe__http_slot *slot)
 {
@@ -234,7 +234,7 @@ look_at_head(struct sxe__http_slot *slot)
         status = check_head(slot);
     if (status == 0 && slot->request.head.body == SXE_HTTP_BODY_NONE)
         slot->head_length = slot->used;
-    else if (status == 0 && slot->is_body_whole) /* who announces no bytes may wait, too */
+    else if (status == 0 && slot->is_body_whole) /* its client may wait for 100, too */
         (void)!sxe__http_body_await(slot);
     return status;
 }
@@ -264,11 +264,11 @@ keep_head(struct sxe__http_slot *slot, const char *data, size_t length)
     char *head = (char *)slot + slot->request.http->head_at;
     size_t most = slot->request.http->config.head.head_max;
 
-    if (slot->head_length > 0) /* that of the last one, which nothing repeated yet */
+    if (slot->head_length > 0) /* it describes an earlier head */
         sxe__http_slot_forget_head(slot);
     slot->used = (uint32_t)(length < most ? length : most);
     memcpy(head, data, slot->used);
-    if (slot->used < slot->request.head.at) /* the kernel has it: nothing is known any more */
+    if (slot->used < slot->request.head.at) /* the rest is in the kernel: forget the head */
         sxe_http_parser_next(&slot->request.head);
     slot->request.data = head;
 }
@@ -283,8 +283,8 @@ is_repeated_head(const struct sxe__http_slot *slot, const char *data, size_t len
            memcmp(head, data, slot->head_length) == 0;
 }
 
-/* The head at the front of data, if it is not the last one again: the bytes it took; 0: it is not
- * whole. */
+/* Parse the head at the front of data, which does not repeat the last one. Returns the bytes that
+ * it took; 0: it is not whole. */
 static size_t
 read_new_head(struct sxe__http_connection *connection, const char *data, size_t length)
 {
@@ -327,7 +327,7 @@ read_head(struct sxe__http_connection *connection, const char *data, size_t leng
     return n;
 }
 
-/* The kernel has the output of many requests: on with the others. */
+/* The kernel has taken the output of earlier requests: go on with the next ones. */
 static void
 drained(SXE *s, int result)
 {
@@ -344,7 +344,7 @@ static size_t
 wait_for_reader(struct sxe__http_connection *connection)
 {
     connection->is_waiting = true;
-    /* Without a chunk for the mark: as soon as the kernel was asked. */
+    /* No memory to be told when the output is sent: go on after the loop's next try to send. */
     if (sxe_send(connection->sxe, "", 0, drained) < 0)
         sxe__http_changed(connection);
     return 0;
@@ -370,7 +370,7 @@ take_bytes(struct sxe__http_connection *connection, const char *data, size_t len
     return 0;
 }
 
-/* Nothing more can be done with the bytes there are: what is awaited now? */
+/* The state of a connection that can do nothing more with its bytes. */
 static enum sxe__http_state
 awaited(const struct sxe__http_connection *connection, bool has_unread)
 {
@@ -396,7 +396,7 @@ awaited(const struct sxe__http_connection *connection, bool has_unread)
                                                               : SXE__HTTP_SENDING;
 }
 
-/* Whether the body made progress in its time; then it gets another. */
+/* Whether the body made progress in its period; a new period begins. */
 static bool
 has_made_progress(struct sxe__http_connection *connection)
 {
@@ -418,8 +418,8 @@ is_over(SXE_TIME spent_ns, uint32_t timeout_ms)
     return timeout_ms != UINT32_MAX && spent_ns >= timeout_ms * (SXE_TIME)SXE_NS_PER_MS;
 }
 
-/* A body in parts is awaited and handled by turns, and the pool counts one stay in a state; add
- * them up. 0, or the status of a request whose time is over. */
+/* A request with a body in parts alternates between BODY and HANDLING, and the pool times one stay
+ * in a state: add the stays up. 0, or the status of a request whose time is over. */
 SXE__HTTP_COLD static unsigned
 count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_state from)
 {
@@ -444,7 +444,7 @@ count_time(struct sxe__http_connection *connection, unsigned id, enum sxe__http_
                : 0;
 }
 
-/* From one state to another, or a new request in the same one. */
+/* Move to another state, or to the same one with a new request. 0, or the status of count_time. */
 static unsigned
 change_state(struct sxe__http_connection *connection, unsigned id, enum sxe__http_state from,
              enum sxe__http_state to, bool is_new)
@@ -462,7 +462,8 @@ change_state(struct sxe__http_connection *connection, unsigned id, enum sxe__htt
     return status;
 }
 
-/* The end of an event: into the state of what is awaited. A time begins again with each request. */
+/* At the end of an event, move to the state for what the connection waits for. Timeouts begin again
+ * with each request. */
 static void
 rest_connection(struct sxe__http_connection *connection, bool is_new)
 {
@@ -517,7 +518,7 @@ sxe__http_on_read(SXE *s, int length)
     rest_connection(connection, connection->requests != requests);
 }
 
-/* A reply ended, or a body may go on, in a call of the program's: this is what follows. */
+/* After a call of the program's ended a reply, or let a body go on: go on with the connection. */
 static void
 go_on(SXE *s)
 {

@@ -53,7 +53,8 @@ sxe__http_slots_new(struct sxe_http *http)
                   number * http->slot_size, number, strerror(errno));
         return -ENOMEM;
     }
-    /* A huge page would make each slot cost two megabytes. A kernel without them refuses. */
+    /* A huge page would make each slot cost two megabytes. A kernel without huge pages refuses;
+     * ignore it. */
     (void)!madvise(http->slots, number * http->slot_size, MADV_NOHUGEPAGE);
     while (http->free_count < number) {
         http->free_slots[http->free_count] = number - http->free_count - 1;
@@ -116,7 +117,7 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
     http->resident -= http->touched[index];
     slot->connection = connection;
     slot->most = 0;
-    if (slot->request.http == NULL) { /* its pages are new */
+    if (slot->request.http == NULL) { /* its pages are new, all zeros */
         slot->request.http = http;
         slot->index = index;
         sxe_http_parser_init(&slot->request.head, SXE_HTTP_REQUEST, slot->fields,
@@ -148,7 +149,7 @@ sxe__http_slot_give(struct sxe__http_connection *connection)
 
     connection->slot = NULL;
     touched = touched > http->touched[index] ? touched : http->touched[index];
-    if (touched > KEEP_MAX) /* where fields are many, the head is in what goes back */
+    if (touched > KEEP_MAX) /* head_at may be above KEEP_MAX */
         sxe__http_slot_forget_head(slot);
     http->touched[index] = release_pages(slot, touched, KEEP_MAX);
     if (http->resident + http->touched[index] > RESIDENT_MAX)

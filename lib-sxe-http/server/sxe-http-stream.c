@@ -95,7 +95,8 @@ write_chunk(struct sxe__http_slot *slot, const struct part *part)
     return 0;
 }
 
-/* Room is left for the last chunk and the trailer, so that who filled the output can end it. */
+/* Leave room for the last chunk and the trailer, so that a handler that filled the output can end
+ * it. */
 static int
 write_part(struct sxe__http_slot *slot, const struct part *part)
 {
@@ -202,7 +203,7 @@ write_last_chunk(struct sxe__http_slot *slot)
 }
 
 /* All parts are written. A reply with borrowed memory, or with an on_room still to come, is done
- * when the kernel has it; the last part reports that, or a mark after it. */
+ * when the kernel has all of it: the last part reports that, or an empty part after it. */
 static int
 end_stream(struct sxe__http_slot *slot)
 {
@@ -321,7 +322,7 @@ sxe_http_on_room(struct sxe_http_response *response,
 
 /* ---- Leaving HTTP ---- */
 
-/* RFC 9110, 7.8: only to a protocol that the client named; so its name is no more than a value. */
+/* RFC 9110, 7.8: switch only to a protocol that the client named. So its name is a valid value. */
 static bool
 is_asked_for(const struct sxe_http_request *request, const char *protocol)
 {
@@ -347,7 +348,7 @@ write_upgrade(struct sxe__http_slot *slot, const char *protocol)
                           "Connection: upgrade\r\n%.*s\r\n",
                           protocol, (int)slot->fields_used, fields);
 
-    http->last.until_ns = 0; /* its bytes are gone */
+    http->last.until_ns = 0; /* the last head is overwritten */
     return sxe_write(slot->connection->sxe, http->head, (unsigned)length);
 }
 
