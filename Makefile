@@ -21,7 +21,7 @@ ifeq ($(V),)
 Q := @
 endif
 
-# Without -j of the user's, the targets to type use every core.
+# If the user gave no -j, the targets to type use every core.
 parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # ---- What is built ----
@@ -44,8 +44,8 @@ closure  = $(call uniq,$1 $(foreach n,$($1.needs),$(call closure,$n)))
 uniq     = $(if $1,$(call uniq,$(filter-out $(lastword $1),$1)) $(lastword $1))
 includes = $(foreach m,$1,-Ilib-$m) -I$B/include
 
-# $(call sources,lib-sxe): the files in a folder and in its rooms; its public headers stand in the folder itself. The
-# room mpi is of a program of its own. A file that needs OpenSSL has one that stands in for it: one of them is built.
+# $(call sources,lib-sxe): the sources in a folder and in its rooms (subfolders). apps/http/mpi is left out, because it is
+# a program of its own. A file that needs OpenSSL has a substitute: one of the two is built.
 no_tls  := $(if $(tls),-none)
 sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(no_tls).c apps/http/load/handshake$(no_tls).c apps/common/script-tls$(no_tls).c,$(wildcard $1/*.c $1/*/*.c))
 rooms    = $(patsubst %/,-I%,$(wildcard $1/*/))
@@ -141,7 +141,7 @@ $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
 	$$Q$$(CC) $$(app_cflags) $(call app.includes,$1) -DSXE_LOG_NO_2010 -DSXE_POOL_NO_2010 -MMD -MP -c -o $$@ $$<
 endef
 $(foreach a,common $(apps),$(eval $(call app_rules,$a)))
-# Pages are inside the programs: .incbin, of which the compiler's list of dependencies knows nothing.
+# Pages and scripts are built in by .incbin, which the compiler's lists of dependencies do not name.
 $B/obj/apps/http/report/output-html.o: apps/http/report/page.html apps/http/report/plot.js
 $B/obj/apps/httpd/admin/status-page.o: apps/httpd/admin/status.html apps/httpd/admin/status.js
 $B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
@@ -162,8 +162,8 @@ $(foreach a,$(apps),$(eval $(call program_rule,$a)))
 $B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a
 $B/sxe-lua $B/sxe-httpd $B/sxe-http $B/sxe-http-mpi: $(tls:%=$B/lib%.a)
 
-# sxe-http with a worker a core, of one machine or of several: a program of its own, where Open MPI is installed. libev
-# is inside of it, for Open MPI brings libevent, whose names libev has as well.
+# sxe-http-mpi: sxe-http with a worker per core, on one machine or several. It is built if Open MPI is installed. libev is
+# linked statically and hidden, because Open MPI brings libevent, which has functions of the same names.
 mpi.cflags  := $(shell mpicc --showme:compile 2>/dev/null)
 mpi.main    := apps/http/mpi/main-mpi.c
 mpi.sources := $(filter-out $(mpi.main),$(wildcard apps/http/mpi/*.c))
@@ -182,9 +182,9 @@ build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(S
 # ---- Tests: test/unit/<library or program>/test-<stem>.c is one check program, linked with fakes of the system ----
 
 CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
-# Half the time of a build is test/unit: it is not optimised, and of the sanitizers it has ASan alone, which sees what a
-# library does to a test's arrays. Every library, program and test from outside is as MODE says.
-# The heavy ones ask whether they are optimised, and so are built as MODE says, too.
+# test/unit takes half the time of a build. So it is not optimised, and its only sanitizer is ASan, which sees what a
+# library does to a test's arrays. Libraries, programs and tests from outside are built as MODE says; so are the heavy
+# unit tests, which use __OPTIMIZE__.
 unit_cflags  = $(unit.$(MODE))
 unit.src    := $(filter-out $(if $(tls),,test/unit/lib-sxe-tls/% %/test-httpd-tls.c %/test-http-tls.c %/test-lua-tls.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
 ifneq ($(wildcard test/unit/*.c test/unit/apps/*.c),)
@@ -217,7 +217,7 @@ $B/test/libapp-$1.a: $$(patsubst %.c,$B/obj/%.o,$(filter-out $(app.main),$(call 
 	$$Q$$(AR) rcsD $$@ $$^
 endef
 $(foreach a,$(apps) common,$(eval $(call app_test_rules,$a)))
-# What of sxe-http-mpi is not MPI; a test has main-mpi.c inside of it, with an MPI of its own.
+# The sources of sxe-http-mpi that do not call MPI. One test includes main-mpi.c, with a fake MPI.
 $B/test/libapp-mpi.a: $(patsubst %.c,$B/obj/%.o,$(mpi.sources))
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -245,13 +245,13 @@ $B/test/wire: $(wildcard test/wire/*.c) test/wire/wire.h $B/flags
 	@$(call say,LD,$@)
 	$Q$(CC) -std=c11 -D_GNU_SOURCE -O1 -g $(WARN) $(WERROR) $(LUA_CFLAGS) -o $@ $(filter %.c,$^) $(LUA_LIBS)
 
-# Servers whose replies follow a law that is known: what a load generator says of them can be checked.
+# A server whose replies follow a known law, so that the figures of a load generator can be checked.
 $B/test/known-server: test/peer/known-server.c test/peer/known-law.h $B/flags
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
 	$Q$(CC) -std=c11 -D_GNU_SOURCE -O2 -g $(WARN) $(WERROR) -Wno-conversion -Wno-sign-conversion -o $@ $< -lm
 
-# The model checker has the pool's sources inside, with other accesses to memory; the soak test has not.
+# The model checker includes the pool's sources, with other accesses to memory; the soak test links the library.
 $B/test/model: test/model/model.c $(wildcard test/model/*.h lib-sxe-pool/*.[ch]) $B/libsxe.a $B/flags
 	@$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -317,7 +317,7 @@ build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) 
 	    $(foreach a,$(apps),$(call app.includes,$a)) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(call sources,lib-$m)) \
 	    $(LUA_CFLAGS) $(filter-out %/http.c,$(call sources,apps/common) $(call sources,apps/http)) $(tls:%=$(call sources,lib-%)) $(lua.fuzzed) $(filter -l%,$(http.libs)) -lev -lm
 build/fuzz/fuzz-lua-pattern build/fuzz/fuzz-lua-resp: lua.fuzzed = $(call sources,lib-sxe-lua) -ledit
-# The same, replaying the kept inputs, without clang: part of every flavour's tests.
+# The fuzzers as programs that only replay the kept inputs, without clang: part of every flavour's tests.
 $B/test/replay-%: test/fuzz/fuzz-%.c test/fuzz/replay.c $(wildcard test/fuzz/*.h test/oracle/*.h) $(app.archives) $(tls:%=$B/lib%.a) $B/libsxe.a $B/flags
 	@$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -372,7 +372,7 @@ test-mode: build test-bin
 	@tools/run-tests.sh $(MODE)
 test-bin: $(programs) $(unit.bin) $(outside.bin) $(replay.bin) $(examples.bin) $(bench.bin) $B/test/wire $B/test/known-server
 
-# What a run wants besides: BENCH="--seconds 2 --json bench/results/2030-01-01.json --markdown docs/benchmarks.md".
+# More options for a run: BENCH="--seconds 2 --json bench/results/2030-01-01.json --markdown docs/benchmarks.md".
 bench = build/release/test/wire bench/bench.lua $(ROW) $(BENCH)
 bench: bench-build ## measure beside the limit programs and others' (ROW="S1 files": only those)
 	@$(bench)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A UDP time server: whatever is sent to 127.0.0.1 port 9092, the seconds since 1970 come back.
+ * A UDP time server: it answers whatever is sent to 127.0.0.1 port 9092 with the seconds since
+ * 1970.
  */
 #include <sxe.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http-get 127.0.0.1 8000 /path: the body of what is there, to standard output.
+ * http-get 127.0.0.1 8000 /path: prints the body of the reply to standard output.
  */
 #include <sxe-http-client.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The server for read-write.lua, read-write PORT: POST /7 adds its body to the file 7 of this
- * folder; GET /7 splits that at each ", ", sorts the parts, and answers with them. */
+ * folder; GET /7 splits the file at each ", ", sorts the parts, and replies with them. */
 #include <stdlib.h>
 #include <sxe-http.h>
 static char text[1 << 20], sorted[sizeof(text)], *parts[sizeof(text) / 2];

@@ -23,7 +23,7 @@ main(int argc, char **argv)
     for (int i = 2; is_ready && i < argc; dprintf(1, "%s\n", argv[i++])) {
         struct job job = {.tries = 0};
         snprintf(job.word, sizeof(job.word), "%s", argv[i]);
-        /* Written and made READY under one lock; until then all may be taken. */
+        /* Write a FREE element and make it READY under one lock; while none is FREE, try again. */
         while (sxe_pool_lease_oldest(jobs, FREE, READY, &job, &lease) >= spec.number)
             usleep(1000);
     }

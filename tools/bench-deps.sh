@@ -5,7 +5,7 @@
 #
 # The servers, load generators and tools that `make bench` compares with or measures by. check says
 # which are missing, and what to type; install gets those that Debian has, as root, or where sudo
-# needs no password. Every one of them may be missing: its rows are left out, and say so. Servers are
+# needs no password. Each of them may be missing: then its rows are left out, with a note. Servers are
 # not started, now or at the next boot.
 set -u
 
@@ -50,7 +50,7 @@ probe() {
     need liblmdb-dev "a store to compare dictionaries with" test -e /usr/include/lmdb.h
 }
 
-# What a package's own script would start, or have started at each boot, if it could.
+# Run a command in which the scripts of packages may not start services.
 without_services() { # without_services command...
     policy=/usr/sbin/policy-rc.d
     ours=
@@ -68,7 +68,7 @@ without_services() { # without_services command...
     return $status
 }
 
-disable_services() { # disable_services PACKAGE...: of those that were just installed
+disable_services() { # disable_services PACKAGE...: they were just installed; do not start them at boot
     command -v systemctl >/dev/null 2>&1 || return 0
     for package in "$@"; do
         case $package in
@@ -84,7 +84,7 @@ apt() {
     $become env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@"
 }
 
-# All at once, and if that fails one by one, so that one that is not there spoils nothing.
+# Install all at once. If that fails, install one by one, so that one bad package keeps no other out.
 install() {
     apt update >/dev/null || echo "note: the list of packages could not be updated" >&2
     known=

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: coverage.sh     the gate: every line of every library and program, and of what is written in Lua,
-#                        after the coverage tests ran
+# usage: coverage.sh     the gate: the coverage tests must have run every line of every library and program,
+#                        also of those in Lua
 #
 # A baseline of all objects comes first, so that a file no test touches counts as 0 % and is not left out; a
 # script that no test runs counts by its first line.

@@ -7,8 +7,8 @@
 # install does it when it can: as root, or where sudo needs no password. Nothing is installed with
 # SXE_NO_INSTALL=1, nor under fakeroot, as packages are built: that is a check.
 #
-# What is needed and missing is an error. What tests compare ours with is wanted: where it is missing, they
-# skip that. The large ones, some 800 MB (Chromium, Open MPI), are in the group peers, which is asked for: PEERS=all.
+# A missing package that is needed is an error. Programs that tests compare ours with are only wanted: without
+# them tests skip the comparison. The large ones, some 800 MB (Chromium, Open MPI), are in the group peers: PEERS=all.
 set -u
 
 compiles() { # compiles 'source' flags...: does a program of that source link?
@@ -20,7 +20,7 @@ lua_flags="$(pkg-config --cflags --libs lua5.4 2>/dev/null || echo -I/usr/includ
 
 missing=
 absent=
-want() { # want PACKAGE command...: as need, but tests skip what needs it
+want() { # want PACKAGE command...: like need, but without the package tests are skipped
     needed=$missing
     missing=
     need "$@"
@@ -51,13 +51,13 @@ int main(void) { history_end(history_init()); return 0; }' -ledit
 int main(void) { return OPENSSL_VERSION_MAJOR < 3 || TLS_method() == 0; }' -lssl -lcrypto
 }
 
-# Of sxe-http-mpi.
+# For sxe-http-mpi.
 probe_mpi() {
     need libopenmpi-dev sh -c 'mpicc --showme:version | grep "Open MPI"'
     need openmpi-bin command -v mpirun
 }
 
-# The parsers that ours is compared with; of llhttp the package has the sources.
+# The parsers that ours is compared with; the package of llhttp has its sources.
 probe_parsers() {
     want libhttp-parser-dev compiles '#include <http_parser.h>
 int main(void) { return http_parser_version() == 0; }' -l:libhttp_parser.a

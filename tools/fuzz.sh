@@ -4,13 +4,13 @@
 # usage: fuzz.sh SECONDS     each fuzzer in build/fuzz for that long, beginning with its kept inputs; then
 #                            scripts that do anything (test/fuzz/hostile.lua), each with another seed
 #
-# An input that breaks something is left in test/fuzz/corpus/<name>/: commit it with the fix. What a script
-# said that broke something is left in build/fuzz/hostile-<seed>.log.
+# An input that breaks something is left in test/fuzz/corpus/<name>/: commit it with the fix. The output of a
+# script that broke something is left in build/fuzz/hostile-<seed>.log.
 set -u
 failed=0
 root=$PWD
 
-# hostile SEED: whether no more than errors came of it.
+# hostile SEED: run hostile.lua; fails if it led to more than Lua errors.
 hostile() {
     said=$root/build/fuzz/hostile-$1.log
     scratch=$(mktemp -d) || return 1

@@ -135,7 +135,7 @@ without_sentence() {
     done
 }
 peeking() { sources 'test/outside/*.[ch]' | xargs grep -nE '#include .*(private|internal|fake|\.\./|\.c[">])'; }
-# A -private header belongs to one library or program; what its friends may see is in an -internal one.
+# A -private header belongs to one library or program; declarations for other libraries of ours are in an -internal one.
 foreign_headers() {
     sources 'lib-*-private.h' 'apps/*-private.h' | awk -F/ '{ print $NF, $1 == "apps" ? $1 "/" $2 : $1 }' >"$work/owners"
     sources 'lib-*.[ch]' 'apps/*.[ch]' 'examples/*.[ch]' | xargs grep -nE '^#[ ]*include .*-private\.h' |
@@ -148,7 +148,7 @@ stale_man_pages() {
         tools/man.sh "$name" | cmp - "docs/$name.1" || echo "docs/$name.1 is not what make man would write"
     done
 }
-# warnings COMPILER FLAG: as errors, over everything. Of gcc's, some come from the optimiser; clang's come before it.
+# warnings COMPILER FLAG: report any warning, in all sources. gcc must optimise (-S) to find some; clang need not.
 warnings() {
     flags=$(${MAKE:-make} --no-print-directory -s MODE=release CC="$1" WERROR=-Werror print-flags)
     sources 'lib-*.c' 'apps/*.c' 'bench/*.c' 'examples/*.c' | compiler=$1 flags="$flags -g0 $2 $includes -Itest/fake/mpi" in_parallel sh -c '
@@ -206,7 +206,7 @@ check "no library or program includes the private header of another" empty forei
 check "no words that need decoding" empty unplain_words
 check "each .c file opens with what it holds" empty without_sentence
 check "docs/limits.md has the defaults of headers and options" empty stale_limits
-shown() { cat "$2"; return "$1"; } # shown STATUS FILE: what a check that is done came to
+shown() { cat "$2"; return "$1"; } # shown STATUS FILE: print FILE and return STATUS, of a check that ran before
 wait "$counting"
 check "nothing takes 3 % more instructions than bench/instructions.tsv says" shown $? "$work/instructions"
 said=$(sed -n 's/^skipped: //p' "$work/instructions")

@@ -12,7 +12,7 @@ mode=${1:?usage: promises.sh check|write}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# One line a promise: page, promise, file, case; parted by tabs.
+# One line a promise: page, promise, file, case; separated by tabs.
 quoted() {
     for file in test/outside/*.c test/outside/*.lua; do
         [ -f "$file" ] && awk -v file="$file" -v OFS='\t' '
@@ -44,7 +44,7 @@ folded() {
     sed -E 's/^\.Fl /-/; s/^\.(Ar|Cm|Em|Nm|Pa|Ql|Sx|Sy) //; s/^ *(\/\*|\*\/|\*|--+) ?//; s/ *\*\/$//' | tr '\n' ' ' | sed 's/[`*\\]//g; s/  */ /g'
 }
 
-unkept() { # quotations that do not stand in their pages
+unkept() { # print quotations that their pages do not have
     while IFS="$(printf '\t')" read -r page promise file name; do
         if [ "$page" = error ]; then
             echo "$promise: $file"

@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: MIT
 #
 # tools/run-tests.sh MODE: runs the check programs that build/MODE/test holds and the wire scripts, two
-# more at a time than there are CPUs, because some wait for timers, those of test/longest first. A
-# program that is good costs one line, one that is not shows all it said. At the end comes what was
-# skipped, what failed, each with its first failing line, and the sum. T=<stem> in the environment picks
+# more at a time than there are CPUs, because some wait for timers; those of test/longest first. A
+# program that passes prints one line, one that fails prints all its output. At the end come the skipped
+# cases, the failed programs with the first failing line of each, and the sum. T=<stem> in the environment picks
 # programs whose name contains it. build/MODE/times says what each took: seconds of CPU, seconds, name;
 # the longest first.
 #
-# A program fails that prints no result, or dies, or hangs: SXE_TEST_SECONDS (3600) are not a measure of
-# speed, they end what would never end. SXE_SWEEP=whole runs every case of the long sweeps, thin only
+# A program fails if it prints no result, dies, or hangs: SXE_TEST_SECONDS (3600) is no measure of
+# speed, it only ends programs that hang. SXE_SWEEP=whole runs every case of the long sweeps, thin only
 # some of them; without it release runs them whole, and the other flavours, which show the same in ten
 # times the time, thin.
 
-# Where the tests run as a step of a workflow, the programs under test must not speak to it.
+# In a GitHub workflow, the programs under test must not write to the workflow's log and summary.
 unset GITHUB_ACTIONS GITHUB_STEP_SUMMARY
 
 mode=${1:?usage: tools/run-tests.sh release|debug|coverage}
@@ -37,7 +37,7 @@ first_failure() {
 # one WORK PATH: run it, show what there is to see, leave "PASSED FAILED" in the directory WORK.
 one() {
     name=$(basename "$2" .lua)
-    told=$1/$(echo "$2" | tr / _) # where it leaves what, also of two that have the same name
+    told=$1/$(echo "$2" | tr / _) # where its results are left; the path tells two of the same name apart
     said=$told.said
     read -r began _ </proc/uptime
     case $2 in
@@ -93,19 +93,19 @@ apart=$(grep -v '^#' test/apart | paste -s -d '|')
 [ "$mode" = release ] && sweep=whole || sweep=thin
 export SXE_SWEEP="${SXE_SWEEP:-$sweep}"
 
-# Counters of an earlier run, perhaps of other sources, do not count. Those of Lua: the tests that run
-# scripts of ours add them where this directory is.
+# Delete the counters of an earlier run, perhaps of other sources. Tests that run scripts of ours add the
+# counters of Lua if build/coverage/lua exists.
 if [ "$mode" = coverage ]; then
     find "$build" -name '*.gcda' -delete
     rm -rf "$build/lua" && mkdir "$build/lua"
 fi
 
-# paths: what there is to run. The other flavours leave out what test/once names, and all flavours what
-# test/apart names, unless T asks for it.
+# paths: the programs and scripts to run. All flavours leave out those that test/apart names, and all but
+# release those that test/once names, unless T asks for them.
 paths() {
     for path in "$build"/test/test-* "$build"/test/replay-* "$build"/test/outside-* test/wire/*.lua test/outside/*.lua; do
         case $(basename "$path" .lua) in
-        *.*) ;; # of the compiler's
+        *.*) ;; # the compiler's files
         *"${T:-}"*) [ -f "$path" ] && echo "$path" ;;
         esac
     done | if [ -n "${T:-}" ]; then

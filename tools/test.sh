@@ -5,8 +5,8 @@
 #        test.sh check    the release flavour alone, without the large peers
 #
 # No CPU shall be idle: while the tests of one flavour run, the next is built. The tests of the build,
-# which want the release build alone, run beside the second and third flavour, the coverage gate beside
-# the third; what they say comes after it. What was skipped and what failed stands together at the end.
+# which need only the release build, run beside the second and third flavour, and the coverage gate beside
+# the third; their output comes after it. Skipped and failed tests are listed together at the end.
 # The last line is "N passed, N failed", followed by ", N skipped" if something was.
 set -u
 passed=0
@@ -19,7 +19,7 @@ if [ "${1:-}" = build ]; then # how it calls itself
     echo $? >"$work/$2.built"
     exit 0
 fi
-if [ "${1:-}" = scripts ]; then # the same
+if [ "${1:-}" = scripts ]; then # how it calls itself, too
     for test in build install bench; do
         test/$test.sh >"$2/$test" 2>&1
     done
@@ -33,7 +33,7 @@ trap 'exit 130' INT TERM
 number_before() { # number_before LINE WORD: 12 of "12 passed, 0 failed", 0 if the word is not there
     printf '0 %s' "$1" | sed -n "s/.*[^0-9]\([0-9][0-9]*\) $2.*/\1/p"
 }
-add() { # add FILE: count its last "N passed, N failed", keep what it says was skipped and failed
+add() { # add FILE: count its last "N passed, N failed", keep its lines about skipped and failed tests
     line=$(grep -E '(^|: )[0-9]+ passed, [0-9]+ failed' "$1" | tail -n 1)
     [ -n "$line" ] || line="0 passed, 1 failed"
     for word in passed failed skipped; do
@@ -45,7 +45,7 @@ add() { # add FILE: count its last "N passed, N failed", keep what it says was s
     awk -v of="$(basename "$1")" '/^FAILED: / { said = substr($0, 9); getline; getline
         sub(/^ */, ""); print "failed: " of ": " said ": " $0 }' "$1" >>"$work/failed"
 }
-built() { # built MODE: whether it is, after it was waited for
+built() { # built MODE: whether the build succeeded, which has ended
     grep -E 'warning:' "$work/$1.build"
     [ "$(cat "$work/$1.built")" = 0 ] && return 0
     cat "$work/$1.build"
@@ -61,7 +61,7 @@ ended() { # ended PID: wait for what runs beside this one
     wait "$1"
     beside=$(printf '%s' "$beside" | tr ' ' '\n' | grep -vx "$1" | tr '\n' ' ')
 }
-told() { # told PATH: what that script said beside this one
+told() { # told PATH: print and count the output of a script that ran beside this one
     name=$(basename "$1" .sh)
     echo "== $1"
     cat "$work/$name"
@@ -105,7 +105,7 @@ if [ -n "$whole" ]; then
     for script in test/build.sh test/install.sh test/bench.sh; do
         told $script
     done
-    mv "$work/coverage.gate" "$work/coverage" # its name is that of the flavour's
+    mv "$work/coverage.gate" "$work/coverage" # told looks for that name
     told tools/coverage.sh
 fi
 if [ -s "$work/skipped" ]; then

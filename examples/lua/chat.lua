@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What one says, all others hear: sxe-lua examples/lua/chat.lua 7001, and then: nc 127.0.0.1 7001
+-- A chat, each line goes to all others: sxe-lua examples/lua/chat.lua 7001, and then: nc 127.0.0.1 7001
 local tcp = require "sxe.tcp"
 local members = {}
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- How often each page was asked for:   sxe-httpd --lua examples/lua/counter.lua
--- The thousand pages that were asked for last are counted, in memory that is there from the start.
+-- Counts the thousand pages that were requested last, in memory that is allocated at the start.
 
 local pool = require "sxe.pool"
 local pages = pool.open{

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What a handler returns is the reply:   sxe-httpd --lua examples/lua/hello.lua
+-- The value that a handler returns is the reply:   sxe-httpd --lua examples/lua/hello.lua
 
 return function()
   return "Hello, World!\n"

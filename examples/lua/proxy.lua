@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A server as if it were far away: what passes is late, by 0.2 s in each direction.
+-- Makes a server seem far away: all bytes are delayed, by 0.2 s in each direction.
 --     sxe-lua examples/lua/proxy.lua 7002 127.0.0.1 8000 0.2      curl localhost:7002/
 
 local task, tcp = require "sxe.task", require "sxe.tcp"
@@ -9,7 +9,7 @@ local function wait()
   task.sleep(tonumber(delay) or 0.2)
 end
 
--- Each chunk waits for itself, so that the next one is read meanwhile; the end is late, too.
+-- Each chunk waits in a task of its own, so that the next is read meanwhile; the end is delayed, too.
 local function pass(from, to)
   local late = task.queue(64)
   local _ <close> = task.start(function()

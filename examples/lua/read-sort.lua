@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What is posted is appended to a file, its parts are sorted for who reads it:
+-- POST appends its body to a file; GET sorts the parts of the file and returns them:
 --     sxe-lua examples/lua/read-sort.lua 8000 /tmp
 --     curl -d 'pear,apple,' localhost:8000/fruit      curl localhost:8000/fruit
 

@@ -20,7 +20,7 @@ r:post("/users", function(req, res)
   return 201, user
 end)
 
--- Before each of them; what it returns would be the reply.
+-- Runs before each handler. If it returned a value, that would be the reply.
 r:use(function(req, res)
   res.headers["X-Request-Id"] = req.id
 end)

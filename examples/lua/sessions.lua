@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Sessions that all servers share which are given the same file, and that outlive them. A name
--- without a slash would be one in /dev/shm, which a restart of the machine empties.
+-- Sessions in a file. All servers that are given the file share them, and they outlive the servers. A
+-- file name without a slash would be in /dev/shm, which a restart of the machine empties.
 --   sxe-httpd --lua examples/lua/sessions.lua -- ./sessions.dict
 
 local dict, http = require "sxe.dict", require "sxe.http"

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
--- Each address has 10 requests in 10 seconds, or as many as said, of all servers that share the file:
+-- Each address has 10 requests in 10 seconds, or arg[2] seconds, at all servers that share the file:
 --   sxe-httpd -p 8000 --lua examples/lua/shared-limit.lua -- /dev/shm/limits
 --   sxe-httpd -p 8001 --lua examples/lua/shared-limit.lua -- /dev/shm/limits
--- A server may be killed, and come back: what was counted stays.
+-- A server may be killed and started again: the counts stay.
 
 local dict = require "sxe.dict"
 local limit, period = 10, tonumber(arg[2]) or 10
 
--- Where 10,000 addresses came within the period, the one that was not seen for longest is forgotten.
+-- Of more than 10,000 addresses within the period, those not seen for longest are forgotten.
 local requests = assert(dict.open{
   name = "limits", cells = 10000, evicts = true, file = arg[1], cell_size = 128, shards = 4,
 })

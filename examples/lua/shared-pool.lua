@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Does the jobs of ../shared-pool.c:   sxe-lua examples/lua/shared-pool.lua FILE
--- Any number of these may run. What one that is killed had begun is done again by another, 1 s later.
+-- Any number of these may run. If one is killed, another does its unfinished job again, 1 s later.
 
 local pool, task = require "sxe.pool", require "sxe.task"
 local jobs
@@ -17,7 +17,7 @@ local function work(job, lease)
   print(try == 1 and "begin" or "again", job.word)
   task.sleep(0.05)
   print("end", job.word)
-  jobs:move(job, "FREE", "BUSY", lease) -- unless it took too long, and the job is another's by now
+  jobs:move(job, "FREE", "BUSY", lease) -- no effect if this took too long: then another has the job
 end
 
 io.stdout:setvbuf("line")

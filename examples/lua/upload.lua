@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Files come in parts, and how far they are can be asked for meanwhile:
+-- Receives files in parts, and says meanwhile how much of a file has arrived:
 --     sxe-lua examples/lua/upload.lua 8000 /tmp
 --     curl -T film.mp4 localhost:8000/film.mp4      curl localhost:8000/film.mp4/progress
 
@@ -18,7 +18,7 @@ r:put("/{name}", function(req)
   local upload = { got = 0, size = tonumber(req.headers["Content-Length"]) }
   uploads[name] = upload
   local _ <close> = setmetatable({}, {
-    __close = function() -- also if the client goes away; this task may not wait any more then
+    __close = function() -- also runs if the client goes away; then this task may not wait
       uploads[name] = nil
       task.start(file.remove, part)
     end,

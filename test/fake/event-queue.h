@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a line of events. Callbacks push what happened to them; the test pumps its loop and pops
- * the events in order, so that what is asynchronous reads as a script, and what is missing or
- * unexpected fails alike.
+ * What: a queue of events. Callbacks push what happened to them; the test runs its loop and pops
+ * the events in order, so that an asynchronous test reads like a script, and fails at a missing
+ * event as at an unexpected one.
  *
  * Limits: 256 events waiting (then abort), one thread.
  *
@@ -17,7 +17,7 @@
 
 struct event {
     char name[32];
-    const void *object; /* whose event it is */
+    const void *object; /* the object that the event is about */
     long number;
     char data[256]; /* as much as fits, zero-terminated */
     size_t length;  /* of the data as pushed */

@@ -38,7 +38,7 @@
         return fake__strikes(FAKE_##call) ? (failure) : __real_##name arguments; \
     }
 
-/* The same with `length` cut to the limit. */
+/* Like PLAIN, but with `length` cut to the limit. */
 #define MOVING(call, name, parameters, arguments)    \
     PROTOTYPES(ssize_t, name, parameters);           \
     ssize_t __wrap_##name parameters                 \
@@ -72,7 +72,8 @@ MOVING(SENDFILE, sendfile, (int out, int in, off_t *at, size_t length), (out, in
 
 enum { VECTORS_MAX = 64 };
 
-/* Copy to cut what of the vectors lies within the call's limit; the number of vectors copied. */
+/* Copy to `cut` the part of the vectors that lies within the call's limit. Returns the number of
+ * vectors copied. */
 static int
 limit_vectors(enum fake_call call, struct iovec *cut, const struct iovec *vectors, int number)
 {
@@ -105,7 +106,7 @@ MOVING_VECTORS(WRITEV, writev)
 
 PROTOTYPES(ssize_t, preadv2,
            (int fd, const struct iovec *vectors, int number, off_t at, int flags));
-/* Some file systems, overlayfs among them, do not know what would wait: there nothing does. */
+/* Some file systems, overlayfs among them, do not know RWF_NOWAIT: read there without it. */
 static ssize_t
 preadv2_anywhere(int fd, const struct iovec *vectors, int number, off_t at, int flags)
 {
@@ -172,7 +173,7 @@ PLAIN(RECVMMSG, -1, int, recvmmsg,
 PLAIN(SENDMMSG, -1, int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned number, int flags),
       (fd, messages, number, flags))
 
-/* ---- What _FORTIFY_SOURCE makes of them in release builds ---- */
+/* ---- Functions that _FORTIFY_SOURCE calls instead in release builds ---- */
 
 ssize_t __wrap___read_chk(int fd, void *data, size_t length, size_t size);
 ssize_t
@@ -239,7 +240,8 @@ __wrap_close(int fd)
     return -1;
 }
 
-/* One word after the command serves every command of fcntl and ioctl on the machines we run on. */
+/* One word after the command is enough for every command of fcntl and ioctl on the machines we run
+ * on. */
 #define WITH_WORD(call, name, command_type)                                        \
     int __real_##name(int fd, command_type command, ...);                          \
     int __wrap_##name(int fd, command_type command, ...);                          \
@@ -311,7 +313,7 @@ __wrap_openat(int directory, const char *path, int flags, ...)
     return fake__strikes(FAKE_OPENAT) ? -1 : __real_openat(directory, path, flags, mode);
 }
 
-/* _FORTIFY_SOURCE again, for flags that are not constant. */
+/* Functions that _FORTIFY_SOURCE calls when flags are not constant. */
 int __wrap___open_2(const char *path, int flags);
 int
 __wrap___open_2(const char *path, int flags)
@@ -393,7 +395,8 @@ PLAIN(SCHED_SETAFFINITY, -1, int, sched_setaffinity, (pid_t pid, size_t size, co
       (pid, size, set))
 PLAIN(GETRANDOM, -1, ssize_t, getrandom, (void *data, size_t length, unsigned flags),
       (data, length, flags))
-/* It cannot fail; who is struck is nobody. */
+/* geteuid cannot fail. A struck call returns 0 (root) for error 0, and for any other error a uid
+ * that nobody has. */
 PLAIN(GETEUID, errno == 0 ? 0 : (uid_t)-1, uid_t, geteuid, (void), ())
 PLAIN(SETUID, -1, int, setuid, (uid_t uid), (uid))
 PLAIN(SETGID, -1, int, setgid, (gid_t gid), (gid))

@@ -185,8 +185,8 @@ fake__unacked(void)
 
 /* ---- libcheck allocates before and after a case, and when one fails: its calls pass ---- */
 
-/* Each ck_assert that passes would write its place to a file, half the time of all tests. Only the
- * last place counts, of a case that dies. */
+/* libcheck would write the place of each ck_assert that passes to a file, half the time of all
+ * tests. Only the last place of a case that dies is of interest, so keep that in memory. */
 static _Thread_local struct {
     const char *file;
     int line;
@@ -223,7 +223,8 @@ fake_os_say_passed(void)
 PASSING(send_ctx_info, (int context), (context))
 PASSING(tcase_fn_start, (const char *name, const char *file, int line), (name, file, line))
 
-/* The time of a case by a clock that may be virtual; libcheck gives up when it is negative. */
+/* The duration of a case; it may come from a virtual clock, and libcheck gives up when it is
+ * negative. */
 PASSING(send_duration_info, (int duration_us), (duration_us < 0 ? 0 : duration_us))
 
 _Noreturn void __real__ck_assert_failed(const char *file, int line, const char *expression,
@@ -246,7 +247,8 @@ __wrap__ck_assert_failed(const char *file, int line, const char *expression, con
     __real__ck_assert_failed(file, line, expression, "%s", text);
 }
 
-/* A fault that a case left set must not cost its coverage counters, written after this. */
+/* Switch all faults off at exit, so that a fault that a case left set does not keep its coverage
+ * counters from being written. */
 static void
 reset_at_exit(void)
 {

@@ -161,8 +161,8 @@ void fake_os_sweep(const enum fake_call *kinds, unsigned kinds_number, unsigned 
 /* Reads and writes of that kind move at most that many bytes; 0: no limit. */
 void fake_os_limit(enum fake_call call, size_t bytes);
 
-/* ioctl(SIOCOUTQ) says so many bytes of each socket; negative, as after a reset: what the kernel
- * says. */
+/* Make ioctl(SIOCOUTQ) report that many bytes for each socket; negative, as after a reset: report
+ * the kernel's number. */
 void fake_os_say_unacked(int bytes);
 
 /* Count calls of that kind as violations; they are made all the same. Returns what was before. */
@@ -184,10 +184,10 @@ bool fake__strikes(enum fake_call call);
 /* The bytes that a call asking for length may move. */
 size_t fake__limited(enum fake_call call, size_t length);
 
-/* As fake_os_say_unacked said. */
+/* The number set by fake_os_say_unacked. */
 int fake__unacked(void);
 
-/* That descriptor is closed: if it was a virtual timerfd, it is none any more. */
+/* A descriptor was closed: forget the virtual timerfd that it may have been. */
 void fake__forget_timer(int fd);
 
 #endif

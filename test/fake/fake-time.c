@@ -255,7 +255,8 @@ next_timer_ns(void)
 
 /* ---- epoll ---- */
 
-/* Nothing is ready: move on to the first thing that is due. False: nothing ever is. */
+/* Nothing is ready: move the clocks on to the first time that is due. False: nothing is
+ * ever due. */
 static bool
 jump(int timeout_ms, uint64_t asked_ns)
 {

@@ -14,8 +14,8 @@
  * (fake_time_patience_ms).
  *
  * A timerfd made while they run is an eventfd, which epoll_wait makes readable when its time has
- * come; no jump goes past it. And no jump is made before fake_time_idle was asked: there the other
- * end of a conversation that has only this thread does its part.
+ * come; no jump goes past that time. Before each jump fake_time_idle is called: if both ends of a
+ * conversation run in this thread, the other end does its part there.
  *
  * Limits: start before making the loop, or it sees time jump. Set from one thread; read from any.
  */
@@ -37,8 +37,9 @@ extern int fake_time_patience_ms;
  * least 1 ms, as above. */
 extern uint64_t fake_time_poll_ns;
 
-/* Called when nothing is ready, before time jumps; NULL: nobody. FAKE_TIME_LOOK_AGAIN: something
- * may be ready now; otherwise when, at the latest, to ask again, in ns of the monotonic clock. */
+/* Called when nothing is ready, before time jumps; NULL: no function. Returns FAKE_TIME_LOOK_AGAIN:
+ * something may be ready now; otherwise the time of the monotonic clock, in ns, when it must be
+ * called again. */
 #define FAKE_TIME_LOOK_AGAIN UINT64_C(0)
 #define FAKE_TIME_NEVER      UINT64_MAX
 #define FAKE_TIME_SIGNAL     UINT64_C(1) /* epoll_wait is interrupted: EINTR */

@@ -50,7 +50,7 @@ void pump(void);           /* until an event is in the queue or WAIT_TURNS are o
 
 void push_connected(SXE *s);              /* "connected", 0 */
 void push_read(SXE *s, int length);       /* "read", length, the unread bytes; consumes them */
-void push_read_keep(SXE *s, int length);  /* the same, but leaves them unread */
+void push_read_keep(SXE *s, int length);  /* like push_read, but leaves them unread */
 void push_close(SXE *s);                  /* "close", sxe_error() */
 void push_sent(SXE *s, int result);       /* "sent", result */
 void push_deferred(SXE *s);               /* "deferred", 0 */
@@ -59,7 +59,8 @@ void push_timer(struct sxe_timer *timer); /* "timer", 0; the object is its user 
 /* A listener at 127.0.0.1 with these callbacks, on a port of the system's choice. */
 SXE *listen_tcp(SXE_IN_EVENT_READ read);
 
-/* Its peer, connected, and its end of that; "connected" is popped. */
+/* Connect a peer to the listener. Returns the listener's end of the connection; "connected" is
+ * popped. */
 SXE *accept_peer(SXE *listener, int *peer);
 
 /* ---- What must happen next: pump, then the oldest event is this one. object NULL: anybody's ----
@@ -84,10 +85,11 @@ void peer_send(int fd, const void *data, size_t length); /* all of it */
 void peer_shutdown(int fd);                              /* half-close */
 void peer_reset(int fd);                                 /* closes it */
 
-/* Read until there are length bytes, or the end: how many. */
+/* Read until there are length bytes, or the end. Returns the number of bytes. */
 size_t peer_receive(int fd, void *data, size_t length);
 
-/* Drop what the kernel has for it: 0 at an orderly end after that, else an errno. */
+/* Drop all bytes that the kernel has for the peer. Returns 0 if an orderly end follows, else an
+ * errno. */
 int peer_drain(int fd);
 
 #define PEER_EXPECT(fd, text) peer__expect(__FILE__, __LINE__, fd, text)

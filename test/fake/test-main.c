@@ -30,7 +30,7 @@ sxe_test_is_thin(void)
     return sweep != NULL && strcmp(sweep, "thin") == 0;
 }
 
-/* libcheck says which group it was, not which case. */
+/* libcheck names the group that failed, but not the case in it. */
 static void
 say_case(void)
 {
@@ -38,15 +38,15 @@ say_case(void)
         fprintf(stderr, "it was case %d\n", sxe_test_at);
 }
 
-/* Cases read it when they are created, before sxe_test_main runs. */
+/* Cases read the variable when they are created, before sxe_test_main runs. */
 __attribute__((constructor)) static void
 set_timeout(void)
 {
     setenv("CK_DEFAULT_TIMEOUT", "1200", 0);
 }
 
-#if !SXE_HAVE_ASAN /* which says more when a case dies */
-/* The fault happens again when this returns, and kills the process. */
+#if !SXE_HAVE_ASAN /* ASan says more when a case dies */
+/* The fault happens again when this function returns, and kills the process. */
 static void
 say_passed(int number)
 {
@@ -55,7 +55,7 @@ say_passed(int number)
 }
 #endif
 
-/* abort() goes on to kill the process when this returns. */
+/* abort() goes on to kill the process when this function returns. */
 static void
 keep_counters(int number)
 {
@@ -67,8 +67,8 @@ keep_counters(int number)
 #endif
 }
 
-/* Cases start with nothing of what libcheck called to get there. Processes that they
- * fork keep all. */
+/* A case starts without the counts of libcheck's calls before it. Processes that a case forks keep
+ * theirs. */
 static void
 begin_case(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: long sweeps of a unit test in less time: many small cases in a process, or a part of them.
- * Place: beside test-main.h, in tests that have such.
+ * What: makes long sweeps of unit tests faster: many small cases run in one process, or only some
+ * run. Place: beside test-main.h, in tests with such sweeps.
  */
 #ifndef TEST_SWEEP_H
 #define TEST_SWEEP_H
@@ -29,7 +29,8 @@
     tcase_add_loop_test(tcase, name##_by_sixteens, 0, \
                         ((int)(cases) + SXE_TEST_GROUP - 1) / SXE_TEST_GROUP)
 
-/* The case of a group that runs; where one fails, it is said at the end of the process. */
+/* The case of a group that is running; -1: none. If it fails, it is printed at the end of the
+ * process. */
 extern int sxe_test_at;
 
 /* Whether long sweeps do a part of their cases only: SXE_SWEEP=thin, see tools/run-tests.sh. */

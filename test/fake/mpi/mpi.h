@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: as much of MPI as main-mpi.c uses, for a job of one rank, so that a test of it needs no
- * Open MPI. Place: test-http-mpi-main.c, which says what goes wrong.
+ * Open MPI. Place: test-http-mpi-main.c defines these functions, and decides what fails.
  */
 #ifndef FAKE_MPI_H
 #define FAKE_MPI_H

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- A running sxe-httpd that shows its status. `local server <close> = admin.start(...)`; it has what
--- httpd.lua's has, and asks at the other address, too.
+-- A running sxe-httpd with an admin listener: `local server <close> = admin.start(...)`. It has the
+-- methods of httpd.lua's servers, and others that ask the admin listener.
 
 local httpd = require "httpd"
 

@@ -8,7 +8,7 @@ local browser = {}
 local scratch = os.tmpname()
 local program = wire.has("chromium")
 
--- Why there is none, or nil.
+-- Why there is no browser, or nil.
 browser.missing = not program and "chromium is not installed"
                   or os.getenv("SXE_LARGE_PEERS") == "0" and "make check does without it" or nil
 
@@ -42,7 +42,7 @@ function browser.write(name, bytes)
     file:write(bytes)
 end
 
--- The document of a file after its scripts ran. That nothing was logged is checked.
+-- The document of a file after its scripts ran. Fails if the page logged anything.
 function browser.browse(name)
     local status, document, errors = browser.sh(
         '"$2" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run '
@@ -71,7 +71,7 @@ function browser.found(document, name)
     return body and body:match("data%-" .. name .. '="([^"]*)"')
 end
 
--- How wide the page is in a window of so many pixels, and how much of its widest table is out of
+-- How wide the page is in a window of `pixels` pixels, and how much of its widest table is out of
 -- sight. A browser's own window has at least 500; a frame in it may have fewer.
 function browser.width(name, pixels, tables)
     browser.write("framed.html", ([[<!DOCTYPE html><body>
