@@ -57,7 +57,7 @@ print_option(const struct command_option *row, int name, int argument)
            row->help);
 }
 
-/* A heading comes with the first of its options that is shown. */
+/* Print the options. A heading is printed before the first option of its group that is shown. */
 static void
 print_options(const struct command_line *line, bool is_all)
 {
@@ -104,7 +104,8 @@ command_line_print_help(const struct command_line *line, bool is_all)
 
 /* ---- The man page ---- */
 
-/* Text of mdoc: what it would read as an escape or, at a line's start, as a request is neither. */
+/* Print text for mdoc: a backslash must not begin an escape, nor a dot or quote at the start of the
+ * line a request. */
 static void
 print_mdoc(const char *text)
 {
@@ -163,7 +164,7 @@ wants_file(const struct command_option *row)
     return strcmp(row->argument, "FILE") == 0 || strcmp(row->argument, "DIR") == 0;
 }
 
-/* The program's name as a part of a function's. */
+/* Print the program's name as a part of the name of a shell function. */
 static void
 print_identifier(const char *name)
 {
@@ -203,7 +204,8 @@ print_bash(const struct command_line *line)
     printf(" %s\n", line->program);
 }
 
-/* Text in single quotes, where those and, for zsh, brackets and colons would mean something. */
+/* Print text inside of single quotes. escaped: characters that need a backslash, for zsh brackets
+ * and colons. */
 static void
 print_quoted(const char *text, const char *escaped)
 {

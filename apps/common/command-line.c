@@ -15,7 +15,7 @@
 
 const char *command_line_place = "";
 
-/* ---- What cannot be understood ---- */
+/* ---- Unknown options, and suggestions for them ---- */
 
 static unsigned
 least(unsigned a, unsigned b)
@@ -23,8 +23,8 @@ least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* How many letters must be added, removed, changed, or swapped with the next to make one from the
- * other; both have at most NAME_MAX_LENGTH. */
+/* The edit distance: how many letters must be added, removed, changed, or swapped with the next to
+ * make a from b. Both have at most NAME_MAX_LENGTH letters. */
 static unsigned
 edits_between(const char *a, unsigned a_length, const char *b, unsigned b_length)
 {
@@ -67,7 +67,8 @@ command_line_is_nearer(const char *typed, size_t length, const char *name, unsig
     return true;
 }
 
-/* The option that was probably meant, or NULL: one that begins so, or the nearest by spelling. */
+/* The option that was probably meant: one that begins with the typed letters, or the nearest by
+ * spelling. NULL: none is near. */
 static const char *
 nearest_name(const struct command_line *line, const char *typed, unsigned length)
 {
@@ -126,7 +127,7 @@ describe_options(const struct command_line *line, char *letters, struct option *
     *options = (struct option){0};
 }
 
-/* The row of what getopt_long returned. */
+/* The row of the table for a result of getopt_long. */
 static const struct command_option *
 row_of(const struct command_line *line, int result)
 {
@@ -152,8 +153,7 @@ refuse_without_argument(const struct command_line *line)
                 optopt, optopt, row->argument);
 }
 
-/* getopt_long returned '?'; it leaves 0 in optopt for a name that it does not know, or that could
- * be several. */
+/* getopt_long returned '?'. optopt is 0 for a long name that is unknown or ambiguous. */
 static void
 refuse_last_word(const struct command_line *line, const char *last)
 {
@@ -183,7 +183,7 @@ complete_word(const struct command_line *line)
     return COMMAND_LINE_WRONG;
 }
 
-/* The program takes it, and is told of it. */
+/* Have the program take an option, and then call taken(). */
 static int
 give(const struct command_line *line, void *settings, int val, const struct command_option *row)
 {
@@ -259,7 +259,7 @@ command_line_parse(const struct command_line *line, void *settings, int argc, ch
 
     SXE_ASSERT(line->number <= COMMAND_OPTIONS_MAX, "%u rows of options", line->number);
     describe_options(line, letters, options);
-    optind = 0; /* forget all of an earlier command line, GNU's way */
+    optind = 0; /* tells GNU's getopt to forget an earlier command line */
     while ((result = getopt_long(argc, argv, letters, options, NULL)) >= 0) {
         int status = take_value(line, settings, result, argv[optind - 1]);
         if (status != COMMAND_LINE_GO_ON)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the command line of our programs. One table says what options there are; parsing, -h,
- * --help, the man page's list, shell completions, the nearest option to one that is misspelt, and
- * the checks of values come from it, and say what was wrong, what is allowed, and where to look.
+ * What: the command line of our programs. A program has one table of options. Parsing, -h, --help,
+ * the man page's list, shell completions and suggestions for misspelt options use it. Messages say
+ * what is wrong, what is allowed, and where to look.
  *
  * Place: each program has a table and a function that takes one option. Uses getopt_long, so
  * options may be abbreviated and come in any order.
@@ -17,8 +17,8 @@
  *         COMMAND_LINE_ABOUT("print all options, and exit"),
  *     };
  *
- * Limits: COMMAND_OPTIONS_MAX rows. An option is taken each time it is given, in the order in which
- * it is given.
+ * Limits: COMMAND_OPTIONS_MAX rows. take() is called each time an option is given, in the order of
+ * the command line.
  *
  * Example: apps/httpd/cli/options-table.c.
  */
@@ -31,16 +31,16 @@
 #include <stddef.h>
 
 #define COMMAND_LINE_GO_ON (-1)
-#define COMMAND_LINE_WRONG 2 /* the exit status for what cannot be understood */
+#define COMMAND_LINE_WRONG 2 /* the exit status if the command line cannot be understood */
 
 #define COMMAND_OPTIONS_MAX 128
 #define COMMAND_EXAMPLES    3
 
-/* option.val is what take() gets. A letter is also the short option; the rest count from
- * COMMAND_LINE_LONG. */
+/* option.val is the argument of take(). If it is a letter, it is also the short option; the others
+ * count from COMMAND_LINE_LONG. */
 struct command_option {
     struct option option;
-    const char *argument; /* what --help calls it; "". FILE and DIR are completed as such */
+    const char *argument; /* its name in --help; "": it has none; FILE and DIR complete names */
     const char *help;     /* NULL: not shown */
 };
 
@@ -54,7 +54,7 @@ struct command_option {
         {NULL, no_argument, NULL, 0}, "", heading \
     }
 
-/* Every program has these, at its table's end; help says what -h and --help print. */
+/* The options that every program has at the end of its table. help: the text for --help. */
 #define COMMAND_LINE_ABOUT(help)                                           \
     {{"completion", required_argument, NULL, COMMAND_LINE_COMPLETION_VAL}, \
      "SHELL",                                                              \
@@ -74,41 +74,41 @@ struct command_example {
 
 struct command_line {
     const char *program;
-    const char *words;   /* what may stand there beside options: "[URL...]"; NULL: nothing */
-    const char *first;   /* what the first of them may be, for completions: "list show"; NULL */
+    const char *words;   /* arguments that are not options: "[URL...]"; NULL: none are allowed */
+    const char *first;   /* values of the first one, for completions: "list show"; NULL: any */
     const char *summary; /* one sentence */
-    const char *closing; /* the last line of --help; NULL */
+    const char *closing; /* the last lines of --help; NULL: none */
     struct command_example examples[COMMAND_EXAMPLES];
     const struct command_option *options;
     unsigned number;           /* of rows */
     const char *const *common; /* names of the options that -h shows, then NULL; NULL: all */
 
-    /* Take one option, by its val, or a word; its argument is getopt's optarg.
-     * COMMAND_LINE_GO_ON, or an exit status after saying why. */
+    /* Take the option with this val, or a word (COMMAND_LINE_WORD). Its argument is getopt's
+     * optarg. COMMAND_LINE_GO_ON, or an exit status after a message. */
     int (*take)(void *settings, int val);
 
-    /* After take() took a row of the table: its number; its argument is getopt's optarg. NULL:
-     * nobody wants to know. */
+    /* Called after take() has taken this row of the table, with the same optarg. NULL: not called.
+     */
     void (*taken)(void *settings, unsigned row);
 };
 
-/* COMMAND_LINE_GO_ON with everything taken; otherwise all is said, and this is the exit status. A
- * program that takes words gets those before "--"; what stands after it begins at getopt's
- * optind. */
+/* Parse the command line. COMMAND_LINE_GO_ON: everything was taken. Otherwise the exit status,
+ * after a message or help. take() gets the words before "--"; the arguments after it begin at
+ * getopt's optind. */
 int command_line_parse(const struct command_line *line, void *settings, int argc, char **argv);
 
 /* ---- Options that come from elsewhere, such as a file or the environment ---- */
 
-/* Messages on values begin with this text, which says where the value stands: "site.lua:3: port: ".
- * "" for the command line. */
+/* Messages about values begin with this text, the place of the value: "site.lua:3: port: ". "" for
+ * the command line. */
 extern const char *command_line_place;
 
-/* Take a row of the table with this argument, which is borrowed as an argument of main is; NULL for
- * a row without one. The result is that of take(). */
+/* Have the program take a row of the table with this argument, which must stay valid like an
+ * argument of main; NULL: the option has no argument. The result is that of take(). */
 int command_line_set(const struct command_line *line, void *settings, unsigned row, char *text);
 
-/* Whether name is nearer to what was typed than the names before it: *fewest is 0 for the first,
- * and then as it was left. Always true for one that begins with what was typed. */
+/* Whether name is nearer to the typed text than all names of earlier calls. *fewest must be 0 in
+ * the first call, and is updated. Always true for a name that begins with the typed text. */
 bool command_line_is_nearer(const char *typed, size_t length, const char *name, unsigned *fewest);
 
 /* ---- What a row is ---- */
@@ -125,7 +125,7 @@ command_option_has_letter(const struct command_option *row)
     return row->option.val < COMMAND_LINE_LONG && isalpha(row->option.val);
 }
 
-/* ---- What the table also is: command-help.c ---- */
+/* ---- Texts made from the table: command-help.c ---- */
 
 /* The lines of --help, or only the common ones. */
 void command_line_print_help(const struct command_line *line, bool is_all);
@@ -133,12 +133,12 @@ void command_line_print_help(const struct command_line *line, bool is_all);
 /* The options as lists of mdoc(7), for a man page. */
 void command_line_print_man(const struct command_line *line);
 
-/* A script for that shell; false: there is none for it. */
+/* Print the completion script for this shell. False: the shell is unknown. */
 bool command_line_print_completion(const struct command_line *line, const char *shell);
 
 /* ---- Values ----
- * For take(): the argument as a number from min to max into *value, or false after saying what is
- * wrong with what ("the port (-p)"). */
+ * For take(): store optarg, a number from min to max, in *value. False after a message, in which
+ * `what` names the value: "the port (-p)". */
 
 /* A whole number. */
 bool command_line_number(const struct command_line *line, const char *what, unsigned long min,
@@ -149,11 +149,11 @@ bool command_line_number(const struct command_line *line, const char *what, unsi
 bool command_line_duration(const struct command_line *line, const char *what, unsigned long min_ms,
                            unsigned long max_ms, unsigned long *value_ms);
 
-/* Nanoseconds: the same with us and ns; a plain number is seconds. */
+/* Nanoseconds: like command_line_duration, with the units us and ns, too. */
 bool command_line_time(const struct command_line *line, const char *what, unsigned long min_ns,
                        unsigned long max_ns, unsigned long *value_ns);
 
-/* A whole number, perhaps with k, M or G, which are 1000 and its powers: "10k", "1.5M". */
+/* A whole number. The suffixes k, M and G are 1000 and its powers: "10k", "1.5M". */
 bool command_line_count(const struct command_line *line, const char *what, unsigned long min,
                         unsigned long max, unsigned long *value);
 

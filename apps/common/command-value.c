@@ -152,7 +152,7 @@ command_line_count(const struct command_line *line, const char *what, unsigned l
     return false;
 }
 
-/* As people write it: 1536 is "1536", 65536 is "64k". */
+/* Write a size with the largest unit that divides it: 1536 is "1536", 65536 is "64k". */
 static void
 format_size(unsigned long size, char *text, size_t room)
 {

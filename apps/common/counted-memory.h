@@ -15,13 +15,13 @@
 
 struct counted_memory {
     size_t used_max;  /* bytes in use at a time, at most */
-    size_t total_max; /* of total, at most: a loop that copies long strings ends, too */
+    size_t total_max; /* the limit of total: it also ends a loop that copies long strings */
     size_t used;      /* ro: bytes in use */
     size_t total;     /* ro: the sizes of all blocks, added up over the state's life */
 };
 
-/* memory is the struct counted_memory. size 0 frees the block; otherwise the block, resized, or
- * NULL: no memory, or one that grows would exceed a limit. The old block is then as it was. */
+/* memory: the struct counted_memory. size 0: free the block. Otherwise resize it. NULL: there is no
+ * memory, or a limit would be exceeded; the old block is unchanged. */
 void *counted_memory_allocate(void *memory, void *block, size_t old_size, size_t size);
 
 #endif

@@ -16,7 +16,7 @@
 
 #include "lines.h"
 
-/* Of a file; lines count from 1. */
+/* A line of a file. Lines count from 1. */
 struct line {
     uint64_t times;
     bool can_run;
@@ -34,7 +34,7 @@ static struct {
     const char *program;
     const char *option;
     struct file *files;
-    bool lacks_memory; /* it could not count all */
+    bool lacks_memory; /* some lines could not be counted */
 } coverage;
 
 /* ---- Counting ---- */
@@ -153,7 +153,8 @@ append_to_file(const char *path, const char *text, size_t length)
     return written == (ssize_t)length ? 0 : -error;
 }
 
-/* All at once, so that runs that end at the same time do not mix. 0 or -errno. */
+/* Append the counts with one write(2), so that runs that end at the same time do not mix. 0 or
+ * -errno. */
 static int
 write_files(void)
 {

@@ -2,9 +2,8 @@
  *
  * What: which lines of scripts ran, and how often, added to a file as lcov reads it.
  *
- * Shape: a hook counts; it is set in the main state, and each coroutine that is made has the hook
- * of the one that makes it. The file lists the executable lines of each source file that ran at
- * all:
+ * Shape: a hook counts. It is set in the main state; a new coroutine inherits the hook of the one
+ * that creates it. The file lists the executable lines of each source file that ran at all:
  *
  *     SF:/path/of/app.lua
  *     DA:line,times
@@ -21,12 +20,11 @@
 
 #include <lua.h>
 
-/* In a task of the state, before any script has run: begin to count. Texts are borrowed; program
- * and option are named if path cannot be written. */
+/* Begin to count. Call it in a task of the state, before any script has run. Texts are borrowed;
+ * program and option are for the message if path cannot be written. */
 void coverage_begin(lua_State *L, const char *path, const char *program, const char *option);
 
-/* Write what was counted; later calls do nothing. 0, or -1 after saying why. At exit(3) it is
- * called in any case. */
+/* Write the counts; later calls do nothing. exit(3) calls it, too. 0, or -1 after a message. */
 int coverage_end(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signals that end a process for its own fault, and the report of them.
+ * Reports the signals that end a process because of an error in its own code.
  */
 #include "crash.h"
 
@@ -26,7 +26,7 @@ static const struct {
                {SIGABRT, "Aborted"}};
 #define SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
-static const char *program = "?"; /* the name of this one */
+static const char *program = "?"; /* its name */
 static char build_id[2 * BUILD_ID_MAX + 1] = "unknown";
 static char stack[STACK_SIZE]; /* so that a stack that overflows can be reported */
 
@@ -82,7 +82,8 @@ take_note(const char *note, size_t size)
     }
 }
 
-/* The first one is the program; the others are its shared libraries. */
+/* dl_iterate_phdr calls it first with the program, and then would with its shared libraries: 1 ends
+ * the iteration. */
 static int
 look_at_program(struct dl_phdr_info *info, size_t size, void *user)
 {
@@ -126,7 +127,8 @@ crash_report(int fd, int signal_number, const void *address)
     backtrace_symbols_fd(calls, backtrace(calls, CALLS_MAX), fd);
 }
 
-/* The default is back, and takes effect when this returns. */
+/* SA_RESETHAND has restored the default action: the signal sent here ends the process when the
+ * handler returns. */
 static void
 on_crash(int signal_number, siginfo_t *info, void *context)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a report when a process dies of its own fault: a line with the program's version
- * and build id, the process, the signal and the address, and then the calls that led there. It goes
- * to standard error, after the process's last lines of the log.
+ * What: a report when a process crashes: a line with the program's version and build id, the
+ * process, the signal and the address, and then the calls that led there. It goes to standard
+ * error, after the process's last lines of the log.
  *
- * Place: sxe-httpd arms it when a process begins to serve, sxe-lua when it begins. The process
- * still dies of the signal, so there is a core file where the system makes one, and the supervisor
- * of sxe-httpd logs the end.
+ * Place: sxe-httpd calls crash_begin when a process begins to serve, sxe-lua when it begins. The
+ * process still dies of the signal, so the system can write a core file, and the supervisor of
+ * sxe-httpd logs the end.
  *
- * Limits: 64 calls. Signals that another handler has already, a sanitizer's, stay with it.
+ * Limits: 64 calls. A signal that already has a handler, such as a sanitizer's, keeps it.
  */
 #ifndef CRASH_H
 #define CRASH_H
 
-/* name: the program's, which is borrowed for ever. */
+/* Report crashes from now on. name: the program's, which must stay valid until the end. */
 void crash_begin(const char *name);
 
 /* Write the report. Async-signal-safe after crash_begin. */

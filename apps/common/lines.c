@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* After the signature, version, format and check data: the sizes of an instruction, an integer and
- * a number, an integer, a number, the count of upvalues. */
+/* The signature, version, format and check data; the sizes of an instruction, an integer and a
+ * number; an integer, a number, and the count of upvalues. */
 enum { HEADER_SIZE = 4 + 1 + 1 + 6 + 3 + 8 + 8 + 1 };
 
 enum { INSTRUCTION_SIZE = 4, NUMBER_SIZE = 8, UPVALUE_SIZE = 3, ELSEWHERE = -128 };
@@ -24,7 +24,7 @@ struct reader {
     void *user;
 };
 
-/* 7 bits a byte, the last one marked. */
+/* Read a size: 7 bits in each byte; the top bit marks the last byte. */
 static size_t
 read_size(struct reader *reader)
 {
@@ -59,8 +59,9 @@ skip_constants(struct reader *reader)
     }
 }
 
-/* For each instruction, how many lines it is below the last one; some say it elsewhere, with their
- * whole number. The first of a vararg function is none of the script's. */
+/* The list has for each instruction how many lines it is below the one before. ELSEWHERE: its line
+ * number is in a second list. The first instruction of a vararg function has no line of the script.
+ */
 static void
 read_lines(struct reader *reader, unsigned line, bool is_vararg)
 {
@@ -93,7 +94,7 @@ skip_names(struct reader *reader)
         skip_string(reader);
 }
 
-/* As deep as Lua's own compiler lets functions be. */
+/* Recursive for functions inside of functions; Lua's compiler limits their depth. */
 static void
 read_function(struct reader *reader)
 {
@@ -133,7 +134,7 @@ dump_lines(const char *path, FILE *out)
     return is_good;
 }
 
-/* Free it; NULL: it cannot be compiled, or no memory. */
+/* Returns bytecode, which the caller frees. NULL: the file cannot be compiled, or no memory. */
 static char *
 compile_list(const char *path)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: which lines of a script can be executed, those of functions that nobody ever called too.
+ * What: which lines of a script can be executed, including those of functions that were not called.
  *
- * Shape: lua_getinfo tells the lines of a function that exists; one inside of a function that did
- * not run does not. So they are read from what lua_dump writes, which has all functions:
+ * Shape: lua_getinfo only knows functions that exist, but a function inside of one that did not run
+ * does not exist yet. So the lines are read from the bytecode that lua_dump writes, which has all
+ * functions:
  *
  *     header | function: its lines 1 ... n | constants | upvalues | functions in it | line numbers
  *

@@ -25,7 +25,7 @@
 static const uint8_t any_ipv6[16];
 static const uint8_t any_ipv4[16] = {[10] = 0xff, [11] = 0xff};
 
-/* The address that is in use. */
+/* The address or path that is in use. */
 struct place {
     uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
     unsigned port;
@@ -40,8 +40,8 @@ struct listener {
 
 /* ---- Lines of /proc/net ---- */
 
-/* Whether `any` stands for `ip` too. That ::'s sockets take IPv4 as well is the rule, and the table
- * does not say which are the exceptions. */
+/* Whether `any` is a wildcard address that includes `ip`. Sockets at :: are taken to accept IPv4,
+ * too: the table does not show which have IPV6_V6ONLY. */
 static bool
 includes(const uint8_t any[16], const uint8_t ip[16])
 {
@@ -155,7 +155,7 @@ has_open(const char *proc, long pid, const char *socket)
     return found;
 }
 
-/* The lowest PID of those that have the socket open; 0: none that we may look at. */
+/* The lowest PID of the processes that have the socket open; 0: we may look at none of them. */
 static long
 find_process(const char *proc, unsigned long inode)
 {
@@ -178,8 +178,8 @@ find_process(const char *proc, unsigned long inode)
     return lowest;
 }
 
-/* The program's name, "a program" if it is gone. Any user may give a process any name: what could
- * steer a terminal becomes a question mark. */
+/* The process's name; "a program" if it has ended. Any user may give a process any name: bytes that
+ * could control a terminal become question marks. */
 static void
 read_command(const char *proc, long pid, char command[COMMAND_SIZE])
 {
@@ -200,7 +200,7 @@ read_command(const char *proc, long pid, char command[COMMAND_SIZE])
     fclose(file);
 }
 
-/* ---- Saying it ---- */
+/* ---- Messages ---- */
 
 /* "nginx (pid 123)"; listener NULL: none was found. */
 static void
@@ -222,7 +222,8 @@ describe_holder(const char *proc, const struct listener *listener, char text[POR
     }
 }
 
-/* As the tables have it; what is not an address becomes ::, which overlaps with everything. */
+/* Parse an address into the form of the tables. A text that is no address becomes ::, which
+ * overlaps with every address. */
 static void
 parse_text_ip(const char *text, uint8_t ip[16])
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: who holds a port or a path that could not be bound because it is in use.
+ * What: which process listens at a port or a path that could not be bound because it is in use.
  *
- * Place: a server calls it after EADDRINUSE, to say more than that; sxe-http, to say which server
- * it measured. Reads Linux's /proc: the tables of sockets, then what each process has open.
+ * Place: a server calls it after EADDRINUSE, so that its message names the process; sxe-http, to
+ * say which server it measured. Reads Linux's /proc: the tables of sockets, then the open files of
+ * each process.
  *
  * Shape:
  *     net/tcp, net/tcp6   listens on that port, at an address that overlaps  -> inode, user
@@ -13,8 +14,9 @@
  *
  * Of several processes that share a socket it is the one with the lowest PID, mostly the parent.
  *
- * Limits: what other users' processes have open is shown to root only; of those it says the user,
- * of a path's not even that. A path is found as it was given to bind(2), not in another spelling.
+ * Limits: only root can see the open files of other users' processes. Others learn only the user
+ * that listens at a port, and nothing about a path. A path is found as it was given to bind(2), not
+ * in another spelling.
  *
  * Example:
  *     char holder[PORT_HOLDER_MAX];
@@ -27,18 +29,18 @@
 
 #include <stddef.h>
 
-#define PORT_HOLDER_MAX 256 /* bytes that any of the texts fits in */
+#define PORT_HOLDER_MAX 256 /* bytes that are enough for each of the texts */
 
 /* "port 8000 is in use by nginx (pid 123)", or by "a process of user 33 whose name is hidden from
- * us", or by "a process that /proc does not show"; cut to size. proc is where /proc is. ip is what
- * could not be bound; NULL, or what is no IP address, overlaps with every one. */
+ * us", or by "a process that /proc does not show"; cut to size. proc: the path of /proc. ip: the
+ * address that could not be bound; NULL, or a text that is no IP address: any address. */
 void port_holder_of_port(const char *proc, const char *ip, unsigned short port, char *text,
                          size_t size);
 
 /* "/run/web.sock is in use by nginx (pid 123)"; "@name" is an abstract name. */
 void port_holder_of_path(const char *proc, const char *path, char *text, size_t size);
 
-/* The same as a PID; 0: nobody listens there, or who does is hidden from us. */
+/* The PID of the process that listens there; 0: none does, or it is hidden from us. */
 long port_holder_pid_of_port(const char *proc, const char *ip, unsigned short port);
 long port_holder_pid_of_path(const char *proc, const char *path);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The first steps of each program: standard descriptors, signal mask, SIGPIPE.
+ * The first steps of each program: standard descriptors, signal mask, SIGXFSZ.
  */
 #include "program.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what each of our programs does first. The process that started it may have closed its
- * standard descriptors, and may have blocked signals, which stay blocked after exec(2).
+ * What: the first steps of each of our programs. The process that started the program may have
+ * closed its standard descriptors, and may have blocked signals, which stay blocked after exec(2).
  */
 #ifndef PROGRAM_H
 #define PROGRAM_H
@@ -9,16 +9,17 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Let no file have the number of a standard descriptor, no signal be blocked but those of held
- * (NULL: none), and a file that grows past its limit be an error of writing. */
+/* Occupy standard descriptors that are closed, so that no other file gets their numbers; block the
+ * signals of held (NULL: none) and no others; ignore SIGXFSZ, so that a write beyond the limit of
+ * file sizes is an error. */
 void program_begin(const sigset_t *held);
 
-/* Whether who started it has it ignore this signal, as nohup(1) does with SIGHUP: then it is not to
- * end the program. */
+/* Whether the process that started the program has it ignore this signal, as nohup(1) does with
+ * SIGHUP: then the signal must not end the program. */
 bool program_ignores(int signal_number);
 
-/* Have this signal do nothing here. Programs that are run from here get its default, as they would
- * inherit SIG_IGN; one that is ignored already is left to them so. */
+/* Give this signal a handler that does nothing. Programs that this one runs then get the default,
+ * while they would inherit SIG_IGN. A signal that is ignored already stays ignored. */
 void program_disarm(int signal_number);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hands zlib to scripts.
+ * zlib for scripts.
  */
 #include "script-inflate.h"
 
@@ -59,9 +59,9 @@ create(bool is_gzip)
     return NULL;
 }
 
-/* Before more bytes are decoded: 0, or -EBADMSG, nothing may follow. Some servers send deflate
- * without the format of zlib around it (RFC 9110, 8.4.1.2), whose first byte names the method 8 and
- * a window of at most 7. */
+/* Prepare for the first byte of the data, or of gzip's next member. 0, or -EBADMSG: bytes follow
+ * the end of zlib's format. Some servers send deflate without that format (RFC 9110, 8.4.1.2),
+ * whose first byte names the method 8 and a window of at most 7. */
 static int
 begin_member(struct inflating *inflating)
 {

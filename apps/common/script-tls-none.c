@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stands in for script-tls.c where OpenSSL 3 is not installed.
+ * Stands in for script-tls.c in a build without OpenSSL 3.
  */
 #include "script-tls.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: how a process ended, from the status that waitpid(2) gave: as words for a message, and as
- * the exit status of a program that stands for it.
+ * What: how a process ended, from the status of waitpid(2): as words for a message, and as the exit
+ * status for a program that ran the process.
  */
 #ifndef WAIT_STATUS_H
 #define WAIT_STATUS_H

@@ -38,10 +38,10 @@ static struct {
     struct program_options options;
     struct sxe_lua *lua;
     char **argv;
-    bool has_failed; /* which is its exit status */
-    bool is_stopped; /* the loop, and not because nothing was left to do */
-    bool is_over;    /* what fails now fails in the last finalizers */
-    int signal;      /* that ended it; 0: none */
+    bool has_failed; /* exit with EXIT_FAILURE */
+    bool is_stopped; /* the loop was stopped; otherwise it ends when nothing is left to do */
+    bool is_over;    /* the state is closed: further errors come from finalizers */
+    int signal;      /* the signal that ended the program; 0: none */
 } program;
 
 /* ---- Errors ---- */
@@ -62,8 +62,8 @@ stop_script(void)
     sxe_stop();
 }
 
-/* on_error of the state. An error of the main script ends the program unless there is a shell; the
- * shell shows other errors as the log does. */
+/* on_error of the state. An error of the main script ends the program. While a shell runs it does
+ * not: errors go to the log only. */
 static bool
 on_error(const char *where, const char *text)
 {
@@ -86,7 +86,7 @@ cannot_start(const char *what, int error)
 
 /* ---- What to run ---- */
 
-/* arg[-1] and those before it are the program's, as Lua's own interpreter has them. */
+/* Set arg[-1] and below to the program's arguments, like Lua's interpreter; begin --coverage. */
 static int
 begin_script(lua_State *L)
 {
@@ -108,7 +108,7 @@ load_text(const char *name, const char *text, size_t length)
     return sxe_lua_load_text(program.lua, name, text, length);
 }
 
-/* Prepare what a script sees, in Lua's own terms. */
+/* Call begin_script in a task of the state, before any script. 0 or -errno. */
 static int
 prepare_loop(void)
 {
@@ -119,7 +119,7 @@ prepare_loop(void)
     return result < 0 ? result : load_text("=sxe-lua", text, sizeof(text) - 1);
 }
 
-/* All of standard input; free it. NULL: after saying why. */
+/* Read all of standard input; the caller frees it. NULL after a message. */
 static char *
 read_input(size_t *length)
 {
@@ -154,14 +154,14 @@ load_input(void)
 
     if (text == NULL)
         return -EIO;
-    if (length > 0 && *text == '#') /* "#!/usr/bin/sxe-lua"; the line stays one, for messages */
+    if (length > 0 && *text == '#') /* skip "#!/usr/bin/sxe-lua", but keep its \n: lines count */
         from = memchr(text, '\n', length);
     result = from == NULL ? 0 : load_text("=stdin", from, length - (size_t)(from - text));
     free(text);
     return result;
 }
 
-/* 0, or -errno after saying why. */
+/* Load the texts of -e and the script. 0, or -errno after a message. */
 static int
 load_all(void)
 {
@@ -186,8 +186,8 @@ on_end_signal(struct sxe_signal *watch)
     stop_script();
 }
 
-/* A script may keep the loop from turning, so that it never hears of the signal: then an alarm ends
- * the process after END_SECONDS, or one second after another signal. */
+/* A script that blocks the loop keeps it from handling the signal: then an alarm ends the process
+ * after END_SECONDS, or one second after another signal. */
 static void (*loop_handler)(int);
 
 static void
@@ -218,7 +218,7 @@ watch_signal(struct sxe_signal *watch, int number)
     sigaction(number, &action, NULL);
 }
 
-/* 0, or -errno after saying why. */
+/* Start the loop, the script and the shell. 0, or -errno after a message. */
 static int
 start_script(void)
 {
@@ -238,7 +238,7 @@ start_script(void)
     return result;
 }
 
-/* Nothing is left to do, which may surprise. */
+/* The program ends because nothing is left to do. Explain that if the user may expect more. */
 static void
 tell_why_it_ends(void)
 {
@@ -323,7 +323,7 @@ run_script(void)
     return program.has_failed && !options->is_shell ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Compile the scripts, and do no more. */
+/* --check: compile the scripts, but do not run them. Returns the exit status. */
 static int
 check_script(void)
 {

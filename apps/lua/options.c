@@ -151,7 +151,7 @@ take_option(void *settings, int val)
     return COMMAND_LINE_GO_ON;
 }
 
-/* Without a script: the shell, or what standard input says. */
+/* Without a script and -e: a shell if standard input is a terminal, otherwise its text is run. */
 static void
 choose_defaults(struct program_options *options)
 {

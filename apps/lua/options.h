@@ -16,19 +16,19 @@ struct program_options {
     const char *chunks[PROGRAM_CHUNKS_MAX]; /* of -e */
     unsigned chunks_number;
     const char *script; /* NULL: none; "-": standard input */
-    int argc;           /* from the script's name on; without one, argv[0] is the program's */
+    int argc;           /* argv begins with the script's name, or else with the program's */
     char **argv;
-    const char *coverage; /* a file; NULL: none */
+    const char *coverage; /* a file; NULL: count no lines */
     size_t memory_max;
     uint32_t cpu_ms;
     uint32_t tasks;   /* 0: the library's default */
-    uint32_t sockets; /* likewise */
+    uint32_t sockets; /* 0: the library's default */
     bool is_shell;    /* -i, or nothing else to do on a terminal */
     bool is_check;
     bool is_loose;
 };
 
-/* -1: go on with *options; otherwise all is said already, and this is the exit status (0 or 2). */
+/* -1: go on with *options. Otherwise, after a message or help, the exit status (0 or 2). */
 int program_options_parse(struct program_options *options, int argc, char **argv);
 
 #endif
