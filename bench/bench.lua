@@ -8,7 +8,7 @@
 --
 --     --list            what rows there are, and whom they compare
 --     --rounds 7        of each row; --seconds: of a sample, else what the row's budget leaves
---     --smoke           one short round, to see that all this works; a speed it does not show
+--     --smoke           one short round, to see that all this works; its speeds mean nothing
 --     --json FILE       the result; that of all rows is in bench/results/ too
 --     --markdown FILE   a table, put between the marks <!-- bench --> and <!-- /bench -->
 --     --from FILE       do not measure: page and Markdown of that result
@@ -16,7 +16,7 @@
 --     --profile         of each row's first peer of ours: a flame graph, and system calls
 --
 -- The last result is build/bench/result.json, its page build/bench/index.html; both are written
--- again after each row, so that a run that is interrupted loses no other. A row is an experiment of
+-- again after each row, so that an interrupted run keeps the rows before. A row is an experiment of
 -- its own: nothing is compared across rows, and each says when and of which commit it was measured.
 -- So rows of several runs may stand in one result, but only of one machine (--into).
 --
@@ -43,11 +43,11 @@ local SERVER_CPU, CLIENT_CPU = 0, 1
 local OUTPUT, RESULTS = "build/bench", "bench/results"
 local SMOKE_SECONDS, SMOKE_OTHERS = 0.15, 1
 local SECONDS_LEAST = 0.05 -- of a sample
-local LONGEST = 30 * 60 -- seconds of a run; what is void is not measured again beyond
+local LONGEST = 30 * 60 -- seconds of a run; after them void rows are not measured again
 
 local scratch -- a directory
 
--- It goes at the end, whatever that is.
+-- Remove the directory at the end, however the run ends.
 local _ <close> = setmetatable({}, {__close = function()
     if scratch then
         os.execute("rm -rf " .. scratch)
@@ -83,7 +83,7 @@ local function is_known(word)
     return false
 end
 
--- A result, or its end if the file is none.
+-- Load a result, or end the run if the file is none.
 local function load_result(path)
     local good, got = pcall(result.load, path)
     if not good then
@@ -93,7 +93,7 @@ local function load_result(path)
     return got
 end
 
--- Whether a file can be made there, or written again, is known before anything is measured.
+-- Find out whether a file can be written before anything is measured.
 local function check_place(path)
     local file, why = io.open(path .. ".part", "w")
     if not file then
@@ -103,7 +103,7 @@ local function check_place(path)
     os.remove(path .. ".part")
 end
 
--- A number of an option, which is at least so much; whole if that is.
+-- Make an option a number, which must be at least `least`, and an integer if `least` is one.
 local function number_of(options, name, least)
     local text = options[name]
     local value = tonumber(text)
@@ -152,7 +152,8 @@ local function parse_arguments()
     return options
 end
 
--- Rows without which a result is not whole: what of it is missing, or those of a usual run.
+-- Whether a row is measured if none is named: it is lacking in the result of --into, or is one of a
+-- usual run.
 local function is_usual(row, options)
     if options.lacking then
         return options.lacking[row.name]
@@ -264,7 +265,7 @@ local function measure(house, row)
     return got
 end
 
--- Seconds that they should take, with the peers that are here, or with all.
+-- Seconds that the rows of a list should take; who(row) returns the peers that count.
 local function planned(list, options, who)
     local sum = 0
     for _, row in ipairs(list) do
@@ -282,7 +283,8 @@ end
 
 local has_lost = false
 
--- A file that cannot be written is lost, but no measured row, and no later one.
+-- Call a function that writes a file. If it fails, only that file is lost: no measured row, and no
+-- later one.
 local function try_to(write, ...)
     local good, why = pcall(write, ...)
     if not good then
@@ -291,7 +293,7 @@ local function try_to(write, ...)
     end
 end
 
--- What there is, after each row.
+-- Write the result so far and its page, after each row.
 local function write(got, options)
     local directory = output_of(options)
     if not options.from then
@@ -343,7 +345,7 @@ local function write_all(got, options)
     print(("%s/index.html shows it"):format(directory))
 end
 
--- Do all peers answer alike? The number of those who do not.
+-- Check that all peers answer alike. Returns the number of failures.
 local function check_peers(house)
     local checked = check.run(house)
     for title, why in pairs(checked.skipped) do
@@ -357,9 +359,9 @@ local function check_peers(house)
     return #checked.failures
 end
 
--- In a network of its own all ports are free, and nobody else's packets cost a sample anything. Its
--- congestion control is one that does not pace: bbr, where it is the machine's, arms a timer for a
--- segment, and a row of long replies then shows what timers cost.
+-- Enter a network of its own: all ports are free, and packets of other programs cost a sample
+-- nothing. Its congestion control does not pace: bbr, if the machine uses it, arms a timer for each
+-- segment, and rows of long replies would show what timers cost.
 local function leave_network()
     local is_own, why = wire.own_network("reno")
     if not is_own then
@@ -367,7 +369,8 @@ local function leave_network()
     end
 end
 
--- A new result, or that which rows go into; of this machine, and as the programs are now.
+-- A new result, or that of --into, which must be of this machine and of the programs as they are
+-- now.
 local function begin(options, list)
     local here = machine.fingerprint()
     if not options.into then

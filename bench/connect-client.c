@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a connection for each request, raw epoll, one thread: how many connections a second a
- * server takes, answers and gives up. So many are under way at a time (-c).
+ * What: measures how many connections a second a server accepts, answers and closes: a connection
+ * for each request, raw epoll, one thread, -c connections at a time.
  *
  *     connect, one request with "Connection: close", its reply whole, closed by us with a reset
  *
@@ -247,7 +247,7 @@ take(struct client *client, struct connection *connection)
         finish(client, connection, NULL);
 }
 
-/* Until then. */
+/* Load the server until end_ns. */
 static void
 load(struct client *client, uint64_t end_ns)
 {

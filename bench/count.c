@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: one operation of ours, so many times, and nothing else: callgrind counts the instructions
- * of two runs that differ in the number, and what one costs is the difference by the difference.
- * Place: bench/instructions.lua, for the table bench/instructions.tsv.
+ * What: runs one operation of ours NUMBER times, and nothing else. callgrind counts the
+ * instructions of two runs with different numbers; one operation costs the difference of the counts
+ * divided by the difference of the numbers. Place: bench/instructions.lua, for the table
+ * bench/instructions.tsv.
  *
  *     count OPERATION NUMBER
  *     count                     names the operations

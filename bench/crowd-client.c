@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a server's rate while more and more connections are open, up to more than one process may
- * have: several workers share them, each raw epoll. All of it is one run, step by step:
+ * What: measures a server's rate with more and more open connections, more than one process may
+ * have: several workers share them, each with raw epoll. One run takes all steps:
  *
- *     open so many -> each asks once, until each has had a reply -> each asks, again and again: so
- *     many seconds count -> wait for the last replies -> a line, and a pause -> open so many more
+*     open connections -> each asks once, until each has had a reply -> each asks again and again,
+ *     -d seconds count -> wait for the last replies -> a line, and a pause -> open more connections
  *
  *     crowd-client [-p port] [-u target] [-s 10000,100000] [-t workers] [-d seconds] [-q pause]
  *                  [-a]
  *
- * A line is {"connections", "connect_seconds", "requests", "seconds", "errors"}; in the pause that
- * follows, -q seconds, nothing is under way, and others may look at the server's memory. Before the
- * seconds that count there is a line {"connections", "begins"}. With -a there is one after them,
- * {"connections", "counted"}, and while the load goes on whoever reads it says whether they are
- * counted once more, because others were at work, by SIGUSR1, or not, by SIGUSR2.
- * Connections come from 127.0.0.1 to .8, as one address has ports for 28,000 only. The first reply
- * of each worker must have status 200, and all others its length. A connection that is refused,
- * reset or closed, and a wrong reply, is an error.
+ * A line is {"connections", "connect_seconds", "requests", "seconds", "errors"}; in the pause of -q
+ * seconds after it nothing is under way, so that the server's memory can be looked at. Before the
+ * seconds that count there is a line {"connections", "begins"}. With -a there is a line
+ * {"connections", "counted"} after them. While the load goes on its reader sends SIGUSR1 to count
+ * once more (because others used the CPUs), or SIGUSR2 to go on. Connections come from 127.0.0.1 to
+ * .8, as one address has ports for 28,000 only. The first reply of each worker must have status
+ * 200, and all others its length. A connection that is refused, reset or closed, and a wrong reply,
+ * is an error.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -66,13 +66,13 @@ struct options {
 
 /* Memory that the workers and their parent share. */
 struct shared {
-    _Atomic unsigned turn;    /* phases that the parent has begun; */
-    enum phase phase;         /* the last one, */
-    unsigned connections;     /* of a step with so many */
-    _Atomic unsigned arrived; /* workers that are done with it */
-    _Atomic uint64_t replies; /* that counted last */
+    _Atomic unsigned turn;    /* phases that the parent has begun */
+    enum phase phase;         /* the last phase begun */
+    unsigned connections;     /* of the step that the phase is in */
+    _Atomic unsigned arrived; /* workers that are done with the phase */
+    _Atomic uint64_t replies; /* of the last COUNTING */
     _Atomic uint64_t errors;
-    _Atomic uint64_t end_ns; /* of what counts */
+    _Atomic uint64_t end_ns; /* of COUNTING */
 };
 
 struct connection {
@@ -97,7 +97,7 @@ struct worker {
     bool asking;
     uint64_t now_ns;
     uint64_t progress_ns;
-    uint64_t replies; /* that count */
+    uint64_t replies; /* since counting began */
 };
 
 static char reply[REPLY_MAX + 1];
@@ -211,7 +211,7 @@ start_connect(struct worker *worker, struct connection *connection)
     worker->connecting++;
     connection->connected = false;
     connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    /* A reset leaves no TIME_WAIT; the port is chosen by connect, which knows all four numbers. */
+    /* A reset leaves no TIME_WAIT. connect chooses the port, because it knows both addresses. */
     if (connection->fd < 0 ||
         setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) != 0 ||
         setsockopt(connection->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)) != 0 ||
@@ -290,7 +290,7 @@ take(struct worker *worker, struct connection *connection)
     }
 }
 
-/* One wait of at most so long, and what came. */
+/* Wait for events for at most wait_ms, and handle them. */
 static void
 turn(struct worker *worker, int wait_ms)
 {
@@ -341,7 +341,7 @@ ask_all(struct worker *worker)
     for (unsigned i = 0; i < worker->opened; i++) {
         if (worker->connections[i].fd >= 0 && !worker->connections[i].waiting)
             ask(worker, &worker->connections[i]);
-        if (i % EVENTS_MAX == 0) /* the first replies are not left lying until all have asked */
+        if (i % EVENTS_MAX == 0) /* read the first replies before all have asked */
             turn(worker, 0);
     }
 }
@@ -440,7 +440,7 @@ the_answers(void)
     return set;
 }
 
-/* Waited for, so that whoever waits for us sees the time that they had. */
+/* Wait for the worker, so that a process that waits for us sees the CPU time that workers used. */
 static void
 end_worker(pid_t pid)
 {
@@ -448,7 +448,7 @@ end_worker(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-/* Has all workers do a phase; the seconds that it took. */
+/* Have all workers do a phase. Returns the seconds that it took. */
 static double
 run_phase(const struct options *options, struct shared *shared, enum phase phase)
 {
@@ -475,7 +475,8 @@ count(const struct options *options, struct shared *shared)
     run_phase(options, shared, COUNTING);
 }
 
-/* Whether whoever reads the lines wants it counted again; a signal says so, or the run ends. */
+/* Whether the reader of the lines wants it counted again: a signal says so; without one the run
+ * ends. */
 static bool
 counts_again(const struct options *options, const struct shared *shared)
 {

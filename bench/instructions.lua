@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: how many instructions of ours a request or an operation takes, counted by callgrind: the
--- same on a busy machine as on an idle one, where seconds are not. The kernel's are not in it.
+-- What: how many instructions of ours a request or an operation takes, counted by callgrind. Unlike
+-- seconds they are the same on a busy machine and on an idle one. The kernel's are not counted.
 --
 --     make instructions      counts, and writes bench/instructions.tsv
 --     make lint              counts, and fails where one takes over 3 % more than the table says
 --     build/release/test/wire bench/instructions.lua check | write | show
 --
 -- How: a server answers requests that come one after the other on one connection, FEW in one run
--- and MANY in another; what one takes is the difference of the counts by that of the requests, so
--- that start and end are not in it. Operations are bench/count.c's. The counts are good for one
--- compiler, one C library and one set of the CPU's instructions: the table names its own, and where
--- others are found nothing is compared, which is said.
+-- and MANY in another; one takes the difference of the counts divided by that of the requests, so
+-- that start and end are not in it. Operations are bench/count.c's. The counts hold for one
+-- compiler, one C library and one set of the CPU's instructions: the table names its own. With
+-- others nothing is compared, and a message says so.
 
 local machine = require "machine"
 local servers = require "servers"
@@ -86,7 +86,8 @@ local function server_words(row, port)
     return words
 end
 
--- Until it says where it listens; a script with a socket of its own says nothing.
+-- Wait until the server prints where it listens, or accepts: a script with a socket of its own
+-- prints nothing.
 local function wait_for(proc, port)
     for _ = 1, 1000 do
         if proc:ready(0.02) then
@@ -117,7 +118,7 @@ local function count_requests(row, number)
     return collected(server:errors())
 end
 
--- The middle one of some counts.
+-- The median of some counts, for one request or operation.
 local function count(row)
     local counter, counts = row.program and count_requests or count_operation, {}
     for i = 1, row.name:find("^lua") and TIMES_LUA or 1 do
@@ -191,7 +192,7 @@ local function difference()
     return nil
 end
 
--- Of one row: true if it is as it was, or less.
+-- Compare one row: true if it takes no more than it did.
 local function compare(row, was, is)
     if not was then
         print(("%s is not in the table: make instructions"):format(row.name))

@@ -24,7 +24,7 @@ latency_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Of as many replies as came together. */
+/* Record the latency of `replies` replies that came together. */
 static inline void
 latency_record(struct latencies *latencies, uint64_t ns, unsigned replies)
 {

@@ -21,7 +21,7 @@ local function expect(good, ...)
     end
 end
 
--- The members of an object without others in it, in one order.
+-- The members of an object that has no objects in it, sorted.
 local function members(json)
     local list = {}
     for member in (json:match("^{(.*)}$") or json):gmatch("[^,]+") do
@@ -62,8 +62,8 @@ local function request_of(service, more)
         service.post and "POST" or "GET", service.target, length, more or "", service.post or "")
 end
 
--- Two requests on a connection, then one that ends it. What takes a second is asked for once, and
--- was asked for before.
+-- Two requests on a connection, then one that ends it. A service that takes a second is asked once
+-- only, by begin().
 local function ask_thrice(sock, service)
     local first
     for _ = 1, service.once and 0 or 2 do
@@ -107,7 +107,7 @@ local function begin(house, peer, name)
     return {peer = peer, server = server, sock = sock}
 end
 
--- All that it says, as one string.
+-- Have a peer play a service. Returns what it said, as one string.
 local function play(player, name)
     local service, port = peers.services[name], player.server.port
     local said = ask_thrice(player.sock, service)
@@ -132,7 +132,7 @@ local function fail(report, peer, name, why)
     report.failures[#report.failures + 1] = ("%s, %s: %s"):format(peer.title, name, why)
 end
 
--- All who play it, started.
+-- Start all peers that play a service.
 local function gather(house, name, report)
     local players = setmetatable({}, {__close = function(list)
         for _, player in ipairs(list) do

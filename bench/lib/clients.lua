@@ -67,7 +67,7 @@ local function known(value)
     return type(value) == "number" and value or nil
 end
 
--- Which ends but good ones there were, by their names.
+-- The ends that were not good, with their counts, as a text; nil: none.
 local function bad_ends(ends)
     local list = {}
     for name, count in pairs(ends) do
@@ -106,8 +106,7 @@ local function write(path, bytes)
 end
 
 local function command_sxe_http(load, server, seconds, files)
-    -- One run follows another: no port may rest in TIME_WAIT.
-    -- One run follows another: no port may rest in TIME_WAIT.
+-- One run follows another: no port may rest in TIME_WAIT.
     local words = {wire.program("sxe-http"), "-q", "--abort", "-c", load.connections, "--json",
                    files .. "sxe-http.json", "--expect-status", load.status or "200"}
     if load.queries then
@@ -164,7 +163,8 @@ local function command_connect_client(load, server, seconds)
     return command_limit("bench/connect-client", load, server, seconds)
 end
 
--- Its bytes are more exact than its replies where these are few.
+-- Where the length of a reply is known, the bytes give a more exact count than the replies, if
+-- these are few.
 local function read_limit_client(output, _, load)
     local line = output:match("(%b{})%s*$")
     local result = line and cjson.decode(line)
@@ -180,8 +180,8 @@ end
 
 -- ---- Others' ----
 
--- wrk knows whole seconds only, but ends well at a signal. It opens its connections in its time. The
--- driver's end kills its own child, timeout; setpriv has wrk killed with it.
+-- wrk takes whole seconds only, but ends well at a signal. Its time includes opening the
+-- connections. If the driver ends, its child `timeout` is killed; setpriv has wrk killed with that.
 local function seconds_of_wrk(load, seconds)
     return math.max(seconds, load.connections > 5000 and 1 or 0.5)
 end
@@ -289,8 +289,8 @@ local function can_all()
     return true
 end
 
--- good: exit statuses of a run that is as good as any. sxe-http's 4 is its warning that it may be
--- the client that is measured; who was, stands beside the result.
+-- good: exit statuses of a good run. sxe-http's 4 warns that the client may be what is measured;
+-- the result has the CPU time of both sides.
 local list = {
     {name = "sxe-http", command = command_sxe_http, read = read_sxe_http, can = can_all,
      warms_up = true, good = {[0] = true, [4] = true}},

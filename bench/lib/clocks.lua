@@ -20,14 +20,14 @@ local function between(first, last)
     return {seconds = seconds, cpu_server = share("server"), cpu_client = share("client")}
 end
 
--- Both sides, from now until what is returned is called. The client is this process with what it
--- started; without one it is the driver with what it started and saw ending.
+-- Measure both sides from now until the returned function is called. client: a pid, with its
+-- children; nil: the driver, with its children that have ended.
 function clocks.start(server, client)
     local first = now(server, client)
     return function() return between(first, now(server, client)) end
 end
 
--- Of the samples, the first and the last within so many seconds before the end, but for the edges.
+-- The first and the last of the samples within `seconds` before the end, without the edges.
 local function pick(samples, finish, seconds)
     local margin = math.min(0.04, seconds / 10)
     local first, last = nil, samples[1]

@@ -63,7 +63,7 @@ local function gets_of_all_lengths(statuses)
     end
 end
 
--- Each connection asks twice for a reply that takes a second; of one digit.
+-- Each connection asks twice for a reply of one digit that takes a second.
 local function sleeps(server, bench)
     local connections = bench.smoke and 50 or 5000
     return run_limit_client(server, "/?number=8", connections, {"-n", "2"}, bench)
@@ -132,7 +132,7 @@ local function chats(server, bench)
     return result
 end
 
--- Events that come each second on each stream: as many for one as for the other.
+-- Each stream has an event a second, in both languages.
 local function ticks(server)
     local socks <close> = connect_all(server, 400)
     for _, sock in ipairs(socks) do
@@ -225,7 +225,7 @@ local function write_file(path, text)
     file:write(text)
 end
 
--- Behind the proxy.
+-- Start the server that the proxy passes requests to.
 local function start_behind(bench)
     local port = bench.port()
     local proc = bench.spawn{wire.program("bench/limit-server"), "-p", port}
@@ -275,7 +275,7 @@ local function run(case)
     end
 end
 
--- A row for each.
+-- A row for each example.
 function examples.rows()
     local list = {}
     for _, case in ipairs(cases) do
@@ -294,7 +294,7 @@ function examples.rows()
                    .. "little, and µs a reply more",
             peers = {contender("Lua", case), contender("Node", case)}, run = run(case),
             columns = {{"server_us", "server µs/" .. (case.one or "request"), 1}},
-            seconds = 0.25, asked_only = case.name == "random"} -- it is S3
+            seconds = 0.25, asked_only = case.name == "random"} -- row S3 is the same
     end
     return list
 end

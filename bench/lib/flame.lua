@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: a flame graph, as an SVG, of stacks that were seen so and so often. A frame is as wide as
+-- What: a flame graph, as an SVG, of stacks and how often each was seen. A frame is as wide as
 -- the share of the time in which it was on the stack; what it called stands on it.
 -- Place: profile.lua gives what perf script printed.
 
@@ -61,7 +61,8 @@ function flame.parse(lines)
     return root
 end
 
--- Shares of the time by the kind of the uppermost frame, and the functions that were it longest.
+-- Shares of the time by the kind of the uppermost frame, and the functions that were uppermost for
+-- longest.
 function flame.leaves(root, number)
     local kinds, names, order = {}, {}, {}
     local function visit(at)

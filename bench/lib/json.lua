@@ -14,7 +14,7 @@ local function string_of(text)
     end) .. '"'
 end
 
--- Seven digits are more than anything here is known to.
+-- Seven digits are more than the precision of any number here.
 local function number_of(number)
     if number ~= number or number == math.huge or number == -math.huge then
         return "null"

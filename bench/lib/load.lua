@@ -18,14 +18,14 @@ local load = {}
 local PATIENCE = 60 -- seconds beyond those that are measured
 local WARM_UP = 0.3 -- of those that are measured
 
--- Which client: pipelined replies are counted by the one to which that costs nothing.
+-- The client for a load. limit-client counts pipelined replies, because they cost it nothing.
 function load.client_of(what)
     local usual = (what.depth or 1) > 1 and "limit-client" or what.fresh and "connect-client"
                   or "sxe-http"
     return clients.find(what.client or usual)
 end
 
--- Another whose word is asked, or nil.
+-- The second client, whose result is compared with the first one's; or nil.
 function load.second_of(what)
     local first = load.client_of(what)
     local name = what.second == nil and (what.fresh and "sxe-http" or "wrk") or what.second
@@ -36,7 +36,7 @@ function load.second_of(what)
     return nil
 end
 
--- Seconds that a client's run of so many takes, with its warm-up.
+-- Seconds that a client takes for a run of `seconds`, with its warm-up.
 function load.seconds_of(client, what, seconds)
     return (client.seconds_of and client.seconds_of(what, seconds) or seconds) + WARM_UP * seconds
 end

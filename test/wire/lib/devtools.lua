@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- A browser that is driven: it loads pages of a server, runs JavaScript in them, presses keys. It is
--- spoken to over two pipes with names, each message ended by a zero byte (--remote-debugging-pipe).
+-- A browser that a test drives: it loads pages of a server, runs JavaScript in them, presses keys.
+-- Messages go over two named pipes, each message ended by a zero byte (--remote-debugging-pipe).
 
 local browser = require "browser"
 
@@ -86,7 +86,7 @@ function devtools:evaluate(expression)
     return unquote(reply:match('"type":"string","value":"(.-)"}') or error(reply, 2))
 end
 
--- Press a key that has this name and code, and stands for `text` if it stands for any.
+-- Press a key with this name and code, which types `text`, or nothing if that is nil.
 function devtools:press(key, code, text)
     local names = ('"key":"%s","code":"%s","windowsVirtualKeyCode":%d'):format(key, key, code)
     self:call("Input.dispatchKeyEvent", ('{"type":"%s",%s%s}'):format(text and "keyDown" or "rawKeyDown", names,

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Requests put together, and what a server has to make of them. Every check sends one request more
--- after those of the case: who reads a message's end wrongly answers it wrongly, or not at all.
+-- Makes requests, and checks the replies to them. Every check sends one request more after those of
+-- the case: a server that misjudges the end of a message answers it wrongly, or not at all.
 
 local httpd = require "httpd"
 local http = {}
@@ -33,7 +33,7 @@ end
 
 http.LAST = http.request("GET /last", "Connection: close")
 
--- The server of examples/http-echo, which is too short to end in an orderly way.
+-- A running examples/http-echo, a program that is too short to end in an orderly way.
 local echo = setmetatable({}, {__index = httpd})
 echo.__index = echo
 
@@ -71,7 +71,7 @@ local function check_one_of(statuses, status)
 end
 http.check_one_of = check_one_of
 
--- A refusal is said once, in a short text, and is the last that is said; then the end comes, not a
+-- A refusal is one short reply, the last on its connection; then the connection is closed, not
 -- reset.
 function http.check_refusal(sock, statuses, method)
     local reply = sock:read_reply(method)
@@ -110,7 +110,7 @@ function http.check_last(sock)
     equal(sock:recv_all(), "", "said after the last reply")
 end
 
--- One request of http-echo, answered with what it says, and the next one too.
+-- One request to http-echo must be answered as expected, and the next one, too.
 function http.check_answered(server, bytes, expected)
     local sock <close> = server:connect()
     sock:pump(bytes .. http.LAST)

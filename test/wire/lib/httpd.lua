@@ -53,7 +53,7 @@ function httpd:check_answers()
     equal(httpd.undated(sock:recv_all()), httpd.hello("close"))
 end
 
--- Waits until the server has as few descriptors open as it once had.
+-- Waits until the server has at most `expected` descriptors open.
 function httpd:check_descriptors(expected)
     httpd.wait_until(function() return wire.fds(self.pid) <= expected end,
                      ("%d descriptors at most"):format(expected))
@@ -81,8 +81,8 @@ function httpd.wait_until(condition, what)
     end
 end
 
--- Waits until the server sleeps: it has done all there was to do. (It is looked at several times, as it
--- may have been about to wake up.)
+-- Waits until the server sleeps: it has done all there was to do. (Looks several times, because the
+-- server may have been about to wake up.)
 function httpd:rest()
     local asleep = 0
     httpd.wait_until(function()
@@ -92,7 +92,7 @@ function httpd:rest()
     end, "a server that has done its work")
 end
 
--- It does not spin while nothing happens.
+-- Checks that the server does not spin while nothing happens.
 function httpd:check_idle()
     self:rest()
     local began, _, _, before = wire.time(), wire.cpu(self.pid)
@@ -110,18 +110,19 @@ local function first_success(f, paces)
     end
 end
 
--- A test in real time, f(pace): with its times as they are, then 4 and 16 times as long. The machine
--- may have no time for it; a fault fails at each pace.
+-- A test in real time, f(pace): with its times as they are and, if it fails, 4 and 16 times as
+-- long, because the machine may be busy. A real fault fails at each pace.
 function httpd.test_at_a_pace(name, f)
     test(name, function() first_success(f, {1, 4, 16}) end)
 end
 
--- A test that what takes long at times, on a machine that is busy, does not always take long.
+-- A test of something that may take long on a busy machine: it passes if it does so once in ten
+-- times.
 function httpd.test_soon(name, f)
     test(name, function() first_success(f, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}) end)
 end
 
--- An option's value, so many seconds.
+-- The value of an option: seconds.
 function httpd.seconds(number)
     return ("%.3f"):format(number)
 end
@@ -143,7 +144,7 @@ function httpd:seconds_of(action)
     return wire.time() - begun - (waited(self.pid) - before)
 end
 
--- Sanitizers multiply what a program needs; what must not grow must not grow a lot there either.
+-- Sanitizers multiply the memory that a program needs: a limit to its growth is multiplied by this.
 httpd.slack = (os.getenv("SXE_BUILD") or ""):find("debug") and 4 or 1
 
 return httpd

@@ -18,7 +18,7 @@ local function has_type(value, name)
     return json.kind(value) == name or (name == "integer" and is_integer(value))
 end
 
--- The same JSON value.
+-- Whether both are the same JSON value.
 local function is_same(a, b)
     if type(a) ~= "table" or type(b) ~= "table" or a == json.null or b == json.null then
         return a == b
@@ -45,7 +45,7 @@ local function is_among(values, value)
     return false
 end
 
--- How many of these schemas the value has, and of the one that goes furthest what is wrong.
+-- How many of these schemas the value matches, and the problem of the one that matches furthest.
 local function count_matches(root, schemas, value, where)
     local matches, why = 0, ""
     for _, each in ipairs(schemas) do
@@ -195,7 +195,7 @@ function check(root, rule, value, where)
     return nil
 end
 
--- Each word is one of these, wherever a schema may stand in another.
+-- Check that all words of a schema, and of the schemas in it, are known.
 local function check_words(rule)
     if type(rule) == "boolean" then
         return

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Reads JSON strictly (RFC 8259). json.decode(text) -> value; objects and arrays are tables, an array has
--- json.is_array in its metatable's place: json.kind(value) -> "object", "array", "string", "number",
--- "boolean" or "null". A name that is there twice is an error.
+-- Reads JSON strictly (RFC 8259). json.decode(text) -> value; objects and arrays are tables, which
+-- json.kind tells apart: json.kind(value) -> "object", "array", "string", "number", "boolean" or "null".
+-- A name that is there twice is an error.
 
 local json = {null = setmetatable({}, {__tostring = function() return "null" end})}
 

@@ -6,7 +6,8 @@ local xml = require "xml"
 
 local junit = {}
 
--- Of each element: attributes that must be there, those that may, and what may be in it.
+-- For each element: attributes that must be there, attributes that may, and elements that may be in
+-- it.
 local rules = {
     testsuites = {{"name", "tests", "failures", "errors", "time"}, {"skipped"}, {"testsuite"}},
     testsuite = {{"name", "tests", "failures", "errors", "time", "timestamp"}, {"skipped", "hostname"},

@@ -33,7 +33,7 @@ local function split(line)
     return fields
 end
 
--- What --csv says of all trials together.
+-- The last line of --csv, which is about all trials together.
 local function read_total(path)
     local lines, total = {}, {}
     for line in io.lines(path) do

@@ -18,7 +18,7 @@ function load.start(target, ...)
         table.insert(command, 2, "-p")
         table.insert(command, 3, tostring(port))
     end
-    if not table.concat(command, " "):find("--timeout", 1, true) then -- as busy as this machine may be
+    if not table.concat(command, " "):find("--timeout", 1, true) then -- so that a busy machine causes none
         table.insert(command, "--timeout")
         table.insert(command, "120")
     end
@@ -69,7 +69,7 @@ function load:check_report(expected)
     end
 end
 
--- Accepts so many connections.
+-- Accepts `count` connections.
 function load.accept(listener, count)
     local socks = {}
     for i = 1, count do

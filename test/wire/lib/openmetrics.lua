@@ -111,7 +111,7 @@ function openmetrics.parse(text)
     return families
 end
 
--- Of the same target, later: all that is counted has stayed or risen.
+-- Two results of the same target: nothing that is counted may be lower later.
 function openmetrics.check_later(before, later)
     for name, family in pairs(before) do
         for sample, value in pairs(family.samples) do

@@ -7,7 +7,7 @@ local httpd = require "httpd"
 local script = {}
 script.__index = setmetatable(script, {__index = httpd})
 
--- The file appears whole.
+-- Writes a file, which appears with its whole content.
 local function write(path, text)
     local file <close> = assert(io.open(path .. ".part", "w"))
     file:write(text)
@@ -15,7 +15,7 @@ local function write(path, text)
     assert(os.rename(path .. ".part", path))
 end
 
--- Starts it with this text, and options.
+-- Starts sxe-httpd with a script of this text, and with options.
 function script.start(text, ...)
     local directory = os.tmpname()
     os.remove(directory)
@@ -27,7 +27,7 @@ function script.start(text, ...)
     return setmetatable(server, script)
 end
 
--- Puts another text in its place; does not load it.
+-- Replaces the script, or another file beside it; does not reload.
 function script:write(text, name)
     write(name and self.directory .. "/" .. name or self.path, text)
 end

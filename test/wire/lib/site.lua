@@ -39,7 +39,7 @@ local function run(...)
     assert(os.execute(table.concat(words, " ")), table.concat(words, " "))
 end
 
--- A file of the root, its directories too; when: nil is the time of all.
+-- Writes a file below the root, and makes its directories; when: its time, nil: TOUCHED.
 function site:write(name, content, when)
     local path = self.root .. "/" .. name
     run("mkdir", "-p", path:match("^(.*)/"))
@@ -61,7 +61,7 @@ function site:mkfifo(name)
     run("mkfifo", self.root .. "/" .. name)
 end
 
--- Another file takes the place of this one, in one step.
+-- Replaces a file with another one, in one step.
 function site:replace(name, content, when)
     self:write(".new", content, when)
     run("mv", self.root .. "/.new", self.root .. "/" .. name)
@@ -121,7 +121,7 @@ function site:get(target, ...)
     return http.ask(self, http.request("GET " .. target, ...))
 end
 
--- The same, with a request after it that has to be answered too.
+-- Like get, with a request after it that has to be answered, too.
 function site:get_and_go_on(target, ...)
     local sock <close> = self:connect()
     sock:send(http.request("GET " .. target, ...)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The processes that serve under a sxe-httpd: which there are, and what happens to them.
+-- The worker processes of a sxe-httpd: which there are, waiting for them, and killing them.
 
 local httpd = require "httpd"
 local workers = {}
@@ -21,7 +21,7 @@ function workers.of(server)
     return pids
 end
 
--- Waits until there are so many, none of which is among those; returns them.
+-- Waits until there are `number` workers, none of which is in `but`; returns their pids.
 function workers.await(server, number, but)
     local pids
     httpd.wait_until(function()

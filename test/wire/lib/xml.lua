@@ -6,7 +6,8 @@ local xml = {}
 
 local named = {lt = "<", gt = ">", amp = "&", quot = '"', apos = "'"}
 
--- What XML 1.0 allows: no other control characters, no surrogates, nor U+FFFE and U+FFFF.
+-- The characters that XML 1.0 allows: no other control characters, no surrogates, nor U+FFFE and
+-- U+FFFF.
 local function is_character(code)
     return code == 9 or code == 10 or code == 13 or (code >= 32 and code <= 0xd7ff)
            or (code >= 0xe000 and code <= 0xfffd) or (code >= 0x10000 and code <= 0x10ffff)
