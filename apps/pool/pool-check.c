@@ -14,8 +14,8 @@
 
 enum { TRIES = 1000, TEXT_SIZE = 256, SIGNALS_EACH = 65536 };
 
-/* The pool, then the table of a dict; again while a lock is held, for a second. -ECANCELED: a
- * signal asks to end. */
+/* Check the pool, and then the table if it is a dict. While a lock is held, try again for a second.
+ * -ECANCELED: a signal asks to end. */
 static int
 check_pool(const struct pool_opened *opened, char *why)
 {
@@ -30,7 +30,8 @@ check_pool(const struct pool_opened *opened, char *why)
     return result == -EAGAIN && tries <= TRIES ? -ECANCELED : result;
 }
 
-/* Whether nobody is writing it and yet it is half written: a live writer is done soon. */
+/* Whether an element is half written, and stays so for as long as a read tries: a writer that lives
+ * finishes sooner. */
 static bool
 is_torn(const void *array, unsigned id)
 {
@@ -45,7 +46,7 @@ can_go_on(unsigned id)
     return (id + 1) % SIGNALS_EACH != 0 || !pool_is_over();
 }
 
-/* Say which elements' contents are not whole: how many. */
+/* Print the ids of half-written elements. Returns how many there are. */
 static unsigned
 tell_torn(const void *array)
 {
@@ -92,7 +93,7 @@ check_and_tell(const struct pool_opened *opened)
     if (opened->dict != NULL)
         printf("so is its table: %s, each in its one place\n",
                pool_count_text(sxe_dict_get_count(opened->dict), "entry"));
-    /* No call of a dict reads or writes these marks: its entries have sums. */
+    /* A dict does not use the marks of half-written elements: its entries have checksums. */
     return opened->dict != NULL || tell_torn(array) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

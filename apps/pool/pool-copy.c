@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * backup, restore and resize: see sxe_dict_backup. A FILE is a path, also without a slash; a POOL
- * is what it is in every other command.
+ * backup, restore and resize: see sxe_dict_backup. A FILE is always a path, even without a slash; a
+ * POOL has the same forms as in all other commands.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "pool-text.h"
 #include "pool-tool.h"
 
-/* The path of a FILE, which a name in /dev/shm would not have. */
+/* The path of a FILE: with "./" if it has no slash, so that it is no name in /dev/shm. */
 static const char *
 path_of(const char *file, char path[PATH_MAX])
 {
@@ -19,7 +19,7 @@ path_of(const char *file, char path[PATH_MAX])
     return path;
 }
 
-/* Open `which`, which must be a dict. */
+/* Open the POOL `which`, which must be a dict. False after a message. */
 static bool
 open_dict(const char *which, struct pool_opened *opened)
 {
@@ -36,7 +36,7 @@ open_dict(const char *which, struct pool_opened *opened)
     return false;
 }
 
-/* Copy a dict, which is closed then, to a file. */
+/* Copy a dict to a file, and close the dict. done: the verb of the message. */
 static int
 copy_pool(const struct pool_opened *opened, const char *path, const char *done)
 {
@@ -74,8 +74,8 @@ pool_restore(const struct pool_options *options)
     return copy_pool(&opened, path, "restored to");
 }
 
-/* It is opened and closed first, because that may complete what the dead have left, which a signal
- * may end, and says of each damage what it is. */
+/* Open and close the dict first: that completes changes of killed users, and describes damage; and
+ * a signal can end it. */
 int
 pool_resize(const struct pool_options *options)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The entries of a dict, in no order, while others go on: see sxe_dict_walker_step.
+ * Prints the entries of a dict, in no order, while other processes use it: see
+ * sxe_dict_walker_step.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,7 +16,7 @@
 
 enum { KEY_ROOM = 65536, VALUE_ROOM = 1 << 20, TRIES = 1000, SIGNALS_EACH = 256 };
 
-/* UTF-8 in which no byte is 0. */
+/* Whether the bytes are UTF-8 without zero bytes. */
 static bool
 is_text(const char *bytes, size_t size)
 {
@@ -27,7 +28,7 @@ is_text(const char *bytes, size_t size)
     return length > 0;
 }
 
-/* Text as a string; what is none as its bytes. */
+/* Print a member: text as a string, other bytes in hexadecimal. room: how many bytes were read. */
 static void
 print_bytes(const char *name, const char *bytes, size_t size, size_t room, bool is_json)
 {
@@ -74,7 +75,7 @@ print_entry(const SXE_DICT_ENTRY *entry, const char *state, bool is_json)
     fputs(is_json ? "}\n" : "\n", stdout);
 }
 
-/* The walker's next step, waited for while a lock is held, for a second. */
+/* The walker's next step. While a lock is held, try again for a second. */
 static int
 step_walker(SXE_DICT_WALKER *walker, SXE_DICT_ENTRY *entry)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements as they are, one after the other, while others go on: each is whole, all together are
- * not of one moment. By id nothing is locked; in the order of time, a shard for each step.
+ * Prints elements while other processes use the pool: each one is consistent, but they are not from
+ * the same moment. In the order of ids nothing is locked; in the order of time (--state) each step
+ * locks a shard.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,10 +19,10 @@ enum { TRIES = 1000, SIGNALS_EACH = 256 };
 
 struct dump {
     void *array;
-    char *element; /* a copy */
+    char *element; /* a copy of the element that is printed */
     bool is_json;
     unsigned long shown;
-    struct sxe_pool_layout layout; /* number 0: bytes */
+    struct sxe_pool_layout layout; /* number 0: no fields are known, print bytes */
 };
 
 /* An element as it was at one moment. */
@@ -167,7 +168,8 @@ print_json(const struct dump *dump, const struct seen *seen, uint64_t now)
     printf("}}\n");
 }
 
-/* Copy an element of one moment: again if it moved meanwhile, but not for ever. */
+/* Copy an element with its state and time of the same moment: copy again if it changed meanwhile,
+ * up to TRIES times. */
 static void
 copy_element(const struct dump *dump, unsigned id, struct seen *seen)
 {
@@ -185,7 +187,7 @@ copy_element(const struct dump *dump, unsigned id, struct seen *seen)
     }
 }
 
-/* False: somebody wants us to end, or nobody reads it. */
+/* Print an element. False: a signal asks to end, or the output cannot be written. */
 static bool
 show_element(struct dump *dump, unsigned id)
 {
@@ -200,7 +202,7 @@ show_element(struct dump *dump, unsigned id)
     return !ferror(stdout) && (++dump->shown % SIGNALS_EACH != 0 || !pool_is_over());
 }
 
-/* ---- Which ---- */
+/* ---- Choosing elements ---- */
 
 static int
 dump_all(struct dump *dump)
@@ -210,7 +212,7 @@ dump_all(struct dump *dump)
     return EXIT_SUCCESS;
 }
 
-/* The walker's next step, waited for while a lock is held, for a second. */
+/* The walker's next step. While a lock is held, try again for a second. */
 static unsigned
 step_walker(SXE_POOL_WALKER *walker)
 {

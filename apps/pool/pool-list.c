@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every pool once: as a file if it is found as one, otherwise as what a process has open.
+ * Lists every pool once: by its file in a directory, or else as a process's open descriptor.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -20,7 +20,7 @@ struct listing {
     struct pool_seen seen;
 };
 
-/* How many use it, or how the last of them left it. */
+/* How many processes use the pool, or how the last one left it. */
 static const char *
 users_text(const struct pool_peek *peek)
 {
@@ -76,7 +76,7 @@ print_pool(void *user, const struct pool_peek *peek)
         print_text(listing, peek);
 }
 
-/* Processes come and go, and others' are nobody's business. */
+/* Ignore errors of single processes: they may end meanwhile, or belong to other users. */
 static int
 list_processes(struct listing *listing)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Standard output whose reader may stand still. The signals that ask to end are blocked, so a write
- * that waits would keep them, and the pool in use, for as long as the reader likes.
+ * Standard output whose reader may stop reading. The signals that ask to end are blocked: a write
+ * that waits for the reader would delay them, and keep the pool in use. So wait for signals, too.
  */
 #include <errno.h>
 #include <limits.h>
@@ -12,7 +12,7 @@
 
 #include "pool-tool.h"
 
-static int signals = -1; /* a descriptor of those that ask to end */
+static int signals = -1; /* a signalfd(2) of the signals that ask to end */
 static bool is_given_up;
 
 /* A pipe that poll calls writable takes PIPE_BUF bytes at once. If poll fails, the write waits. */
@@ -30,7 +30,7 @@ write_some(const char *bytes, size_t size)
     return is_given_up ? -1 : write(STDOUT_FILENO, bytes, size < PIPE_BUF ? size : PIPE_BUF);
 }
 
-/* For fopencookie: less than all of it is an error. */
+/* For fopencookie(3). A result less than size is an error of the stream. */
 static ssize_t
 write_all(void *cookie, const char *bytes, size_t size)
 {

@@ -40,7 +40,7 @@ count_users(int fd)
     return users;
 }
 
-/* False: no pool is in the file. */
+/* Read the head of a pool file. False: the file holds no pool. */
 static bool
 read_head(int fd, struct pool_peek *peek)
 {
@@ -63,7 +63,7 @@ read_head(int fd, struct pool_peek *peek)
     return true;
 }
 
-/* Only regular files are opened: opening others may do something. A descriptor, or -1. */
+/* Open a file if it is regular: opening a device, say, may have an effect. A descriptor, or -1. */
 static int
 open_at(int directory, const char *name, int flags)
 {
@@ -90,7 +90,7 @@ peek_at(int directory, const char *name, int flags, struct pool_peek *peek)
     return is_pool;
 }
 
-/* False: the copy is not whole, or no pool's. */
+/* Read the states' names from the copy of the head. False: there is no whole copy. */
 static bool
 peek_at_copy(const char *path, struct pool_peek *peek)
 {
@@ -176,7 +176,7 @@ pool_peek_directory(const char *directory, POOL_PEEK_FOUND found, void *user)
 
 /* ---- Processes ---- */
 
-/* The path of what a process has open, if that still leads there. */
+/* Set which to the path of an open file, if the path still leads to the same file. */
 static void
 name_open_file(int directory, const char *descriptor, struct pool_peek *peek)
 {

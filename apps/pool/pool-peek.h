@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what is known of a pool from its file's head alone, without becoming a user of it.
- * Place: list, which looks at many, and which does not wait for anybody; processes named by number.
+ * What: information from the head of a pool's file alone, without opening the pool as a user.
+ * Place: pool-list.c, which reads many pools and never waits; pool-which.c, for a process's pools.
  *
- * Shape: one file, or each pool in a place, under the name that POOL may be:
+ * Shape: one file, or each pool in a place; `which` is a form of POOL that opens it:
  *
  *     pool_peek_file        a path; links are followed
  *     pool_peek_directory   regular files in a directory, not below it
@@ -20,7 +20,7 @@
 
 struct pool_peek {
     char which[PATH_MAX + 32];   /* as POOL on the command line */
-    char why[SXE_POOL_WHY_SIZE]; /* "": the head is good; otherwise nothing below is known */
+    char why[SXE_POOL_WHY_SIZE]; /* "": the head is good; else members up to is_closed are unset */
     char name[SXE_POOL_NAME_MAX + 1];
     char state_names[SXE_POOL_NAMES_MAX + 1];
     unsigned number;
@@ -28,14 +28,14 @@ struct pool_peek {
     unsigned shards;
     size_t element_size;
     unsigned users; /* processes; 0: none */
-    bool is_closed; /* by the last of them */
-    int process;    /* that has it open as descriptor; 0: found as a file */
+    bool is_closed; /* the last user closed it; false: it was killed, or there are users */
+    int process;    /* has the pool open, as `descriptor`; 0: the pool was found as a file */
     int descriptor;
-    dev_t device; /* the same for the same file */
+    dev_t device; /* device and inode identify the file */
     ino_t inode;
 };
 
-/* Files that were met; what is beyond may be met twice. */
+/* The files that were found so far. Further files may be listed twice. */
 #define POOL_SEEN_MAX 4096
 struct pool_seen {
     unsigned number;
@@ -47,20 +47,21 @@ struct pool_seen {
 
 typedef void (*POOL_PEEK_FOUND)(void *user, const struct pool_peek *peek);
 
-/* One file; false: no pool is in it. If its head is damaged, the copy at the end of the file says
- * what its states are named. */
+/* Read one file. False: it holds no pool. If the head is damaged, state_names come from its copy at
+ * the end of the file. */
 bool pool_peek_file(const char *path, struct pool_peek *peek);
 
-/* Whether the cells of a dict are in it. */
+/* Whether the pool holds the cells of a dict. */
 bool pool_peek_is_dict(const struct pool_peek *peek);
 
-/* Whether its file is met for the first time. */
+/* Whether the pool's file is not among those seen; it is added to them. */
 bool pool_peek_is_new(const struct pool_peek *peek, struct pool_seen *seen);
 
-/* For how long sxe_pool_open would wait for who opens or closes that file; 0: nobody does. */
+/* How long sxe_pool_open would wait for a process that opens or closes the file; 0: there is none.
+ */
 unsigned pool_peek_busy_ms(const char *path);
 
-/* 0, or the errno of opendir. Skips files that cannot be opened. */
+/* Call found for each pool. 0, or the errno of opendir. Skips files that cannot be opened. */
 int pool_peek_directory(const char *directory, POOL_PEEK_FOUND found, void *user);
 int pool_peek_process(int process, POOL_PEEK_FOUND found, void *user);
 

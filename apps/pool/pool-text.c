@@ -46,7 +46,7 @@ pool_age_text(uint64_t now_ns, uint64_t stamp_ns)
     return text;
 }
 
-/* The bytes of a character that may be shown as it is; 0: of none. */
+/* The length of the character at text; 0: it is no UTF-8, or a control, and must not be printed. */
 static size_t
 shown_bytes(const char *text, size_t left)
 {

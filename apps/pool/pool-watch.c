@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How many elements a state gained or lost since the last look is the difference of its counts. How
- * many came is not counted by anybody: it is how many there are whose stamp is younger than that
- * look, so one that came and went, or came twice, in between is missed.
+ * CHANGE is the difference of a state's counts since the last look. CAME is the number of elements
+ * whose stamp is younger than that look: an element that came and left in between is missed, and
+ * one that came twice counts once.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 struct state {
     unsigned elements;
-    unsigned before; /* at the last look */
-    unsigned came;   /* since then */
+    unsigned before; /* elements at the look before */
+    unsigned came;   /* elements that came since then */
 };
 
 struct watch {
@@ -26,7 +26,7 @@ struct watch {
     uint64_t last; /* the pool's time of the last look; 0: this is the first */
     uint64_t now;
     bool is_terminal;
-    unsigned drawn; /* lines on it */
+    unsigned drawn; /* lines that are on the terminal */
 };
 
 static void
@@ -67,7 +67,7 @@ oldest_text(const struct watch *watch, unsigned state)
     return pool_age_text(watch->now, sxe_pool_get_oldest_time(watch->array, state));
 }
 
-/* On a terminal: a table, over the last one. */
+/* On a terminal: draw a table over the last one. */
 static void
 draw_screen(struct watch *watch)
 {
@@ -89,7 +89,7 @@ draw_screen(struct watch *watch)
     }
 }
 
-/* Elsewhere: a line a look. */
+/* If standard output is no terminal: print a line for each look. */
 static void
 print_line(const struct watch *watch)
 {

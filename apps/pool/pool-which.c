@@ -88,7 +88,7 @@ pool_ended_by(void)
 
 /* ---- Pools of processes ---- */
 
-/* "12" or "12:5". The descriptor is -1 if it is not said. */
+/* Parse "12" or "12:5". *descriptor becomes -1 without a colon. False: the text is neither. */
 static bool
 is_process(const char *which, int *process, int *descriptor)
 {
@@ -108,7 +108,7 @@ is_process(const char *which, int *process, int *descriptor)
 
 /* The pools that a process has open. */
 struct choice {
-    int descriptor;          /* of the first */
+    int descriptor;          /* of the first pool */
     char text[CHOICES_SIZE]; /* "12:5 (jobs), 12:7 (cache)" */
     struct pool_seen seen;
 };
@@ -127,7 +127,8 @@ choose_pool(void *user, const struct pool_peek *peek)
              used == 0 ? "" : ", ", peek->process, peek->descriptor, pool_plain_text(peek->name));
 }
 
-/* The one pool that a process has open: its descriptor, or -1 after saying why. */
+/* The descriptor of the only pool that a process has open. -1 after a message: it has none, or
+ * several. */
 static int
 choose_descriptor(int process)
 {
@@ -146,7 +147,8 @@ choose_descriptor(int process)
     return -1;
 }
 
-/* sxe_pool_open would wait as long, and see no signal. False after saying why. */
+/* Wait for a process that opens or closes the file. sxe_pool_open would wait as long, but look for
+ * no signal. False after a message. */
 static bool
 wait_for_others(const char *path)
 {
@@ -162,15 +164,15 @@ wait_for_others(const char *path)
     return patience_ms == 0;
 }
 
-/* By those who were killed: opening it takes a look at all of it, and who is killed at that leaves
- * it as it was. */
+/* Whether the last user was killed. Opening then checks the whole pool, which takes long. A signal
+ * may end this process meanwhile: the pool stays as it was. */
 static bool
 is_left_open(const struct pool_peek *peek)
 {
     return peek->why[0] == '\0' && peek->users == 0 && !peek->is_closed;
 }
 
-/* Open a file, or what fd has open if that is not -1, as what its head says that it is. */
+/* Open a file as a dict or a pool, according to its head. fd: the open file; -1: open the path. */
 static bool
 open_as(const char *path, int fd, unsigned pool_options, struct pool_opened *opened)
 {
@@ -194,7 +196,7 @@ open_as(const char *path, int fd, unsigned pool_options, struct pool_opened *ope
     pool_hold_signals(SIG_BLOCK);
     if (opened->array == NULL)
         pool_fail("%s", pool_plain_text(why));
-    else if (why[0] != '\0') /* what was found wrong, and is not any more */
+    else if (why[0] != '\0') /* the damage that was found and repaired */
         printf("%s\n", pool_plain_text(why));
     return opened->array != NULL;
 }
@@ -224,10 +226,11 @@ open_of_process(int process, int descriptor, unsigned pool_options, struct pool_
     return is_open;
 }
 
-/* ---- Which ---- */
+/* ---- The meaning of POOL ---- */
 
-/* A name without a slash is one in /dev/shm, and reads like a file in the current directory. Where
- * that is there too, say which of them it is. False: there is only the file. */
+/* A name without a slash is one in /dev/shm, but looks like a file in the current directory. If
+ * there is such a file, print which of the two is meant. False, after a message: there is only the
+ * file in the current directory. */
 static bool
 is_the_one_meant(const char *which, const char *path)
 {

@@ -117,7 +117,7 @@ take_option(void *settings, int val)
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
 }
 
-/* Which command: its number, or COMMANDS after saying what is wrong. */
+/* The index of the command, or COMMANDS after a message. */
 static unsigned
 find_command(const struct pool_options *options)
 {
@@ -144,7 +144,7 @@ find_command(const struct pool_options *options)
     return COMMANDS;
 }
 
-/* The second argument of resize. */
+/* Parse the second argument of resize, the number of cells. False after a message. */
 static bool
 take_cells(struct pool_options *options)
 {
