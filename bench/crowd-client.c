@@ -3,7 +3,7 @@
  * What: measures a server's rate with more and more open connections, more than one process may
  * have: several workers share them, each with raw epoll. One run takes all steps:
  *
-*     open connections -> each asks once, until each has had a reply -> each asks again and again,
+ *     open connections -> each asks once, until each has had a reply -> each asks again and again,
  *     -d seconds count -> wait for the last replies -> a line, and a pause -> open more connections
  *
  *     crowd-client [-p port] [-u target] [-s 10000,100000] [-t workers] [-d seconds] [-q pause]

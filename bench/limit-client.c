@@ -12,9 +12,10 @@
  * probe replies are counted by their length only, and the bytes of long ones are thrown away by the
  * kernel. A connection that is refused, reset or closed, or that brings more than was asked for, is
  * one error and is not replaced. Of pipelined requests all replies must have come before the next
- * are sent; their latency is that of the last. As a limit it answers reply by reply, as a client
- * that is to be no limit it does so in batches (-b), which costs the kernel less. cpu_user and
- * cpu_sys are this process's CPU seconds within the measured time, bytes what came within it. */
+ * are sent; their latency is that of the last. As a limit it sends a request after each reply; as a
+ * client that must not be the limit it sends them in batches (-b), which costs the kernel less.
+ * cpu_user and cpu_sys are this process's CPU seconds within the measured time, bytes what came
+ * within it. */
 
 #include <arpa/inet.h>
 #include <errno.h>

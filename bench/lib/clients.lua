@@ -106,7 +106,7 @@ local function write(path, bytes)
 end
 
 local function command_sxe_http(load, server, seconds, files)
--- One run follows another: no port may rest in TIME_WAIT.
+    -- One run follows another: no port may rest in TIME_WAIT.
     local words = {wire.program("sxe-http"), "-q", "--abort", "-c", load.connections, "--json",
                    files .. "sxe-http.json", "--expect-status", load.status or "200"}
     if load.queries then

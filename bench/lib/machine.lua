@@ -9,7 +9,7 @@
 local machine = {}
 
 local SYSTEM = "/sys/devices/system/"
-local TICKS = 100 -- a second, in /proc/stat, whatever the kernel's own
+local TICKS = 100 -- ticks a second in /proc/stat, whatever the kernel's HZ
 
 local function read(path)
     local file <close> = io.open(path)
@@ -23,7 +23,7 @@ end
 
 -- ---- Clocks ----
 
--- A process and all that it started, and these.
+-- The pids of a process and of all its descendants.
 function machine.tree(pid)
     local pids, i = {pid}, 1
     while pids[i] do
@@ -49,7 +49,7 @@ local function stat_of(path)
     return fields_of((read(path):gsub("^.*%) ", "")))
 end
 
--- Seconds that they were on a CPU, with children that have ended.
+-- Seconds of CPU of some processes, and of their children that have ended.
 function machine.busy(pids)
     local sum = 0
     for _, pid in ipairs(pids) do
@@ -63,7 +63,7 @@ function machine.busy(pids)
     return sum
 end
 
--- Of the driver and its children, when these have ended.
+-- Seconds of CPU of the driver, and of its children that have ended.
 function machine.busy_here()
     local stat = stat_of("/proc/self/stat")
     return (stat[14] + stat[15] + stat[16] + stat[17]) / TICKS
@@ -102,7 +102,7 @@ end
 
 -- ---- What it is ----
 
--- Of the sources: its short name, with "-dirty" after it where files have changed, or nil.
+-- The short name of the sources' commit, with "-dirty" after it if files have changed; or nil.
 function machine.commit()
     local name = machine.first_line("git describe --always --dirty --exclude '*' 2>/dev/null")
     return name ~= "?" and name or nil

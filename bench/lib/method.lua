@@ -1,15 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: the rounds of a row: each peer once, in turns, each with a fresh server, but for those that
--- take long to warm up.
--- Place: bench.lua runs it for each row; result.lua makes of the rounds what is shown.
+-- What: the rounds of a row: each peer once, in turns, with a fresh server; only the servers of peers
+-- that take long to warm up stay.
+-- Place: bench.lua runs it for each row; result.lua summarizes the rounds.
 --
--- A sample in which others took more than LOST_MAX of a CPU beyond what they take in all samples of
--- the row, or in which anything was wrong, is void and taken again at once, REPEATS_MAX times at
--- most, and no more at all once PATIENCE times as many were void as there are rounds; after that
--- the row is void, and says why. What was measured last stands in it nevertheless. How quiet it can
--- be is known at the end only: rounds with a sample that was let pass before are then measured
--- again.
+-- A sample is void if anything was wrong in it, or if other programs took more than LOST_MAX of a CPU
+-- beyond what they take in all samples of the row. It is taken again at once, REPEATS_MAX times at
+-- most, and not at all once PATIENCE times as many samples were void as there are rounds; after that
+-- the row is void, and says why, but keeps what was measured last. How quiet the machine can be is
+-- known at the end only: rounds with a sample that is void by that are then measured again.
 -- A peer that cannot be measured in the first round is left out; the row is void only if that peer
 -- is ours or the reference.
 
@@ -20,7 +19,7 @@ local servers = require "servers"
 
 local method = {LOST_MAX = 0.08, REPEATS_MAX = 2, ROUNDS = 7, SECOND_ROUNDS = 3}
 
-local PATIENCE = 3 -- void samples, times rounds
+local PATIENCE = 3 -- void samples for each round
 local OVERHEAD = 0.15 -- seconds to list processes, start, look, and stop
 local OPENED = 20000 -- connections a second
 local WARM_UP = 1.3 -- times what is measured
@@ -61,7 +60,7 @@ function method.seconds_of(row, peers, options)
     local samples = math.max(method.rounds_of(row, options) * #peers, 1)
     local left = (row.budget or method.BUDGET) - overhead_of(row, peers, options)
     local seconds = LONGEST
-    for _ = 1, 3 do -- the more for one client, the less for the other: too little, too much, right
+    for _ = 1, 3 do -- more for one client is less for the other: approach
         local rest = left - second_time_of(row, peers, options, seconds)
         seconds = math.max(SHORTEST, math.min(LONGEST, rest / samples / WARM_UP))
     end
@@ -101,8 +100,9 @@ local function close_all(list)
     end
 end
 
--- What start() gives, to use(it); then it is closed. But of a peer that compiles what is used often
--- it stays for all rounds of a row, and is warm but in the first, unless something goes wrong.
+-- Call use() with the server that start() returns, then close the server. If the peer compiles what
+-- is used often, its server stays for all rounds of a row, unless something goes wrong; so it is
+-- warm from the second round on.
 local function with_server(bench, peer, start, use)
     local keeps = peer.warm_up and bench.kept
     local server = keeps and bench.kept[peer.name] or start()
@@ -119,7 +119,7 @@ local function with_server(bench, peer, start, use)
     return good and sample or {errors = tostring(sample)}
 end
 
--- What a row's run finds: house, with functions.
+-- The `bench` that a row's run() gets: house, with functions.
 function method.bench(house, row)
     local bench = setmetatable({}, {__index = house})
     function bench.start(peer, more)
@@ -157,7 +157,7 @@ local function run_plain(bench, row, peer, client)
     end)
 end
 
--- One sample of a peer; client: another than the row's.
+-- One sample of a peer; client: one other than the row's, or nil.
 function method.sample(house, row, peer, client)
     local bench = method.bench(house, row)
     local who_else = row.run and others.watch() -- else load.lua does
@@ -189,8 +189,8 @@ local function first_line(text)
     return (text:gsub("^%s+", ""):match("^[^\n]*") or text):sub(1, 240)
 end
 
--- Whether others took too much. What takes part in all samples of a row is the same for all peers:
--- it may be as much again.
+-- Whether others took too much. Their share of all samples of a row is the same for all peers: it
+-- may be up to LOST_MAX more.
 local function is_disturbed(sample, state)
     return (sample.lost or 0) > method.LOST_MAX + math.min(state.least_lost, method.LOST_MAX)
            or (sample.stolen or 0) > method.LOST_MAX
@@ -211,8 +211,8 @@ local function add_void(row, state, round, peer, why)
     io.stderr:write(("  %s, round %d, %s: %s\n"):format(row.name, round, peer.name, why))
 end
 
--- Takes a sample until it is good, or has been tried often enough. The sample, why it is void, and
--- whether that is the peer's fault.
+-- Takes a sample until it is good, or has been tried often enough. Returns the sample, why it is
+-- void, and whether that is the peer's fault.
 local function insist(house, row, peer, state, round, client)
     local sample, why, is_fault
     local is_hopeless = house.smoke or #state.void_samples >= state.patience
@@ -228,7 +228,8 @@ local function insist(house, row, peer, state, round, client)
     return sample, why, is_fault
 end
 
--- One round: samples by the peers' names; why it is void, and whose fault that is.
+-- Run one round. Returns samples by the peers' names, why the round is void, and the peer whose
+-- fault that is.
 local function run_round(house, row, state, round, client)
     local samples, void = {}, nil
     for _, peer in ipairs(state.peers) do
@@ -251,7 +252,7 @@ local function without(peers, left_out)
     return list
 end
 
--- Leaves out who spoils the first round; false when nothing is left to compare.
+-- Leave out a peer that failed in the first round; false: no peer is left.
 local function leave_out(row, state, culprit, why)
     state.peers = without(state.peers, culprit)
     state.failed[#state.failed + 1] = {name = culprit.name, why = why}
@@ -261,8 +262,8 @@ local function leave_out(row, state, culprit, why)
     return #state.peers > 0
 end
 
--- Drops rounds with samples that are void by what others took in the quietest of all, which came
--- later: how many. When patience is over they stay, and the row is void.
+-- Drop rounds with samples that are void compared with the quietest sample, which came later.
+-- Returns their number. Once patience is over they stay, and the row is void.
 local function drop_disturbed(house, row, state)
     local kept = {}
     for number, samples in ipairs(state.rounds) do
@@ -305,7 +306,7 @@ local function run_all(house, row, state, rounds)
     end
 end
 
--- The same load by another client, fewer times, to see whether it says the same.
+-- The same load by another client, in fewer rounds, to see whether its results are the same.
 local function run_second(house, row, state)
     local second = second_of(row)
     if not second or #state.rounds == 0 or (house.smoke and house.has_second) then
@@ -324,7 +325,7 @@ local function run_second(house, row, state)
     end
 end
 
--- What the row's servers serve.
+-- Write the files that the row's servers serve.
 function method.write_files(house, row)
     for name, content in pairs(row.files or {}) do
         local file <close> = assert(io.open(house.root .. "/" .. name, "wb"))

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: what others ran on this machine while something was measured, and who they were.
+-- What: how much CPU other programs took on this machine while something was measured, and which.
 -- Place: load.lua watches a client's run with it, method.lua all of a sample that runs by itself.
 --
 -- All processes are listed before and after, with the time that the scheduler says they ran: exact
--- to a nanosecond where the kernel counts each thread's, to 10 ms where not. A process that is not ours is
--- another: neither the driver, nor what it started, nor the kernel's threads for packets, which are
--- the load's. Processes too short for both lists stand in their parents' time for children that
--- ended; of the driver's own parents that is not looked at, because they inherit what servers leave
--- after. To it comes what the host gave to other guests, which is called steal.
+-- to a nanosecond where the kernel counts each thread's, to 10 ms where not. Ours are the driver, the
+-- processes that it started, and the kernel's threads for packets, which are part of the load; all
+-- others are counted. Processes too short for both lists are in their parents' time for children that
+-- ended; that time of the driver's own ancestors is not counted, because they inherit what servers
+-- leave. Steal, the time that the host gave to other guests, is added.
 
 local machine = require "machine"
 
@@ -20,14 +20,14 @@ local SOFTIRQ = "^ksoftirqd/"
 
 local ours = {} -- set of pids that ended, or are about to: their parents may be gone
 
--- Servers that are about to be ended.
+-- Treat servers that are about to be ended as ours.
 function others.leave_out(pids)
     for _, pid in ipairs(pids) do
         ours[pid] = true
     end
 end
 
--- The driver's parents, and theirs.
+-- The set of the driver's ancestors.
 local function ancestors_of(list, pid)
     local set = {}
     while list[pid] and not set[list[pid].parent] do
@@ -62,7 +62,8 @@ local function only_others(list, driver)
     return result
 end
 
--- What those who have ended ran before, by who of the living inherited it.
+-- The seconds that processes which have ended had run before, by the living ancestor that inherited
+-- them.
 local function inherited(first, last)
     local seconds = {}
     for pid, process in pairs(first) do
@@ -109,8 +110,8 @@ local function names_of(ran, seconds)
     return #texts > 0 and table.concat(texts, ", ") or nil
 end
 
--- From now until what is returned is called, which gives the CPUs that others took, who they were,
--- and how much of it was steal: or nil where that was too short to say.
+-- Watch from now until the returned function is called. That function returns the CPUs that others
+-- took, their names, and how much of it was steal; nil: the time was too short to say.
 function others.watch()
     local driver = machine.self()
     local first, steal, start = machine.processes(), wire.steal(), wire.time()

@@ -8,8 +8,8 @@
 -- why it cannot be measured here; version: a command whose first line says it; serves: set of
 -- services; start(context) -> server; servers.lua says what is in a context.
 --
--- A service is what is asked, and what is answered by everybody who plays it: check.lua compares
--- them, byte by byte where `body` says what they are.
+-- A service is a request, and the reply that every peer gives which plays it: check.lua compares the
+-- replies, byte by byte where `body` says what they are.
 
 local servers = require "servers"
 
@@ -60,7 +60,8 @@ local function write_greeting(context)
     return write_file(context.scratch .. "/greeting", GREETING)
 end
 
--- Spawned with the port open. Some say so on standard output, when their last worker listens.
+-- Spawn a server, and wait until its port is open. options.says: it prints a line when its last
+-- worker listens.
 local function launch(context, words, options)
     local proc = context.spawn(words, options)
     if options and options.says then
@@ -74,7 +75,7 @@ local function launch(context, words, options)
     return context.server(proc)
 end
 
--- As many processes as there are workers, all on the one port.
+-- Spawn a process for each worker, all on the one port.
 local function launch_each(context, words)
     local procs = {}
     for i = 1, context.workers do
@@ -250,13 +251,13 @@ end
 
 local go_program -- compiled, or nil
 
--- Compiles what must be; once, before the first round. The directory stays until the end.
+-- Compile Go's server, once, before the first round. The directory stays until the end.
 function peers.prepare(directory)
     if not wire.has("go") then
         return
     end
     local program = directory .. "/go-server"
-    -- No module, and so nothing from anywhere; the toolchain that is installed, and no other.
+    -- Without a module nothing is downloaded; "local" is the installed toolchain, and no other.
     local proc <close> = wire.spawn{wire.has("go"), "build", "-o", program,
                                     "bench/peers/go/server.go",
                                     env = {GOTOOLCHAIN = "local", GOFLAGS = "", CGO_ENABLED = "0"}}

@@ -31,8 +31,8 @@ local function has_bytes(path)
     return file ~= nil and file:seek("end") > 0
 end
 
--- Runs one sample of this row while a watcher, command(pids), watches the server. Gives the sample,
--- and the watcher, which has ended; nil where the row starts nothing that can be watched.
+-- Runs one sample of this row while a watcher, command(pids), watches the server. Returns the
+-- sample, and the watcher, which has ended; nil if the row starts nothing that can be watched.
 local function watched(house, row, peer, command, is_ready)
     local watcher
     house.on_start = function(pids)
@@ -50,7 +50,8 @@ local function watched(house, row, peer, command, is_ready)
     return sample, watcher
 end
 
--- Says why there is nothing. It is no failure where there is nothing to watch, or no permission.
+-- Prints why there is no result. Returns true, no failure, if there was nothing to watch, or no
+-- permission.
 local function say_nothing(what, sample, watcher)
     local complaint = watcher and watcher:errors():match("[^\n]+")
     print(("  no %s: %s"):format(what, sample.errors or complaint

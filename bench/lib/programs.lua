@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: programs that measure themselves, of which several rows or variants want a value each.
--- Place: rows-micro.lua, where one run of a program gives values to all who ask, once to each, and
--- who asks again has it run again; rows-seed.lua, whose program takes long to begin and waits.
+-- What: runs programs that measure themselves, and print values for several rows or variants.
+-- Place: rows-micro.lua, where one run of a program serves each variant once, and a variant that asks
+-- again has it run again; rows-seed.lua, whose program takes long to begin, and waits for each round.
 
 local others = require "others"
 local servers = require "servers"
@@ -11,9 +11,9 @@ local programs = {}
 
 local PATIENCE = 300 -- seconds
 
-local runs = {} -- by command: {output, lost, taken = set of who had something of it}
+local runs = {} -- by command: {output, lost, taken = set of those that got the output}
 
--- Runs it to its end, on the server's CPU, or on those; its output.
+-- Run a program to its end, on the server's CPU or on `cpu`. Returns its output.
 local function run(bench, words, cpu)
     local proc <close> = bench.spawn(words, {cpu = cpu or bench.server_cpu})
     local output = proc:output(PATIENCE)
@@ -25,7 +25,7 @@ local function run(bench, words, cpu)
 end
 
 -- The output of a program, one that `who` has not seen; and {lost, lost_to, stolen}, what others
--- took of the CPUs while it ran, whoever had it run.
+-- took of the CPUs during that run.
 function programs.output(bench, words, who, cpu)
     local key = table.concat(words, " ")
     local last = runs[key]
@@ -41,15 +41,16 @@ end
 
 -- ---- Programs that wait for a word before each round ----
 
--- Of a program that says a line when it is ready, and one after each word that its standard input
--- brings: a function(word) -> what it said. It stays for all rounds of a row, unless it ends.
+-- Start a program that prints a line when it is ready, and one after each word on its standard
+-- input. Returns a function(word) -> line. The program stays for all rounds of a row, unless it
+-- ends.
 function programs.start(bench, words)
     local kept = bench.kept or {}
     local program = kept[words[1]]
     if not program then
         local path = bench.scratch .. "/words"
         assert(os.execute("mkfifo " .. path))
-        local input = assert(io.open(path, "r+")) -- for both, so that none waits here
+        local input = assert(io.open(path, "r+")) -- for reading, too, so that this does not wait
         bench.command = servers.command_line(words)
         local proc = bench.spawn({"sh", "-c", 'exec "$@" <"$0"', path, table.unpack(words)},
                                  {cpu = bench.server_cpu})

@@ -8,7 +8,7 @@ local tables = require "tables"
 
 local report = {}
 
-local ROUNDS = 7 -- as usual: fewer are said
+local ROUNDS = 7 -- the usual number; fewer are reported
 
 local function spread_of(row, peer, prefix)
     local middle, low, high = peer.median, peer.min, peer.max
@@ -195,7 +195,7 @@ end
 
 -- ---- Sentences ----
 
--- What a target is about, where that is not the row's value.
+-- The name of what a target is about.
 local function unit_of(row, target)
     for _, column in ipairs(row.columns or {}) do
         if column[1] == target.key then
@@ -281,7 +281,7 @@ local function dates_of(got)
     return first == last and (first or got.date:sub(1, 10)) or first .. " to " .. last
 end
 
--- What a row came to, in a few words: of void rows, and of targets.
+-- Print what the run came to: its rows, the void ones, and the targets that were missed.
 function report.print_end(got)
     local void, missed, number = {}, {}, 0
     for _, row in ipairs(got.rows) do

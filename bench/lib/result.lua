@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: what a run came to, as one table that goes into a file and out of it: bench/results.
+-- What: the result of a run, as one table that is written to a file and read again: bench/results.
 -- Place: bench.lua adds a row after the other; report.lua and page.lua show it.
 --
 -- result    {version, date, machine, options, planned_s, took_s, rows, missing = names of rows that
@@ -20,7 +20,7 @@ local tables = require "tables"
 
 local result = {}
 
-local FULL = 0.9 -- of a CPU: who has that much to do limits the rate
+local FULL = 0.9 -- of a CPU: a side that uses as much limits the rate
 local AGREE = 0.10 -- two clients that differ by more disagree
 
 -- ---- A peer ----
@@ -33,7 +33,7 @@ local function field_of(sample, key)
     return value
 end
 
--- What a key has in all rounds, without those that lack it.
+-- The values of a key in all rounds, without rounds that lack it.
 local function column(rounds, name, key)
     local values = {}
     for _, samples in ipairs(rounds) do
@@ -52,7 +52,7 @@ local function median(values)
     return (tables.spread(values))
 end
 
--- Ratios to the reference within each round; of their values, or of what else they have.
+-- Ratios to the reference within each round, of the values or of another key.
 local function ratios_of(rounds, name, reference, key)
     local values = {}
     for _, samples in ipairs(rounds) do
@@ -71,8 +71,8 @@ local function cpus_of(row)
     return type(cpu) == "table" and #cpu or 1
 end
 
--- Of a row in which servers have several CPUs the client's work is on the same, and so it is a part
--- of what fills them.
+-- If a row's servers have several CPUs, the client runs on the same ones, so that its work counts
+-- with theirs.
 local function bottleneck_of(row, server, client)
     if not server or not client then
         return nil
@@ -112,7 +112,7 @@ local function merge_points(rounds, name)
     return #points > 0 and points or nil
 end
 
--- Of the latency curves of all rounds, the median at each percentile that all have.
+-- Merge the latency curves of all rounds: the median at each percentile that all have.
 local function merge_curves(rounds, name)
     local by_percentile, order, number = {}, {}, 0
     for _, samples in ipairs(rounds) do
@@ -136,8 +136,8 @@ local function merge_curves(rounds, name)
     return #curve > 1 and curve or nil
 end
 
--- Of the candles of all rounds one at each place: the shortest and the longest of all, the median
--- of the means.
+-- Merge the candles of all rounds, one at each place: the shortest and the longest of all, the
+-- median of the means.
 local function merge_candles(rounds, name)
     local by_place, list = {}, {}
     for _, samples in ipairs(rounds) do
@@ -191,7 +191,7 @@ local function put_spread(target, prefix, values)
     end
 end
 
--- What another client says of this peer.
+-- The results of the second client for this peer.
 local function second_of(state, peer, row, first)
     if not state.second_rounds or #state.second_rounds == 0 then
         return nil
@@ -248,7 +248,7 @@ local function targets_of(row)
     return (targets.ratio or targets.value) and {targets} or targets
 end
 
--- Whether ours is as much better than a peer, or as good, as it should be.
+-- Compare ours with a target.
 local function check_target(row, state, peers, target)
     local ours = find(peers, target.ours or row.ours or "sxe-httpd")
     local got = {peer = target.peer, ratio = target.ratio, value = target.value, of = target.of,
@@ -269,7 +269,7 @@ local function check_target(row, state, peers, target)
     return got
 end
 
--- Of each peer of which two clients say something else, what the second says.
+-- A sentence for each peer for which the two clients disagree, with the second's result; nil: none.
 local function disagreement_of(row, peers)
     local sentences = {}
     for _, peer in ipairs(peers) do
@@ -337,7 +337,7 @@ function result.now()
     return os.date("!%Y-%m-%dT%H:%M:%SZ")
 end
 
--- list: rows that will come, of which those that did not are named as missing.
+-- list: rows that will be measured; `missing` names those that are not yet.
 function result.new(machine, options, list)
     local got = {version = 2, date = result.now(), machine = machine, rows = {}, missing = {},
                  options = {rounds = options.rounds, seconds = options.seconds,
@@ -373,7 +373,7 @@ function result.put(got, row, order)
     end
 end
 
--- The names of the list that are void in it.
+-- The rows of the list that are void in the result.
 function result.void_of(got, list)
     local void = {}
     for _, row in ipairs(list) do
@@ -385,7 +385,7 @@ function result.void_of(got, list)
     return void
 end
 
--- The set of rows that should be in it, and are not.
+-- The set of names of rows that should be in the result, and are not.
 function result.lacking(got)
     local set = {}
     for _, name in ipairs(got.missing) do
@@ -394,7 +394,7 @@ function result.lacking(got)
     return set
 end
 
--- Whole or not at all, whatever happens meanwhile: nil and why it is not.
+-- Returns nil, and why, if the file cannot be written.
 local function try_to_write(path, text)
     local file, why = io.open(path, "w")
     if not file then
@@ -421,7 +421,6 @@ function result.save(got, path)
     result.write_file(path, json.encode(got))
 end
 
--- Of version 1, too, whose rows are of one time, and which repeated whole rounds.
 -- Until 2026-11-22 the memory row had bytes a connection: what the process had grown by since its
 -- start. That left out what a server touches at its start, and was negative where nothing grew.
 local function count_whole_process(row)
@@ -453,6 +452,7 @@ local function modernize(row)
     end
 end
 
+-- Read a result; of version 1, too, whose rows are all of one time, and which repeated whole rounds.
 function result.load(path)
     local file <close> = assert(io.open(path))
     local got = cjson.decode(assert(file:read("a")))

@@ -32,8 +32,8 @@ local function row(name, connections, content, who, more)
     return result
 end
 
--- Targets are about nginx as it is best, but for that of 13 bytes: it is about an nginx that spends
--- a second segment on them and makes 0.29 to 0.45 of the limit program, which is nginx as it comes.
+-- Targets compare with nginx at its best, but that of 13 bytes compares with nginx as it comes,
+-- which spends a second segment on them and reaches 0.29 to 0.45 of the limit program.
 local LONG = {"sxe-httpd", "nginx", "nginx-defaults", "nginx-debian", "h2o", "lighttpd", "go"}
 local SHORT = {"limit", "sxe-httpd", "nginx", "nginx-defaults", "nginx-debian", "h2o", "lighttpd",
                "go", "node"}

@@ -19,7 +19,7 @@ local VOID = "a reply with another status or body; a connection refused, reset o
 
 -- ---- Memory: connections that have each asked something are open and idle ----
 
--- Whether it became so. pause: seconds between two looks
+-- Wait until is_so() is true; false: it was not within `seconds`. pause: seconds between two looks.
 local function wait_for(seconds, is_so, pause)
     local give_up = wire.time() + seconds
     while not is_so() do
@@ -31,7 +31,8 @@ local function wait_for(seconds, is_so, pause)
     return true
 end
 
--- crowd-client says so when each has had its last reply, and none has asked again.
+-- crowd-client prints its line when each connection has had its last reply, and none has asked
+-- again.
 local function run_memory(bench, peer)
     local server <close> = bench.start(peer, {connections = OPEN + 64})
     bench.look(server, {target = "/", body = GREETING})
@@ -51,7 +52,7 @@ end
 
 -- ---- System calls a request ----
 
--- strace's table: counts by name; or nil and why they are of other requests.
+-- strace's table: counts by name; or nil, and why the requests failed.
 local function count_calls(bench, server, requests)
     local trace = bench.scratch .. "/strace"
     local words = {"strace", "-c", "-f", "-o", trace}

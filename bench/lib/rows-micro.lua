@@ -6,8 +6,9 @@ local programs = require "programs"
 
 local BOTH = {0, 1} -- CPUs, of programs that are two processes
 
--- The value after a variant's name at a line's beginning, below a line that begins so (or not); of
--- several columns the first, or another. "-" is none, "~" after one says that it was disturbed.
+-- The value after a variant's name at a line's beginning. variant.below: a text that must come
+-- before that line; variant.column: the column of several, by default the first. "-" is no value,
+-- "~" after one says that it was disturbed.
 local function value_of(output, variant)
     local part = output
     if variant.below then
@@ -25,7 +26,7 @@ local function value_of(output, variant)
     end
 end
 
--- more: what of the row is its own; also = {key = column}: other columns of a variant's line.
+-- more: fields of this row only; also = {key = column}: other columns of a variant's line.
 local function row(name, title, program, variants, more)
     local result = {
         name = name, title = title, unit = "ns", better = "less", digits = 1, peers = variants,
@@ -49,7 +50,7 @@ local function row(name, title, program, variants, more)
     return result
 end
 
--- Lines by their own names.
+-- Variants that are called like their lines.
 local function lines(...)
     local list = {}
     for i, line in ipairs{...} do
@@ -67,7 +68,7 @@ local function parsers(below)
     return list
 end
 
--- What micro-pool's lines are called, and here.
+-- The names of micro-pool's lines: here, and in its output.
 local function pool_variants()
     local list = {}
     for _, each in ipairs{{"change, in order", "change"}, {"change, at random", "change_random"},

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- The tables that were published of 2010's libsxe and of those who came after it, S1 to S10,
--- measured again beside their peers.
+-- The tables that were published about libsxe of 2010 and its successors, S1 to S10, measured again
+-- beside their peers.
 
 local cjson = require "cjson"
 
@@ -16,7 +16,7 @@ local GREETING = peers.services.hello.body
 local VOID = "a reply with another status, length or body; a connection refused, reset or closed; "
              .. "0.08 of a CPU taken by others"
 
--- 0, 1, ...: of this machine.
+-- The CPUs of this machine: {0, 1, ...}.
 local function all_cpus()
     local list = {}
     for line in io.lines("/proc/cpuinfo") do
@@ -44,11 +44,12 @@ local PAGE = make_page()
 
 local WORKERS = 6 -- a process may have 20,000 descriptors
 
-local COUNTS_MAX = 8 -- of a step, until one was quiet
+local COUNTS_MAX = 8 -- counts of a step, until one is quiet
 
--- What a step's result does not say: how much of a CPU each side and others had while it was
--- counted. It is counted again, under the same load, while others disturb it, as some do in bursts:
--- whoever watches a machine with 100,000 sockets has much to look at.
+-- Measure what a step's result does not say: how much of a CPU each side and other programs had
+-- while the step was counted. While others disturb it, the step is counted again under the same
+-- load. Some do so in bursts: a program that watches a machine with 100,000 sockets has much to
+-- look at.
 local function count_step(client, server)
     local counted
     for n = 1, COUNTS_MAX do
@@ -67,8 +68,8 @@ local function count_step(client, server)
     end
 end
 
--- All steps are one run: the client opens more and more connections, and tells when it pauses. What
--- others take counts of the step that they disturbed most: while connections are opened nothing is
+-- All steps are one run: the client opens more and more connections, and says when it pauses.
+-- `lost` is that of the step that others disturbed most: while connections are opened nothing is
 -- measured. The CPU of both sides is that of the last step.
 local function run_crowd(bench, peer)
     local steps = bench.smoke and {60, 120} or {10000, 30000, 100000}
@@ -102,7 +103,7 @@ local function run_crowd(bench, peer)
             stolen = most_stolen, more = {memory = points[#points].memory}}
 end
 
--- given: what of the row is its own
+-- given: fields of this row only
 local function crowd(given)
     local row = {
         service = "hello", reference = "nginx", ours = "sxe-workers", unit = "replies/s",

@@ -4,9 +4,9 @@
 -- Place: bench.lua runs them; rows-*.lua have them, by kinds.
 --
 -- A row: name, group (a name for several), title; work: what is done, in a sentence; command: what
--- to type to see it by hand; service, peers: who does it (peers.lua), in order; reference: whom all
--- are divided by; ours, target = {peer =, ratio =} or {value =}, of: which issue wants it; checks:
--- what is known of every reply; void: what would make the result mean nothing; unit, better ("more"
+-- to type to see it by hand; service, peers: who does it (peers.lua), in order; reference: the peer
+-- that all are divided by; ours, target = {peer =, ratio =} or {value =}, of: which issue wants it;
+-- checks: what is known of every reply; void: what would make the result mean nothing; unit, better ("more"
 -- or "less"), digits; seconds: budget = for all of it, or takes = for a sample, or seconds = what
 -- is measured of one; load: what bench.load puts on a server, or run(bench, peer) -> sample, for
 -- what is no such load. method.lua says how rounds are made of it.

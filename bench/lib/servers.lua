@@ -20,7 +20,7 @@ local servers = {}
 local READY_SECONDS = 20
 local number = 0 -- of the last context: each has a directory of its own
 
--- What sh makes of it again.
+-- Quote a word so that sh reads it as it is.
 local function quoted(word)
     return word:find("^[%w_@%%+=:,./-]+$") and word or "'" .. word:gsub("'", "'\\''") .. "'"
 end
@@ -141,7 +141,7 @@ function Server:pss()
     return sum
 end
 
--- given: what of the context is not as usual. house has cpu, root and scratch.
+-- given: values of the context that are not the defaults. house has cpu, root and scratch.
 local function make_context(house, given)
     number = number + 1
     local context = {}
@@ -212,7 +212,7 @@ function servers.ask(port, target, headers, post)
     return sock:read_reply()
 end
 
--- How long a server's reply to this load is; nil when it is wrong, and why.
+-- The length of a server's reply to this load; nil, and why, if the reply is wrong.
 function servers.look(server, load)
     local reply = servers.ask(server.port, load.target or "/", load.headers, load.post)
     local expected = "," .. (load.status or "200") .. ","

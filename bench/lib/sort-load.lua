@@ -40,7 +40,7 @@ local function start(bench, peer, wanted)
     return list
 end
 
--- Clients are dealt out in turn.
+-- Start the clients, shared out evenly among the servers.
 local function start_clients(bench, servers, wanted)
     local list = {}
     for i, server in ipairs(servers) do
@@ -61,7 +61,8 @@ local function start_clients(bench, servers, wanted)
     return list
 end
 
--- Its result, or nil and why there is none. 4: the client's CPU was used by servers, too.
+-- A client's result, or nil and why there is none. Status 4 is allowed: it warns that servers used
+-- the client's CPU, too.
 local function read(client)
     local output = client.proc:output(60)
     local status = client.proc:wait(60)
@@ -72,7 +73,7 @@ local function read(client)
     return cjson.decode(file:read("a")).total
 end
 
--- A candle of each kind, of all its clients' together.
+-- Add a result to the candles: one for each kind of request, of all clients together.
 local function add_kinds(candles, total, wanted)
     for _, kind in ipairs(total.kinds) do
         local candle = candles[kind.name]
@@ -130,15 +131,15 @@ local function sample(bench, servers, wanted)
             cpu_client = times.cpu_client}
 end
 
--- wanted: servers, clients, cpu. A sample, by servers that may stay for the next.
+-- One sample, by servers that may stay for the next. wanted: servers, clients, cpu.
 function sort.run(bench, peer, wanted)
     return bench.with(peer, function() return start(bench, peer, wanted) end, function(servers)
         return sample(bench, servers, wanted)
     end)
 end
 
--- Samples by 1 to most.servers servers, each number of them with 1 to most.clients clients: the
--- last, with the candles of all, or the first that went wrong.
+-- Samples by 1 to most.servers servers, each number of them with 1 to most.clients clients. Returns
+-- the last, with the candles of all, or the first that went wrong.
 function sort.sweep(bench, peer, most, cpu)
     local candles, last = {}, nil
     for number = 1, most.servers do

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What: nothing of a run survives it, whatever ended it. What the driver starts dies with it; what
--- that started, workers of a server for example, would not, nor would the files go.
+-- What: makes sure that nothing of a run survives it, however it ends. Processes that the driver starts
+-- die with it, but their children, for example a server's workers, would not, and files would stay.
 -- Place: servers.lua tells it of each server. It is a shell that waits for the driver's end, then
 -- ends the groups of processes that are still in its list, and removes the directory.
 
@@ -26,7 +26,7 @@ local function say(word, pid)
     end
 end
 
--- Watches over the driver, and over this directory.
+-- Start the shell, for this driver and this directory.
 function warden.start(directory)
     local file <close> = assert(io.open("/proc/self/stat"))
     list = directory .. "/groups"
