@@ -28,6 +28,21 @@ links_late() {
         $(for d in lib-*/ lib-*/*/ apps/common apps/http/*/ "$(dirname "$1")"; do echo "-I$d"; done) $(pkg-config --cflags lua5.4 2>/dev/null) \
         -Ibuild/release/include -shared -o "$work/late.so" "$1"
 }
+# adds_up SUM [check]: what tools/test.sh says last, if each of its steps says "1 passed, 0 failed". A step takes what a
+# shell takes to start.
+adds_up() {
+    tree=$work/adds-up
+    mkdir -p "$tree/tools" "$tree/test"
+    cp tools/test.sh "$tree/tools"
+    for step in tools/run-tests.sh tools/coverage.sh test/build.sh test/install.sh test/bench.sh; do
+        printf '#!/bin/sh\nmkdir -p "build/$1" && echo "1 1 test-x" >"build/$1/times"\necho "$1: 1 passed, 0 failed"\n' >"$tree/$step"
+        chmod +x "$tree/$step"
+    done
+    (cd "$tree" && unset T && MAKE=true tools/test.sh $2) >"$work/said" 2>&1
+    status=$?
+    cat "$work/said"
+    [ $status -eq 0 ] && [ "$(tail -n 1 "$work/said")" = "$1" ] && [ "$(grep -c ' all; ' "$work/said")" = 1 ]
+}
 lists() { $make help | grep -q "make $1 "; }
 
 check "the release build works" $make MODE=release build
@@ -50,6 +65,8 @@ check "an unknown mode is refused" refuses MODE=fast build
 for target in all release run test debug coverage bench examples lint format fuzz install uninstall clean help; do
     check "make help lists $target" lists $target
 done
+check "make test adds up three flavours, three scripts and the gate" adds_up "7 passed, 0 failed" ""
+check "make check adds up the release flavour" adds_up "1 passed, 0 failed" check
 # What takes time is to optimise, which was done.
 check "the working tree builds from a copy in another place" sh -c "
     git ls-files -z | xargs -0 cp --parents -t '$work' && cd '$work' &&

@@ -13,18 +13,39 @@ passed=0
 failed=0
 skipped=0
 make="${MAKE:-make} --no-print-directory -j$(nproc)"
-if [ "${1:-}" = build ]; then # how it calls itself
+timed() ( # timed NAME COMMAND...: run it; $work/steps then has its seconds of CPU, its seconds, and NAME
+    name=$1
+    shift
+    read -r began _ </proc/uptime
+    "$@"
+    status=$?
+    read -r ended _ </proc/uptime
+    times >"$work/$name.cpu" # of this shell, then of its children: 0m0.01s 0m0.02s
+    tail -n 1 "$work/$name.cpu" | awk -F '[ms ]+' -v began="$began" -v ended="$ended" -v name="$name" '{
+        printf "%6.0f %6.0f %s\n", 60 * $1 + $2 + 60 * $3 + $4, ended - began, name }' >>"$work/steps"
+    exit $status
+)
+case ${1:-} in # how it calls itself, beside itself
+build)
     work=$3
-    $make MODE="$2" build test-bin >"$work/$2.build" 2>&1
+    timed "build-$2" $make MODE="$2" build test-bin >"$work/$2.build" 2>&1
     echo $? >"$work/$2.built"
     exit 0
-fi
-if [ "${1:-}" = scripts ]; then # how it calls itself, too
+    ;;
+scripts)
+    work=$2
     for test in build install bench; do
-        test/$test.sh >"$2/$test" 2>&1
+        timed "test-$test.sh" test/$test.sh >"$work/$test" 2>&1
     done
     exit 0
-fi
+    ;;
+gate)
+    work=$2
+    timed coverage-gate tools/coverage.sh >"$work/coverage.gate" 2>&1
+    exit 0
+    ;;
+esac
+read -r started started_idle </proc/uptime
 work=$(mktemp -d) || exit 1
 beside= # process groups that run beside this one, and would go on after Ctrl-C
 trap 'for group in $beside; do kill -- "-$group" 2>/dev/null; done; rm -rf "$work"' EXIT
@@ -70,7 +91,7 @@ told() { # told PATH: print and count the output of a script that ran beside thi
 flavour() { # flavour MODE
     echo "== $1"
     built "$1" || return
-    tools/run-tests.sh "$1" 2>&1 | tee "$work/$1"
+    timed "test-$1" tools/run-tests.sh "$1" 2>&1 | tee "$work/$1"
     add "$work/$1"
 }
 
@@ -89,13 +110,15 @@ whole=
 "$0" build release "$work" # what it says and its status are in $work/release.build and .built
 for mode in $modes; do
     next=$(echo "$modes" | sed -n "s/.*$mode \([a-z]*\).*/\1/p")
-    [ -z "$next" ] || aside "$0" build "$next" "$work"
-    build=$!
+    if [ -n "$next" ]; then
+        aside "$0" build "$next" "$work"
+        build=$!
+    fi
     flavour "$mode"
     [ -z "$next" ] || ended "$build"
     case $whole$mode in
     yesrelease) aside "$0" scripts "$work" ;;
-    yescoverage) aside tools/coverage.sh >"$work/coverage.gate" 2>&1 ;;
+    yescoverage) aside "$0" gate "$work" ;;
     esac
 done
 if [ -n "$whole" ]; then
@@ -107,6 +130,18 @@ if [ -n "$whole" ]; then
     done
     mv "$work/coverage.gate" "$work/coverage" # told looks for that name
     told tools/coverage.sh
+fi
+if [ -z "${T:-}" ]; then
+    echo "== seconds of CPU, seconds: of all, of each step (some run beside others), of the ten tests with the most CPU"
+    read -r ended ended_idle </proc/uptime
+    awk -v wall="$started $ended" -v idle="$started_idle $ended_idle" '{ cpu += $1 } END {
+        split(wall, at, " ")
+        split(idle, idle_at, " ")
+        printf "%6.0f %6.0f all; all CPUs together were idle for %.0f seconds\n", cpu, at[2] - at[1], idle_at[2] - idle_at[1] }' "$work/steps"
+    sort -rn "$work/steps"
+    for mode in $modes; do
+        sed "s/ \([^ ]*\)\$/ $mode \1/" "build/$mode/times"
+    done | sort -rn | head -n 10 | awk '{ printf "%6.0f %6.0f %s %s\n", $1, $2, $3, $4 }'
 fi
 if [ -s "$work/skipped" ]; then
     echo "== skipped"
