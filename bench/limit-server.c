@@ -42,7 +42,7 @@ enum {
 
 struct options {
     struct sockaddr_in address;
-    const char *text; /* again and again, it is the body */
+    const char *text; /* repeated, it is the body */
     size_t body_len;
     size_t request_len; /* 0: a read is one request */
     double wait;        /* seconds before each reply */
@@ -335,7 +335,8 @@ count_requests(const struct server *server, size_t len)
     return len % server->request_len == 0 ? len / server->request_len : 0;
 }
 
-/* Keeping a part of a request, or of a reply that the socket did not take, is no limit. */
+/* Drop a connection that brings a part of a request, or does not take a whole reply: keeping parts
+ * would be no limit. */
 static void
 reply(struct server *server, int fd, size_t len)
 {
@@ -365,7 +366,7 @@ reply_later(struct server *server, int fd)
     server->ring[server->last++ % WAITING_MAX] = (struct waiting){fd, now() + server->wait};
 }
 
-/* Send what is due; milliseconds until something else is, or -1. */
+/* Send the replies that are due. Returns the milliseconds until the next one is; -1: none waits. */
 static int
 reply_due(struct server *server)
 {

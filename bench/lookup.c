@@ -5,13 +5,13 @@
  *
  *     lookup [-r records] [-n rounds] bsearch | hash | hash-16 | -
  *
- * With "-" the ways are read from standard input, a line for each round, after a line that says
- * that all is made: so rounds of all ways can be in turns, and others wait for the next.
+ * With "-" the program prints a line when all is made, then reads the way of each round from
+ * standard input, a line each: so rounds of all ways can be measured in turns.
  *
  * Keys are 64 bits, spread evenly but not equally, and the records are in the order of their keys,
- * as bsearch wants them. The hash table has 32 bits in each of its slots, at most half of which are
- * taken, and probes linearly: the index of a record, and in the bits above it as much of the key's
- * hash as there is room for, so that hardly a record is read in vain.
+ * as bsearch wants them. The hash table probes linearly; at most half of its slots are taken. A
+ * slot has 32 bits: the index of a record and, in the bits above it, as much of the key's hash as
+ * there is room for, so that hardly a record is read in vain.
  *
  * Each round looks up another part of all records, in random order, which was made before; what is
  * found is checked. Rounds of bsearch are at most half a million look-ups long. A round's line has
@@ -46,7 +46,7 @@ struct record {
 };
 
 static struct record *records; /* a pool */
-static uint32_t number;        /* of them */
+static uint32_t number;        /* of records */
 static uint32_t *slots;
 static unsigned slots_log2;
 static uint32_t *order;  /* ids, shuffled */
@@ -67,8 +67,8 @@ key_of(uint32_t id)
     return (uint64_t)id * GAP + mix(id) % GAP;
 }
 
-/* The i-th in a random order: each record once in as many as there are. A cycle of four-round
- * Feistel networks on the smallest even number of bits, walked until it is a record's. */
+/* The i-th record in a random order that has each record once: a four-round Feistel network on the
+ * smallest even number of bits, repeated until the result is a record's number. */
 static uint32_t
 shuffled(uint32_t i)
 {
@@ -107,7 +107,7 @@ find_sorted(uint64_t key)
     return bsearch(&key, records, number, sizeof(*records), compare);
 }
 
-/* The upper bits choose a slot, lower ones stand in it. */
+/* The upper bits choose a slot, lower ones are stored in it. */
 static uint64_t
 hash_of(uint64_t key)
 {
@@ -150,8 +150,8 @@ find_hashed(uint64_t key)
 
 /* ---- Building ---- */
 
-/* In large pages, where the system has them on demand: 30 million random places are more than
- * small pages' translations can be cached for. */
+/* Allocate memory in huge pages, if the system has them on demand: 30 million random places are
+ * more than the translations of small pages can be cached for. */
 static void *
 reserve(size_t size)
 {
@@ -196,7 +196,7 @@ make_table(void)
 {
     size_t size;
 
-    id_bits = 32u - (unsigned)__builtin_clz(number); /* one more than all ids: NO_RECORD is none */
+    id_bits = 32u - (unsigned)__builtin_clz(number); /* no id is all ones, as NO_RECORD is */
     slots_log2 = 32u - (unsigned)__builtin_clz(number * 2 - 1);
     size = sizeof(*slots) << slots_log2;
     slots = reserve(size);
@@ -233,7 +233,7 @@ look_up(const struct record *(*find)(uint64_t), uint32_t first, uint32_t count)
     }
 }
 
-/* All slots, then all records are asked for before the first is waited for. */
+/* Prefetch all slots, then all records of a batch, before the first is used. */
 static void
 look_up_batches(uint32_t first, uint32_t count)
 {
@@ -264,7 +264,7 @@ is_way(const char *how)
     return strcmp(how, "bsearch") == 0 || strcmp(how, "hash") == 0 || strcmp(how, "hash-16") == 0;
 }
 
-/* Another part of all records than that of the round before. */
+/* Run a round on another part of the records than that of the round before. */
 static void
 run_round(const char *how, uint32_t round, uint32_t rounds)
 {
@@ -284,7 +284,7 @@ run_round(const char *how, uint32_t round, uint32_t rounds)
     fflush(stdout);
 }
 
-/* Rounds as standard input asks for them; 1 when that is no way. */
+/* Run the rounds that standard input asks for. Returns 1 if a line names no way. */
 static int
 run_asked(uint32_t rounds)
 {

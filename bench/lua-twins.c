@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what a script costs: one server, whose handler is a script's or a C function that does the
- * same. bench.lua's row "lua" puts load on one after the other.
+ * What: shows what a script costs: one server, whose handler is a script's or a C function that
+ * does the same. bench.lua's row "lua" puts load on one after the other.
  *
- *     lua-twins PORT SCRIPT   what the script returned answers; one that returns nothing has its
- *                             own socket, and is given the port
+ *     lua-twins PORT SCRIPT   the script returns the handler; a script that returns nothing opens
+ *                             its own socket, and is given the port
  *     lua-twins PORT hello | router | 2010
  *
- * It says where it listens. The replies of twins have the same bytes, but for their dates.
+ * It prints where it listens. The replies of twins have the same bytes, but for their dates.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -45,7 +45,7 @@ take_give(const char *unused)
     return (double)(sxe_time_ns() - began) / TIMES;
 }
 
-/* The same, all chunks out before the first comes back. */
+/* Like take_give, but all chunks are taken before the first is given back. */
 static double
 take_all_give_all(const char *unused)
 {

@@ -85,8 +85,8 @@ compare_times(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* ns of one operation, of `number` in random order: the median of SLICES slices, so that a machine
- * that does something else now and then does not count. */
+/* ns of one operation, of `number` in random order: the median of SLICES slices, so that moments in
+ * which the machine does something else do not count. */
 static double
 measure(bool (*operate)(void *, uint32_t), void *subject, uint32_t number)
 {
@@ -275,7 +275,7 @@ struct redis {
     char answer[256]; /* to BATCH puts, at most */
 };
 
-/* Send a command, and wait for an answer of at least that size. */
+/* Send a command, and read `wanted` bytes of answers. False: a failure, or more bytes came. */
 static bool
 ask(struct redis *redis, const char *command, size_t size, size_t wanted)
 {
@@ -308,7 +308,7 @@ redis_get(void *subject, uint32_t number)
 
 enum { COMMAND_MAX = 256, BATCH = 40, OK_SIZE = sizeof("+OK\r\n") - 1 };
 
-/* The text of a put; its length. */
+/* Write the text of a put. Returns its length. */
 static size_t
 put_command(char command[COMMAND_MAX], uint32_t number)
 {
@@ -358,7 +358,7 @@ start_redis(const char *path)
     _exit(127);
 }
 
-/* -1: it did not come up. */
+/* Connect to the server; -1: it did not come up. */
 static int
 connect_to(const char *path)
 {

@@ -166,7 +166,7 @@ handle(struct sxe_http_request *request, struct sxe_http_response *response)
     return SXE_HTTP_DONE;
 }
 
-/* A router with the first of the routes. */
+/* A router with the first `number` routes. */
 static struct sxe_http_router *
 make_router(unsigned number)
 {

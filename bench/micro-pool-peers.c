@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A shared pool beside what others use for the same: as a free list (allocate, use, free) and as a
- * queue, within one process and between two on two cores.
+ * Measures a shared pool beside what others use for the same: as a free list (allocate, use, free)
+ * and as a queue, within one process and between two on two cores.
  *
  *     micro-pool-peers             both
  *     micro-pool-peers PART...     lists, queues
  *
- * Peers that are not installed are left out, and it says so. None of them outlives a process that
- * is killed in the middle, but for the robust mutex, whose list would have to be made again.
+ * Peers that are not installed are left out, with a note. None of them survives the death of a
+ * process in the middle of an operation; only the robust mutex does, but the list under it would
+ * have to be made again.
  */
 #include <errno.h>
 #include <poll.h>
@@ -189,7 +190,7 @@ take_and_spin(const struct pool *pool, unsigned old_state, unsigned new_state)
     return id;
 }
 
-/* Asleep when nothing came for some 5 us; for 1 ms at most, so as to see the end. */
+/* Sleep when nothing came for some 5 us; for 1 ms at most, so as to see the end of the run. */
 static unsigned
 take_or_sleep(const struct pool *pool, unsigned old_state, unsigned new_state)
 {
@@ -388,7 +389,7 @@ both_by_ring(struct board *board, void *subject)
 }
 #endif
 
-/* Both sleep where they must, until the run is over. */
+/* When the run is over: until then both sides sleep where they must. */
 static struct timespec
 end_of_run(void)
 {

@@ -62,7 +62,7 @@ touch(struct subject *subject, unsigned id)
     sxe_pool_touch(subject->array, id);
 }
 
-/* The id only costs its making: which element is taken is for the pool to say. */
+/* The id is not used, because the pool chooses the element; only its making costs time. */
 static void
 allocate_and_free(struct subject *subject, unsigned id)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what others use where a shared pool may stand: a free list under a mutex, rings of libck, a
- * message queue of POSIX, lists of a Redis on a unix socket. Each is used in its own best
- * way, so far as counting messages allows. A peer that is not installed is left out: HAS_CK_RING,
+ * What: what others use in place of a shared pool: a free list under a mutex, rings of libck, a
+ * message queue of POSIX, lists of a Redis on a unix socket. Each is used in its own best way, so
+ * far as counting messages allows. A peer that is not installed is left out: HAS_CK_RING,
  * start_redis.
  */
 #ifndef POOL_PEERS_H
@@ -195,8 +195,8 @@ start_redis(struct redis *redis)
 
 #define REDIS_DEPTH 64u /* commands that are sent before the first answer is waited for */
 
-/* Send a command depth times, and read the answers, of `lines` lines each. *matter counts the
- * answers that begin with '$' and a length, so not "$-1". False: an error. */
+/* Send a command `depth` times, and read the answers. *matter counts the answers that are a number
+ * or a text, so not nil ("$-1"). False: an error. */
 static inline bool
 ask_redis(int fd, const char *command, size_t size, unsigned depth, uint64_t *matter)
 {

@@ -53,7 +53,7 @@ typedef uint64_t (*worker)(struct board *board, void *subject);
 
 static unsigned two_self; /* which worker this process is */
 
-/* For what takes long: looks at the clock each time. */
+/* Like goes_on, for operations that take long: looks at the clock each time. */
 static inline bool
 goes_on_slowly(struct board *board)
 {
@@ -72,8 +72,8 @@ goes_on(struct board *board)
     return __atomic_load_n(&board->phase, __ATOMIC_RELAXED) == 1;
 }
 
-/* Nothing was there: make room for the other thread of the core, and after a while for the other
- * process, if both have only one core. */
+/* Called when there was nothing to take: make room for the other thread of the core, and after a
+ * while for the other process, if both have only one core. */
 static inline void
 wait_for_other(unsigned *tries)
 {
@@ -185,7 +185,7 @@ compare_rates(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Negative: all runs were spoilt. */
+/* The best rate of many runs; negative: all were spoilt, and it is the middle one of all. */
 static inline double
 run_together(const worker *workers, unsigned number, void *subject)
 {
@@ -200,7 +200,7 @@ run_together(const worker *workers, unsigned number, void *subject)
     return rates[TWO_RUNS - 1] > 0 ? rates[TWO_RUNS - 1] : rates[TWO_RUNS / 2];
 }
 
-/* Millions a second. */
+/* Print a rate in millions a second. */
 static inline void
 print_rate(int digits, double rate)
 {

@@ -8,9 +8,10 @@
  *     workers [-w WORKERS] [-c CONNECTIONS] PORT WHAT
  *         hello                  "Hello, World!"
  *         generate DIRECTORY     S5, see below
- *         SCRIPT [ARG...]        what the script returned answers
+ *         SCRIPT [ARG...]        the script returns the handler
  *
- * CONNECTIONS are those of each. It says where it listens. If one of them ends, all do.
+ * CONNECTIONS is the number for each worker. The program prints where it listens. If one worker
+ * ends, all do.
  */
 #include <arpa/inet.h>
 #include <errno.h>

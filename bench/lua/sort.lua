@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- S8: a file's parts, sorted; what is posted is appended. The argument is the directory.
+-- S8: GET returns a file's parts, sorted; POST appends to it. The argument is the directory.
 local file, split = require "sxe.file", require "sxe".split
 local directory = arg[1] or "/tmp"
 

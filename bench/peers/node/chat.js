@@ -10,7 +10,7 @@ function say(from, line) {
   }
 }
 
-// Who neither reads nor says anything for 300 s is put out.
+// A client that neither reads nor says anything for 300 s is closed.
 net.createServer({ noDelay: true }, (conn) => {
   let name;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Twin of examples/lua/counter.lua:   node bench/peers/node/counter.js 8000
 const http = require('node:http');
-const pages = new Map(); // that which was asked for last is at its end
+const pages = new Map(); // in the order in which they were last requested
 
 function count(path) {
   const hits = (pages.get(path) ?? 0) + 1;

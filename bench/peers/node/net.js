@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The greeting in Node without its http: node net.js PORT
-// It looks for the end of a head, and answers; what a server does at least, and no more.
+// It looks for the end of a head, and answers: the least that a server can do.
 const net = require('node:net');
 
 const body = 'Hello, World!\n';

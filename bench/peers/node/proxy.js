@@ -5,7 +5,7 @@ const { Transform, pipeline } = require('node:stream');
 const [port = 7002, host = '127.0.0.1', hostPort = 8000, delay = 0.2] = process.argv.slice(2);
 const ms = Number(delay) * 1000;
 
-// Each chunk waits for itself, so that the next one is read meanwhile; the end is late, too.
+// Each chunk waits by a timer of its own, so that the next is read meanwhile; the end is delayed, too.
 const late = () => new Transform({
   transform(chunk, encoding, done) {
     setTimeout(() => this.push(chunk), ms);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A client of Redis for services.js: several connections, commands answered in their order. The
-// packages of a registry are not asked for; this does no less than they do for these commands.
+// A client of Redis for services.js: several connections, commands answered in their order. No
+// package of a registry is used; this does no less than those do for these commands.
 const net = require('node:net');
 
 const connections = [];

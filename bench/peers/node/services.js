@@ -13,7 +13,7 @@ const [port, service, workers = '1', directory = '/tmp'] = process.argv.slice(2)
 const TEXT = 'text/plain; charset=utf-8';
 const alphabet = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789');
 
-// So many letters and digits, each by a random number of its own.
+// `length` letters and digits, each by a random number of its own.
 function randomText(length) {
   const text = Buffer.allocUnsafe(length);
 
@@ -28,7 +28,7 @@ function fail(response, error) {
   response.end(error.message);
 }
 
-// ---- S8: a file's parts, sorted; what is posted is appended ----
+// ---- S8: GET returns a file's parts, sorted; POST appends to it ----
 
 const nameOf = (request) => path.join(directory, path.basename(request.url));
 
