@@ -9,7 +9,7 @@
 
 #include "sxe-util.h"
 
-/* Stop the program: a condition that is always true was false. */
+/* Stop the program, because a condition that must always be true was false. */
 SXE_NORETURN void sxe__not_always(const char *expression, const char *file, int line);
 
 /* SXE_ALWAYS(x) is never false, SXE_NEVER(x) never true. Checked builds assert it, coverage builds

@@ -12,12 +12,12 @@
 
 enum {
     /* Kinds of bytes: a byte is written as it is in a style that has none of its kind's bits. */
-    HIGH = 3, /* both bits of which a style but AS_IS has at least one */
+    HIGH = 3, /* the two bits of the encoding: all but AS_IS have at least one of them */
     SLASH = SXE_JSON_SLASHES,
     LESS = SXE_JSON_IN_HTML,
-    SPECIAL = 16, /* in every style */
+    SPECIAL = 16, /* escaped in every style */
 
-    ITEM_MAX = 12, /* two units */
+    ITEM_MAX = 12, /* bytes of two \uXXXX */
     WORD = 8,
     PART_SIZE = 512
 };
@@ -58,7 +58,8 @@ put_character(char *item, uint32_t character)
     return ITEM_MAX;
 }
 
-/* The item of what begins at in, which is not plain in this style; *taken becomes its bytes. */
+/* Write the item of the character at in, which is not plain in this style. *taken: how many bytes
+ * of the text it has. Returns the item's length. */
 static size_t
 put_item(char item[ITEM_MAX], const unsigned char *in, size_t left, unsigned encoding,
          size_t *taken)
@@ -84,9 +85,9 @@ put_item(char item[ITEM_MAX], const unsigned char *in, size_t left, unsigned enc
     return *taken;
 }
 
-/* Are the eight bytes at in all plain? They are looked at together: a byte that is not plain sets
- * the top bit of its place in one of these sums. "No" may be wrong, after such a byte or 0xff;
- * "yes" never is. */
+/* Are all eight bytes at in plain? They are tested together: a byte that is not plain sets the top
+ * bit of its place in one of the sums. False may be wrong, because of a carry or borrow from the
+ * byte before; true never is. */
 static bool
 are_plain(const unsigned char *in, unsigned wanted)
 {

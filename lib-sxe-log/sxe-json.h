@@ -6,7 +6,7 @@
  * Place: the log's JSON lines, Lua's sxe.json, and programs that write JSON of their own. Calls
  * sxe-utf8.h; allocates nothing.
  *
- * Shape: a text becomes items, and an item is written whole or not at all:
+ * Shape: each byte or character of a text becomes an item, which is written whole or not at all:
  *
  *     " \                       \" \\
  *     the controls with letters \b \f \n \r \t
@@ -36,7 +36,7 @@ extern "C" {
 
 #define SXE_JSON_GROWTH 6
 
-/* One of the first four, and with it any of the rest. */
+/* One of the first four, which is the encoding, combined by | with any of the others. */
 enum sxe_json_style {
     SXE_JSON_AS_IS = 0,  /* leave bytes from 0x80 on as they are: they are known to be UTF-8 */
     SXE_JSON_UTF8 = 1,   /* leave characters; write a byte that is not UTF-8 as \ufffd, and the

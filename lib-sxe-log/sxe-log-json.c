@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: from an event to a line of JSON. The keys that follow the message are made first, because
- * the message gets the room that they leave.
+ * What: makes a line of JSON from an event. The keys that follow the message are made first: the
+ * message is cut to the room that they leave.
  */
 #include "sxe-log-private.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: which level is in force for each library.
+ * What: the level that is in force for each library.
  *
- * Shape: the level in a control is a cache of what the settings say. A control whose level was
- * never asked for is not in the list; the first line through it reads the environment, puts it
- * there and fills the cache. A thread that changes a setting then increments the version and fills
- * all caches again. Filling repeats until the version stood still, so that of two that race the one
- * that read old settings writes again. Nothing waits, nothing is ever removed.
+ * Shape: the level in a control is a cache of the settings. A new control is not in the list; the
+ * first line that is logged through it reads its environment variable, puts it into the list and
+ * fills its cache. A thread that changes a setting then increments the version and fills all caches
+ * again. Filling is repeated until the version does not change meanwhile: if two threads fill a
+ * cache at once, the one that read old settings writes again. Controls are never removed.
  *
  *     controls -> sxe-pool -> sxe-log -> program -> end
  */
@@ -182,7 +182,7 @@ sxe_log_set_level(int level)
     return old;
 }
 
-/* The library's setting, made if it has none; NULL when there is no room. */
+/* Find the setting of a library, or make one. NULL: there is no room. */
 static struct setting *
 setting_of(const char *library)
 {

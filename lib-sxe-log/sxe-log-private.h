@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of lib-sxe-log share: an event on its way to being a line.
+ * What: what the files of lib-sxe-log share: an event, and the functions that make it a line.
  * Place: included by lib-sxe-log/sxe-log*.c and by tests that look inside.
  *
- * Shape, in the order of the way:
+ * Shape, in the order in which an event passes:
  *
  *     sxe-log-level.c   is it shown?                        controls, settings, the environment
  *     sxe-log-trace.c   how far is it indented?             the calls that this thread is in
@@ -21,8 +21,8 @@
 
 #include "sxe-log.h"
 
-/* For what every line touches. A library that is loaded late (dlopen) finds little room for this
- * model, so the rest goes without. */
+/* The attribute of thread-local variables that every line uses. dlopen(3) has little room for
+ * variables of this model, so others do not have it. */
 #define SXE__HOT_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 
 extern struct sxe_log_control sxe__log_control;
@@ -48,17 +48,17 @@ struct sxe__trace_call {
 /* Forget calls that are over, as seen from a function with this frame. */
 void sxe__trace_forget(const struct sxe_log_frame *frame);
 
-/* Calls that are shown. */
+/* How many of the remembered calls are shown at the current level. */
 unsigned sxe__trace_indent(void);
 
-/* Note a call, or its return; answers the indentation of its "+", or of its "}". */
+/* Note a call, or its return. Returns the indentation of its "+", or of its "}". */
 unsigned sxe__trace_enter(const struct sxe__trace_call *call);
 unsigned sxe__trace_leave(const struct sxe_log_site *site, const struct sxe_log_frame *frame);
 
-/* The nth call, 0 being the innermost one remembered; NULL where there is none. */
+/* The nth remembered call; 0 is the innermost one. NULL: there are not so many. */
 const struct sxe__trace_call *sxe__trace_call(unsigned nth);
 
-/* Calls deeper than those remembered. */
+/* How many calls are too deep to be remembered. */
 unsigned sxe__trace_deeper(void);
 
 /* ---- sxe-log-text.c ---- */

@@ -14,7 +14,7 @@ static enum { TO_FD, TO_FUNCTION, TO_SYSLOG } sink = TO_FD;
 static int sink_fd = STDERR_FILENO;
 static sxe_log_sink sink_function;
 static void *sink_user;
-static sxe_log_sink also_function; /* NULL: none */
+static sxe_log_sink also_function; /* of sxe_log_also_to_function; NULL: none */
 static void *also_user;
 static enum sxe_log_format format = SXE_LOG_TEXT;
 static _Atomic uint64_t dropped;
@@ -60,8 +60,8 @@ sxe_log_dropped(void)
     return atomic_load_explicit(&dropped, memory_order_relaxed);
 }
 
-/* Asked before each write: a descriptor that others share with us may block, and is not ours to
- * change; one whose reader is gone would kill us with SIGPIPE. */
+/* Called before each write. Other programs may share the descriptor, so we must not set O_NONBLOCK,
+ * and the write could block. A pipe without a reader would end the process by SIGPIPE. */
 static bool
 can_write(int fd)
 {

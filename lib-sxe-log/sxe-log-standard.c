@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the three standard descriptors are always open, so that no file and no socket gets the
- * number to which the log, or another's printf, writes.
+ * What: opens the standard descriptors that are closed, so that no file and no socket gets a number
+ * to which the log or a printf(3) writes.
  */
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "sxe-log.h"
 
-/* Opened the wrong way round: to read from it or write to it goes on failing with EBADF, as it did
- * while it was closed. */
+/* Each is opened for the wrong direction: reading standard input and writing the others still fail
+ * with EBADF, as if they were closed. */
 void
 sxe_hold_standard_descriptors(void)
 {
@@ -19,7 +19,7 @@ sxe_hold_standard_descriptors(void)
         if (SXE_LIKELY(fcntl(fd, F_GETFD) >= 0))
             continue;
         const int lowest = open("/dev/null", flags[fd]);
-        if (lowest != fd) { /* none, or of a descriptor that another thread has opened meanwhile */
+        if (lowest != fd) { /* open failed, or another thread has taken the number meanwhile */
             close(lowest);
             return;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: from an event to the line of 2010. Written by hand where a library function would cost a
- * lock (localtime) or most of the line's time (printf).
+ * What: makes a line in the format of 2010 from an event. Written by hand where a library function
+ * would take a lock (localtime) or most of the line's time (printf).
  */
 #include "sxe-log-private.h"
 
@@ -28,10 +28,11 @@ put_digits(char *end, unsigned value, unsigned width)
     return end + width;
 }
 
-/* ---- When ---- */
+/* ---- Date and time ---- */
 
-/* Days since 1970 to a date: years begin in March here, so that the odd day of February ends one,
- * and all months of the 400 years that repeat have lengths that a linear formula gives. */
+/* Make a date from the days since 1970. Years begin in March here: the leap day is then the last of
+ * a year, and a linear formula gives the lengths of all months. The calendar repeats after 400
+ * years, an era. */
 void
 sxe__log_date(char digits[14], int64_t second)
 {
@@ -73,7 +74,7 @@ sxe__log_put_now(char *end, const char *shape)
     return end;
 }
 
-/* ---- What ---- */
+/* ---- The message ---- */
 
 static bool
 is_plain(unsigned char byte)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the traced calls that this thread is in, outermost first.
+ * What: the traced calls that have not returned in this thread, outermost first.
  *
  * Shape: the stack grows down, so a call made later has a lower frame address. An inlined function
  * shares its caller's address and returns where that does; functions called one after the other
@@ -78,7 +78,7 @@ sxe__trace_forget(const struct sxe_log_frame *frame)
         return;
     while (live > 0 && is_over(&calls[live - 1].frame, frame))
         live--;
-    /* A function that is remembered itself called none that is too deep and still runs. */
+    /* If the running function is remembered, all calls that are too deep to be are over. */
     if (live < remembered() || calls[live - 1].frame.address == frame->address)
         depth = live;
 }
@@ -93,8 +93,8 @@ sxe__trace_indent(void)
     return indent;
 }
 
-/* The call of the function that has this frame, or depth. Names are compared as addresses: __func__
- * is one object in each function. */
+/* The index of the call of this function with this frame; depth: it is not remembered. Names are
+ * compared as addresses: __func__ is one object in each function. */
 static unsigned
 find_call(const char *function, const struct sxe_log_frame *frame)
 {

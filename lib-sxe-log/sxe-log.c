@@ -16,7 +16,7 @@ enum { ROW_BYTES = 16, ROW_TEXT_MAX = 16 + 3 * ROW_BYTES + 1 + ROW_BYTES + 1 };
 
 struct message {
     size_t length;
-    char text[SXE_LOG_LINE_MAX]; /* what is longer than a line is cut here first */
+    char text[SXE_LOG_LINE_MAX]; /* a longer message is cut here; the line may cut it further */
 };
 
 static _Atomic(sxe_log_fatal_hook) fatal_hook;

@@ -81,7 +81,7 @@ SXE_PUBLIC extern struct sxe_log_control sxe_log_program;
 #    define SXE_LOG_CONTROL sxe_log_program
 #endif
 
-/* Where a line comes from; the macros make one for each, that lives for ever. */
+/* A place in the source that logs. The macros make a static one for each place. */
 struct sxe_log_site {
     struct sxe_log_control *control;
     const char *file;
@@ -137,8 +137,8 @@ SXE_PUBLIC sxe_log_fatal_hook sxe_log_set_fatal_hook(sxe_log_fatal_hook hook);
 
 /* ---- Levels ---- */
 
-/* Show lines up to level (1-7; 0 hides all; what is out of range is taken as the nearest) from now
- * on; SXE_LOG_UNSET gives up the setting. Returns the level that was in force. */
+/* Show lines up to level (1-7; 0 hides all; a number out of range counts as the nearest) from now
+ * on; SXE_LOG_UNSET removes the setting. Returns the level that was in force. */
 SXE_PUBLIC int sxe_log_set_level(int level);
 SXE_PUBLIC int sxe_log_get_level(void);
 
@@ -154,7 +154,7 @@ SXE_PUBLIC SXE_MUST_USE int sxe_log_level_from_text(const char *text);
 
 /* JSON: {"ts":"2010-10-02T18:11:42.290Z","level":"fatal","msg":"connected: 1000","pid":27231,
  * "id":999,"file":"http.c","line":124} on one line, in this order, without "id" where there is
- * none; ASCII only: what else is UTF-8 becomes \uXXXX, other bytes \ufffd. */
+ * none; ASCII only: other characters in UTF-8 become \uXXXX, other bytes \ufffd. */
 enum sxe_log_format {
     SXE_LOG_TEXT = 0, /* the line drawn above */
     SXE_LOG_JSON = 1
@@ -166,15 +166,15 @@ typedef void (*sxe_log_sink)(void *user, int level, const char *line, size_t len
 SXE_PUBLIC void sxe_log_to_fd(int fd); /* default: 2, stderr. Borrows the fd. */
 SXE_PUBLIC void sxe_log_to_function(sxe_log_sink sink, void *user);
 
-/* Also show each line to a function, before the sink gets it: for a program that keeps the last
- * ones. NULL: to none. */
+/* Also pass each line to a function, before the sink gets it: for a program that keeps the last
+ * lines. NULL: to no function. */
 SXE_PUBLIC void sxe_log_also_to_function(sxe_log_sink also, void *user);
 
 /* To syslog(3), without date and pid, which syslog adds. Borrows ident. */
 SXE_PUBLIC void sxe_log_to_syslog(const char *ident, int facility);
 SXE_PUBLIC void sxe_log_set_format(enum sxe_log_format format);
 
-/* Lines the sink did not take whole since the process began. */
+/* How many lines the sink did not take whole since the process began. */
 SXE_PUBLIC uint64_t sxe_log_dropped(void);
 
 /* ---- Around longjmp ----
@@ -185,7 +185,7 @@ SXE_PUBLIC void sxe_log_trace_release(unsigned mark);
 
 /* ---- What the macros call ---- */
 
-/* The level of a control that was not asked before; it is then kept in the control. */
+/* Find the level of a control at its first line, and store it in the control. */
 SXE_PUBLIC int sxe_log_resolve(struct sxe_log_control *control);
 
 static inline int
@@ -199,7 +199,8 @@ sxe_log_shown(struct sxe_log_control *control, int level)
 
 #define SXE_LOG_COMPILED (SXE_CHECKED ? SXE_LOG_DUMP : SXE_LOG_DEBUG)
 
-/* Which call of a function is running: by this the trace knows which other calls are over. */
+/* Identifies the running call of a function: the trace finds out by it which other calls are over.
+ */
 struct sxe_log_frame {
     const void *address;
     const void *return_address;
@@ -232,7 +233,8 @@ struct sxe_log_frame {
     SXE_LOG_IF((checked) && SXE_UNLIKELY(!(condition)), SXE_LOG_FATAL, sxe_log_assert_failed, \
                (id), text, __VA_ARGS__)
 
-/* frame may be NULL, which says nothing, save at an entry and a return. */
+/* frame may be NULL, except for sxe_log_enter and sxe_log_leave: then no call is taken to be over.
+ */
 SXE_PUBLIC void sxe_log_line(const struct sxe_log_site *site, const struct sxe_log_frame *frame,
                              uint32_t id, const char *format, ...) SXE_PRINTF(4, 5);
 SXE_PUBLIC void sxe_log_dump(const struct sxe_log_site *site, const struct sxe_log_frame *frame,

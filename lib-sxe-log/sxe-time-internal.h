@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the turn's time, inlined, for what takes a few nanoseconds in all.
+ * What: the turn's time, inlined, for functions that take only a few nanoseconds.
  * Place: for lib-sxe-log and its friend lib-sxe-pool; not installed.
  */
 #ifndef SXE_TIME_INTERNAL_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: takes UTF-8 (RFC 3629) apart. Place: the log's JSON, and programs that write their own.
- * Calls nothing.
+ * What: decodes UTF-8 (RFC 3629). Place: the log's JSON, and programs that write their own. Calls
+ * nothing.
  *
- * Shape: one character a call. It refuses what the RFC refuses: bytes that begin none, a
- * character that is cut off, overlong forms, surrogates, and what is above U+10FFFF.
+ * Shape: each call decodes one character. It refuses the same bytes as the RFC: those that begin no
+ * character, incomplete characters, overlong forms, surrogates, and numbers above U+10FFFF.
  *
  * Example:
  *     for (size_t length; left > 0 && (length = sxe_utf8_decode(&character, in, left)) > 0;) {
@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The length of the character at in, of which left bytes, at least one, can be read; 0 if it is no
- * UTF-8. Of a text that ends with a NUL left may be 4: no character continues after it. */
+/* Decode the character at in, where left bytes, at least one, can be read. Returns its length; 0:
+ * it is no UTF-8. In a text that ends with a NUL, left may always be 4: decoding stops there. */
 static inline size_t
 sxe_utf8_decode(uint32_t *character, const unsigned char *in, size_t left)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the words that every sxe header and source shares: attributes, spans, and checks that
- * cannot fail.
+ * What: definitions that every sxe header and source shares: the version, attributes, spans.
  * Place: included by sxe-log.h, and so by everything. Calls nothing.
  * Limits: macros and one struct; nothing here exists at run time.
  */
@@ -54,7 +53,7 @@
 #    define SXE_HAVE_ASAN 0
 #endif
 
-/* A parameter that the signature wants and this function does not (two spellings of 2010). */
+/* A parameter that the signature requires but the function does not use (two names of 2010). */
 #define SXE_UNUSED_PARAMETER(x) ((void)(x))
 #define SXE_UNUSED_ARGUMENT(x)  ((void)(x))
 
@@ -68,10 +67,10 @@ SXE_EARLY_OUT:                 \
 
 #define SXE_LITERAL_LENGTH(s) (sizeof("" s) - 1)
 
-/* Elements of an array. */
+/* The number of elements of an array. */
 #define SXE_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Bytes somebody else owns. */
+/* Bytes that are owned elsewhere. */
 struct sxe_span {
     const char *base;
     size_t length;
