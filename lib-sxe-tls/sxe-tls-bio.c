@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds the BIO between OpenSSL and the loop's buffers: OpenSSL takes the records that one recv(2)
- * brought, and puts those that one send(2) will take.
+ * Holds the BIO between OpenSSL and the loop's buffers: OpenSSL reads the records of one recv(2)
+ * from it, and writes the records for one send(2) to it.
  *
- * All connections of a thread share one BIO, for only one of them is at work at a time. It also
- * follows where records begin and end. That tells how much may be received without anything being
- * left over: bytes that OpenSSL did not take would have no place.
+ * All connections of a thread share one BIO, as only one of them calls OpenSSL at a time. The BIO
+ * also follows where records begin and end. So it is known how many bytes may be received: there is
+ * no place to keep bytes that OpenSSL does not take.
  */
 #include "sxe-tls-private.h"
 
 #include <string.h>
 
-/* Follow the records in bytes that OpenSSL takes. */
+/* Follow the records in the bytes that OpenSSL takes. */
 static void
 follow(struct sxe__tls_connection *c, const char *data, uint32_t length)
 {
@@ -69,7 +69,7 @@ bio_read(BIO *bio, char *buffer, size_t size, size_t *taken)
     return 1;
 }
 
-/* There is room: see SXE__TLS_OUT_SIZE. */
+/* There is always room: see SXE__TLS_OUT_SIZE. */
 static int
 bio_write(BIO *bio, const char *data, size_t length, size_t *taken)
 {
@@ -97,7 +97,7 @@ bio_ctrl(BIO *bio, int what, long number, void *pointer)
 BIO *
 sxe__tls_bio_new(void)
 {
-    /* It is one for the process, and lives as long. */
+    /* The process has one, which is never freed. */
     static BIO_METHOD *method;
     BIO *bio = NULL;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds what a client has of its own: the host that it expects, and sessions to be resumed.
+ * Holds what only a client has: the host that it expects, and sessions to be resumed.
  *
  * A session was verified when it was made, and a resumed handshake shows no certificate. So it is
  * offered only to the host it was made with, under the configuration it was made under.
@@ -31,7 +31,7 @@ sxe__tls_drop_sessions(struct sxe_tls *tls)
         remove_session(tls, tls->session_count - 1);
 }
 
-/* A server sent a ticket. 1: its session is ours. */
+/* OpenSSL calls it when a server has sent a ticket. 1: we keep the session. */
 static int
 on_session(SSL *ssl, SSL_SESSION *session)
 {
@@ -59,7 +59,8 @@ sxe__tls_keep_sessions(SSL_CTX *context)
     SSL_CTX_sess_set_new_cb(context, on_session);
 }
 
-/* Offer the youngest session of that host. A ticket of TLS 1.3 is used once (RFC 8446, C.4). */
+/* Offer the youngest session of this host. A ticket of TLS 1.3 is used once (RFC 8446, C.4). False:
+ * no memory. */
 static bool
 offer_session(struct sxe_tls *tls, SSL *ssl, const char *host)
 {
@@ -79,8 +80,9 @@ offer_session(struct sxe_tls *tls, SSL *ssl, const char *host)
 
 /* ---- Hosts ---- */
 
-/* The certificate must have that name or address, and a server may choose its certificate by it
- * (which an address cannot do: RFC 6066, 3). Its subject is no name (RFC 9525, 6.3). */
+/* The server's certificate must have this name or address. The name, but not an address, is also
+ * sent, so that the server can choose its certificate (RFC 6066, 3). The certificate's subject does
+ * not count as a name (RFC 9525, 6.3). */
 static bool
 expect_host(SSL *ssl, const char *host)
 {
@@ -93,7 +95,7 @@ expect_host(SSL *ssl, const char *host)
     return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
-/* Without the dot that marks a whole name; NULL: no memory. */
+/* Copy a host name without a final dot. NULL: no memory. */
 static char *
 copy_host(const char *host)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds what a context of OpenSSL is given beside certificates: versions, algorithms, whom to
- * trust, and the answers to a client's hello: names, protocols, staples.
+ * Configures a context of OpenSSL, except for its certificates: versions, algorithms, trusted
+ * authorities, and the answers to a client's hello: names, protocols, staples.
  */
 #include "sxe-tls-private.h"
 
 #include <limits.h>
 #include <stdio.h>
 
-/* Mozilla's "intermediate" without the finite-field ones, and what TLS 1.3 has but CCM. */
+/* Mozilla's "intermediate" without finite-field ciphers, and all of TLS 1.3 but CCM. */
 #define CIPHERS_1_2                                              \
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:" \
     "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:" \
     "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
 #define CIPHERS_1_3 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
-/* The first is known from OpenSSL 3.5 on. */
+/* X25519MLKEM768 exists in OpenSSL from 3.5 on. */
 #define GROUPS_NEW "X25519MLKEM768:X25519:P-256:P-384"
 #define GROUPS     "X25519:P-256:P-384"
 
@@ -30,14 +30,14 @@ on_name(SSL *ssl, int *alert, void *user)
         *alert = SSL_AD_UNRECOGNIZED_NAME;
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     }
-    /* Of the store as it is now: it may have been read again since the connection came. */
+    /* Use the present store: the files may have been read again since the connection came. */
     if (site == NULL)
         site = tls->store->sites;
     return SSL_set_SSL_CTX(ssl, site->context) != NULL ? SSL_TLSEXT_ERR_OK
                                                        : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* RFC 7301, 3.2. */
+/* Choose the protocol (ALPN): RFC 7301, 3.2. */
 static int
 on_protocols(SSL *ssl, const unsigned char **chosen, unsigned char *length,
              const unsigned char *offered, unsigned offered_length, void *user)
@@ -53,7 +53,7 @@ on_protocols(SSL *ssl, const unsigned char **chosen, unsigned char *length,
     return SSL_TLSEXT_ERR_OK;
 }
 
-/* RFC 6066, 8: the reply of OCSP for the certificate that was chosen. */
+/* Send the OCSP reply for the certificate that was chosen: RFC 6066, 8. */
 static int
 on_staple(SSL *ssl, void *user)
 {
@@ -98,7 +98,7 @@ verify_of(const struct sxe_tls *tls)
     return tls->is_client ? SXE_TLS_REQUIRED : SXE_TLS_OFF;
 }
 
-/* Whom to trust. False: the problem is set. */
+/* Set which certificates of peers are trusted. False: the problem is set. */
 static bool
 set_trust(const struct sxe_tls *tls, SSL_CTX *context)
 {
@@ -134,7 +134,7 @@ set_server(struct sxe_tls *tls, SSL_CTX *context)
     SSL_CTX_set_tlsext_status_arg(context, tls);
     if (tls->protocols_length > 0)
         SSL_CTX_set_alpn_select_cb(context, on_protocols, tls);
-    /* One is enough: it may be used again, and each costs the handshake. */
+    /* One ticket is enough: a resumed handshake brings the next, and each takes time. */
     return SSL_CTX_set_num_tickets(context, 1) == 1 &&
            sxe__tls_tickets_set(context, tls->config.tickets);
 }
@@ -152,15 +152,16 @@ static bool
 add_authority(EVP_MD_CTX *sum, X509_OBJECT *object)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
-    X509 *authority = X509_OBJECT_get0_X509(object); /* NULL: a list of revoked ones */
+    X509 *authority = X509_OBJECT_get0_X509(object); /* NULL: a list of revoked certificates */
     unsigned length = 0;
 
     return authority == NULL || (X509_digest(authority, EVP_sha256(), digest, &length) == 1 &&
                                  EVP_DigestUpdate(sum, digest, length) == 1);
 }
 
-/* A session is resumed only where the same is asked of a client's certificate: of the servers that
- * share tickets one may ask for none, and an authority may be taken out of its file. */
+/* A session may be resumed only where the same demands are made on a client's certificate. Servers
+ * that share tickets may differ in that, and an authority may be removed from its file. So the
+ * session context is a hash of these demands. */
 static bool
 set_session_context(const struct sxe_tls *tls, SSL_CTX *context)
 {
@@ -191,7 +192,7 @@ sxe__tls_context(struct sxe_tls *tls)
         sxe__tls_refuse("OpenSSL refuses the configuration");
     if (is_good && set_trust(tls, context) &&
         (tls->is_client || set_session_context(tls, context))) {
-        ERR_clear_error(); /* of a group that this OpenSSL does not know */
+        ERR_clear_error(); /* a group that this OpenSSL does not know leaves an error */
         return context;
     }
     SSL_CTX_free(context);

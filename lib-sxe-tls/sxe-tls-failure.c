@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Says in words why a connection failed. OpenSSL's own texts name the check that failed; those of
- * certificates here name the host, its names and its dates, too.
+ * Describes in words why a connection failed. OpenSSL's own texts only name the check that failed;
+ * the texts here also name the host, and the certificate's names and dates.
  */
 #include "sxe-tls-private.h"
 
@@ -28,7 +28,7 @@ static void __attribute__((format(printf, 2, 3))) add(struct line *line, const c
     va_end(arguments);
 }
 
-/* The peer chose these bytes, and they may go to a log or a terminal. */
+/* Add bytes that the peer chose. They may go to a log or a terminal, so others become '?'. */
 static void
 add_bytes(struct line *line, const unsigned char *bytes, int length)
 {
@@ -81,7 +81,7 @@ add_names(struct line *line, const X509 *certificate)
     GENERAL_NAMES_free(names);
 }
 
-/* Its common name, in quotes. */
+/* Add the owner's common name, in quotes. */
 static void
 add_owner(struct line *line, const X509_NAME *owner)
 {

@@ -6,9 +6,9 @@
  *     read   recv(2) -> in -> BIO -> SSL_read -> the program's buffer
  *     write  the program's bytes -> SSL_write -> BIO -> out -> send(2), and what it leaves -> kept
  *
- * Records that the kernel did not take cannot be made again. They are kept, and their plain text
- * counts as not written (`owed`) until they are sent: so whoever waits for the output, a timeout or
- * a close, waits for the records.
+ * Records that the kernel did not take cannot be made a second time. They are kept, and their plain
+ * text counts as not written (`owed`) until they are sent: so a timeout or a close that waits for
+ * the output also waits for the records.
  */
 #include "sxe-tls-private.h"
 
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ENDED 1
+#define ENDED 1 /* a value of c->result: the peer sends nothing more */
 
 /* ---- Sending records ---- */
 
@@ -37,7 +37,7 @@ drop_kept(SXE *s, struct sxe__tls_connection *c)
     s->io_owes = false;
 }
 
-/* Send what is kept. 0, or -errno. */
+/* Send the kept records. 0: none is left; or -errno. */
 static ssize_t
 send_kept(SXE *s, struct sxe__tls_connection *c)
 {
@@ -78,8 +78,8 @@ keep_records(SXE *s, struct sxe__tls_connection *c, uint32_t at)
     return 0;
 }
 
-/* Send all records that OpenSSL made, and keep what the kernel leaves. 0; -errno as of send(2) with
- * all the rest kept; another -errno: the connection is over. */
+/* Send all records that OpenSSL made. 0; -errno as of send(2), with the unsent records kept if it
+ * is_for_later; another -errno: the connection is over. */
 static ssize_t
 flush(SXE *s, struct sxe__tls_connection *c, bool more)
 {
@@ -101,7 +101,7 @@ flush(SXE *s, struct sxe__tls_connection *c, bool more)
 
 /* ---- Reading ---- */
 
-/* The outcome of a call of OpenSSL that brought nothing. */
+/* The value for c->result after a call of OpenSSL that returned no bytes. */
 static int
 result_of(SXE *s, struct sxe__tls_connection *c)
 {
@@ -109,7 +109,7 @@ result_of(SXE *s, struct sxe__tls_connection *c)
     case SSL_ERROR_WANT_READ:
         return 0;
     case SSL_ERROR_ZERO_RETURN:
-        c->is_cut = sxe__tls_loop->in_is_over; /* of a server: it may still write */
+        c->is_cut = sxe__tls_loop->in_is_over; /* a server may still write */
         break;
     default:
         c->is_broken = true;
@@ -134,8 +134,8 @@ use(struct sxe__tls_connection *c)
     ERR_clear_error();
 }
 
-/* At the begin of each call of the table: whatever an earlier one left, because it failed, is of
- * another connection. */
+/* Begin a call of the table. Records that an earlier, failed call left belong to another
+ * connection: drop them. */
 static void
 enter(struct sxe__tls_connection *c)
 {
@@ -150,7 +150,7 @@ is_flood(const struct sxe__tls_connection *c)
                                                       : SXE__TLS_SHAKING_RECORDS_MAX);
 }
 
-/* Decrypt what `in` has, and what OpenSSL has. The bytes that came. */
+/* Decrypt the bytes in `in` and in OpenSSL. Returns the number of bytes of plain text. */
 static size_t
 decrypt(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size)
 {
@@ -172,7 +172,7 @@ decrypt(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size)
         sxe__tls_shaken(s, c);
     if (done > 0)
         c->records = 0;
-    /* Bytes that no record has: see sxe-tls-bio.c. */
+    /* Bytes in `in` that OpenSSL did not take have no place: see sxe-tls-bio.c. */
     if (c->result == 0 && (is_flood(c) || sxe__tls_loop->in_at < sxe__tls_loop->in_length)) {
         SXE_DEBUG_ID(s->id, "closing: %u records without a byte", c->records);
         c->result = -EPROTO;
@@ -180,8 +180,8 @@ decrypt(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size)
     return done;
 }
 
-/* So many bytes of the socket that all their plain text fits into room; or those that complete the
- * record whose plain text OpenSSL will then keep in part. */
+/* How many bytes to receive: as many as have plain text that fits into room, but at least the rest
+ * of the record, of whose plain text OpenSSL may then keep a part. */
 static size_t
 most_to_receive(const struct sxe__tls_connection *c, size_t room)
 {
@@ -205,7 +205,7 @@ receive_records(SXE *s, size_t most)
     return n;
 }
 
-/* A client that does not speak TLS gets what it can read. */
+/* Whether a client does not speak TLS. If it may speak HTTP, send it plain_reply. */
 static bool
 is_plain(SXE *s, struct sxe__tls_connection *c, const struct sxe__tls_loop *loop)
 {
@@ -222,7 +222,7 @@ is_plain(SXE *s, struct sxe__tls_connection *c, const struct sxe__tls_loop *loop
     return true;
 }
 
-/* The first bytes of a client: an SSL is made for it. 0, or the result of all reads. */
+/* The first bytes of a client came: make its SSL. 0, or the value for c->result. */
 static int
 begin(SXE *s, struct sxe__tls_connection *c)
 {
@@ -237,7 +237,8 @@ begin(SXE *s, struct sxe__tls_connection *c)
     return -ECONNABORTED;
 }
 
-/* One recv(2), and what comes of it. Whether there may be more at once; *done grows. */
+/* Call recv(2) once, and decrypt; add the bytes of plain text to *done. True: the socket may have
+ * more bytes now. */
 static bool
 read_once(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size, size_t *done,
           ssize_t *received)
@@ -256,8 +257,8 @@ read_once(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size, size
     return c->result == 0 && *received == (ssize_t)most;
 }
 
-/* Before the handshake is done and in the middle of a record, too, bytes may be wanted that the
- * socket has: they are received at once, up to a few times. */
+/* Receive up to SXE__TLS_READS_MAX times: one recv(2) may bring no plain text, as in a handshake or
+ * within a record, although the socket has more bytes. */
 static ssize_t
 read_some(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size)
 {
@@ -296,7 +297,7 @@ tls_read(SXE *s, void *buffer, size_t size)
         return c->result == ENDED ? 0 : c->result;
     if (SXE_UNLIKELY(c->end_sent && sxe_get_state(s) == SXE_STATE_CLOSING)) {
         s->io_more = false;
-        return sxe_io_of_sockets()->read(s, buffer, size); /* nobody looks at it */
+        return sxe_io_of_sockets()->read(s, buffer, size); /* the bytes will be ignored */
     }
     if (s->io_shakes && !sxe__tls_may_shake())
         return -EINTR;
@@ -315,14 +316,15 @@ tls_read(SXE *s, void *buffer, size_t size)
 
 /* ---- Writing ---- */
 
-/* Bytes that the program wrote, in order; what is left of them. */
+/* The bytes that the program wrote and that are not in records yet. */
 struct source {
     const struct iovec *vector;
     int count;
-    size_t skip; /* of the first of them */
+    size_t skip; /* bytes of the first iovec that are done */
 };
 
-/* A record's worth: in place if it is in one piece, else copied together. 0: there is none. */
+/* Take the bytes of the next record: in place if they are in one piece, else copied to loop->plain.
+ * Returns their number; 0: none are left. */
 static size_t
 next_record(struct source *source, const char **data)
 {
@@ -353,7 +355,7 @@ next_record(struct source *source, const char **data)
     return length;
 }
 
-/* Make records of up to a batch: the bytes that went into them, or -EPROTO. */
+/* Make records of up to a batch. Returns the bytes of plain text in them, or -EPROTO. */
 static ssize_t
 encrypt(SXE *s, struct sxe__tls_connection *c, struct source *source)
 {
@@ -375,7 +377,7 @@ encrypt(SXE *s, struct sxe__tls_connection *c, struct source *source)
     return (ssize_t)done;
 }
 
-/* Encrypt and send: the bytes that need not be written again, after `skipped` others. */
+/* Encrypt and send. Returns the bytes that count as written, `skipped` ones included, or -errno. */
 static ssize_t
 write_new(SXE *s, struct sxe__tls_connection *c, struct source *source, size_t skipped, bool more)
 {
@@ -394,7 +396,7 @@ write_new(SXE *s, struct sxe__tls_connection *c, struct source *source, size_t s
     return skipped > 0 ? (ssize_t)skipped : sent;
 }
 
-/* Whether it can take plain text now: 0, or -errno. */
+/* Whether the connection can take plain text now: 0, or -errno. */
 static ssize_t
 prepare(SXE *s, struct sxe__tls_connection *c)
 {
@@ -405,12 +407,12 @@ prepare(SXE *s, struct sxe__tls_connection *c)
     if (c->is_broken)
         return -EPROTO;
     if (s->io_shakes)
-        return -EAGAIN; /* sxe__tls_shaken has it tried again */
+        return -EAGAIN; /* sxe__tls_shaken will have the output written */
     sxe__tls_wake(c);
     return 0;
 }
 
-/* How many of the bytes that come now the peer has already. */
+/* The program writes total bytes. Returns how many of them were sent before, in kept records. */
 static size_t
 settle_owed(struct sxe__tls_connection *c, size_t total)
 {
@@ -468,7 +470,7 @@ tls_sendfile(SXE *s, int fd, off_t offset, size_t length)
 
 /* ---- Ending ---- */
 
-/* close_notify, unless it cannot be said any more. */
+/* Make a close_notify, unless it was made or is not possible. */
 static void
 say_end(struct sxe__tls_connection *c)
 {
@@ -501,7 +503,7 @@ tls_cork(SXE *s, bool wanted)
     sxe_io_of_sockets()->cork(s, wanted);
 }
 
-/* A server's SSL is made when its client has said something. */
+/* Begin a connection. A server's SSL is made only when its client has sent bytes. */
 static int
 tls_start(SXE *s, const SXE *listener)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes a certificate of localhost, for the first minute of a program: in memory only.
+ * Makes a self-signed certificate of localhost, for development: in memory only.
  */
 #include "sxe-tls-private.h"
 

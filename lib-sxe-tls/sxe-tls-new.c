@@ -189,7 +189,7 @@ sxe_tls_reload(struct sxe_tls *tls)
     if (store == NULL)
         return -EINVAL;
     sxe__tls_store_delete(tls->store);
-    sxe__tls_drop_sessions(tls); /* they let in whom the earlier authorities signed */
+    sxe__tls_drop_sessions(tls); /* they were verified by the earlier authorities */
     tls->store = store;
     return 0;
 }

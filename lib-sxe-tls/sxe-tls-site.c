@@ -22,7 +22,7 @@ enum { CURVE, RSA_KEY, KINDS };
 
 /* ---- Files ---- */
 
-/* Open it, and note how it is. NULL: the problem is set. */
+/* Open a file, and note its status, to see later whether it changed. NULL: the problem is set. */
 static BIO *
 open_file(struct sxe__tls_store *store, const char *path)
 {
@@ -35,7 +35,7 @@ open_file(struct sxe__tls_store *store, const char *path)
     store->file_count++;
     if (stat(path, &file->status) < 0)
         return sxe__tls_refuse("cannot read %s: %s", path, strerror(errno));
-    errno = ENOMEM; /* unless the system says what it is */
+    errno = ENOMEM; /* if BIO_new_file fails without another errno */
     bio = BIO_new_file(path, "r");
     if (bio != NULL)
         return bio;
@@ -43,7 +43,7 @@ open_file(struct sxe__tls_store *store, const char *path)
     return sxe__tls_refuse("cannot read %s: %s", path, strerror(errno));
 }
 
-/* No password is asked for: nobody sits there. */
+/* OpenSSL calls it for a password: have it fail rather than ask at the terminal. */
 static int
 no_password(char *buffer, int size, int is_writing, void *user)
 {
@@ -159,7 +159,7 @@ kind_of(const struct sxe__tls_pair_read *pair)
     return type == EVP_PKEY_RSA || type == EVP_PKEY_RSA_PSS ? RSA_KEY : CURVE;
 }
 
-/* In lower case, without the dot at its end: false if it is no name. */
+/* Copy a name in lower case, without a final dot. False: it is no name. */
 static bool
 fold(char folded[NAME_MAX_LENGTH + 1], const char *name, size_t length)
 {
@@ -173,7 +173,7 @@ fold(char folded[NAME_MAX_LENGTH + 1], const char *name, size_t length)
     return true;
 }
 
-/* The names of one certificate are added; until the sites are made, `site` is its pair. */
+/* Add a name of a certificate. Until the sites are made, its `site` is the index of its pair. */
 static bool
 add_name(struct sxe__tls_store *store, unsigned pair, const ASN1_STRING *text)
 {
@@ -235,8 +235,7 @@ has_name(const struct sxe__tls_store *store, unsigned pair, const char *name)
     return false;
 }
 
-/* The first of each kind that has this name; NULL: the first certificate, and the first of the
- * other kind. */
+/* Find the first pair of each kind of key with this name; name NULL: of all pairs. */
 static void
 find_members(const struct sxe__tls_store *store, const char *name, unsigned members[KINDS])
 {
@@ -254,7 +253,8 @@ use_pair(SSL_CTX *context, const struct sxe__tls_pair_read *pair)
            sxe__tls_refuse("OpenSSL refuses a certificate") != NULL;
 }
 
-/* The index of the site with these members, made if there is none; or UINT_MAX. */
+/* The index of the site with these members, which is made if there is none. UINT_MAX: the problem
+ * is set. */
 static unsigned
 site_of(struct sxe_tls *tls, struct sxe__tls_store *store, const unsigned members[KINDS])
 {
@@ -284,7 +284,8 @@ compare_names(const void *a, const void *b)
     return strcmp(((const struct sxe__tls_name *)a)->text, ((const struct sxe__tls_name *)b)->text);
 }
 
-/* The default's first name decides who shares it. */
+/* Make the default site: the pairs with the first name of the first certificate. If that has no
+ * name, the first pair of each kind. */
 static bool
 make_default(struct sxe_tls *tls, struct sxe__tls_store *store)
 {
@@ -322,7 +323,8 @@ make_sites(struct sxe_tls *tls, struct sxe__tls_store *store)
     return is_good;
 }
 
-/* Note how the file of authorities is before it is read. One that is missing is refused then. */
+/* Note the status of the file of authorities before it is read. A missing file is refused when it
+ * is read. */
 static bool
 note_authorities(const struct sxe_tls *tls, struct sxe__tls_store *store)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds the keys of tickets: a session sealed by one worker is opened by any other.
+ * Holds the keys of tickets: any worker can open a ticket that another one has sealed.
  *
  *     keys[4], in a ring     epoch - 1   epoch   epoch + 1   epoch + 2
  *                            previous   current   next        is made, and then epoch grows
  *
- * One process writes, and all others read. It writes only the key that none of the readers looks
- * at, and forgets the oldest one by that.
+ * One process writes the keys, and all others read them. It only writes the key at epoch + 2, which
+ * no reader looks at, and so overwrites the oldest key.
  */
 #include "sxe-tls-private.h"
 
@@ -37,7 +37,7 @@ struct sxe_tls_tickets {
     struct key keys[RING];
 };
 
-/* Fetched once: a fetch for each ticket would take locks and look-ups. */
+/* Fetched only once: fetching takes locks and look-ups. */
 static EVP_CIPHER *cipher;
 
 static bool
@@ -59,7 +59,7 @@ sxe_tls_tickets_new(uint32_t lifetime_s)
     tickets->owner = getpid();
     atomic_store(&tickets->epoch, 1);
     atomic_store(&tickets->due, sxe_time_ns() + tickets->lifetime);
-    /* The previous one is as good as any: nothing is sealed by it. */
+    /* The key before the first one is made only to fill the ring: no ticket is sealed by it. */
     if (make_key(&tickets->keys[0]) && make_key(&tickets->keys[1]) && make_key(&tickets->keys[2]))
         return tickets;
     ERR_clear_error();
@@ -84,7 +84,7 @@ sxe_tls_tickets_turn(struct sxe_tls_tickets *tickets)
     SXE_TIME now = sxe_time_ns();
     SXE_TIME due = atomic_load(&tickets->due);
 
-    /* After a long sleep all keys are replaced, and none more than once. */
+    /* If the machine slept for long, all keys are replaced, but each only once. */
     for (unsigned i = 0; i < RING && due <= now; i++) {
         uint32_t epoch = atomic_load(&tickets->epoch);
 
@@ -98,8 +98,9 @@ sxe_tls_tickets_turn(struct sxe_tls_tickets *tickets)
     return due > now ? (uint32_t)((due - now + SXE_NS_PER_SECOND - 1) / SXE_NS_PER_SECOND) : 1;
 }
 
-/* The current key; or the one of that name, if it is good: *age is then -1, 0, 1 for the previous,
- * current and next. A process that turns the keys no more is no reason to use them for ever. */
+/* Copy the current key (name NULL), or the key with this name: *age is -1, 0 or 1 for the previous,
+ * current or next one. False: there is none, or the keys are too old because the process that turns
+ * them has stopped doing so. */
 static bool
 copy_key(struct sxe_tls_tickets *tickets, const unsigned char *name, struct key *key, int *age)
 {
@@ -127,7 +128,8 @@ set_digest(EVP_MAC_CTX *mac, struct key *key)
     return EVP_MAC_CTX_set_params(mac, params) == 1;
 }
 
-/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3): 1 go on, 2 and seal it again, 0 without a ticket, -1. */
+/* See SSL_CTX_set_tlsext_ticket_key_evp_cb(3). 1: go on; 2: go on, and seal a new ticket; 0: no
+ * ticket; -1: error. */
 static int
 on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *context,
           EVP_MAC_CTX *mac, int is_sealing)

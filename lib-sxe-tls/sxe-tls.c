@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds the connections of a thread: their states and timeouts, and what programs ask about them.
+ * Holds the connections of a thread: their states and timeouts, and the functions by which programs
+ * ask about them.
  */
 #include "sxe-tls-private.h"
 
@@ -13,7 +14,7 @@
 #define DEFAULT_HANDSHAKES   16u
 #define QUIET_AFTER_S        1.0
 
-/* RFC 8446, 5.2, and RFC 7905. */
+/* Bytes that a record has at least beside its plain text: RFC 8446, 5.2, and RFC 7905. */
 #define OVERHEAD_1_3 22
 #define OVERHEAD_1_2 21
 
@@ -44,7 +45,7 @@ memory(void)
            in_state(SXE__TLS_QUIET) * (size_t)SXE__TLS_BYTES_QUIET;
 }
 
-/* The connection that asks is in SHAKING, and so is counted. */
+/* The connection that the caller asks for is in SHAKING: its memory is included. */
 bool
 sxe__tls_has_memory(const struct sxe_tls *tls)
 {
@@ -107,7 +108,8 @@ sxe__tls_forget(struct sxe__tls_connection *c)
 
 /* ---- Timeouts ---- */
 
-/* OpenSSL gives its buffers back only between records. */
+/* Whether the connection is idle, and OpenSSL freed its buffers, which it can only between records.
+ */
 static bool
 may_be_quiet(const SXE *s, const struct sxe__tls_connection *c)
 {
@@ -223,7 +225,7 @@ sxe_tls_serve(struct sxe_tls *tls, SXE *listener)
 
 /* ---- Questions ---- */
 
-/* NULL: it is not TLS, or its handshake is not done. */
+/* The connection's SSL. NULL: it is not TLS, or its handshake is not done. */
 static SSL *
 secure(const SXE *s)
 {
@@ -276,7 +278,7 @@ sxe_tls_protocol(const SXE *this, const char **protocol)
     return length;
 }
 
-/* That was verified. */
+/* The peer's certificate. NULL: it sent none, or the certificate was not verified. */
 static X509 *
 peer_of(const SXE *s)
 {
@@ -306,7 +308,7 @@ sxe_tls_peer_subject(const SXE *this, char *text, size_t size)
     return (unsigned)strlen(text);
 }
 
-/* The length; 0: no certificate, or no memory. */
+/* Returns the length of the text; 0: no certificate, or no memory. */
 static unsigned
 write_fingerprint(const X509 *certificate, char text[SXE_TLS_FINGERPRINT_SIZE])
 {
