@@ -48,8 +48,8 @@ struct sxe_http_representation {
     struct sxe_span etag;  /* "x" or W/"x" with its quotes; base NULL: it has none */
     int64_t modified;      /* Last-Modified, seconds since 1970, or SXE_HTTP_NO_DATE */
     uint64_t length;       /* bytes */
-    bool is_missing;       /* there is none, as before a PUT that creates it */
-    bool modified_is_weak; /* it may have changed twice in that second (RFC 9110, 8.8.2.2) */
+    bool is_missing;       /* it does not exist, as before a PUT that creates it */
+    bool modified_is_weak; /* it may change once more in that second (RFC 9110, 8.8.2.2) */
 };
 
 /* The client's conditions. A missing field has a list of all zeros, or a span with base NULL. */
@@ -86,7 +86,7 @@ enum sxe_http_comparison { SXE_HTTP_WEAK_COMPARISON, SXE_HTTP_STRONG_COMPARISON 
 
 SXE_PUBLIC bool sxe_http_etag_is_valid(struct sxe_span etag);
 
-/* False also if one of them is not valid. */
+/* Also false if one of the tags is not valid. */
 SXE_PUBLIC bool sxe_http_etag_matches(struct sxe_span a, struct sxe_span b,
                                       enum sxe_http_comparison comparison);
 

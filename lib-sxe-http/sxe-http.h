@@ -97,7 +97,7 @@ struct sxe_http_config {
     bool half_close;       /* a request goes on after its client closed or half-closed; false: the
                               client counts as gone, see sxe_http_allow_half_close */
     uint32_t connections;  /* open at once; one more closes the longest idle one; 10000 */
-    uint32_t requests_max; /* of a connection, then it is closed; 1000000 */
+    uint32_t requests_max; /* of a connection, which is then closed; 1000000 */
     uint32_t address_max;  /* connections of a client address, IPv6: of a /64; 1000. This machine's
                               own addresses are not counted */
     struct sxe_http_shares *shares; /* see sxe_http_shares_new; borrowed; NULL: one process */
@@ -115,7 +115,7 @@ struct sxe_http_config {
     uint32_t handler_timeout_ms;    /* from LATER to the reply's first byte, less the waits for the
                                     body; none */
     const char *fields; /* lines for every reply, each with CR LF, "Server: x\r\n"; none */
-    const struct sxe_http_page *pages; /* of errors; borrowed, pages_number of them; none */
+    const struct sxe_http_page *pages; /* bodies of errors; borrowed, pages_number of them; none */
     size_t pages_number;
     const struct sxe_cidr_list *proxies; /* peers whose connections begin with a PROXY header;
                                             borrowed */
@@ -176,7 +176,7 @@ SXE_PUBLIC size_t sxe_http_plan_print(const struct sxe_http *http, FILE *out);
 struct sxe_http_request {
     struct sxe_http_parser head; /* ro: method, version, fields; offsets are from data */
     const char *data;            /* ro: the head's first byte */
-    struct sxe_span body;        /* ro: all of it, unless it is streamed */
+    struct sxe_span body;        /* ro: the whole body; empty if it is streamed */
     struct sxe_http_match match; /* ro: the route, and its parameters */
     struct sxe_span raw_path;    /* ro: as the client sent it, for logs; "*" for OPTIONS * */
     struct sxe_span path;        /* ro: in its normal form, see sxe-http-uri.h; "*" likewise */
@@ -264,8 +264,8 @@ SXE_PUBLIC void sxe_http_release_body(struct sxe_http_request *request);
  * Either one of sxe_http_end..., or sxe_http_begin, any number of sxe_http_write..., and one of
  * sxe_http_end.... All return 0 or -errno:
  *
- *     -EINVAL    what may not be sent, or not in this order      nothing was taken
- *     -ENOBUFS   not now: see output_max of struct sxe_config    nothing was taken
+ *     -EINVAL    a bad argument, or a call out of order          nothing was taken
+ *     -ENOBUFS   no room: see output_max of struct sxe_config    nothing was taken
  *     -ENOTCONN  the client is gone                              on_done comes, with the reason */
 
 struct sxe_http_response {

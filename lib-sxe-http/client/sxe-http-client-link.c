@@ -236,8 +236,8 @@ open_link(struct sxe__http_link *link)
     return 0;
 }
 
-/* The server may close a connection that it believes idle just when a request is on its way (RFC
- * 9112, 9.3.1). */
+/* Whether the job may be sent once more. The server may close a connection that it believes idle
+ * just when a request is on its way (RFC 9112, 9.3.1). */
 static bool
 may_retry(const struct sxe__http_link *link, int error)
 {

@@ -45,15 +45,15 @@ enum sxe__http_queue_state { SXE__HTTP_QUEUE_OUT, SXE__HTTP_QUEUE_WAITING, SXE__
 /* The properties of a written request. */
 struct sxe__http_asked {
     uint8_t method;  /* enum sxe_http_method */
-    bool keep_alive; /* it does not ask to close */
-    bool upgrade;    /* it asks for another protocol, or a tunnel */
+    bool keep_alive; /* the request does not ask to close */
+    bool upgrade;    /* the request asks for another protocol, or a tunnel */
 };
 
 struct sxe__http_job {
     struct sxe_http_call wanted; /* the program's call; the texts of its request may be gone */
     struct sxe__http_asked asked;
     uint32_t length; /* bytes in its part of `requests`: head and copied body */
-    uint32_t link;   /* index, or SXE_NONE: it waits */
+    uint32_t link;   /* index, or SXE_NONE: the job waits */
     bool is_paused;
 };
 

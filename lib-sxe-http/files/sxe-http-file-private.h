@@ -14,7 +14,7 @@
  * which replaces the old one, or is dropped if the file has not changed. Requests under way hold
  * their entries.
  *
- *                  no such file: held until those who waited are answered
+ *                  no such file: held until the waiting requests are answered
  *     FREE -> OPENING -------------------------------------> LEAVING -> FREE
  *                '-> BUSY -- replaced, and still held ----------^
  *           the last    |^ a

@@ -77,8 +77,8 @@ sxe_http_etag_matches(struct sxe_span a, struct sxe_span b, enum sxe_http_compar
 
 /* The result of looking for an entity tag in a list. */
 struct tags {
-    bool has_tag;  /* it is in the list */
-    bool has_star; /* it has "*", which any tag matches */
+    bool has_tag;  /* the list has the tag */
+    bool has_star; /* the list has "*", which any tag matches */
     bool is_good;  /* the list is "*", or nothing but tags */
 };
 

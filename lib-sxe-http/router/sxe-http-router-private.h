@@ -22,7 +22,7 @@ enum sxe__http_part_kind { SXE__HTTP_LITERAL, SXE__HTTP_PARAMETER, SXE__HTTP_TAI
 /* A pattern is a row of these; texts are offsets into it. */
 struct sxe__http_part {
     enum sxe__http_part_kind kind;
-    struct sxe_http_text text; /* the literal; of a parameter what follows it in its segment */
+    struct sxe_http_text text; /* the literal, or the literal after a parameter */
 };
 
 /* A route's texts as they were given, and the pattern's parts. */

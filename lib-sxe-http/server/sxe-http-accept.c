@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: accepts, evicts and frees connections. If there is no place for a new one, the connection
- * makes room that has waited longest without a request under way, then one whose client has its
- * last reply and does not close; so idle clients keep nobody out.
+ * is closed that has waited longest without a request under way; if there is none, one whose client
+ * has its last reply and does not close. So idle clients keep nobody out.
  */
 #include "sxe-http-server-private.h"
 

@@ -85,8 +85,7 @@ struct sxe__http_slot {
     uint32_t most;  /* the largest `used` since the slot was taken */
     uint32_t index; /* in slots */
 
-    /* Results of the last head in this slot, from any client: they hold again for the
-     * same bytes. */
+    /* Results of the last head in this slot, from any client. They hold for the same bytes. */
     uint32_t head_length;  /* 0: the next head is not compared with it */
     bool is_body_streamed; /* the body is shown in parts */
     sxe_http_handler handler;
@@ -109,17 +108,17 @@ struct sxe__http_slot {
     uint32_t body_dropped; /* bytes that came after the reply had ended */
     uint32_t body_kept;    /* bytes of a body that is not whole yet, here or with the handler */
     uint32_t used;         /* bytes from head_at on: the head, and a body that is kept */
-    bool is_body_whole;    /* all of it came */
+    bool is_body_whole;    /* the whole body has arrived */
     bool is_body_shown;    /* the handler got the last part, too */
     bool is_body_paused;
     bool is_continue_due; /* the client waits for 100 */
 
     /* The reply. */
     uint8_t progress;
-    bool close; /* close the connection after it */
+    bool close; /* close the connection after the reply */
     bool is_chunked;
     bool is_lending; /* the kernel reads memory or a file of the handler's */
-    bool is_sending; /* the end of it waits for the kernel, or for the socket to close */
+    bool is_sending; /* the reply's end waits for the kernel, or for the socket to close */
     bool offers_upgrade;
     bool is_path_made;
     bool half_close; /* the request goes on after the client half-closes */
@@ -200,7 +199,7 @@ void sxe__http_on_close(SXE *s);
 /* The client closed or half-closed; length -1: while the connection was paused. */
 void sxe__http_client_ended(struct sxe__http_connection *connection, int length);
 
-/* The PROXY header at the front of data: the bytes it took; 0: there is not all of it. */
+/* Read the PROXY header at the front of data. Returns the bytes it took; 0: it is not whole. */
 size_t sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data,
                             size_t length);
 
@@ -315,7 +314,7 @@ SXE_MUST_USE int sxe__http_cannot_write(struct sxe__http_slot *slot, int error);
  * handler's. */
 bool sxe__http_has_room(const struct sxe__http_slot *slot, size_t own, size_t length);
 
-/* Whether its reply, of this status and to this method, has a body. */
+/* Whether the slot's reply has a body, by its status and the request's method. */
 bool sxe__http_has_reply_body(const struct sxe__http_slot *slot);
 
 /* ---- sxe-http-reply-head.c ---- */

@@ -121,7 +121,7 @@ sxe__http_follow(struct sxe__http_connection *connection)
     if (slot->on_body != NULL && slot->is_body_whole && !slot->is_body_shown &&
         sxe__http_body_can_be_shown(slot)) {
         show_body(connection, (struct sxe_span){slot->request.data, 0});
-        if (connection->slot != slot) /* it left HTTP */
+        if (connection->slot != slot) /* the connection was upgraded */
             return;
     }
     if (slot->progress != SXE__HTTP_ENDED) {
@@ -133,7 +133,7 @@ sxe__http_follow(struct sxe__http_connection *connection)
     else if (slot->close || slot->is_body_whole)
         finish_request(connection);
     else
-        connection->phase = SXE__HTTP_READ_BODY; /* what is left of it is dropped */
+        connection->phase = SXE__HTTP_READ_BODY; /* the rest of the body is dropped */
 }
 
 void
@@ -177,7 +177,7 @@ sxe__http_handle(struct sxe__http_connection *connection)
     connection->is_inside = true;
     verdict = slot->handler(&slot->request, &slot->response);
     connection->is_inside = false;
-    if (connection->slot != slot) /* it left HTTP */
+    if (connection->slot != slot) /* the connection was upgraded */
         return;
     if (verdict == SXE_HTTP_DONE && slot->progress != SXE__HTTP_ENDED)
         end_unanswered(slot);
@@ -191,7 +191,7 @@ sxe__http_show(struct sxe__http_connection *connection, struct sxe_span part)
     struct sxe__http_slot *slot = connection->slot;
 
     show_body(connection, part);
-    if (connection->slot == slot) /* otherwise it left HTTP */
+    if (connection->slot == slot) /* otherwise it was upgraded */
         sxe__http_follow(connection);
 }
 
@@ -239,7 +239,7 @@ look_at_head(struct sxe__http_slot *slot)
     return status;
 }
 
-/* The head is whole; status: what refuses it, or 0. */
+/* Begin a request whose head is whole; status: refuse it with that, or 0. */
 static void
 begin_request(struct sxe__http_connection *connection, unsigned status)
 {
@@ -524,7 +524,7 @@ go_on(SXE *s)
 {
     struct sxe__http_connection *connection = SXE_USER_DATA(s);
 
-    if (s->on_close != sxe__http_on_close) /* it left HTTP */
+    if (s->on_close != sxe__http_on_close) /* the connection was upgraded */
         return;
     connection->is_waiting = false;
     /* An event in between may have ended the request. */
@@ -539,7 +539,7 @@ go_on(SXE *s)
 void
 sxe__http_changed(struct sxe__http_connection *connection)
 {
-    /* -EBUSY: it is deferred already. */
+    /* -EBUSY: go_on is deferred already. */
     if (!connection->is_inside)
         (void)!sxe_defer(connection->sxe, go_on);
 }

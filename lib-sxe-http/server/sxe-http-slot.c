@@ -2,7 +2,7 @@
  *
  * What: memory for one request and its reply. There is address space for as many as there are
  * connections; a page of it costs memory once it is touched. Slots are taken last in, first out, so
- * those in use are few and warm; what a large body touched is given back to the kernel.
+ * those in use are few and warm; pages that a large body touched are given back to the kernel.
  */
 #include "sxe-http-server-private.h"
 
