@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chunks live in one mapping, of which the kernel provides the pages as they are touched; what is
- * known about them stands apart, so that looking for a free one touches none:
+ * Chunks live in one mapping, of which the kernel provides the pages as they are touched. The lists
+ * and bits about chunks stand elsewhere, so that finding a free chunk touches no chunk:
  *
  *     region: 0000 data...... | 0000 data...... | 0000 data......     stride bytes each
- *     link[]: next free, or the owner's word     out[]: one bit a chunk, 1 while it is out
+ *     link[]: next free, or the owner's word     out[]: one bit a chunk, 1 while it is taken
  *
- * Chunks that were never out are not on the free list; they are counted by `fresh`, so a new set
- * need not write a list of all.
+ * Chunks that were never taken are not on the free list. They are the chunks from `fresh` on, so a
+ * new set need not write a list of all.
  *
- * Under the address sanitizer free chunks are poisoned, and so is the room of a borrowed buffer but
- * between reserve and commit. Room in wrapped memory is not: others may look at that memory too.
+ * Under the address sanitizer free chunks are poisoned. So is the free room of a borrowed buffer,
+ * except between reserve and commit, but not that of wrapped memory, which others may use.
  */
 #define SXE_LOG_CONTROL log_control
 
@@ -36,7 +36,7 @@ enum {
     STRIDE_UNIT = 16,
     NAME_MAX_LENGTH = 31,
     OUT_BITS = 32,
-    TEXT_MAX = 1024 /* formatted on the stack; longer text is formatted where it goes */
+    TEXT_MAX = 1024 /* formatted on the stack; longer text is formatted in the buffer */
 };
 
 struct sxe_chunks {
@@ -46,8 +46,8 @@ struct sxe_chunks {
     uint32_t *out;
     uint32_t number;
     uint32_t size;
-    uint32_t fresh;      /* this one and all after it were never taken */
-    uint32_t first_free; /* given back last, or SXE_NONE */
+    uint32_t fresh;      /* this chunk and all after it were never taken */
+    uint32_t first_free; /* the chunk that was given back last, or SXE_NONE */
     uint32_t free_number;
     char name[NAME_MAX_LENGTH + 1];
     uint32_t link[];
@@ -63,7 +63,7 @@ stride_of(uint32_t size)
     return ((size_t)size + SXE_CHUNK_FRONT + STRIDE_UNIT - 1) & ~(size_t)(STRIDE_UNIT - 1);
 }
 
-/* Of the struct with its links and bits. */
+/* The size of the struct with its links and bits. */
 static size_t
 struct_size(uint32_t number)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Without regard to case: eight places are tried at a time. A match begins where the needle's first
- * byte stands and its last one `length - 1` further, so two words of the hay are compared with
- * those two bytes, eight times over, and only where both agree is the rest looked at:
+ * Searching without regard to case tries eight places at a time. At a match the needle's first byte
+ * stands at the place, and its last byte `length - 1` further. So two words of the hay are compared
+ * with those two bytes, repeated eight times; the rest is compared only where both agree:
  *
  *     hay        G E T   / i n d e x   H T T P / 1 . 1      needle "http", length 4
  *     first      . . . . . . . . . . . ^ . .                h or H
@@ -45,7 +45,8 @@ pattern_of(uint8_t byte)
     return (struct pattern){is_letter(byte) ? EACH_BYTE(CASE_BIT) : 0, EACH_BYTE(lower_byte(byte))};
 }
 
-/* Zero in each of the eight bytes at `bytes` that matches. */
+/* Compare the eight bytes at `bytes` with the pattern: each byte of the result is 0 if it matches.
+ */
 static uint64_t
 differences(const uint8_t *bytes, const struct pattern *pattern)
 {
@@ -55,7 +56,7 @@ differences(const uint8_t *bytes, const struct pattern *pattern)
     return (word | pattern->fold) ^ pattern->bytes;
 }
 
-/* The highest bit of each byte that is zero, and of some that stand above such a one. */
+/* Sets the highest bit of each byte that is zero, and perhaps of bytes above a zero byte. */
 static uint64_t
 zero_bytes(uint64_t word)
 {
