@@ -12,7 +12,7 @@
 
 #define BLANKS    " \t"
 #define IPV6_BITS 128
-#define IPV4_BITS 96 /* in front of an IPv4 address */
+#define IPV4_BITS 96 /* of the prefix ::ffff:0:0/96 in front of an IPv4 address */
 
 static const uint8_t ipv4_prefix[IPV4_BITS / 8] = {[10] = 0xff, [11] = 0xff};
 
@@ -22,7 +22,7 @@ is_ipv4(const uint8_t address[16])
     return memcmp(address, ipv4_prefix, sizeof(ipv4_prefix)) == 0;
 }
 
-/* The address as IPv6, wherever it lies in memory; false if it is not an IP address. */
+/* Copy the address, which need not be aligned, as IPv6. False: it is not an IP address. */
 static bool
 get_ip(uint8_t ip[16], const struct sockaddr *address)
 {
@@ -40,7 +40,7 @@ get_ip(uint8_t ip[16], const struct sockaddr *address)
     return address->sa_family == AF_INET6;
 }
 
-/* Whether the first bits of both are the same. */
+/* Whether the first `bits` bits of a and b are equal. */
 static bool
 is_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
 {
@@ -71,7 +71,7 @@ ends_in_zeros(const struct sxe_cidr *network)
     return true;
 }
 
-/* The text is cut at its slash. */
+/* Parse "10.0.0.0/8" or an address. The text is cut at its slash. */
 static bool
 parse_network(struct sxe_cidr *network, char *text)
 {

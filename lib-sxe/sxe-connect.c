@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* " 127.0.0.1 port 80" or " /run/socket". */
+/* Writes " 127.0.0.1 port 80" or " /run/socket" to text, and returns it. */
 static const char *
 name_of(char text[SXE__IP_SIZE + 20], const struct sockaddr_storage *address, socklen_t length)
 {
@@ -22,7 +22,8 @@ name_of(char text[SXE__IP_SIZE + 20], const struct sockaddr_storage *address, so
     return text;
 }
 
-/* A socket that could not be opened is NEW again, with its address, and holds nothing. */
+/* The socket could not be opened: make it NEW again, with its address, and log the error. Returns
+ * error. */
 static SXE_RETURN
 undo(SXE *s, const SXE *before, int error, const char *what, const char *where)
 {
@@ -51,8 +52,8 @@ bind_to(SXE *s, const struct sockaddr_storage *address, socklen_t length)
 
 /* ---- Connecting ---- */
 
-/* From the address given at creation, unless it is any; port 0 is chosen by connect(2), so that one
- * source address has 64 K ports for each peer and not for all. */
+/* Bind to the address given at creation, unless it is "any". connect(2) chooses a port for port 0:
+ * one source address then has 64 K ports for each peer, not for all peers together. */
 static int
 bind_source(SXE *s, const SXE *before)
 {
@@ -130,7 +131,7 @@ sxe_connect_unix(SXE *this)
     return result < 0 ? result : begin_connect(this, &to, length);
 }
 
-/* listener: that accepted it; NULL: we connected. */
+/* The connection is established. listener: it accepted the connection; NULL: we connected. */
 static void
 established(SXE *s, const SXE *listener)
 {
@@ -330,7 +331,8 @@ welcome_peer(const SXE *listener, int fd)
     adopt(s, listener, fd);
 }
 
-/* A newcomer waits and no socket is free. The longest idle one goes, or listeners rest. */
+/* A connection waits, but no socket is free: close the one that is idle longest, or stop accepting.
+ */
 static void
 make_room(void)
 {
@@ -341,13 +343,13 @@ make_room(void)
         return;
     }
     sxe__accept_stop();
-    /* That one becomes idle is nothing listeners hear of: they look again. */
+    /* Nothing tells listeners that a socket became idle: look again after a while. */
     if (CONTEXT->tables->config.reap_idle)
         ev_timer_start(CONTEXT->loop, &CONTEXT->tables->accept_again);
 }
 
-/* Descriptors ran out, for example: listeners rest. Each try is one more failure of the same
- * episode, and only the first one is logged. */
+/* accept4(2) failed, for example because descriptors ran out: stop accepting for a while. Only the
+ * first of several equal errors is logged. */
 static void
 rest_after(const SXE *listener, int error)
 {
@@ -360,6 +362,7 @@ rest_after(const SXE *listener, int error)
     ev_timer_start(CONTEXT->loop, &CONTEXT->tables->accept_again);
 }
 
+/* accept4(2) works again after errors. */
 static void
 end_of_rest(const SXE *listener)
 {
@@ -371,8 +374,8 @@ end_of_rest(const SXE *listener)
     CONTEXT->accept_fails = 0;
 }
 
-/* Errors of accept4(2) are of three kinds: about one connection that is gone already, about the
- * system having no room now, or about us. Only the first goes on at once. */
+/* Errors of accept4(2) are of three kinds: one connection is gone already, the system has no room
+ * now, or this program is wrong. Only after the first kind accepting can go on at once. */
 static bool
 can_go_on_after(const SXE *listener, int error)
 {
@@ -396,7 +399,8 @@ can_go_on_after(const SXE *listener, int error)
     }
 }
 
-/* Another process has fewer connections, so that it gets this one if it takes it soon. */
+/* Whether to leave this connection to other processes, because may_accept says so. If none takes it
+ * soon, sxe__accept_left does. */
 static bool
 is_for_others(void)
 {
@@ -427,7 +431,7 @@ sxe__acceptable(SXE *listener)
         if (sxe__state(listener) != SXE_STATE_LISTENING)
             return;
         if (!oneshot && sxe_number_in_state(SXE_STATE_FREE) == 0) {
-            /* Only of the first it is known that there is one; of more, epoll tells next time. */
+            /* Only the first connection surely waits; epoll will report others next time. */
             if (i == 0)
                 make_room();
             return;
@@ -487,7 +491,8 @@ sxe__accept_start(void)
     watch_listeners(SXE__LISTENER);
 }
 
-/* Others that do not accept are too busy, or hang: each time twice as many are taken from them. */
+/* Processes that did not accept are too busy, or hang: each time accept twice as many of the
+ * connections that were left to them. */
 void
 sxe__accept_left(void)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: where things happen: libev's loop turns, and each thing it finds becomes one call of the
- * files before this one, followed by sxe__finish.
+ * What: the event loop. For each event that libev's loop finds, this file calls one of the files
+ * listed before it in sxe-private.h, and then sxe__finish.
  *
  *     one turn:  begin_turn    the clock is read, once
  *                on_epoll      our sockets' events
  *                              timers, signals, the program's own watchers
  *                before_wait   deferred calls; the timer of all timeouts is set
  *
- * Our sockets stand in an epoll set of our own, and libev watches that set as one descriptor: a
- * connection costs libev no memory, no list and no allocation.
+ * Our sockets are in an epoll set of our own, and libev watches that set as one descriptor: libev
+ * needs no memory, list or allocation for a connection.
  */
 #include "sxe-private.h"
 
@@ -18,13 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Sustained load: so many events at once, so many times in a row. Its end: none, so many times. */
+/* Sustained load is LOAD_EVENTS events at once, LOAD_ROUNDS times in a row. It ends when there was
+ * no event EMPTY_ROUNDS times. */
 #define LOAD_EVENTS  8
 #define LOAD_ROUNDS  64
 #define EMPTY_ROUNDS 4
 
-/* Output waits at most this long for the output of other events, if these are as quick as the last
- * ones. */
+/* Output is held at most about this long, to be sent with the output of other events. */
 #define HELD_NS (100 * SXE_NS_PER_US)
 
 /* ---- Deferred calls: a list of sockets, each on it at most once ---- */
@@ -110,9 +110,9 @@ sxe_defer(SXE *this, void (*fn)(SXE *))
 
 /* ---- Sockets ---- */
 
-/* The connection has ended, and no read would notice it. But without an error the peer's last bytes
- * may still be unread, followed by the end; or the program, which knows of the end, still uses them
- * and closes afterwards. */
+/* The connection has ended, but it is not read, so nothing would notice: end it on an error, or if
+ * the program has seen the peer's end and left no bytes. Otherwise bytes are still unread in the
+ * kernel, or the program still uses its unread bytes, and closes afterwards. */
 static void
 end_unread(SXE *s)
 {
@@ -170,7 +170,8 @@ dispatch(SXE *s, unsigned events)
     }
 }
 
-/* So many that none waits for much longer than HELD_NS, as quick as the last events were. */
+/* Set how many events' output may be held: if the next events are as quick as the last ones, none
+ * waits for much longer than HELD_NS. */
 static void
 limit_held(int events)
 {
@@ -186,7 +187,7 @@ take_events(void)
     int count = epoll_wait(CONTEXT->epoll, CONTEXT->tables->events, SXE__EVENTS_MAX, 0);
 
     for (int i = 0; i < count; i++) {
-        /* An earlier event of this batch may have closed it, and another may have its place. */
+        /* An earlier event of this batch may have closed the socket, and its id be in use again. */
         SXE *s = sxe_from_handle(CONTEXT->tables->events[i].data.u64);
 
         if (s == NULL)
@@ -203,9 +204,9 @@ take_events(void)
     return count;
 }
 
-/* Our set rests inside libev's, which costs every peer that sends a second wake-up in the kernel.
- * Under sustained load it is taken out, and polled once a turn, without waiting, until nothing
- * comes. */
+/* Our epoll set is inside libev's, so that each event costs the kernel a second wake-up. Under
+ * sustained load take our set out, and poll it in each turn, without waiting, until no events come.
+ */
 static void
 become_busy(void)
 {
@@ -283,7 +284,7 @@ on_timeouts(struct ev_loop *loop, ev_timer *watcher, int events)
     sxe__finish();
 }
 
-/* The timer is moved only when something is due earlier than it; firing too early does no harm. */
+/* Move the timer only if a timeout is due before it; that it fires too early does no harm. */
 static void
 arm_timeouts(void)
 {
@@ -324,7 +325,7 @@ before_wait(struct ev_loop *loop, ev_prepare *watcher, int events)
     if (CONTEXT->is_busy)
         poll_while_busy();
     arm_timeouts();
-    /* The next turn is due now, and an idle watcher makes it so. */
+    /* The next turn must not wait for events: an active idle watcher has that effect. */
     if (CONTEXT->deferred_head != SXE_NONE || CONTEXT->is_busy)
         ev_idle_start(loop, &CONTEXT->tables->no_wait);
     else
@@ -359,8 +360,8 @@ on_accept_left(struct ev_loop *loop, ev_timer *watcher, int events)
     sxe__finish();
 }
 
-/* libev's own answer to a call that fails unexpectedly is to abort. That is not for a server: it
- * goes on as soon as the call works again, and until then it neither spins nor fills the log. */
+/* By default libev aborts if a system call fails unexpectedly. A server should go on as soon as the
+ * call works again; the pause keeps it from spinning and from filling the log. */
 static void
 on_system_error(const char *what)
 {
@@ -412,7 +413,7 @@ sxe__loop_open(void)
     ev_set_priority(&CONTEXT->tables->begin_turn, EV_MAXPRI);
     ev_idle_init(&CONTEXT->tables->no_wait, do_nothing);
     ev_timer_init(&CONTEXT->tables->timeouts, on_timeouts, 0, 0);
-    /* After what came in time but waited because a turn took long. */
+    /* After events that came in time but waited because a turn took long. */
     ev_set_priority(&CONTEXT->tables->timeouts, EV_MINPRI);
     ev_timer_init(&CONTEXT->tables->accept_again, on_accept_again, SXE__RETRY_S, SXE__RETRY_S);
     ev_timer_init(&CONTEXT->tables->accept_left, on_accept_left, SXE__LEAVE_S, SXE__LEAVE_S);
@@ -449,7 +450,7 @@ sxe__loop_close(void)
     sxe_time_set_turn_ns(0);
 }
 
-/* Sockets that are there and not unref. */
+/* How many sockets exist that have no sxe_unref. */
 static unsigned
 number_waited_for(void)
 {
@@ -504,7 +505,7 @@ void
 sxe_timer_init(struct sxe_timer *timer, void (*callback)(struct sxe_timer *), double after,
                double repeat)
 {
-    /* No number is above 0 or below: a time that is none would never come, nor end the loop. */
+    /* NaN is not above 0, so it becomes 0: it would never be due, and the loop would not end. */
     timer->after = after > 0 ? after : 0;
     ev_timer_init(&timer->ev, on_timer, timer->after, repeat > 0 ? repeat : 0);
     timer->on_timer = callback;
@@ -515,8 +516,8 @@ sxe_timer_start(struct sxe_timer *timer)
 {
     if (ev_is_active(&timer->ev))
         return;
-    /* libev counts from the start of the turn, which may be long ago, and of one that ran before
-     * from what was left: the timer would fire early. */
+    /* libev counts from the start of the turn, which may be long ago, and starts a timer that was
+     * stopped with the time that was left: both would fire the timer early. */
     ev_now_update(CONTEXT->loop);
     ev_timer_set(&timer->ev, timer->after, timer->ev.repeat);
     ev_timer_start(CONTEXT->loop, &timer->ev);

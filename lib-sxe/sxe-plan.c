@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the plan of a thread's loop: what is registered, how it is configured, and the one moment
- * at which everything is allocated.
+ * What: the plan of a thread's loop: registering, configuring, and sxe_init, which allocates all
+ * memory at once.
  */
 #include "sxe-private.h"
 
@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 #define DEFAULT_CHUNK_SIZE   16384u
-#define SPARE_CHUNKS         64u /* beside one for what is unread and one for what is unsent */
+#define SPARE_CHUNKS         64u /* beside two for each socket: for unread and for unsent bytes */
 #define DEFAULT_OUTPUT_PAUSE 65536u
 #define DEFAULT_OUTPUT_MAX   1048576u
 #define DEFAULT_BACKLOG      4096u
 #define DEFAULT_BATCH        64u
 #define DEFAULT_CLOSING_MS   5000u
 
-/* More than this is a mistake: no system has so many descriptors, and sizes of unread bytes are
+/* Larger numbers are mistakes: no system has so many descriptors, and counts of unread bytes are
  * ints. */
 #define SOCKETS_MAX    (1u << 24)
 #define CHUNK_SIZE_MAX (1u << 30)
@@ -31,7 +31,7 @@ struct sxe_log_control sxe__log = SXE_LOG_CONTROL_INIT("sxe");
 _Thread_local struct sxe__context sxe__context
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* The default loop is one for the whole process, so one thread alone may have it. */
+/* libev has one default loop for the whole process: only one thread may use it. */
 static _Atomic(struct sxe__context *) default_loop_owner;
 
 /* ---- The plan ---- */
@@ -82,28 +82,29 @@ complete_config(const struct sxe__context *c)
     config.accept_batch = or_default(config.accept_batch, DEFAULT_BATCH);
     closing_ms = &config.timeout_ms[SXE_STATE_CLOSING];
     *closing_ms = or_default(*closing_ms, DEFAULT_CLOSING_MS);
-    /* Nothing ends what is not there. */
+    /* Sockets in these states are not open: they have no timeout. */
     config.timeout_ms[SXE_STATE_FREE] = config.timeout_ms[SXE_STATE_CLOSED] = 0;
     if (config.chunk_size < SXE__CHUNK_SIZE_MIN)
         config.chunk_size = SXE__CHUNK_SIZE_MIN;
     return config;
 }
 
-/* Bytes that one read may take: of a stream a chunk, and always a whole datagram. */
+/* The most bytes that one read takes: a chunk, or a whole datagram. */
 static size_t
 read_size(const struct sxe_config *config)
 {
     return config->chunk_size > SXE__DATAGRAM_MAX ? config->chunk_size : SXE__DATAGRAM_MAX;
 }
 
-/* Bytes from one socket to the next. */
+/* The bytes of a socket with its extra ones: the distance from one socket to the next. */
 static size_t
 stride_of(const struct sxe__context *c)
 {
     return (sizeof(SXE) + c->extra + 15) & ~(size_t)15;
 }
 
-/* The bytes of each are rounded down: a pool has a few of its own. */
+/* Print a line of the plan. The bytes of each element are rounded down: a pool has a few bytes of
+ * its own. Returns total. */
 static size_t
 plan_line(FILE *out, const char *what, size_t number, size_t total)
 {
@@ -140,7 +141,7 @@ sxe_plan_print(FILE *out)
     return total;
 }
 
-/* As many descriptors as we may have. A failure is no reason not to run. */
+/* Raise the limit of descriptors to the hard limit. The program runs even if that fails. */
 static void
 raise_descriptor_limit(unsigned wanted)
 {
@@ -183,7 +184,8 @@ choose_loop(struct sxe__context *c)
     return c->loop != NULL ? 0 : -ENOMEM;
 }
 
-/* All but one for what each socket has unread; where so many were not asked for, half of them. */
+/* How many chunks may hold unsent output: all but one for each socket's unread bytes, or half of
+ * them if there are too few chunks for that. */
 static uint32_t
 output_chunks_max(const struct sxe__context *c)
 {
@@ -192,7 +194,7 @@ output_chunks_max(const struct sxe__context *c)
     return c->tables->config.chunks - (c->number < half ? c->number : half);
 }
 
-/* Everything that is memory. */
+/* The first part of sxe_init: allocate all memory. 0 or -errno. */
 static int
 reserve_memory(struct sxe__context *c)
 {
@@ -224,7 +226,7 @@ reserve_memory(struct sxe__context *c)
     return sxe_pool_set_state_to_string(c->sockets, sxe_state_to_string);
 }
 
-/* And everything that is a descriptor or a thread. */
+/* The second part of sxe_init: open descriptors and start threads. 0 or -errno. */
 static int
 open_loop(void)
 {
@@ -257,7 +259,7 @@ give_all_back(struct sxe__context *c)
     atomic_compare_exchange_strong(&default_loop_owner, &self, NULL);
 }
 
-/* Why sxe_init cannot even be tried, or NULL. */
+/* The reason why sxe_init must fail, or NULL. */
 static const char *
 objection(const struct sxe__context *c)
 {

@@ -27,7 +27,7 @@
 enum { FAMILY_UNSPEC, FAMILY_INET, FAMILY_INET6, FAMILY_UNIX, FAMILIES };
 enum { TRANSPORT_UNSPEC, TRANSPORT_STREAM, TRANSPORT_DGRAM, TRANSPORTS };
 
-/* Source and destination, by family. */
+/* The bytes of source and destination in version 2, by family. */
 static const uint8_t addresses_size[FAMILIES] = {0, 2 * (4 + 2), 2 * (16 + 2), 2 * PATH_SIZE};
 
 _Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == PATH_SIZE,
@@ -164,8 +164,8 @@ crc32c(const uint8_t *bytes, size_t size, size_t hole)
     return ~crc;
 }
 
-/* The TLVs of a header of `size` bytes, from `at`, fill it, and its checksum is right if it has
- * one. */
+/* Check that the TLVs, from `at`, fill a header of `size` bytes, and that its checksum, if it has
+ * one, is right. */
 static bool
 check_tlvs(const uint8_t *header, size_t size, size_t at)
 {
@@ -278,8 +278,8 @@ sxe_proxy_parse(const char *data, size_t length, struct sxe_proxy *proxy)
 
 /* ---- Writing ---- */
 
-/* Eight groups: inet_ntop(3) would write some addresses with dots, which the specification does not
- * have. */
+/* Write an address; an IPv6 address as eight groups: inet_ntop(3) would write some with dots, which
+ * the specification does not allow. */
 static void
 ip_text(const struct sockaddr_storage *address, char *text, size_t size)
 {
@@ -350,7 +350,7 @@ write_v2(const struct sxe_proxy *proxy, unsigned family, char *to)
     return FIXED_SIZE_V2 + (size_t)addresses_size[family];
 }
 
-/* As on the wire, or -EINVAL. */
+/* The address family as on the wire, or -EINVAL. */
 static int
 family_of(const struct sxe_proxy *proxy)
 {

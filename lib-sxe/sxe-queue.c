@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a socket's unsent output: a chain of chunks that hold records in the order they are to be
- * sent.
+ * What: a socket's unsent output: a chain of chunks that hold records in the order in which they
+ * will be sent.
  *
  *     chunk [ head | record payload.. | record payload.. | record ]  ->  chunk [ head | ... ]
  *     out_head ^     ^ out_offset                            out_tail ^
  *
- * A record is bytes of ours, memory or a file the program lends, or our half-close. Records are
- * copied in and out, because a chunk is not aligned for them. out_copied counts the bytes of ours.
+ * A record is one of: bytes that were copied into the chunk, memory or a file that the program
+ * lends, our half-close. Records are copied in and out, because a chunk is not aligned for them.
+ * out_copied counts the copied bytes that are still to be sent.
  */
 #include "sxe-private.h"
 
@@ -23,7 +24,7 @@ enum record_kind { BYTES, BORROWED, FILE_RANGE, END };
 struct record {
     uint32_t kind;
     uint32_t fd;
-    size_t left; /* bytes still to be sent; of BYTES, its last ones */
+    size_t left; /* bytes still to be sent; BYTES: the last ones of the payload */
     union {
         uint32_t length;  /* BYTES: of the payload after the record */
         const char *data; /* BORROWED: the next byte */
@@ -32,7 +33,7 @@ struct record {
     SXE_OUT_EVENT_SENT on_sent;
 };
 
-/* Of a chunk. */
+/* The head of a chunk. */
 struct head {
     uint32_t used;    /* bytes, this head included */
     uint32_t unacked; /* bytes that the peer had not acknowledged when the kernel was last asked */
@@ -64,7 +65,8 @@ room_in_tail(const SXE *s)
     return sxe_chunks_size(CONTEXT->chunks) - load_head(s->u.open.out_tail).used;
 }
 
-/* Output leaves chunks for input, or a few peers who do not read would starve all others. */
+/* How many chunks output may still take. Some are left for input, or a few peers that do not read
+ * would starve all others. */
 static uint32_t
 free_for_output(void)
 {
@@ -84,7 +86,8 @@ sxe__queue_room(const SXE *s)
     return tail + each * free_for_output();
 }
 
-/* The chunk at the end of the chain with room for size bytes; SXE_NONE when none is free for it. */
+/* The last chunk of the chain if it has room for size bytes, or else a new one. SXE_NONE: no chunk
+ * is free. */
 static uint32_t
 tail_with_room(SXE *s, size_t size)
 {
@@ -186,7 +189,7 @@ sxe__queue_end(SXE *s)
     return append_record(s, &record, NULL, 0);
 }
 
-/* Where a record is. */
+/* The place of a record. */
 struct place {
     uint32_t chunk;
     uint32_t offset;
@@ -221,7 +224,7 @@ place_after(struct place at, const struct record *record)
     return at;
 }
 
-/* The first record is done with; its chunk too if it was the last one in it. */
+/* Remove the first record, and its chunk if it was the last one in it. */
 static void
 pop(SXE *s, const struct record *record)
 {
@@ -238,8 +241,8 @@ pop(SXE *s, const struct record *record)
     CONTEXT->output_chunks--;
 }
 
-/* The bytes of the records in front, up to one that is no bytes; whether it is a file, which goes
- * into the same segments. */
+/* Point vector to the bytes of the first records, up to one of another kind. *is_before_file: that
+ * is a file, which goes into the same segments. Returns how many of vector are used. */
 static int
 gather_records(const SXE *s, struct iovec *vector, bool *is_before_file)
 {
@@ -278,7 +281,7 @@ take_from(SXE *s, struct record *record, size_t part)
         record->at.offset += (off_t)part;
 }
 
-/* That is progress: the timeout of writing starts again. */
+/* The peer or the kernel has taken bytes: the timeout of writing starts again. */
 static void
 touch_writing(const SXE *s)
 {
@@ -305,7 +308,7 @@ sxe__queue_has_peer_read(SXE *s)
     return true;
 }
 
-/* The kernel took sent bytes of the records in front. */
+/* The kernel has taken `sent` bytes: remove them from the first records. */
 static void
 advance_queue(SXE *s, size_t sent)
 {
@@ -328,8 +331,8 @@ advance_queue(SXE *s, size_t sent)
     } while (sent > 0);
 }
 
-/* Each writes once: one of these or -errno. Taking less than all is no sign that the kernel is
- * full: epoll reports room only after EAGAIN. */
+/* The functions below write once, and return an outcome or -errno. If the kernel takes less than
+ * all, it need not be full: epoll reports room only after EAGAIN. */
 enum outcome { FULL, GO_ON, ENOUGH /* for one event */ };
 
 static int
@@ -354,8 +357,8 @@ cork(SXE *s, bool wanted)
     s->corked = wanted;
 }
 
-/* To a peer that reads as fast as we send, sendfile(2) would go on to the end of the file. Without
- * a cork the end of each slice would be a short segment of its own. */
+/* Send a slice of a file: to a fast peer sendfile(2) would go on to the end of the file, and keep
+ * other sockets waiting. Without a cork each slice would end in a short segment. */
 static int
 write_file(SXE *s, const struct record *record)
 {

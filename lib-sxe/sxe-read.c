@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: from "readable" to on_read. Bytes are read into the loop's buffer, shown to the program,
- * and only the bytes that it leaves are copied into a borrowed chunk; the next read continues after
- * them.
+ * What: reading. Bytes are read into the loop's buffer and passed to on_read. Only the bytes that
+ * the program leaves unread are copied into a borrowed chunk; the next read continues after them.
  *
- * Without a free chunk the bytes are only peeked at: what the program takes is then taken from the
- * kernel too, the rest waits there, and the socket waits (STARVED) for a chunk. So a whole request
- * is answered even while slow senders hold all chunks, and nothing is lost.
+ * Without a free chunk the bytes are only peeked at (MSG_PEEK): the bytes that the program takes
+ * are then received, the rest stays in the kernel, and the socket waits (STARVED) for a chunk. So a
+ * whole request is answered even while slow senders hold all chunks, and no byte is lost.
  */
 #include "sxe-private.h"
 
@@ -23,7 +22,7 @@ sxe__drop_unread(SXE *s)
     sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, 0, 0);
 }
 
-/* Keep the unread bytes, which stand in the loop's buffer, in a chunk. 0 or -ENOBUFS. */
+/* Move the unread bytes from the loop's buffer to a chunk. 0 or -ENOBUFS. */
 static int
 keep_unread(SXE *s)
 {
@@ -37,7 +36,7 @@ keep_unread(SXE *s)
     return result;
 }
 
-/* The program has seen the unread bytes. */
+/* After on_read: keep the bytes that the program left unread, and settle the socket. */
 static void
 after_read(SXE *s)
 {
@@ -53,8 +52,8 @@ after_read(SXE *s)
     sxe__wrote(s);
 }
 
-/* The one call up. Inside it, pausing and consuming leave the socket for after_read to settle. All
- * that is unread is seen, so there is no need to show it again. */
+/* Call on_read. While it runs, sxe_pause and sxe_consume leave settling to after_read. It sees all
+ * unread bytes, so a deferred SXE__READ_AGAIN is no longer needed. */
 static void
 show_bytes(SXE *s, ssize_t n)
 {
@@ -64,7 +63,7 @@ show_bytes(SXE *s, ssize_t n)
     CONTEXT->reader = NULL;
 }
 
-/* n <= 0 came from a read: the peer's end, nothing yet, or an error. */
+/* A read returned n <= 0: the peer's end, no bytes yet, or an error. */
 static void
 on_end(SXE *s, int n)
 {
@@ -89,7 +88,8 @@ on_end(SXE *s, int n)
     after_read(s);
 }
 
-/* A short read emptied the socket, unless the peer's end follows: epoll reports no change then. */
+/* A short read has emptied the socket, and epoll will report more bytes. But if the peer's end
+ * follows, epoll has reported that already: read on. */
 static void
 note_read(SXE *s, ssize_t n, uint32_t room)
 {
@@ -108,8 +108,8 @@ take_peeked(SXE *s, ssize_t length)
     return n == length;
 }
 
-/* Take from the kernel what the program took of the bytes peeked at, and look again at the rest; it
- * waits for a chunk when the program took nothing. */
+/* Peek, call on_read, and receive the bytes that the program took. The rest is read again; if the
+ * program took nothing, the socket waits for a chunk. */
 static void
 read_peeked(SXE *s)
 {
@@ -133,7 +133,7 @@ read_peeked(SXE *s)
     after_read(s);
 }
 
-/* CLOSING: the peer may still send, and nobody listens. */
+/* In CLOSING: drop the bytes that the peer still sends. */
 static void
 discard(SXE *s)
 {
@@ -151,8 +151,8 @@ discard(SXE *s)
         sxe__defer(s);
 }
 
-/* Bytes that were decrypted cannot wait in the kernel: a chunk is taken first, or the socket waits
- * for one. */
+/* For a table without peek: decrypted bytes cannot stay in the kernel, so take a chunk before
+ * reading. False: none is free, and the socket waits for one. */
 static bool
 reserve_chunk(SXE *s)
 {
@@ -170,7 +170,7 @@ read_datagram(SXE *s)
     ssize_t n = recvfrom(s->fd, CONTEXT->read_buffer, SXE__DATAGRAM_MAX, 0,
                          (struct sockaddr *)&CONTEXT->tables->sender, &length);
 
-    /* An error here is an ICMP message about something sent earlier; the socket itself is well. */
+    /* An error here is an ICMP message about an earlier datagram of ours; the socket is usable. */
     if (n < 0)
         return;
     CONTEXT->sender_length = length;
@@ -181,7 +181,7 @@ read_datagram(SXE *s)
     sxe__settle(s);
 }
 
-/* It is not read, but its peer has ended. */
+/* A paused socket is not read, but if sxe_watch_end asked for it, report the peer's end. */
 static void
 show_end(SXE *s)
 {
@@ -273,7 +273,7 @@ sxe_consume(SXE *this, unsigned length)
     if (length == 0 || this->in.size == 0)
         return;
     sxe_buffer_take(&this->in, length);
-    /* The rest is the beginning of another message, which has its own timeout. */
+    /* The rest begins another message: its timeout starts now. */
     if (sxe__state(this) == SXE_STATE_READING)
         sxe_pool_touch(CONTEXT->sockets, this->id);
     if (CONTEXT->reader == this)
@@ -286,8 +286,8 @@ sxe_consume(SXE *this, unsigned length)
 void
 sxe_pause(SXE *this)
 {
-    /* An end that epoll reported before the pause is not reported again. A socket that has ended
-     * goes back at the end of this event: nothing may find it later. */
+    /* epoll does not report an end again that it reported before the pause: have a deferred call
+     * show it. Not if the socket is closing: it is freed at the end of this event. */
     if (this->watches_end && (this->flags & (SXE__END_NEAR | SXE__PAUSED)) == SXE__END_NEAR &&
         sxe__state(this) < SXE_STATE_CLOSING)
         sxe__defer(this);

@@ -28,7 +28,7 @@ socket_peek(SXE *s, void *buffer, size_t size)
     return or_error(recv(s->fd, buffer, size, MSG_PEEK));
 }
 
-/* MSG_MORE keeps them from being a segment of their own. */
+/* more: MSG_MORE has the kernel wait for further bytes to fill the segment. */
 static ssize_t
 socket_write(SXE *s, const struct iovec *vector, int count, bool more)
 {
@@ -81,7 +81,7 @@ sxe__socket_open(SXE *s, int family)
     s->fd = socket(family, type, 0);
     if (s->fd < 0)
         return -errno;
-    /* Accepted connections inherit it from the listener, so it costs them no call. */
+    /* Accepted connections inherit TCP_NODELAY from the listener, without a call of their own. */
     if (s->kind == SXE__TCP && setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) < 0) {
         int error = -errno;
         sxe__socket_close(s);

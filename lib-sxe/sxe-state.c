@@ -10,8 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Connections are edge triggered: epoll reports a change once, so that pausing, back-pressure and
- * waiting to write cost no epoll_ctl, and what was reported is remembered in SXE__READABLE. */
+/* Connections are edge triggered: epoll reports each change once. So pausing, back-pressure and
+ * waiting to write need no epoll_ctl. SXE__READABLE remembers a reported change. */
 static const uint32_t events_of[] = {
     [SXE__CONNECTION] = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
     [SXE__LISTENER] = EPOLLIN,
@@ -36,7 +36,7 @@ void
 sxe__move(SXE *s, enum sxe_state to)
 {
     if (CONTEXT->staged == s)
-        CONTEXT->stage_limit = 0; /* perhaps it may not write any more */
+        CONTEXT->stage_limit = 0; /* in the new state it may not be allowed to write */
     sxe_pool_move(CONTEXT->sockets, s->id, s->state, to);
     s->state = (uint8_t)to;
 }
@@ -180,7 +180,8 @@ state_by_contents(const SXE *s)
     return sxe_buffer_length(&s->in) > 0 ? SXE_STATE_READING : SXE_STATE_IDLE;
 }
 
-/* Reading stops above output_pause and goes on below half of it, so that it does not flap. */
+/* Back-pressure: reading stops above output_pause and goes on below half of it, so that it does not
+ * flap. */
 static void
 press_back(SXE *s)
 {
@@ -232,7 +233,7 @@ sxe__settle(SXE *s)
         sxe__defer(s);
 }
 
-/* The program hears of it while the socket can still be looked at; then everything goes back. */
+/* Call on_close while the program can still ask the socket's address and error; then free it. */
 static void
 release_socket(SXE *s)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a few threads, a line of works of each group that wait for them, and a line of those that
- * wait for the loop. One lock guards all lines and the state of each work.
+ * What: threads for work that blocks. Each group has a line of works that wait for a thread; one
+ * more line has the finished works, which wait for the loop. One lock guards all lines and the
+ * state of each work.
  *
  *     IDLE --submit--> WAITING --a thread is free--> RUNNING --run returned--> FINISHED --> IDLE
  *       ^                 |                                                    done is called
@@ -16,7 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define DONE_MAX 64 /* in one turn of the loop */
+#define DONE_MAX 64 /* calls of done in one turn of the loop */
 
 enum work_state { IDLE, WAITING, RUNNING, FINISHED };
 
@@ -47,7 +48,7 @@ take_out(struct sxe__line *line, struct sxe_work *work)
         work->next->prev = work->prev;
 }
 
-/* NULL if there is none. */
+/* Take the first work out of a line, and set its state. NULL: the line is empty. */
 static struct sxe_work *
 take_first(struct sxe__line *line, enum work_state state)
 {
@@ -62,7 +63,8 @@ take_first(struct sxe__line *line, enum work_state state)
 
 /* ---- In the threads ---- */
 
-/* A work whose group has a thread left, or NULL. The caller holds the lock. */
+/* Take a waiting work whose group may use one more thread. NULL: there is none. The caller holds
+ * the lock. */
 static struct sxe_work *
 take_work(struct sxe__workers *w)
 {
@@ -105,7 +107,7 @@ work_on(void *workers)
         pthread_mutex_unlock(&w->lock);
         work->run(work);
         pthread_mutex_lock(&w->lock);
-        /* The first finished work has woken the loop for all. */
+        /* If the line is not empty, its first work has woken the loop already. */
         if (w->finished.first == NULL)
             ev_async_send(w->loop, &w->wake);
         w->group[work->group].running--;
@@ -154,7 +156,7 @@ on_finished(struct ev_loop *loop, ev_async *wake, int events)
     ev_async_send(loop, wake);
 }
 
-/* As many threads as the system gives us, all signals blocked. */
+/* Start as many of the wanted threads as the system allows, with all signals blocked. */
 static void
 start_threads(struct sxe__workers *w)
 {
@@ -262,7 +264,7 @@ sxe_work_register_group(unsigned threads)
         sxe_work_register(threads);
         return 0;
     }
-    /* Keep a number that is too large as one too many: sxe_init then refuses it. */
+    /* A number that is too large is kept as the limit + 1: sxe_init then refuses it. */
     c->group_threads[c->groups] =
         (uint16_t)(threads > SXE_WORK_THREADS_MAX ? SXE_WORK_THREADS_MAX + 1 : threads);
     return ++c->groups;
@@ -278,7 +280,7 @@ sxe__work_threads(const struct sxe__context *c)
     return threads;
 }
 
-/* Works without a group that registered no threads borrow those of a group. */
+/* If no threads are registered for works without a group, these use as many as the first group. */
 static void
 set_groups(struct sxe__workers *w, const struct sxe__context *c)
 {
@@ -322,7 +324,7 @@ sxe__work_open(void)
     pthread_cond_init(&w->come, NULL);
     ev_async_init(&w->wake, on_finished);
     ev_async_start(w->loop, &w->wake);
-    /* Only work under way keeps the loop running, see hold_loop. */
+    /* This watcher must not keep the loop running: works under way do, see hold_loop. */
     ev_unref(w->loop);
     c->workers = w;
     start_missing_threads(w);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: writing to a connection. While one socket's event runs, its output is staged in the loop's
- * own buffer and goes out by one write at the end; only what the kernel does not take then, or
- * bytes after something already waiting, go into the socket's queue. When several events came
- * together, what is staged is held until those of a few more are handled.
+ * own buffer, and goes out by one write at the end. Only bytes that the kernel does not take then,
+ * or that follow a queue, go into the socket's queue. If several events came together, staged
+ * output is held until a few more events are handled.
  *
  *     sxe_write --> staged (one socket at a time) --end of event----> kernel
  *                     |  |                                         ^  ^
@@ -11,8 +11,8 @@
  *                     |  what is left                                 |
  *                     '------> queue (any number of sockets) ---------'
  *
- * Staged are pieces of the loop's buffer and, between them, memory that stays; the last piece grows
- * until something else follows it.
+ * The stage has pieces of the loop's buffer and, between them, memory that the program lends; the
+ * last piece grows until something else follows it.
  *
  * Invariant: a socket whose bytes are staged has an empty queue. CONTEXT->staged may also name a
  * socket with nothing but a queue: then the end of the event tries that.
@@ -22,7 +22,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Longer memory that stays is cheaper to point at than to copy. */
+/* Up to this length, lent memory is copied: that is cheaper than one more piece. */
 #define COPY_MAX 1024
 
 int
@@ -40,7 +40,7 @@ sxe__write_more(SXE *s)
     sxe__defer(s);
 }
 
-/* Where output is staged while nothing is held. */
+/* While no output is held, stage at the beginning of the buffer. */
 static void
 begin_stage(void)
 {
@@ -70,7 +70,7 @@ is_anything_staged(void)
     return CONTEXT->stage_used > 0 || CONTEXT->vector_used > 0;
 }
 
-/* The piece that grew so far is as long as it will be. There is a place for it: see
+/* Put the last piece, which grew so far, into vector. There is a place for it: see
  * sxe_write_static. */
 static void
 close_piece(void)
@@ -113,8 +113,8 @@ queue_vector(SXE *s, const struct iovec *vector, unsigned count, size_t skip)
     return 0;
 }
 
-/* Offer them to the kernel, and queue what it leaves. A socket whose output can neither be sent nor
- * kept is ended: its peer does not read and there is no memory. */
+/* Offer the bytes to the kernel, and queue those that it does not take. If they can be neither sent
+ * nor kept, end the socket: its peer does not read and there is no memory. */
 static int
 write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
 {
@@ -123,7 +123,7 @@ write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
 
     if (SXE_LIKELY(sent == (ssize_t)bytes))
         return 0;
-    /* Taking less than all is no sign that it is full: epoll reports room only after EAGAIN. */
+    /* A kernel that took a part need not be full: epoll reports room only after EAGAIN. */
     result = sent < 0 ? sxe__write_failed((int)sent) : 1;
     if (result < 0) {
         sxe__end(s, -result);
@@ -198,17 +198,17 @@ sxe__drained(SXE *s)
         return;
     }
     s->flags |= SXE__END_SENT;
-    /* Whatever was reported earlier may still be there to be dropped. */
+    /* Bytes that epoll reported earlier may still be unread: drop them. */
     s->flags |= SXE__READABLE;
     sxe__defer(s);
 }
 
 /* ---- Output that is held ----
  *
- * The output of events that came together leaves together. So the kernel's code for receiving, and
+ * The output of events that came together is sent together. So the kernel's code for receiving, and
  * then its code for sending, stays in the processor's caches for a while. */
 
-/* The next one that waits, or NULL: then nothing is in front of what is staged from now on. */
+/* The next held output. NULL: there is none, and staging begins again at the buffer's beginning. */
 static const struct sxe__held *
 take_held(void)
 {
@@ -220,8 +220,8 @@ take_held(void)
     return NULL;
 }
 
-/* Flushing a queue calls on_sent; inside a call of the program's (may_call false) that must wait.
- */
+/* Send all held output. Flushing a queue calls on_sent: may_call is false inside a call by the
+ * program, and then queues are flushed later. */
 static void
 send_held(bool may_call)
 {
@@ -299,7 +299,7 @@ sxe__drop_held(SXE *s)
     held_of(s)->socket = NULL;
 }
 
-/* Another socket writes: what was staged goes out now, without any callback. */
+/* Before socket s writes: send the staged output of another socket now, without any callback. */
 static void
 make_way(SXE *s)
 {
@@ -353,8 +353,8 @@ stage(const void *data, size_t length)
     CONTEXT->reserved = 0;
 }
 
-/* The room that the queue needs for the staged output and one more record, however its chunks
- * divide them: only copied bytes go into chunks. */
+/* The room that the queue needs at most for the staged output and one more record. Lent memory is
+ * not copied into chunks. */
 static size_t
 room_for_staged(void)
 {
@@ -363,7 +363,8 @@ room_for_staged(void)
     return CONTEXT->stage_used + (pieces + 1) * SXE__CHUNK_SIZE_MIN;
 }
 
-/* More than the stage has room for: the kernel gets it in pieces now, the queue what it leaves. */
+/* Write bytes for which the stage has no room: offer them to the kernel in pieces now, and queue
+ * the rest. */
 static int
 write_large(SXE *s, const char *data, size_t length)
 {
@@ -375,7 +376,7 @@ write_large(SXE *s, const char *data, size_t length)
 
         if (is_anything_staged() && (result = write_staged(s)) < 0)
             return result;
-        /* The end of the event settles it, whatever the kernel left. */
+        /* Have the end of the event settle the socket, whatever the kernel left. */
         CONTEXT->staged = s;
         if (!sxe__queue_is_empty(s))
             return sxe__queue_bytes(s, data, length);
@@ -405,8 +406,8 @@ sxe_write(SXE *this, const void *data, unsigned length)
     return 0;
 }
 
-/* Whether so much may be added to the stage; then it need not be asked again for this socket, until
- * it moves to another state or writes in another way. */
+/* Whether length bytes may be added to the stage. Sets stage_limit, so that sxe_reserve need not
+ * ask again until the socket changes its state or writes in another way. */
 static bool
 make_room(SXE *s, unsigned length)
 {
@@ -416,7 +417,7 @@ make_room(SXE *s, unsigned length)
     if (!sxe__queue_is_empty(s))
         return false;
     CONTEXT->staged = s;
-    /* With an empty queue, what is staged is all that is unsent. */
+    /* The queue is empty, so only staged bytes count for output_max. */
     CONTEXT->stage_limit = CONTEXT->tables->config.output_max < SXE__STAGE_SIZE
                                ? CONTEXT->tables->config.output_max
                                : SXE__STAGE_SIZE;
@@ -457,7 +458,7 @@ sxe_write_static(SXE *this, const void *data, size_t length)
         return result;
     make_way(this);
     close_piece();
-    /* The next bytes on the stage will need a place, too. */
+    /* Leave a place in vector for the next piece of the stage, see close_piece. */
     if (CONTEXT->vector_used + 1 >= SXE__STAGE_VECTOR && (result = write_staged(this)) < 0)
         return result;
     CONTEXT->staged = this;
@@ -543,7 +544,7 @@ sxe_dropped(const SXE *this)
     return CONTEXT->released == this ? CONTEXT->dropped : 0;
 }
 
-/* The io table has output that the kernel did not take, and nothing is queued after it. */
+/* The queue is empty, but the io table has output that the kernel did not take: write that. */
 static int
 write_owed(SXE *s)
 {
@@ -564,7 +565,7 @@ sxe__writable(SXE *s)
     }
     if (sxe__state(s) == SXE_STATE_CLOSED)
         return;
-    /* Output that on_sent wrote waits, too, or a peer that reads fast would make the others wait.
+    /* Output that on_sent wrote is sent later: a peer that reads fast must not keep others waiting.
      */
     if (CONTEXT->staged == s && !is_anything_staged()) {
         sxe__unstage(s);

@@ -45,7 +45,7 @@ set_callbacks(SXE *s, SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read,
     s->on_close = close != NULL ? close : ignore_event;
 }
 
-/* A socket that has an IP address from the beginning. */
+/* Make a socket that already has an IP address. */
 static SXE *
 make_at(const SXE *from, uint8_t kind, const char *ip, unsigned short port)
 {
