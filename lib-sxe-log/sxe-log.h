@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: one line of text an event, with a level and the id of what it is about; call traces and hex
- * dumps in checked builds; assertions that say what was wrong. Made to be left on in production.
+ * What: a line of text for each event, with a level and perhaps the id of a connection or element;
+ * call traces and hex dumps in checked builds; assertions that say what was wrong. Made to be left
+ * on in production.
  *
  * Place: the lowest library. Called by everything, from any thread, also in a forked child; calls
  * write(2) once a line and never allocates. errno is the same after a call as before it.
@@ -170,7 +171,7 @@ SXE_PUBLIC void sxe_log_to_function(sxe_log_sink sink, void *user);
  * lines. NULL: to no function. */
 SXE_PUBLIC void sxe_log_also_to_function(sxe_log_sink also, void *user);
 
-/* To syslog(3), without date and pid, which syslog adds. Borrows ident. */
+/* Send lines to syslog(3), without date and pid, which syslog adds. Borrows ident. */
 SXE_PUBLIC void sxe_log_to_syslog(const char *ident, int facility);
 SXE_PUBLIC void sxe_log_set_format(enum sxe_log_format format);
 
@@ -250,7 +251,7 @@ SXE_PUBLIC SXE_NORETURN void sxe_log_assert_failed(const struct sxe_log_site *si
 
 /* Open those of the descriptors 0, 1 and 2 that are closed, as /dev/null, so that no file and no
  * socket gets the number to which others write; reading from or writing to one that was closed
- * still fails with EBADF. sxe_init and whatever opens a pool's file call it. */
+ * still fails with EBADF. sxe_init and the functions that open a pool's file call it. */
 SXE_PUBLIC void sxe_hold_standard_descriptors(void);
 
 #ifdef __cplusplus

@@ -75,7 +75,7 @@ on_staple(SSL *ssl, void *user)
     return SSL_TLSEXT_ERR_NOACK;
 }
 
-/* Not TLS 1.0 and 1.1 (RFC 8996). */
+/* Set versions, ciphers and groups. TLS 1.0 and 1.1 are off (RFC 8996). */
 static bool
 set_algorithms(const struct sxe_tls *tls, SSL_CTX *context)
 {

@@ -4,7 +4,7 @@
  * back.
  *
  *     read   recv(2) -> in -> BIO -> SSL_read -> the program's buffer
- *     write  the program's bytes -> SSL_write -> BIO -> out -> send(2), and what it leaves -> kept
+ *     write  the program's bytes -> SSL_write -> BIO -> out -> send(2), unsent records -> kept
  *
  * Records that the kernel did not take cannot be made a second time. They are kept, and their plain
  * text counts as not written (`owed`) until they are sent: so a timeout or a close that waits for

@@ -407,13 +407,13 @@ sxe__loop_open(void)
     CONTEXT->deferred_head = CONTEXT->deferred_tail = SXE_NONE;
     ev_io_init(&CONTEXT->tables->epoll_ready, on_epoll, CONTEXT->epoll, EV_READ);
     ev_prepare_init(&CONTEXT->tables->before_wait, before_wait);
-    /* After the program's own prepare watchers, which may write too. */
+    /* Run after the program's own prepare watchers, which may write too. */
     ev_set_priority(&CONTEXT->tables->before_wait, EV_MINPRI);
     ev_check_init(&CONTEXT->tables->begin_turn, begin_turn);
     ev_set_priority(&CONTEXT->tables->begin_turn, EV_MAXPRI);
     ev_idle_init(&CONTEXT->tables->no_wait, do_nothing);
     ev_timer_init(&CONTEXT->tables->timeouts, on_timeouts, 0, 0);
-    /* After events that came in time but waited because a turn took long. */
+    /* Run after events that came in time but waited because a turn took long. */
     ev_set_priority(&CONTEXT->tables->timeouts, EV_MINPRI);
     ev_timer_init(&CONTEXT->tables->accept_again, on_accept_again, SXE__RETRY_S, SXE__RETRY_S);
     ev_timer_init(&CONTEXT->tables->accept_left, on_accept_left, SXE__LEAVE_S, SXE__LEAVE_S);
@@ -422,7 +422,7 @@ sxe__loop_open(void)
     ev_io_start(loop, &CONTEXT->tables->epoll_ready);
     ev_prepare_start(loop, &CONTEXT->tables->before_wait);
     ev_check_start(loop, &CONTEXT->tables->begin_turn);
-    /* These do not keep the loop running: sockets do, see sxe__loop_hold. */
+    /* These three watchers do not keep the loop running: sockets do, see sxe__loop_hold. */
     ev_unref(loop);
     ev_unref(loop);
     ev_unref(loop);

@@ -51,7 +51,7 @@ line_length(const char *data, size_t length)
     return limit == LINE_MAX_V1 || (at < limit && data[at] == '\n') ? -1 : 0;
 }
 
-/* Read a number from 0 to 65535 without leading zeros; -1: it is none. */
+/* Read a number from 0 to 65535 without leading zeros; -1: the text is no such number. */
 static int
 parse_port(const char *text)
 {

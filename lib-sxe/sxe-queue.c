@@ -241,8 +241,9 @@ pop(SXE *s, const struct record *record)
     CONTEXT->output_chunks--;
 }
 
-/* Point vector to the bytes of the first records, up to one of another kind. *is_before_file: that
- * is a file, which goes into the same segments. Returns how many of vector are used. */
+/* Point vector to the bytes of the first records, up to a record of another kind. *is_before_file:
+ * whether that is a file, which goes into the same segments. Returns how many of vector are used.
+ */
 static int
 gather_records(const SXE *s, struct iovec *vector, bool *is_before_file)
 {

@@ -12,7 +12,7 @@
  *     PID/fd/N            is "socket:[inode]"                                -> PID
  *     PID/comm            "nginx"
  *
- * Of several processes that share a socket it is the one with the lowest PID, mostly the parent.
+ * If several processes share a socket, the one with the lowest PID is named, mostly the parent.
  *
  * Limits: only root can see the open files of other users' processes. Others learn only the user
  * that listens at a port, and nothing about a path. A path is found as it was given to bind(2), not

@@ -7,7 +7,7 @@
  * order:
  *
  *     cli/      options.c the command line; options-table.c its options
- *               options-tls.c those of TLS
+ *               options-tls.c the options of TLS
  *               options-check.c refuses values and combinations
  *     config/   config.c options from the environment and a file; config-file.c runs the file
  *               config-check.c --check
@@ -15,7 +15,7 @@
  *               serve-as.c opens files as root, and becomes the user of --user
  *               listening.c opens the listeners; lua-script.c the script of --lua
  *               redirect.c the plain port of --http-redirect
- *               rate-limit.c how often a client may ask
+ *               rate-limit.c how many requests a client may send in a time
  *               access-log.c the access log; counters.c --stats; error-pages.c --error-page
  *     tls/      secure.c TLS of the listener; secure-none.c stands in where OpenSSL is missing
  *     process/  supervisor.c the parent that starts and replaces serving processes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions that store the values of sxe-httpd's options, and what is checked at the end.
+ * Stores the values of sxe-httpd's options, and checks them together at the end.
  */
 #include "options.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a list of files that is polled for changes: a script and the modules that it requires.
+ * What: a list of files that is polled for changes: with --dev a script and the modules that it
+ * requires; with --user the certificates.
  *
- * Place: with --dev the supervisor calls changes_look four times a second. It compares the results
- * of stat(2), which also shows a file that an editor replaced by rename, and needs no watch on each
+ * Place: the supervisor then calls changes_look four times a second. It compares the results of
+ * stat(2), which also shows a file that an editor replaced by rename, and needs no watch on each
  * directory.
  *
  * Limits: CHANGES_FILES files; further ones are not watched. A change that leaves size, time and

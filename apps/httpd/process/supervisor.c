@@ -141,7 +141,7 @@ cannot_start(int error)
     }
 }
 
-/* Start the missing workers. Of a new load start one first: it shows whether the script loads, and
+/* Start the missing workers. In a new load start one first: it shows whether the script loads, and
  * opens the listeners; the others follow when it is ready. */
 static void
 start_missing(void)
