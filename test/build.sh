@@ -43,6 +43,32 @@ adds_up() {
     cat "$work/said"
     [ $status -eq 0 ] && [ "$(tail -n 1 "$work/said")" = "$1" ] && [ "$(grep -c ' all; ' "$work/said")" = 1 ]
 }
+# gate RUN REST: the last line of tools/coverage.sh, if tests ran the functions RUN of a library of a, b and c, and the
+# scripts that coverage leaves out run the functions REST.
+gate() {
+    tree=$work/gate
+    rm -rf "$tree"
+    mkdir -p "$tree/tools" "$tree/build/coverage/obj/lib-sxe-x" "$tree/lib-sxe-x"
+    cp tools/coverage.sh "$tree/tools"
+    (
+        cd "$tree" || exit 1
+        for f in a b c; do
+            printf 'void %s(void);\n\nvoid\n%s(void)\n{\n}\n' $f $f
+        done >lib-sxe-x/x.c
+        printf 'int main(int n, char **v) { for (; --n; v++) *v[1] == %s; return 0; }\n' \
+            "'a' ? a() : *v[1] == 'b' ? b() : c()" | sed '1i void a(void), b(void), c(void);' >main.c
+        ${CC:-gcc} --coverage -O0 -c -o build/coverage/obj/lib-sxe-x/x.o lib-sxe-x/x.c &&
+            ${CC:-gcc} -o main main.c build/coverage/obj/lib-sxe-x/x.o --coverage || exit 1
+        printf '#!/bin/sh\n[ "$SXE_REST$1" = 1coverage ] && ./main %s\necho "coverage: 2 passed, 0 failed"\n' "$2" >tools/run-tests.sh
+        chmod +x tools/run-tests.sh
+        ./main $1 && unset T && tools/coverage.sh | tail -n 1
+    )
+}
+gates() { # gates LINE RUN REST
+    said=$(gate "$2" "$3" 2>&1)
+    echo "$said"
+    [ "$said" = "$1" ]
+}
 lists() { $make help | grep -q "make $1 "; }
 
 check "the release build works" $make MODE=release build
@@ -67,6 +93,9 @@ for target in all release run test debug coverage bench examples lint format fuz
 done
 check "make test adds up three flavours, three scripts and the gate" adds_up "7 passed, 0 failed" ""
 check "make check adds up the release flavour" adds_up "1 passed, 0 failed" check
+check "the coverage gate passes if each line ran" gates "coverage: 1 passed, 0 failed" "a b c" ""
+check "it runs the scripts that coverage leaves out if a line did not" gates "coverage: 3 passed, 0 failed" "a c" "b"
+check "it fails if a line still did not run" gates "coverage: 2 passed, 1 failed" "a" "b"
 # What takes time is to optimise, which was done.
 check "the working tree builds from a copy in another place" sh -c "
     git ls-files -z | xargs -0 cp --parents -t '$work' && cd '$work' &&

@@ -78,7 +78,7 @@ int main(void) { srunner_free(srunner_create(suite_create("x"))); return 0; }' \
 
 probe_test() {
     probe_check
-    need lcov command -v lcov
+    need gcc command -v "${GCOV:-gcov}"
     need g++ command -v g++
     need git command -v git
     need curl command -v curl

@@ -90,18 +90,35 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 once=$(grep -v '^#' test/once | paste -s -d '|')
 apart=$(grep -v '^#' test/apart | paste -s -d '|')
+covering=$(grep -v '^#' test/covering | paste -s -d '|')
 [ "$mode" = release ] && sweep=whole || sweep=thin
 export SXE_SWEEP="${SXE_SWEEP:-$sweep}"
 
 # Delete the counters of an earlier run, perhaps of other sources. Tests that run scripts of ours add the
 # counters of Lua if build/coverage/lua exists.
-if [ "$mode" = coverage ]; then
+if [ "$mode" = coverage ] && [ -z "${SXE_REST:-}" ]; then
     find "$build" -name '*.gcda' -delete
     rm -rf "$build/lua" && mkdir "$build/lua"
 fi
 
-# paths: the programs and scripts to run. All flavours leave out those that test/apart names, and all but
-# release those that test/once names, unless T asks for them.
+# left_out: an expression for the scripts that a run of this flavour leaves out, unless T asks for them.
+left_out() {
+    [ "$mode" = release ] && echo "/($apart)\.lua\$" || echo "/($once|$apart)\.lua\$"
+}
+
+# covering: of the paths read, those that count lines. Scripts run in release and debug; in coverage only those that
+# test/covering names, or with SXE_REST=1 only the others (tools/coverage.sh asks for them if a line is not covered).
+covering() {
+    if [ "$mode" != coverage ]; then
+        cat
+    elif [ -n "${SXE_REST:-}" ]; then
+        grep '\.lua$' | grep -vE "/($covering)\.lua\$"
+    else
+        grep -E "^$build/|/($covering)\.lua\$"
+    fi
+}
+
+# paths: the programs and scripts to run.
 paths() {
     for path in "$build"/test/test-* "$build"/test/replay-* "$build"/test/outside-* test/wire/*.lua test/outside/*.lua; do
         case $(basename "$path" .lua) in
@@ -110,10 +127,8 @@ paths() {
         esac
     done | if [ -n "${T:-}" ]; then
         cat
-    elif [ "$mode" = release ]; then
-        grep -vE "/($apart)\.lua\$"
     else
-        grep -vE "/($once|$apart)\.lua\$"
+        grep -vE "$(left_out)" | covering
     fi
 }
 
@@ -125,7 +140,7 @@ longest_first() {
 }
 
 paths | longest_first | xargs -r -P $(($(nproc) + 2)) -n 1 "$0" "$mode" "$work"
-[ -n "${T:-}" ] || cat "$work"/*.times 2>/dev/null | sort -rn -k 2 >"$build/times"
+[ -n "${T:-}${SXE_REST:-}" ] || cat "$work"/*.times 2>/dev/null | sort -rn -k 2 >"$build/times"
 
 cat "$work"/*.skipped "$work"/*.failed 2>/dev/null
 cat "$work"/*.result 2>/dev/null | awk -v mode="$mode" '
