@@ -11,6 +11,7 @@
 
 #include "pace.h"
 #include "test-main.h"
+#include "test-sweep.h"
 
 #define SECOND UINT64_C(1000000000)
 #define RUNS   200u
@@ -101,6 +102,13 @@ serve_closed(double rate, double (*takes)(double at_s))
     }
 }
 
+/* Arithmetic, which the sanitizers slow down and do not change: thin sweeps do a fifth of it. */
+static unsigned
+get_runs(void)
+{
+    return sxe_test_is_thin() ? RUNS / 5 : RUNS;
+}
+
 static unsigned
 count_trends(void (*serve)(double, double (*)(double)), double rate, double (*takes)(double))
 {
@@ -108,7 +116,7 @@ count_trends(void (*serve)(double, double (*)(double)), double rate, double (*ta
     unsigned trends = 0;
 
     load_random_init(dice, 1);
-    for (unsigned i = 0; i < RUNS; i++) {
+    for (unsigned i = 0; i < get_runs(); i++) {
         serve(rate, takes);
         load_trend_tell(&trend, &plan, &result);
         trends += trend.figure != NULL;
@@ -134,7 +142,7 @@ START_TEST(steady_servers_have_no_trend_and_others_have_one)
 {
     unsigned trends = count_trends(servers[_i].serve, servers[_i].rate, servers[_i].takes);
 
-    ck_assert_uint_ge(trends, servers[_i].from);
+    ck_assert_uint_ge(trends, servers[_i].from * get_runs() / RUNS);
     ck_assert_uint_le(trends, servers[_i].to);
 }
 END_TEST
