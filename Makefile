@@ -68,7 +68,7 @@ ifeq ($(MODE),release)
 mode.cflags  := $(if $(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),,-D_FORTIFY_SOURCE=2) $(CFLAGS)
 mode.ldflags := -Wl,-z,relro,-z,now
 else ifeq ($(MODE),debug)
-mode.cflags  := -O1 -g3 -DSXE_CHECKED=1 -fsanitize=address,undefined -fno-sanitize-recover=all
+mode.cflags  := -O1 -g -DSXE_CHECKED=1 -fsanitize=address,undefined -fno-sanitize-recover=all
 mode.ldflags := -fsanitize=address,undefined
 else
 # Counts of lines that threads share are exact only if they are atomic.
@@ -370,7 +370,7 @@ coverage: ## build and test for coverage; fails below 100 % of the lines
 # One flavour: everything built, then every test of it.
 test-mode: build test-bin
 	@tools/run-tests.sh $(MODE)
-test-bin: $(programs) $(unit.bin) $(outside.bin) $(replay.bin) $(examples.bin) $(bench.bin) $B/test/wire $B/test/known-server
+test-bin: $(programs) $(unit.bin) $(outside.bin) $(replay.bin) $(examples.bin) $(if $(filter release,$(MODE)),$(bench.bin)) $B/test/wire $B/test/known-server
 
 # More options for a run: BENCH="--seconds 2 --json bench/results/2030-01-01.json --markdown docs/benchmarks.md".
 bench = build/release/test/wire bench/bench.lua $(ROW) $(BENCH)
