@@ -62,7 +62,7 @@ sxe__tls_keep_sessions(SSL_CTX *context)
 /* Offer the youngest session of this host. A ticket of TLS 1.3 is used once (RFC 8446, C.4). False:
  * no memory. */
 static bool
-offer_session(struct sxe_tls *tls, SSL *ssl, const char *host)
+offer_session(struct sxe_tls *tls, SSL *ssl, const char *host, bool *has_offered)
 {
     for (uint32_t at = tls->session_count; at-- > 0;) {
         SSL_SESSION *session = tls->sessions[at].session;
@@ -73,6 +73,7 @@ offer_session(struct sxe_tls *tls, SSL *ssl, const char *host)
         is_set = SSL_set_session(ssl, session) == 1;
         if (SSL_SESSION_get_protocol_version(session) == TLS1_3_VERSION)
             remove_session(tls, at);
+        *has_offered = is_set;
         return is_set;
     }
     return true;
@@ -112,6 +113,7 @@ sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
 {
     struct sxe__tls_connection *c;
     int result = sxe__tls_open(tls);
+    bool has_offered = false;
     char *name;
     SSL *ssl;
 
@@ -121,7 +123,7 @@ sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
         return result;
     name = copy_host(host);
     ssl = name == NULL ? NULL : sxe__tls_ssl(tls);
-    if (ssl == NULL || !expect_host(ssl, name) || !offer_session(tls, ssl, name)) {
+    if (ssl == NULL || !expect_host(ssl, name) || !offer_session(tls, ssl, name, &has_offered)) {
         SSL_free(ssl);
         free(name);
         ERR_clear_error();
@@ -131,6 +133,7 @@ sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
     SSL_free(c->ssl);
     free(c->host);
     *c = (struct sxe__tls_connection){.tls = tls, .ssl = ssl, .host = name, .is_client = true};
+    c->has_offered = has_offered;
     sxe_io_set(this, &sxe__tls_io);
     return 0;
 }

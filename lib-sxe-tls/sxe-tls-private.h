@@ -75,6 +75,7 @@ struct sxe__tls_connection {
     uint16_t body_left;
 
     bool is_client;
+    bool has_offered; /* a client: it offered a session to resume */
     bool is_used;     /* since the last timeout of its state */
     bool is_quiet;    /* its state is QUIET: OpenSSL has freed its buffers */
     bool is_pending;  /* OpenSSL has plain text that had no room */

@@ -265,6 +265,12 @@ sxe_tls_is_resumed(const SXE *this)
     return secure(this) != NULL && SSL_session_reused(secure(this)) == 1;
 }
 
+bool
+sxe_tls_has_offered(const SXE *this)
+{
+    return secure(this) != NULL && sxe__tls_of(this)->has_offered;
+}
+
 unsigned
 sxe_tls_protocol(const SXE *this, const char **protocol)
 {

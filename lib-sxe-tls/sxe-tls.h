@@ -153,6 +153,10 @@ SXE_PUBLIC const char *sxe_tls_cipher(const SXE *this_);  /* "TLS_AES_256_GCM_SH
 SXE_PUBLIC const char *sxe_tls_name(const SXE *this_);    /* the SNI name; "": none */
 SXE_PUBLIC bool sxe_tls_is_resumed(const SXE *this_);
 
+/* Whether a client's connection offered a session to resume; the server may have refused it. False
+ * until the handshake is done. */
+SXE_PUBLIC bool sxe_tls_has_offered(const SXE *this_);
+
 /* The protocol that ALPN chose: sets *protocol, without a final NUL, and returns its length. 0 and
  * NULL: none, or the handshake is not done. */
 SXE_PUBLIC unsigned sxe_tls_protocol(const SXE *this_, const char **protocol);

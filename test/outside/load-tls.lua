@@ -121,3 +121,43 @@ test("what does not go with TLS is refused", function()
     equal(ran.status, 2)
     has(ran.errors, "it cannot be combined with https")
 end)
+
+-- promise: docs/load-generator.md: By default each connection makes a full handshake, so `-H 'Connection: close'`
+--   measures full handshakes. With `--tls-resume 50` every other connection resumes a session that the server gave to an
+--   earlier one of the same worker.
+test("the asked share of connections resumes a session", function()
+    local server <close>, port = start("--tls-dev")
+    local ran = run("--insecure", "-c", "1", "-n", "8", "-H", "Connection: close", url(port))
+    has(ran.output, "TLS       handshakes: 8 full, 0 resumed (0 %)")
+    ran = run("--insecure", "-c", "1", "-n", "8", "-H", "Connection: close", "--tls-resume", "50", url(port))
+    has(ran.output, "TLS       handshakes: 5 full, 3 resumed (37.5 %)  no session to resume for 1")
+    ran = run("--insecure", "-c", "1", "-n", "8", "-H", "Connection: close", "--tls-resume", "100", "--json", "-",
+        url(port))
+    check(ran.output:find('"tls": ?{%s*"full": ?1,%s*"resumed": ?7,%s*"refused": ?0,%s*"sessionless": ?1%s*}'), ran.output)
+end)
+
+-- promise: docs/load-generator.md: `the server refused to resume 12` says that a session was offered, and the server made
+--   a full handshake nevertheless: its tickets are of another process, or too old. A server that gives no tickets leaves
+--   `no session to resume`.
+test("a server that gives no tickets is told", function()
+    if not has_openssl then
+        return
+    end
+    local base = os.tmpname()
+    local key, cert = base .. ".key", base .. ".pem"
+    check(shell(("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout %s -out %s -days 2 "
+        .. "-subj /CN=a -addext subjectAltName=DNS:a.example 2>&1"):format(key, cert)))
+    local peer <close> = wire.spawn{"openssl", "s_server", "-accept", "127.0.0.1:0", "-key", key, "-cert", cert, "-www",
+        "-num_tickets", "0", "-naccept", "3"}
+    local line
+    repeat
+        line = peer:line(60)
+    until not line or line:match("^ACCEPT ")
+    local peer_port = line and line:match("^ACCEPT [^ ]*:(%d+)")
+    check(peer_port, "openssl s_server does not say its port")
+    local ran = run("--insecure", "-c", "1", "-n", "3", "--tls-resume", "100", url(peer_port))
+    has(ran.output, "0 resumed (0 %)  no session to resume for 3")
+    for _, path in ipairs{base, key, cert} do
+        os.remove(path)
+    end
+end)

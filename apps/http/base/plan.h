@@ -71,6 +71,7 @@ struct load_tls {
     const char *certificate; /* file of the client's certificate; NULL: it has none */
     const char *key;         /* file of the certificate's key */
     const char *name;        /* must be in the server's certificate; NULL: the URL's host */
+    unsigned resume;         /* percent of new connections that resume a session, 0 to 100 */
 };
 
 struct load_requests; /* requests.h */

@@ -62,6 +62,7 @@ enum {
     TLS_CERT,
     TLS_KEY,
     TLS_NAME,
+    TLS_RESUME,
     INSECURE
 };
 

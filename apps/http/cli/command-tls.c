@@ -3,11 +3,27 @@
  * The options of TLS, and what goes with https.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command-line.h"
 #include "command-options.h"
 #include "command.h"
+
+static int
+take_resume(struct load_tls *tls)
+{
+    char *end;
+    unsigned long percent = strtoul(optarg, &end, 10);
+
+    if (*optarg < '0' || *optarg > '9' || percent > 100 ||
+        (*end != '\0' && strcmp(end, "%") != 0))
+        return load_command_refuse("the part of resumed connections (--tls-resume) is '%s'; it must "
+                                   "be a whole number from 0 to 100%%",
+                                   optarg);
+    tls->resume = (unsigned)percent;
+    return COMMAND_LINE_GO_ON;
+}
 
 int
 load_command_tls(struct load_tls *tls, int val)
@@ -25,6 +41,8 @@ load_command_tls(struct load_tls *tls, int val)
     case TLS_NAME:
         tls->name = optarg;
         break;
+    case TLS_RESUME:
+        return take_resume(tls);
     default:
         tls->is_insecure = true;
         break;
@@ -40,9 +58,9 @@ load_command_check_tls(struct load_command *command)
     const char *alone = plan->proxy != 0 ? "--proxy" : plan->unix_path != NULL ? "--unix" : NULL;
 
     if (!tls->is_used && (tls->authorities != NULL || tls->certificate != NULL ||
-                          tls->key != NULL || tls->name != NULL || tls->is_insecure))
-        return load_command_refuse("--tls-ca, --tls-cert, --tls-key, --tls-name and --insecure are "
-                                   "for TLS: give a URL that begins with https://");
+                          tls->key != NULL || tls->name != NULL || tls->resume > 0 || tls->is_insecure))
+        return load_command_refuse("--tls-ca, --tls-cert, --tls-key, --tls-name, --tls-resume and "
+                                   "--insecure are for TLS: give a URL that begins with https://");
     if (!tls->is_used)
         return COMMAND_LINE_GO_ON;
     if (alone != NULL)

@@ -45,6 +45,9 @@ static const struct command_option table[] = {
     {{"tls-name", required_argument, NULL, TLS_NAME},
      "NAME",
      "expect and ask for this name, not the URL's host"},
+    {{"tls-resume", required_argument, NULL, TLS_RESUME},
+     "PERCENT",
+     "resume a session on so many of the new connections (0)"},
     {{"insecure", no_argument, NULL, INSECURE}, "", "do not verify the server's certificate"},
     COMMAND_LINE_GROUP("Amount of load (numbers: 10k, 1.5M; times: 10, 500ms, 20us, 2m)"),
     {{"queries", required_argument, NULL, 'n'}, "N", "send N requests on each connection (1)"},
@@ -535,6 +538,7 @@ take_option(void *settings, int val)
     case TLS_CERT:
     case TLS_KEY:
     case TLS_NAME:
+    case TLS_RESUME:
     case INSECURE:
         return load_command_tls(&command->plan.tls, val);
     default:

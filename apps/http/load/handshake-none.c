@@ -15,8 +15,9 @@ load_handshake_check(const struct load_plan *plan)
 }
 
 struct sxe_tls *
-load_handshake_open(const struct load_plan *plan)
+load_handshake_open(const struct load_plan *plan, uint32_t sessions)
 {
+    SXE_UNUSED_PARAMETER(sessions);
     SXE_UNUSED_PARAMETER(plan);
     return NULL;
 }
@@ -28,12 +29,27 @@ load_handshake_close(struct sxe_tls *tls)
 }
 
 int
-load_handshake_begin(struct sxe_tls *tls, SXE *sxe, const char *name)
+load_handshake_begin(struct sxe_tls *tls, SXE *sxe, const char *name, void (*on_ready)(SXE *sxe))
 {
     SXE_UNUSED_PARAMETER(tls);
     SXE_UNUSED_PARAMETER(sxe);
     SXE_UNUSED_PARAMETER(name);
+    SXE_UNUSED_PARAMETER(on_ready);
     return -ENOTSUP;
+}
+
+bool
+load_handshake_has_offered(const SXE *sxe)
+{
+    SXE_UNUSED_PARAMETER(sxe);
+    return false;
+}
+
+bool
+load_handshake_is_resumed(const SXE *sxe)
+{
+    SXE_UNUSED_PARAMETER(sxe);
+    return false;
 }
 
 bool

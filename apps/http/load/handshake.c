@@ -10,7 +10,7 @@
 #include "sxe-tls.h"
 
 struct sxe_tls *
-load_handshake_open(const struct load_plan *plan)
+load_handshake_open(const struct load_plan *plan, uint32_t sessions)
 {
     uint64_t timeout_ms = plan->timeout_ns / SXE_NS_PER_MS;
     struct sxe_tls_pair pair = {.certificate = plan->tls.certificate, .key = plan->tls.key};
@@ -21,7 +21,7 @@ load_handshake_open(const struct load_plan *plan)
         .verify = plan->tls.is_insecure ? SXE_TLS_OFF : SXE_TLS_REQUIRED,
         .authorities = plan->tls.authorities,
         .handshake_timeout_ms = timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX,
-        .sessions_max = UINT32_MAX,
+        .sessions_max = sessions > 0 ? sessions : UINT32_MAX,
     };
 
     return sxe_tls_new_client(&config);
@@ -30,7 +30,7 @@ load_handshake_open(const struct load_plan *plan)
 const char *
 load_handshake_check(const struct load_plan *plan)
 {
-    struct sxe_tls *tls = load_handshake_open(plan);
+    struct sxe_tls *tls = load_handshake_open(plan, 0);
 
     if (tls == NULL)
         return sxe_tls_problem();
@@ -45,9 +45,25 @@ load_handshake_close(struct sxe_tls *tls)
 }
 
 int
-load_handshake_begin(struct sxe_tls *tls, SXE *sxe, const char *name)
+load_handshake_begin(struct sxe_tls *tls, SXE *sxe, const char *name, void (*on_ready)(SXE *sxe))
 {
-    return sxe_tls_use(tls, sxe, name);
+    int result = sxe_tls_use(tls, sxe, name);
+
+    if (result == 0)
+        sxe_tls_on_ready(sxe, on_ready);
+    return result;
+}
+
+bool
+load_handshake_has_offered(const SXE *sxe)
+{
+    return sxe_tls_has_offered(sxe);
+}
+
+bool
+load_handshake_is_resumed(const SXE *sxe)
+{
+    return sxe_tls_is_resumed(sxe);
 }
 
 bool

@@ -4,7 +4,7 @@
  * run, each worker opens its own context, and worker-socket.c uses it for each connection.
  * handshake-none.c replaces handshake.c if sxe-http was built without OpenSSL.
  *
- * Limits: no session is kept, so each connection makes a full handshake.
+ * Limits: a worker keeps two sessions a connection, 4096 at most; the oldest makes room.
  */
 #ifndef LOAD_HANDSHAKE_H
 #define LOAD_HANDSHAKE_H
@@ -20,12 +20,19 @@ void load_handshake_name(const struct load_plan *plan, char name[LOAD_AUTHORITY_
 /* Check that TLS can be used as the plan says: NULL, or what is wrong, a text of this thread. */
 const char *load_handshake_check(const struct load_plan *plan);
 
-/* Open the context, in a worker. NULL: no memory (load_handshake_check has found other errors). */
-struct sxe_tls *load_handshake_open(const struct load_plan *plan);
+/* Open the context, in a worker. sessions is how many sessions it keeps for connections to resume;
+ * 0: none. NULL: no memory (load_handshake_check has found other errors). */
+struct sxe_tls *load_handshake_open(const struct load_plan *plan, uint32_t sessions);
 void load_handshake_close(struct sxe_tls *tls); /* call after sxe_fini; tls may be NULL */
 
-/* To be called before sxe connects: 0, or -errno. */
-int load_handshake_begin(struct sxe_tls *tls, SXE *sxe, const char *name);
+/* To be called before sxe connects: 0, or -errno. on_ready is called once, when the handshake is
+ * done; it must not read, write or close. */
+int load_handshake_begin(struct sxe_tls *tls, SXE *sxe, const char *name,
+                         void (*on_ready)(SXE *sxe));
+
+/* Whether a connection offered a session, and resumed it: false until its handshake is done. */
+bool load_handshake_has_offered(const SXE *sxe);
+bool load_handshake_is_resumed(const SXE *sxe);
 
 /* Whether a connection's handshake is done; and why it failed, "": not known. */
 bool load_handshake_is_done(const SXE *sxe);

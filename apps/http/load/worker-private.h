@@ -112,6 +112,8 @@ struct load__socket {
     struct load__flight *ring; /* [depth] */
     SXE *sxe;                  /* NULL: no connection; the state is UNOPENED, LOST or DONE */
     uint64_t connect_ns;       /* when the connect began */
+    uint64_t shake_ns;         /* when the handshake of TLS began */
+    uint64_t ready_ns;         /* when it was done */
     uint64_t left;             /* queries that it may still offer */
     uint64_t first_byte_ns;    /* when the present reply's first byte came; 0: none came yet */
     struct load_expect_body body;
@@ -126,6 +128,7 @@ struct load__socket {
     uint8_t syn_retries; /* SYNs of this connection that were sent again */
     bool was_opened;     /* a connection has opened at least once */
     bool is_connected;   /* a connection is open now */
+    bool is_resuming;    /* this connection is one of those that resume a TLS session */
     bool has_replied;    /* this connection had at least one reply */
     bool is_timed;       /* has an entry TIMEOUT in the heap */
     bool is_held;        /* holds a query: has an entry HELD in the heap, or is_held_due */
@@ -161,7 +164,9 @@ struct load__worker {
     struct sxe_timer go_on; /* closed loop: sends the first queries, LOAD__BATCH in a turn */
 
     /* TLS */
-    struct sxe_tls *tls; /* NULL: plain */
+    struct sxe_tls *tls;          /* NULL: plain */
+    struct sxe_tls *tls_resuming; /* of connections that resume sessions of each other */
+    unsigned resume_owed;         /* of 100 */
     char tls_name[LOAD_AUTHORITY_SIZE];
     uint32_t *shaking; /* [number] ids of sockets whose handshakes are under way */
     uint32_t shaking_number;
@@ -301,6 +306,9 @@ void load__opened(struct load__socket *socket, uint64_t now_ns);
 /* Call it after sxe_init: 0, or -ENOMEM; and load__shake_free after sxe_fini. */
 int load__shake_init(struct load__worker *worker);
 void load__shake_free(struct load__worker *worker);
+
+/* Make the socket speak TLS, before it connects: 0, or -errno. */
+int load__shake_begin(struct load__socket *socket, SXE *sxe);
 
 /* The socket's handshake has begun: call load__opened when it is done. */
 void load__shake(struct load__socket *socket);

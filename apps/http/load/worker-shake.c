@@ -10,6 +10,8 @@
 #include "handshake.h"
 #include "worker-private.h"
 
+#define SESSIONS_MAX 4096u
+
 void
 load_handshake_name(const struct load_plan *plan, char name[LOAD_AUTHORITY_SIZE])
 {
@@ -26,6 +28,55 @@ load_handshake_name(const struct load_plan *plan, char name[LOAD_AUTHORITY_SIZE]
     memcpy(name, host, length);
     name[length] = '\0';
 }
+
+/* ---- Which connections resume a session ---- */
+
+/* Spread the connections that resume evenly: plan->tls.resume of each 100. */
+static bool
+wants_to_resume(struct load__worker *worker)
+{
+    worker->resume_owed += worker->plan->tls.resume;
+    if (worker->resume_owed < 100)
+        return false;
+    worker->resume_owed -= 100;
+    return true;
+}
+
+static void
+on_ready(SXE *sxe)
+{
+    struct load__socket *socket = SXE_USER_DATA(sxe);
+
+    socket->ready_ns = sxe_time_ns();
+}
+
+int
+load__shake_begin(struct load__socket *socket, SXE *sxe)
+{
+    struct load__worker *worker = socket->worker;
+
+    socket->is_resuming = wants_to_resume(worker);
+    return load_handshake_begin(socket->is_resuming ? worker->tls_resuming : worker->tls, sxe,
+                                worker->tls_name, on_ready);
+}
+
+static void
+count_handshake(const struct load__socket *socket)
+{
+    struct load_result *result = socket->worker->result;
+    bool is_resumed = load_handshake_is_resumed(socket->sxe);
+
+    load_histogram_record(&result->handshake, socket->ready_ns - socket->shake_ns);
+    result->handshakes_resumed += is_resumed;
+    if (!socket->is_resuming || is_resumed)
+        return;
+    if (load_handshake_has_offered(socket->sxe))
+        result->handshakes_refused++;
+    else
+        result->handshakes_sessionless++;
+}
+
+/* ---- Handshakes under way ---- */
 
 /* Remove an entry from worker->shaking. */
 static void
@@ -51,8 +102,10 @@ look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
 
         if (is_done || socket->sxe == NULL)
             take_out(worker, at);
-        if (is_done)
-            load__opened(socket, sxe_time_ns());
+        if (!is_done)
+            continue;
+        count_handshake(socket);
+        load__opened(socket, sxe_time_ns());
     }
 }
 
@@ -61,6 +114,7 @@ load__shake(struct load__socket *socket)
 {
     struct load__worker *worker = socket->worker;
 
+    socket->shake_ns = sxe_time_ns();
     if (worker->shaking_number == 0)
         ev_prepare_start(worker->loop, &worker->look_at_shaking);
     worker->shaking[worker->shaking_number++] = load__id(socket);
@@ -70,16 +124,21 @@ load__shake(struct load__socket *socket)
 int
 load__shake_init(struct load__worker *worker)
 {
-    size_t number = worker->number > 0 ? worker->number : 1;
+    uint32_t number = worker->number > 0 ? worker->number : 1;
+    uint32_t sessions = number < SESSIONS_MAX / 2 ? 2 * number : SESSIONS_MAX;
+    bool is_complete;
 
     if (!worker->plan->tls.is_used)
         return 0;
     ev_prepare_init(&worker->look_at_shaking, look_at_shaking);
     worker->look_at_shaking.data = worker;
     load_handshake_name(worker->plan, worker->tls_name);
-    worker->tls = load_handshake_open(worker->plan);
+    worker->tls = load_handshake_open(worker->plan, 0);
+    if (worker->plan->tls.resume > 0)
+        worker->tls_resuming = load_handshake_open(worker->plan, sessions);
     worker->shaking = calloc(number, sizeof(*worker->shaking));
-    return worker->tls == NULL || worker->shaking == NULL ? -ENOMEM : 0;
+    is_complete = worker->tls_resuming != NULL || worker->plan->tls.resume == 0;
+    return worker->tls == NULL || worker->shaking == NULL || !is_complete ? -ENOMEM : 0;
 }
 
 void
@@ -88,6 +147,7 @@ load__shake_free(struct load__worker *worker)
     if (worker->tls != NULL)
         ev_prepare_stop(worker->loop, &worker->look_at_shaking);
     load_handshake_close(worker->tls);
+    load_handshake_close(worker->tls_resuming);
     free(worker->shaking);
 }
 

@@ -145,7 +145,7 @@ begin_connect(struct load__socket *socket)
     socket->failure = LOAD_ENDS;
     socket->connect_ns = sxe_time_ns();
     if (plan->tls.is_used)
-        error = -load_handshake_begin(socket->worker->tls, sxe, socket->worker->tls_name);
+        error = -load__shake_begin(socket, sxe);
     if (error == 0)
         error = -(plan->unix_path != NULL ? sxe_connect_unix(sxe)
                   : requests->ip != NULL  ? sxe_connect(sxe, requests->ip, requests->port)

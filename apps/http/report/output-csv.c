@@ -12,7 +12,7 @@
 static void
 write_names(FILE *out)
 {
-    static const char *const times[] = {"connect", "first_byte", "service", "response"};
+    static const char *const times[] = {"connect", "first_byte", "service", "response", "handshake"};
 
     fputs("trial,seconds,rate,offered,sent,carried,skipped,waiting,in_flight,drained,late,errors",
           out);
@@ -28,7 +28,7 @@ write_names(FILE *out)
             fprintf(out, ",%s_%s_us", times[i], load_percentiles[k].name);
         fprintf(out, ",%s_max_us", times[i]);
     }
-    fputs(",cpu,run_queue,suspect\r\n", out);
+    fputs(",handshakes_resumed,handshakes_refused,handshakes_sessionless,cpu,run_queue,suspect\r\n", out);
 }
 
 static void
@@ -87,6 +87,10 @@ write_line(FILE *out, const struct load_result *result, const struct load_verdic
     write_times(out, &result->first_byte);
     write_times(out, &result->service);
     write_times(out, &result->response);
+    write_times(out, &result->handshake);
+    write_count(out, result->handshakes_resumed);
+    write_count(out, result->handshakes_refused);
+    write_count(out, result->handshakes_sessionless);
     fprintf(out, ",%.3f,%.3f,%u\r\n", verdict->cpu, verdict->run_queue, verdict->number);
 }
 

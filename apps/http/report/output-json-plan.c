@@ -94,6 +94,7 @@ load_output_json_plan(struct load_json *json, const struct load_plan *plan)
     load_json_count(json, "proxy", plan->proxy);
     load_json_bool(json, "is_tls", plan->tls.is_used);
     load_json_bool(json, "is_insecure", plan->tls.is_insecure);
+    load_json_count(json, "tls_resume", plan->tls.resume);
     load_output_json_plan_hosts(json, plan);
     write_when(json, plan);
     write_how_much(json, plan);
@@ -114,5 +115,16 @@ load_output_json_sessions(struct load_json *json, const struct load_result *resu
     load_json_open(json, "sessions", '{');
     load_json_count(json, "completed", result->sessions_completed);
     load_json_count(json, "failed", result->sessions_failed);
+    load_json_close(json, '}');
+}
+
+void
+load_output_json_tls(struct load_json *json, const struct load_result *result)
+{
+    load_json_open(json, "tls", '{');
+    load_json_count(json, "full", load_result_full_handshakes(result));
+    load_json_count(json, "resumed", result->handshakes_resumed);
+    load_json_count(json, "refused", result->handshakes_refused);
+    load_json_count(json, "sessionless", result->handshakes_sessionless);
     load_json_close(json, '}');
 }

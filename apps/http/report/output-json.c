@@ -262,7 +262,9 @@ write_part(struct load_json *json, const struct load_run *run, const struct load
     write_accounts(json, result);
     load_output_json_sessions(json, result);
     write_sockets(json, result);
+    load_output_json_tls(json, result);
     load_output_json_times(json, "connect", &result->connect);
+    load_output_json_times(json, "handshake", &result->handshake);
     load_output_json_times(json, "first_byte", &result->first_byte);
     load_output_json_times(json, "service", &result->service);
     load_output_json_times(json, "response", &result->response);

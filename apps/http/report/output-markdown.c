@@ -65,6 +65,7 @@ write_all_times(FILE *out, const struct load_run *run)
         fputs("---:|", out);
     putc('\n', out);
     write_times(out, "connect", &total->connect);
+    write_times(out, "handshake", &total->handshake);
     write_times(out, "first byte", &total->first_byte);
     write_times(out, "service", &total->service);
     write_times(out, "response", &total->response);

@@ -38,6 +38,7 @@ void load_output_json_thresholds(struct load_json *json, const struct load_run *
 void load_output_json_times(struct load_json *json, const char *name,
                             const struct load_histogram *histogram);
 void load_output_json_sessions(struct load_json *json, const struct load_result *result);
+void load_output_json_tls(struct load_json *json, const struct load_result *result);
 int load_output_csv(FILE *out, const struct load_run *run);
 int load_output_candles(FILE *out, const struct load_run *run);
 int load_output_hgrm(FILE *out, const struct load_run *run);

@@ -70,6 +70,7 @@ read_where(struct load_reader *reader, const json_t *json, struct load_plan *pla
     plan->proxy = (unsigned)load_reader_count(reader, json, "proxy", 1);
     plan->tls.is_used = load_reader_bool(reader, json, "is_tls");
     plan->tls.is_insecure = load_reader_bool(reader, json, "is_insecure");
+    plan->tls.resume = (unsigned)load_reader_count(reader, json, "tls_resume", 1);
     read_hosts(reader, json, plan);
 }
 

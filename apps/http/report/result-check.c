@@ -64,6 +64,22 @@ check_times(struct check *check, const json_t *json, const char *name,
         load_reader_refuse(&check->reader, name, "has not as many samples as requests ended");
 }
 
+/* Each was full or resumed, and one that wanted to resume and could not was full. */
+static void
+check_handshakes(struct check *check, const json_t *json)
+{
+    const struct load_result *result = check->result;
+    const json_t *tls = json_object_get(json, "tls");
+    uint64_t full = load_reader_count(&check->reader, tls, "full", 1);
+    uint64_t known = full + result->handshakes_resumed;
+
+    if (tls == NULL)
+        return;
+    if (difference(known, result->handshake.count) > check->most_lost ||
+        result->handshakes_refused + result->handshakes_sessionless > full)
+        load_reader_refuse(&check->reader, "tls", "has counts that cannot be");
+}
+
 static void
 check_result(struct check *check, const json_t *json)
 {
@@ -75,6 +91,8 @@ check_result(struct check *check, const json_t *json)
     load_results_clear(result, 1);
     load_result_read(&check->reader, json, result);
     check_times(check, json, "connect", &result->connect, false);
+    check_times(check, json, "handshake", &result->handshake, false);
+    check_handshakes(check, json);
     check_times(check, json, "first_byte", &result->first_byte, has_accounts);
     check_times(check, json, "service", &result->service, has_accounts);
     check_times(check, json, "response", &result->response, has_accounts);
@@ -181,6 +199,10 @@ static const struct field summed[] = {
     {"sockets", NULL, "not_reopened", 0},
     {"sockets", NULL, "syn_retries", 0},
     {"sockets", NULL, "retransmits", 0},
+    {"tls", NULL, "full", 0},
+    {"tls", NULL, "resumed", 0},
+    {"tls", NULL, "refused", 0},
+    {"tls", NULL, "sessionless", 0},
     LOAD_EACH_UNOPENED(UNOPENED){"client", NULL, "cpu_user_s", 0},
     {"client", NULL, "cpu_system_s", 0},
     {"client", NULL, "spun_s", 0},

@@ -309,6 +309,18 @@ read_sessions(struct load_reader *reader, const json_t *owner, struct load_resul
     result->sessions_failed = load_reader_count(reader, json, "failed", 1);
 }
 
+/* Files of earlier versions have none. The full ones are the others of the histogram. */
+static void
+read_handshakes(struct load_reader *reader, const json_t *owner, struct load_result *result)
+{
+    const json_t *json = load_reader_object(reader, owner, "tls");
+
+    result->handshakes_resumed = load_reader_count(reader, json, "resumed", 1);
+    result->handshakes_refused = load_reader_count(reader, json, "refused", 1);
+    result->handshakes_sessionless = load_reader_count(reader, json, "sessionless", 1);
+    read_histogram(reader, owner, "handshake", &result->handshake);
+}
+
 void
 load_result_read(struct load_reader *reader, const json_t *json, struct load_result *result)
 {
@@ -320,6 +332,7 @@ load_result_read(struct load_reader *reader, const json_t *json, struct load_res
     read_accounts(reader, json, result);
     read_sessions(reader, json, result);
     read_sockets(reader, json, result);
+    read_handshakes(reader, json, result);
     read_histogram(reader, json, "connect", &result->connect);
     read_histogram(reader, json, "first_byte", &result->first_byte);
     read_histogram(reader, json, "service", &result->service);

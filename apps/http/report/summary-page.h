@@ -75,6 +75,9 @@ void load_summary_judge(struct load_page *page, const struct load_run *run);
 /* Add good replies over time, with a mark before those of the drain; in summary-time.c. */
 void load_summary_over_time(struct load_page *page, const struct load_run *run);
 
+/* Add how many TLS handshakes were full, resumed and refused; in summary-tls.c. */
+void load_summary_tls(struct load_page *page, const struct load_result *total);
+
 /* Add the number of sessions, for a scenario with steps; in summary-judge.c. */
 void load_summary_sessions(struct load_page *page, const struct load_run *run);
 

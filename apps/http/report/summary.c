@@ -417,6 +417,7 @@ add_table(struct load_page *page, const struct load_run *run)
     add_kinds(page, run);
     add_times(page, LOAD_WEIGHT_FIRST_BYTE, "first byte", &total->first_byte);
     add_times(page, LOAD_WEIGHT_CONNECT, "connect", &total->connect);
+    add_times(page, LOAD_WEIGHT_CONNECT, "handshake", &total->handshake);
 }
 
 /* ---- The client ---- */
@@ -541,6 +542,7 @@ load_summary_print(FILE *out, const struct load_run *run, bool is_colored)
     add_left_out(&page, run);
     add_errors(&page, run->total);
     add_queries(&page, run);
+    load_summary_tls(&page, run->total);
     load_summary_sessions(&page, run);
     add_skipped(&page, run);
     add_table(&page, run);

@@ -94,6 +94,7 @@ load_result_force(struct load_result *result, bool is_paced)
     close_account(&result->sockets_wanted, unopened, &untried);
     result->unopened[LOAD_UNOPENED_UNTRIED] += untried;
     count_samples(&result->connect);
+    count_samples(&result->handshake);
     count_samples(&result->first_byte);
     count_samples(&result->response);
     load_result_copy_times(result, is_paced);

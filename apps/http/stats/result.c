@@ -78,6 +78,10 @@ add_sockets(struct load_result *to, const struct load_result *result)
     add_counts(to->in_state, result->in_state, LOAD_SOCKET_STATES);
     keep_longest(&to->connect_ns, result->connect_ns);
     load_histogram_add(&to->connect, &result->connect);
+    to->handshakes_resumed += result->handshakes_resumed;
+    to->handshakes_refused += result->handshakes_refused;
+    to->handshakes_sessionless += result->handshakes_sessionless;
+    load_histogram_add(&to->handshake, &result->handshake);
 }
 
 static void
@@ -267,6 +271,12 @@ uint64_t
 load_result_errors(const struct load_result *result)
 {
     return sum_of(result->ends, LOAD_ENDS) - result->ends[LOAD_END_OK];
+}
+
+uint64_t
+load_result_full_handshakes(const struct load_result *result)
+{
+    return load_later_part(result->handshake.count, result->handshakes_resumed);
 }
 
 uint64_t

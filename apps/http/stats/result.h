@@ -16,6 +16,7 @@
  * Clocks (CLOCK_MONOTONIC, read at the write and after the read, never the loop's cached time):
  *
  *     connect      connect(2)                -> the socket is known to be open
+ *     handshake    the connection is open    -> its handshake of TLS is done
  *     first byte   a query's write           -> the first byte of its reply was read
  *     service      a query's write           -> the last byte of its reply was read
  *     response     its intended start        -> the last byte of its reply was read
@@ -176,6 +177,12 @@ struct load_result {
     uint64_t connect_ns;   /* from the first connect until every socket is open or given up */
     uint64_t in_state[LOAD_SOCKET_STATES]; /* now */
 
+    /* Handshakes of TLS, of the whole run. Those that are in `handshake`, and not resumed, are full;
+     * each of the next two is one of a connection that was to resume a session. */
+    uint64_t handshakes_resumed;
+    uint64_t handshakes_refused;     /* the server refused the session */
+    uint64_t handshakes_sessionless; /* there was no session */
+
     /* Queries */
     uint64_t offered;
     uint64_t sent;
@@ -203,6 +210,7 @@ struct load_result {
 
     /* Times */
     struct load_histogram connect;
+    struct load_histogram handshake; /* of TLS, each that was done */
     struct load_histogram first_byte;
     struct load_histogram service;
     struct load_histogram response;
@@ -264,6 +272,7 @@ load_later_part(uint64_t ns, uint64_t before_ns)
 uint64_t load_result_skipped(const struct load_result *result); /* all kinds together */
 uint64_t load_result_cpu_ns(const struct load_result *result);  /* user and system, not spun */
 uint64_t load_result_errors(const struct load_result *result);  /* all ends but OK */
+uint64_t load_result_full_handshakes(const struct load_result *result);
 uint64_t load_result_replies(const struct load_result *result); /* whole ones, good or not */
 
 /* Good replies within the time that was measured, and of those a second; 0 for no time. */

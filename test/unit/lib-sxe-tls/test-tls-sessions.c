@@ -60,6 +60,8 @@ visit(const char *host)
     ck_assert_int_eq(sxe_write(theirs, "good day", 8), 0);
     EXPECT("read", ours, 8);
     is_resumed = sxe_tls_is_resumed(ours);
+    ck_assert(sxe_tls_has_offered(ours) == is_resumed);
+    ck_assert(!sxe_tls_has_offered(theirs));
     sxe_close(ours);
     TURN_UNTIL(sxe_number_in_state(SXE_STATE_FREE) == 9);
     drop_events();

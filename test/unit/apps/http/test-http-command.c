@@ -216,6 +216,11 @@ START_TEST(the_options_of_tls_are_taken)
     GOOD("--tls-name", "a.example", "-i", "127.0.0.1", "https://b.example:1/");
     load_handshake_name(plan, name);
     ck_assert_str_eq(name, "a.example");
+    ck_assert_uint_eq(plan->tls.resume, 0);
+    GOOD("--tls-resume", "50", S1);
+    ck_assert_uint_eq(plan->tls.resume, 50);
+    GOOD("--tls-resume", "100%", S1);
+    ck_assert_uint_eq(plan->tls.resume, 100);
     GOOD(U1);
     ck_assert(!plan->tls.is_used);
 }
@@ -688,6 +693,11 @@ static const struct {
     {{S1, "--tls-name", ""}, "the name (--tls-name) has from 1 to 255 bytes"},
     {{S1, "--insecure", "--tls-ca", "a"}, "it cannot be combined with --tls-ca"},
     {{U1, "--insecure"}, "give a URL that begins with https://"},
+    {{S1, "--tls-resume", "101"}, "(--tls-resume) is '101'; it must be a whole number from 0 to 100"},
+    {{S1, "--tls-resume", "-1"}, "(--tls-resume) is '-1'; it must be a whole number from 0 to 100"},
+    {{S1, "--tls-resume", "5x"}, "(--tls-resume) is '5x'; it must be a whole number from 0 to 100"},
+    {{S1, "--tls-resume", ""}, "(--tls-resume) is ''; it must be a whole number from 0 to 100"},
+    {{U1, "--tls-resume", "5"}, "give a URL that begins with https://"},
     {{U1, "--tls-name", "a"}, "give a URL that begins with https://"},
     {{S1, "--scenario", "examples/session.lua"}, "it cannot be combined with https"},
     {{U1, "http://no-such-host.invalid/"}, "the URL is 'http://no-such-host.invalid/'"},

@@ -125,7 +125,10 @@ fill_result(struct load_result *result)
     uint64_t *const counts[] = {&result->carried,      &result->late,         &result->resent,
                                 &result->waiting,      &result->in_flight,    &result->reopened,
                                 &result->not_reopened, &result->syn_retries,  &result->retransmits,
-                                &result->script_ns,    &result->script_calls, &result->spun_ns};
+                                &result->script_ns,    &result->script_calls, &result->spun_ns,
+                                &result->handshakes_resumed,
+                                &result->handshakes_refused,
+                                &result->handshakes_sessionless};
 
     for (unsigned i = 0; i < SXE_COUNT(counts); i++)
         *counts[i] += 3 + i;
@@ -145,6 +148,8 @@ fill_result(struct load_result *result)
     result->first_error = ECONNABORTED;
     load_bad_reply_note(&result->first_bad_reply, LOAD_BAD_UPGRADE, "a\r\t\"\\\001b", 7, 0);
     result->timeline.offset_ns = 5000000;
+    for (unsigned i = 0; i < 100; i++)
+        load_histogram_record(&result->handshake, 5432 + 1000 * i);
     load_histogram_record(&result->schedule_lag, 1234567);
     load_histogram_record(&result->timer_error, 7);
     load_histogram_record_at_least(&result->response, UINT64_C(4000000000000));

@@ -150,6 +150,10 @@ open_socket(struct load_result *worker, uint64_t ns)
     worker->retransmits++;
     worker->connect_ns = worker->elapsed_ns;
     load_histogram_record(&worker->connect, ns);
+    load_histogram_record(&worker->handshake, ns);
+    worker->handshakes_resumed += (uint64_t)random() % 2;
+    worker->handshakes_refused += 2;
+    worker->handshakes_sessionless += 3;
 }
 
 /* Anything that may happen next, with the accounts kept as a worker keeps them. */
@@ -201,6 +205,12 @@ START_TEST(a_sum_has_all_of_its_parts)
     IS_SUM(resent);
     IS_SUM(syn_retries);
     IS_SUM(retransmits);
+    IS_SUM(handshake.count);
+    IS_SUM(handshakes_resumed);
+    IS_SUM(handshakes_refused);
+    IS_SUM(handshakes_sessionless);
+    ck_assert_uint_eq(load_result_full_handshakes(&sum),
+                      sum.handshake.count - sum.handshakes_resumed);
     IS_SUM(offered);
     IS_SUM(sent);
     IS_SUM(in_flight);

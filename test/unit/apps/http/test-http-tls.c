@@ -20,6 +20,7 @@ static char url[64];
 /* ---- The server ---- */
 
 static bool is_closing;
+static struct sxe_tls *other; /* with tickets of its own: has every other connection; or NULL */
 
 /* A request has no body. */
 static void
@@ -53,14 +54,29 @@ tell_port(SXE *listener, int fd)
     ck_assert_int_eq(write(fd, &number, sizeof(number)), sizeof(number));
 }
 
+static struct sxe_tls *serving; /* here until the server's end: its tickets' keys are shared */
+static SXE *listener;
+
+/* The next connection is the other server's. */
+static void
+on_accepted(SXE *s)
+{
+    struct sxe_tls *next = other;
+
+    (void)s;
+    if (next == NULL)
+        return;
+    other = serving;
+    serving = next;
+    ck_assert_int_eq(sxe_tls_serve(serving, listener), 0);
+}
+
 static void
 serve_tls(struct sxe_tls *tls, int fd)
 {
-    SXE *listener;
-
     sxe_register(SOCKETS_MAX, 0);
     ck_assert_int_eq(sxe_init(), 0);
-    listener = sxe_new_tcp(NULL, "127.0.0.1", 0, NULL, on_request, NULL);
+    listener = sxe_new_tcp(NULL, "127.0.0.1", 0, on_accepted, on_request, NULL);
     ck_assert_int_eq(sxe_listen(listener), 0);
     ck_assert_int_eq(sxe_tls_serve(tls, listener), 0);
     tell_port(listener, fd);
@@ -87,13 +103,13 @@ start_tls(bool closes)
     fputs(sxe_tls_local_pem(tls), file);
     fclose(file);
     ck_assert_int_eq(pipe(fds), 0);
+    serving = tls;
     is_closing = closes;
     if (fork_server())
         serve_tls(tls, fds[1]);
     close(fds[1]);
     ck_assert_int_eq(read(fds[0], &number, sizeof(number)), sizeof(number));
     close(fds[0]);
-    sxe_tls_delete(tls);
     set_url(number);
 }
 
@@ -110,6 +126,8 @@ static void
 remove_directory(void)
 {
     stop_server();
+    sxe_tls_delete(serving);
+    serving = NULL;
     unlink(authority);
     unlink(json);
     rmdir(directory);
@@ -127,6 +145,8 @@ START_TEST(a_server_that_is_verified_is_loaded)
     CHECK(0, "GET https://127.0.0.1:", "opened    20/20 connections",
           "requests  100  ok 100  errors 0  in flight 0");
     ck_assert_ptr_null(strstr(ran.output, "INSECURE"));
+    check_has(ran.output, "\nTLS       handshakes: 20 full, 0 resumed (0 %)\n");
+    check_has(ran.output, "\nhandshake ");
 }
 END_TEST
 
@@ -145,6 +165,43 @@ START_TEST(connections_that_the_server_ends_are_opened_again)
     start_tls(true);
     RUN_TLS("2", "4", "--tls-ca", authority);
     CHECK(0, "requests  8  ok 8  errors 0  in flight 0", "connections reopened 6");
+}
+END_TEST
+
+/* ---- Sessions ---- */
+
+START_TEST(so_many_connections_resume_a_session)
+{
+    start_tls(true);
+    RUN_TLS("1", "8", "--tls-ca", authority, "--tls-resume", "50", "--json", json);
+    CHECK(0, "requests  8  ok 8  errors 0  in flight 0",
+          "TLS       handshakes: 5 full, 3 resumed (37.5 %)  no session to resume for 1\n");
+    RUN_HTTP("merge", "--csv", "-", json);
+    check_has(ran.output, "handshakes_resumed,handshakes_refused,handshakes_sessionless,");
+    check_has(ran.output, ",3,0,1,");
+    RUN_HTTP("merge", "--markdown", "-", json);
+    check_has(ran.output, "| handshake |");
+}
+END_TEST
+
+START_TEST(all_connections_resume_a_session_once_there_is_one)
+{
+    start_tls(true);
+    RUN_TLS("1", "5", "--insecure", "--tls-resume", "100");
+    CHECK(0, "handshakes: 1 full, 4 resumed (80 %)  no session to resume for 1\n");
+}
+END_TEST
+
+START_TEST(sessions_that_the_server_refuses_are_told)
+{
+    other = sxe_tls_new_local(&(struct sxe_tls_config){0});
+    ck_assert_ptr_nonnull(other);
+    start_tls(true);
+    RUN_TLS("1", "4", "--insecure", "--tls-resume", "100");
+    CHECK(0, "handshakes: 4 full, 0 resumed (0 %)  the server refused to resume 3",
+          "no session to resume for 1\n");
+    sxe_tls_delete(other);
+    other = NULL;
 }
 END_TEST
 
@@ -209,6 +266,9 @@ main(void)
     tcase_add_test(works, a_server_that_is_verified_is_loaded);
     tcase_add_test(works, a_server_that_is_not_verified_is_loaded_and_the_report_says_so);
     tcase_add_test(works, connections_that_the_server_ends_are_opened_again);
+    tcase_add_test(works, so_many_connections_resume_a_session);
+    tcase_add_test(works, all_connections_resume_a_session_once_there_is_one);
+    tcase_add_test(works, sessions_that_the_server_refuses_are_told);
     tcase_set_timeout(works, 60);
     suite_add_tcase(suite, works);
     tcase_add_checked_fixture(fails, make_directory, remove_directory);
