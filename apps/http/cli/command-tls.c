@@ -16,11 +16,11 @@ take_resume(struct load_tls *tls)
     char *end;
     unsigned long percent = strtoul(optarg, &end, 10);
 
-    if (*optarg < '0' || *optarg > '9' || percent > 100 ||
-        (*end != '\0' && strcmp(end, "%") != 0))
-        return load_command_refuse("the part of resumed connections (--tls-resume) is '%s'; it must "
-                                   "be a whole number from 0 to 100%%",
-                                   optarg);
+    if (*optarg < '0' || *optarg > '9' || percent > 100 || (*end != '\0' && strcmp(end, "%") != 0))
+        return load_command_refuse(
+            "the part of resumed connections (--tls-resume) is '%s'; it must "
+            "be a whole number from 0 to 100%%",
+            optarg);
     tls->resume = (unsigned)percent;
     return COMMAND_LINE_GO_ON;
 }
@@ -57,8 +57,9 @@ load_command_check_tls(struct load_command *command)
     const struct load_tls *tls = &plan->tls;
     const char *alone = plan->proxy != 0 ? "--proxy" : plan->unix_path != NULL ? "--unix" : NULL;
 
-    if (!tls->is_used && (tls->authorities != NULL || tls->certificate != NULL ||
-                          tls->key != NULL || tls->name != NULL || tls->resume > 0 || tls->is_insecure))
+    if (!tls->is_used &&
+        (tls->authorities != NULL || tls->certificate != NULL || tls->key != NULL ||
+         tls->name != NULL || tls->resume > 0 || tls->is_insecure))
         return load_command_refuse("--tls-ca, --tls-cert, --tls-key, --tls-name, --tls-resume and "
                                    "--insecure are for TLS: give a URL that begins with https://");
     if (!tls->is_used)

@@ -12,7 +12,8 @@
 static void
 write_names(FILE *out)
 {
-    static const char *const times[] = {"connect", "first_byte", "service", "response", "handshake"};
+    static const char *const times[] = {"connect", "first_byte", "service", "response",
+                                        "handshake"};
 
     fputs("trial,seconds,rate,offered,sent,carried,skipped,waiting,in_flight,drained,late,errors",
           out);
@@ -28,7 +29,8 @@ write_names(FILE *out)
             fprintf(out, ",%s_%s_us", times[i], load_percentiles[k].name);
         fprintf(out, ",%s_max_us", times[i]);
     }
-    fputs(",handshakes_resumed,handshakes_refused,handshakes_sessionless,cpu,run_queue,suspect\r\n", out);
+    fputs(",handshakes_resumed,handshakes_refused,handshakes_sessionless,cpu,run_queue,suspect\r\n",
+          out);
 }
 
 static void

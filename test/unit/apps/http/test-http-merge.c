@@ -122,10 +122,18 @@ check_status(int expected)
 static void
 fill_result(struct load_result *result)
 {
-    uint64_t *const counts[] = {&result->carried,      &result->late,         &result->resent,
-                                &result->waiting,      &result->in_flight,    &result->reopened,
-                                &result->not_reopened, &result->syn_retries,  &result->retransmits,
-                                &result->script_ns,    &result->script_calls, &result->spun_ns,
+    uint64_t *const counts[] = {&result->carried,
+                                &result->late,
+                                &result->resent,
+                                &result->waiting,
+                                &result->in_flight,
+                                &result->reopened,
+                                &result->not_reopened,
+                                &result->syn_retries,
+                                &result->retransmits,
+                                &result->script_ns,
+                                &result->script_calls,
+                                &result->spun_ns,
                                 &result->handshakes_resumed,
                                 &result->handshakes_refused,
                                 &result->handshakes_sessionless};
