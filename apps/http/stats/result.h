@@ -177,8 +177,8 @@ struct load_result {
     uint64_t connect_ns;   /* from the first connect until every socket is open or given up */
     uint64_t in_state[LOAD_SOCKET_STATES]; /* now */
 
-    /* Handshakes of TLS, of the whole run. Those that are in `handshake`, and not resumed, are full;
-     * each of the next two is one of a connection that was to resume a session. */
+    /* Handshakes of TLS, of the whole run. Those in `handshake` that were not resumed are full. Of
+     * these `refused` and `sessionless` should have resumed a session. */
     uint64_t handshakes_resumed;
     uint64_t handshakes_refused;     /* the server refused the session */
     uint64_t handshakes_sessionless; /* there was no session */
