@@ -133,12 +133,11 @@ test("the asked share of connections resumes a session", function()
     has(ran.output, "TLS       handshakes: 5 full, 3 resumed (37.5 %)  no session to resume for 1")
     ran = run("--insecure", "-c", "1", "-n", "8", "-H", "Connection: close", "--tls-resume", "100", "--json", "-",
         url(port))
-    check(ran.output:find('"tls": ?{%s*"full": ?1,%s*"resumed": ?7,%s*"refused": ?0,%s*"sessionless": ?1%s*}'), ran.output)
+    check(ran.output:find('"tls": ?{%s*"full": ?1,%s*"resumed": ?7,%s*"refused": ?0,%s*"sessionless": ?1%s*}'),
+        ran.output)
 end)
 
--- promise: docs/load-generator.md: `the server refused to resume 12` says that a session was offered, and the server made
---   a full handshake nevertheless: its tickets are of another process, or too old. A server that gives no tickets leaves
---   `no session to resume`.
+-- promise: docs/load-generator.md: A server that gives no tickets leaves `no session to resume`.
 test("a server that gives no tickets is told", function()
     if not has_openssl then
         return
@@ -147,8 +146,8 @@ test("a server that gives no tickets is told", function()
     local key, cert = base .. ".key", base .. ".pem"
     check(shell(("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout %s -out %s -days 2 "
         .. "-subj /CN=a -addext subjectAltName=DNS:a.example 2>&1"):format(key, cert)))
-    local peer <close> = wire.spawn{"openssl", "s_server", "-accept", "127.0.0.1:0", "-key", key, "-cert", cert, "-www",
-        "-num_tickets", "0", "-naccept", "3"}
+    local peer <close> = wire.spawn{"openssl", "s_server", "-accept", "127.0.0.1:0", "-key", key, "-cert", cert,
+        "-www", "-num_tickets", "0", "-naccept", "3"}
     local line
     repeat
         line = peer:line(60)
