@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: connections of a worker whose TLS handshakes are under way. lib-sxe-tls has no callback for
- * a finished handshake, so at the end of each turn all that are under way are checked.
+ * What: TLS handshakes of a worker: which of them resume a session, and those under way. The
+ * callback of a finished handshake must not write, so it notes the time only; at the end of each
+ * turn all connections whose handshakes are under way are checked.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -177,11 +177,11 @@ struct load_result {
     uint64_t connect_ns;   /* from the first connect until every socket is open or given up */
     uint64_t in_state[LOAD_SOCKET_STATES]; /* now */
 
-    /* Handshakes of TLS, of the whole run. Those in `handshake` that were not resumed are full. Of
-     * these `refused` and `sessionless` should have resumed a session. */
+    /* TLS handshakes, also those before the end of a warm-up: `handshake` has the times of all. The
+     * refused and the sessionless ones were full, although they wanted to resume a session. */
     uint64_t handshakes_resumed;
     uint64_t handshakes_refused;     /* the server refused the session */
-    uint64_t handshakes_sessionless; /* there was no session */
+    uint64_t handshakes_sessionless; /* the worker had no session yet, or none left */
 
     /* Queries */
     uint64_t offered;
