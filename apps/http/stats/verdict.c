@@ -82,7 +82,8 @@ static const struct limit {
 };
 
 static void
-check_limit(struct load_verdict *verdict, enum limit_name name, double measured)
+check_limit_with(struct load_verdict *verdict, enum limit_name name, double measured,
+                 const char *todo)
 {
     const struct limit *limit = &limits[name];
     const char *unit = limit->unit->text;
@@ -92,8 +93,14 @@ check_limit(struct load_verdict *verdict, enum limit_name name, double measured)
         return;
     snprintf(verdict->reasons[verdict->number], LOAD_REASON_MAX, "%s %.*f%s%s (limit %.0f%s): %s",
              limit->what, limit->unit == &none ? 0 : 1, measured * factor, unit, limit->of,
-             limit->limit * factor, unit, limit->todo);
+             limit->limit * factor, unit, todo);
     verdict->limits[verdict->number++] = (unsigned char)name;
+}
+
+static void
+check_limit(struct load_verdict *verdict, enum limit_name name, double measured)
+{
+    check_limit_with(verdict, name, measured, limits[name].todo);
 }
 
 static double
@@ -132,10 +139,24 @@ standstill(const struct load_result *worker)
     return part_of(still_ns, worker->elapsed_ns);
 }
 
+/* With TLS the client pays for its part of each handshake, and for encryption. A full handshake
+ * costs as much CPU as some hundred small requests, so one of 100 requests is much of the whole. */
+static const char *
+cpu_todo(const struct load_plan *plan, const struct load_result *sum)
+{
+    if (!plan->tls.is_used)
+        return limits[CPU].todo;
+    if (sum->reopened > 0 && sum->reopened >= sum->sent / 100)
+        return "TLS handshakes are a part of it; use a larger -t, keep connections alive, or "
+               "resume sessions (--tls-resume)";
+    return "TLS encryption is a part of it, and this may be the client's rate; use a larger -t";
+}
+
 /* Judge the worst worker for each limit: an average of all workers would hide it. */
 static void
 judge_workers(struct load_verdict *verdict, const struct load_plan *plan,
-              const struct load_result *const *workers, unsigned number)
+              const struct load_result *sum, const struct load_result *const *workers,
+              unsigned number)
 {
     double lags[LIMITS] = {0};
 
@@ -154,7 +175,7 @@ judge_workers(struct load_verdict *verdict, const struct load_plan *plan,
         lags[TIMER_ERROR] = fmax(lags[TIMER_ERROR], p99_of(&worker->timer_error));
         lags[SCHEDULE_LAG] = fmax(lags[SCHEDULE_LAG], p99_of(&worker->schedule_lag));
     }
-    check_limit(verdict, CPU, verdict->cpu);
+    check_limit_with(verdict, CPU, verdict->cpu, cpu_todo(plan, sum));
     check_limit(verdict, RUN_QUEUE, verdict->run_queue);
     check_limit(verdict, LOOP_LAG, lags[LOOP_LAG]);
     check_limit(verdict, STANDSTILL, lags[STANDSTILL]);
@@ -222,7 +243,7 @@ load_verdict_judge(struct load_verdict *verdict, const struct load_plan *plan,
                    unsigned number)
 {
     *verdict = (struct load_verdict){0};
-    judge_workers(verdict, plan, workers, number);
+    judge_workers(verdict, plan, sum, workers, number);
     check_limit(verdict, UNSENT, unsent_part(plan, sum));
     judge_sockets(verdict, sum);
     if (sum->elapsed_ns >= TOO_SHORT_NS)

@@ -74,6 +74,22 @@ busy_cpu(void)
 }
 
 static void
+busy_with_encryption(void)
+{
+    plan.tls.is_used = true;
+    worker[1].reopened = 29;
+    busy_cpu();
+}
+
+static void
+busy_with_handshakes(void)
+{
+    plan.tls.is_used = true;
+    worker[1].reopened = 30;
+    busy_cpu();
+}
+
+static void
 long_wait(void)
 {
     worker[2].run_queue_ns = 124 * MS;
@@ -303,7 +319,13 @@ static const struct {
     void (*happens)(void);
     const char *reason; /* how it begins; NULL: there is none */
 } cases[] = {
-    {busy_cpu, "client cpu 98.8 % of a core (limit 97 %): "},
+    {busy_cpu, "client cpu 98.8 % of a core (limit 97 %): this may be the client's rate"},
+    {busy_with_encryption,
+     "client cpu 98.8 % of a core (limit 97 %): TLS encryption is a part of it, and this may be "
+     "the client's rate; use a larger -t"},
+    {busy_with_handshakes,
+     "client cpu 98.8 % of a core (limit 97 %): TLS handshakes are a part of it; use a larger -t, "
+     "keep connections alive, or resume sessions (--tls-resume)"},
     {long_wait, "waited 12.4 % of the time for a CPU (limit 5 %): "},
     {slow_loop, "loop lag p99 12.0 ms (limit 10 ms): "},
     {stopped, "the client stood still for 40.0 % of the time (limit 1 %): "},
