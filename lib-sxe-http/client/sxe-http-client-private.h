@@ -26,6 +26,7 @@
 
 #include "sxe-http-chunk.h"
 #include "sxe-http-client.h"
+#include "sxe-http-list.h"
 
 enum sxe__http_link_state {
     SXE__HTTP_LINK_FREE,
@@ -93,6 +94,9 @@ struct sxe_http_client {
 SXE_MUST_USE ssize_t sxe__http_request_write(const struct sxe_http_request_head *request,
                                              char *room, size_t size,
                                              struct sxe__http_asked *asked);
+
+/* Whether the written request asks for each of these protocols, of which there is at least one. */
+bool sxe__http_request_asks_for(const char *head, size_t length, struct sxe_http_list protocols);
 
 /* ---- sxe-http-client-read.c ---- */
 

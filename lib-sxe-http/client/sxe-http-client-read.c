@@ -129,7 +129,22 @@ read_body(struct sxe__http_link *link)
 
 /* ---- The head ---- */
 
-/* RFC 9110, 7.8: a server may switch only when it has a whole request that asked for it. */
+/* RFC 9110, 7.8: a server switches only to a protocol that the request names, after all of the
+ * request has come. */
+static bool
+may_switch(const struct sxe__http_link *link)
+{
+    const struct sxe_http_client *client = link->client;
+    const struct sxe__http_job *job = sxe__http_link_job(link);
+
+    if (!job->asked.upgrade || link->unsent > 0)
+        return false;
+    return link->parser.status != 101 ||
+           sxe__http_request_asks_for(
+               client->requests + (size_t)link->job * client->config.request_max, job->length,
+               sxe_http_list_of(&link->parser, sxe__http_link_room(link), SXE_HTTP_FIELD_UPGRADE));
+}
+
 static enum step
 upgrade(struct sxe__http_link *link)
 {
@@ -138,7 +153,7 @@ upgrade(struct sxe__http_link *link)
     struct sxe_http_exchange exchange = sxe__http_exchange(client, link->job);
     SXE *s = link->socket;
 
-    if (!sxe__http_link_job(link)->asked.upgrade || link->unsent > 0)
+    if (!may_switch(link))
         return fail_reply(link, -EPROTO);
     sxe__http_job_release(client, link->job);
     sxe__http_link_forget(link);

@@ -7,6 +7,7 @@
  * text ends the line, or the name, that it is in.
  */
 #include "sxe-http-client-private.h"
+#include "sxe-http-list.h"
 #include "sxe-http-private.h"
 
 #include <errno.h>
@@ -143,4 +144,39 @@ sxe_http_request_write(const struct sxe_http_request_head *request, char *room, 
     struct sxe__http_asked asked;
 
     return sxe__http_request_write(request, room, size, &asked);
+}
+
+/* ---- Other protocols ---- */
+
+static bool
+names(struct sxe_http_list list, struct sxe_span protocol)
+{
+    struct sxe_span element;
+
+    while (sxe_http_list_next(&list, &element)) {
+        if (element.length == protocol.length &&
+            sxe__http_is_same(element.base, protocol.base, protocol.length))
+            return true;
+    }
+    return false;
+}
+
+bool
+sxe__http_request_asks_for(const char *head, size_t length, struct sxe_http_list protocols)
+{
+    struct sxe_http_field fields[FIELDS_MAX];
+    struct sxe_http_parser parser;
+    struct sxe_http_list asked;
+    struct sxe_span protocol;
+
+    sxe_http_parser_init(&parser, SXE_HTTP_REQUEST, fields, FIELDS_MAX, &widest);
+    if (sxe_http_parse(&parser, head, length) != (int)length ||
+        !sxe_http_list_next(&protocols, &protocol))
+        return false;
+    asked = sxe_http_list_of(&parser, head, SXE_HTTP_FIELD_UPGRADE);
+    do {
+        if (!names(asked, protocol))
+            return false;
+    } while (sxe_http_list_next(&protocols, &protocol));
+    return true;
 }

@@ -221,6 +221,44 @@ START_TEST(the_socket_of_an_upgrade_is_the_programs_rfc_9110_7_8)
 }
 END_TEST
 
+START_TEST(a_switch_to_a_protocol_that_was_not_asked_for_is_refused_rfc_9110_7_8)
+{
+    static const char *const upgrades[] = {"Upgrade: x\r\n", "Upgrade: echo, x\r\n",
+                                           "Upgrade: ech\r\n", "Upgrade: ,\r\n", ""};
+
+    for (unsigned i = 0; i < sizeof(upgrades) / sizeof(*upgrades); i++) {
+        char head[128];
+        int peer;
+
+        serve(NULL, NULL);
+        ask_to_switch(take_nothing);
+        peer = take_switch();
+        snprintf(head, sizeof(head), "HTTP/1.1 101 Go\r\nConnection: upgrade\r\n%s\r\n",
+                 upgrades[i]);
+        say(peer, head);
+        EXPECT_DONE(a, -EPROTO, "");
+        close(peer);
+        stop();
+    }
+}
+END_TEST
+
+START_TEST(a_protocol_has_the_same_name_in_any_case)
+{
+    int peer;
+
+    serve(NULL, NULL);
+    ask_to_switch(take_socket);
+    peer = take_switch();
+    say(peer, "HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: ECHO\r\n\r\n");
+    EXPECT("upgrade", a, 101);
+    EXPECT_DONE(a, 0, "");
+    close(peer);
+    EXPECT("close", switched, 0);
+    stop();
+}
+END_TEST
+
 START_TEST(a_tunnel_is_the_programs_rfc_9110_9_3_6)
 {
     struct sxe_http_call call = call_of(a);
@@ -313,6 +351,8 @@ http_client_stream_suite(void)
     suite_add_tcase(suite, pauses);
 
     tcase_add_test(upgrades, the_socket_of_an_upgrade_is_the_programs_rfc_9110_7_8);
+    tcase_add_test(upgrades, a_switch_to_a_protocol_that_was_not_asked_for_is_refused_rfc_9110_7_8);
+    tcase_add_test(upgrades, a_protocol_has_the_same_name_in_any_case);
     tcase_add_test(upgrades, a_tunnel_is_the_programs_rfc_9110_9_3_6);
     tcase_add_test(upgrades, a_server_may_decline_to_switch);
     tcase_add_test(upgrades, a_socket_that_the_program_does_not_take_ends_with_its_first_bytes);
