@@ -279,6 +279,16 @@ loop(void)
 
 /* ---- The program ---- */
 
+/* print does not look for errors; the stream has kept them. */
+static void
+check_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    fprintf(stderr, "sxe-lua: standard output did not take all that was printed\n");
+    program.has_failed = true;
+}
+
 static int
 run_script(void)
 {
@@ -318,6 +328,7 @@ run_script(void)
     sxe_lua_delete(program.lua);
     if (coverage_end() < 0)
         program.has_failed = true;
+    check_output();
     if (program.signal != 0)
         return SIGNAL_STATUS + program.signal;
     return program.has_failed && !options->is_shell ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -118,3 +118,24 @@ test("router:route takes methods in capitals only", function()
     equal(routes("GET, PURGE").status, 0)
     equal(routes("*").status, 0)
 end)
+
+-- promise: docs/lua.1: or standard output did not take all that was printed
+test("output that standard output does not take is an error", function()
+    local sxe_lua = wire.program "sxe-lua"
+
+    local function print_into(file, text)
+        local proc <close> = wire.spawn{"sh", "-c", 'exec "$0" -e "$1" > ' .. file, sxe_lua, text}
+        local status = proc:wait(20)
+
+        return status, proc:errors()
+    end
+    for _, text in ipairs{
+        "print 'lost'", "io.write 'lost'", "require 'sxe.task'.start(print, 'lost')", "print 'lost' error 'else'",
+    } do
+        local status, errors = print_into("/dev/full", text)
+
+        equal(status, 1, text)
+        check(errors:find("sxe-lua: standard output did not take all that was printed", 1, true), errors)
+    end
+    equal(print_into("/dev/null", "print 'kept'"), 0)
+end)
