@@ -11,14 +11,27 @@
 #include "pool-text.h"
 #include "pool-tool.h"
 
-static const char *const found_texts[] = {
-    [SXE_POOL_CREATED] = "new",
-    [SXE_POOL_JOINED] = "in use",
-    [SXE_POOL_CLOSED] = "closed by all that used it",
+/* How the pool was found: the text output, and the JSON output. */
+static const struct {
+    const char *text;
+    const char *word;
+} found[] = {
+    [SXE_POOL_CREATED] = {"new", "new"},
+    [SXE_POOL_JOINED] = {"in use", "in use"},
+    [SXE_POOL_CLOSED] = {"closed by all that used it", "closed"},
     [SXE_POOL_COMPLETED] =
-        "all its users were killed; the changes that they began are complete now",
-    [SXE_POOL_REBUILT] = "it was damaged, and has new lists now",
+        {"all its users were killed; the changes that they began are complete now", "killed"},
+    [SXE_POOL_REBUILT] = {"it was damaged, and has new lists now", "rebuilt"},
 };
+
+/* When the youngest element came into the state; 0: there is none. */
+static uint64_t
+youngest_time(const void *array, unsigned state)
+{
+    const unsigned youngest = sxe_pool_get_youngest(array, state);
+
+    return youngest == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_time(array, youngest);
+}
 
 /* ---- Text ---- */
 
@@ -27,14 +40,10 @@ print_states(const void *array, uint64_t now)
 {
     printf("\n%-20s %10s %10s %10s\n", "STATE", "ELEMENTS", "OLDEST", "YOUNGEST");
     for (unsigned state = 0; state < sxe_pool_get_states(array); state++) {
-        const unsigned youngest = sxe_pool_get_youngest(array, state);
-        const uint64_t stamp =
-            youngest == SXE_POOL_NO_INDEX ? 0 : sxe_pool_get_time(array, youngest);
-
         printf("%-20s %10u %10s %10s\n", pool_plain_text(sxe_pool_state_to_string(array, state)),
                sxe_pool_get_count(array, state),
                pool_age_text(now, sxe_pool_get_oldest_time(array, state)),
-               pool_age_text(now, stamp));
+               pool_age_text(now, youngest_time(array, state)));
     }
 }
 
@@ -80,7 +89,7 @@ print_text(const void *array, SXE_DICT *dict)
 
     sxe_pool_get_extra(array, &extra);
     printf("pool %s: %s\n", pool_plain_text(sxe_pool_get_name(array)),
-           found_texts[sxe_pool_get_found(array)]);
+           found[sxe_pool_get_found(array)].text);
     printf("%s of %s, %s, %s, %s extra\n", pool_count_text(sxe_pool_get_number(array), "element"),
            pool_count_text(sxe_pool_get_element_size(array), "byte"),
            pool_count_text(sxe_pool_get_states(array), "state"),
@@ -96,17 +105,23 @@ print_text(const void *array, SXE_DICT *dict)
 /* ---- JSON ---- */
 
 static void
+print_json_age(const char *name, uint64_t now, uint64_t stamp)
+{
+    if (stamp != 0 && stamp <= now)
+        printf(", \"%s\": %.9f", name, (double)(now - stamp) / 1e9);
+}
+
+static void
 print_json_states(const void *array, uint64_t now)
 {
     for (unsigned state = 0; state < sxe_pool_get_states(array); state++) {
         const char *name = sxe_pool_state_to_string(array, state);
-        const uint64_t oldest = sxe_pool_get_oldest_time(array, state);
 
         printf("%s{\"state\": ", state == 0 ? "" : ", ");
         pool_print_json(name, strlen(name));
         printf(", \"elements\": %u", sxe_pool_get_count(array, state));
-        if (oldest != 0 && oldest <= now)
-            printf(", \"oldest_s\": %.9f", (double)(now - oldest) / 1e9);
+        print_json_age("oldest_s", now, sxe_pool_get_oldest_time(array, state));
+        print_json_age("youngest_s", now, youngest_time(array, state));
         printf("}");
     }
 }
@@ -137,10 +152,10 @@ print_json(const void *array, SXE_DICT *dict)
     sxe_pool_get_extra(array, &extra);
     printf("{\"name\": ");
     pool_print_json(name, strlen(name));
-    printf(", \"elements\": %u, \"element_size\": %zu, \"shards\": %u, \"extra_size\": %zu, "
-           "\"fields\": ",
-           sxe_pool_get_number(array), sxe_pool_get_element_size(array), sxe_pool_get_shards(array),
-           extra);
+    printf(", \"found\": \"%s\", \"elements\": %u, \"element_size\": %zu, \"shards\": %u, "
+           "\"extra_size\": %zu, \"fields\": ",
+           found[sxe_pool_get_found(array)].word, sxe_pool_get_number(array),
+           sxe_pool_get_element_size(array), sxe_pool_get_shards(array), extra);
     pool_print_json(fields, strlen(fields));
     if (dict != NULL)
         print_json_dict(dict);

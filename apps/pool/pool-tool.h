@@ -32,6 +32,7 @@
 struct pool_options {
     const char *words[POOL_WORDS_MAX]; /* the command, and its arguments */
     unsigned words_number;
+    unsigned given;    /* the options on the command line: bit 0 is -a, bit 25 is -z */
     const char *state; /* NULL: all states */
     bool is_json;
     unsigned long interval_ns;

@@ -20,16 +20,17 @@ static const struct {
     unsigned words_min; /* with the command itself */
     unsigned words_max;
     const char *words;
+    const char *options; /* letters of those that it takes */
 } commands[] = {
-    {"list", pool_list, 1, POOL_WORDS_MAX, "list [DIR...]"},
-    {"show", pool_show, 2, 2, "show POOL"},
-    {"check", pool_check, 2, 2, "check POOL"},
-    {"repair", pool_repair, 2, 2, "repair POOL"},
-    {"dump", pool_dump, 2, 2, "dump POOL"},
-    {"watch", pool_watch, 2, 2, "watch POOL"},
-    {"backup", pool_backup, 3, 3, "backup POOL FILE"},
-    {"restore", pool_restore, 3, 3, "restore FILE POOL"},
-    {"resize", pool_resize, 3, 3, "resize POOL CELLS"},
+    {"list", pool_list, 1, POOL_WORDS_MAX, "list [DIR...]", "j"},
+    {"show", pool_show, 2, 2, "show POOL", "j"},
+    {"check", pool_check, 2, 2, "check POOL", ""},
+    {"repair", pool_repair, 2, 2, "repair POOL", ""},
+    {"dump", pool_dump, 2, 2, "dump POOL", "js"},
+    {"watch", pool_watch, 2, 2, "watch POOL", "in"},
+    {"backup", pool_backup, 3, 3, "backup POOL FILE", ""},
+    {"restore", pool_restore, 3, 3, "restore FILE POOL", ""},
+    {"resize", pool_resize, 3, 3, "resize POOL CELLS", ""},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -94,6 +95,8 @@ take_option(void *settings, int val)
     struct pool_options *options = settings;
     bool is_good = true;
 
+    if (val != COMMAND_LINE_WORD)
+        options->given |= 1u << (val - 'a');
     switch (val) {
     case COMMAND_LINE_WORD:
         if (options->words_number == POOL_WORDS_MAX)
@@ -115,6 +118,28 @@ take_option(void *settings, int val)
             command_line_count(&line, "the number of looks (-n)", 1, 1000000000, &options->looks);
     }
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
+}
+
+/* An option that the command does not take: its letter; 0: there is none. */
+static int
+find_foreign_option(const struct pool_options *options, const char *taken)
+{
+    for (int letter = 'a'; letter <= 'z'; letter++) {
+        if ((options->given & 1u << (letter - 'a')) != 0 && strchr(taken, letter) == NULL)
+            return letter;
+    }
+    return 0;
+}
+
+static bool
+refuse_foreign_option(const struct pool_options *options, unsigned command)
+{
+    const int letter = find_foreign_option(options, commands[command].options);
+
+    if (letter != 0)
+        fprintf(stderr, "sxe-pool: %s does not take the option -%c. Try --help.\n",
+                commands[command].name, letter);
+    return letter != 0;
 }
 
 /* The index of the command, or COMMANDS after a message. */
@@ -166,7 +191,8 @@ main(int argc, char **argv)
     while (optind < argc && options.words_number < POOL_WORDS_MAX)
         options.words[options.words_number++] = argv[optind++];
     const unsigned command = find_command(&options);
-    if (command == COMMANDS || (commands[command].run == pool_resize && !take_cells(&options)))
+    if (command == COMMANDS || refuse_foreign_option(&options, command) ||
+        (commands[command].run == pool_resize && !take_cells(&options)))
         return COMMAND_LINE_WRONG;
     signal(SIGPIPE, SIG_IGN);
     pool_output_begin();

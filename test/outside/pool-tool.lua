@@ -2,6 +2,7 @@
 -- What docs/pool.1 says of the tool.
 
 local cli = require "cli"
+local json = require "json-text"
 
 local function make(path)
     local ran = cli.run("sxe-lua", "-e", ([[
@@ -72,4 +73,27 @@ test("a signal ends sxe-pool dump whose reader stands still", function()
         equal(cli.run("sxe-pool", "repair", path).status, 0, "it is in use no more")
     end
     os.remove(path)
+end)
+
+-- promise: docs/pool.1: and how the pool was found: in use; closed; its users killed, and their changes completed; or damaged, and rebuilt.
+test("show as JSON has what the text has", function()
+    local path = os.tmpname()
+    os.remove(path)
+    make(path)
+    local shown = json.decode(cli.run("sxe-pool", "show", "--json", path).output)
+
+    equal(shown.found, "closed")
+    for _, state in ipairs(shown.states) do
+        check(state.oldest_s >= state.youngest_s and state.youngest_s > 0, state.state)
+    end
+    os.remove(path)
+end)
+
+test("a command refuses options that belong to others", function()
+    for _, case in ipairs{
+        { "-j", "check", "POOL" }, { "-s", "LIVE", "show", "POOL" }, { "-i", "1s", "list" }, { "-n", "1", "dump", "POOL" },
+        { "-j", "watch", "POOL" }, { "-j", "repair", "POOL" }, { "-j", "backup", "POOL", "FILE" },
+    } do
+        cli.check_refused(("does not take the option %s. Try --help."):format(case[1]), "sxe-pool", table.unpack(case))
+    end
 end)

@@ -389,7 +389,7 @@ START_TEST(show_prints_states_and_users)
     check_has(ran.output, text_of("\n%7d  ", (int)getpid()));
     RUN_POOL("--json", "show", path);
     ended(0,
-          "{\"name\": \"jobs\", \"elements\": 4, \"element_size\": 16, \"shards\": 1, "
+          "{\"name\": \"jobs\", \"found\": \"in use\", \"elements\": 4, \"element_size\": 16, \"shards\": 1, "
           "\"extra_size\": 0, \"fields\": \"u64 hits, char[6] name, bool on\", \"states\": "
           "[{\"state\": \"FREE\", \"elements\": 2, \"oldest_s\": ",
           "");
@@ -408,6 +408,9 @@ START_TEST(show_tells_how_the_pool_was_found)
     RUN_POOL("show", path);
     ended(0, "pool jobs: all its users were killed; the changes that they began are complete now\n",
           "");
+    leave_jobs(NULL);
+    RUN_POOL("show", "-j", path);
+    ended(0, "{\"name\": \"jobs\", \"found\": \"killed\", ", "");
 }
 END_TEST
 
@@ -646,11 +649,14 @@ END_TEST
 static void
 run_all(void)
 {
-    static const char *const commands[] = {"show", "check", "dump", "repair"};
+    static const struct {
+        const char *command;
+        const char *option;
+    } commands[] = {{"show", "--json"}, {"check", NULL}, {"dump", "--json"}, {"repair", NULL}};
 
     for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        RUN_POOL(commands[i], path, "--json");
-        ck_assert_msg(ran.status == 0 || ran.status == 1, "%s: status %d, %s", commands[i],
+        RUN_POOL(commands[i].command, path, commands[i].option);
+        ck_assert_msg(ran.status == 0 || ran.status == 1, "%s: status %d, %s", commands[i].command,
                       ran.status, ran.errors);
     }
     RUN_POOL("dump", path, "--state", "READY");
