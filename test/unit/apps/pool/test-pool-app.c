@@ -389,7 +389,8 @@ START_TEST(show_prints_states_and_users)
     check_has(ran.output, text_of("\n%7d  ", (int)getpid()));
     RUN_POOL("--json", "show", path);
     ended(0,
-          "{\"name\": \"jobs\", \"found\": \"in use\", \"elements\": 4, \"element_size\": 16, \"shards\": 1, "
+          "{\"name\": \"jobs\", \"found\": \"in use\", \"elements\": 4, \"element_size\": 16, "
+          "\"shards\": 1, "
           "\"extra_size\": 0, \"fields\": \"u64 hits, char[6] name, bool on\", \"states\": "
           "[{\"state\": \"FREE\", \"elements\": 2, \"oldest_s\": ",
           "");
