@@ -162,6 +162,10 @@ SXE_PUBLIC void sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_htt
  * wait for their clients to close, at most 5 seconds. Loops over the connections. */
 SXE_PUBLIC bool sxe_http_all_is_sent(const struct sxe_http *http);
 
+/* When the time for the end is over: reset the connections whose reply has begun and is not sent
+ * whole. An orderly close would tell an HTTP/1.0 client that half of a reply is all of it. */
+SXE_PUBLIC void sxe_http_break_off(struct sxe_http *http);
+
 /* Accept nothing more, and close each connection with its next reply: for a server that another one
  * takes over from. Idle connections may make one last request, or time out; sxe_http_stop may
  * follow. done is called as by sxe_http_stop. */

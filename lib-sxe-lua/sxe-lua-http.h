@@ -50,9 +50,10 @@ SXE_PUBLIC enum sxe_http_verdict sxe_lua_http_handle(struct sxe_http_request *re
 /* The script returned what can answer: a function, an http.router() or an http.static(). */
 SXE_PUBLIC bool sxe_lua_http_has_handler(struct sxe_lua *lua);
 
-/* sxe_http_drain and sxe_http_stop for the servers of http.serve. */
+/* sxe_http_drain, sxe_http_stop and sxe_http_break_off for the servers of http.serve. */
 SXE_PUBLIC void sxe_lua_http_drain(struct sxe_lua *lua);
 SXE_PUBLIC void sxe_lua_http_stop(struct sxe_lua *lua);
+SXE_PUBLIC void sxe_lua_http_break_off(struct sxe_lua *lua);
 
 #ifdef __cplusplus
 }

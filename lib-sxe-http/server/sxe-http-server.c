@@ -279,6 +279,8 @@ sxe_http_all_is_sent(const struct sxe_http *http)
     return true;
 }
 
+/* A connection whose handler calls sxe_http_stop is still in the state of its last event: its reply
+ * is its last one. */
 static void
 dismiss_all(struct sxe_http *http, enum sxe__http_state state)
 {
@@ -286,8 +288,10 @@ dismiss_all(struct sxe_http *http, enum sxe__http_state state)
     unsigned id;
 
     sxe_pool_walker_construct(&walker, http->connections, state);
-    while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX)
-        sxe__http_dismiss(&http->connections[id]);
+    while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
+        if (!http->connections[id].is_inside)
+            sxe__http_dismiss(&http->connections[id]);
+    }
 }
 
 void
@@ -310,6 +314,28 @@ sxe_http_stop(struct sxe_http *http, void (*done)(struct sxe_http *))
     dismiss_all(http, SXE__HTTP_IDLE);
     dismiss_all(http, SXE__HTTP_HEAD);
     sxe__http_check_stopped(http);
+}
+
+static bool
+owes_bytes(const struct sxe__http_connection *connection)
+{
+    return (connection->slot != NULL && connection->slot->progress == SXE__HTTP_BEGUN) ||
+           sxe_unsent(connection->sxe) > 0;
+}
+
+void
+sxe_http_break_off(struct sxe_http *http)
+{
+    for (unsigned state = SXE__HTTP_FRESH; state < SXE__HTTP_STATES; state++) {
+        SXE_POOL_WALKER walker;
+        unsigned id;
+
+        sxe_pool_walker_construct(&walker, http->connections, state);
+        while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
+            if (owes_bytes(&http->connections[id]))
+                sxe_abort(http->connections[id].sxe);
+        }
+    }
 }
 
 size_t

@@ -15,33 +15,96 @@
 
 /* ---- Locks and semaphores ---- */
 
-struct permits {
+struct sxe__lua_permits {
     struct sxe__lua_line line;
     lua_Integer free;
     uint64_t owner; /* of a lock */
     bool is_lock;
+    struct sxe__lua_permits *next;  /* another lock of the same task */
+    struct sxe__lua_permits **link; /* the pointer to this lock; NULL: no task has it */
 };
+
+/* The running task takes a permit. The task's list of locks is for its end. */
+static void
+hold(lua_State *L, struct sxe__lua_permits *permits)
+{
+    struct sxe__lua_task *task;
+
+    permits->owner = sxe__lua_running(L);
+    if (!permits->is_lock)
+        return;
+    task = sxe__lua_task_at(SCHEDULER->running);
+    permits->next = task->locks;
+    permits->link = &task->locks;
+    if (task->locks != NULL)
+        task->locks->link = &permits->next;
+    task->locks = permits;
+}
+
+static void
+leave_list(struct sxe__lua_permits *permits)
+{
+    if (permits->link == NULL)
+        return;
+    *permits->link = permits->next;
+    if (permits->next != NULL)
+        permits->next->link = permits->link;
+    permits->link = NULL;
+}
+
+static void
+give(struct sxe__lua_permits *permits)
+{
+    leave_list(permits);
+    permits->owner = 0;
+    if (!sxe__lua_wake_first(&permits->line))
+        permits->free++;
+}
+
+void
+sxe__lua_release_locks(uint32_t index)
+{
+    struct sxe__lua_task *task = sxe__lua_task_at(index);
+
+    if (SXE_LIKELY(task->locks == NULL))
+        return;
+    SXE_WARN("a task ended and had not released its lock, which is free now: take locks as "
+             "variables with <close>");
+    while (task->locks != NULL)
+        give(task->locks);
+}
+
+/* A lock that no script can reach any more may still be in its task's list. */
+static int
+collect_permits(lua_State *L)
+{
+    struct sxe__lua_permits *permits = lua_touserdata(L, 1);
+
+    if (SCHEDULER->tasks != NULL)
+        leave_list(permits);
+    return 0;
+}
 
 static int
 acquired(lua_State *L, int status, lua_KContext context)
 {
-    struct permits *permits = lua_touserdata(L, 1);
+    struct sxe__lua_permits *permits = lua_touserdata(L, 1);
 
     SXE_UNUSED_PARAMETER(status);
     SXE_UNUSED_PARAMETER(context);
     if (sxe__lua_woken(L) != SXE__LUA_EVENT)
         return sxe__lua_fail_woken(L);
-    permits->owner = sxe__lua_running(L);
+    hold(L, permits);
     lua_settop(L, 1);
     return 1;
 }
 
 /* The lock or semaphore at 1. A lock raises outside of a task: the running task's handle is 0
  * there, and so is the owner of a lock that is promised to a waiting task. */
-static struct permits *
+static struct sxe__lua_permits *
 check_permits(lua_State *L)
 {
-    struct permits *permits = luaL_checkudata(L, 1, PERMITS);
+    struct sxe__lua_permits *permits = luaL_checkudata(L, 1, PERMITS);
 
     if (permits->is_lock && sxe__lua_running(L) == 0)
         luaL_error(L, "a lock is a task's, and this is outside of one");
@@ -51,7 +114,7 @@ check_permits(lua_State *L)
 static int
 l_acquire(lua_State *L)
 {
-    struct permits *permits = check_permits(L);
+    struct sxe__lua_permits *permits = check_permits(L);
     uint64_t deadline_ns = sxe__lua_deadline(L, 2);
 
     if (permits->free == 0) {
@@ -60,7 +123,7 @@ l_acquire(lua_State *L)
         return sxe__lua_park_in(L, &permits->line, deadline_ns, acquired, 0);
     }
     permits->free--;
-    permits->owner = sxe__lua_running(L);
+    hold(L, permits);
     lua_settop(L, 1);
     return 1;
 }
@@ -68,24 +131,22 @@ l_acquire(lua_State *L)
 static int
 l_release(lua_State *L)
 {
-    struct permits *permits = check_permits(L);
+    struct sxe__lua_permits *permits = check_permits(L);
 
     if (permits->is_lock && (permits->free > 0 || permits->owner != sxe__lua_running(L)))
         return luaL_error(L, "this task does not have the lock");
     if (permits->free == LUA_MAXINTEGER)
         return luaL_error(L, "the semaphore has too many permits");
-    permits->owner = 0;
-    if (!sxe__lua_wake_first(&permits->line))
-        permits->free++;
+    give(permits);
     return 0;
 }
 
 static int
 push_permits(lua_State *L, lua_Integer number, bool is_lock)
 {
-    struct permits *permits = lua_newuserdatauv(L, sizeof(*permits), 0);
+    struct sxe__lua_permits *permits = lua_newuserdatauv(L, sizeof(*permits), 0);
 
-    *permits = (struct permits){.free = number, .is_lock = is_lock};
+    *permits = (struct sxe__lua_permits){.free = number, .is_lock = is_lock};
     luaL_setmetatable(L, PERMITS);
     return 1;
 }
@@ -337,8 +398,11 @@ l_queue(lua_State *L)
 
 /* ---- The module ---- */
 
-static const luaL_Reg of_permits[] = {
-    {"acquire", l_acquire}, {"release", l_release}, {"__close", l_release}, {NULL, NULL}};
+static const luaL_Reg of_permits[] = {{"acquire", l_acquire},
+                                      {"release", l_release},
+                                      {"__close", l_release},
+                                      {"__gc", collect_permits},
+                                      {NULL, NULL}};
 
 static const luaL_Reg of_event[] = {
     {"wait", l_wait}, {"set", l_set}, {"clear", l_clear}, {"is_set", l_is_set}, {NULL, NULL}};

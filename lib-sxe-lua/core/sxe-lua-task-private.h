@@ -69,6 +69,7 @@ enum sxe__lua_task_counter {
 };
 
 struct sxe__lua_object;
+struct sxe__lua_permits;
 
 /* A task, the tasks that it started, and those that they started: their computing is counted
  * together. A task that is alone, and never computed for a slice, needs no group. */
@@ -87,6 +88,7 @@ struct sxe__lua_task {
     sxe__lua_on_end on_end;
     void *user;
     struct sxe__lua_object *object; /* the userdata for scripts; NULL: none was asked for */
+    struct sxe__lua_permits *locks; /* that it has; NULL: none */
     uint64_t deadline_ns;
     uint64_t spent_ns;          /* CPU time since it last waited; the watchdog's */
     struct sxe__lua_line *line; /* where it waits; NULL: in none */
@@ -103,7 +105,7 @@ struct sxe__lua_task {
     uint8_t raised;      /* errors about its cancelling */
     uint8_t slices;      /* time slices that it computed since it was told of its cancelling */
 };
-_Static_assert(sizeof(struct sxe__lua_task) <= 104, "one for each task that may ever exist");
+_Static_assert(sizeof(struct sxe__lua_task) <= 112, "one for each task that may ever exist");
 
 struct sxe__lua_scheduler {
     struct sxe__lua_task *tasks; /* the pool's array; NULL: closed */
@@ -218,6 +220,9 @@ void sxe__lua_object_release(uint32_t index, lua_State *L, bool is_logged);
 void sxe__lua_object_cancel(uint32_t index);
 
 /* ---- sxe-lua-sync.c ---- */
+
+/* A task ends: release the locks that it has. */
+void sxe__lua_release_locks(uint32_t index);
 
 /* Set lock, semaphore, event and queue in the table on top. */
 void sxe__lua_open_sync(lua_State *L);

@@ -182,6 +182,7 @@ end_task(uint32_t index, int status, int results)
     lua_settop(L, 0);
     if (task->object != NULL)
         sxe__lua_object_release(index, L, sxe__lua_current()->errors > errors);
+    sxe__lua_release_locks(index);
     sxe__lua_group_leave(index);
     sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_FREE);
 }

@@ -465,15 +465,16 @@ conclude_late(const struct sxe__lua_exchange *exchange, lua_State *L, int status
     sxe__lua_log_error(L, exchange->request == NULL ? room : describe_exchange(exchange, room));
 }
 
-/* Whether a handler's results leave the reply to res: nothing, nil, or the true of a
- * res:write(). */
+/* Whether a handler's results leave the reply to res: nothing, nil, or the true of a res:write().
+ * nil with a message is an error, also after parts of the reply. */
 static bool
 says_nothing(const struct sxe__lua_exchange *exchange, lua_State *L, int results)
 {
     if (results == 0 || exchange->is_finishing)
         return true;
-    return exchange->reply == SXE__LUA_BEGUN &&
-           (lua_isnil(L, -results) || lua_isboolean(L, -results));
+    if (exchange->reply != SXE__LUA_BEGUN)
+        return false;
+    return lua_toboolean(L, -results) ? lua_isboolean(L, -results) : results == 1;
 }
 
 /* Drop nils after a value: a filter that returns the results of next() may have some. */

@@ -334,6 +334,16 @@ sxe_lua_http_stop(struct sxe_lua *lua)
 }
 
 void
+sxe_lua_http_break_off(struct sxe_lua *lua)
+{
+    SXE_UNUSED_PARAMETER(lua);
+    for (unsigned i = 0; i < HTTP->servers_number; i++) {
+        if (HTTP->servers[i].is_listening)
+            sxe_http_break_off(HTTP->servers[i].http);
+    }
+}
+
+void
 sxe__lua_http_open_serve(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"stop", server_stop}, {NULL, NULL}};

@@ -131,11 +131,21 @@ on_stopped(struct sxe_http *http)
     sxe_stop();
 }
 
+/* End now, with replies in progress: their clients see a reset. */
+static void
+stop_at_once(void)
+{
+    sxe_http_break_off(service.http);
+    if (script_state() != NULL)
+        sxe_lua_http_break_off(script_state());
+    sxe_stop();
+}
+
 static void
 on_grace_over(struct sxe_timer *timer)
 {
     SXE_UNUSED_PARAMETER(timer);
-    sxe_stop();
+    stop_at_once();
 }
 
 /* Stop when no task of the script waits and no client waits for the rest of a reply, at two looks
@@ -191,7 +201,7 @@ end(enum ending how)
 {
     if (service.ending >= how) {
         if (how == ENDING)
-            sxe_stop();
+            stop_at_once();
         return;
     }
     service.ending = how;

@@ -1,0 +1,131 @@
+-- SPDX-License-Identifier: MIT
+-- Replies that end before they are whole: a client, also one of HTTP/1.0, is told by a reset.
+
+local cli = require "cli"
+local httpd = require "httpd"
+local script = require "script"
+
+local TEXT = [[
+local http, task, file = require "sxe.http", require "sxe.task", require "sxe.file"
+local r = http.router()
+local function row(req, res)
+  for _ = 1, 1000 do res:write "row\\n" task.sleep(0.001) end
+end
+r:get("/message", function(_, res) res:write "half" return nil, "no" end)
+r:get("/codes", function(_, res) res:write "half" return nil, "no", 5 end)
+r:get("/false", function(_, res) res:write "half" return false, "no" end)
+r:get("/event", function(_, res) res:sse():send "half" return nil, "no" end)
+r:get("/file", function(_, res) res:write "half" return file.read "missing" end)
+r:get("/deadline", function(req, res) return task.deadline(0.01, row, req, res) end)
+r:get("/join", function(req, res) res:write "half" return task.start(task.sleep, 100):join(0.01) end)
+r:get("/wrapped/x", row)
+r:use(function(req, _, next) if req.path == "/wrapped/x" then return task.deadline(0.01, next) end end)
+r:get("/nil", function(_, res) res:write "whole" return nil end)
+r:get("/true", function(_, res) return res:write "whole" end)
+r:get("/none", function(_, res) res:write "whole" end)
+r:get("/slow", function(_, res) res:write "half" task.sleep(1000) end)
+return r
+]]
+
+local PATHS = {"/message", "/codes", "/false", "/event", "/file", "/deadline", "/join", "/wrapped/x"}
+
+-- What a client of HTTP/1.0 gets until its connection ends; nil: the connection was reset.
+local function read_to_end(sock, path)
+    sock:send(("GET %s HTTP/1.0\r\n\r\n"):format(path))
+    local is_whole, text = pcall(sock.recv_all, sock)
+    return is_whole and text or nil
+end
+
+-- promise: docs/lua-handlers.md: If the reply has begun, the connection is reset, so that nobody takes half of it for the
+--   whole.
+test("nil and a message after parts of a reply is an error", function()
+    local server <close> = script.start(TEXT)
+
+    for _, path in ipairs(PATHS) do
+        local sock <close> = server:connect()
+        equal(read_to_end(sock, path), nil, path)
+    end
+    for _, path in ipairs{"/nil", "/true", "/none"} do
+        local sock <close> = server:connect()
+        check(read_to_end(sock, path):find("whole$"), path)
+    end
+    for _, path in ipairs(PATHS) do
+        httpd.wait_until(function() return server.proc:errors():find("GET " .. path, 1, true) end, path .. " in the log")
+    end
+end)
+
+-- promise: docs/operations.md: The connection of a reply that is not sent whole by then is reset, so that no client takes
+--   half of it for the whole.
+test("a reply that is not whole at the end of the time to end is reset", function()
+    for _, options in ipairs{{}, {"-w", "1"}} do
+        local server <close> = script.start(TEXT, "--stop-timeout", "100ms", table.unpack(options))
+        local sock <close> = server:connect()
+
+        sock:send "GET /slow HTTP/1.0\r\n\r\n"
+        sock:recv_until "half"
+        server.proc:signal "TERM"
+        check(not pcall(sock.recv_all, sock), "the client got an orderly end")
+    end
+end)
+
+test("a reply that is not whole at a second SIGTERM is reset", function()
+    local server <close> = script.start(TEXT, "--stop-timeout", "1000s")
+    local sock <close> = server:connect()
+    local other <close> = server:connect()
+
+    sock:send "GET /slow HTTP/1.0\r\n\r\n"
+    sock:recv_until "half"
+    server.proc:signal "TERM"
+    check(other:eof(100), "the server does not end")
+    server.proc:signal "TERM"
+    check(not pcall(sock.recv_all, sock), "the client got an orderly end")
+end)
+
+-- promise: docs/lua-handlers.md: A handler that stops its own server owes one of these replies itself: it calls `stop` in a
+--   task of its own, `task.start(server.stop, server, 5)`, and returns.
+test("a handler that stops its server answers", function()
+    for _, stop in ipairs{"task.start(server.stop, server, 5)", "server:stop(0.001)"} do
+        for _, reply in ipairs{'return "bye"', 'res:write "b" return "ye"', 'task.sleep(0.01) return "bye"'} do
+            local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
+                local http, task = require "sxe.http", require "sxe.task"
+                local server
+                server = http.serve{ port = 0, handler = function(_, res) %s %s end }
+                task.start(function() print(server.port) io.stdout:flush() end)]]):format(stop, reply)}
+            local sock <close> = wire.connect("127.0.0.1", tonumber(proc:line(20)))
+
+            equal(read_to_end(sock, "/"):match "\r\n\r\n(.*)", "bye", stop .. reply)
+            equal(proc:wait(20), 0, proc:errors())
+        end
+    end
+end)
+
+-- promise: docs/lua-handlers.md: When a task ends, however it ends, its locks are released, and the log has a warning.
+test("a lock outlives no task", function()
+    local ran = cli.run("sxe-lua", "-e", [[
+        local task = require "sxe.task"
+        local lock, other = task.lock(), task.lock()
+        local function hold() lock:acquire() other:acquire() end
+        local ends = {
+            hold, function() hold() error "no" end, function() hold() task.sleep(1000) task.sleep(1000) end,
+            function() hold() while true do end end, function() hold() lock:release() end,
+            function() hold() other:release() lock:release() end,
+            function() hold() do local lost = task.lock() lost:acquire() end collectgarbage() end,
+        }
+        for i, fn in ipairs(ends) do
+            local t = task.start(fn)
+            local waiting = task.start(function() local _ <close> = lock:acquire() return i end)
+            task.sleep(0.01)
+            t:cancel()
+            print(waiting:join(100))
+            other:acquire()
+            other:release()
+        end
+        local permits = task.semaphore(1)
+        task.start(permits.acquire, permits):join()
+        print(permits:acquire(0.001))
+        permits:release()
+        print(permits:acquire() == permits)]])
+
+    equal(ran.output, "1\n2\n3\n4\n5\n6\n7\nnil\ttimeout\ntrue\n", ran.errors)
+    check(ran.errors:find("a task ended and had not released its lock", 1, true), ran.errors)
+end)
