@@ -20,14 +20,16 @@
 #include <sys/wait.h>
 
 #include "test-main.h"
+#include "test-sweep.h"
 
 #define KEYS       12u
 #define VALUE_ROOM 400u
 #define START_NS   UINT64_C(1000000000000)
 #define FILL_MAX   100000u /* keys, of which each shard gets its share */
 
-/* A fork costs ten times as much with the sanitizer, which has seen these lines in other tests. */
-#define EVERY (SXE_HAVE_ASAN ? 4u : 1u)
+/* A fork costs ten times as much with the sanitizer, which has seen these lines in other tests. Thin
+ * sweeps do as many. */
+#define EVERY (SXE_HAVE_ASAN || sxe_test_is_thin() ? 4u : 1u)
 
 /* ---- What is in a dict ---- */
 

@@ -9,6 +9,7 @@
 #include "capture-log.h"
 #include "leaks.h"
 #include "test-main.h"
+#include "test-sweep.h"
 
 static const SXE_POOL_SPEC whatever = {.file = file_path};
 static const SXE_POOL_SPEC repaired = {.file = file_path, .options = SXE_POOL_OPTION_REPAIR};
@@ -42,7 +43,7 @@ opens(const SXE_POOL_SPEC *spec)
 
 /* ---- Bits of a file that is closed ---- */
 
-#define STRIDE (SXE_CHECKED ? 13 : 1)
+#define STRIDE (SXE_CHECKED || sxe_test_is_thin() ? 13 : 1)
 
 START_TEST(each_bit_of_a_closed_file_is_missed_when_it_changes)
 {
