@@ -35,7 +35,7 @@ tls      := $(shell printf '%s\n' '\#include <openssl/ssl.h>' '\#if OPENSSL_VERS
 TLS_LIBS := $(if $(tls),$(or $(shell pkg-config --libs libssl libcrypto 2>/dev/null),-lssl -lcrypto))
 
 modules := $(filter-out $(if $(tls),,sxe-tls),$(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk)))
-core    := sxe-http sxe sxe-dict sxe-pool sxe-buffer sxe-log
+core    := sxe-http sxe sxe-dict sxe-sketch sxe-pool sxe-buffer sxe-log
 apps    := httpd http lua pool
 include $(wildcard lib-*/module.mk)
 
@@ -122,7 +122,7 @@ $B/libsxe.a: $(core.obj)
 $B/$(SONAME): $(core.obj) tools/libsxe.map
 	@$(call say,LD,$@)
 	$Q$(CC) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,--version-script=tools/libsxe.map -Wl,--no-undefined \
-	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(core.obj) $(LIBEV)
+	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(core.obj) $(LIBEV) -lm
 
 # ---- Programs: apps/<name>/*.c and the folders in apps/<name> are build/<mode>/sxe-<name> ----
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: HyperLogLog, which counts how many different things were added, in some kilobytes whatever
+ * their number, with a known error. Many processes add to one at once; sketches are merged, and
+ * exchanged with Redis, whose PFADD, PFCOUNT and PFMERGE work on the same strings.
+ *
+ * Place: used by programs and by lib-sxe-lua (sxe.sketch). Uses lib-sxe-pool for memory and files:
+ * a sketch is a pool of one element, so that sxe-pool list, show and check know it.
+ *
+ * Shape: 2^precision registers of one byte. A thing is hashed to 64 bits: the lowest `precision`
+ * bits choose a register, and the others give a rank: 1 + the zeros before the first one.
+ *
+ *     hash   [ 64 - precision bits: ...0001000 -> rank 4 | precision bits: 5 ]
+ *     registers  [ 0 | 2 | 0 | 1 | 3 | max(old, 4) | ... ]
+ *
+ * Registers only grow, each by one compare-and-swap of a byte. So no call takes a lock or waits, a
+ * process may be killed at any instruction, and what is added twice, or merged twice, counts once.
+ * A kill loses at most the one thing that was being added.
+ *
+ * Limits: precision 4 to 18; the standard error is 1.04 / sqrt(2^precision), 0.8 % for 14, from the
+ * estimator of O. Ertl, "New cardinality estimation algorithms for HyperLogLog sketches" (2017),
+ * which Redis has, too. The hash is Redis's, MurmurHash64A with its seed, which is no secret: a
+ * client that chooses what is added can make the count wrong. Nothing can be taken out again.
+ *
+ * Example:
+ *     char why[SXE_POOL_WHY_SIZE];
+ *     SXE_HLL_SPEC spec = {.name = "visitors", .precision = 14, .file = "visitors"};
+ *     SXE_HLL *visitors = sxe_hll_open(&spec, why);
+ *     sxe_hll_add(visitors, "10.1.2.3", 8);
+ *     printf("%.0f visitors\n", sxe_hll_count(visitors));
+ */
+#ifndef SXE_HLL_H
+#define SXE_HLL_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sxe-pool-shared.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SXE_HLL_PRECISION_MIN   4u
+#define SXE_HLL_PRECISION_MAX   18u
+#define SXE_HLL_PRECISION_REDIS 14u
+#define SXE_HLL_REDIS_MAX       12304u /* bytes of the longest string for Redis */
+
+typedef struct sxe_hll SXE_HLL;
+
+typedef struct sxe_hll_spec {
+    const char *name;   /* 1 to 31 bytes */
+    unsigned precision; /* 4 to 18: 2^precision bytes; 0: take the existing one */
+    unsigned options;   /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
+    const char *file;   /* a path; without a '/', a name in /dev/shm; NULL: memory */
+} SXE_HLL_SPEC;
+
+/* Open a sketch, and make it if there is none. NULL with errno and a sentence in why, which may be
+ * NULL; errors as sxe_pool_open, and EMEDIUMTYPE: a pool, but no HyperLogLog. REPAIR also sets
+ * registers that hold impossible values to 0: why then says how many. Owns: close it. */
+SXE_PUBLIC SXE_MUST_USE SXE_HLL *sxe_hll_open(const SXE_HLL_SPEC *spec, char *why);
+
+/* As sxe_pool_open_fd; the spec may be NULL. */
+SXE_PUBLIC SXE_MUST_USE SXE_HLL *sxe_hll_open_fd(int fd, const SXE_HLL_SPEC *spec, char *why);
+SXE_PUBLIC void sxe_hll_close(SXE_HLL *hll); /* NULL is allowed; a file stays */
+
+/* The pool of the registers, for sxe_pool_get_fd, sxe_pool_sync, sxe_pool_get_found. It stays the
+ * sketch's. */
+SXE_PUBLIC void *sxe_hll_get_pool(const SXE_HLL *hll);
+SXE_PUBLIC unsigned sxe_hll_get_precision(const SXE_HLL *hll);
+
+/* Add a thing, `size` bytes. 1: a register grew, so that the count may have; 0: none did. */
+SXE_PUBLIC int sxe_hll_add(SXE_HLL *hll, const void *bytes, size_t size);
+
+/* Like sxe_hll_add, for a program with a hash of its own: all 64 bits must be as good as random.
+ * Sketches of different hashes must not be merged. */
+SXE_PUBLIC int sxe_hll_add_hash(SXE_HLL *hll, uint64_t hash);
+
+/* About how many different things were added; reads all registers. Negative: -EUCLEAN, a register
+ * holds an impossible value. */
+SXE_PUBLIC double sxe_hll_count(const SXE_HLL *hll);
+
+/* Make `into` count what either counts, while others go on adding to both. `from` may be more
+ * precise: the result is that of adding all to one as precise as `into`. 0; -EDOM: `from` is less
+ * precise; -EUCLEAN: it holds an impossible value. After an error, nothing was merged. */
+SXE_PUBLIC SXE_MUST_USE int sxe_hll_merge(SXE_HLL *into, const SXE_HLL *from);
+
+/* Forget all. A process that adds meanwhile may have its things kept or forgotten. */
+SXE_PUBLIC void sxe_hll_clear(SXE_HLL *hll);
+
+/* ---- Redis: the value of a key, as GET and SET have it ---- */
+
+/* Write the string to bytes: its sparse form if that has at most 3,000 bytes, as Redis does, else
+ * the dense one. Returns its size, at most SXE_HLL_REDIS_MAX. -ENOSPC: it has more than `size`
+ * bytes; -EDOM: the precision is below 14; -EUCLEAN. */
+SXE_PUBLIC SXE_MUST_USE ssize_t sxe_hll_export(const SXE_HLL *hll, void *bytes, size_t size);
+
+/* Merge a string of Redis, of either form. 0; -EINVAL with a sentence in why, which may be NULL: it
+ * is none; -EDOM: the precision of the sketch is above 14. After an error, nothing was merged. */
+SXE_PUBLIC SXE_MUST_USE int sxe_hll_import(SXE_HLL *hll, const void *bytes, size_t size, char *why);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
