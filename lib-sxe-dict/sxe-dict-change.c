@@ -249,9 +249,16 @@ int
 sxe__dict_lock(const SXE_DICT *dict, uint32_t shard)
 {
     const unsigned locked = sxe__pool_lock_shard(dict->pool, shard);
+    uint64_t *is_wanted = &dict->counts[shard].is_wanted;
 
+    if (locked == SXE_POOL_LOCK_NOT_TAKEN) {
+        SXE__POOL_PUT(*is_wanted, 1);
+        return -EAGAIN;
+    }
     if (locked != SXE_POOL_LOCK_TAKEN)
-        return locked == SXE_POOL_LOCK_NOT_TAKEN ? -EAGAIN : -EUCLEAN;
+        return -EUCLEAN;
+    if (SXE_UNLIKELY(SXE__POOL_GET(*is_wanted) != 0))
+        SXE__POOL_PUT(*is_wanted, 0);
     if (SXE_LIKELY(!sxe__dict_is_busy(dict, shard)))
         return 0;
     const int done = complete_change(dict, shard);
@@ -275,6 +282,20 @@ void
 sxe__dict_unlock(const SXE_DICT *dict, uint32_t shard)
 {
     sxe__pool_unlock_shard(dict->pool, shard);
+}
+
+int
+sxe__dict_lock_next_slice(const SXE_DICT *dict, uint32_t shard)
+{
+    int result = -EAGAIN;
+
+    for (unsigned naps = 0; result == -EAGAIN && naps <= SXE__POOL_NAPS; naps++) {
+        if (naps == SXE__POOL_NAPS || SXE__POOL_GET(dict->counts[shard].is_wanted) == 0)
+            result = sxe__dict_lock(dict, shard);
+        else
+            sxe__pool_nap();
+    }
+    return result;
 }
 
 int

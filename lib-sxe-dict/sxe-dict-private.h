@@ -105,13 +105,15 @@ _Static_assert(sizeof(struct sxe__dict_record) == 64, "the layout is version 2's
 
 /* The counts of a shard since the dict was made. Each is changed under the shard's lock by a plain
  * load and a store, so no get waits for another processor. A process that is killed between a read
- * and its count leaves the read uncounted, and nothing else depends on the number. */
+ * and its count leaves the read uncounted, and nothing else depends on the number. is_wanted is
+ * stored without the lock; it is only a hint, and may be old. */
 struct sxe__dict_counts {
     uint64_t hits;
     uint64_t misses;
     uint64_t evictions;
     uint64_t expirations;
-    uint64_t reserved[4];
+    uint64_t is_wanted; /* 1: a process could not take the lock, and nobody has taken it since */
+    uint64_t reserved[3];
 };
 _Static_assert(sizeof(struct sxe__dict_counts) == 64, "the layout is version 2's");
 
@@ -356,6 +358,11 @@ int sxe__dict_lock(const SXE_DICT *dict, uint32_t shard);
 int sxe__dict_lock_patiently(const SXE_DICT *dict, uint32_t shard,
                              struct sxe__pool_patience *patience);
 void sxe__dict_unlock(const SXE_DICT *dict, uint32_t shard);
+
+/* Lock a shard for the next slice of a call that has had the lock before. If other processes want
+ * the lock, leave it free until one of them has taken it, or for SXE__POOL_NAPS naps: a process
+ * that sleeps between its tries would otherwise never find it free. 0; -EAGAIN; -EUCLEAN. */
+int sxe__dict_lock_next_slice(const SXE_DICT *dict, uint32_t shard);
 
 /* Lock all shards, in ascending order, or none. 0; -EAGAIN; -EUCLEAN. */
 int sxe__dict_lock_all(const SXE_DICT *dict);

@@ -83,17 +83,17 @@ sxe_dict_snapshot_take(SXE_DICT *dict)
 static void
 sweep_shard(const SXE_DICT *dict, uint32_t shard)
 {
-    uint32_t steps;
+    int result = sxe__dict_lock(dict, shard);
 
-    do {
-        steps = SXE__DICT_BUDGET;
-        if (sxe__dict_lock(dict, shard) < 0)
-            return;
+    while (result == 0) {
+        uint32_t steps = SXE__DICT_BUDGET;
         const int64_t swept = sxe__dict_sweep(dict, shard, &steps);
+
         sxe__dict_unlock(dict, shard);
-        if (swept < 0)
+        if (swept < 0 || steps > 0)
             return;
-    } while (steps == 0);
+        result = sxe__dict_lock_next_slice(dict, shard);
+    }
 }
 
 void

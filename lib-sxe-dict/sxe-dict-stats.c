@@ -46,8 +46,10 @@ static int
 add_some(const SXE_DICT *dict, uint32_t shard, uint32_t bucket, SXE_DICT_CHAINS *chains)
 {
     struct sxe__pool_patience patience = {0};
-    int result = sxe__dict_lock_patiently(dict, shard, &patience);
+    int result = bucket == 0 ? -EAGAIN : sxe__dict_lock_next_slice(dict, shard);
 
+    if (result == -EAGAIN)
+        result = sxe__dict_lock_patiently(dict, shard, &patience);
     if (result < 0)
         return result;
     for (uint32_t i = 0; i < BUCKETS_EACH && bucket + i <= dict->bucket_mask && result == 0; i++)

@@ -17,9 +17,11 @@
  * turns. */
 #define LONGEST_PAUSE 64u
 
-/* Sleeps are doubled, too. */
+/* Sleeps are doubled, too. SXE__POOL_NAPS naps are longer than the longest sleep. */
 #define FIRST_SLEEP_NS   (50 * SXE_NS_PER_US)
 #define LONGEST_SLEEP_NS SXE_NS_PER_MS
+#define NAP_NS           (100 * SXE_NS_PER_US)
+_Static_assert(SXE__POOL_NAPS *NAP_NS > LONGEST_SLEEP_NS, "a waiter must wake up meanwhile");
 
 static inline bool
 swap_owner(const struct sxe__pool_sharing *sharing, uint32_t *lock, uint32_t *owner)
@@ -97,10 +99,17 @@ sxe__pool_wait(const struct sxe__pool_sharing *sharing, struct sxe__pool_patienc
 
     if (left_ns == 0)
         return false;
-    if (patience->pause_ns < LONGEST_SLEEP_NS)
-        patience->pause_ns *= 2;
+    patience->pause_ns *= 2;
+    if (patience->pause_ns > LONGEST_SLEEP_NS)
+        patience->pause_ns = LONGEST_SLEEP_NS;
     nanosleep(&pause, NULL);
     return true;
+}
+
+void
+sxe__pool_nap(void)
+{
+    nanosleep(&(const struct timespec){.tv_nsec = (long)NAP_NS}, NULL);
 }
 
 unsigned

@@ -373,6 +373,48 @@ START_TEST(a_put_that_makes_room_goes_on)
 }
 END_TEST
 
+START_TEST(sleeps_are_doubled_up_to_a_millisecond)
+{
+    const struct sxe__pool_sharing *sharing = sharing_of(array);
+    const uint64_t sleeps_us[] = {50, 100, 200, 400, 800, 1000, 1000};
+    struct sxe__pool_patience patience = {0};
+
+    set_wait(2.0);
+    for (unsigned i = 0; i < SXE_COUNT(sleeps_us); i++) {
+        const uint64_t began_ns = sxe_time_ns();
+
+        ck_assert(sxe__pool_wait(sharing, &patience));
+        ck_assert_uint_eq(sxe_time_ns() - began_ns, sleeps_us[i] * SXE_NS_PER_US);
+    }
+}
+END_TEST
+
+/* What a call does between two slices: leave the lock to others that want it, but not without
+ * end. */
+START_TEST(the_next_slice_waits_for_others_and_not_for_ever)
+{
+    uint64_t *is_wanted = &dict->counts[0].is_wanted;
+
+    fake_os_reset();
+    ck_assert_int_eq(sxe__dict_lock_next_slice(dict, 0), 0);
+    ck_assert_uint_eq(fake_os_calls(FAKE_NANOSLEEP), 0);
+    ck_assert_int_eq(sxe__dict_lock_next_slice(other_dict, 0), -EAGAIN);
+    ck_assert_uint_eq(fake_os_calls(FAKE_NANOSLEEP), SXE__POOL_NAPS - 1);
+    ck_assert_uint_eq(*is_wanted, 1);
+    sxe__dict_unlock(dict, 0);
+    ck_assert_int_eq(sxe__dict_lock(other_dict, 0), 0);
+    ck_assert_uint_eq(*is_wanted, 0);
+    sxe__dict_unlock(other_dict, 0);
+
+    *is_wanted = 1;
+    fake_os_reset();
+    ck_assert_int_eq(sxe__dict_lock_next_slice(dict, 0), 0);
+    ck_assert_uint_eq(fake_os_calls(FAKE_NANOSLEEP), SXE__POOL_NAPS);
+    ck_assert_uint_eq(*is_wanted, 0);
+    sxe__dict_unlock(dict, 0);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -385,6 +427,8 @@ main(void)
     tcase_add_loop_test(tcase, a_call_goes_on_when_the_lock_is_free, 0, LENGTH_OF(calls));
     tcase_add_test(tcase, there_is_no_wait_without_end);
     tcase_add_test(tcase, a_put_that_makes_room_goes_on);
+    tcase_add_test(tcase, sleeps_are_doubled_up_to_a_millisecond);
+    tcase_add_test(tcase, the_next_slice_waits_for_others_and_not_for_ever);
     suite_add_tcase(suite, tcase);
     return sxe_test_main(suite);
 }
