@@ -34,7 +34,7 @@ move_to(const SXE_DICT *dict, uint32_t id, uint32_t state)
                : sxe__dict_damaged(dict);
 }
 
-/* Move the cells of a version after its first: those that its first `cells - 1` links lead to. */
+/* Move all cells of a version but the first to `state`: follow `more` cells - 1 times. */
 static int
 move_more(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, uint32_t state)
 {
@@ -181,7 +181,7 @@ sxe__dict_apply_staged(const SXE_DICT *dict, uint32_t shard)
     return 0;
 }
 
-/* ---- Changes where they are ---- */
+/* ---- Changes in place ---- */
 
 void
 sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *place, uint64_t value,

@@ -169,7 +169,8 @@ has_controls(const char *text)
     return false;
 }
 
-/* Check the numbers and names of a head; -error if they are impossible. */
+/* Check the numbers and names of a head and compute its offsets from them; -error if they are
+ * impossible. */
 static int
 check_planned(const struct sxe__pool_opening *opening, struct sxe__pool_head *head, int error)
 {

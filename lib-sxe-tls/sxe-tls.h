@@ -96,7 +96,8 @@ struct sxe_tls_config {
     const char *plain_reply;         /* bytes for a client that does not speak TLS */
     uint32_t handshake_timeout_ms;   /* from accept or connect; 10000 */
     uint32_t handshakes_max;         /* steps of handshakes in one turn of the loop; 16 */
-    size_t memory_max;               /* bytes of all connections of a thread, for accepting; none */
+    size_t memory_max;               /* a thread accepts no more above this many bytes of its
+                                        connections; default: no limit */
     uint32_t sessions_max;           /* of a client, kept to be resumed; 64; UINT32_MAX: none */
 };
 

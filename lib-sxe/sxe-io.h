@@ -39,7 +39,8 @@ extern "C" {
 struct sxe_io_table {
     /* Fewer bytes than size: there are no more now, unless read set io_more. 0: the peer's end. */
     ssize_t (*read)(SXE *s, void *buffer, size_t size);
-    ssize_t (*peek)(SXE *s, void *buffer, size_t size); /* NULL: it has no peek */
+    /* NULL: the table cannot peek; a chunk is then taken before each read. */
+    ssize_t (*peek)(SXE *s, void *buffer, size_t size);
 
     /* Returns how many bytes were taken. After -EAGAIN, or if not all were taken, the next call
      * begins with the bytes that are left. more: other output follows. */
@@ -49,9 +50,11 @@ struct sxe_io_table {
     int (*end)(SXE *s);                /* send our half-close */
 
     /* These may be NULL. */
-    int (*start)(SXE *s, const SXE *listener); /* NULL: we connected; else return 0 */
+    /* listener is NULL for a connection that we opened; for an accepted one return 0. */
+    int (*start)(SXE *s, const SXE *listener);
     int (*finish)(SXE *s); /* before end, or an orderly close; -EAGAIN: not yet */
-    void (*close)(SXE *s); /* once or more: also of sockets that never started */
+    /* May be called more than once for a socket, and for one that never started. */
+    void (*close)(SXE *s);
 };
 
 /* The table of plain sockets: recv(2), send(2) and so on. */

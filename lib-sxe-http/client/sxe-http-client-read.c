@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: from the bytes that a link's socket has unread to the callbacks of its job.
+ * What: takes the unread bytes of a link's socket and calls the callbacks of the link's job.
  *
- * A head is parsed in the socket's buffer, and copied into the link's memory when it is whole, or
- * when its rest has not arrived yet; so it may be larger than that buffer, and callbacks see it
- * until on_done. on_body gets a body in the socket's buffer; without on_body the body is copied
- * into the link's memory after the head.
+ * A head that arrives whole is parsed in the socket's buffer and then copied into the link's
+ * memory, where callbacks see it until on_done. A head in parts is collected, and parsed, in the
+ * link's memory; so it may be larger than that buffer. on_body gets a body in the socket's
+ * buffer; without on_body the body is copied into the link's memory after the head.
  */
 #include "sxe-http-client-private.h"
 

@@ -6,9 +6,11 @@
  *
  * To add a module:
  *   - write sxe__lua_open_x in the room where it belongs, and a test in test/unit/lib-sxe-lua/;
- *   - put its files into the map at the top of sxe-lua-private.h, and its prototype below;
+ *   - put its files into the map at the top of sxe-lua-private.h, and its prototype into the same
+ *     header, beside the other sxe__lua_open_...;
  *   - put its line into the table below, before the reserved names, whose open is NULL: the shell
- *     (sxe-lua-repl.c) reads the table up to the first of them;
+ *     (sxe-lua-repl.c) reads the table up to the first of them. The third column is `is_in_sandbox`
+ *     of struct sxe__lua_module;
  *   - describe it in types/ and docs/lua-handlers.md; if it is in the sandbox, in docs/lua.md, too;
  *   - name it in test/unit/lib-sxe-lua/lua-docs.lua (modules, receivers), and what scripts may call
  *     in test/fuzz/hostile.lua.

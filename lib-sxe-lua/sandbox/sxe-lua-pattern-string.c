@@ -115,7 +115,7 @@ match_once(lua_State *L)
 
 /* ---- gmatch ---- */
 
-/* In a userdata. */
+/* Where gmatch is in its string; it lives in a userdata, the third upvalue of walk_on. */
 struct walk {
     size_t offset;   /* where the next attempt begins */
     size_t last_end; /* where the last match ended, plus 1; 0: there was none */

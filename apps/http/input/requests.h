@@ -31,10 +31,11 @@ struct load_query {
     uint16_t kind;     /* below requests->kinds */
     bool is_head;      /* HEAD: its reply has no body (RFC 9110, 9.3.2) */
     uint64_t delay_ns; /* wait so long before it is written (a script's delay()); 0 */
-    const struct load_expect *expect; /* instead of the plan's; NULL */
-    uint32_t client;  /* in, by the worker: the socket that sends it, below requests->clients */
-    bool skips_reply; /* although the source wants replies, not this one */
-    bool skips_body;  /* of it, only the head */
+    const struct load_expect *expect; /* what the reply must be; NULL: as the plan says */
+    uint32_t client;  /* set by the worker before next(): index of the socket that will send it;
+                         below requests->clients */
+    bool skips_reply; /* do not show the source its reply */
+    bool skips_body;  /* keep only the head of its reply */
 };
 
 /* A whole reply, for a source that wants them. */
@@ -49,10 +50,12 @@ struct load_exchange {
     uint64_t service_ns;
 };
 
-/* How a source of sessions continues after a whole reply. */
+/* How a scenario with steps (session.c) goes on after a whole reply. */
 enum load_reading {
-    LOAD_READ_JUDGE,  /* it has the values to take; status, fields and body are judged as always */
-    LOAD_READ_FAILED, /* a value is missing: judged as always, and if it is good, a failed check */
+    LOAD_READ_JUDGE,  /* the reply has every value that the step takes from it (take-*.c); status,
+                         fields and body are judged as always */
+    LOAD_READ_FAILED, /* the reply lacks a value: judged as always, but a reply that would be good
+                         counts as a failed check */
     LOAD_READ_FOLLOW, /* a redirect that the client follows next: good, whatever is expected */
     LOAD_READ_ASTRAY, /* a redirect that cannot be followed: a failed check, whatever is expected */
 };

@@ -69,10 +69,12 @@ void load_page_print(struct load_page *page, FILE *out, unsigned lines, bool is_
 
 /* ---- Parts of the summary ---- */
 
-/* Add a hint, trials, noise, thresholds, fan-out, the search for a rate; in summary-judge.c. */
+/* Add the lines about the run as a whole: a hint, how trials differ, noise of the machine,
+ * thresholds, fan-out, the search for a rate; in summary-judge.c. */
 void load_summary_judge(struct load_page *page, const struct load_run *run);
 
-/* Add good replies over time, with a mark before those of the drain; in summary-time.c. */
+/* Add good replies over time, with a mark before the replies that came after the end, while the run
+ * waited for what was in flight (the drain); in summary-time.c. */
 void load_summary_over_time(struct load_page *page, const struct load_run *run);
 
 /* Add how many TLS handshakes were full, resumed and refused; in summary-tls.c. */

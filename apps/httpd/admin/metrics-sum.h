@@ -52,13 +52,15 @@ struct metrics_sum {
     uint64_t starts; /* of workers */
     uint64_t cpu_ns;
     unsigned workers_number;
-    const struct metrics_part *workers[METRICS_SUM_WORKERS]; /* living ones, by place */
+    /* Living ones, in order of their worker number (place). */
+    const struct metrics_part *workers[METRICS_SUM_WORKERS];
     unsigned series_number;
     struct metrics_sum_series series[METRICS_SUM_SERIES];
     unsigned routes_number;
     struct metrics_sum_route routes[METRICS_ROUTES]; /* the slowest p99 first */
     unsigned pools_number;
-    struct metrics_pool pools[METRICS_POOLS]; /* sums of living workers; an age is the greatest */
+    /* Counts: sums over the living workers; ages: the greatest. */
+    struct metrics_pool pools[METRICS_POOLS];
     unsigned lines_number;
     struct metrics_line lines[METRICS_SUM_LINES]; /* the newest first */
 };

@@ -333,7 +333,7 @@ config_lines_delete(struct config_lines *lines)
 static unsigned
 find_line(const struct config_lines *lines, uint64_t place)
 {
-    for (size_t i = lines->number; i > 0; i--) { /* of two, Lua takes the last */
+    for (size_t i = lines->number; i > 0; i--) { /* of two equal keys Lua takes the last */
         if (lines->all[i - 1].place == place)
             return lines->all[i - 1].line;
     }
