@@ -403,7 +403,8 @@ PLAIN(SETGID, -1, int, setgid, (gid_t gid), (gid))
 PLAIN(CHROOT, errno == 0 ? 0 : -1, int, chroot, (const char *path), (path))
 PLAIN(SETGROUPS, -1, int, setgroups, (size_t number, const gid_t *groups), (number, groups))
 
-/* Words that the caller did not pass are garbage here (hence the attribute), and ignored there. */
+/* Words that the caller did not pass are garbage here (hence the attribute), and ignored there. A
+ * call that is struck with error 0 returns 0. */
 #define WITH_WORDS(call, result, name, first_type)                                             \
     result __real_##name(first_type first, ...);                                               \
     result __wrap_##name(first_type first, ...);                                               \
@@ -416,9 +417,10 @@ PLAIN(SETGROUPS, -1, int, setgroups, (size_t number, const gid_t *groups), (numb
         for (unsigned i = 0; i < 6; i++)                                                       \
             words[i] = va_arg(arguments, long);                                                \
         va_end(arguments);                                                                     \
-        return fake__strikes(FAKE_##call) ? -1                                                 \
-                                          : __real_##name(first, words[0], words[1], words[2], \
-                                                          words[3], words[4], words[5]);       \
+        return fake__strikes(FAKE_##call)                                                      \
+                   ? -(errno != 0)                                                             \
+                   : __real_##name(first, words[0], words[1], words[2], words[3], words[4],    \
+                                   words[5]);                                                  \
     }
 WITH_WORDS(PRCTL, int, prctl, int)
 WITH_WORDS(SYSCALL, long, syscall, long)

@@ -26,6 +26,7 @@
  *               inherit.c takes over sockets; socket-file.c removes the file of a unix socket
  *               notify.c tells systemd; upgrade.c runs a new program
  *               become.c --user and --chroot: the user that serves, and its root directory
+ *               confine.c and confine-filter.c --confine: which files and system calls it may use
  *     admin/    admin-metrics.c the counters of all processes; admin.c the process that shows them
  */
 #include <errno.h>

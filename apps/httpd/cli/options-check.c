@@ -215,6 +215,13 @@ httpd_set_chroot(struct httpd_options *options)
     return *optarg != '\0' || httpd_wrong("the root directory (--chroot)", "a directory");
 }
 
+bool
+httpd_set_confined(struct httpd_options *options)
+{
+    options->is_confined = true;
+    return true;
+}
+
 /* ---- All together ---- */
 
 /* If there is no --lua, check that no route needs a script. False after a message. */

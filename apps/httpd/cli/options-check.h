@@ -42,6 +42,7 @@ bool httpd_set_log_format(struct httpd_options *options);
 bool httpd_set_cache_control(struct httpd_options *options);
 bool httpd_set_user(struct httpd_options *options);
 bool httpd_set_chroot(struct httpd_options *options);
+bool httpd_set_confined(struct httpd_options *options);
 
 /* Check that options for files, a log or a script come with -r, --access-log or --lua. False after
  * a message. */

@@ -69,7 +69,8 @@ enum {
     HTTP_REDIRECT,
     TLS_DEV,
     AS_USER,
-    CHROOT
+    CHROOT,
+    CONFINE
 };
 
 extern const struct command_line httpd_line;

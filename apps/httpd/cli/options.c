@@ -349,6 +349,8 @@ httpd_take_option(void *settings, int val)
         is_good = httpd_set_user(settings);
     else if (val == CHROOT)
         is_good = httpd_set_chroot(settings);
+    else if (val == CONFINE)
+        is_good = httpd_set_confined(settings);
     else if (is_among(val, TLS_CERT, TLS_DEV))
         is_good = httpd_take_tls(settings, val);
     else

@@ -76,6 +76,7 @@ struct httpd_options {
     bool is_hang_given;       /* --hang-timeout was given */
     bool is_place_given;      /* ip, port or unix_path was given */
     bool is_place_wanted;     /* set by listening_open: serve at ip, port and unix_path */
+    bool is_confined;         /* see confine.h */
     bool plan;
     struct become user;
     struct httpd_tls_options tls;

@@ -14,6 +14,7 @@
 #include "admin.h"
 #include "balance.h"
 #include "config-sites.h"
+#include "confine.h"
 #include "counters.h"
 #include "crash.h"
 #include "handover.h"
@@ -567,6 +568,8 @@ service_run(struct httpd_options *options, const struct worker *worker)
     }
     if (result == 0) {
         result = serve_as_open_log(options, &service.log);
+        if (result == 0)
+            result = confine_begin(options);
         if (result == 0)
             result = listen_and_run();
         sxe_fini();

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The filter of system calls. docs/architecture.md says why it lists what is refused.
+ */
+#include "confine.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define MACHINE      AUDIT_ARCH_X86_64
+#define NUMBERS_MOST 0x3fffffff /* above: the numbers of x32, which are other calls */
+#elif defined(__aarch64__)
+#define MACHINE      AUDIT_ARCH_AARCH64
+#define NUMBERS_MOST 0x7fffffff
+#else
+#define MACHINE      0 /* no processor: the filter is not used */
+#define NUMBERS_MOST 0
+#endif
+
+#define FIELD(member)      offsetof(struct seccomp_data, member)
+#define LOAD(member)       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)FIELD(member))
+#define RETURN(action)     BPF_STMT(BPF_RET | BPF_K, action)
+#define IS(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), yes, no)
+#define HAS(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (unsigned)(bits), yes, no)
+#define ABOVE(value, yes, no) \
+    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (unsigned)(value), yes, no)
+#define AND(bits)          BPF_STMT(BPF_ALU | BPF_AND | BPF_K, bits)
+#define REFUSE             RETURN(SECCOMP_RET_ERRNO | EPERM)
+#define ALLOW              RETURN(SECCOMP_RET_ALLOW)
+#define REFUSED(number)    IS(number, 0, 1), REFUSE
+
+static const struct sock_filter filter[] = {
+    /* The numbers of another kind of call mean something else: end the process. */
+    LOAD(arch),
+    IS(MACHINE, 1, 0),
+    RETURN(SECCOMP_RET_KILL_PROCESS),
+    LOAD(nr),
+    ABOVE(NUMBERS_MOST, 0, 1),
+    RETURN(SECCOMP_RET_KILL_PROCESS),
+
+    /* Its flags are in memory, which a filter cannot read; after ENOSYS libc calls clone. */
+    IS(SYS_clone3, 0, 1),
+    RETURN(SECCOMP_RET_ERRNO | ENOSYS),
+
+    /* Threads, no processes. */
+    IS(SYS_clone, 0, 4),
+    LOAD(args[0]),
+    HAS(CLONE_THREAD, 0, 1),
+    ALLOW,
+    REFUSE,
+
+    /* TCP, UDP, unix; of netlink the routes, which look-ups of names ask for. */
+    IS(SYS_socket, 0, 15),
+    LOAD(args[0]),
+    IS(AF_UNIX, 11, 0),
+    IS(AF_NETLINK, 7, 0),
+    IS(AF_INET, 1, 0),
+    IS(AF_INET6, 0, 9),
+    LOAD(args[1]),
+    AND(15),
+    IS(SOCK_STREAM, 5, 0),
+    IS(SOCK_DGRAM, 4, 0),
+    REFUSE,
+    LOAD(args[2]),
+    IS(NETLINK_ROUTE, 1, 0),
+    REFUSE,
+    ALLOW,
+    REFUSE,
+
+    /* A byte that is put into a terminal is read by the shell that has it later. */
+    IS(SYS_ioctl, 0, 4),
+    LOAD(args[1]),
+    IS(TIOCSTI, 0, 1),
+    REFUSE,
+    ALLOW,
+
+    /* Other programs and processes. */
+    REFUSED(SYS_execve),
+    REFUSED(SYS_execveat),
+#ifdef SYS_fork
+    REFUSED(SYS_fork),
+    REFUSED(SYS_vfork),
+#endif
+    REFUSED(SYS_ptrace),
+    REFUSED(SYS_process_vm_readv),
+    REFUSED(SYS_process_vm_writev),
+    REFUSED(SYS_pidfd_getfd),
+    REFUSED(SYS_kcmp),
+
+    /* Mounts, roots, names of files that need no path. */
+    REFUSED(SYS_mount),
+    REFUSED(SYS_umount2),
+    REFUSED(SYS_pivot_root),
+    REFUSED(SYS_chroot),
+    REFUSED(SYS_move_mount),
+    REFUSED(SYS_open_tree),
+    REFUSED(SYS_fsopen),
+    REFUSED(SYS_fsconfig),
+    REFUSED(SYS_fsmount),
+    REFUSED(SYS_fspick),
+    REFUSED(SYS_mount_setattr),
+    REFUSED(SYS_open_by_handle_at),
+    REFUSED(SYS_mknodat),
+#ifdef SYS_mknod
+    REFUSED(SYS_mknod),
+#endif
+    REFUSED(SYS_swapon),
+    REFUSED(SYS_swapoff),
+    REFUSED(SYS_quotactl),
+    REFUSED(SYS_acct),
+
+    /* Namespaces, users, capabilities. */
+    REFUSED(SYS_unshare),
+    REFUSED(SYS_setns),
+    REFUSED(SYS_setuid),
+    REFUSED(SYS_setreuid),
+    REFUSED(SYS_setresuid),
+    REFUSED(SYS_setfsuid),
+    REFUSED(SYS_setgid),
+    REFUSED(SYS_setregid),
+    REFUSED(SYS_setresgid),
+    REFUSED(SYS_setfsgid),
+    REFUSED(SYS_setgroups),
+    REFUSED(SYS_capset),
+
+    /* The machine and its clock. */
+    REFUSED(SYS_reboot),
+    REFUSED(SYS_kexec_load),
+    REFUSED(SYS_init_module),
+    REFUSED(SYS_finit_module),
+    REFUSED(SYS_delete_module),
+    REFUSED(SYS_sethostname),
+    REFUSED(SYS_setdomainname),
+    REFUSED(SYS_settimeofday),
+    REFUSED(SYS_clock_settime),
+    REFUSED(SYS_clock_adjtime),
+    REFUSED(SYS_adjtimex),
+    REFUSED(SYS_syslog),
+    REFUSED(SYS_vhangup),
+    REFUSED(SYS_personality),
+#ifdef SYS_iopl
+    REFUSED(SYS_iopl),
+    REFUSED(SYS_ioperm),
+    REFUSED(SYS_modify_ldt),
+#endif
+
+    /* Parts of the kernel in which many errors were found; io_uring passes by this filter. */
+    REFUSED(SYS_io_uring_setup),
+    REFUSED(SYS_io_uring_enter),
+    REFUSED(SYS_io_uring_register),
+    REFUSED(SYS_bpf),
+    REFUSED(SYS_perf_event_open),
+    REFUSED(SYS_userfaultfd),
+    REFUSED(SYS_add_key),
+    REFUSED(SYS_request_key),
+    REFUSED(SYS_keyctl),
+    ALLOW,
+};
+
+int
+confine_calls(void)
+{
+    const struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]),
+                                       .filter = (struct sock_filter *)(uintptr_t)filter};
+    long result;
+
+    if (MACHINE == 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return MACHINE == 0 ? -ENOSYS : -errno;
+    result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+    /* Above 0: the number of a thread that has another filter. */
+    return result > 0 ? -EBUSY : result < 0 ? -errno : 0;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rules of Landlock for what a serving process opens.
+ */
+#include "confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/landlock.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "config-sites.h"
+#include "options.h"
+#include "sxe-log.h"
+
+/* Older headers do not have these. */
+#define FS_REFER     (UINT64_C(1) << 13)
+#define FS_TRUNCATE  (UINT64_C(1) << 14)
+#define FS_IOCTL_DEV (UINT64_C(1) << 15)
+
+#define FS_READ   (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define FS_WRITE  (LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE)
+#define FS_MAKE   (LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK)
+#define FS_REMOVE LANDLOCK_ACCESS_FS_REMOVE_FILE
+#define FS_FIRST  ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1) /* all of the first version */
+
+/* ---- The rules ---- */
+
+/* All that this kernel can refuse; a later version adds to an earlier one. */
+static uint64_t
+rights_of_version(long version)
+{
+    return FS_FIRST | (version >= 2 ? FS_REFER : 0) | (version >= 3 ? FS_TRUNCATE : 0) |
+           (version >= 5 ? FS_IOCTL_DEV : 0);
+}
+
+static uint64_t
+rights_of_rule(unsigned rights)
+{
+    return (rights & CONFINE_READ ? FS_READ : 0) | (rights & CONFINE_WRITE ? FS_WRITE : 0) |
+           (rights & CONFINE_MAKE ? FS_MAKE : 0) | (rights & CONFINE_REMOVE ? FS_REMOVE : 0);
+}
+
+/* 0 or -errno. */
+static int
+add_rule(int ruleset, const struct confine_rule *rule, uint64_t known)
+{
+    struct landlock_path_beneath_attr beneath = {.allowed_access =
+                                                     rights_of_rule(rule->rights) & known};
+    struct stat status;
+    int result = 0;
+
+    beneath.parent_fd = open(rule->path, O_PATH | O_CLOEXEC);
+    if (beneath.parent_fd < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 0 : -errno;
+    if (fstat(beneath.parent_fd, &status) < 0) {
+        result = -errno;
+    } else {
+        if (!S_ISDIR(status.st_mode))
+            beneath.allowed_access &=
+                LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE;
+        if (beneath.allowed_access != 0 &&
+            syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) < 0)
+            result = -errno;
+    }
+    close(beneath.parent_fd);
+    return result;
+}
+
+int
+confine_files(const struct confine_rule *rules, unsigned number)
+{
+    struct landlock_ruleset_attr all = {0};
+    long version =
+        syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    int result = 0;
+    int ruleset;
+
+    if (version < 0)
+        return -errno;
+    all.handled_access_fs = rights_of_version(version);
+    ruleset = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
+    if (ruleset < 0)
+        return -errno;
+    for (unsigned i = 0; i < number && result == 0; i++)
+        result = add_rule(ruleset, &rules[i], all.handled_access_fs);
+    if (result == 0 && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+                        syscall(SYS_landlock_restrict_self, ruleset, 0) < 0))
+        result = -errno;
+    close(ruleset);
+    return result;
+}
+
+/* ---- What the options need ---- */
+
+enum { RULES_MAX = 256 };
+
+struct rules {
+    struct confine_rule each[RULES_MAX];
+    char directories[HTTPD_PAIRS_MAX * 3 + 5][PATH_MAX];
+    unsigned number;
+    unsigned directories_number;
+    bool is_full;
+};
+
+static void
+add(struct rules *rules, const char *path, unsigned rights)
+{
+    if (path == NULL)
+        return;
+    rules->is_full = rules->number == RULES_MAX;
+    if (!rules->is_full)
+        rules->each[rules->number++] = (struct confine_rule){path, rights};
+}
+
+/* A file that is replaced by renaming another one has no rule of its own. */
+static void
+add_directory_of(struct rules *rules, const char *path, unsigned rights)
+{
+    char *directory = rules->directories[rules->directories_number];
+    const char *slash = path == NULL ? NULL : strrchr(path, '/');
+
+    if (path == NULL || strcmp(path, "-") == 0)
+        return;
+    rules->directories_number++;
+    snprintf(directory, PATH_MAX, "%.*s", slash == NULL ? 1 : (int)(slash - path + 1),
+             slash == NULL ? "." : path);
+    add(rules, directory, rights);
+}
+
+static void
+add_system(struct rules *rules)
+{
+    static const char *const read[] = {
+        "/usr",           "/lib",          "/lib64",          "/sys",
+        "/proc/self",     "/proc/sys",     "/etc/resolv.conf", "/etc/hosts",
+        "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services",
+        "/etc/protocols", "/etc/localtime", "/etc/ld.so.cache", "/etc/ssl/certs",
+        "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/dev/urandom"};
+
+    for (unsigned i = 0; i < sizeof(read) / sizeof(read[0]); i++)
+        add(rules, read[i], CONFINE_READ);
+    add(rules, "/dev/null", CONFINE_READ | CONFINE_WRITE);
+}
+
+static void
+add_script(struct rules *rules, const struct httpd_options *options)
+{
+    if (options->script == NULL)
+        return;
+    add_directory_of(rules, options->script, CONFINE_READ);
+    add(rules, "./rocks", CONFINE_READ);
+    add(rules, "/dev/shm", CONFINE_READ | CONFINE_WRITE | CONFINE_MAKE | CONFINE_REMOVE);
+    add_directory_of(rules, options->lua_coverage, CONFINE_READ | CONFINE_WRITE | CONFINE_MAKE);
+}
+
+static void
+add_roots(struct rules *rules, const struct httpd_options *options)
+{
+    const struct config_site *site =
+        options->config.sites == NULL ? NULL : options->config.sites->first;
+
+    add(rules, options->files.root, CONFINE_READ);
+    for (; site != NULL; site = site->next) {
+        for (const struct config_route *route = site->routes; route != NULL; route = route->next)
+            add(rules, route->root, CONFINE_READ);
+    }
+}
+
+/* With --chroot they are outside, and opened by the supervisor's next processes. */
+static void
+add_outside(struct rules *rules, const struct httpd_options *options)
+{
+    const struct httpd_tls_options *tls = &options->tls;
+
+    if (options->user.root != NULL)
+        return;
+    for (unsigned i = 0; i < tls->certificates; i++) {
+        add_directory_of(rules, tls->certificate[i], CONFINE_READ);
+        add_directory_of(rules, tls->key[i], CONFINE_READ);
+        add_directory_of(rules, tls->staple[i], CONFINE_READ);
+    }
+    add_directory_of(rules, tls->client_ca, CONFINE_READ);
+    add_directory_of(rules, options->access_log, CONFINE_WRITE | CONFINE_MAKE);
+    add_directory_of(rules, options->unix_path, CONFINE_MAKE | CONFINE_REMOVE);
+}
+
+/* Continue without what the kernel does not have. */
+static int
+settle(int result, const char *what, const char *missing)
+{
+    if (result == -ENOSYS || result == -EOPNOTSUPP || result == -EINVAL) {
+        SXE_WARN("--confine: this kernel has no %s: %s", what, missing);
+        return 0;
+    }
+    if (result < 0)
+        fprintf(stderr, "sxe-httpd: cannot confine the process (--confine): %s: %s\n", what,
+                strerror(-result));
+    return result;
+}
+
+int
+confine_begin(const struct httpd_options *options)
+{
+    static struct rules rules;
+    int result;
+
+    if (!options->is_confined)
+        return 0;
+    memset(&rules, 0, sizeof(rules));
+    add_system(&rules);
+    add_script(&rules, options);
+    add_outside(&rules, options);
+    add_roots(&rules, options);
+    result = rules.is_full ? -E2BIG : confine_files(rules.each, rules.number);
+    result = settle(result, "Landlock", "files are opened as without it");
+    return result < 0 ? result
+                      : settle(confine_calls(), "filter of calls (seccomp)",
+                               "all system calls are allowed");
+}

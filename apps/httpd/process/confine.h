@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: --confine. A serving process gives up the files and the system calls that it does not need,
+ * for ever: Landlock limits the files, a seccomp filter the calls.
+ *
+ * Place: service.c calls confine_begin when memory is reserved and the log is open, before a script
+ * runs and before any thread starts: Landlock holds for the calling thread and what it starts.
+ *
+ * Limits: what is open stays usable. A rule holds for the file or directory that the path named
+ * when it was made. A kernel without one of the two gets a line in the log, and the other is used.
+ */
+#ifndef CONFINE_H
+#define CONFINE_H
+
+#include <stdint.h>
+
+/* Rights on what a path names and, for a directory, on all below it. */
+enum confine_rights {
+    CONFINE_READ = 1, /* files, and lists of directories */
+    CONFINE_WRITE = 2, /* into files that exist, and truncate them */
+    CONFINE_MAKE = 4, /* files, and unix sockets */
+    CONFINE_REMOVE = 8, /* files, and unix sockets */
+};
+
+struct confine_rule {
+    const char *path; /* one that does not exist is left out */
+    unsigned rights;
+};
+
+struct httpd_options;
+
+/* Confine this process as the options need it: nothing without --confine. 0, or -errno after a
+ * message. */
+int confine_begin(const struct httpd_options *options);
+
+/* Refuse all access to files but by these rules. -EOPNOTSUPP, -ENOSYS: the kernel has no Landlock.
+ * Other -errno: it failed. */
+int confine_files(const struct confine_rule *rules, unsigned number);
+
+/* confine-filter.c: refuse calls, in all threads. -ENOSYS, -EINVAL: the kernel has no filters, or
+ * there is none for this processor. */
+int confine_calls(void);
+
+#endif
