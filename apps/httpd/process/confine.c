@@ -196,7 +196,7 @@ add_outside(struct rules *rules, const struct httpd_options *options)
 static int
 settle(int result, const char *what, const char *missing)
 {
-    if (result == -ENOSYS || result == -EOPNOTSUPP || result == -EINVAL) {
+    if (result == -ENOSYS || result == -EOPNOTSUPP) {
         SXE_WARN("--confine: this kernel has no %s: %s", what, missing);
         return 0;
     }

@@ -37,7 +37,7 @@ int confine_begin(const struct httpd_options *options);
  * Other -errno: it failed. */
 int confine_files(const struct confine_rule *rules, unsigned number);
 
-/* confine-filter.c: refuse calls, in all threads. -ENOSYS, -EINVAL: the kernel has no filters, or
+/* confine-filter.c: refuse calls, in all threads. -ENOSYS: the kernel has no filters, or
  * there is none for this processor. */
 int confine_calls(void);
 
