@@ -417,10 +417,9 @@ PLAIN(SETGROUPS, -1, int, setgroups, (size_t number, const gid_t *groups), (numb
         for (unsigned i = 0; i < 6; i++)                                                       \
             words[i] = va_arg(arguments, long);                                                \
         va_end(arguments);                                                                     \
-        return fake__strikes(FAKE_##call)                                                      \
-                   ? -(errno != 0)                                                             \
-                   : __real_##name(first, words[0], words[1], words[2], words[3], words[4],    \
-                                   words[5]);                                                  \
+        return fake__strikes(FAKE_##call) ? -(errno != 0)                                      \
+                                          : __real_##name(first, words[0], words[1], words[2], \
+                                                          words[3], words[4], words[5]);       \
     }
 WITH_WORDS(PRCTL, int, prctl, int)
 WITH_WORDS(SYSCALL, long, syscall, long)

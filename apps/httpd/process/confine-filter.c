@@ -18,27 +18,26 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-#define MACHINE      AUDIT_ARCH_X86_64
-#define NUMBERS_MOST 0x3fffffff /* above: the numbers of x32, which are other calls */
+#    define MACHINE      AUDIT_ARCH_X86_64
+#    define NUMBERS_MOST 0x3fffffff /* above: the numbers of x32, which are other calls */
 #elif defined(__aarch64__)
-#define MACHINE      AUDIT_ARCH_AARCH64
-#define NUMBERS_MOST 0x7fffffff
+#    define MACHINE      AUDIT_ARCH_AARCH64
+#    define NUMBERS_MOST 0x7fffffff
 #else
-#define MACHINE      0 /* no processor: the filter is not used */
-#define NUMBERS_MOST 0
+#    define MACHINE      0 /* no processor: the filter is not used */
+#    define NUMBERS_MOST 0
 #endif
 
-#define FIELD(member)      offsetof(struct seccomp_data, member)
-#define LOAD(member)       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)FIELD(member))
-#define RETURN(action)     BPF_STMT(BPF_RET | BPF_K, action)
-#define IS(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), yes, no)
-#define HAS(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (unsigned)(bits), yes, no)
-#define ABOVE(value, yes, no) \
-    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (unsigned)(value), yes, no)
-#define AND(bits)          BPF_STMT(BPF_ALU | BPF_AND | BPF_K, bits)
-#define REFUSE             RETURN(SECCOMP_RET_ERRNO | EPERM)
-#define ALLOW              RETURN(SECCOMP_RET_ALLOW)
-#define REFUSED(number)    IS(number, 0, 1), REFUSE
+#define FIELD(member)         offsetof(struct seccomp_data, member)
+#define LOAD(member)          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)FIELD(member))
+#define RETURN(action)        BPF_STMT(BPF_RET | BPF_K, action)
+#define IS(value, yes, no)    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), yes, no)
+#define HAS(bits, yes, no)    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (unsigned)(bits), yes, no)
+#define ABOVE(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (unsigned)(value), yes, no)
+#define AND(bits)             BPF_STMT(BPF_ALU | BPF_AND | BPF_K, bits)
+#define REFUSE                RETURN(SECCOMP_RET_ERRNO | EPERM)
+#define ALLOW                 RETURN(SECCOMP_RET_ALLOW)
+#define REFUSED(number)       IS(number, 0, 1), REFUSE
 
 static const struct sock_filter filter[] = {
     /* The numbers of another kind of call mean something else: end the process. */

@@ -78,8 +78,7 @@ int
 confine_files(const struct confine_rule *rules, unsigned number)
 {
     struct landlock_ruleset_attr all = {0};
-    long version =
-        syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     int result = 0;
     int ruleset;
 
@@ -138,12 +137,25 @@ add_directory_of(struct rules *rules, const char *path, unsigned rights)
 static void
 add_system(struct rules *rules)
 {
-    static const char *const read[] = {
-        "/usr",           "/lib",          "/lib64",          "/sys",
-        "/proc/self",     "/proc/sys",     "/etc/resolv.conf", "/etc/hosts",
-        "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services",
-        "/etc/protocols", "/etc/localtime", "/etc/ld.so.cache", "/etc/ssl/certs",
-        "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/dev/urandom"};
+    static const char *const read[] = {"/usr",
+                                       "/lib",
+                                       "/lib64",
+                                       "/sys",
+                                       "/proc/self",
+                                       "/proc/sys",
+                                       "/etc/resolv.conf",
+                                       "/etc/hosts",
+                                       "/etc/nsswitch.conf",
+                                       "/etc/host.conf",
+                                       "/etc/gai.conf",
+                                       "/etc/services",
+                                       "/etc/protocols",
+                                       "/etc/localtime",
+                                       "/etc/ld.so.cache",
+                                       "/etc/ssl/certs",
+                                       "/etc/ssl/openssl.cnf",
+                                       "/etc/pki/tls/certs",
+                                       "/dev/urandom"};
 
     for (unsigned i = 0; i < sizeof(read) / sizeof(read[0]); i++)
         add(rules, read[i], CONFINE_READ);

@@ -16,9 +16,9 @@
 
 /* Rights on what a path names and, for a directory, on all below it. */
 enum confine_rights {
-    CONFINE_READ = 1, /* files, and lists of directories */
-    CONFINE_WRITE = 2, /* into files that exist, and truncate them */
-    CONFINE_MAKE = 4, /* files, and unix sockets */
+    CONFINE_READ = 1,   /* files, and lists of directories */
+    CONFINE_WRITE = 2,  /* into files that exist, and truncate them */
+    CONFINE_MAKE = 4,   /* files, and unix sockets */
     CONFINE_REMOVE = 8, /* files, and unix sockets */
 };
 

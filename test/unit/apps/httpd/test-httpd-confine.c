@@ -54,8 +54,10 @@ static const struct {
     unsigned nth;
     int error;
     int result;
-} faults[] = {{FAKE_SYSCALL, 1, ENOSYS, -ENOSYS}, {FAKE_OPEN, 1, EMFILE, -EMFILE},
-              {FAKE_OPEN, 1, EACCES, 0},          {FAKE_FSTAT, 1, EIO, -EIO},
+} faults[] = {{FAKE_SYSCALL, 1, ENOSYS, -ENOSYS},
+              {FAKE_OPEN, 1, EMFILE, -EMFILE},
+              {FAKE_OPEN, 1, EACCES, 0},
+              {FAKE_FSTAT, 1, EIO, -EIO},
               {FAKE_PRCTL, 1, EPERM, -EPERM}};
 
 START_TEST(a_call_that_fails_is_told)
@@ -118,6 +120,7 @@ START_TEST(all_options_have_rules)
     fake_os_fail(FAKE_SYSCALL, 1, 0, 0);
     ck_assert_int_eq(confine_begin(&options), 0);
     calls = fake_os_calls(FAKE_SYSCALL);
+    options.files.root = NULL;
     options.user.root = "/";
     options.script = NULL;
     fake_os_reset();
