@@ -110,7 +110,7 @@ struct rules {
 };
 
 static void
-add(struct rules *rules, const char *path, unsigned rights)
+add_path(struct rules *rules, const char *path, unsigned rights)
 {
     if (path == NULL)
         return;
@@ -131,7 +131,7 @@ add_directory_of(struct rules *rules, const char *path, unsigned rights)
     rules->directories_number++;
     snprintf(directory, PATH_MAX, "%.*s", slash == NULL ? 1 : (int)(slash - path + 1),
              slash == NULL ? "." : path);
-    add(rules, directory, rights);
+    add_path(rules, directory, rights);
 }
 
 static void
@@ -158,8 +158,8 @@ add_system(struct rules *rules)
                                        "/dev/urandom"};
 
     for (unsigned i = 0; i < sizeof(read) / sizeof(read[0]); i++)
-        add(rules, read[i], CONFINE_READ);
-    add(rules, "/dev/null", CONFINE_READ | CONFINE_WRITE);
+        add_path(rules, read[i], CONFINE_READ);
+    add_path(rules, "/dev/null", CONFINE_READ | CONFINE_WRITE);
 }
 
 static void
@@ -168,8 +168,8 @@ add_script(struct rules *rules, const struct httpd_options *options)
     if (options->script == NULL)
         return;
     add_directory_of(rules, options->script, CONFINE_READ);
-    add(rules, "./rocks", CONFINE_READ);
-    add(rules, "/dev/shm", CONFINE_READ | CONFINE_WRITE | CONFINE_MAKE | CONFINE_REMOVE);
+    add_path(rules, "./rocks", CONFINE_READ);
+    add_path(rules, "/dev/shm", CONFINE_READ | CONFINE_WRITE | CONFINE_MAKE | CONFINE_REMOVE);
     add_directory_of(rules, options->lua_coverage, CONFINE_READ | CONFINE_WRITE | CONFINE_MAKE);
 }
 
@@ -179,10 +179,10 @@ add_roots(struct rules *rules, const struct httpd_options *options)
     const struct config_site *site =
         options->config.sites == NULL ? NULL : options->config.sites->first;
 
-    add(rules, options->files.root, CONFINE_READ);
+    add_path(rules, options->files.root, CONFINE_READ);
     for (; site != NULL; site = site->next) {
         for (const struct config_route *route = site->routes; route != NULL; route = route->next)
-            add(rules, route->root, CONFINE_READ);
+            add_path(rules, route->root, CONFINE_READ);
     }
 }
 
@@ -206,7 +206,7 @@ add_outside(struct rules *rules, const struct httpd_options *options)
 
 /* Continue without what the kernel does not have. */
 static int
-settle(int result, const char *what, const char *missing)
+settle_result(int result, const char *what, const char *missing)
 {
     if (result == -ENOSYS || result == -EOPNOTSUPP) {
         SXE_WARN("--confine: this kernel has no %s: %s", what, missing);
@@ -232,8 +232,8 @@ confine_begin(const struct httpd_options *options)
     add_outside(&rules, options);
     add_roots(&rules, options);
     result = rules.is_full ? -E2BIG : confine_files(rules.each, rules.number);
-    result = settle(result, "Landlock", "files are opened as without it");
+    result = settle_result(result, "Landlock", "files are opened as without it");
     return result < 0 ? result
-                      : settle(confine_calls(), "filter of calls (seccomp)",
-                               "all system calls are allowed");
+                      : settle_result(confine_calls(), "filter of calls (seccomp)",
+                                      "all system calls are allowed");
 }
