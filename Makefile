@@ -251,6 +251,12 @@ $B/test/known-server: test/peer/known-server.c test/peer/known-law.h $B/flags
 	@$(call say,LD,$@)
 	$Q$(CC) -std=c11 -D_GNU_SOURCE -O2 -g $(WARN) $(WERROR) -Wno-conversion -Wno-sign-conversion -o $@ $< -lm
 
+# A module that makes the calls which --confine refuses, in the server under test.
+$B/test/refused-calls.so: test/peer/refused-calls.c $B/flags
+	@mkdir -p $(@D)
+	@$(call say,LD,$@)
+	$Q$(CC) -std=c11 -D_GNU_SOURCE -O2 -g $(WARN) $(WERROR) -fPIC -shared -o $@ $<
+
 # The model checker includes the pool's sources, with other accesses to memory; the soak test links the library.
 $B/test/model: test/model/model.c $(wildcard test/model/*.h lib-sxe-pool/*.[ch]) $B/libsxe.a $B/flags
 	@$(call say,LD,$@)
@@ -370,7 +376,7 @@ coverage: ## build and test for coverage; fails below 100 % of the lines
 # One flavour: everything built, then every test of it.
 test-mode: build test-bin
 	@tools/run-tests.sh $(MODE)
-test-bin: $(programs) $(unit.bin) $(outside.bin) $(replay.bin) $(examples.bin) $(if $(filter release,$(MODE)),$(bench.bin)) $B/test/wire $B/test/known-server
+test-bin: $(programs) $(unit.bin) $(outside.bin) $(replay.bin) $(examples.bin) $(if $(filter release,$(MODE)),$(bench.bin)) $B/test/wire $B/test/known-server $B/test/refused-calls.so
 
 # More options for a run: BENCH="--seconds 2 --json bench/results/2030-01-01.json --markdown docs/benchmarks.md".
 bench = build/release/test/wire bench/bench.lua $(ROW) $(BENCH)
@@ -428,7 +434,7 @@ model: ## run every schedule of larger cases of shared pools, with every death: 
 
 truth: ## hold sxe-http's figures against servers of known behaviour: a minute
 	@tools/deps.sh check build
-	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire build/release/test/known-server
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire build/release/test/known-server build/release/test/refused-calls.so
 	@SXE_BUILD=build/release build/release/test/wire test/peer/truth.lua
 
 conformance: ## test sxe-http-mpi under mpirun, on this machine and in network namespaces: minutes

@@ -4,32 +4,41 @@
 
 local httpd = require "httpd"
 local script = require "script"
+local workers = require "workers"
 
 -- LeakSanitizer traces the process in which it looks, and a confined one cannot be traced.
 local ENV = {ASAN_OPTIONS = "detect_leaks=0"}
 
-local function start(text, ...)
+-- The directory of a script goes when the server does.
+local function spawn(text, ...)
     local directory = os.tmpname()
     os.remove(directory)
     assert(os.execute("mkdir " .. directory))
     local path = directory .. "/app.lua"
     script.write({path = path}, text)
-    local server = httpd.spawn{wire.program("sxe-httpd"), "-p", "0", "--confine", "--lua", path, env = ENV, ...}
+    local server = httpd.spawn{wire.program("sxe-httpd"), "-p", "0", "--lua", path, env = ENV, ...}
     server.directory, server.path = directory, path
     return setmetatable(server, script)
+end
+
+local function start(text, ...)
+    return spawn(text, "--confine", ...)
 end
 
 local function test_confined(what, name, run)
     test(name, function()
         local server <close> = start "return function() return 'here' end"
         equal(server:ask(), "here")
-        if server.proc:errors():find("--confine: this kernel has no " .. what, 1, true) then
-            print(("skipped: %s, because the kernel has no %s"):format(name, what))
-            return
+        local why = server.proc:errors():match("%-%-confine: " .. what .. " cannot be used here: ([^:;]*)")
+        if why then
+            print(("skipped: %s, because the machine refuses %s: %s"):format(name, what:gsub("%%", ""), why))
+        else
+            run()
         end
-        run()
     end)
 end
+
+local FILTER <const> = "the filter of calls %(seccomp%)"
 
 -- promise: docs/operations.md: Any other file is refused with "Permission denied", whoever owns it.
 test_confined("Landlock", "files that no option names", function()
@@ -66,24 +75,90 @@ test_confined("Landlock", "a file in /dev/shm, and one of the script's own", fun
     equal(server:ask(), "truetrue")
 end)
 
--- promise: docs/operations.md: A refused system call returns "Operation not permitted" to the script or library that makes it.
-test_confined("filter", "programs", function()
+-- A server whose script makes a call of test/peer/refused-calls.c, named by the path.
+local function start_calls(...)
+    local server = spawn([[
+        local module = arg[0]:gsub("app.lua$", "calls.so")
+        return function(req)
+            local call = assert(package.loadlib(module, "try_" .. req.path:sub(2)))
+            return select("#", call(1, 2, 3)) == 1 and "refused" or "made"
+        end]], ...)
+    local build = os.getenv "SXE_BUILD" or "build/release"
+    assert(os.execute(("cp %s/test/refused-calls.so %s/calls.so"):format(build, server.directory)))
+    return server
+end
+
+-- promise: docs/operations.md: Refused are: other programs and processes, `ptrace` and the memory of other processes, mounts, namespaces, another user, raw and packet sockets, kernel modules, the clock, io_uring, `bpf` and keys of the kernel.
+test_confined(FILTER, "calls of each kind", function()
+    local server <close> = start_calls "--confine"
+    for call in ([[execve execveat fork ptrace process_vm_readv mount umount chroot unshare setns setuid raw packet
+            init_module clock_settime io_uring bpf keyctl]]):gmatch "%S+" do
+        equal(server:ask("/" .. call), "refused", call)
+    end
+end)
+
+-- The machine lets all users make these, so that it is the filter which refuses them above.
+test("calls without --confine", function()
+    local server <close> = start_calls()
+    for _, call in ipairs{"execve", "execveat", "fork", "setuid"} do
+        equal(server:ask("/" .. call), "made", call)
+    end
+end)
+
+-- promise: docs/operations.md: A call of another processor's kind (32 bits, x32) ends the process.
+test_confined(FILTER, "a call of x32", function()
+    local machine <close> = io.popen "uname -m"
+    if machine:read "l" ~= "x86_64" then
+        print "skipped: a call of x32, because the processor has none"
+        return
+    end
+    local server <close> = start_calls("--confine", "-w", "1")
+    local sock <close> = server:connect()
+    sock:send "GET /x32 HTTP/1.1\r\nHost: a\r\n\r\n"
+    equal(sock:recv_all(), "")
+    equal(server:ask "/execve", "refused") -- by the next worker
+end)
+
+-- promise: docs/operations.md: Scripts run no programs: `sxe.spawn`, `io.popen` and `os.execute` return `nil`, a message and 1:
+test("programs", function()
     local server <close> = start [[
-        local spawn = require "sxe.spawn"
-        return function()
-            local ok, err = pcall(spawn, {"true"})
-            return tostring(ok and select(2, spawn{"true"}) or err) .. tostring(os.execute "true")
+        local calls = {"sort", spawn = require "sxe.spawn", popen = io.popen, execute = os.execute}
+        return function(req)
+            local name = req.path:sub(2)
+            local result, message, code = calls[name](name == "spawn" and {"sort"} or "sort")
+            return ("%s %s %s"):format(result, message, code)
         end]]
-    local said = server:ask()
-    check(said:find("Operation not permitted", 1, true), said)
-    check(said:find "nil$", said)
+    for _, name in ipairs{"spawn", "popen", "execute"} do
+        equal(server:ask("/" .. name), "nil sort: Operation not permitted: --confine lets no program run 1")
+    end
 end)
 
 -- promise: docs/operations.md: SIGHUP, SIGUSR1 and SIGUSR2 do what they do elsewhere.
-test_confined("Landlock", "a reload", function()
-    local server <close> = start("return function() return 'first' end", "-w", "2")
+test("a reload, a log that is opened again, and an upgrade", function()
+    local logs = os.tmpname()
+    os.remove(logs)
+    assert(os.execute("mkdir " .. logs))
+    local server = start("return function() return 'first' end", "-w", "2", "--access-log", logs .. "/log")
     equal(server:ask(), "first")
     server:write "return function() return 'second' end"
     server:reload()
     server:await "second"
+    assert(os.rename(logs .. "/log", logs .. "/old"))
+    server.proc:signal "USR1"
+    httpd.wait_until(function()
+        server:ask()
+        local file <close> = io.open(logs .. "/log")
+        return file ~= nil and file:read "a" ~= ""
+    end, "a line in the new log")
+    server:write "return function() return 'third' end"
+    server.proc:signal "USR2"
+    local pid
+    httpd.wait_until(function()
+        pid = server.proc:errors():match "process (%d+) serves in place of this one"
+        return pid ~= nil
+    end, "another program")
+    equal(server.proc:wait(20), 0, server.proc:errors())
+    equal(server:ask(), "third")
+    workers.kill(pid, "TERM")
+    assert(os.execute(("rm -r %s %s"):format(logs, server.directory)))
 end)

@@ -204,12 +204,14 @@ add_outside(struct rules *rules, const struct httpd_options *options)
     add_directory_of(rules, options->unix_path, CONFINE_MAKE | CONFINE_REMOVE);
 }
 
-/* Continue without what the kernel does not have. */
+/* Continue without what the kernel does not have, or what the filter of a container refuses. */
 static int
-settle_result(int result, const char *what, const char *missing)
+settle_result(int result, const char *what, const char *left)
 {
-    if (result == -ENOSYS || result == -EOPNOTSUPP) {
-        SXE_WARN("--confine: this kernel has no %s: %s", what, missing);
+    if (result == -ENOSYS || result == -EOPNOTSUPP || result == -EPERM) {
+        SXE_WARN("--confine: %s cannot be used here: %s: %s; the kernel has none, or a container "
+                 "refuses it",
+                 what, strerror(-result), left);
         return 0;
     }
     if (result < 0)
@@ -234,6 +236,6 @@ confine_begin(const struct httpd_options *options)
     result = rules.is_full ? -E2BIG : confine_files(rules.each, rules.number);
     result = settle_result(result, "Landlock", "files are opened as without it");
     return result < 0 ? result
-                      : settle_result(confine_calls(), "filter of calls (seccomp)",
+                      : settle_result(confine_calls(), "the filter of calls (seccomp)",
                                       "all system calls are allowed");
 }

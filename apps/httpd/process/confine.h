@@ -7,7 +7,8 @@
  * runs and before any thread starts: Landlock holds for the calling thread and what it starts.
  *
  * Limits: what is open stays usable. A rule holds for the file or directory that the path named
- * when it was made. A kernel without one of the two gets a line in the log, and the other is used.
+ * when it was made. A kernel without one of the two, or a container that refuses it, gets a line in
+ * the log, and the other is used.
  */
 #ifndef CONFINE_H
 #define CONFINE_H
@@ -33,12 +34,12 @@ struct httpd_options;
  * message. */
 int confine_begin(const struct httpd_options *options);
 
-/* Refuse all access to files but by these rules. -EOPNOTSUPP, -ENOSYS: the kernel has no Landlock.
- * Other -errno: it failed. */
+/* Refuse all access to files but by these rules. -EOPNOTSUPP, -ENOSYS: the kernel has no Landlock;
+ * -EPERM: a container refuses it. Other -errno: it failed. */
 int confine_files(const struct confine_rule *rules, unsigned number);
 
 /* confine-filter.c: refuse calls, in all threads. -ENOSYS: the kernel has no filters, or
- * there is none for this processor. */
+ * there is none for this processor; -EPERM: a container refuses them. */
 int confine_calls(void);
 
 #endif

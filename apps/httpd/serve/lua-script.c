@@ -90,6 +90,24 @@ count_lines(void)
     return result < 0 ? result : sxe_lua_load_text(script.lua, "=cover", text, sizeof(text) - 1);
 }
 
+/* ---- --confine ---- */
+
+/* The kernel refuses them as well, but libc's popen and system call that a lack of memory, or an
+ * exit of the program. */
+static int
+refuse_programs(void)
+{
+    static const char text[] =
+        "local function refuse(command)\n"
+        "    if type(command) == 'table' then command = command[1] end\n"
+        "    return nil, tostring(command) .. ': Operation not permitted: --confine lets no program "
+        "run', 1\n"
+        "end\n"
+        "io.popen, os.execute, package.loaded['sxe.spawn'] = refuse, refuse, refuse\n";
+
+    return sxe_lua_load_text(script.lua, "=confine", text, sizeof(text) - 1);
+}
+
 /* ---- A script's life ---- */
 
 int
@@ -115,6 +133,8 @@ script_load(const struct httpd_options *options, int link)
     result = sxe_lua_http_open(script.lua);
     if (options->http.body_max > 0)
         sxe_lua_http_set_body_max(script.lua, options->http.body_max);
+    if (result == 0 && options->is_confined)
+        result = refuse_programs();
     if (result == 0 && script.coverage != NULL)
         result = count_lines();
     if (result == 0 && config.is_dev && link >= 0)
