@@ -409,7 +409,7 @@ lint: ## check style, headers, exported symbols, warnings
 
 promises: ## run the tests from outside, and write docs/promises.md
 	@tools/deps.sh install build test
-	@$(MAKE) --no-print-directory $(parallel) MODE=release build $(outside.bin) build/release/test/wire
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build $(outside.bin) build/release/test/wire build/release/test/refused-calls.so
 	@tools/promises.sh write
 
 man: release ## write docs/*.1 of docs/*.1.in and the programs' options
@@ -434,7 +434,7 @@ model: ## run every schedule of larger cases of shared pools, with every death: 
 
 truth: ## hold sxe-http's figures against servers of known behaviour: a minute
 	@tools/deps.sh check build
-	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire build/release/test/known-server build/release/test/refused-calls.so
+	@$(MAKE) --no-print-directory $(parallel) MODE=release build build/release/test/wire build/release/test/known-server
 	@SXE_BUILD=build/release build/release/test/wire test/peer/truth.lua
 
 conformance: ## test sxe-http-mpi under mpirun, on this machine and in network namespaces: minutes

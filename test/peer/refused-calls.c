@@ -27,11 +27,11 @@ told(long result)
     return result < 0 && errno == EPERM ? REFUSED : OTHER;
 }
 
-#define TRY(name, ...)         \
-    int try_##name(void *lua); \
-    int try_##name(void *lua)  \
-    {                          \
-        (void)lua;             \
+#define TRY(name, ...)            \
+    int try_##name(void *lua);    \
+    int try_##name(void *lua)     \
+    {                             \
+        (void)lua;                \
         return told(__VA_ARGS__); \
     }
 

@@ -100,8 +100,8 @@ refuse_programs(void)
     static const char text[] =
         "local function refuse(command)\n"
         "    if type(command) == 'table' then command = command[1] end\n"
-        "    return nil, tostring(command) .. ': Operation not permitted: --confine lets no program "
-        "run', 1\n"
+        "    local why = ': Operation not permitted: --confine lets no program run'\n"
+        "    return nil, tostring(command) .. why, 1\n"
         "end\n"
         "io.popen, os.execute, package.loaded['sxe.spawn'] = refuse, refuse, refuse\n";
 
