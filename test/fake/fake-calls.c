@@ -398,10 +398,12 @@ PLAIN(GETRANDOM, -1, ssize_t, getrandom, (void *data, size_t length, unsigned fl
 /* geteuid cannot fail. A struck call returns 0 (root) for error 0, and for any other error a uid
  * that nobody has. */
 PLAIN(GETEUID, errno == 0 ? 0 : (uid_t)-1, uid_t, geteuid, (void), ())
-PLAIN(SETUID, -1, int, setuid, (uid_t uid), (uid))
-PLAIN(SETGID, -1, int, setgid, (gid_t gid), (gid))
+/* A call of these four that is struck with error 0 returns 0. */
+PLAIN(SETUID, errno == 0 ? 0 : -1, int, setuid, (uid_t uid), (uid))
+PLAIN(SETGID, errno == 0 ? 0 : -1, int, setgid, (gid_t gid), (gid))
 PLAIN(CHROOT, errno == 0 ? 0 : -1, int, chroot, (const char *path), (path))
-PLAIN(SETGROUPS, -1, int, setgroups, (size_t number, const gid_t *groups), (number, groups))
+PLAIN(SETGROUPS, errno == 0 ? 0 : -1, int, setgroups, (size_t number, const gid_t *groups),
+      (number, groups))
 
 /* Words that the caller did not pass are garbage here (hence the attribute), and ignored there. A
  * call that is struck with error 0 returns 0. */

@@ -2,6 +2,7 @@
 --
 -- What docs/operations.md says of --chroot. Only root can try most of it.
 
+local as_root = require "as-root"
 local http = require "http"
 local httpd = require "httpd"
 local workers = require "workers"
@@ -9,19 +10,6 @@ local workers = require "workers"
 -- LeakSanitizer cannot look into a process that has changed its user.
 local ENV = {ASAN_OPTIONS = "detect_leaks=0"}
 local USER = "65534:65534"
-
-local id <close> = io.popen("id -u")
-local is_root = id:read("l") == "0"
-
-local function test_as_root(name, run)
-    test(name, function()
-        if is_root then
-            run()
-        else
-            print("skipped: " .. name .. ", because the test is not root")
-        end
-    end)
-end
 
 local function write(path, text)
     local file <close> = assert(io.open(path, "w"))
@@ -52,7 +40,7 @@ local function request(path)
 end
 
 -- promise: docs/operations.md: With `--chroot DIR` each process that serves makes DIR its root directory before it becomes the user: a path that it opens from then on begins in DIR.
-test_as_root("files and error pages are in the directory", function()
+as_root.test("files and error pages are in the directory", function()
     local dir <close> = directory()
     local server <close> = start(dir.path, "-r", "/www", "--error-page", "404 404.html")
     equal(http.ask(server, request "/").body, "inside\n")
@@ -60,7 +48,7 @@ test_as_root("files and error pages are in the directory", function()
 end)
 
 -- promise: docs/operations.md: | in DIR | the directory of `-r` and of routes, error pages, the script and all that it opens, requires and runs |
-test_as_root("a script is in the directory, and sees nothing outside of it", function()
+as_root.test("a script is in the directory, and sees nothing outside of it", function()
     local dir <close> = directory()
     local outside = os.tmpname()
     write(dir.path .. "/app.lua", ([[
@@ -76,7 +64,7 @@ test_as_root("a script is in the directory, and sees nothing outside of it", fun
 end)
 
 -- promise: docs/operations.md: The supervisor stays outside, as root. There always is one, as with `-w 1`.
-test_as_root("workers are inside, after a reload, too, and the supervisor is not", function()
+as_root.test("workers are inside, after a reload, too, and the supervisor is not", function()
     local dir <close> = directory()
     local server <close> = start(dir.path, "-r", "www")
     local before = workers.await(server, 1)
@@ -89,7 +77,7 @@ test_as_root("workers are inside, after a reload, too, and the supervisor is not
 end)
 
 -- promise: docs/operations.md: The process of `--admin` enters DIR, too.
-test_as_root("the admin process is inside", function()
+as_root.test("the admin process is inside", function()
     local dir <close> = directory()
     local path = os.tmpname()
     os.remove(path)
@@ -102,7 +90,7 @@ test_as_root("the admin process is inside", function()
 end)
 
 -- promise: docs/operations.md: SIGUSR1 is as SIGHUP: new workers have the access log that the path names now.
-test_as_root("the log is outside, and is opened again by new workers", function()
+as_root.test("the log is outside, and is opened again by new workers", function()
     local dir <close> = directory()
     local logs <close> = directory()
     local log = logs.path .. "/log"
@@ -119,7 +107,7 @@ test_as_root("the log is outside, and is opened again by new workers", function(
 end)
 
 -- promise: docs/operations.md: A DIR that cannot be entered ends the server with exit status 1, and `--check` looks as well.
-test_as_root("a directory that is missing is refused", function()
+as_root.test("a directory that is missing is refused", function()
     for _, more in ipairs{"--check", "-w2"} do
         local proc = wire.spawn{wire.program("sxe-httpd"), more, "-p", "0", "--user", USER, "--chroot",
                                 "/nonexistent", env = ENV}
@@ -128,7 +116,7 @@ test_as_root("a directory that is missing is refused", function()
     end
 end)
 
-test_as_root("what is checked is in the directory", function()
+as_root.test("what is checked is in the directory", function()
     local dir <close> = directory()
     for root, status in pairs{["/www"] = 0, [dir.path .. "/www"] = 2} do
         local proc = wire.spawn{wire.program("sxe-httpd"), "--check", "--user", USER, "--chroot", dir.path, "-r", root,

@@ -3,15 +3,13 @@
 -- What docs/configuration.md says of rate and burst. Rates here give one request back in an hour, so that no test
 -- depends on how long it takes.
 
+local as_root = require "as-root"
 local http = require "http"
 local httpd = require "httpd"
 local workers = require "workers"
 
 -- LeakSanitizer cannot look into a process that has changed its user.
 local ENV = {ASAN_OPTIONS = "detect_leaks=0"}
-
-local id <close> = io.popen("id -u")
-local is_root = id:read("l") == "0"
 
 local site <const> = os.tmpname()
 do
@@ -63,11 +61,7 @@ test("a client that asks too often is told when to come back", function()
     check(seconds and seconds > 0 and seconds <= 3600, reply.headers["retry-after"])
 end)
 
-test("workers of another user, in another directory, count together, too", function()
-    if not is_root then
-        print("skipped: workers of another user count together, because the test is not root")
-        return
-    end
+as_root.test("workers of another user, in another directory, count together, too", function()
     local path = os.tmpname()
     os.remove(path)
     assert(os.execute("mkdir -m 755 " .. path))

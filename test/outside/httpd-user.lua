@@ -2,15 +2,13 @@
 --
 -- What docs/operations.md says of the user that serves. Only root can try most of it.
 
+local as_root = require "as-root"
 local http = require "http"
 local httpd = require "httpd"
 local workers = require "workers"
 
 -- LeakSanitizer cannot look into a process that has changed its user.
 local ENV = {ASAN_OPTIONS = "detect_leaks=0"}
-
-local id <close> = io.popen("id -u")
-local is_root = id:read("l") == "0"
 
 -- A server as user 65534, which has few rights.
 local function start(...)
@@ -23,16 +21,6 @@ local function start_tls(...)
     local first = proc:line(20)
     check(first and first:find("^listening on https://"), ("%q and %q"):format(first, proc:errors()))
     return setmetatable({proc = proc, pid = proc:pid()}, httpd)
-end
-
-local function test_as_root(name, run)
-    test(name, function()
-        if is_root then
-            run()
-        else
-            print("skipped: " .. name .. ", because the test is not root")
-        end
-    end)
 end
 
 -- A line of /proc/PID/status, its blanks as single ones.
@@ -51,7 +39,7 @@ local function check_is_nobody(pid)
 end
 
 -- promise: docs/operations.md: The process has the groups of the user, no capability, and no way back; nothing that it runs gets more rights than it has.
-test_as_root("workers become the user, after a reload, too", function()
+as_root.test("workers become the user, after a reload, too", function()
     local server <close> = start("-w", "2")
     local before = workers.await(server, 2)
     for _, pid in ipairs(before) do check_is_nobody(pid) end
@@ -62,7 +50,7 @@ test_as_root("workers become the user, after a reload, too", function()
 end)
 
 -- promise: docs/operations.md: The supervisor stays root, so that it can start the next worker, load again and replace the program.
-test_as_root("the supervisor stays root, and replaces a worker", function()
+as_root.test("the supervisor stays root, and replaces a worker", function()
     local server <close> = start("-w", "1")
     local before = workers.await(server, 1)
     equal(status(server.pid, "Uid"), "0 0 0 0")
@@ -72,7 +60,7 @@ test_as_root("the supervisor stays root, and replaces a worker", function()
 end)
 
 -- promise: docs/operations.md: Started as root with `--user NAME` or `NAME:GROUP`, each process that serves becomes that user before it answers anything.
-test_as_root("a single process becomes the user itself, and says so", function()
+as_root.test("a single process becomes the user itself, and says so", function()
     local server <close> = start()
     check_is_nobody(server.pid)
     server:check_answers()
@@ -82,7 +70,7 @@ test_as_root("a single process becomes the user itself, and says so", function()
 end)
 
 -- promise: docs/operations.md: | | the script, and all that it opens and requires, dicts and pools included |
-test_as_root("a script cannot read what root alone may", function()
+as_root.test("a script cannot read what root alone may", function()
     local path, secret = os.tmpname(), os.tmpname()
     local file <close> = assert(io.open(path, "w"))
     file:write((([[
@@ -102,7 +90,7 @@ test_as_root("a script cannot read what root alone may", function()
 end)
 
 -- promise: docs/operations.md: A log that does not exist is created as a file of the user, also at SIGUSR1.
-test_as_root("the log is the user's, and is opened again where the user may create no file", function()
+as_root.test("the log is the user's, and is opened again where the user may create no file", function()
     local path = os.tmpname()
     os.remove(path)
     assert(os.execute("mkdir -m 755 " .. path))
@@ -129,7 +117,7 @@ end)
 
 -- promise: docs/operations.md: The supervisor notices when one of those named at the start changes, and loads all again, as at SIGHUP.
 --   New ones that cannot be used leave the earlier workers in place, and the log says why.
-test_as_root("certificates that root alone may read are loaded again when they change", function()
+as_root.test("certificates that root alone may read are loaded again when they change", function()
     local path = os.tmpname()
     os.remove(path)
     assert(os.execute("mkdir -m 700 " .. path))
@@ -153,7 +141,7 @@ test_as_root("certificates that root alone may read are loaded again when they c
 end)
 
 -- promise: docs/operations.md: The process of `--admin` becomes the user, too, and keeps one capability: it may signal the supervisor (`CAP_KILL`).
-test_as_root("the admin process is the user, and reloads", function()
+as_root.test("the admin process is the user, and reloads", function()
     local path = os.tmpname()
     os.remove(path)
     local server <close> = start("-w", "1", "--admin", path)
@@ -182,7 +170,7 @@ local function directory_with_script()
 end
 
 -- promise: docs/operations.md: So the file of a unix socket that a script opens, or a configuration that changed, stays at the end; the next start replaces it.
-test_as_root("the file of a script's socket stays, and is replaced", function()
+as_root.test("the file of a script's socket stays, and is replaced", function()
     local dir = directory_with_script()
     for _ = 1, 2 do
         local proc = wire.spawn{wire.program("sxe-httpd"), "--lua", dir .. "/app.lua", "--user", "65534:65534", env = ENV}
@@ -196,7 +184,7 @@ test_as_root("the file of a script's socket stays, and is replaced", function()
 end)
 
 -- promise: docs/operations.md: A server that root started with `--config` leaves it, too: the file may name a user at its next reading.
-test_as_root("the file of a script's socket stays after a server with a configuration", function()
+as_root.test("the file of a script's socket stays after a server with a configuration", function()
     local dir = directory_with_script()
     local config <close> = assert(io.open(dir .. "/config.lua", "w"))
     config:write(("return { lua = %q }"):format(dir .. "/app.lua"))
@@ -211,7 +199,7 @@ end)
 
 -- promise: docs/operations.md: The files of `--unix` that it made itself it removes at the end, if they are still
 --   those sockets, in the directory that it looked at.
-test_as_root("a socket in another directory is not removed", function()
+as_root.test("a socket in another directory is not removed", function()
     local dir = os.tmpname()
     os.remove(dir)
     assert(os.execute(("mkdir -m 777 %s %s/own %s/others"):format(dir, dir, dir)))
@@ -241,18 +229,39 @@ test("an unknown user is refused", function()
 end)
 
 -- promise: docs/operations.md: `--user root` says that root is meant, and ends the warning.
-test_as_root("root that is meant is not warned", function()
+as_root.test("root that is meant is not warned", function()
     local server <close> = httpd.start("--user", "root")
     server:check_answers()
     check(not server.proc:errors():find("started as root", 1, true), server.proc:errors())
 end)
 
--- promise: docs/operations.md: `--check` opens files as the user who runs it,
-test_as_root("what root may read is good for --check", function()
+-- promise: docs/operations.md: `--check` as root reads certificates and keys, becomes the user, and then opens directories, error pages and the script, so it says what that user may not read:
+as_root.test("what the user may not read is bad for --check", function()
     local dir = os.tmpname()
     os.remove(dir)
-    assert(os.execute("mkdir -m 700 " .. dir))
-    local proc = wire.spawn{wire.program("sxe-httpd"), "--check", "--user", "65534:65534", "-r", dir, env = ENV}
-    equal(proc:wait(60), 0)
-    os.remove(dir)
+    assert(os.execute(("mkdir -m 700 %s && printf page >%s/404.html && printf return >%s/app.lua"):format(dir, dir, dir)))
+    for _, options in ipairs{{"-r", dir}, {"--lua", dir .. "/app.lua"}, {"--error-page", "404 " .. dir .. "/404.html"}} do
+        local proc = wire.spawn{wire.program("sxe-httpd"), "--check", "--user", "65534:65534", env = ENV,
+                                table.unpack(options)}
+        equal(proc:wait(60), 2)
+        check(proc:errors():find("Permission denied", 1, true), proc:errors())
+        check(proc:errors():find("sxe-httpd: files were opened as user 65534, group 65534 (--user)\n", 1, true),
+              proc:errors())
+        proc = wire.spawn{wire.program("sxe-httpd"), "--check", env = ENV, table.unpack(options)}
+        equal(proc:wait(60), 0, proc:errors())
+    end
+    os.execute("rm -r " .. dir)
+end)
+
+-- promise: docs/operations.md: `--check` by another user opens files as that user, and says so.
+as_root.test("another user than root may look, too", function()
+    local other = "setpriv --reuid=65533 --regid=65533 --clear-groups "
+    if not os.execute(other .. "test -x " .. wire.program("sxe-httpd") .. " 2>/dev/null") then
+        print("skipped: another user may look, too, because that user cannot run the program, or setpriv is not here")
+        return
+    end
+    local proc = wire.spawn{"sh", "-c", "exec " .. other .. wire.program("sxe-httpd") .. " --check --user 65534:65534",
+                            env = ENV}
+    equal(proc:wait(60), 0, proc:errors())
+    check(proc:errors():find("files are looked at as user 65533, not as user 65534 (--user)", 1, true), proc:errors())
 end)

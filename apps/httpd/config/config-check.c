@@ -59,18 +59,56 @@ has_roots(const struct config_sites *sites)
     return true;
 }
 
-int
-config_check(const struct httpd_options *options)
+static bool
+may_become(const struct become *user)
+{
+    return !user->is_given || geteuid() == 0 || geteuid() == user->user;
+}
+
+/* Become the user of --user, in the directory of --chroot, as a process that serves does: nothing
+ * that follows needs more rights. A user who cannot become that user looks as itself. 0, or -errno
+ * after a message. */
+static int
+look_as_user(const struct become *user, bool may)
+{
+    if (may)
+        return become_now(user);
+    fprintf(stderr,
+            "sxe-httpd: files are looked at as user %u, not as user %u (--user): only root can; "
+            "check again as root\n",
+            geteuid(), user->user);
+    return become_enter(user);
+}
+
+/* Whether all that the serving processes read can be read. False after a message. */
+static bool
+can_read_all(const struct httpd_options *options)
 {
     struct error_pages pages = options->error_pages;
 
-    if (secure_open(options) < 0 || become_enter(&options->user) < 0 ||
-        (options->files.root != NULL &&
+    if ((options->files.root != NULL &&
          !is_directory(config_place_of("root"), options->files.root)) ||
         (options->config.sites != NULL && !has_roots(options->config.sites)) ||
         (options->script != NULL && !is_script(options->script)) || error_pages_read(&pages) < 0)
-        return COMMAND_LINE_WRONG;
+        return false;
     error_pages_free(&pages);
+    return true;
+}
+
+int
+config_check(const struct httpd_options *options)
+{
+    const struct become *user = &options->user;
+    const bool may = may_become(user);
+
+    if (secure_open(options) < 0 || look_as_user(user, may) < 0)
+        return COMMAND_LINE_WRONG;
+    if (!can_read_all(options)) {
+        if (may && become_is_other(user))
+            fprintf(stderr, "sxe-httpd: files were opened as user %u, group %u (--user)\n",
+                    user->user, user->group);
+        return COMMAND_LINE_WRONG;
+    }
     printf("sxe-httpd: the configuration is good\n");
     return 0;
 }

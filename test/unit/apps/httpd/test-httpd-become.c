@@ -86,8 +86,11 @@ START_TEST(only_root_may_become_another_user)
     ck_assert_str_eq(ran.errors,
                      "sxe-httpd: cannot become user 0 (--user): only root can; start it as root, "
                      "or leave out --user and start it as the user that serves\n");
+    fake_os_fail(FAKE_GETEUID, 1, 0, EPERM);
     RUN_HTTPD("--check", "--user", "root");
     ck_assert_int_eq(ran.status, 0);
+    check_has(ran.errors,
+              "sxe-httpd: files are looked at as user 4294967295, not as user 0 (--user)");
 }
 END_TEST
 
@@ -117,11 +120,27 @@ START_TEST(only_root_may_enter_a_directory)
 }
 END_TEST
 
+/* Root becomes another user without any of the calls that do it, so that the case can write what it
+ * covered. */
+static void
+pretend_to_be_root(void)
+{
+    static const enum fake_call kind = FAKE_SETUID;
+
+    fake_os_fail(FAKE_GETEUID, 1, 0, 0);
+    fake_os_fail(FAKE_PRCTL, 1, 0, 0);
+    fake_os_fail(FAKE_CHROOT, 1, 1, 0);
+    fake_os_fail(FAKE_SETGROUPS, 1, 1, 0);
+    fake_os_fail(FAKE_SETGID, 1, 1, 0);
+    fake_os_fail(FAKE_SETUID, 1, 1, 0);
+    fake_os_sweep(&kind, 1, 1, true, EPERM);
+}
+
 static const char *const looks[] = {"--check", "--plan"};
 
 START_TEST(what_is_looked_at_is_in_the_directory)
 {
-    fake_os_fail(FAKE_CHROOT, 1, 1, 0);
+    pretend_to_be_root();
     RUN_HTTPD(looks[_i], "--chroot", "/", "--user", OTHER, "-r", "tmp");
     ck_assert_int_eq(ran.status, 0);
     fake_os_fail(FAKE_CHROOT, 1, 1, ENOENT);
@@ -131,6 +150,24 @@ START_TEST(what_is_looked_at_is_in_the_directory)
         ran.errors,
         "sxe-httpd: cannot make '/' the root directory (--chroot): No such file or directory; "
         "root can, with an existing directory, and a container needs CAP_SYS_CHROOT for that");
+}
+END_TEST
+
+START_TEST(files_are_looked_at_as_the_user_who_serves)
+{
+    pretend_to_be_root();
+    RUN_HTTPD("--check", "--user", OTHER, "-r", "/nonexistent");
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "sxe-httpd: files were opened as user 4000000000, group 4000000001");
+    pretend_to_be_root();
+    RUN_HTTPD("--check", "--user", "root", "-r", "/nonexistent");
+    ck_assert_int_eq(ran.status, 2);
+    ck_assert_ptr_null(strstr(ran.errors, "were opened as user"));
+    pretend_to_be_root();
+    fake_os_fail(FAKE_SETGID, 1, 1, EPERM);
+    RUN_HTTPD("--check", "--user", OTHER);
+    ck_assert_int_eq(ran.status, 2);
+    check_has(ran.errors, "sxe-httpd: cannot become user 4000000000, group 4000000001 (--user)");
 }
 END_TEST
 
@@ -330,6 +367,7 @@ become_suite(void)
     tcase_add_test(t, only_root_may_enter_a_directory);
     tcase_add_loop_test(t, what_is_looked_at_is_in_the_directory, 0,
                         sizeof(looks) / sizeof(looks[0]));
+    tcase_add_test(t, files_are_looked_at_as_the_user_who_serves);
     tcase_add_test(t, only_a_file_that_is_missing_is_made_and_only_by_root);
     tcase_add_test(t, without_the_option_nothing_changes);
     tcase_add_loop_test(t, nothing_that_it_runs_gets_more_rights_and_the_end_of_its_parent_is_heard,
