@@ -165,6 +165,23 @@ START_TEST(what_the_script_returns_answers)
 }
 END_TEST
 
+/* The child then writes what it covered. */
+static void
+be_without_landlock_and_filter(void)
+{
+    fake_os_fail(FAKE_SYSCALL, 1, 0, ENOSYS);
+}
+
+START_TEST(a_confined_script_runs_no_program)
+{
+    httpd_child.prepare = be_without_landlock_and_filter;
+    write_file(script, "return function() return select(2, os.execute 'true') end");
+    START_HTTPD("--lua", script, "--confine");
+    ck_assert_str_eq(body(), "true: Operation not permitted: --confine lets no program run");
+    stop_httpd();
+}
+END_TEST
+
 START_TEST(a_script_may_wait_at_its_top_level)
 {
     start_script("require 'sxe.task'.sleep(0.03) return function() return 'late' end");
@@ -616,6 +633,7 @@ script_suite(void)
 
     tcase_add_checked_fixture(t, enter_directory, leave_directory);
     tcase_add_test(t, what_the_script_returns_answers);
+    tcase_add_test(t, a_confined_script_runs_no_program);
     tcase_add_test(t, a_script_may_wait_at_its_top_level);
     tcase_add_test(t, bodies_have_the_limit_of_the_server);
     tcase_add_test(t, its_plan_has_the_script);
