@@ -35,9 +35,8 @@ is_shut(const struct sxe__lua_slot *slot)
     return slot == NULL || (slot->flags & SXE__LUA_SHUT);
 }
 
-/* Return nil, why the connection is closed, errno. */
-static int
-fail_closed(lua_State *L, const struct sxe__lua_slot *slot)
+int
+sxe__lua_fail_closed(lua_State *L, const struct sxe__lua_slot *slot)
 {
     if (is_shut(slot) || slot->error == 0)
         return sxe__lua_fail(L, "closed");
@@ -210,7 +209,7 @@ end_read(lua_State *L, const struct sxe__lua_slot *slot)
     if (how_to_read(L, &count) == ALL && !lua_isnil(L, PIECES) && !is_shut(slot) &&
         slot->error == 0)
         return push_pieces(L);
-    return add_partial(L, fail_closed(L, slot));
+    return add_partial(L, sxe__lua_fail_closed(L, slot));
 }
 
 static int
@@ -358,7 +357,7 @@ go_on_writing(lua_State *L, int status, lua_KContext argument)
         return sxe__lua_fail_woken(L);
     }
     if (s == NULL || (is_shut(slot) && argument <= lua_gettop(L)))
-        return fail_closed(L, slot);
+        return sxe__lua_fail_closed(L, slot);
     return write_from(L, s, slot, (int)argument);
 }
 
@@ -373,7 +372,7 @@ l_write(lua_State *L)
         luaL_checkstring(L, i);
     s = check_conn(L, &slot);
     if (s == NULL || is_shut(slot))
-        return fail_closed(L, slot);
+        return sxe__lua_fail_closed(L, slot);
     return write_from(L, s, slot, 2);
 }
 
@@ -386,7 +385,7 @@ l_shutdown(lua_State *L)
     SXE *s = check_conn(L, &slot);
 
     if (s == NULL || is_shut(slot))
-        return fail_closed(L, slot);
+        return sxe__lua_fail_closed(L, slot);
     return sxe__lua_result(L, sxe_shutdown(s), "shutdown");
 }
 
@@ -407,7 +406,7 @@ l_close(lua_State *L)
     SXE *s = check_conn(L, &slot);
 
     if (s == NULL || is_shut(slot))
-        return fail_closed(L, slot);
+        return sxe__lua_fail_closed(L, slot);
     sxe__lua_conn_close(s);
     lua_pushboolean(L, 1);
     return 1;

@@ -9,9 +9,9 @@
 --   subscription   a link of its own, which is closed at the end; the task that wants a message reads it
 local Db, core = ...
 local json = require "sxe.json"
-local c, POOL, borrow, encode, end_link = core.c, core.POOL, core.borrow, core.encode, core.end_link
-local exchange, left_of, methods_of = core.exchange, core.left_of, core.methods_of
-local take_link, take_own, wait_of = core.take_link, core.take_own, core.wait_of
+local c, POOL, encode, end_link, new_holder = core.c, core.POOL, core.encode, core.end_link, core.new_holder
+local exchange, exchange_shared, left_of = core.exchange, core.exchange_shared, core.left_of
+local choose_own, methods_of, take, wait_of = core.choose_own, core.methods_of, core.take, core.wait_of
 local concat, remove, unpack = table.concat, table.remove, table.unpack
 local error, format, pairs, rawget, select = error, string.format, pairs, rawget, select
 local setmetatable, tointeger, tostring, type, upper = setmetatable, math.tointeger, tostring, type, string.upper
@@ -62,14 +62,13 @@ Pipeline.call = add
 -- Send all, and forget them: a list of replies.
 function Pipeline.exec(pipeline)
   local list, pool = pipeline.list, rawget(pipeline.db, POOL)
-  local deadline = c.now() + pool.options.timeout
-  local link, why, code
+  local values, why, code
 
   pipeline.list = {}
   if #list == 0 then return {} end
-  link, why, code = take_link(pool, deadline)
-  if not link then return nil, why, code end
-  return exchange(link, concat(list), deadline, #list)
+  values, why, code = exchange_shared(pool, concat(list), c.now() + pool.options.timeout, #list)
+  if not values then return nil, why, code end
+  return values
 end
 
 function Pipeline.close(pipeline)
@@ -96,7 +95,12 @@ local function call_in(transaction, name, ...)
   local bytes = encode_prompt(name, ...)
 
   if transaction.is_over then error("redis: the transaction of this handle is over", 0) end
-  if not transaction.list then return exchange(transaction.link, bytes, transaction.deadline) end
+  if not transaction.list then
+    local value, why, code = exchange(transaction.link, bytes, transaction.deadline)
+
+    if value == nil then return nil, why, code end
+    return value
+  end
   transaction.list[#transaction.list + 1] = bytes
   return "QUEUED"
 end
@@ -134,12 +138,12 @@ end
 -- One try; nil alone: a watched key changed.
 local function attempt(pool, fn, watch)
   local deadline = c.now() + pool.options.timeout
-  local link, why, code = take_own(pool, deadline)
-  local borrowed <close> = borrow(link)
+  local holder <close> = new_holder()
+  local link, why, code = take(pool, choose_own, deadline, holder)
   local ok
 
   if not link then return nil, why, code end
-  borrowed.is_dirty = true
+  holder.is_dirty = true
   if watch[1] then
     ok, why, code = exchange(link, c.encode("WATCH", unpack(watch)), deadline)
     if not ok then return nil, why, code end
@@ -151,7 +155,7 @@ local function attempt(pool, fn, watch)
   if link.is_over then return nil, link.why, link.code end -- after a timeout, for instance, that the function passed over
   if not transaction.list or not transaction.list[1] then return {} end
   ok, why, code = commit(link, transaction.list, deadline)
-  borrowed.is_dirty = why ~= nil
+  holder.is_dirty = why ~= nil
   return ok, why, code
 end
 
@@ -187,22 +191,19 @@ local function read_list(sub, deadline)
 
   while not link.is_over do
     local kind, value, code = c.next(link.reader)
-    local bytes, why
+    local ok, why
 
     if kind == "bad" then
-      sub.why = "redis: the server does not speak its protocol: " .. value
-      end_link(link, sub.why)
+      sub.why = value
+      end_link(link, value)
     elseif kind == "error" then
       return nil, value, code
     elseif kind then
       return value
     else
-      bytes, why, code = link.conn:read(nil, deadline and left_of(deadline))
-      if bytes then
-        c.feed(link.reader, bytes)
-      elseif why == "timeout" or why == "cancelled" then
-        return nil, why
-      elseif not link.is_over then
+      ok, why, code = c.fill(link.reader, link.conn, deadline and left_of(deadline))
+      if why == "timeout" or why == "cancelled" then return nil, why end
+      if not ok and not link.is_over then
         sub.why, sub.code = why == "closed" and "redis: the connection ended" or why, code
         end_link(link, sub.why)
       end
@@ -268,17 +269,17 @@ local function subscribe(db, name, names)
 
   if type(names) ~= "table" or not names[1] then error("redis: a list of names is expected", 0) end
   bytes = c.encode(name, unpack(names))
-  link, why, code = take_own(pool, deadline)
-  local borrowed <close> = borrow(link)
+  local holder <close> = new_holder()
+  link, why, code = take(pool, choose_own, deadline, holder)
   if not link then return nil, why, code end
-  borrowed.is_dirty = true
+  holder.is_dirty = true
   link.conn.timeout = left_of(deadline)
   ok, why, code = link.conn:write(bytes)
   if not ok then return nil, why, code end
   local sub = { db = db, link = link, early = {} }
   ok, why, code = confirm(sub, #names, deadline)
   if not ok then return nil, why, code end
-  borrowed.link = nil
+  holder.link = nil
   return setmetatable(sub, subscriptions)
 end
 

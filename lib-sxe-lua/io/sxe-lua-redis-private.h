@@ -10,4 +10,8 @@
 /* Push a table of what makes bytes of commands and values of replies (sxe-lua-redis-reader.c). */
 void sxe__lua_open_redis_reader(lua_State *L);
 
+/* Give the string on top, which is popped, to the reader at index 1. If this raises, the reader has
+ * nothing of it. */
+void sxe__lua_feed_redis(lua_State *L);
+
 #endif

@@ -3,11 +3,21 @@
  * What: commands of Redis as bytes, and replies as values of Lua.
  *
  *     encode           a command's name and arguments as bytes
- *     new_reader       what keeps the bytes of a reply that is not whole
+ *     new_reader       what keeps the bytes and the values of a reply that is not whole
  *     feed, next       bytes in, replies out
+ *     number           of the replies that came out
  *
- * Shape of a reader: bytes[start ... end - 1] were not read yet. They are those of the string that
- * came last, as long as all replies end in it, or a copy that grows; its uservalue keeps either.
+ * Shape of a reader: bytes[start ... end - 1] were not taken yet. They are those of the string that
+ * came last, as long as all elements end in it, or a copy that grows. Its first uservalue keeps
+ * either; the second one has the values of a reply of which not all has come, lists and keys in
+ * them, as they were on the stack.
+ *
+ *     *3 CRLF :7 CRLF %1 CRLF +key CRLF $100 CRLF a b c        values: {7}, {}, "key"
+ *                                       ^start         ^end    lists: 1 left, 1 left
+ *
+ * A list is filled as its elements come, so no call takes longer than the bytes of its feed ask
+ * for. A call that raises, because there is no memory, changes nothing that the next call does not
+ * do again: a reader is whole at any time, and the task after the one that died reads on.
  */
 #include "sxe-lua-redis-private.h"
 
@@ -18,14 +28,36 @@
 #include "sxe-lua-private.h"
 #include "sxe-lua-resp-private.h"
 
+/* A list that is being filled: below it on the stack, and the key of a pair on top. */
+struct list {
+    uint64_t left; /* elements, keys among them */
+    lua_Integer number;
+    char type;
+};
+
+/* A reply of which not all has come. */
+struct part {
+    struct list lists[SXE__RESP_DEPTH];
+    unsigned depth;
+    char type;       /* of the reply, after what attributes say of it */
+    bool is_dropped; /* nobody wants it: no values are made */
+};
+
 struct reader {
     struct sxe__resp resp;
+    struct part part;
+    int values; /* in the second uservalue */
+    lua_Integer number;
     const char *bytes;
     char *copy; /* NULL: bytes are a string's */
     size_t copy_size;
     size_t start;
     size_t end;
 };
+
+enum { BYTES = 1, VALUES };              /* uservalues of a reader */
+enum { READER = 1, KEPT, TABLE, FIRST }; /* places in the stack of next */
+enum { ELEMENT_MIN = 3, VALUES_MAX = 2 * SXE__RESP_DEPTH };
 
 /* ---- Commands ---- */
 
@@ -83,13 +115,6 @@ encode(lua_State *L)
 
 /* ---- Values ---- */
 
-/* A list that is being filled: below it on the stack, and the key of a pair on top. */
-struct list {
-    uint64_t left; /* elements, keys among them */
-    lua_Integer number;
-    char type;
-};
-
 static void
 push_double(lua_State *L, const char *text)
 {
@@ -112,6 +137,10 @@ push_error(lua_State *L, const char *text, size_t length)
 static void
 push_scalar(lua_State *L, const struct sxe__resp_element *element)
 {
+    if (element->number < 0 && element->type != ':') {
+        lua_pushlightuserdata(L, NULL);
+        return;
+    }
     switch (element->type) {
     case ':':
         lua_pushinteger(L, element->number);
@@ -138,29 +167,35 @@ push_scalar(lua_State *L, const struct sxe__resp_element *element)
     }
 }
 
-/* A table for a list, all of which is there. The contents of an attribute are dropped. */
-static struct list
-push_list(lua_State *L, const struct sxe__resp_element *element)
+/* A list of at most so many elements in the bytes that have come: make its table. The contents of
+ * an attribute are dropped. */
+static void
+push_list(lua_State *L, const struct sxe__resp_element *element, size_t most)
 {
-    int number = element->number > INT32_MAX / 4 ? INT32_MAX / 4 : (int)element->number;
+    int number = (int)(element->number < (int64_t)most ? element->number : (int64_t)most);
+
+    if (element->type == '%')
+        lua_createtable(L, 0, number);
+    else if (element->type != '|')
+        lua_createtable(L, number, 0);
+}
+
+static struct list
+begin_list(const struct sxe__resp_element *element)
+{
     struct list list = {.left = (uint64_t)element->number, .type = element->type};
 
     if (sxe__resp_is_pairs(element->type))
         list.left *= 2;
     if (element->type == '|')
         list.left++;
-    else if (element->type == '%')
-        lua_createtable(L, 0, number);
-    else
-        lua_createtable(L, number, 0);
     return list;
 }
 
-/* The value on top belongs to the list. */
+/* The value on top belongs to the list, which wants `left` more. */
 static void
 add_value(lua_State *L, struct list *list)
 {
-    list->left--;
     if (list->type == '|') {
         if (list->left > 0)
             lua_pop(L, 1);
@@ -174,40 +209,44 @@ add_value(lua_State *L, struct list *list)
     }
 }
 
-/* The reply whose first element is at bytes, and which is whole. Returns its type, after what
- * attributes say of it. */
-static char
-push_reply(lua_State *L, const char *bytes)
+/* Whether the next element is the reply itself, or an attribute of it. */
+static bool
+is_outermost(const struct part *part)
 {
-    struct list lists[SXE__RESP_DEPTH];
-    struct sxe__resp_element element;
-    unsigned depth = 0;
-    char type = '\0';
+    unsigned i = 0;
 
-    luaL_checkstack(L, 2 * SXE__RESP_DEPTH + LUA_MINSTACK, NULL);
-    do {
-        bytes = sxe__resp_element(bytes, &element);
-        if (depth == 0 || (depth == 1 && lists[0].type == '|'))
-            type = element.type;
-        if (sxe__resp_is_list(element.type) && element.number >= 0) {
-            lists[depth] = push_list(L, &element);
-            if (lists[depth].left > 0) {
-                depth++;
-                continue;
-            }
-        } else if (element.number < 0 && element.type != ':') {
-            lua_pushlightuserdata(L, NULL);
-        } else {
-            push_scalar(L, &element);
-        }
-        while (depth > 0) {
-            add_value(L, &lists[depth - 1]);
-            if (lists[depth - 1].left > 0)
-                break;
-            depth--;
-        }
-    } while (depth > 0);
-    return type;
+    while (i < part->depth && part->lists[i].type == '|' && part->lists[i].left == 1)
+        i++;
+    return i == part->depth;
+}
+
+/* Add an element, after which so many bytes have come. */
+static void
+add_element(lua_State *L, struct part *part, const struct sxe__resp_element *element, size_t after)
+{
+    const bool is_list = sxe__resp_is_list(element->type) && element->number >= 0;
+
+    if (is_outermost(part))
+        part->type = element->type;
+    if (!part->is_dropped && is_list)
+        push_list(L, element, after / ELEMENT_MIN);
+    else if (!part->is_dropped)
+        push_scalar(L, element);
+    if (is_list) {
+        part->lists[part->depth++] = begin_list(element);
+        if (part->lists[part->depth - 1].left > 0)
+            return;
+        part->depth--;
+    }
+    for (; part->depth > 0; part->depth--) {
+        struct list *list = &part->lists[part->depth - 1];
+
+        list->left--;
+        if (!part->is_dropped)
+            add_value(L, list);
+        if (list->left > 0)
+            return;
+    }
 }
 
 /* ---- Readers ---- */
@@ -216,10 +255,12 @@ push_reply(lua_State *L, const char *bytes)
 static int
 new_reader(lua_State *L)
 {
-    struct reader *reader = lua_newuserdatauv(L, sizeof(*reader), 1);
+    struct reader *reader = lua_newuserdatauv(L, sizeof(*reader), VALUES);
 
     *reader = (struct reader){.start = 0};
     sxe__resp_init(&reader->resp, (size_t)lua_tointeger(L, 1));
+    lua_createtable(L, VALUES_MAX, 0);
+    lua_setiuservalue(L, -2, VALUES);
     return 1;
 }
 
@@ -233,7 +274,7 @@ make_room(lua_State *L, struct reader *reader, size_t size)
     if (copy == NULL || reader->copy_size < size) {
         copy = lua_newuserdatauv(L, 2 * size, 0);
         memcpy(copy, reader->bytes + reader->start, unread);
-        lua_setiuservalue(L, 1, 1);
+        lua_setiuservalue(L, READER, BYTES);
         reader->copy_size = 2 * size;
     } else {
         memmove(copy, reader->bytes + reader->start, unread);
@@ -243,72 +284,160 @@ make_room(lua_State *L, struct reader *reader, size_t size)
     reader->end = unread;
 }
 
-/* feed(reader, bytes) */
-static int
-feed(lua_State *L)
+void
+sxe__lua_feed_redis(lua_State *L)
 {
-    struct reader *reader = lua_touserdata(L, 1);
+    struct reader *reader = lua_touserdata(L, READER);
     size_t length;
-    const char *bytes = lua_tolstring(L, 2, &length);
+    const char *bytes = lua_tolstring(L, -1, &length);
 
     if (reader->start == reader->end) {
-        lua_settop(L, 2);
-        lua_setiuservalue(L, 1, 1);
+        lua_setiuservalue(L, READER, BYTES);
         reader->bytes = bytes;
         reader->copy = NULL;
         reader->start = 0;
         reader->end = length;
-        return 0;
+        return;
     }
     if (reader->copy == NULL || reader->copy_size - reader->end < length)
         make_room(L, reader, reader->end - reader->start + length);
     memcpy(reader->copy + reader->end, bytes, length);
     reader->end += length;
+    lua_pop(L, 1);
+}
+
+/* feed(reader, bytes) */
+static int
+feed(lua_State *L)
+{
+    lua_settop(L, 2);
+    sxe__lua_feed_redis(L);
     return 0;
 }
 
-/* next(reader): nothing, there must be more; "bad", why; "push", value; "error", message, code; or
- * "value", value. */
+/* Keep so many values, those from FIRST on, in the table that has room for all. Never raises. */
+static void
+keep_values(lua_State *L, struct reader *reader, int values)
+{
+    for (int i = values; i < reader->values; i++) {
+        lua_pushnil(L);
+        lua_rawseti(L, TABLE, i + 1);
+    }
+    for (int i = 0; i < values; i++) {
+        lua_pushvalue(L, FIRST + i);
+        lua_rawseti(L, TABLE, i + 1);
+    }
+    reader->values = values;
+}
+
+/* The results of next for a reply whose value is on top, or that was dropped. */
+static int
+push_results(lua_State *L, const struct part *part)
+{
+    lua_pushstring(L, part->type == '>' ? "push" : "value");
+    if (part->is_dropped)
+        return 1;
+    lua_insert(L, FIRST);
+    if (part->type != '-' && part->type != '!')
+        return 2;
+    lua_pushliteral(L, "error");
+    lua_getfield(L, -2, "error");
+    lua_getfield(L, -3, "code");
+    return 3;
+}
+
+/* "bad", why */
+static int
+push_refusal(lua_State *L, const struct sxe__resp *resp)
+{
+    lua_pushliteral(L, "bad");
+    if (resp->why == NULL)
+        lua_pushfstring(L, "redis: the reply is longer than reply_max, %I bytes",
+                        (LUAI_UACINT)resp->max);
+    else
+        lua_pushfstring(L, "redis: the server does not speak its protocol: %s", resp->why);
+    return 2;
+}
+
+/* Make the work of next last: everything that can raise comes before this. A finalizer that ran
+ * meanwhile may have called next, too. */
+static void
+settle(lua_State *L, struct reader *reader, const struct sxe__resp *resp, const struct part *part,
+       size_t used)
+{
+    const size_t left = reader->end - reader->start;
+
+    keep_values(L, reader, part->depth > 0 && !part->is_dropped ? lua_gettop(L) - TABLE : 0);
+    reader->start += used < left ? used : left;
+    reader->resp = *resp;
+    memcpy(reader->part.lists, part->lists, part->depth * sizeof(part->lists[0]));
+    reader->part.depth = part->depth;
+    reader->part.type = part->type;
+    reader->part.is_dropped = part->is_dropped;
+}
+
+/* next(reader, whether the reply is dropped): nothing, there must be more; "bad", why; "push",
+ * value; "error", message, code; or "value", value. One that is dropped has no value. */
 static int
 next_reply(lua_State *L)
 {
-    struct reader *reader = lua_touserdata(L, 1);
+    struct reader *reader = lua_touserdata(L, READER);
     const char *bytes = reader->bytes + reader->start;
-    int found = reader->start == reader->end
-                    ? 0
-                    : sxe__resp_scan(&reader->resp, bytes, reader->end - reader->start);
-    char type;
+    const size_t length = reader->end - reader->start;
+    const bool is_dropped = lua_toboolean(L, 2) || reader->part.is_dropped;
+    struct sxe__resp resp = reader->resp;
+    struct sxe__resp_element element;
+    enum sxe__resp_result result;
+    struct part part;
+    size_t used = 0;
+    int results;
 
-    if (found == 0)
+    if (length == 0)
         return 0;
-    lua_pushstring(L, found < 0 ? "bad" : "value");
-    if (found < 0) {
-        lua_pushstring(L, reader->resp.why);
-        return 2;
-    }
-    type = push_reply(L, bytes);
-    reader->start += reader->resp.at;
-    sxe__resp_next(&reader->resp);
-    if (type == '>') {
-        lua_pushliteral(L, "push");
-        lua_replace(L, -3);
-    } else if (type == '-' || type == '!') {
-        lua_pushliteral(L, "error");
-        lua_getfield(L, -2, "error");
-        lua_getfield(L, -3, "code");
-        return 3;
-    }
-    return 2;
+    luaL_checkstack(L, VALUES_MAX + LUA_MINSTACK, NULL);
+    lua_settop(L, READER);
+    lua_getiuservalue(L, READER, BYTES); /* so that the bytes stay if others are fed */
+    lua_getiuservalue(L, READER, VALUES);
+    for (int i = 1; i <= reader->values && !is_dropped; i++)
+        lua_rawgeti(L, TABLE, i);
+    part.depth = reader->part.depth;
+    part.type = reader->part.type;
+    part.is_dropped = is_dropped;
+    memcpy(part.lists, reader->part.lists, part.depth * sizeof(part.lists[0]));
+    do {
+        result = sxe__resp_take(&resp, bytes + used, length - used, &element);
+        if (result == SXE__RESP_BAD)
+            return push_refusal(L, &resp);
+        if (result == SXE__RESP_MORE) {
+            settle(L, reader, &resp, &part, used);
+            return 0;
+        }
+        used += resp.used;
+        add_element(L, &part, &element, length - used);
+    } while (result == SXE__RESP_ELEMENT);
+    results = push_results(L, &part);
+    part.is_dropped = false;
+    settle(L, reader, &resp, &part, used);
+    reader->number++;
+    return results;
+}
+
+/* number(reader) */
+static int
+number_read(lua_State *L)
+{
+    const struct reader *reader = lua_touserdata(L, READER);
+
+    lua_pushinteger(L, reader->number);
+    return 1;
 }
 
 void
 sxe__lua_open_redis_reader(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"encode", encode},
-                                         {"new_reader", new_reader},
-                                         {"feed", feed},
-                                         {"next", next_reply},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"encode", encode},      {"new_reader", new_reader},
+                                         {"feed", feed},          {"next", next_reply},
+                                         {"number", number_read}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
 }

@@ -5,6 +5,9 @@
  * call sxe-lua-redis-reader.c for the protocol, get the bytes from sxe.tcp, and have here:
  *
  *     is_idle       a connection that its server did not close, and where no byte is unread
+ *     fill          bytes of a connection, into a reader
+ *     atomic        a function that is one step for other tasks
+ *     insist        one that is called again if it raises, before the error is raised
  *     now           seconds
  */
 #include "sxe-lua-redis-private.h"
@@ -27,11 +30,93 @@ is_idle(lua_State *L)
     return 1;
 }
 
+/* Places in the stack of fill. */
+enum { READER = 1, CONN, SECONDS };
+
+static int
+go_on_filling(lua_State *L, int status, lua_KContext deadline_ns)
+{
+    struct sxe__lua_slot *slot;
+    SXE *s = sxe__lua_check_socket(L, CONN, SXE__LUA_CONN, &slot);
+    size_t length;
+    size_t left;
+
+    if (status == LUA_YIELD && sxe__lua_woken(L) != SXE__LUA_EVENT)
+        return sxe__lua_fail_woken(L);
+    if (s == NULL || (slot->flags & SXE__LUA_SHUT))
+        return sxe__lua_fail_closed(L, slot);
+    length = (size_t)SXE_BUF_USED(s);
+    if (length == 0 && (slot->flags & SXE__LUA_END_SEEN))
+        return sxe__lua_fail_closed(L, slot);
+    if (length == 0)
+        return sxe__lua_park_in(L, &slot->readers, (uint64_t)deadline_ns, go_on_filling,
+                                deadline_ns);
+    lua_pushlstring(L, SXE_BUF(s), length);
+    sxe__lua_feed_redis(L);
+    left = (size_t)SXE_BUF_USED(s); /* a finalizer that ran meanwhile may have read */
+    sxe_consume(s, (unsigned)(length < left ? length : left));
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* fill(reader, conn, seconds): true once bytes came; or nil, why, code, and none were taken, as
+ * when it raises. */
+static int
+fill_reader(lua_State *L)
+{
+    lua_settop(L, SECONDS);
+    return go_on_filling(L, LUA_OK, (lua_KContext)sxe__lua_deadline(L, SECONDS));
+}
+
+static int
+call_atomic(lua_State *L)
+{
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+/* atomic(fn): a function that calls fn, which cannot make way, because it is called by a function
+ * of C. */
+static int
+atomic(lua_State *L)
+{
+    lua_settop(L, 1);
+    lua_pushcclosure(L, call_atomic, 1);
+    return 1;
+}
+
+static int
+call_insisting(lua_State *L)
+{
+    lua_settop(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, 1);
+    if (lua_pcall(L, 1, 0, 0) == LUA_OK)
+        return 0;
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 0);
+    return lua_error(L);
+}
+
+/* insist(fn): an atomic function that calls fn with one argument, and a second time if the task's
+ * limits end the first one. */
+static int
+insist(lua_State *L)
+{
+    lua_settop(L, 1);
+    lua_pushcclosure(L, call_insisting, 1);
+    return 1;
+}
+
 int
 sxe__lua_open_redis(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"is_idle", is_idle}, {"now", sxe__lua_now_s}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"is_idle", is_idle},    {"fill", fill_reader},
+                                         {"atomic", atomic},      {"insist", insist},
+                                         {"now", sxe__lua_now_s}, {NULL, NULL}};
 
     sxe__lua_push_part(L, &redis_part);
     sxe__lua_open_redis_reader(L);

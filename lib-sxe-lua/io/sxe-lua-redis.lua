@@ -7,22 +7,33 @@
 -- No task reads for all: the task whose command is alone reads, gives the replies of others to them, and when it has its own
 -- the next task reads on.
 --
---   db:call -> take_link: the link with the fewest calls, or a new one -> send -> lead: read, deliver -> its reply
+--   db:call -> take_link: the link with the fewest calls, or a new one -> send -> lead: deliver, fill -> its reply
 --                                                                             or follow: another task reads
 --   db:blpop, handles -> take_own: a link that nobody shares -> the same -> a spare link, or closed
 --
 -- A call that ends without its reply leaves its place in the order. Its link takes no more commands, and is closed as
 -- soon as no other call waits in it: a reply never reaches another call than its own.
+--
+-- A task may be interrupted by others at any place, except in an atomic function. It may end at any place: cancelled, by
+-- its limit of CPU time, or without memory. What it wrote or read for others is taken over by the next one if it is whole,
+-- and otherwise its link ends. fill and next of a reader do all or nothing; between a reply that next returned and the
+-- call that has it, `given` is less than the reader's number. Functions that insist may be cut off once, and then do the
+-- rest: so each of their steps can be repeated.
 local c = ...
 local json, task, tcp = require "sxe.json", require "sxe.task", require "sxe.tcp"
 local concat, remove, unpack = table.concat, table.remove, table.unpack
 local find, format, match, upper = string.find, string.format, string.match, string.upper
-local error, ipairs, max, min, pairs, tointeger = error, ipairs, math.max, math.min, pairs, math.tointeger
+local error, ipairs, max, min, pairs, pcall = error, ipairs, math.max, math.min, pairs, pcall
+local tointeger = math.tointeger
 local rawget, select, setmetatable, tonumber, tostring, type = rawget, select, setmetatable, tonumber, tostring, type
+
+local atomic = c.atomic
 
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local SHARE <const> = 32    -- calls that wait in each link before another is opened
 local NEVER <const> = 1e9   -- seconds
+local WRITER_ENDED <const>, READER_ENDED <const> =
+  "redis: the task that wrote for others ended", "redis: the task that read for others ended"
 
 local OPTIONS <const> = {
   host = "string", port = "number", unix = "string", user = "string", password = "string", db = "number",
@@ -39,7 +50,9 @@ for name in ([[AUTH HELLO SELECT QUIT RESET MULTI EXEC DISCARD WATCH UNWATCH SUB
     PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC REPLCONF ASKING READONLY READWRITE]]):gmatch("%u+") do
   NOT_SHARED[name] = true
 end
-local NOT_SHARED_CLIENT <const> = { REPLY = true, TRACKING = true, CACHING = true }
+local NOT_SHARED_SECOND <const> = {
+  CLIENT = { REPLY = true, TRACKING = true, CACHING = true }, SCRIPT = { DEBUG = true },
+}
 -- Commands that may wait in the server, and where their seconds are: an argument from the first or from the last, or
 -- after BLOCK.
 local BLOCKING <const> = {
@@ -60,114 +73,148 @@ local function forget(link)
   end
 end
 
--- Tasks that wait for a link look again.
-local function tell_waiting(pool)
-  local changed = pool.changed
+-- Tasks that wait for a link look again, also when there is no memory.
+local tell_waiting = c.insist(function(pool)
+  local ok, fresh = pcall(task.event)
 
-  pool.changed = task.event()
-  changed:set()
-end
+  pool.changed:set()
+  if ok then pool.changed = fresh else pool.changed:clear() end
+  pool.waiting = 0
+end)
 
 -- The link ends, and with it all calls that wait in it.
-local function end_link(link, why, code)
-  local first, last = link.first, link.last
-
-  if link.is_over then return end
-  link.is_over, link.leader, link.live, link.why, link.code = true, nil, 0, why, code
+local end_link = atomic(function(link, why, code)
+  if link.is_ended then return end
+  if not link.is_over then link.why, link.code, link.is_over = why, code, true end
   forget(link)
   if link.conn then link.conn:close() end
-  for i = first, last do
-    local call = link.calls[i]
+  for i = link.first, link.last do
+    local call = link.calls[i] or {} -- the one whose reply a task was about to note when it ended
 
-    if not call.is_done then call.is_done, call.why, call.code = true, why, code end
+    if not call.is_done then
+      call.why, call.code, call.is_unsent, call.is_done = link.why, link.code, i > link.taken, true
+    end
     if call.event then call.event:set() end
   end
   tell_waiting(link.pool)
-end
+  link.leader, link.live, link.is_ended = nil, 0, true
+end)
 
 -- One more reply of a call; true: it has all.
 local function add_reply(call, kind, value, code)
   local values = call.values
 
-  if values then
+  call.missing = call.missing - 1
+  if values and not call.is_gone then
     if kind == "error" then value = { error = value, code = code } end
     values[#values + 1] = value
-    call.is_done = #values == call.count
+  elseif kind == "error" then
+    call.why, call.code = value, code
   else
-    if kind == "value" then call.value = value else call.why, call.code = value, code end
-    call.is_done = true
+    call.value = value
   end
+  call.is_done = call.missing == 0
   return call.is_done
 end
 
--- The bytes that came, as replies of the calls.
-local function deliver(link, bytes)
-  c.feed(link.reader, bytes)
+-- The bytes that came, as replies of the calls; values of a call that has gone are not made.
+local deliver = atomic(function(link)
   repeat
-    local kind, value, code = c.next(link.reader)
     local call = link.calls[link.first]
+    local kind, value, code = c.next(link.reader, call and call.is_gone)
 
-    if kind == "bad" then return end_link(link, "redis: the server does not speak its protocol: " .. value) end
+    if kind == "bad" then return end_link(link, value) end
     if kind and kind ~= "push" then
       if not call then return end_link(link, "redis: the server sent a reply that no command asked for") end
       if add_reply(call, kind, value, code) then
+        if call.event then call.event:set() end
         link.calls[link.first] = nil
         link.first = link.first + 1
         if not call.is_gone then link.live = link.live - 1 end
-        if call.event then call.event:set() end
       end
     end
-  until not kind
+    if kind then link.given = link.given + 1 end
+  until not kind or link.is_over
   if link.is_retired and link.live == 0 then end_link(link, "closed") end
-end
+end)
 
 -- The next call whose task waits reads on.
 local function hand_over(link)
-  link.leader = nil
   for i = link.first, link.last do
     local call = link.calls[i]
 
     if call.event and not call.is_gone then
+      call.event:set()
       link.leader = call
-      return call.event:set()
+      return
     end
   end
+  link.leader = nil
 end
 
--- A call ends without its reply.
-local function abandon(call)
+local function count_live(link)
+  local live = 0
+
+  for i = link.first, link.last do live = live + (link.calls[i].is_gone and 0 or 1) end
+  return live
+end
+
+-- The task of a call goes on to something else, perhaps without its reply.
+local calls = { __close = c.insist(function(call)
   local link = call.link
 
-  call.is_gone, link.is_retired, link.live = true, true, link.live - 1
-  if link.live == 0 then return end_link(link, "closed") end
+  if not call.is_placed or link.writer == call then return end_link(link, WRITER_ENDED) end
+  if link.is_over or link.leader == call and link.given < c.number(link.reader) then return end_link(link, READER_ENDED) end
+  if not call.is_done then
+    call.is_gone, link.is_retired = true, true
+    link.live = count_live(link)
+    if link.live == 0 then return end_link(link, "closed") end
+  end
   if link.leader == call then hand_over(link) end
-end
+end) }
 
-local calls = {}
+-- Give a call its place in the order; true: its task is to write its bytes, and those that others leave to it meanwhile.
+-- Nothing is done in a link that is over.
+local place = atomic(function(link, call, bytes)
+  local last = link.last + 1
 
-function calls.__close(call)
-  if not call.is_done and not call.is_gone then abandon(call) end
-end
+  if link.is_over then
+    call.is_placed, call.is_done, call.why, call.code, call.is_unsent = true, true, link.why, link.code, true
+    return
+  end
+  link.calls[last] = call
+  if link.writer then
+    link.output[#link.output + 1] = bytes
+  else
+    link.writer, link.taken = call, last
+  end
+  link.last, link.live = last, link.live + 1
+  call.is_placed = true
+  return link.writer == call
+end)
 
--- ---- One command ----
+-- What others left to write; nil: nothing, and the next call writes itself.
+local take_output = atomic(function(link)
+  local bytes = concat(link.output)
 
--- The bytes of one call come after those of the call before it: while a task writes, others leave theirs to it.
+  if bytes == "" then
+    link.writer = nil
+    return nil
+  end
+  link.output, link.taken = {}, link.last
+  return bytes
+end)
+
 local function send(link, call, bytes)
   local ok, why, code
 
-  if link.is_writing then
-    link.output[#link.output + 1] = bytes
-    return
-  end
-  link.is_writing = true
   repeat
     link.conn.timeout = left_of(call.deadline)
     ok, why, code = link.conn:write(bytes)
-    bytes = concat(link.output)
-    link.output = {}
-  until not ok or bytes == ""
-  link.is_writing = false
+    bytes = ok and take_output(link)
+  until not bytes
   if ok then return end
+  link.writer = nil
   if why == "timeout" or why == "cancelled" then
     if not call.is_done then call.is_done, call.why, call.code = true, why, code end
     why, code = "redis: the command before it in its connection was cut off", nil
@@ -175,25 +222,34 @@ local function send(link, call, bytes)
   end_link(link, why, code)
 end
 
-local function lead(link, call)
+-- Whether the task of a call reads; otherwise it waits for its event.
+local become_leader = atomic(function(link, call)
+  if link.leader then
+    call.event = task.event()
+    return false
+  end
   link.leader = call
-  while not call.is_done do
-    local bytes, why, code = link.conn:read(nil, left_of(call.deadline))
+  return true
+end)
 
-    if bytes then
-      deliver(link, bytes)
+-- Read until the call has its reply. The task that read before may have left bytes in the reader.
+local function lead(link, call)
+  deliver(link)
+  while not call.is_done do
+    local ok, why, code = c.fill(link.reader, link.conn, left_of(call.deadline))
+
+    if ok then
+      deliver(link)
     elseif why == "timeout" or why == "cancelled" then
       return why, code
     else
       end_link(link, why == "closed" and "redis: the connection ended before the reply" or why, code)
     end
   end
-  if link.leader == call then hand_over(link) end
 end
 
 -- Another task reads, and perhaps this one later.
 local function follow(link, call)
-  call.event = task.event()
   while not call.is_done do
     local ok, why = call.event:wait(left_of(call.deadline))
 
@@ -203,26 +259,23 @@ local function follow(link, call)
   end
 end
 
--- Send bytes, and wait for one reply; or, with a count, for so many, as a list in which an error is a table.
+-- Send bytes, and wait for one reply; or, with a count, for so many, as a list in which an error is a table. A fourth result
+-- that is true: they were certainly not sent.
 local function exchange(link, bytes, deadline, count)
-  if link.is_over then return nil, link.why, link.code end
-  local call <close> = setmetatable({ link = link, deadline = deadline, count = count, values = count and {} }, calls)
+  local call <close> = setmetatable({ link = link, deadline = deadline, missing = count or 1, values = count and {} },
+    calls)
   local why, code
 
-  link.last, link.live = link.last + 1, link.live + 1
-  link.calls[link.last] = call
-  send(link, call, bytes)
+  if place(link, call, bytes) then send(link, call, bytes) end
   if not call.is_done then
-    if link.leader then why, code = follow(link, call) else why, code = lead(link, call) end
+    if become_leader(link, call) then why, code = lead(link, call) else why, code = follow(link, call) end
     if why then return nil, why, code end
   end
-  if call.why then return nil, call.why, call.code end
+  if call.why then return nil, call.why, call.code, call.is_unsent end
   return call.values or call.value
 end
 
 -- ---- Opening ----
-
-local openings = { __close = function(opening) if not opening.is_done then end_link(opening.link, "closed") end end }
 
 local function is_unknown(why)
   return why ~= nil and find(why, "unknown command", 1, true) ~= nil
@@ -252,7 +305,6 @@ end
 
 local function connect(link, deadline)
   local options = link.pool.options
-  local opening <close> = setmetatable({ link = link }, openings)
   local ok, why, code
 
   if options.unix then
@@ -264,20 +316,25 @@ local function connect(link, deadline)
   ok, why, code = greet(link, deadline)
   if not ok then return nil, why, code end
   if link.is_over then return nil, "closed" end
-  opening.is_done = true
   return link
 end
 
-local function open_link(pool, list, deadline)
-  local link = { pool = pool, list = list, calls = {}, first = 1, last = 0, live = 0, output = {}, is_opening = true,
-    reader = c.new_reader(pool.options.reply_max) }
-  local ok, why, code
+-- A link that the holder's task is to open. Called by an atomic function, as it counts.
+local function new_link(pool, list, holder)
+  local link = { pool = pool, list = list, calls = {}, first = 1, last = 0, live = 0, given = 0, taken = 0,
+    output = {}, is_opening = true, reader = c.new_reader(pool.options.reply_max) }
 
+  holder.link = link
   list[#list + 1] = link
-  ok, why, code = connect(link, deadline)
+  return link
+end
+
+local function open_link(link, deadline)
+  local pool = link.pool
+  local ok, why, code = connect(link, deadline)
+
   if not ok then
     if why ~= "cancelled" then pool.failures, pool.why, pool.code = pool.failures + 1, why, code end
-    tell_waiting(pool)
     return nil, why, code
   end
   link.is_opening = nil
@@ -301,61 +358,90 @@ local function best_link(pool)
   return best
 end
 
--- A link that takes a command.
-local function take_link(pool, deadline)
-  local failures = pool.failures
+-- Whether a link is to be opened for a command that finds none with room: not while one is being opened for less than
+-- SHARE commands.
+local function is_short_of_links(pool)
+  local openings = 0
 
-  while not pool.is_closed do
-    local best = best_link(pool)
-    local ok, why
-
-    if best and (best.live < SHARE or #pool.links >= pool.options.size) then return best end
-    if #pool.links < pool.options.size then return open_link(pool, pool.links, deadline) end
-    ok, why = pool.changed:wait(left_of(deadline))
-    if not ok then return nil, why end
-    if pool.failures ~= failures then return nil, pool.why, pool.code end
-  end
-  return nil, "closed"
+  if #pool.links >= pool.options.size then return false end
+  for _, link in ipairs(pool.links) do openings = openings + (link.is_opening and 1 or 0) end
+  return pool.waiting >= SHARE * openings
 end
+
+-- The link for a command, which is new if it is_opening; or nil, an event of when to choose again.
+local choose_link = atomic(function(pool, holder)
+  local best = best_link(pool)
+
+  if best and (best.live < SHARE or #pool.links >= pool.options.size) then return best end
+  if is_short_of_links(pool) then return new_link(pool, pool.links, holder) end
+  pool.waiting = pool.waiting + 1
+  return nil, pool.changed
+end)
 
 -- ---- Links that are not shared ----
 
--- A link of which its task has the only use.
-local function take_own(pool, deadline)
-  local failures, owned = pool.failures, pool.owned
+-- A link of which the holder's task has the only use, as choose_link.
+local choose_own = atomic(function(pool, holder)
+  local owned = pool.owned
+
+  for i = #owned, 1, -1 do
+    local link = owned[i]
+
+    if link.is_spare and c.is_idle(link.conn) then
+      holder.link = link
+      link.is_spare = nil
+      return link
+    end
+    if link.is_spare then end_link(link, "closed") end -- by the server
+  end
+  if #owned < pool.options.handles then return new_link(pool, owned, holder) end
+  return nil, pool.changed
+end)
+
+local function take(pool, choose, deadline, holder)
+  local failures = pool.failures
 
   while not pool.is_closed do
+    local link, changed = choose(pool, holder)
     local ok, why
 
-    for i = #owned, 1, -1 do
-      local link = owned[i]
-
-      if link.is_spare then
-        link.is_spare = nil
-        if c.is_idle(link.conn) then return link end
-        end_link(link, "closed") -- by the server
-      end
-    end
-    if #owned < pool.options.handles then return open_link(pool, owned, deadline) end
-    ok, why = pool.changed:wait(left_of(deadline))
+    if link and link.is_opening then return open_link(link, deadline) end
+    if link then return link end
+    ok, why = changed:wait(left_of(deadline))
     if not ok then return nil, why end
     if pool.failures ~= failures then return nil, pool.why, pool.code end
   end
   return nil, "closed"
 end
 
--- Its use ends: others may have it, unless a reply is missing or its server knows something of it.
-local borrows = { __close = function(borrowed)
-  local link = borrowed.link
+-- What keeps a link that its task opens, or has alone. Then others may have it, unless it is not open, a reply is missing
+-- or its server knows something of it.
+local holders = { __close = c.insist(function(holder)
+  local link = holder.link
 
-  if not link or link.is_over then return end
-  if borrowed.is_dirty then return end_link(link, "closed") end
-  link.is_spare = true
+  if not link or link.is_ended then return end
+  if link.is_opening or holder.is_dirty or link.is_over then return end_link(link, "closed") end
+  if link.list == link.pool.owned then link.is_spare = true end
   tell_waiting(link.pool)
-end }
+end) }
 
-local function borrow(link)
-  return setmetatable({ link = link }, borrows)
+local function new_holder()
+  return setmetatable({}, holders)
+end
+
+-- exchange in a shared link; what was certainly not sent goes to another one.
+local function exchange_shared(pool, bytes, deadline, count)
+  local value, why, code, is_unsent
+
+  repeat
+    local holder <close> = new_holder()
+    local link
+
+    link, why, code = take(pool, choose_link, deadline, holder)
+    if not link then return nil, why, code end
+    value, why, code, is_unsent = exchange(link, bytes, deadline, count)
+  until not is_unsent
+  return value, why, code
 end
 
 -- The seconds that a command may wait in the server; nil: it does not wait.
@@ -380,8 +466,8 @@ end
 
 local function call_blocking(pool, bytes, wait)
   local timeout = pool.options.timeout
-  local link, why, code = take_own(pool, c.now() + timeout)
-  local borrowed <close> = borrow(link)
+  local holder <close> = new_holder()
+  local link, why, code = take(pool, choose_own, c.now() + timeout, holder)
 
   if not link then return nil, why, code end
   return exchange(link, bytes, c.now() + min(timeout + wait, NEVER))
@@ -393,7 +479,9 @@ local POOL <const> = {} -- the field of a db that holds its pool: no command has
 local Db = {}
 
 local function check_shared(name, second)
-  if NOT_SHARED[name] or name == "CLIENT" and NOT_SHARED_CLIENT[upper(tostring(second))] then
+  local seconds = NOT_SHARED_SECOND[name]
+
+  if NOT_SHARED[name] or seconds and seconds[upper(tostring(second))] then
     error("redis: " .. name .. " would change a connection that others share", 0)
   end
 end
@@ -406,17 +494,20 @@ local function encode(name, ...)
   return bytes
 end
 
+-- No tail call: the db is not collected, and so closed, as long as one of its calls waits.
 local function call(db, name, ...)
   local pool = rawget(db, POOL)
   local bytes = encode(name, ...)
   local wait = wait_of(upper(name), ...)
-  local deadline = c.now() + pool.options.timeout
-  local link, why, code
+  local value, why, code
 
-  if wait then return call_blocking(pool, bytes, wait) end
-  link, why, code = take_link(pool, deadline)
-  if not link then return nil, why, code end
-  return exchange(link, bytes, deadline)
+  if wait then
+    value, why, code = call_blocking(pool, bytes, wait)
+  else
+    value, why, code = exchange_shared(pool, bytes, c.now() + pool.options.timeout)
+  end
+  if value == nil then return nil, why, code end
+  return value
 end
 
 function Db.call(db, name, ...)
@@ -477,9 +568,9 @@ local function check_range(options, name, least, most)
   options[name] = value
 end
 
-c.add_handles(Db, { c = c, POOL = POOL, borrow = borrow, methods_of = methods_of, encode = encode,
-  end_link = end_link, exchange = exchange, left_of = left_of, take_link = take_link, take_own = take_own,
-  wait_of = wait_of })
+c.add_handles(Db, { c = c, POOL = POOL, choose_own = choose_own, encode = encode, end_link = end_link,
+  exchange = exchange, exchange_shared = exchange_shared, left_of = left_of, methods_of = methods_of,
+  new_holder = new_holder, take = take, wait_of = wait_of })
 
 local redis = { null = json.null }
 
@@ -498,7 +589,8 @@ function redis.new(options)
   check_range(all, "protocol", 2, 3)
   if not (all.timeout > 0) then error("redis.new: timeout must be more than 0 seconds", 0) end
   all.timeout = min(all.timeout, 1e9)
-  return setmetatable({ [POOL] = { options = all, links = {}, owned = {}, changed = task.event(), failures = 0 } },
+  return setmetatable({ [POOL] = { options = all, links = {}, owned = {}, changed = task.event(), waiting = 0,
+    failures = 0 } },
     metatable)
 end
 

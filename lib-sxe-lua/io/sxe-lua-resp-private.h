@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: finds where a reply of Redis ends, and whether it is one: RESP2 and RESP3, without a byte
- * of memory for what it promises and did not send. A reader makes Lua's values of whole replies.
+ * What: takes the elements of replies of Redis one by one, and says where a reply ends, or that it
+ * is none: RESP2 and RESP3, without a byte of memory for what it promises and did not send.
  *
- * Place: sxe-lua-redis-reader.c, and the fuzzer. The scanner knows nothing of Lua.
+ * Place: sxe-lua-redis-reader.c, which makes values of the elements as they come. The scanner knows
+ * nothing of Lua.
  *
- * Shape: a stack of how many elements each open list still wants. Bytes are looked at once,
- * however they are cut: `at` is where the next element begins, `seen` where the search for its end
- * goes on.
+ * Shape: a stack of how many elements each open list still wants. An element is taken when all of
+ * it is there, so the bytes of the elements before it need not be kept. `seen` is where the search
+ * for the end of its line goes on.
  *
  *     *2 CRLF $3 CRLF a b c CRLF :1 CRLF
- *                            ^at          left[0] = 1, depth = 1
+ *                                ^bytes       left[0] = 1, depth = 1
  *
  * Limits: lists in lists SXE__RESP_DEPTH deep; a line SXE__RESP_LINE_MAX bytes; a reply `max`
  * bytes.
@@ -35,28 +36,30 @@ struct sxe__resp_element {
     char type;
 };
 
+enum sxe__resp_result {
+    SXE__RESP_BAD = -1, /* it is no reply, see why */
+    SXE__RESP_MORE,     /* more bytes must come */
+    SXE__RESP_ELEMENT,
+    SXE__RESP_REPLY /* the last element of its reply */
+};
+
 struct sxe__resp {
     size_t max;                     /* read-only: the most bytes of one reply */
-    size_t at;                      /* read-only: bytes of the reply that are known to be good */
+    size_t size;                    /* private: bytes of the reply's elements that were taken */
     size_t seen;                    /* private: bytes that were searched for a line's end */
+    size_t used;                    /* read-only: bytes of the element that was taken last */
     unsigned depth;                 /* private */
     uint64_t left[SXE__RESP_DEPTH]; /* private */
-    const char *why;                /* read-only: after a refusal, what is wrong */
+    const char *why;                /* read-only: after BAD; NULL: it is longer than max */
 };
 
 void sxe__resp_init(struct sxe__resp *resp, size_t max);
 
-/* Read on. bytes are all bytes of one reply so far, from its first one: those of the last call, and
- * those that came since. 1: the reply is whole, and `at` is its length; 0: more bytes must come;
- * -1: it is no reply, see why. After 1 the next reply begins with sxe__resp_next. */
-int sxe__resp_scan(struct sxe__resp *resp, const char *bytes, size_t length);
+/* Take the next element. bytes are those after the last element that was taken: after MORE, those
+ * of the last call, and those that came since. */
+enum sxe__resp_result sxe__resp_take(struct sxe__resp *resp, const char *bytes, size_t length,
+                                     struct sxe__resp_element *element);
 
-void sxe__resp_next(struct sxe__resp *resp);
-
-/* Read the element at these bytes of a whole reply. Returns the place after it. */
-const char *sxe__resp_element(const char *bytes, struct sxe__resp_element *element);
-
-bool sxe__resp_is_text(char type);  /* an element with a length, and as many bytes */
 bool sxe__resp_is_list(char type);  /* an element with a count, and as many elements or pairs */
 bool sxe__resp_is_pairs(char type); /* a list of pairs */
 

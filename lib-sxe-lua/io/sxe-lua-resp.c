@@ -13,14 +13,8 @@ sxe__resp_init(struct sxe__resp *resp, size_t max)
     *resp = (struct sxe__resp){.max = max};
 }
 
-void
-sxe__resp_next(struct sxe__resp *resp)
-{
-    sxe__resp_init(resp, resp->max);
-}
-
-bool
-sxe__resp_is_text(char type)
+static bool
+is_text(char type)
 {
     return type == '$' || type == '=' || type == '!';
 }
@@ -37,11 +31,11 @@ sxe__resp_is_list(char type)
     return type == '*' || type == '~' || type == '>' || sxe__resp_is_pairs(type);
 }
 
-static int
+static enum sxe__resp_result
 refuse_reply(struct sxe__resp *resp, const char *why)
 {
     resp->why = why;
-    return -1;
+    return SXE__RESP_BAD;
 }
 
 /* A decimal number of 64 bits, all of the text; false: it is none. */
@@ -114,132 +108,121 @@ read_line(const char *bytes, const char *end, struct sxe__resp_element *element)
 {
     *element = (struct sxe__resp_element){
         .type = bytes[0], .text = bytes + 1, .length = (size_t)(end - bytes) - 1};
-    if (element->type != ':' && !sxe__resp_is_text(element->type) &&
-        !sxe__resp_is_list(element->type))
+    if (element->type != ':' && !is_text(element->type) && !sxe__resp_is_list(element->type))
         return true;
     return read_number(element->text, element->length, &element->number);
 }
 
-const char *
-sxe__resp_element(const char *bytes, struct sxe__resp_element *element)
+/* An element of so many bytes ended, and so do the lists of which it is the last. */
+static enum sxe__resp_result
+end_element(struct sxe__resp *resp, size_t size)
 {
-    const char *end = rawmemchr(bytes, '\r');
-
-    /* A text line may have a CR inside. */
-    while (end[1] != '\n')
-        end = rawmemchr(end + 1, '\r');
-    (void)read_line(bytes, end, element);
-    end += 2;
-    if (!sxe__resp_is_text(element->type) || element->number < 0)
-        return end;
-    element->text = end;
-    element->length = (size_t)element->number;
-    return end + element->length + 2;
-}
-
-/* An element ended, and so do the lists of which it is the last. 1: so does the reply. */
-static int
-end_element(struct sxe__resp *resp)
-{
+    resp->used = size;
+    resp->size += size;
+    resp->seen = 0;
     while (resp->depth > 0) {
         if (--resp->left[resp->depth - 1] > 0)
-            return 0;
+            return SXE__RESP_ELEMENT;
         resp->depth--;
     }
-    return 1;
+    resp->size = 0;
+    return SXE__RESP_REPLY;
 }
 
 /* Begin a list. An attribute counts the element that it describes as its last one. */
-static int
-begin_list(struct sxe__resp *resp, const struct sxe__resp_element *element)
+static enum sxe__resp_result
+begin_list(struct sxe__resp *resp, const struct sxe__resp_element *element, size_t size)
 {
     uint64_t number = (uint64_t)element->number;
 
-    if (element->number < 0 || number > resp->max)
+    if (element->number < 0)
         return refuse_reply(resp, "a list with such a number of elements");
+    if (number > resp->max)
+        return refuse_reply(resp, NULL);
     if (sxe__resp_is_pairs(element->type))
         number = 2 * number + (element->type == '|');
     if (number == 0)
-        return end_element(resp);
+        return end_element(resp, size);
     if (resp->depth == SXE__RESP_DEPTH)
         return refuse_reply(resp, "lists in lists in lists, 32 times");
     resp->left[resp->depth++] = number;
-    return 0;
+    resp->used = size;
+    resp->size += size;
+    resp->seen = 0;
+    return SXE__RESP_ELEMENT;
 }
 
-/* Take a text with a length, which begins at `from`. Returns 2 if more bytes must come. */
-static int
-take_text(struct sxe__resp *resp, const struct sxe__resp_element *element, size_t from,
-          const char *bytes, size_t length)
+/* Take a text with a length, which begins at `from`. */
+static enum sxe__resp_result
+take_text(struct sxe__resp *resp, struct sxe__resp_element *element, size_t from, const char *bytes,
+          size_t length)
 {
     size_t number = (size_t)element->number;
+    size_t before = resp->size + from + 2; /* and the CRLF at its end */
 
-    if (element->number < 0 || number > resp->max - 2 || from > resp->max - 2 - number)
+    if (element->number < 0)
         return refuse_reply(resp, "text of such a length");
+    if (number > resp->max || before > resp->max - number)
+        return refuse_reply(resp, NULL);
     if (element->type == '=' && (number < 4 || (length - from >= 4 && bytes[from + 3] != ':')))
         return refuse_reply(resp, "verbatim text without a format");
     if (length - from < number + 2)
-        return 2;
+        return SXE__RESP_MORE;
     if (bytes[from + number] != '\r' || bytes[from + number + 1] != '\n')
         return refuse_reply(resp, "text that is longer than it says");
-    resp->at = from + number + 2;
-    return end_element(resp);
+    element->text = bytes + from;
+    element->length = number;
+    return end_element(resp, from + number + 2);
 }
 
-/* Take the element at resp->at, whose line ends before the CR at `end`. Returns as sxe__resp_scan,
- * or 2. */
-static int
-take_element(struct sxe__resp *resp, const char *bytes, size_t length, const char *end)
+/* Take the element whose line ends before the CR at `end`. */
+static enum sxe__resp_result
+take_element(struct sxe__resp *resp, const char *bytes, size_t length, const char *end,
+             struct sxe__resp_element *element)
 {
-    struct sxe__resp_element element;
-    size_t after = (size_t)(end - bytes) + 2;
+    size_t size = (size_t)(end - bytes) + 2;
 
-    if (!read_line(bytes + resp->at, end, &element))
+    if (!read_line(bytes, end, element))
         return refuse_reply(resp, "a number that is none");
-    if (element.number == -1 && (element.type == '$' || element.type == '*')) {
-        resp->at = after;
-        return end_element(resp);
-    }
-    if (sxe__resp_is_text(element.type))
-        return take_text(resp, &element, after, bytes, length);
-    if (!sxe__resp_is_list(element.type) && !is_line(&element))
+    if (element->number == -1 && (element->type == '$' || element->type == '*'))
+        return end_element(resp, size);
+    if (is_text(element->type))
+        return take_text(resp, element, size, bytes, length);
+    if (sxe__resp_is_list(element->type))
+        return begin_list(resp, element, size);
+    if (!is_line(element))
         return refuse_reply(resp, "an element of no type that there is");
-    resp->at = after;
-    return sxe__resp_is_list(element.type) ? begin_list(resp, &element) : end_element(resp);
+    return end_element(resp, size);
 }
 
 /* The CR at the end of the line; NULL: it has not come yet. */
 static const char *
 find_end(struct sxe__resp *resp, const char *bytes, size_t length)
 {
-    const char *from = bytes + (resp->seen > resp->at ? resp->seen : resp->at);
-    const char *feed = memchr(from, '\n', (size_t)(bytes + length - from));
+    const char *feed = memchr(bytes + resp->seen, '\n', length - resp->seen);
 
-    while (feed != NULL && (feed == bytes + resp->at || feed[-1] != '\r'))
+    while (feed != NULL && (feed == bytes || feed[-1] != '\r'))
         feed = memchr(feed + 1, '\n', (size_t)(bytes + length - feed - 1));
     if (feed == NULL)
         resp->seen = length;
     return feed == NULL ? NULL : feed - 1;
 }
 
-int
-sxe__resp_scan(struct sxe__resp *resp, const char *bytes, size_t length)
+enum sxe__resp_result
+sxe__resp_take(struct sxe__resp *resp, const char *bytes, size_t length,
+               struct sxe__resp_element *element)
 {
-    int result = 0;
+    const char *end = find_end(resp, bytes, length);
+    enum sxe__resp_result result;
 
-    while (result == 0) {
-        const char *end = find_end(resp, bytes, length);
-
-        if ((end == NULL ? bytes + length : end) - bytes > (ptrdiff_t)resp->at + SXE__RESP_LINE_MAX)
-            return refuse_reply(resp, "a line without an end");
-        if (end == NULL)
-            return 0;
-        if (end == bytes + resp->at)
-            return refuse_reply(resp, "an empty line");
-        result = take_element(resp, bytes, length, end);
-        if (result == 0 && resp->at >= resp->max)
-            return refuse_reply(resp, "more bytes than a reply may have");
-    }
-    /* The short line before a text that is not whole is searched again. */
-    return result == 2 ? 0 : result;
+    if ((end == NULL ? bytes + length : end) - bytes > SXE__RESP_LINE_MAX)
+        return refuse_reply(resp, "a line without an end");
+    if (end == NULL)
+        return SXE__RESP_MORE;
+    if (end == bytes)
+        return refuse_reply(resp, "an empty line");
+    result = take_element(resp, bytes, length, end, element);
+    if (result == SXE__RESP_ELEMENT && resp->size >= resp->max)
+        return refuse_reply(resp, NULL);
+    return result;
 }

@@ -143,6 +143,7 @@ void sxe__lua_tls_close(void); /* after the sockets */
 void sxe__lua_open_conn(lua_State *L);
 void sxe__lua_conn_close(SXE *s);      /* closes once the output is sent; waiting calls fail */
 int sxe__lua_conn_reset(lua_State *L); /* reset(conn), for modules of libsxe: closes at once */
+int sxe__lua_fail_closed(lua_State *L, const struct sxe__lua_slot *slot); /* nil, why, errno */
 void sxe__lua_conn_on_read(SXE *s, int length);
 void sxe__lua_conn_on_close(SXE *s);
 

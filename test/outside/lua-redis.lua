@@ -4,7 +4,7 @@
 -- it is installed.
 
 -- The handler answers /try/NAME with what the function of that name returned, as text. Of the server's commands, GET
--- answers with its key, LATE waits for the gate, NEVER is silent, and GONE ends the connection.
+-- answers with its key, LATE waits for the gate, NEVER is silent, DEAF is not read to its end, and GONE ends the connection.
 local APP = [==[
 local redis, http, task = require "sxe.redis", require "sxe.http", require "sxe.task"
 local tcp = require "sxe.tcp"
@@ -15,6 +15,7 @@ local function read_command(conn)
   for i = 1, head and tonumber(head:sub(2)) or 0 do
     list[i] = conn:read(tonumber(conn:read("l"):sub(2)))
     conn:read(2)
+    if list[1] == "DEAF" then gate:wait() end
   end
   return head and list
 end
@@ -26,6 +27,7 @@ local answers = {
   RUBBISH = function() return "<html>\r\n" end,
   PROMISE = function() return "*1000000\r\n:1\r\n" end,
   LONG = function() return "$1000000\r\n" end,
+  LIST = function() return "*200000\r\n" .. (":1\r\n"):rep(200000) end,
   NULL = function() return "_\r\n" end,
   LPUSH = function() return "-WRONGTYPE no list\r\n" end,
 }
@@ -70,6 +72,47 @@ function tries.share()
   for i = 1, 33 do assert(list[i]:join() == tostring(i)) end
   return before .. "," .. connections
 end
+function tries.first()
+  local db, list = open{}, {}
+  for i = 1, 4 do list[i] = task.start(function() return db:get(tostring(i)) end) end
+  for i = 1, 4 do assert(list[i]:join() == tostring(i)) end
+  return connections
+end
+function tries.list()
+  local db, turns, is_done = open{size = 1}, 0, false
+  local counter = task.start(function() while not is_done do turns = turns + 1 task.sleep(0) end end)
+  local list, after = db:list(), db:get("after")
+  is_done = true
+  return #list .. " " .. after .. " " .. tostring(turns >= 10)
+end
+function tries.ends()
+  local db = open{size = 1}
+  local good, failed, wrong = 0, 0, 0
+  for n = 1, 600, 7 do
+    local dying = task.start(pcall, function()
+      debug.sethook(function() debug.sethook() error("dies", 0) end, "", n)
+      db:get("a")
+      debug.sethook()
+    end)
+    local other = task.start(function() return db:get("b" .. n) end)
+    dying:join()
+    local value, why = other:join()
+    if value == "b" .. n then good = good + 1 elseif why:find("ended") then failed = failed + 1 else wrong = wrong + 1 end
+  end
+  return tostring(good > 0) .. " " .. wrong .. " " .. db:get("after")
+end
+function tries.unsent()
+  local db = open{size = 1, timeout = 60}
+  db:get("1")
+  local before = connections
+  local writing = task.start(function() return db:deaf(("x"):rep(16000000)) end)
+  while writing.status ~= "waiting" do task.sleep(0.001) end
+  local after = task.start(function() return db:get("after") end)
+  while after.status ~= "waiting" do task.sleep(0.001) end
+  writing:cancel()
+  local why = select(2, writing:join())
+  return why .. " " .. after:join() .. " " .. connections - before
+end
 function tries.late()
   local db, slow = open{size = 1}, open{size = 1, timeout = 0.02}
   local list = {}
@@ -90,7 +133,7 @@ end
 function tries.rubbish()
   local db = open{reply_max = 4096}
   local a, b = select(2, db:rubbish()), select(2, db:long())
-  return (a:match("speak")) .. " " .. b:match("speak") .. " " .. db:get("next")
+  return (a:match("speak")) .. " " .. b:match("longer than reply_max, 4096 bytes") .. " " .. db:get("next")
 end
 function tries.memory()
   local db = open{timeout = 0.05}
@@ -125,6 +168,20 @@ test("a misspelt option raises", function() check(try("typo"):find("false redis.
 -- promise: docs/redis.md: Another connection is opened when 32 commands wait in each, up to `size`.
 test("commands share a connection", function() equal(try "share", "1,2") end)
 
+-- promise: docs/redis.md: Another connection is opened when 32 commands wait in each, up to `size`.
+test("a connection that is being opened is enough for four commands", function() equal(try "first", "1") end)
+
+-- promise: docs/redis.md: A long reply becomes values while its bytes come, so it holds up no other task.
+test("a counter goes on while a long list comes", function() equal(try "list", "200000 after true") end)
+
+-- promise: docs/redis.md: A task that ends while it reads or writes for others, by its limit of CPU time for instance,
+-- leaves them their replies, or an error at once.
+test("a task that ends anywhere in a command holds up no other", function() equal(try "ends", "true 0 after") end)
+
+-- promise: docs/redis.md: A command whose turn to be written did not come, because the one before it was cut off, goes to
+-- another connection.
+test("a command that was not sent goes to another connection", function() equal(try "unsent", "cancelled after 1") end)
+
 -- promise: docs/redis.md: A reply never reaches another task than its own.
 test("a late reply is nobody else's", function() equal(try "late", "cancelled timeout 1 3 after") end)
 
@@ -135,7 +192,7 @@ end)
 
 -- promise: docs/redis.md: A reply that is no RESP, or longer than `reply_max`, or lists 33 deep, closes the connection, and
 -- all commands in it fail.
-test("rubbish ends a connection, and not the client", function() equal(try "rubbish", "speak speak next") end)
+test("rubbish ends a connection, and not the client", function() equal(try "rubbish", "speak longer than reply_max, 4096 bytes next") end)
 
 -- promise: docs/redis.md: Memory grows with the bytes that came, not with the lengths that they promise.
 test("a promise costs nothing", function() equal(try "memory", "timeout true") end)

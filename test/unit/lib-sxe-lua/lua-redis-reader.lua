@@ -80,6 +80,7 @@ try("|1\r\n+ttl\r\n:3\r\n+a\r\n", 'value "a"')
 try("|0\r\n+a\r\n", 'value "a"')
 try("*2\r\n|1\r\n+k\r\n*1\r\n:0\r\n+a\r\n|1\r\n+k\r\n+v\r\n|1\r\n+k\r\n+v\r\n+b\r\n", 'value {"a","b"}')
 try("|1\r\n+k\r\n+v\r\n-ERR x\r\n", "error ERR x ERR")
+try("|1\r\n+k\r\n+v\r\n|1\r\n+k\r\n*1\r\n|0\r\n:1\r\n-ERR x\r\n", "error ERR x ERR")
 try("-ERR no such thing\r\n", "error ERR no such thing ERR")
 try("-OOPS\r\n", "error OOPS OOPS")
 try("!8\r\nERR a\r\nb\r\n", "error ERR a\r\nb ERR")
@@ -90,10 +91,42 @@ equal(read{ "$3\r\na", "b", "c\r\n$2\r\nd", "e\r\n" }, 'value "abc"; value "de"'
 equal(read{ "*1\r\n" .. ("$9\r\n123456789\r\n"):rep(1) .. "+" .. ("x"):rep(60), ("y"):rep(20), "z\r\n" },
   'value {"123456789"}; value "' .. ("x"):rep(60) .. ("y"):rep(20) .. 'z"', "what was read is not kept")
 
+-- The elements of a list are values before its last one has come.
+do
+  local reader = c.new_reader(1 << 30)
+  c.feed(reader, "*100000\r\n" .. ("*0\r\n"):rep(50000))
+  collectgarbage()
+  local before = collectgarbage "count"
+  equal(c.next(reader), nil, "half a list")
+  equal(collectgarbage "count" - before > 1000, true, "its tables")
+  c.feed(reader, ("*0\r\n"):rep(50000))
+  equal(#select(2, c.next(reader)), 100000, "a list")
+end
+
+-- A reply that is dropped after each part of it: what follows is read as ever.
+local function try_dropped(bytes, kind)
+  for i = 0, #bytes - 1 do
+    local reader = c.new_reader(MAX)
+    c.feed(reader, bytes:sub(1, i))
+    equal(c.next(reader), nil, "in part")
+    c.feed(reader, bytes:sub(i + 1) .. "*1\r\n:5\r\n")
+    equal(table.concat({ c.next(reader, true) }, " "), kind, bytes .. " dropped at " .. i)
+    equal(c.number(reader), 1, "one was read")
+    equal(select(2, c.next(reader))[1], 5, "the one after it")
+  end
+end
+for _, bytes in ipairs{ "+OK\r\n", "-ERR x\r\n", "$2\r\nab\r\n", "*2\r\n%1\r\n+k\r\n*0\r\n:3\r\n", "|1\r\n+k\r\n*1\r\n_\r\n*1\r\n:1\r\n",
+    "%1\r\n,nan\r\n|0\r\n:1\r\n" } do
+  try_dropped(bytes, "value")
+end
+try_dropped(">1\r\n+a\r\n", "push")
+
 -- So deep, and no deeper.
 equal(read{ ("*1\r\n"):rep(32) .. ":1\r\n" }, "value " .. ("{"):rep(32) .. "1" .. ("}"):rep(32), "deep")
+local LONG <const> = "the reply is longer than reply_max, 70000 bytes"
 local function bad(bytes, why, max)
-  equal(read({ bytes }, max), "bad " .. why, bytes:sub(1, 40))
+  equal(read({ bytes }, max), "bad redis: " .. (why == LONG and LONG or "the server does not speak its protocol: " .. why),
+    bytes:sub(1, 40))
 end
 local DEEP, LINE, NUMBER = "lists in lists in lists, 32 times", "a line without an end", "a number that is none"
 local TYPE, TEXT = "an element of no type that there is", "text of such a length"
@@ -108,16 +141,16 @@ end
 for _, text in ipairs{ "x", "HTTP/1.1 400 Bad", "\n", "_x", "#", "#tt", "#x", ",", ", 1", ",1x", ",\0", "(", "(-", "(1x" } do
   bad(text .. "\r\n", TYPE)
 end
-for _, text in ipairs{ "$-2", "$70000", "$69999", "!-1", "=-1", "$9223372036854775807" } do bad(text .. "\r\n", TEXT) end
+for _, text in ipairs{ "$-2", "!-1", "=-1" } do bad(text .. "\r\n", TEXT) end
+for _, text in ipairs{ "$70000", "$69999", "$9223372036854775807", "*70001", "*9223372036854775807" } do bad(text .. "\r\n", LONG) end
 bad("*-2\r\n", "a list with such a number of elements")
 bad("%-1\r\n", "a list with such a number of elements")
-bad("*70001\r\n", "a list with such a number of elements")
-bad("*9223372036854775807\r\n", "a list with such a number of elements")
 bad("$1\r\nabc", "text that is longer than it says")
 bad("$1\r\na\rc", "text that is longer than it says")
 bad("=3\r\nabc\r\n", "verbatim text without a format")
 bad("=4\r\nabcd\r\n", "verbatim text without a format")
-bad("*300\r\n" .. (":1\r\n"):rep(299), "more bytes than a reply may have", 1024)
+bad("*60000\r\n" .. (":1\r\n"):rep(59999), LONG)
+bad("*2\r\n$60000\r\n" .. ("x"):rep(60000) .. "\r\n$60000\r\n", LONG)
 equal(read({ "*300\r\n" .. (":1\r\n"):rep(100) }, 1024), nil, "as long as it may be good")
 
 -- ---- Commands ----

@@ -170,6 +170,15 @@ local cases = {
     for _, one in ipairs(tasks) do one:join() end
     equal(plain.connections - before, 2)
   end,
+  function() -- while a connection is being made, 32 commands wait for it before another one is
+    for _, number in ipairs{ 32, 33 } do
+      local db <close> = open(plain)
+      local before, tasks = plain.connections, {}
+      for i = 1, number do tasks[i] = task.start(function() return db:get(i .. "") end) end
+      for i = 1, number do equal(tasks[i]:join(), i .. "") end
+      equal(plain.connections - before, number == 32 and 1 or 2)
+    end
+  end,
   function() -- one of several is cancelled: its reply, late, is nobody's
     local db <close> = open(plain, { size = 1 })
     gate = task.event()
@@ -277,7 +286,7 @@ local cases = {
     equal(tasks[1]:join(), #long)
     for i = 2, 4 do equal(#tasks[i]:join(), i * 20000) end
   end,
-  function() -- one that is not taken: it and those after it fail
+  function() -- one that is not taken fails; those after it, which were not sent, go to another connection
     local db <close> = open(deaf, { size = 1 })
     local writing = task.start(function() return db:get(("x"):rep(16000000)) end)
     await(function() return #reading == 1 and writing.status == "waiting" end)
@@ -285,11 +294,13 @@ local cases = {
     await(function() return after.status == "waiting" end)
     writing:cancel()
     fails("cancelled", writing:join())
-    fails("the command before it in its connection was cut off", after:join())
+    await(function() return #reading == 2 end)
+    reading[2]:close()
+    equal(after:join(), nil)
     reading[1]:close()
     local second = task.start(function() return db:get(("x"):rep(16000000)) end)
-    await(function() return #reading == 2 and second.status == "waiting" end)
-    reading[2]:close()
+    await(function() return #reading == 3 and second.status == "waiting" end)
+    reading[3]:close()
     equal(second:join(), nil)
   end,
   function() -- what is refused before a byte is sent
@@ -298,6 +309,8 @@ local cases = {
     fails("SUBSCRIBE would change", pcall(db.call, db, "subscribe", "x"))
     fails("CLIENT would change", pcall(db.client, db, "reply", "off"))
     equal(db:client "LIST", "LIST")
+    fails("SCRIPT would change", pcall(db.script, db, "debug", "yes"))
+    equal(db:script "LOAD", "LOAD")
     fails("a command is a string", pcall(db.call, db, 1))
     fails("argument 1 is a nil", pcall(db.get, db, nil))
     fails("a table of options", pcall(redis.new, "x"))

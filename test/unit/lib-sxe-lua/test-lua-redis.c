@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * require "sxe.redis": commands to servers of the same process that answer by script
- * (lua-redis.lua, lua-redis-handles.lua), and replies as values (lua-redis-reader.lua).
+ * (lua-redis.lua, lua-redis-handles.lua), also while tasks end or make way (lua-redis-ends.lua),
+ * and replies as values (lua-redis-reader.lua).
  */
 #include "lua-net.h"
 
@@ -31,6 +32,49 @@ start_reader(void)
     lua_pushcfunction(lua->main, open_reader);
     ck_assert_int_eq(lua_pcall(lua->main, 0, 0, 0), LUA_OK);
 }
+
+/* ---- Tasks that make way at an instruction ---- */
+
+static bool has_made_way;
+
+static void
+make_way(lua_State *L, lua_Debug *ar)
+{
+    (void)ar;
+    lua_sethook(L, NULL, 0, 0);
+    has_made_way = true;
+    if (sxe__lua_may_yield(L))
+        sxe__lua_make_way(L);
+}
+
+static int
+make_way_after(lua_State *L)
+{
+    has_made_way = false;
+    lua_sethook(L, make_way, LUA_MASKCOUNT, (int)lua_tointeger(L, 1));
+    return 0;
+}
+
+static int
+made_way(lua_State *L)
+{
+    lua_sethook(L, NULL, 0, 0);
+    lua_pushboolean(L, has_made_way);
+    return 1;
+}
+
+START_TEST(tasks_that_end_or_make_way_at_any_place_hold_up_no_other)
+{
+    net_start("make_way_after = false made_way = false");
+    lua_register(lua->main, "make_way_after", make_way_after);
+    lua_register(lua->main, "made_way", made_way);
+    run_script("dofile 'test/unit/lib-sxe-lua/lua-redis-ends.lua'");
+    for (unsigned i = 0; i < 20 * WAIT_TURNS && number("done") == 0; i++)
+        turn_slowly(1);
+    run_script("assert(done == true, done)");
+    net_stop();
+}
+END_TEST
 
 static const char *const scripts[] = {"lua-redis", "lua-redis-handles"};
 
@@ -98,6 +142,35 @@ START_TEST(without_memory_a_reply_is_not_half_read)
 }
 END_TEST
 
+/* Each allocation fails while a reply is read of which a part has come: nothing of it is lost. */
+START_TEST(without_memory_a_reader_stays_whole)
+{
+    bool is_touched = true;
+
+    start_reader();
+    run_script("rest = '2\\r\\n$2\\r\\nno\\r\\n-ERR x\\r\\n:9\\r\\n+B\\r\\n'");
+    for (uint64_t after = 0; is_touched; after++) {
+        captured.number = 0;
+        run_script("r = c.new_reader(4096) kind = nil "
+                   "c.feed(r, '*3\\r\\n%2\\r\\n+key\\r\\n*2\\r\\n:1\\r\\n$3\\r\\nabc\\r\\n+k')");
+        lua->heap.fail_after = after;
+        lua->heap.fail_times = 2;
+        (void)load_text("assert(not c.next(r)) c.feed(r, rest) has_fed = true "
+                        "kind, value = c.next(r)");
+        is_touched = lua->heap.fail_times != 2;
+        lua->heap.fail_times = 0;
+        run_script("if not has_fed then assert(not c.next(r)) c.feed(r, rest) end has_fed = nil "
+                   "assert(c.number(r) == (kind and 1 or 0)) "
+                   "if not kind then kind, value = c.next(r) end "
+                   "local map = value[1] "
+                   "assert(kind == 'value' and #value == 3 and value[3] == 9) "
+                   "assert(#map.key == 2 and map.key[2] == 'abc' and map.k2 == 'no') "
+                   "assert(value[2].error == 'ERR x' and select(2, c.next(r)) == 'B')");
+    }
+    net_stop();
+}
+END_TEST
+
 static Suite *
 redis_suite(void)
 {
@@ -108,6 +181,8 @@ redis_suite(void)
     tcase_add_test(tcase, replies_are_values_however_they_are_cut);
     tcase_add_test(tcase, without_memory_the_module_is_not_opened);
     tcase_add_test(tcase, without_memory_a_reply_is_not_half_read);
+    tcase_add_test(tcase, without_memory_a_reader_stays_whole);
+    tcase_add_test(tcase, tasks_that_end_or_make_way_at_any_place_hold_up_no_other);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -1,0 +1,106 @@
+-- SPDX-License-Identifier: MIT
+-- For test-lua-redis.c: tasks that share a connection while one of them ends, or makes way, at each instruction in turn.
+-- make_way_after(n) makes the task make way before its n-th instruction; made_way() says whether it did. `done` is true at
+-- the end, or what went wrong.
+local redis, task, tcp = require "sxe.redis", require "sxe.task", require "sxe.tcp"
+
+done = false
+
+local server = tcp.serve("127.0.0.1", 0, { connections = 60, handler = function(conn)
+  for head in conn:lines() do
+    local list = {}
+
+    for i = 1, tonumber(head:sub(2)) do
+      list[i] = conn:read(tonumber(conn:read("l"):sub(2)))
+      conn:read(2)
+    end
+    conn:write(list[1] == "HELLO" and "%0\r\n" or ("*2\r\n$%d\r\n%s\r\n:7\r\n"):format(#list[2], list[2]))
+  end
+end })
+
+local function open()
+  return redis.new{ port = server.port, size = 1, timeout = 60 }
+end
+
+local function check(got, wanted)
+  if got ~= wanted then error(("%s, not %s"):format(got, wanted), 2) end
+end
+
+-- A command whose reply is its own, or fails: its key, or "failed".
+local function get(db, key)
+  local list, why = db:get(key)
+
+  if not list then return "failed", why end
+  check(#list, 2)
+  return list[1]
+end
+
+-- One of three tasks ends at its n-th instruction: the others have their replies, or an error at once. Returns whether it
+-- came so far.
+local function end_at(n, db)
+  local has_ended = false
+  local function die()
+    debug.sethook()
+    has_ended = true
+    error("dies", 0)
+  end
+  local dying = task.start(pcall, function()
+    debug.sethook(die, "", n)
+    local key = get(db, "a")
+    debug.sethook()
+    return key
+  end)
+  local others = {}
+
+  for i = 1, 2 do others[i] = task.start(get, db, "b" .. i) end
+  local ok, key = dying:join()
+  check(ok and "dies" or key, "dies")
+  check(not ok or key == "a" or has_ended, true)
+  for i = 1, 2 do
+    local other, why = others[i]:join()
+    if other ~= "b" .. i then check(other == "failed" and why, "redis: the task that read for others ended") end
+  end
+  check(get(db, "later"), "later")
+  return has_ended
+end
+
+-- Three tasks make way at their n-th instructions: all have their replies.
+local function make_way_at(n, db)
+  local tasks = {}
+  local made = false
+
+  for i = 1, 3 do
+    tasks[i] = task.start(function()
+      make_way_after(n + i % 2)
+      local key = get(db, "a" .. i)
+      made = made_way() or made
+      return key
+    end)
+  end
+  for i = 1, 3 do check(tasks[i]:join(), "a" .. i) end
+  return made
+end
+
+task.start(function()
+  task.sleep(0)
+  local n = 0
+  local ok, why = xpcall(function()
+    local db <close> = open()
+    repeat n = n + 1 until not end_at(n, db)
+    check(n > 100, true)
+    n = 0
+    repeat n = n + 1 until not make_way_at(n, db)
+    n = 0
+    repeat -- with new connections
+      local fresh <close> = open()
+      n = n + 17
+    until not make_way_at(n, fresh)
+    n = 0
+    repeat
+      local fresh <close> = open()
+      n = n + 17
+    until not end_at(n, fresh)
+  end, debug.traceback)
+  server:close()
+  done = ok or ("instruction " .. n .. ": " .. tostring(why))
+end)
