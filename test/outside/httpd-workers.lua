@@ -181,6 +181,26 @@ test("a second SIGTERM ends all workers, whatever is in progress", function()
     os.execute("rm -r " .. server.directory)
 end)
 
+-- promise: docs/operations.md: A worker that cannot end, because it hangs in a function of C or is stopped, is killed a second after that.
+test("a second signal ends workers that hang in a function of C, or are stopped", function()
+    local server = script.start([[
+        local text, pattern = ("a"):rep(60), ("a*"):rep(40) .. "b"
+        return function(req) return req.path == "/hang" and tostring(text:find(pattern)) or "x" end]],
+        "-w", "2", "--stop-timeout", "1h", "--hang-timeout", "0")
+    local pids = workers.await(server, 2)
+    workers.kill(pids[1], "STOP")
+    local sock <close> = server:connect()
+    sock:send("GET /hang HTTP/1.1\r\nHost: a\r\n\r\n")
+    server.proc:signal("TERM")
+    httpd.wait_until(function() return not pcall(server.connect, server) end, "that nobody listens")
+    server.proc:signal("INT")
+    equal(server.proc:wait(60), 0)
+    local log = server.proc:errors()
+    check(log:find(("process %d did not end at a second signal: it is killed"):format(pids[1]), 1, true), log)
+    for _, pid in ipairs(pids) do check(not io.open("/proc/" .. pid .. "/stat"), "no worker is left") end
+    os.execute("rm -r " .. server.directory)
+end)
+
 -- promise: docs/operations.md: If the supervisor is killed, its workers end too, after the requests in progress.
 test("workers finish their requests and end when the supervisor is killed", function()
     local server = script.start("return function(req) return req:body() end", "-w", "2", "--stop-timeout", "60")

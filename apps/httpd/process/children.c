@@ -149,8 +149,12 @@ kill_late(uint64_t now_ns, uint32_t stop_timeout_ms)
         if (child->kill_ns > now_ns)
             continue;
         child->kill_ns = NEVER;
-        SXE_WARN("process %d did not end within %u ms (--stop-timeout) and 5 s more: it is killed",
-                 child->pid, stop_timeout_ms);
+        if (child->is_hurried)
+            SXE_WARN("process %d did not end at a second signal: it is killed", child->pid);
+        else
+            SXE_WARN("process %d did not end within %u ms (--stop-timeout) and 5 s more: it is "
+                     "killed",
+                     child->pid, stop_timeout_ms);
         kill_child(child);
     }
 }
@@ -162,6 +166,21 @@ leave(struct child *child, enum handover_kind how, uint64_t within_ns)
         child->kill_ns = sxe_time_ns() + within_ns;
     child->role = LEAVING;
     (void)handover_say(child->link, how);
+}
+
+void
+hurry_all(uint64_t within_ns)
+{
+    const uint64_t due_ns = sxe_time_ns() + within_ns;
+
+    for (unsigned i = 0; i < children.number; i++) {
+        struct child *child = &children.each[i];
+
+        if (child->is_killed || child->is_hurried)
+            continue;
+        child->is_hurried = true;
+        child->kill_ns = due_ns;
+    }
 }
 
 /* ---- Finding children ---- */

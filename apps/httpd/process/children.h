@@ -37,10 +37,11 @@ struct child {
     uint64_t since_ns;
     uint64_t kill_ns;
     struct heartbeat *heartbeat;
-    uint64_t turns; /* the heartbeat's number at hang.c's last look */
-    unsigned looks; /* how many looks in a row found the same odd number */
-    bool is_killed; /* the supervisor killed it, and logged why */
-    bool is_worn;   /* it has asked to be replaced */
+    uint64_t turns;  /* the heartbeat's number at hang.c's last look */
+    unsigned looks;  /* how many looks in a row found the same odd number */
+    bool is_killed;  /* the supervisor killed it, and logged why */
+    bool is_worn;    /* it has asked to be replaced */
+    bool is_hurried; /* its deadline is that of a second signal */
 };
 
 extern struct children {
@@ -75,6 +76,9 @@ void kill_child(struct child *child);
 
 /* Tell a child to leave. The first call sets its deadline, after which kill_late kills it. */
 void leave(struct child *child, enum handover_kind how, uint64_t within_ns);
+
+/* All leaving children have only this long from now: they were told to end at once. */
+void hurry_all(uint64_t within_ns);
 
 /* Kill children that are past their deadline. */
 void kill_late(uint64_t now_ns, uint32_t stop_timeout_ms);

@@ -23,7 +23,8 @@
 #include "supervisor-private.h"
 #include "upgrade.h"
 
-#define LOOK_NS (250 * SXE_NS_PER_MS) /* the interval of looks at watched files */
+#define LOOK_NS  (250 * SXE_NS_PER_MS) /* the interval of looks at watched files */
+#define GRACE_NS SXE_NS_PER_SECOND     /* a child has this long to exit at the second signal */
 
 static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
 #define SIGNALS (sizeof(signal_numbers) / sizeof(signal_numbers[0]))
@@ -46,11 +47,20 @@ leave_for_admin(void)
     supervisor_leave_loop();
 }
 
+/* At the second signal the children exit at once. One that hangs or is stopped cannot: kill it. */
 static void
 stop_all(void)
 {
-    upgrade_cancel(OVERTIME_NS + supervisor.config->stop_timeout_ms * (uint64_t)SXE_NS_PER_MS);
+    const uint64_t within_ns =
+        supervisor.is_told_to_end
+            ? GRACE_NS
+            : OVERTIME_NS + supervisor.config->stop_timeout_ms * (uint64_t)SXE_NS_PER_MS;
+
+    upgrade_cancel(within_ns);
     supervisor_end_all(HANDOVER_END);
+    if (supervisor.is_told_to_end)
+        hurry_all(within_ns);
+    supervisor.is_told_to_end = true;
 }
 
 static void

@@ -37,6 +37,7 @@ extern struct supervisor {
     bool is_renewing;     /* the load in progress is of all workers */
     bool is_waiting;      /* a start waits for the end of a child: there are too many */
     bool is_ending;
+    bool is_told_to_end; /* by a signal; the next one ends all at once */
     int status;
 } supervisor;
 

@@ -252,6 +252,7 @@ static int
 want_the_end_twice(int link)
 {
     say_ready(link);
+    shared->is_time_still = true; /* one that is not dead a second after SIGINT is killed */
     tell(SIGTERM);
     if (hear(link) != HANDOVER_END)
         return 1;
@@ -282,6 +283,28 @@ START_TEST(who_does_not_end_is_killed)
     ck_assert_int_eq(SUPERVISE(want_the_end_and_stay), 0);
     ck_assert_uint_ge(shared->now_ns, MS(6000));
     ck_assert(logged("did not end within 1000 ms (--stop-timeout)"));
+    ck_assert(!logged("ended with"));
+}
+END_TEST
+
+static int
+want_the_end_twice_and_stay(int link)
+{
+    say_ready(link);
+    tell(SIGTERM);
+    if (hear(link) != HANDOVER_END)
+        return 1;
+    tell(SIGINT);
+    return never_end(link);
+}
+
+START_TEST(who_does_not_end_at_the_second_signal_is_killed_soon)
+{
+    config.stop_timeout_ms = 3600000;
+    ck_assert_int_eq(SUPERVISE(want_the_end_twice_and_stay), 0);
+    ck_assert_uint_ge(shared->now_ns, MS(1000));
+    ck_assert_uint_lt(shared->now_ns, MS(3600000));
+    ck_assert(logged("did not end at a second signal: it is killed"));
     ck_assert(!logged("ended with"));
 }
 END_TEST
@@ -1510,6 +1533,7 @@ supervisor_suite(void)
     tcase_add_test(t, it_ends_when_its_children_have);
     tcase_add_test(t, a_second_signal_is_passed_on_and_nothing_is_loaded_any_more);
     tcase_add_test(t, who_does_not_end_is_killed);
+    tcase_add_test(t, who_does_not_end_at_the_second_signal_is_killed_soon);
     tcase_add_test(t, signals_are_messages_to_children);
     tcase_add_loop_test(t, the_first_that_fails_is_the_end_with_its_status, 0, 2);
     tcase_add_loop_test(t, what_the_system_refuses_at_the_beginning_is_the_end, 0, 4);
