@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: MIT
-sxe-lua.needs := sxe-http sxe-dict
+sxe-lua.needs := sxe-http sxe-dict sxe-sketch
 sxe-lua.cflags := $(LUA_CFLAGS)

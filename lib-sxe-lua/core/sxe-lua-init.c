@@ -33,6 +33,7 @@ static const struct sxe__lua_module modules[] = {
     {"sxe.file", sxe__lua_open_file, false},
     {"sxe.pool", sxe__lua_open_pool, false},
     {"sxe.dict", sxe__lua_open_dict, false},
+    {"sxe.sketch", sxe__lua_open_sketch, false},
     {"sxe.spawn", sxe__lua_open_spawn, false},
     {"sxe.json", sxe__lua_open_json, true},
     {"sxe.log", sxe__lua_open_log, true},

@@ -35,6 +35,7 @@
  *                         sxe-lua-file-open.c has files that stay open
  *     sxe-lua-pool*.c     require "sxe.pool", see sxe-lua-pool-private.h
  *     sxe-lua-dict*.c     require "sxe.dict", see sxe-lua-dict-private.h
+ *     sxe-lua-sketch.c    require "sxe.sketch"
  *     sxe-lua-option.c    tables of options
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-text.c      strings of Lua as texts of C; sxe-lua-split.c has sxe.split
@@ -266,6 +267,7 @@ int sxe__lua_open_redis(lua_State *L);
 int sxe__lua_open_file(lua_State *L);
 int sxe__lua_open_pool(lua_State *L);
 int sxe__lua_open_dict(lua_State *L);
+int sxe__lua_open_sketch(lua_State *L);
 int sxe__lua_open_spawn(lua_State *L);
 int sxe__lua_open_json(lua_State *L);
 int sxe__lua_open_log(lua_State *L);

@@ -181,7 +181,7 @@ local function right_options()
     end})
 end
 
-local modules = {http, tcp, udp, file, pool, dict, require "sxe.json", require "sxe.log",
+local modules = {http, tcp, udp, file, pool, dict, require "sxe.sketch", require "sxe.json", require "sxe.log",
                  require "sxe.stats", timer, task, require "sxe", string, table, math, coroutine,
                  utf8, client}
 
@@ -248,6 +248,7 @@ local more = {
     function() return file.open("f" .. random(4), one_of{"r", "w", "a+", "w+"}) end,
     function() return pool.open(right_options()) end,
     function() return dict.open(right_options()) end,
+    function() return require "sxe.sketch".hll{name = "h", precision = random(4, 14), shared = chance(2)} end,
     function() return pool.open(right[1]()):take("free", "busy") end,
     function()
         local cells = dict.open(right[2]())

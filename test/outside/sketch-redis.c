@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sxe-hll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -50,6 +51,7 @@ start_server(void)
 
     server = fork();
     if (server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", path, "--save", "",
                "--dir", outside_directory, "--logfile", "/dev/null", (char *)NULL);
         _exit(127);

@@ -10,7 +10,7 @@ local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
-  "client", "redis" }
+  "client", "redis", "sketch" }
 
 -- What the page calls them, by the module of the section; "" is what all have.
 local receivers = {
@@ -25,6 +25,7 @@ local receivers = {
   file = { f = "File" },
   pool = { p = "Pool", element = "Element" },
   dict = { d = "Dict", snapshot = "DictSnapshot", batch = "DictBatch" },
+  sketch = { hll = "Hll" },
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
   client = { response = "ClientResponse", jar = "ClientJar" },
@@ -159,6 +160,7 @@ local function objects(req, res)
     Request = req, Response = res, Events = event_stream, HttpServer = planned, Router = router, Files = files,
     File = require "sxe.file".open("/dev/null"),
     Pool = p, Element = p:at(0), Dict = d, DictSnapshot = d:snapshot(), DictBatch = batch,
+    Hll = require "sxe.sketch".hll{ name = "names" },
     ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis, Pipeline = of_redis.Pipeline,
     Transaction = of_redis.Transaction, Subscription = of_redis.Subscription, Child = child, Counters = counters, Socket = old, Buffer = old.buf,
   }
