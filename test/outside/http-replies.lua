@@ -93,7 +93,7 @@ test("no file outside is sent", function()
     equal(get("/up?name=/etc/passwd").status, 500)
 end)
 
--- promise: docs/lua-handlers.md: It ends with the reply: later its properties raise.
+-- promise: docs/lua-handlers.md: The request ends with the reply: later its properties raise.
 test("a request that was kept tells nothing of the next", function()
     equal(get("/keep").body, "kept")
     equal(get("/use?secret=1").body, "none")

@@ -63,7 +63,7 @@ as_root.test("a script is in the directory, and sees nothing outside of it", fun
     os.remove(outside)
 end)
 
--- promise: docs/operations.md: The supervisor stays outside, as root. There always is one, as with `-w 1`.
+-- promise: docs/operations.md: The supervisor stays outside, as root. With `--chroot` there always is a supervisor, as with `-w 1`.
 as_root.test("workers are inside, after a reload, too, and the supervisor is not", function()
     local dir <close> = directory()
     local server <close> = start(dir.path, "-r", "www")

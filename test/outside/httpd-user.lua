@@ -183,7 +183,7 @@ as_root.test("the file of a script's socket stays, and is replaced", function()
     os.execute("rm -r " .. dir)
 end)
 
--- promise: docs/operations.md: A server that root started with `--config` leaves it, too: the file may name a user at its next reading.
+-- promise: docs/operations.md: A server that root started with `--config` leaves such files, too, because a reload may bring a `user`.
 as_root.test("the file of a script's socket stays after a server with a configuration", function()
     local dir = directory_with_script()
     local config <close> = assert(io.open(dir .. "/config.lua", "w"))
@@ -197,8 +197,8 @@ as_root.test("the file of a script's socket stays after a server with a configur
     os.execute("rm -r " .. dir)
 end)
 
--- promise: docs/operations.md: The files of `--unix` that it made itself it removes at the end, if they are still
---   those sockets, in the directory that it looked at.
+-- promise: docs/operations.md: At the end it removes the files of `--unix` that it made, if the same directory
+--   still holds the same sockets.
 as_root.test("a socket in another directory is not removed", function()
     local dir = os.tmpname()
     os.remove(dir)

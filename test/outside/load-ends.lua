@@ -26,7 +26,7 @@ httpd.test_at_a_pace("an outage at the end of a run of so many requests lowers i
     check(rate <= 10, client.output)
 end)
 
--- promise: docs/load-generator.md: A run of so many requests sends all of them, however many time out.
+-- promise: docs/load-generator.md: A run with `-n` or `--requests` sends all of them, however many time out.
 test("a server that accepts and never answers gets all requests of a run", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     for _, many in ipairs{{"-n", "4"}, {"--requests", "8"}} do

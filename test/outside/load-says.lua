@@ -25,8 +25,8 @@ test("a part of a connection is refused", function()
     client:finish():check_report{wanted = 2, ok = 2}
 end)
 
--- promise: docs/load-generator.md: A rate so low that nothing arrives in its time is said, and the exit
---   status is 1.
+-- promise: docs/load-generator.md: If the rate is so low that nothing arrives during the run, `sxe-http`
+--   says so, and exits with 1.
 test("a rate at which nothing arrives is said", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-q", "-c", "1", "-R", "0.001", "-d", "0.1", server.url)

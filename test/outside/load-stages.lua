@@ -39,8 +39,8 @@ local function stage(ran, nth, name)
     end
 end
 
--- promise: docs/load-generator.md: of `--arrivals fixed` all stages up to any one together have
---   exactly the area under theirs, rounded up
+-- promise: docs/load-generator.md: With `--arrivals fixed`, the number from the start of the
+--   run to the end of any stage is the area up to there, rounded up.
 test("stages of fixed arrivals have the area under their rates", function()
     local number, ran = asked("--arrivals", "fixed", "-c", "96", "--stages",
                               "0:100ms,200:200ms,200:0.29s,0:0,0:0.1,50:0,50:100ms,0:100ms")
