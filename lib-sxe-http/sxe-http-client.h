@@ -123,7 +123,7 @@ struct sxe_http_client_config {
     uint32_t head_timeout_ms;      /* 30000 */
     uint32_t stall_timeout_ms;     /* 30000 */
     uint32_t idle_timeout_ms;      /* choose less than the server's; 15000 */
-    uint32_t total_timeout_ms;     /* none */
+    uint32_t total_timeout_ms;     /* of a call as a whole; default: none */
 
     /* tls: from sxe_tls_new_client, borrowed; NULL: no TLS. use_tls: sxe_tls_use. tls_name: the
      * name or address that the server's certificate must have; NULL: that of `host`, or `ip`. */

@@ -66,7 +66,7 @@ struct sxe_http_files;
 /* 0 and NULL mean the default, given in each comment. Texts are borrowed until delete. */
 struct sxe_http_files_config {
     const char *root;          /* the directory; there is no default */
-    const char *prefix;        /* the start of each path, before the name: "/static"; nothing */
+    const char *prefix;        /* the start of each path, before the name: "/static"; "" */
     const char *const *index;  /* index files: the first that a directory has is sent for it; NULL
                                   at the end; "index.html" */
     bool listing;              /* make listings of directories without index */
@@ -74,7 +74,7 @@ struct sxe_http_files_config {
     bool no_siblings;          /* do not look for .br, .zst and .gz */
     bool no_ranges;            /* ignore Range, and say so in Accept-Ranges (RFC 9110, 14.3) */
     bool sniff;                /* do not send X-Content-Type-Options: nosniff */
-    const char *cache_control; /* value of Cache-Control, without control bytes; none */
+    const char *cache_control; /* value of Cache-Control, no control bytes; NULL: no field */
     const char *types;         /* lines as in mime.types, "text/x-lua lua wlua\n"; used first, */
     const char *types_file;    /* then those of this file, then a built-in table */
     const char *type_default;  /* application/octet-stream */

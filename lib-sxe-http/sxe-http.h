@@ -113,10 +113,10 @@ struct sxe_http_config {
     uint32_t body_rate_min;         /* bytes a second that count as progress; 500 */
     uint32_t idle_timeout_ms;       /* between requests; 60000 */
     uint32_t handler_timeout_ms;    /* from LATER to the reply's first byte, less the waits for the
-                                    body; none */
-    const char *fields; /* lines for every reply, each with CR LF, "Server: x\r\n"; none */
-    const struct sxe_http_page *pages; /* bodies of errors; borrowed, pages_number of them; none */
-    size_t pages_number;
+                                    body; default: none, no limit */
+    const char *fields; /* lines for every reply, each with CR LF, "Server: x\r\n"; NULL: none */
+    const struct sxe_http_page *pages;   /* bodies of errors; borrowed; NULL: none */
+    size_t pages_number;                 /* elements of pages */
     const struct sxe_cidr_list *proxies; /* peers whose connections begin with a PROXY header;
                                             borrowed */
     void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);

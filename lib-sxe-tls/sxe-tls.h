@@ -198,7 +198,7 @@ SXE_PUBLIC void sxe_tls_tickets_delete(struct sxe_tls_tickets *tickets);
  * now and then. Returns the seconds until the next change. */
 SXE_PUBLIC uint32_t sxe_tls_tickets_turn(struct sxe_tls_tickets *tickets);
 
-/* ---- For the first minute ---- */
+/* ---- For a first try ---- */
 
 /* A server with a certificate of its own, for localhost, 127.0.0.1 and ::1, that exists in memory
  * only and is good for 30 days. pem: the certificate for clients that want to verify it. NULL:

@@ -66,13 +66,13 @@ extern _Thread_local struct sxe__lua_pools *sxe__lua_pools;
 /* The index of a state; SXE__LUA_POOL_STATES: there is none of that name. */
 unsigned sxe__lua_pool_find_state(const struct sxe__lua_pool *pool, const char *name);
 
-/* Push how a pool was found, "created"; 1. */
+/* Push how a pool was found, "created" for instance. Returns 1, the number of values. */
 int sxe__lua_pool_push_found(lua_State *L, const void *array);
 
 /* The results of a sync: true, or nil, why and its code. */
 int sxe__lua_pool_push_synced(lua_State *L, int result);
 
-/* Push the element of a lease, and the lease; 2. */
+/* Push the element of a lease, and the lease. Returns 2, the number of values. */
 int sxe__lua_pool_push_leased(lua_State *L, const struct sxe__lua_pool *pool,
                               const SXE_POOL_LEASE *lease);
 
@@ -80,7 +80,7 @@ int sxe__lua_pool_push_leased(lua_State *L, const struct sxe__lua_pool *pool,
 
 extern const struct sxe__lua_class_spec sxe__lua_pool_element;
 
-/* Push the element, nil for SXE_POOL_NO_INDEX; 1. */
+/* Push the element, nil for SXE_POOL_NO_INDEX. Returns 1, the number of values. */
 int sxe__lua_pool_push_element(lua_State *L, const struct sxe__lua_pool *pool, unsigned id);
 
 /* The pool of an element's handle, its index there in *id; NULL: it is gone. */

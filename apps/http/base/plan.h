@@ -113,7 +113,7 @@ struct load_plan {
     double rate;     /* queries a second over all workers, at the beginning */
     double rate_end; /* the rate at the end of duration_ns; equal to rate: it does not change */
     unsigned
-        stages_number; /* 0: none; otherwise rate and rate_end are the stages' first and last */
+        stages_number; /* 0: no stages; else rate and rate_end are the stages' first and last */
     struct load_stage stages[LOAD_STAGES_MAX];
     double replay_speed;  /* times the log's own speed; 0 unless STOP_REPLAY */
     uint64_t think_ns;    /* between a reply and the socket's next query */
@@ -140,13 +140,13 @@ struct load_plan {
     unsigned trials; /* at most LOAD_TRIALS_MAX; 1: a single run */
     double until_ci; /* stop when the interval is narrower than this part of the median; 0: no */
     unsigned until_ci_figure; /* enum load_figure: the figure whose interval until_ci is about */
-    const char *server_cmd;   /* command of the server, restarted for each trial; NULL */
-    const char *baseline_cmd; /* command of a second server, run in turn with the first; NULL */
+    const char *server_cmd;   /* starts the server for each trial; NULL: it runs already */
+    const char *baseline_cmd; /* starts a second server, measured in turn; NULL: no such server */
     double min_effect;        /* a comparison calls smaller differences none; 0.02 is 2 % */
     /* 'p99<20ms', as given and already checked; NULL ends the list */
     const char *thresholds[LOAD_THRESHOLDS_MAX + 1];
-    const char *find;     /* a condition: find the highest rate at which it holds; NULL */
-    const char *baseline; /* a .json to compare with; NULL */
+    const char *find;     /* find the highest rate at which this condition holds; NULL: no search */
+    const char *baseline; /* a .json to compare with; NULL: no comparison */
     bool aa;              /* run twice, interleaved: the machine's noise floor */
 
     /* Output, by the parent only: paths; "-": stdout; NULL: not written */

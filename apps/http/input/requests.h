@@ -30,7 +30,7 @@ struct load_query {
     unsigned length;
     uint16_t kind;     /* below requests->kinds */
     bool is_head;      /* HEAD: its reply has no body (RFC 9110, 9.3.2) */
-    uint64_t delay_ns; /* wait so long before it is written (a script's delay()); 0 */
+    uint64_t delay_ns; /* wait so long before writing it (a script's delay()); 0: no wait */
     const struct load_expect *expect; /* what the reply must be; NULL: as the plan says */
     uint32_t client;  /* set by the worker before next(): index of the socket that will send it;
                          below requests->clients */
@@ -74,8 +74,8 @@ struct load_requests {
     uint32_t clients;              /* rw: before begin() how many sockets this worker has; after
                                       it how many a source of sessions has something for */
     uint64_t number;               /* ro: of requests in a log; 0: there is no end */
-    const uint64_t *times_ns;      /* ro: [number] when each is due; NULL */
-    const char *ip; /* ro, after begin(): connect this worker there; NULL: the plan's */
+    const uint64_t *times_ns;      /* ro: [number] when each request is due; NULL: not a log */
+    const char *ip; /* ro, after begin(): this worker connects to it; NULL: to the plan's ip */
     uint16_t port;  /* ro: of that ip */
 
     /* With several hosts, set in the worker process before begin(). */
