@@ -80,7 +80,7 @@ struct sxe__tls_connection {
     bool is_quiet;    /* its state is QUIET: OpenSSL has freed its buffers */
     bool is_pending;  /* OpenSSL has plain text that had no room */
     bool is_slow;     /* the kernel did not take the last batch at once */
-    bool is_broken;   /* OpenSSL can do nothing more with it */
+    bool is_broken;   /* OpenSSL can do nothing more with the connection */
     bool is_cut;      /* it ended without close_notify */
     bool end_sent;    /* close_notify */
     uint8_t overhead; /* bytes of each record at least, beside its plain text */

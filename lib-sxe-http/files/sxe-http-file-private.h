@@ -88,7 +88,7 @@ struct sxe__http_file {
     uint32_t next; /* entry in the same bucket, or SXE_NONE */
     uint32_t holders;
     enum sxe__http_file_state state;
-    struct sxe__http_waiter *first; /* the requests that wait for it */
+    struct sxe__http_waiter *first; /* the requests that wait for this file */
     struct sxe__http_waiter *last;
     struct sxe__http_file *known; /* the old entry that it may replace, held; or NULL */
     size_t memory;                /* bytes that it adds to files->memory */

@@ -44,7 +44,7 @@ enum sxe__http_state {
     SXE__HTTP_IDLE,     /* between requests */
     SXE__HTTP_HEAD,     /* the rest of a head is awaited */
     SXE__HTTP_BODY,     /* more of a body is awaited */
-    SXE__HTTP_HANDLING, /* a handler answers later, or the body waits for it */
+    SXE__HTTP_HANDLING, /* a handler answers later, or the body waits for the handler */
     SXE__HTTP_SENDING,  /* the peer must read; lib-sxe has the timeout */
     SXE__HTTP_CLOSING,  /* after its last reply: its peer must read, and may close */
     SXE__HTTP_STATES
@@ -86,7 +86,7 @@ struct sxe__http_slot {
     uint32_t index; /* in slots */
 
     /* Results of the last head in this slot, from any client. They hold for the same bytes. */
-    uint32_t head_length;  /* 0: the next head is not compared with it */
+    uint32_t head_length;  /* 0: do not compare the next head with this one */
     bool is_body_streamed; /* the body is shown in parts */
     sxe_http_handler handler;
     void *user;

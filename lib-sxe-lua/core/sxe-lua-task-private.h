@@ -75,9 +75,9 @@ struct sxe__lua_permits;
  * together. A task that is alone, and never computed for a slice, needs no group. */
 struct sxe__lua_group {
     struct sxe__lua_line later; /* its tasks that are LATER */
-    uint64_t owed_ns;           /* what it computed, less a quarter of the time since */
+    uint64_t owed_ns;           /* what its tasks computed, less a quarter of the time since */
     uint64_t settled_ns;        /* until when the quarter was subtracted */
-    uint32_t tasks;             /* that belong to it; 0: it is free */
+    uint32_t tasks;             /* in the group; 0: the group is free */
     uint32_t next;              /* index + 1, in the ring or the list of free groups */
     uint32_t prev;
     bool is_in_ring;
@@ -88,18 +88,18 @@ struct sxe__lua_task {
     sxe__lua_on_end on_end;
     void *user;
     struct sxe__lua_object *object; /* the userdata for scripts; NULL: none was asked for */
-    struct sxe__lua_permits *locks; /* that it has; NULL: none */
+    struct sxe__lua_permits *locks; /* the locks that the task has; NULL: none */
     uint64_t deadline_ns;
     uint64_t spent_ns;          /* CPU time since it last waited; the watchdog's */
-    struct sxe__lua_line *line; /* where it waits; NULL: in none */
+    struct sxe__lua_line *line; /* in which the task waits; NULL: in none */
     void (*on_leave)(void *what);
     void *what;
     uint32_t line_next; /* index + 1 */
     uint32_t line_prev;
-    uint32_t heap_place; /* index in the heap + 1; 0: not in it */
+    uint32_t heap_place; /* index in the heap + 1; 0: not in the heap */
     uint32_t group;      /* index + 1; 0: it has none */
-    int arguments;       /* of its coroutine's function; 0: it has begun */
-    uint8_t status;      /* of one that has ended, as in sxe__lua_on_end */
+    int arguments;       /* of its coroutine's function; 0: the function has begun */
+    uint8_t status;      /* of a task that has ended, as in sxe__lua_on_end */
     uint8_t cancel;      /* enum sxe__lua_cancel */
     uint8_t reason;      /* enum sxe__lua_reason */
     uint8_t raised;      /* errors about its cancelling */

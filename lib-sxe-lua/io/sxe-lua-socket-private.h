@@ -23,9 +23,9 @@
 #include "sxe-lua-private.h"
 
 enum sxe__lua_slot_flag {
-    SXE__LUA_USED = 1 << 0,     /* 2010: its callback wrote to it or closed it */
+    SXE__LUA_USED = 1 << 0,     /* 2010: its callback wrote to the socket or closed it */
     SXE__LUA_CALLS = 1 << 1,    /* 2010: it has callbacks */
-    SXE__LUA_FIELDS = 1 << 2,   /* 2010: scripts keep values in it */
+    SXE__LUA_FIELDS = 1 << 2,   /* 2010: scripts keep values in the socket */
     SXE__LUA_END_SEEN = 1 << 3, /* the peer sends no more */
     SXE__LUA_SHUT = 1 << 4,     /* the script closed it */
     SXE__LUA_UNREF = 1 << 5,    /* see sxe__lua_adopt_unref */
@@ -56,10 +56,10 @@ struct sxe__lua_slot *sxe__lua_adopt_unref(SXE *s);
 
 struct sxe__lua_slot *sxe__lua_slot_of(const SXE *s); /* NULL: the state was deleted */
 
-/* The slot of a handle; NULL: it is another socket's now. */
+/* The slot of a handle; NULL: another socket has the slot now. */
 struct sxe__lua_slot *sxe__lua_slot_at(uint32_t index, uint32_t generation);
 
-/* The socket of a slot, which may be NULL; NULL: it is closed. */
+/* The socket of a slot; NULL: the slot is NULL, or its socket is closed. */
 SXE *sxe__lua_socket(const struct sxe__lua_slot *slot);
 
 /* The socket of the handle at an argument; NULL: it is closed. *slot may be NULL then. Raises if it

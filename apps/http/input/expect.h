@@ -29,7 +29,7 @@ struct load_expect {
     struct sxe_span field_values[LOAD_EXPECT_FIELDS]; /* base NULL: any */
     const char *body;                                 /* NULL: any */
     size_t body_length;
-    bool is_whole_body; /* all of it, not a part */
+    bool is_whole_body; /* body is the whole body, not a part */
     uint16_t *failure;  /* private: Knuth, Morris, Pratt; NULL for a whole body */
     char *file;         /* private: the bytes of the file with the whole body */
 };

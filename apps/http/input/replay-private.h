@@ -93,10 +93,10 @@ struct load_replay {
     bool is_har;
     bool is_cut;     /* there were more than entries_max */
     uint64_t lines;  /* or a HAR's entries; so far */
-    uint64_t bad;    /* of them that are no requests */
+    uint64_t bad;    /* of these lines, those that are no requests */
     uint64_t bad_at; /* the line of the first, from 1 */
     char bad_text[80];
-    uint64_t unasked; /* of them that asked nothing of a server, so that nothing can be sent */
+    uint64_t unasked; /* lines that asked nothing of a server, so that nothing can be sent */
 
     struct load_texts texts;         /* of a log: "GET /target" */
     struct load_template *templates; /* of a HAR */

@@ -27,7 +27,7 @@ bool load_rows_add_cell(struct load_rows_reader *reader, unsigned column, size_t
 /* Add a column; false: refused. */
 bool load_rows_add_name(struct load_rows_reader *reader, size_t at, size_t length);
 
-/* Read all of it; false: refused. */
+/* Read all rows; false: refused. */
 bool load_rows_read_csv(struct load_rows_reader *reader);
 bool load_rows_read_json(struct load_rows_reader *reader);
 

@@ -37,7 +37,7 @@ struct load_lua {
     void *user; /* rw: of is_news */
     struct counted_memory memory;
     char *text;    /* ro: what load_lua_put put together */
-    size_t length; /* rw: of it */
+    size_t length; /* rw: bytes of text */
     size_t room;   /* private */
 };
 
@@ -45,7 +45,7 @@ struct load_lua {
 struct load_lua_cost {
     uint64_t calls;
     uint64_t ns;       /* of CPU time */
-    uint64_t clock_ns; /* private: what reading the clock takes of that */
+    uint64_t clock_ns; /* private: what reading the clock takes; not in ns */
 };
 
 /* With Lua's libraries. NULL: no memory, and err says so. path is borrowed, NULL is allowed to
@@ -68,7 +68,7 @@ bool load_lua_timed_call(struct load_lua *lua, struct load_lua_cost *cost, const
 /* The state that L, or the coroutine L, is of. */
 struct load_lua *load_lua_of(lua_State *L);
 
-/* The string, or number, at the index has a zero byte: a text of C would end there. */
+/* Whether the string, or number, at the index has a zero byte, where a text of C would end. */
 bool load_lua_has_zero(lua_State *L, int index);
 
 /* Inside a call: as luaL_checkstring; and an error if the argument has a zero byte. */

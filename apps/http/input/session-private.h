@@ -166,7 +166,7 @@ struct load_sessions {
     char *file;          /* one that is uploaded, while it is read */
     size_t request_room; /* bytes of the longest request */
     char boundary[40];
-    bool is_boundary_new; /* all parts have to be looked at for it */
+    bool is_boundary_new; /* all parts have to be searched for the boundary */
 
     /* In a worker */
     char *users; /* [users_number] of LOAD_USER_SIZE bytes, mapped */

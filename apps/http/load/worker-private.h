@@ -368,8 +368,8 @@ void load__note_error(struct load__worker *worker, int error);
 
 /* ---- worker-judge.c ---- */
 
-/* Judge a complete reply: returns the first thing wrong with it, or LOAD_END_OK. Shows it to the
- * source, if that wants to see it. */
+/* Judge a complete reply: returns the first thing wrong with it, or LOAD_END_OK. Shows the
+ * reply to the source, if the source wants replies. */
 enum load_end load__judge(struct load__socket *socket, const struct load__flight *flight,
                           uint64_t now_ns);
 

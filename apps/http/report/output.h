@@ -78,7 +78,7 @@ extern const struct load_percentile load_percentiles[LOAD_PERCENTILES];
 struct load_figure_name {
     const char *text;  /* for people: "service p50" */
     const char *group; /* the JSON object that has the figure; NULL: the trial itself */
-    const char *name;  /* in that object: "p50" */
+    const char *name;  /* the figure in that object: "p50" */
     const char *whole; /* in JSON elsewhere: "service.p50" */
 };
 extern const struct load_figure_name load_figure_names[LOAD_FIGURES];

@@ -29,7 +29,7 @@
 
 enum load_contrast_count {
     LOAD_CONTRAST_FAILED,   /* of the requests that were sent */
-    LOAD_CONTRAST_UNSENT,   /* of those that were offered */
+    LOAD_CONTRAST_UNSENT,   /* of the requests that were offered */
     LOAD_CONTRAST_UNOPENED, /* of the sockets */
     LOAD_CONTRAST_COUNTS
 };

@@ -104,7 +104,7 @@ struct metrics_part {
 
 struct metrics_head {
     uint32_t draining; /* the whole server ends */
-    uint32_t level;    /* of the log, as /log-level asked for it; 0: it did not */
+    uint32_t level;    /* of the log, as /log-level asked for; 0: nobody asked */
     uint32_t parts_number;
     int64_t began_unix_ms;
     uint64_t began_ns;

@@ -13,9 +13,9 @@ struct httpd_options;
 
 struct admin_service {
     const struct httpd_options *options;
-    unsigned short port;                              /* 0: any free port, or a path is given */
-    pid_t parent;                                     /* actions send signals to it */
-    int end_signal;                                   /* the signal that ends admin_serve */
+    unsigned short port; /* 0: any free port, or a path is given */
+    pid_t parent;        /* the process to which actions send signals */
+    int end_signal;      /* the signal that ends admin_serve */
     void (*report)(void *user, int result, int port); /* called once: it listens, or cannot */
     void *user;
 };
