@@ -21,8 +21,24 @@ struct sxe__lua_permits {
     uint64_t owner; /* of a lock */
     bool is_lock;
     struct sxe__lua_permits *next;  /* another lock of the same task */
-    struct sxe__lua_permits **link; /* the pointer to this lock; NULL: no task has it */
+    struct sxe__lua_permits **link; /* the pointer to this lock, while a task has it */
 };
+
+/* The address is the key of a table in the registry: the locks that tasks have, so that none of them
+ * is collected, whatever a script does with its metatable. */
+static const char anchors;
+
+static void
+set_anchor(lua_State *L, const struct sxe__lua_permits *permits, int index)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &anchors);
+    if (index == 0)
+        lua_pushnil(L);
+    else
+        lua_pushvalue(L, index);
+    lua_rawsetp(L, -2, permits);
+    lua_pop(L, 1);
+}
 
 /* The running task takes a permit. The task's list of locks is for its end. */
 static void
@@ -41,48 +57,34 @@ hold(lua_State *L, struct sxe__lua_permits *permits)
     task->locks = permits;
 }
 
+/* Give a permit back. A lock stays anchored for the task that it is promised to. */
 static void
-leave_list(struct sxe__lua_permits *permits)
+give(lua_State *L, struct sxe__lua_permits *permits)
 {
-    if (permits->link == NULL)
-        return;
-    *permits->link = permits->next;
-    if (permits->next != NULL)
-        permits->next->link = permits->link;
-    permits->link = NULL;
-}
-
-static void
-give(struct sxe__lua_permits *permits)
-{
-    leave_list(permits);
+    if (permits->is_lock) {
+        *permits->link = permits->next;
+        if (permits->next != NULL)
+            permits->next->link = permits->link;
+    }
     permits->owner = 0;
-    if (!sxe__lua_wake_first(&permits->line))
-        permits->free++;
+    if (sxe__lua_wake_first(&permits->line))
+        return;
+    permits->free++;
+    if (permits->is_lock)
+        set_anchor(L, permits, 0);
 }
 
 void
 sxe__lua_release_locks(uint32_t index)
 {
-    struct sxe__lua_task *task = sxe__lua_task_at(index);
+    const struct sxe__lua_task *task = sxe__lua_task_at(index);
 
     if (SXE_LIKELY(task->locks == NULL))
         return;
     SXE_WARN("a task ended and had not released its lock, which is free now: take locks as "
              "variables with <close>");
     while (task->locks != NULL)
-        give(task->locks);
-}
-
-/* A lock that no script can reach any more may still be in its task's list. */
-static int
-collect_permits(lua_State *L)
-{
-    struct sxe__lua_permits *permits = lua_touserdata(L, 1);
-
-    if (SCHEDULER->tasks != NULL)
-        leave_list(permits);
-    return 0;
+        give(task->coroutine, task->locks);
 }
 
 static int
@@ -122,6 +124,8 @@ l_acquire(lua_State *L)
             return luaL_error(L, "this task has the lock already");
         return sxe__lua_park_in(L, &permits->line, deadline_ns, acquired, 0);
     }
+    if (permits->is_lock)
+        set_anchor(L, permits, 1); /* first: it may raise, for lack of memory */
     permits->free--;
     hold(L, permits);
     lua_settop(L, 1);
@@ -137,7 +141,7 @@ l_release(lua_State *L)
         return luaL_error(L, "this task does not have the lock");
     if (permits->free == LUA_MAXINTEGER)
         return luaL_error(L, "the semaphore has too many permits");
-    give(permits);
+    give(L, permits);
     return 0;
 }
 
@@ -398,11 +402,8 @@ l_queue(lua_State *L)
 
 /* ---- The module ---- */
 
-static const luaL_Reg of_permits[] = {{"acquire", l_acquire},
-                                      {"release", l_release},
-                                      {"__close", l_release},
-                                      {"__gc", collect_permits},
-                                      {NULL, NULL}};
+static const luaL_Reg of_permits[] = {
+    {"acquire", l_acquire}, {"release", l_release}, {"__close", l_release}, {NULL, NULL}};
 
 static const luaL_Reg of_event[] = {
     {"wait", l_wait}, {"set", l_set}, {"clear", l_clear}, {"is_set", l_is_set}, {NULL, NULL}};
@@ -434,4 +435,6 @@ sxe__lua_open_sync(lua_State *L)
     new_class(L, EVENT, of_event);
     new_class(L, QUEUE, of_queue);
     luaL_setfuncs(L, functions, 0);
+    lua_newtable(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &anchors);
 }

@@ -124,8 +124,20 @@ test("a lock outlives no task", function()
         task.start(permits.acquire, permits):join()
         print(permits:acquire(0.001))
         permits:release()
-        print(permits:acquire() == permits)]])
+        print(permits:acquire() == permits)
+        task.start(function() debug.setmetatable(task.lock():acquire(), nil) collectgarbage() end):join()
+        collectgarbage()]])
 
-    equal(ran.output, "1\n2\n3\n4\n5\n6\n7\nnil\ttimeout\ntrue\n", ran.errors)
+    equal(ran.output, [[
+1
+2
+3
+4
+5
+6
+7
+nil	timeout
+true
+]], ran.errors)
     check(ran.errors:find("a task ended and had not released its lock", 1, true), ran.errors)
 end)
