@@ -24,8 +24,8 @@ struct sxe__lua_permits {
     struct sxe__lua_permits **link; /* the pointer to this lock, while a task has it */
 };
 
-/* The address is the key of a table in the registry: the locks that tasks have, so that none of them
- * is collected, whatever a script does with its metatable. */
+/* The address is the key of a table in the registry: the locks that tasks have. So none of them is
+ * collected, whatever a script does with its metatable. */
 static const char anchors;
 
 static void
@@ -42,7 +42,7 @@ set_anchor(lua_State *L, const struct sxe__lua_permits *permits, int index)
 
 /* The running task takes a permit. The task's list of locks is for its end. */
 static void
-hold(lua_State *L, struct sxe__lua_permits *permits)
+hold_permit(lua_State *L, struct sxe__lua_permits *permits)
 {
     struct sxe__lua_task *task;
 
@@ -59,7 +59,7 @@ hold(lua_State *L, struct sxe__lua_permits *permits)
 
 /* Give a permit back. A lock stays anchored for the task that it is promised to. */
 static void
-give(lua_State *L, struct sxe__lua_permits *permits)
+give_permit_back(lua_State *L, struct sxe__lua_permits *permits)
 {
     if (permits->is_lock) {
         *permits->link = permits->next;
@@ -84,7 +84,7 @@ sxe__lua_release_locks(uint32_t index)
     SXE_WARN("a task ended and had not released its lock, which is free now: take locks as "
              "variables with <close>");
     while (task->locks != NULL)
-        give(task->coroutine, task->locks);
+        give_permit_back(task->coroutine, task->locks);
 }
 
 static int
@@ -96,7 +96,7 @@ acquired(lua_State *L, int status, lua_KContext context)
     SXE_UNUSED_PARAMETER(context);
     if (sxe__lua_woken(L) != SXE__LUA_EVENT)
         return sxe__lua_fail_woken(L);
-    hold(L, permits);
+    hold_permit(L, permits);
     lua_settop(L, 1);
     return 1;
 }
@@ -127,7 +127,7 @@ l_acquire(lua_State *L)
     if (permits->is_lock)
         set_anchor(L, permits, 1); /* first: it may raise, for lack of memory */
     permits->free--;
-    hold(L, permits);
+    hold_permit(L, permits);
     lua_settop(L, 1);
     return 1;
 }
@@ -141,7 +141,7 @@ l_release(lua_State *L)
         return luaL_error(L, "this task does not have the lock");
     if (permits->free == LUA_MAXINTEGER)
         return luaL_error(L, "the semaphore has too many permits");
-    give(L, permits);
+    give_permit_back(L, permits);
     return 0;
 }
 

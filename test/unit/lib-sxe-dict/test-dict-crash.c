@@ -27,8 +27,8 @@
 #define START_NS   UINT64_C(1000000000000)
 #define FILL_MAX   100000u /* keys, of which each shard gets its share */
 
-/* A fork costs ten times as much with the sanitizer, which has seen these lines in other tests. Thin
- * sweeps do as many. */
+/* A fork costs ten times as much with the sanitizer, which has seen these lines in other tests.
+ * Thin sweeps do as many. */
 #define EVERY (SXE_HAVE_ASAN || sxe_test_is_thin() ? 4u : 1u)
 
 /* ---- What is in a dict ---- */
