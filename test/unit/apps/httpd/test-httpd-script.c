@@ -419,6 +419,24 @@ START_TEST(its_own_servers_are_handed_over_too)
 }
 END_TEST
 
+/* Its own server has a request that never ends. */
+START_TEST(its_own_servers_break_off_what_takes_too_long)
+{
+    int fd;
+
+    start_own("require 'sxe.http'.serve{ip = '127.0.0.1', port = 0, handler = function()\n"
+              "    io.stderr:write 'it is asked\\n'\n"
+              "    require 'sxe.task'.sleep(3600)\n"
+              "end}");
+    fd = dial();
+    say(fd, GET);
+    await_error("it is asked");
+    ck_assert_int_eq(kill(httpd_child.pid, SIGTERM), 0);
+    expect_exit();
+    close(fd);
+}
+END_TEST
+
 /* The old one waits for it, then its time is over. */
 START_TEST(a_connection_of_another_kind_may_end_by_itself)
 {
@@ -650,6 +668,7 @@ script_suite(void)
     tcase_add_test(t, one_that_dies_is_replaced);
     tcase_add_test(t, one_whose_memory_is_full_is_replaced);
     tcase_add_test(t, its_own_servers_are_handed_over_too);
+    tcase_add_test(t, its_own_servers_break_off_what_takes_too_long);
     tcase_add_loop_test(t, a_connection_of_another_kind_may_end_by_itself, 0, 2);
     tcase_add_loop_test(t, a_request_that_takes_too_long_is_cut_at_the_end, 0, 2);
     tcase_add_test(t, without_its_supervisor_it_ends);
