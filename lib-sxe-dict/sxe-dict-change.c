@@ -251,12 +251,10 @@ sxe__dict_lock(const SXE_DICT *dict, uint32_t shard)
     const unsigned locked = sxe__pool_lock_shard(dict->pool, shard);
     uint64_t *is_wanted = &dict->counts[shard].is_wanted;
 
-    if (locked == SXE_POOL_LOCK_NOT_TAKEN) {
+    if (locked != SXE_POOL_LOCK_TAKEN) {
         SXE__POOL_PUT(*is_wanted, 1);
-        return -EAGAIN;
+        return locked == SXE_POOL_LOCK_NOT_TAKEN ? -EAGAIN : -EUCLEAN;
     }
-    if (locked != SXE_POOL_LOCK_TAKEN)
-        return -EUCLEAN;
     if (SXE_UNLIKELY(SXE__POOL_GET(*is_wanted) != 0))
         SXE__POOL_PUT(*is_wanted, 0);
     if (SXE_LIKELY(!sxe__dict_is_busy(dict, shard)))

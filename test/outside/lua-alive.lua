@@ -8,7 +8,7 @@ local FIRST = "local tcp, udp, spawn, task = require 'sxe.tcp', require 'sxe.udp
 -- accepts and never says a word.
 local function run(text, listener)
     local script = text:gsub("PORT", function() return tostring(listener:port()) end)
-    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. script, env = {SXE_LOG_LEVEL = "warn"}}
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. script, env = {SXE_LOG_LEVEL = "error"}}
     local output = proc:output(120)
     return proc:wait(120), output, proc:errors()
 end
