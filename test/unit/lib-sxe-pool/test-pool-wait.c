@@ -389,7 +389,7 @@ START_TEST(sleeps_are_doubled_up_to_a_millisecond)
 }
 END_TEST
 
-/* What a call does between two slices: leave the lock to others that want it, but not without
+/* Between two slices a call leaves the lock to others that want it, but not without
  * end. */
 START_TEST(the_next_slice_waits_for_others_and_not_for_ever)
 {
