@@ -306,7 +306,7 @@ local function run_all(house, row, state, rounds)
     end
 end
 
--- The same load by another client, in fewer rounds, to see whether its results are the same.
+-- Run the row's load by its second client, in fewer rounds, and compare the results of both clients.
 local function run_second(house, row, state)
     local second = second_of(row)
     if not second or #state.rounds == 0 or (house.smoke and house.has_second) then
