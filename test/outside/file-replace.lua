@@ -14,7 +14,7 @@ local function run(text)
         local function mode(name) return ("%o"):format(file.stat(at(name)).mode) end
         ]]):gsub("DIR", directory) .. text)
     os.execute("rm -rf " .. directory)
-    equal(ran.status, 0, ran.errors) -- which may say that a shell has blocked the loop
+    equal(ran.status, 0, ran.errors)
     return ran.output
 end
 

@@ -29,6 +29,7 @@
  *     mailbox   message([seconds]), a datagram; close()
  *     proc      line([seconds]) ready([seconds]) output([seconds]) errors()
  *               signal(name) wait([seconds]) pid()
+ *               errors() leaves out the lines that say that a loop was blocked
  *
  * Limits: whatever waits for what must come waits 120 seconds for the next byte, or longer where
  * a script says so, then raises what was expected and what came. ready() and eof(), which may

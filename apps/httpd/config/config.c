@@ -255,10 +255,10 @@ row_of_key(const char *key)
 static void
 note_unknown(struct reading *reading, const char *key, unsigned line)
 {
-    if (reading->unknown != NULL && reading->unknown_line <= line)
-        return;
-    reading->unknown = key;
-    reading->unknown_line = line;
+    if (reading->unknown == NULL || line < reading->unknown_line) {
+        reading->unknown = key;
+        reading->unknown_line = line;
+    }
 }
 
 /* Keys that are not options. */
