@@ -202,10 +202,31 @@ sxe__tls_open(struct sxe_tls *tls)
     return 0;
 }
 
+/* The loop gives a closed socket back at the end of its turn, when tls does not exist any more: end
+ * its TLS now. */
+static void
+end_closed(const struct sxe_tls *tls)
+{
+    const unsigned number = sxe_io_sockets() == sxe__tls_loop->number ? sxe__tls_loop->number : 0;
+
+    for (unsigned id = 0; id < number; id++) {
+        SXE *s = sxe_io_socket(id);
+
+        if (s->io == &sxe__tls_io && sxe__tls_of(s)->tls == tls &&
+            sxe_get_state(s) == SXE_STATE_CLOSED) {
+            s->io->close(s);
+            sxe_io_set(s, sxe_io_of_sockets());
+        }
+    }
+}
+
 void
 sxe__tls_close(struct sxe_tls *tls)
 {
-    if (!tls->is_user || --sxe__tls_loop->users > 0)
+    if (!tls->is_user)
+        return;
+    end_closed(tls);
+    if (--sxe__tls_loop->users > 0)
         return;
     give_back(sxe__tls_loop);
     sxe__tls_loop = NULL;

@@ -101,6 +101,19 @@ local function run_client(house, client, server, what, seconds)
     return result, times_of(result.seconds or seconds)
 end
 
+-- A smoke run is so short that a busy machine may answer no request in it: then it lasts longer.
+local function run_until_result(house, client, server, what, seconds)
+    local result, times = run_client(house, client, server, what, seconds)
+    for _ = 1, house.smoke and 5 or 0 do
+        if result then
+            break
+        end
+        seconds = seconds * 3
+        result, times = run_client(house, client, server, what, seconds)
+    end
+    return result, times
+end
+
 local looked = {} -- lengths of replies that take a second, by target and peer
 
 -- The length of a reply that is looked at by hand, or nil and what is wrong with it.
@@ -131,7 +144,7 @@ function load.run(house, server, what, unit)
         warm_up(house, server, what, compiles or seconds * WARM_UP)
         server.is_warm = true
     end
-    local result, times = run_client(house, client, server, what, seconds)
+    local result, times = run_until_result(house, client, server, what, seconds)
     if not result then
         return {errors = times}
     end

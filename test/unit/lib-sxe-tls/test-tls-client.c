@@ -320,6 +320,42 @@ START_TEST(without_memory_a_peer_has_no_fingerprint)
 }
 END_TEST
 
+static struct sxe_tls *own;
+static int (*close_ours)(SXE *s);
+
+static void
+close_and_delete(struct sxe_timer *timer)
+{
+    ck_assert_int_eq(close_ours(timer->user), 0);
+    ck_assert_int_eq(sxe_get_state(timer->user), SXE_STATE_CLOSED);
+    sxe_tls_delete(own);
+    own = NULL;
+}
+
+/* No other configuration is in use. The server is not one of TLS. */
+START_TEST(the_last_configuration_may_be_deleted_once_its_sockets_are_closed)
+{
+    struct sxe_tls_config config = {.verify = SXE_TLS_OFF};
+    struct sxe_timer timer;
+
+    plan_start(10);
+    listener = sxe_new_tcp(NULL, "127.0.0.1", 0, push_connected, push_read, push_close);
+    ck_assert_int_eq(sxe_listen(listener), 0);
+    close_ours = _i == 0 ? sxe_close : sxe_abort;
+    own = sxe_tls_new_client(&config);
+    ours = sxe_new_tcp(NULL, "", 0, push_connected, push_read, push_close);
+    ck_assert_int_eq(sxe_tls_use(own, ours, "a.example"), 0);
+    ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
+    sxe_timer_init(&timer, close_and_delete, 0, 0);
+    timer.user = ours;
+    sxe_timer_start(&timer);
+    TURN_UNTIL(own == NULL && sxe_number_in_state(SXE_STATE_FREE) == 9);
+    while (event_count() > 0)
+        event_pop();
+    plan_stop();
+}
+END_TEST
+
 static Suite *
 client_suite(void)
 {
@@ -337,6 +373,8 @@ client_suite(void)
     tcase_add_loop_test(tcase, a_clients_first_bytes_may_have_to_wait, 0, 2);
     tcase_add_test(tcase, without_memory_for_its_handshake_a_connection_fails);
     tcase_add_test(tcase, without_memory_a_peer_has_no_fingerprint);
+    tcase_add_loop_test(tcase, the_last_configuration_may_be_deleted_once_its_sockets_are_closed, 0,
+                        2);
     suite_add_tcase(suite, tcase);
     return suite;
 }
