@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KIND "HLL_"
+#define KIND "HLL"
 
 /* 1 / (2 ln 2): the factor of the estimator for many registers. */
 #define ALPHA 0.721347520444481703680
@@ -20,8 +20,9 @@
 static unsigned
 find_precision(const void *array)
 {
-    const unsigned precision = sxe__sketch_number(array, KIND);
+    unsigned precision;
 
+    sxe__sketch_numbers(array, KIND, &precision, 1);
     if (precision < SXE_HLL_PRECISION_MIN || precision > SXE_HLL_PRECISION_MAX ||
         sxe_pool_get_element_size(array) != sxe__hll_size(precision))
         return 0;
@@ -50,25 +51,13 @@ repair_registers(const SXE_HLL *hll, char *why)
 static SXE_HLL *
 open_in_pool(void *array, unsigned options, char *why)
 {
-    SXE_HLL *hll;
+    const unsigned precision = array == NULL ? 0 : find_precision(array);
+    SXE_HLL *hll = sxe__sketch_new(array, sizeof(*hll), precision != 0, "HyperLogLog", why);
 
-    if (array == NULL)
+    if (hll == NULL)
         return NULL;
-    const unsigned precision = find_precision(array);
-    int error = precision == 0 ? sxe__sketch_refuse(why, EMEDIUMTYPE,
-                                                    "pool %s is no HyperLogLog: give another path",
-                                                    sxe_pool_get_name(array))
-                               : 0;
-
-    hll = error == 0 ? malloc(sizeof(*hll)) : NULL;
-    if (hll == NULL) {
-        if (error == 0)
-            error = sxe__sketch_refuse(why, ENOMEM, "no memory for a HyperLogLog");
-        sxe_pool_delete(array);
-        errno = -error;
-        return NULL;
-    }
-    *hll = (SXE_HLL){.registers = array, .precision = precision};
+    hll->registers = array;
+    hll->precision = precision;
     if ((options & SXE_POOL_OPTION_REPAIR) != 0)
         repair_registers(hll, why);
     return hll;
@@ -78,7 +67,7 @@ open_in_pool(void *array, unsigned options, char *why)
 static SXE_HLL *
 open_pool(const SXE_HLL_SPEC *spec, const int *fd, char *why)
 {
-    char state[sizeof(KIND) + 2];
+    char state[sizeof(KIND) + 3];
     struct sxe__sketch_plan plan = {
         .name = spec->name, .options = spec->options, .file = spec->file, .state = state, .fd = fd};
 
@@ -90,7 +79,7 @@ open_pool(const SXE_HLL_SPEC *spec, const int *fd, char *why)
             SXE_HLL_PRECISION_MIN, SXE_HLL_PRECISION_MAX);
         return NULL;
     }
-    snprintf(state, sizeof(state), KIND "%u", spec->precision % 100);
+    snprintf(state, sizeof(state), KIND "_%u", spec->precision % 100);
     if (spec->precision != 0)
         plan.size = sxe__hll_size(spec->precision);
     return open_in_pool(sxe__sketch_open(&plan, why), spec->options, why);

@@ -33,11 +33,26 @@ int sxe__sketch_refuse(char *why, int error, const char *format, ...) SXE_PRINTF
 /* Open the pool of a plan. NULL with errno, as sxe_pool_open. */
 void *sxe__sketch_open(const struct sxe__sketch_plan *plan, char *why);
 
-/* The number that the state's name ends with, if it begins with `kind` ("HLL_") and the pool has
- * the shape of a sketch of `kind`; 0: it is another pool. */
-unsigned sxe__sketch_number(const void *array, const char *kind);
+/* Make the object of a sketch, `size` bytes, for the pool that was opened (NULL: it was not). NULL
+ * with errno: EMEDIUMTYPE if the pool is not right (`what`, "Bloom filter", is what was wanted), or
+ * ENOMEM; the pool is then closed. */
+void *sxe__sketch_new(void *array, size_t size, bool is_right, const char *what, char *why);
 
-/* The hash of Redis's HyperLogLog: MurmurHash64A, seed 0xadc83b19. */
+/* Read the numbers that the state's name has after `kind`: "TOPK_10_64" has two after "TOPK". 0 in
+ * all of them if the pool has another name or shape. */
+void sxe__sketch_numbers(const void *array, const char *kind, unsigned *numbers, unsigned count);
+
+/* The hash of Redis's HyperLogLog: MurmurHash64A, seed 0xadc83b19. All sketches use it. */
 uint64_t sxe__sketch_hash(const void *bytes, size_t size);
+
+/* Another hash of a hash: each bit of the result depends on each bit of the number (the end of
+ * splitmix64). No two numbers have the same. */
+static inline uint64_t
+sxe__sketch_scatter(uint64_t number)
+{
+    number = (number ^ number >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    number = (number ^ number >> 27) * UINT64_C(0x94d049bb133111eb);
+    return number ^ number >> 31;
+}
 
 #endif

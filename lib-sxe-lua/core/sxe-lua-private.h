@@ -35,7 +35,7 @@
  *                         sxe-lua-file-open.c has files that stay open
  *     sxe-lua-pool*.c     require "sxe.pool", see sxe-lua-pool-private.h
  *     sxe-lua-dict*.c     require "sxe.dict", see sxe-lua-dict-private.h
- *     sxe-lua-sketch.c    require "sxe.sketch"
+ *     sxe-lua-sketch*.c   require "sxe.sketch", see sxe-lua-sketch-private.h
  *     sxe-lua-option.c    tables of options
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-text.c      strings of Lua as texts of C; sxe-lua-split.c has sxe.split

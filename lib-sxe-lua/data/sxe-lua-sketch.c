@@ -1,223 +1,182 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: require "sxe.sketch": sketches of lib-sxe-sketch, which processes share, and which may be
- * files.
- *
- * No call waits: each update is one atomic step. An argument that is converted to a string may run
- * a finalizer, which may close the sketch, so a call looks at the sketch after its arguments.
+ * files. Here is what all kinds have.
  */
+#include "sxe-lua-sketch-private.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "sxe-hll.h"
-#include "sxe-lua-pool-private.h"
-
-#define CLASS_HLL "sxe.sketch.hll"
-
-struct lua_hll {
-    SXE_HLL *hll; /* NULL: closed */
+struct lua_sketch {
+    void *sketch; /* NULL: closed */
 };
 
-static SXE_HLL *
-check_hll(lua_State *L, int argument)
+static const struct sxe__lua_sketch_kind *
+upvalue_kind(lua_State *L)
 {
-    const struct lua_hll *hll = luaL_checkudata(L, argument, CLASS_HLL);
-
-    luaL_argcheck(L, hll->hll != NULL, argument, "the sketch is closed");
-    return hll->hll;
+    return lua_touserdata(L, lua_upvalueindex(1));
 }
 
-static int
-fail_with(lua_State *L, int error, const char *why)
+void *
+sxe__lua_sketch_check(lua_State *L, int argument, const struct sxe__lua_sketch_kind *kind)
 {
-    (void)sxe__lua_fail(L, why);
-    lua_pushinteger(L, error);
+    const struct lua_sketch *sketch = luaL_checkudata(L, argument, kind->class);
+
+    luaL_argcheck(L, sketch->sketch != NULL, argument, "the sketch is closed");
+    return sketch->sketch;
+}
+
+int
+sxe__lua_sketch_push_result(lua_State *L, int result, const char *why)
+{
+    if (result == 0) {
+        lua_pushboolean(L, 1);
+        return 1;
+    }
+    (void)sxe__lua_fail(L, result == -EUCLEAN ? "the sketch is damaged" : why);
+    lua_pushinteger(L, -result);
     return 3;
 }
 
-/* The results of a call that returns 0 or -errno: true, or nil, why, code. */
-static int
-push_result(lua_State *L, int result, const char *why)
-{
-    if (result < 0)
-        return fail_with(L, -result, result == -EUCLEAN ? "the sketch is damaged" : why);
-    lua_pushboolean(L, 1);
-    return 1;
-}
-
-/* ---- Methods ---- */
-
-/* Add all arguments; true: the count may have grown. */
-static int
-l_add(lua_State *L)
-{
-    const int last = lua_gettop(L);
-    bool has_grown = false;
-
-    (void)check_hll(L, 1);
-    for (int argument = 2; argument <= last; argument++) {
-        size_t size;
-        const char *thing = luaL_checklstring(L, argument, &size);
-
-        has_grown |= sxe_hll_add(check_hll(L, 1), thing, size) > 0;
-    }
-    lua_pushboolean(L, has_grown);
-    return 1;
-}
-
-static int
-l_count(lua_State *L)
-{
-    const double count = sxe_hll_count(check_hll(L, 1));
-
-    if (count < 0)
-        return push_result(L, (int)count, NULL);
-    lua_pushnumber(L, count);
-    return 1;
-}
-
-static int
-l_merge(lua_State *L)
-{
-    return push_result(L, sxe_hll_merge(check_hll(L, 1), check_hll(L, 2)),
-                       "a sketch of less precision cannot be merged into one of more");
-}
-
-static int
-l_clear(lua_State *L)
-{
-    sxe_hll_clear(check_hll(L, 1));
-    return 0;
-}
-
-static int
-l_export(lua_State *L)
-{
-    luaL_Buffer string;
-    char *bytes;
-
-    (void)check_hll(L, 1);
-    bytes = luaL_buffinitsize(L, &string, SXE_HLL_REDIS_MAX);
-    const ssize_t size = sxe_hll_export(check_hll(L, 1), bytes, SXE_HLL_REDIS_MAX);
-
-    if (size < 0)
-        return push_result(L, (int)size, "Redis has sketches of precision 14, and this has less");
-    luaL_pushresultsize(&string, (size_t)size);
-    return 1;
-}
-
-static int
-l_import(lua_State *L)
-{
-    char why[SXE_POOL_WHY_SIZE];
-    size_t size;
-    const char *string = luaL_checklstring(L, 2, &size);
-
-    return push_result(L, sxe_hll_import(check_hll(L, 1), string, size, why), why);
-}
+/* ---- Methods of all kinds: the kind is the first upvalue ---- */
 
 static int
 l_sync(lua_State *L)
 {
-    return sxe__lua_pool_push_synced(L, sxe_pool_sync(sxe_hll_get_pool(check_hll(L, 1))));
+    const struct sxe__lua_sketch_kind *kind = upvalue_kind(L);
+
+    return sxe__lua_pool_push_synced(
+        L, sxe_pool_sync(kind->get_pool(sxe__lua_sketch_check(L, 1, kind))));
 }
 
 static int
-collect_hll(lua_State *L)
+collect_sketch(lua_State *L)
 {
-    struct lua_hll *hll = luaL_checkudata(L, 1, CLASS_HLL);
+    const struct sxe__lua_sketch_kind *kind = upvalue_kind(L);
+    struct lua_sketch *sketch = luaL_checkudata(L, 1, kind->class);
 
-    sxe_hll_close(hll->hll);
-    hll->hll = NULL;
+    kind->close(sketch->sketch);
+    sketch->sketch = NULL;
     return 0;
 }
 
-/* A method, which is in the upvalue, or a property. */
+/* A method, which is in the second upvalue, or a property. */
 static int
-index_hll(lua_State *L)
+index_sketch(lua_State *L)
 {
+    const struct sxe__lua_sketch_kind *kind = upvalue_kind(L);
     const char *name = sxe__lua_check_text(L, 2);
+    const void *sketch;
 
     lua_pushvalue(L, 2);
-    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
+    if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL)
         return 1;
+    sketch = sxe__lua_sketch_check(L, 1, kind);
     if (strcmp(name, "name") == 0)
-        lua_pushstring(L, sxe_pool_get_name(sxe_hll_get_pool(check_hll(L, 1))));
+        lua_pushstring(L, sxe_pool_get_name(kind->get_pool(sketch)));
     else if (strcmp(name, "found") == 0)
-        sxe__lua_pool_push_found(L, sxe_hll_get_pool(check_hll(L, 1)));
-    else if (strcmp(name, "precision") == 0)
-        lua_pushinteger(L, sxe_hll_get_precision(check_hll(L, 1)));
+        sxe__lua_pool_push_found(L, kind->get_pool(sketch));
+    for (unsigned i = 0; kind->properties[i] != NULL; i++)
+        if (strcmp(name, kind->properties[i]) == 0)
+            kind->push_property(L, sketch, i);
     return 1;
 }
 
 /* ---- Opening ---- */
 
+lua_Number
+sxe__lua_sketch_take_number(lua_State *L, const char *name)
+{
+    const int type = lua_getfield(L, 1, name);
+    const lua_Number number = lua_tonumber(L, -1);
+
+    if (type != LUA_TNIL && (type != LUA_TNUMBER || !(number > 0)))
+        luaL_error(L, "%s: a number above 0 expected", name);
+    lua_pop(L, 1);
+    return number;
+}
+
 /* With a file and no name, the file says the rest. */
 static void
-take_spec(lua_State *L, SXE_HLL_SPEC *spec, char name[SXE__LUA_POOL_NAME_SIZE])
+take_opening(lua_State *L, const struct sxe__lua_sketch_kind *kind,
+             struct sxe__lua_sketch_opening *opening, char name[SXE__LUA_POOL_NAME_SIZE])
 {
-    static const char *const said[] = {"precision", NULL};
     const bool is_shared = sxe__lua_option_flag(L, "shared");
 
-    spec->file = sxe__lua_option_file(L);
-    spec->options =
-        is_shared || spec->file != NULL ? SXE_POOL_OPTION_SHARED : SXE_POOL_OPTION_LOCKED;
+    opening->file = sxe__lua_option_file(L);
+    opening->options =
+        is_shared || opening->file != NULL ? SXE_POOL_OPTION_SHARED : SXE_POOL_OPTION_LOCKED;
     if (sxe__lua_option_flag(L, "repair"))
-        spec->options |= SXE_POOL_OPTION_REPAIR;
-    if (spec->file != NULL && sxe__lua_option_is_nil(L, "name")) {
-        sxe__lua_option_unsaid(L, said, "name");
+        opening->options |= SXE_POOL_OPTION_REPAIR;
+    if (opening->file != NULL && sxe__lua_option_is_nil(L, "name")) {
+        sxe__lua_option_unsaid(L, kind->own, "name");
         return;
     }
     lua_getfield(L, 1, "name");
     sxe__lua_option_name(L, name, "the sketch");
     lua_pop(L, 1);
-    spec->precision = SXE_HLL_PRECISION_REDIS;
-    if (!sxe__lua_option_is_nil(L, "precision"))
-        spec->precision = sxe__lua_option_count(L, "precision", SXE_HLL_PRECISION_MIN,
-                                                SXE_HLL_PRECISION_MAX, "bits");
+    opening->name = name;
 }
 
-/* sketch.hll{...} */
+/* sketch.hll{...}, sketch.bloom{...}, sketch.topk{...} */
 static int
-l_hll(lua_State *L)
+l_open(lua_State *L)
 {
-    static const char *const names[] = {"name", "precision", "shared", "file", "repair", NULL};
+    const struct sxe__lua_sketch_kind *kind = upvalue_kind(L);
+    struct sxe__lua_sketch_opening opening = {.name = NULL};
     char name[SXE__LUA_POOL_NAME_SIZE] = "";
     char why[SXE_POOL_WHY_SIZE];
-    SXE_HLL_SPEC spec = {.name = name};
-    struct lua_hll *hll;
+    struct lua_sketch *sketch;
 
-    sxe__lua_option_names(L, 1, names, "sketch.hll");
-    take_spec(L, &spec, name);
+    sxe__lua_option_names(L, 1, kind->names, kind->call);
+    take_opening(L, kind, &opening, name);
     sxe__lua_refuse_at_end(L);
-    hll = lua_newuserdatauv(L, sizeof(*hll), 0);
-    hll->hll = NULL;
-    luaL_setmetatable(L, CLASS_HLL);
-    hll->hll = sxe_hll_open(&spec, why);
-    if (hll->hll == NULL && sxe__lua_makes_room(L, errno))
-        hll->hll = sxe_hll_open(&spec, why);
-    return hll->hll == NULL ? sxe__lua_option_refused(L, why, errno) : 1;
+    sketch = lua_newuserdatauv(L, sizeof(*sketch), 0);
+    sketch->sketch = NULL;
+    luaL_setmetatable(L, kind->class);
+    sketch->sketch = kind->open(L, &opening, why);
+    if (sketch->sketch == NULL && sxe__lua_makes_room(L, errno))
+        sketch->sketch = kind->open(L, &opening, why);
+    return sketch->sketch == NULL ? sxe__lua_option_refused(L, why, errno) : 1;
 }
 
 /* ---- The module ---- */
 
+/* Set a field of the table on top to a function of the kind. */
+static void
+set_function(lua_State *L, const char *name, lua_CFunction function,
+             const struct sxe__lua_sketch_kind *kind)
+{
+    lua_pushlightuserdata(L, (void *)(uintptr_t)kind);
+    lua_pushcclosure(L, function, 1);
+    lua_setfield(L, -2, name);
+}
+
+/* Make the metatable of a kind, and add its function to the module on top. */
+static void
+add_kind(lua_State *L, const struct sxe__lua_sketch_kind *kind)
+{
+    sxe__lua_new_class(L, kind->class);
+    set_function(L, "__gc", collect_sketch, kind);
+    set_function(L, "__close", collect_sketch, kind);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)kind);
+    lua_newtable(L);
+    luaL_setfuncs(L, kind->methods, 0);
+    set_function(L, "sync", l_sync, kind);
+    set_function(L, "close", collect_sketch, kind);
+    lua_pushcclosure(L, index_sketch, 2);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    set_function(L, strchr(kind->call, '.') + 1, l_open, kind);
+}
+
 int
 sxe__lua_open_sketch(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"hll", l_hll}, {NULL, NULL}};
-    static const luaL_Reg metamethods[] = {
-        {"__gc", collect_hll}, {"__close", collect_hll}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {
-        {"add", l_add},     {"count", l_count},     {"merge", l_merge},
-        {"clear", l_clear}, {"export", l_export},   {"import", l_import},
-        {"sync", l_sync},   {"close", collect_hll}, {NULL, NULL}};
-
-    sxe__lua_new_class(L, CLASS_HLL);
-    luaL_setfuncs(L, metamethods, 0);
-    luaL_newlib(L, methods);
-    lua_pushcclosure(L, index_hll, 1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
-    luaL_newlib(L, functions);
+    lua_createtable(L, 0, 3);
+    add_kind(L, &sxe__lua_sketch_hll);
+    add_kind(L, &sxe__lua_sketch_bloom);
+    add_kind(L, &sxe__lua_sketch_topk);
     return 1;
 }

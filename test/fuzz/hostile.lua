@@ -249,6 +249,8 @@ local more = {
     function() return pool.open(right_options()) end,
     function() return dict.open(right_options()) end,
     function() return require "sxe.sketch".hll{name = "h", precision = random(4, 14), shared = chance(2)} end,
+    function() return require "sxe.sketch".bloom{name = "b", capacity = random(99), shared = chance(2)} end,
+    function() return require "sxe.sketch".topk{name = "t", number = random(9), error = 0.1} end,
     function() return pool.open(right[1]()):take("free", "busy") end,
     function()
         local cells = dict.open(right[2]())

@@ -1,7 +1,7 @@
 ---@meta sxe.sketch
 -- SPDX-License-Identifier: MIT
 
----Counts of different things, in a few kilobytes and with a known error, which processes share.
+---Different things counted, things known again, and the most frequent keys: with a known error, shared by processes.
 ---@class sxe.sketch
 local sketch = {}
 
@@ -51,9 +51,121 @@ function Hll:sync() end
 ---Close it: each later call raises. A <close> variable does so at the end of its scope.
 function Hll:close() end
 
+---@class sxe.sketch.bloom.opening
+---@field name? string may be left out for a file that is there
+---@field capacity? integer different things that the error is for
+---@field error? number of how many things that were not added it says yes: 0.01
+---@field file? string a path; without a '/', a name in /dev/shm
+---@field shared? boolean in memory, with those that this process forks
+---@field repair? boolean open it although it was in use when the machine stopped
+
+---@class sxe.Bloom
+---@field name string
+---@field found "created"|"joined"|"closed"|"completed"|"rebuilt"
+---@field bits integer
+---@field hashes integer
+local Bloom = {}
+
+---Add a string; true: it was not there.
+---@param thing string
+---@return boolean is_new
+function Bloom:add(thing) end
+
+---Whether a string was added: false is certain.
+---@param thing string
+---@return boolean has
+function Bloom:has(thing) end
+
+---About how many different strings were added.
+---@return number count
+function Bloom:count() end
+
+---The share of strings that were not added of which it says true, now.
+---@return number share
+function Bloom:error_rate() end
+
+---Have what the other has, too; it must have the same capacity and error.
+---@param other sxe.Bloom
+---@return true? done, sxe.error? why, integer? code
+function Bloom:merge(other) end
+
+---Forget all.
+function Bloom:clear() end
+
+---Write it to its disk, and wait for that.
+---@return true? done, sxe.error? why, integer? code
+function Bloom:sync() end
+
+---Close it: each later call raises. A <close> variable does so at the end of its scope.
+function Bloom:close() end
+
+---@class sxe.sketch.topk.opening
+---@field name? string may be left out for a file that is there
+---@field number? integer of keys in a list: 1 to 1000
+---@field error? number the share of all that a count may be too high: 0.001
+---@field key_size? integer bytes of the longest key, a multiple of 8 up to 256: 64
+---@field file? string a path; without a '/', a name in /dev/shm
+---@field shared? boolean in memory, with those that this process forks
+---@field repair? boolean open it although it was in use when the machine stopped
+
+---@class sxe.sketch.topk.entry
+---@field key string
+---@field count integer
+
+---@class sxe.TopK
+---@field name string
+---@field found "created"|"joined"|"closed"|"completed"|"rebuilt"
+---@field number integer
+---@field key_size integer
+local TopK = {}
+
+---Add a key, once or as often as times says.
+---@param key string
+---@param times? integer 1
+function TopK:add(key, times) end
+
+---How often a key was added, or a little more.
+---@param key string
+---@return integer count
+function TopK:count(key) end
+
+---How often all keys were added.
+---@return integer total
+function TopK:total() end
+
+---The keys with the highest counts, the highest first.
+---@param max? integer all that it lists
+---@return sxe.sketch.topk.entry[] entries
+function TopK:list(max) end
+
+---Add the counts and keys of the other; it must have the same error and key_size.
+---@param other sxe.TopK
+---@return true? done, sxe.error? why, integer? code
+function TopK:merge(other) end
+
+---Forget all.
+function TopK:clear() end
+
+---Write it to its disk, and wait for that.
+---@return true? done, sxe.error? why, integer? code
+function TopK:sync() end
+
+---Close it: each later call raises. A <close> variable does so at the end of its scope.
+function TopK:close() end
+
 ---Make a HyperLogLog, or open the one that is there.
 ---@param options sxe.sketch.hll.opening
 ---@return sxe.Hll? hll, sxe.error? why, integer? code
 function sketch.hll(options) end
+
+---Make a Bloom filter, or open the one that is there.
+---@param options sxe.sketch.bloom.opening
+---@return sxe.Bloom? bloom, sxe.error? why, integer? code
+function sketch.bloom(options) end
+
+---Make a sketch of the most frequent keys, or open the one that is there.
+---@param options sxe.sketch.topk.opening
+---@return sxe.TopK? topk, sxe.error? why, integer? code
+function sketch.topk(options) end
 
 return sketch

@@ -25,7 +25,7 @@ local receivers = {
   file = { f = "File" },
   pool = { p = "Pool", element = "Element" },
   dict = { d = "Dict", snapshot = "DictSnapshot", batch = "DictBatch" },
-  sketch = { hll = "Hll" },
+  sketch = { hll = "Hll", bloom = "Bloom", topk = "TopK" },
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
   client = { response = "ClientResponse", jar = "ClientJar" },
@@ -161,6 +161,8 @@ local function objects(req, res)
     File = require "sxe.file".open("/dev/null"),
     Pool = p, Element = p:at(0), Dict = d, DictSnapshot = d:snapshot(), DictBatch = batch,
     Hll = require "sxe.sketch".hll{ name = "names" },
+    Bloom = require "sxe.sketch".bloom{ name = "names", capacity = 1 },
+    TopK = require "sxe.sketch".topk{ name = "names", number = 1 },
     ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis, Pipeline = of_redis.Pipeline,
     Transaction = of_redis.Transaction, Subscription = of_redis.Subscription, Child = child, Counters = counters, Socket = old, Buffer = old.buf,
   }

@@ -32,11 +32,31 @@ l_wreck(lua_State *L)
 static int
 l_malloc(lua_State *L)
 {
-    fake_os_fail(FAKE_MALLOC, (unsigned)luaL_checkinteger(L, 1), 1, ENOMEM);
+    static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC};
+
+    fake_os_sweep(kinds, 2, (unsigned)luaL_checkinteger(L, 1), true, ENOMEM);
     return 0;
 }
 
-static const luaL_Reg peer_functions[] = {{"wreck", l_wreck}, {"malloc", l_malloc}, {NULL, NULL}};
+/* peer.once(): the next sketch has no memory, the one after it has. */
+static int
+l_once(lua_State *L)
+{
+    SXE_UNUSED_PARAMETER(L);
+    fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
+    return 0;
+}
+
+static int
+l_reset(lua_State *L)
+{
+    SXE_UNUSED_PARAMETER(L);
+    fake_os_reset();
+    return 0;
+}
+
+static const luaL_Reg peer_functions[] = {
+    {"wreck", l_wreck}, {"malloc", l_malloc}, {"reset", l_reset}, {"once", l_once}, {NULL, NULL}};
 
 static void
 check_script(const char *text)
@@ -114,6 +134,64 @@ START_TEST(damage_is_told_and_repaired)
 }
 END_TEST
 
+START_TEST(filters_have_what_was_added)
+{
+    check_script(OPEN
+                 "local b = sketch.bloom{name = 'b', capacity = 100}\n"
+                 "assert(b.name == 'b' and b.bits == 960 and b.hashes == 7)\n"
+                 "assert(not b:has 'a' and b:add 'a' and b:has 'a' and not b:add 'a')\n"
+                 "assert(b:add(7) and b:has '7' and math.floor(b:count() + 0.5) == 2)\n"
+                 "assert(b:error_rate() > 0 and b:error_rate() < 1e-9)\n"
+                 "local o = sketch.bloom{name = 'o', capacity = 100, error = 0.01}\n"
+                 "assert(o:add 'c' and b:merge(o) and b:has 'c')\n"
+                 "local n = sketch.bloom{name = 'n', capacity = 100, error = 0.001}\n"
+                 "refuses('cannot be merged', 33, b:merge(n))\n"
+                 "b:clear() assert(not b:has 'a')\n"
+                 "b = sketch.bloom{name = 'b', capacity = 9, file = path} b:add 'x' b:close()\n"
+                 "b = sketch.bloom{file = path} assert(b:has 'x' and b.found == 'closed')\n"
+                 "assert(b:sync()) refuses('no HyperLogLog', 124, sketch.hll{file = path})");
+}
+END_TEST
+
+START_TEST(frequent_keys_are_listed)
+{
+    check_script(OPEN
+                 "local t = sketch.topk{name = 't', number = 2}\n"
+                 "local function shown(list) local all = {}\n"
+                 "    for i, e in ipairs(list) do all[i] = e.key .. '=' .. e.count end\n"
+                 "    return table.concat(all, ' ') end\n"
+                 "assert(t.name == 't' and t.number == 2 and t.key_size == 64 and #t:list() == 0)\n"
+                 "t:add 'a' t:add('b', 5) t:add('a', 2) t:add(7)\n"
+                 "assert(shown(t:list()) == 'b=5 a=3' and shown(t:list(1)) == 'b=5')\n"
+                 "assert(shown(t:list(100)) == 'b=5 a=3')\n"
+                 "assert(t:count 'a' == 3 and t:count 'none' == 0 and t:total() == 9)\n"
+                 "fails('the key has more than 64 bytes', t.add, t, ('k'):rep(65))\n"
+                 "fails('times above 0', t.add, t, 'a', 0)\n"
+                 "fails('how many', t.list, t, 0)\n"
+                 "local o = sketch.topk{name = 'o', number = 3, error = 0.001, key_size = 64}\n"
+                 "o:add('c', 9) assert(t:merge(o) and shown(t:list()) == 'c=9 b=5')\n"
+                 "local n = sketch.topk{name = 'n', number = 3, key_size = 8}\n"
+                 "refuses('cannot be merged', 33, t:merge(n))\n"
+                 "t:clear() assert(#t:list() == 0 and t:total() == 0)\n"
+                 "t = sketch.topk{name = 't', number = 5, file = path} t:add 'x' t:close()\n"
+                 "t = sketch.topk{file = path} assert(t:count 'x' == 1 and t.number == 5)");
+}
+END_TEST
+
+START_TEST(wrong_options_of_all_kinds_raise)
+{
+    check_script(OPEN "fails('capacity', sketch.bloom, {name = 'b'})\n"
+                      "fails('capacity', sketch.bloom, {name = 'b', capacity = 2 ^ 37})\n"
+                      "fails('capacity', sketch.bloom, {name = 'b', capacity = '9'})\n"
+                      "fails('error', sketch.bloom, {name = 'b', capacity = 9, error = -1})\n"
+                      "fails('error', sketch.bloom, {name = 'b', capacity = 9, error = 0.9})\n"
+                      "fails('error', sketch.bloom, {file = path, error = 0.1})\n"
+                      "fails('number', sketch.topk, {name = 't'})\n"
+                      "fails('key_size', sketch.topk, {name = 't', number = 3, key_size = 9})\n"
+                      "fails('key_size', sketch.topk, {file = path, key_size = 8})");
+}
+END_TEST
+
 START_TEST(wrong_options_raise)
 {
     check_script(OPEN "fails('has no option', sketch.hll, {name = 'h', precison = 9})\n"
@@ -130,9 +208,17 @@ START_TEST(without_memory_none_is_opened)
     check_script(OPEN "local nth, h = 0, nil\n"
                       "repeat nth = nth + 1 peer.malloc(nth)\n"
                       "    local done, why, code\n"
-                      "    h, why, code = sketch.hll{name = 'h'}\n"
+                      "    h, why, code = sketch.hll{name = 'h'} peer.reset()\n"
                       "    if not h then refuses('memory', 12, h, why, code) end\n"
                       "until h assert(h:add 'a')");
+}
+END_TEST
+
+/* The first sketch was forgotten, and its memory is found when the second is opened. */
+START_TEST(forgotten_sketches_make_room)
+{
+    check_script(OPEN "sketch.hll{name = 'forgotten'}\n"
+                      "peer.once() assert(sketch.hll{name = 'h'}:add 'a')");
 }
 END_TEST
 
@@ -161,8 +247,12 @@ suite(void)
     tcase_add_test(c, strings_of_redis_come_and_go);
     tcase_add_test(c, a_file_is_shared_and_stays);
     tcase_add_test(c, damage_is_told_and_repaired);
+    tcase_add_test(c, filters_have_what_was_added);
+    tcase_add_test(c, frequent_keys_are_listed);
+    tcase_add_test(c, wrong_options_of_all_kinds_raise);
     tcase_add_test(c, wrong_options_raise);
     tcase_add_test(c, without_memory_none_is_opened);
+    tcase_add_test(c, forgotten_sketches_make_room);
     tcase_add_test(c, a_finalizer_may_close_the_sketch_of_a_call);
     return s;
 }

@@ -172,9 +172,11 @@ START_TEST(without_memory_nothing_stays_open)
     unsigned nth = 0;
     SXE_HLL *hll;
 
+    static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC};
+
     do {
         fake_os_reset();
-        fake_os_fail(FAKE_MALLOC, ++nth, 1, ENOMEM);
+        fake_os_sweep(kinds, 2, ++nth, false, ENOMEM);
         hll = sxe_hll_open(&spec, why);
         ck_assert_msg((hll == NULL) == (fake_os_injected() > 0), "%u: %s", nth, why);
         ck_assert(hll != NULL || errno == ENOMEM);

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bloom filters: opening, adding, asking, merging.
+ */
+#include "sxe-bloom.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sxe-sketch-private.h"
+
+#define KIND          "BLOOM"
+#define ERROR_DEFAULT 0.01
+#define HASHES_MAX    30u /* of SXE_BLOOM_ERROR_MIN */
+#define WORD_BITS     64u
+
+struct sxe_bloom {
+    uint64_t *words; /* the pool's array */
+    uint64_t bits;   /* a multiple of 64 */
+    unsigned hashes;
+};
+
+/* ---- Opening ---- */
+
+/* Find the numbers of words and hashes of a spec. 0 or -EINVAL. */
+static int
+plan_filter(const SXE_BLOOM_SPEC *spec, uint64_t *words, unsigned *hashes, char *why)
+{
+    const double error = spec->error == 0 ? ERROR_DEFAULT : spec->error;
+    const char *name = spec->name == NULL ? "without a name" : spec->name;
+
+    if (!(error >= SXE_BLOOM_ERROR_MIN && error <= SXE_BLOOM_ERROR_MAX))
+        return sxe__sketch_refuse(why, EINVAL,
+                                  "Bloom filter %s: the error is %g, but must be from %g to %g",
+                                  name, error, SXE_BLOOM_ERROR_MIN, SXE_BLOOM_ERROR_MAX);
+    if (spec->capacity > SXE_BLOOM_CAPACITY_MAX)
+        return sxe__sketch_refuse(why, EINVAL,
+                                  "Bloom filter %s: the capacity is %llu, but must be at most 2^36",
+                                  name, (unsigned long long)spec->capacity);
+    const double each = -log(error) / M_LN2; /* hashes, before they are made whole */
+
+    *hashes = (unsigned)lround(each);
+    *words = (uint64_t)ceil((double)spec->capacity * each / M_LN2 / WORD_BITS);
+    return 0;
+}
+
+static SXE_BLOOM *
+open_in_pool(void *array, char *why)
+{
+    SXE_BLOOM *bloom;
+    unsigned hashes = 0;
+
+    if (array != NULL)
+        sxe__sketch_numbers(array, KIND, &hashes, 1);
+    const bool is_right = hashes > 0 && hashes <= HASHES_MAX &&
+                          sxe_pool_get_element_size(array) % sizeof(uint64_t) == 0;
+
+    bloom = sxe__sketch_new(array, sizeof(*bloom), is_right, "Bloom filter", why);
+    if (bloom == NULL)
+        return NULL;
+    bloom->words = array;
+    bloom->bits = (uint64_t)sxe_pool_get_element_size(array) * 8;
+    bloom->hashes = hashes;
+    return bloom;
+}
+
+/* Open the pool, in a descriptor or by its file. */
+static SXE_BLOOM *
+open_pool(const SXE_BLOOM_SPEC *spec, const int *fd, char *why)
+{
+    char state[sizeof(KIND) + 3];
+    uint64_t words = 0;
+    unsigned hashes = 0;
+    const int result = plan_filter(spec, &words, &hashes, why);
+
+    if (result < 0) {
+        errno = -result;
+        return NULL;
+    }
+    snprintf(state, sizeof(state), KIND "_%u", hashes % 100);
+    const struct sxe__sketch_plan plan = {.name = spec->name,
+                                          .state = state,
+                                          .size = (size_t)words * sizeof(uint64_t),
+                                          .options = spec->options,
+                                          .file = spec->file,
+                                          .fd = fd};
+
+    return open_in_pool(sxe__sketch_open(&plan, why), why);
+}
+
+SXE_BLOOM *
+sxe_bloom_open(const SXE_BLOOM_SPEC *spec, char *why)
+{
+    return open_pool(spec, NULL, why);
+}
+
+SXE_BLOOM *
+sxe_bloom_open_fd(int fd, const SXE_BLOOM_SPEC *spec, char *why)
+{
+    static const SXE_BLOOM_SPEC any;
+
+    return open_pool(spec == NULL ? &any : spec, &fd, why);
+}
+
+void
+sxe_bloom_close(SXE_BLOOM *bloom)
+{
+    if (bloom == NULL)
+        return;
+    sxe_pool_delete(bloom->words);
+    free(bloom);
+}
+
+void *
+sxe_bloom_get_pool(const SXE_BLOOM *bloom)
+{
+    return bloom->words;
+}
+
+uint64_t
+sxe_bloom_get_bits(const SXE_BLOOM *bloom)
+{
+    return bloom->bits;
+}
+
+unsigned
+sxe_bloom_get_hashes(const SXE_BLOOM *bloom)
+{
+    return bloom->hashes;
+}
+
+/* ---- Bits ---- */
+
+/* The place of a hash's bit number i: each is as good as chosen at random on its own. */
+static uint64_t
+place_of(const SXE_BLOOM *bloom, uint64_t hash, unsigned i)
+{
+    return sxe__sketch_scatter(hash + i * UINT64_C(0x9e3779b97f4a7c15)) % bloom->bits;
+}
+
+bool
+sxe_bloom_add_hash(SXE_BLOOM *bloom, uint64_t hash)
+{
+    bool is_new = false;
+
+    for (unsigned i = 0; i < bloom->hashes; i++) {
+        const uint64_t place = place_of(bloom, hash, i);
+        const uint64_t bit = UINT64_C(1) << place % WORD_BITS;
+        uint64_t *word = &bloom->words[place / WORD_BITS];
+
+        /* Bits that are set are only read, so that processors need not pass the word around. */
+        if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) == 0)
+            is_new |= (__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit) == 0;
+    }
+    return is_new;
+}
+
+bool
+sxe_bloom_has_hash(const SXE_BLOOM *bloom, uint64_t hash)
+{
+    bool has = true;
+
+    for (unsigned i = 0; i < bloom->hashes && has; i++) {
+        const uint64_t place = place_of(bloom, hash, i);
+
+        has = (__atomic_load_n(&bloom->words[place / WORD_BITS], __ATOMIC_RELAXED) >>
+                   place % WORD_BITS &
+               1) != 0;
+    }
+    return has;
+}
+
+bool
+sxe_bloom_add(SXE_BLOOM *bloom, const void *bytes, size_t size)
+{
+    return sxe_bloom_add_hash(bloom, sxe__sketch_hash(bytes, size));
+}
+
+bool
+sxe_bloom_has(const SXE_BLOOM *bloom, const void *bytes, size_t size)
+{
+    return sxe_bloom_has_hash(bloom, sxe__sketch_hash(bytes, size));
+}
+
+/* ---- All bits ---- */
+
+/* The share of bits that are set. */
+static double
+measure_fill(const SXE_BLOOM *bloom)
+{
+    uint64_t set = 0;
+
+    for (uint64_t i = 0; i < bloom->bits / WORD_BITS; i++)
+        set += (uint64_t)__builtin_popcountll(__atomic_load_n(&bloom->words[i], __ATOMIC_RELAXED));
+    return (double)set / (double)bloom->bits;
+}
+
+double
+sxe_bloom_count(const SXE_BLOOM *bloom)
+{
+    const double bits = (double)bloom->bits;
+
+    /* One bit that is not set is as much as a full filter can tell. */
+    return -bits / bloom->hashes * log1p(-fmin(measure_fill(bloom), 1 - 1 / bits));
+}
+
+double
+sxe_bloom_get_error(const SXE_BLOOM *bloom)
+{
+    return pow(measure_fill(bloom), bloom->hashes);
+}
+
+int
+sxe_bloom_merge(SXE_BLOOM *into, const SXE_BLOOM *from)
+{
+    if (into->bits != from->bits || into->hashes != from->hashes)
+        return -EDOM;
+    for (uint64_t i = 0; i < from->bits / WORD_BITS; i++)
+        __atomic_fetch_or(&into->words[i], __atomic_load_n(&from->words[i], __ATOMIC_RELAXED),
+                          __ATOMIC_RELAXED);
+    return 0;
+}
+
+void
+sxe_bloom_clear(SXE_BLOOM *bloom)
+{
+    for (uint64_t i = 0; i < bloom->bits / WORD_BITS; i++)
+        __atomic_store_n(&bloom->words[i], 0, __ATOMIC_RELAXED);
+}
