@@ -24,6 +24,16 @@ struct sxe_bloom {
 
 /* ---- Opening ---- */
 
+/* The formula of the header holds for many bits. With few, their number spreads around the expected
+ * one, which makes the error larger; fewer bits than there are hashes make up for that. */
+static uint64_t
+count_words(uint64_t capacity, double error, unsigned hashes)
+{
+    const double each = -(double)hashes / log1p(-pow(error, 1.0 / hashes));
+
+    return capacity == 0 ? 0 : (uint64_t)ceil(((double)capacity * each + hashes) / WORD_BITS);
+}
+
 /* Find the numbers of words and hashes of a spec. 0 or -EINVAL. */
 static int
 plan_filter(const SXE_BLOOM_SPEC *spec, uint64_t *words, unsigned *hashes, char *why)
@@ -39,10 +49,8 @@ plan_filter(const SXE_BLOOM_SPEC *spec, uint64_t *words, unsigned *hashes, char 
         return sxe__sketch_refuse(why, EINVAL,
                                   "Bloom filter %s: the capacity is %llu, but must be at most 2^36",
                                   name, (unsigned long long)spec->capacity);
-    const double each = -log(error) / M_LN2; /* hashes, before they are made whole */
-
-    *hashes = (unsigned)lround(each);
-    *words = (uint64_t)ceil((double)spec->capacity * each / M_LN2 / WORD_BITS);
+    *hashes = (unsigned)lround(-log2(error));
+    *words = count_words(spec->capacity, error, *hashes);
     return 0;
 }
 
@@ -51,17 +59,20 @@ open_in_pool(void *array, char *why)
 {
     SXE_BLOOM *bloom;
     unsigned hashes = 0;
+    size_t size = 0;
 
-    if (array != NULL)
+    if (array != NULL) {
         sxe__sketch_numbers(array, KIND, &hashes, 1);
-    const bool is_right = hashes > 0 && hashes <= HASHES_MAX &&
-                          sxe_pool_get_element_size(array) % sizeof(uint64_t) == 0;
+        size = sxe_pool_get_element_size(array);
+    }
+    const bool is_right =
+        hashes > 0 && hashes <= HASHES_MAX && size > 0 && size % sizeof(uint64_t) == 0;
 
     bloom = sxe__sketch_new(array, sizeof(*bloom), is_right, "Bloom filter", why);
     if (bloom == NULL)
         return NULL;
     bloom->words = array;
-    bloom->bits = (uint64_t)sxe_pool_get_element_size(array) * 8;
+    bloom->bits = (uint64_t)size * 8;
     bloom->hashes = hashes;
     return bloom;
 }

@@ -10,7 +10,7 @@
  * Shape: an array of bits. A thing is hashed to 64 bits, from which as many places as the filter
  * has hashes are made; adding sets these bits, asking reads them.
  *
- *     capacity n, error p:   bits = n ln(1/p) / (ln 2)^2      hashes = ln(1/p) / ln 2
+ *     capacity n, error p:   hashes k = log2(1/p), rounded    bits = k n / -ln(1 - p^(1/k))
  *     bits  [ 0 1 0 0 1 0 0 0 0 1 ... ]     n = 1,000,000, p = 0.01: 1.2 MB, 7 hashes
  *
  * Bits are only set, each by one atomic OR. So no call takes a lock or waits, and a process may be

@@ -6,6 +6,9 @@
  * Shape: a head, ROWS rows of `width` counters, and twice as many slots as keys are listed. All of
  * it is shared memory, and read and written by words: a value that another process writes at the
  * same time, or damages, is an odd count or a key without the right hash, and nothing worse.
+ *
+ * The number of clearing is odd while a process clears, and stays so if it is killed: no floor is
+ * remembered then, because counters may yet be set to 0 below it.
  */
 #ifndef SXE_TOPK_PRIVATE_H
 #define SXE_TOPK_PRIVATE_H
@@ -15,11 +18,11 @@
 
 #define SXE__TOPK_ROWS       4u
 #define SXE__TOPK_FLOOR_BITS 48u
+#define SXE__TOPK_CLEARING   (UINT64_C(1) << SXE__TOPK_FLOOR_BITS)
 
 struct sxe__topk_head {
     uint64_t total;
-    uint64_t
-        floor; /* no slot has a smaller count; in the 16 bits above, how often all was cleared */
+    uint64_t floor; /* no slot with a key has a smaller count; above it, 16 bits of clearing */
     uint64_t reserved[6];
 };
 
@@ -49,5 +52,9 @@ sxe__topk_slots(unsigned number)
 {
     return 2 * number;
 }
+
+/* Leave a hash the first of its slots alone. Two processes that keep one key at the same time may
+ * have given it two. */
+void sxe__topk_drop_doubles(const SXE_TOPK *topk, uint64_t hash);
 
 #endif

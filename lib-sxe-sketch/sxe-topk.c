@@ -155,14 +155,30 @@ floor_of(uint64_t word)
     return word & ((UINT64_C(1) << SXE__TOPK_FLOOR_BITS) - 1);
 }
 
-/* Remember that no slot has a smaller count, unless all was cleared since `word` was read. A count
- * that does not fit is not remembered: all counts are then looked at, which takes longer. */
+/* Remember that no slot has a smaller count, unless all was cleared since `word` was read, or is
+ * being cleared. A count that does not fit is not remembered: all counts are then looked at, which
+ * takes longer. */
 static void
 raise_floor(const SXE_TOPK *topk, uint64_t word, uint64_t least)
 {
-    if (least > floor_of(word) && least == floor_of(least))
+    if (least > floor_of(word) && least == floor_of(least) && (word & SXE__TOPK_CLEARING) == 0)
         __atomic_compare_exchange_n(&topk->head->floor, &word, word - floor_of(word) + least, false,
                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void
+sxe__topk_drop_doubles(const SXE_TOPK *topk, uint64_t hash)
+{
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < sxe__topk_slots(topk->number); i++) {
+        struct sxe__topk_slot *slot = slot_at(topk, i);
+        uint64_t double_hash = hash;
+
+        if (__atomic_load_n(&slot->hash, __ATOMIC_SEQ_CST) == hash && found++ > 0)
+            __atomic_compare_exchange_n(&slot->hash, &double_hash, 0, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED);
+    }
 }
 
 /* Have a key whose count is `count` in a slot, if that is more than the smallest there. */
@@ -185,9 +201,11 @@ keep_key(const SXE_TOPK *topk, uint64_t hash, const void *key, size_t size, uint
         if (count <= victim.count)
             return;
         is_done = __atomic_compare_exchange_n(&victim.slot->hash, &victim.hash, hash, false,
-                                              __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-        if (is_done)
+                                              __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+        if (is_done) {
             write_key(victim.slot, key, size);
+            sxe__topk_drop_doubles(topk, hash);
+        }
     }
 }
 
@@ -274,25 +292,27 @@ sxe_topk_merge(SXE_TOPK *into, const SXE_TOPK *from)
     return 0;
 }
 
-/* Begin another floor, so that a process that has looked at slots before does not raise it. */
+/* Begin another floor, so that a process that has looked at slots before does not raise it; an odd
+ * one, which is never raised, while all is cleared. */
 static void
-clear_floor(const SXE_TOPK *topk)
+clear_floor(const SXE_TOPK *topk, bool is_clearing)
 {
-    const uint64_t word = __atomic_load_n(&topk->head->floor, __ATOMIC_RELAXED);
+    const uint64_t word =
+        __atomic_load_n(&topk->head->floor, __ATOMIC_RELAXED) | SXE__TOPK_CLEARING;
 
     __atomic_store_n(&topk->head->floor,
-                     word - floor_of(word) + (UINT64_C(1) << SXE__TOPK_FLOOR_BITS),
-                     __ATOMIC_RELEASE);
+                     word - floor_of(word) + (is_clearing ? 0 : SXE__TOPK_CLEARING),
+                     __ATOMIC_SEQ_CST);
 }
 
 void
 sxe_topk_clear(SXE_TOPK *topk)
 {
-    clear_floor(topk);
+    clear_floor(topk, true);
     for (unsigned i = 0; i < sxe__topk_slots(topk->number); i++)
         __atomic_store_n(&slot_at(topk, i)->hash, 0, __ATOMIC_RELAXED);
     for (size_t i = 0; i < (size_t)topk->width * SXE__TOPK_ROWS; i++)
         __atomic_store_n(&topk->counters[i], 0, __ATOMIC_RELAXED);
     __atomic_store_n(&topk->head->total, 0, __ATOMIC_RELAXED);
-    clear_floor(topk);
+    clear_floor(topk, false);
 }

@@ -19,11 +19,13 @@
  * A counter is changed by one atomic addition. A slot is taken by one compare-and-swap of its hash;
  * its key is then written, and it is a key only while it has that hash. So no call takes a lock or
  * waits. A process that is killed loses the one update that it was making; if it was writing a key,
- * the key is missing in the list until it is added again.
+ * the key is missing in the list until it is added again. So may be a key whose slot one process
+ * takes while another adds the key.
  *
- * Limits: lists of 1 to 1,000 keys of up to 256 bytes. The guarantee, while no process is killed
- * and none adds: no key that is not in the list was added more often than the smallest count in
- * the list says. The hash is no secret: a client that chooses the keys can make counts too high.
+ * Limits: lists of 1 to 1,000 keys of up to 256 bytes, and a total below 2^64, after which counts
+ * begin at 0 again. The guarantee, but for the two cases above: no key that is not in the list was
+ * added more often than the smallest count in the list says. The hash is no secret: a client that
+ * chooses the keys can make counts too high.
  *
  * Example:
  *     char why[SXE_POOL_WHY_SIZE];
@@ -102,8 +104,8 @@ SXE_PUBLIC unsigned sxe_topk_list(const SXE_TOPK *topk, SXE_TOPK_ENTRY *entries,
  * nothing was merged. */
 SXE_PUBLIC SXE_MUST_USE int sxe_topk_merge(SXE_TOPK *into, const SXE_TOPK *from);
 
-/* Forget all. A process that adds meanwhile may have its keys kept, counted in part or forgotten.
- */
+/* Forget all. A process that adds meanwhile may have its keys kept, counted in part or forgotten. A
+ * kill leaves a part forgotten. */
 SXE_PUBLIC void sxe_topk_clear(SXE_TOPK *topk);
 
 #ifdef __cplusplus

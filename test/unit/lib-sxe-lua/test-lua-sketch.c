@@ -138,7 +138,7 @@ START_TEST(filters_have_what_was_added)
 {
     check_script(OPEN
                  "local b = sketch.bloom{name = 'b', capacity = 100}\n"
-                 "assert(b.name == 'b' and b.bits == 960 and b.hashes == 7)\n"
+                 "assert(b.name == 'b' and b.bits == 1024 and b.hashes == 7)\n"
                  "assert(not b:has 'a' and b:add 'a' and b:has 'a' and not b:add 'a')\n"
                  "assert(b:add(7) and b:has '7' and math.floor(b:count() + 0.5) == 2)\n"
                  "assert(b:error_rate() > 0 and b:error_rate() < 1e-9)\n"

@@ -93,6 +93,10 @@ START_TEST(impossible_specs_are_refused)
     refused(&spec, EINVAL, "key_size is 9, but must be a multiple of 8 up to 256");
     spec.key_size = 264;
     refused(&spec, EINVAL, "key_size is 264");
+    spec.key_size = UINT32_MAX - 7;
+    refused(&spec, EINVAL, "key_size is 4294967288");
+    spec = (SXE_TOPK_SPEC){.name = "test", .number = UINT32_MAX};
+    refused(&spec, EINVAL, "lists of 4294967295 keys");
     spec = (SXE_TOPK_SPEC){.name = "test", .file = path};
     refused(&spec, ENOENT, "");
 }
@@ -131,7 +135,7 @@ START_TEST(pool_of_another_kind_is_refused)
     } pools[] = {
         {NULL, 512},        {"TOPK_1_8", 512},   {"TOPK_1_8_8_1", 512}, {"TOPK_1_8_8", 512},
         {"TOPK_1_7_8", 64}, {"TOPK_1_8_9", 64},  {"TOPK_1_8_512", 64},  {"TOPK_2000_8_8", 64},
-        {"TOPK", 512},      {"TOPK_1_x_8", 512},
+        {"TOPK", 512},      {"TOPK_1_x_8", 512}, {"TOPK_0_8_8", 320},   {"TOPK_1_0_8", 112},
     };
     const SXE_TOPK_SPEC spec = {.file = path};
     const SXE_POOL_SPEC pool = {.name = "other",
@@ -202,6 +206,28 @@ START_TEST(keys_are_listed_by_their_counts)
 }
 END_TEST
 
+START_TEST(keys_are_bytes)
+{
+    static const char keys[][4] = {"\0\0\0", "a\0b", "a\0c"};
+    SXE_TOPK *topk = open_of(6, 0, NULL);
+
+    ck_assert_int_eq(sxe_topk_add(topk, NULL, 0, 1), 0);
+    ck_assert_int_eq(sxe_topk_add(topk, keys[0], 0, 1), 0);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_int_eq(sxe_topk_add(topk, keys[i], 3, 3 + i), 0);
+    ck_assert_int_eq(sxe_topk_add(topk, keys[1], 1, 9), 0);
+    ck_assert_int_eq(sxe_topk_add(topk, "other", 5, 0), 0);
+    ck_assert_uint_eq(sxe_topk_list(topk, entries, 10), 5);
+    ck_assert(entries[0].size == 1 && entries[0].key[0] == 'a' && entries[0].count == 9);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert(entries[1 + i].size == 3 && entries[1 + i].count == 5 - i);
+        ck_assert_mem_eq(entries[1 + i].key, keys[2 - i], 3);
+    }
+    ck_assert(entries[4].size == 0 && entries[4].count == 2);
+    sxe_topk_close(topk);
+}
+END_TEST
+
 START_TEST(rare_keys_make_room_for_frequent_ones)
 {
     SXE_TOPK *topk = open_of(1, 0, NULL);
@@ -262,6 +288,52 @@ START_TEST(key_with_two_slots_is_listed_once)
     memcpy(topk->slots + 3 * sxe__topk_slot_size(64), topk->slots, sxe__topk_slot_size(64));
     add_text(topk, "b", 2);
     ck_assert_str_eq(list_text(topk, 10), "a 3, b 2");
+    sxe_topk_close(topk);
+}
+END_TEST
+
+START_TEST(second_slot_of_a_key_is_given_up)
+{
+    SXE_TOPK *topk = open_of(2, 0, NULL);
+    const size_t slot_size = sxe__topk_slot_size(64);
+
+    add_text(topk, "a", 3);
+    memcpy(topk->slots + slot_size, topk->slots, slot_size);
+    memcpy(topk->slots + 3 * slot_size, topk->slots, slot_size);
+    sxe__topk_drop_doubles(topk, first_slot(topk)->hash);
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t hash;
+
+        memcpy(&hash, topk->slots + i * slot_size, sizeof(hash));
+        ck_assert((hash != 0) == (i == 0));
+    }
+    add_text(topk, "b", 2);
+    add_text(topk, "c", 4);
+    ck_assert_str_eq(list_text(topk, 10), "c 4, a 3");
+    sxe_topk_close(topk);
+}
+END_TEST
+
+/* Slots and counters are cleared in this order: others may have filled the slots again, with counts
+ * that are then set to 0. */
+START_TEST(clear_that_was_killed_hides_no_key)
+{
+    SXE_TOPK *topk = open_of(1, 0, NULL);
+
+    topk->head->floor |= SXE__TOPK_CLEARING;
+    add_text(topk, "a", 100);
+    add_text(topk, "b", 100);
+    add_text(topk, "c", 1);
+    memset(topk->counters, 0, (size_t)topk->width * SXE__TOPK_ROWS * sizeof(*topk->counters));
+    ck_assert_uint_eq(topk->head->floor, SXE__TOPK_CLEARING);
+    add_text(topk, "c", 2);
+    ck_assert_str_eq(list_text(topk, 1), "c 2");
+    sxe_topk_clear(topk);
+    ck_assert_uint_eq(topk->head->floor, 2 * SXE__TOPK_CLEARING);
+    add_text(topk, "a", 5);
+    add_text(topk, "b", 6);
+    add_text(topk, "c", 1);
+    ck_assert_uint_eq(topk->head->floor, 2 * SXE__TOPK_CLEARING + 5);
     sxe_topk_close(topk);
 }
 END_TEST
@@ -433,12 +505,15 @@ main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, impossible_specs_are_refused);
     tcase_add_test(tcase, sketch_stays_in_its_file);
-    tcase_add_loop_test(tcase, pool_of_another_kind_is_refused, 0, 10);
+    tcase_add_loop_test(tcase, pool_of_another_kind_is_refused, 0, 12);
     tcase_add_test(tcase, without_memory_nothing_stays_open);
     tcase_add_test(tcase, keys_are_listed_by_their_counts);
+    tcase_add_test(tcase, keys_are_bytes);
     tcase_add_test(tcase, rare_keys_make_room_for_frequent_ones);
     tcase_add_test(tcase, key_that_was_left_half_is_written_by_the_next_add);
     tcase_add_test(tcase, key_with_two_slots_is_listed_once);
+    tcase_add_test(tcase, second_slot_of_a_key_is_given_up);
+    tcase_add_test(tcase, clear_that_was_killed_hides_no_key);
     tcase_add_test(tcase, damaged_memory_gives_odd_counts_and_no_crash);
     tcase_add_loop_test(tcase, guarantee_holds_for_a_thousand_sets, 0, 3);
     tcase_add_test(tcase, merge_adds_counts_and_keys);
