@@ -74,11 +74,11 @@ struct sxe__dict_cell {
     uint64_t died;       /* 0: not yet */
     uint32_t chain;      /* the bucket's next cell, as a link: id + 1; 0: none */
     uint32_t more;       /* link to the cell where the value goes on */
-    uint32_t replaces;   /* while it is pending: link to the version that it replaces */
-    uint32_t next;       /* while it is pending: link to the next staged change */
+    uint32_t replaces;   /* of a pending version: link to the version that it replaces */
+    uint32_t next;       /* of a pending version: link to the next staged change */
     uint32_t value_size;
     uint16_t key_size;
-    uint8_t state; /* the entry's state, while it is pending or OLD */
+    uint8_t state; /* of a pending or OLD version: the state of its entry */
     uint8_t reserved;
     uint32_t sum; /* of the value's bytes, and of what sxe__dict_head_sum covers */
     uint32_t reserved_2;
@@ -120,7 +120,7 @@ _Static_assert(sizeof(struct sxe__dict_counts) == 64, "the layout is version 2's
 struct sxe__dict_slot {
     uint64_t epoch; /* what the snapshot sees; 0: no snapshot */
     uint64_t time_ns;
-    uint32_t token; /* of the process that took it */
+    uint32_t token; /* of the process that took the slot */
     uint32_t filler;
 };
 
@@ -156,7 +156,7 @@ struct sxe_dict {
     uint32_t shard_bits;
     uint32_t bucket_mask; /* of one shard's buckets */
     bool evicts;
-    bool verifies; /* what is read is compared with its sum */
+    bool verifies; /* values that are read are compared with their sums */
 };
 
 struct sxe_dict_snapshot {
@@ -178,7 +178,7 @@ struct sxe__dict_key {
 /* A cell's head, read once and found possible. */
 struct sxe__dict_view {
     uint32_t id;
-    uint32_t cells; /* that the version takes */
+    uint32_t cells; /* how many the version takes */
     uint32_t key_size;
     uint32_t value_size;
     uint64_t hash;

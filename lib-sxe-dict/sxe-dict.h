@@ -168,7 +168,7 @@ typedef struct sxe_dict_chains {
     size_t buckets;      /* of the table */
     size_t buckets_used; /* that have a chain */
     size_t versions;     /* in all chains: entries, and versions that only snapshots see */
-    size_t longest;      /* chain, in versions: as many cells a miss may look at */
+    size_t longest;      /* versions of the longest chain: as many cells a miss may look at */
 } SXE_DICT_CHAINS;
 
 /* Read each chain, with a lock held for 1,024 buckets at a time: this takes as long as a walk over
@@ -187,7 +187,7 @@ typedef struct sxe_dict_walker {
 } SXE_DICT_WALKER;
 
 typedef struct sxe_dict_entry {
-    void *key; /* where to copy it; set by the caller, as key_room, value and value_room */
+    void *key; /* where to copy the key; set by the caller, as key_room, value and value_room */
     size_t key_room;
     void *value;
     size_t value_room;

@@ -45,11 +45,11 @@ extern "C" {
 
 /* The server's representation, as the caller describes it. */
 struct sxe_http_representation {
-    struct sxe_span etag;  /* "x" or W/"x" with its quotes; base NULL: it has none */
+    struct sxe_span etag;  /* "x" or W/"x" with its quotes; base NULL: no etag */
     int64_t modified;      /* Last-Modified, seconds since 1970, or SXE_HTTP_NO_DATE */
     uint64_t length;       /* bytes */
-    bool is_missing;       /* it does not exist, as before a PUT that creates it */
-    bool modified_is_weak; /* it may change once more in that second (RFC 9110, 8.8.2.2) */
+    bool is_missing;       /* the representation does not exist, as before a PUT that creates it */
+    bool modified_is_weak; /* a change in the second of `modified` may follow (RFC 9110, 8.8.2.2) */
 };
 
 /* The client's conditions. A missing field has a list of all zeros, or a span with base NULL. */

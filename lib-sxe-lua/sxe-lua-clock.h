@@ -38,7 +38,7 @@ extern "C" {
 struct sxe_lua_clock {
     uint64_t (*now_ns)(void); /* monotonic */
     double (*wall_s)(void);   /* seconds since 1970 */
-    double (*cpu_s)(void);    /* that the process used */
+    double (*cpu_s)(void);    /* CPU seconds that the process used */
     uint64_t (*random)(void); /* 64 bits of chance */
 };
 

@@ -101,7 +101,7 @@ struct sxe_lua_inflate {
      * is damaged, or goes on after its end; -ENOMEM. */
     ssize_t (*decode)(void *stream, const char *bytes, size_t length, size_t *used, char *room,
                       size_t size);
-    bool (*is_whole)(const void *stream); /* it may end here */
+    bool (*is_whole)(const void *stream); /* whether the stream may end here */
 };
 
 /* All zero is a good one. */
@@ -121,7 +121,8 @@ struct sxe_lua_config {
     const struct sxe_lua_tls *tls;         /* borrowed; NULL: scripts cannot use TLS */
     const struct sxe_lua_inflate *inflate; /* borrowed; NULL: replies are asked for as they are */
 
-    /* Gets each error before the log does, its text with the traceback; true: all is said. NULL. */
+    /* Gets each error before the log does, its text with the traceback; true: do not log it. May
+     * be NULL. */
     bool (*on_error)(const char *where, const char *text);
 };
 

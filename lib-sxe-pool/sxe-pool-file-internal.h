@@ -94,10 +94,10 @@ struct sxe__pool_opening {
     bool is_made;                  /* this call made the file */
     bool is_empty;                 /* the file holds no pool yet */
     bool has_begun;                /* this call fills the file: on failure it may empty it */
-    bool is_file;                  /* it has a name, and may outlive its users */
+    bool is_file;                  /* the pool has a name, and may outlive its users */
     bool has_others;               /* other processes use the pool now */
     uint64_t namespace_ns;         /* this process's monotonic clock - the machine's, wrapping */
-    bool is_restored;              /* its damaged head was replaced by the copy */
+    bool is_restored;              /* the file's damaged head was replaced by the copy */
     struct sxe__pool_head head;    /* the fixed part: the file's, checked, or the planned one */
     struct sxe__pool_header *pool; /* mapped */
 };

@@ -104,16 +104,16 @@ struct sxe__pool_sharing {
     uint32_t token;       /* of this process in the locks; 0: a child of fork, no user yet */
     uint64_t wait_ns;     /* how long a call may wait for a lock; 0: it only spins */
     bool survives;        /* shared by processes: an owner may be dead */
-    bool is_file;         /* it has a name, and may outlive the machine's memory */
+    bool is_file;         /* the pool has a name, and may outlive the machine's memory */
     bool is_summed;       /* a file that gets a sum when it is closed */
-    bool verifies;        /* a dict in it compares the sum of what it reads */
+    bool verifies;        /* a dict in this pool compares the sums of values that it reads */
     SXE_POOL_FOUND found;
-    int fd;                         /* holds the locks: this process's own description */
-    int lent_fd;                    /* holds no locks: mapped, and given out by sxe_pool_get_fd */
-    int watch_fd;                   /* -1: none yet */
-    uint32_t watch_token;           /* that watch_fd is bound to; 0: not bound, it only sends */
-    uint32_t woken;                 /* the slot that was woken last, to be fair */
-    char *state_names;              /* each state's name in turn; NULL: none were given */
+    int fd;               /* holds the locks: this process's own description */
+    int lent_fd;          /* holds no locks: mapped, and given out by sxe_pool_get_fd */
+    int watch_fd;         /* -1: none yet */
+    uint32_t watch_token; /* to which watch_fd is bound; 0: not bound, watch_fd only sends */
+    uint32_t woken;       /* the slot that was woken last, to be fair */
+    char *state_names;    /* each state's name in turn; NULL: none were given */
     struct sxe__pool_sharing *next; /* the next shared pool of this process, for its fork handler */
 };
 

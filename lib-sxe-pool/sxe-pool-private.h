@@ -50,7 +50,7 @@ struct sxe__pool_local {
     void *user;
     bool checking;         /* on_timeout may be running */
     uint32_t due;          /* the element that on_timeout is called with */
-    uint64_t due_stamp;    /* its stamp; 0: on_timeout is not called */
+    uint64_t due_stamp;    /* the stamp of `due`; 0: on_timeout is not called */
     uint64_t again_ns;     /* shared pools: no check before this time of the turn's clock */
     uint64_t timeout_ns[]; /* by state; 0: none */
 };
@@ -73,9 +73,9 @@ struct sxe__pool_claim {
     uint32_t old_state;   /* ANY_STATE: whichever it is in */
     uint32_t new_state;   /* ANY_STATE: its own */
     bool stays;           /* the element is written and does not move */
-    uint64_t stamp;       /* of its last change, 0: any; afterwards that of this change */
-    const void *contents; /* NULL: they stay as they are */
-    size_t offset;        /* where in the element, and how much */
+    uint64_t stamp;       /* of its last change, 0: any; afterwards of this change */
+    const void *contents; /* to write; NULL: the element keeps its contents */
+    size_t offset;        /* where in the element the contents go, and their size */
     size_t size;
 };
 

@@ -104,7 +104,7 @@ typedef enum sxe_pool_found {
     SXE_POOL_JOINED,    /* others are using it */
     SXE_POOL_CLOSED,    /* all users had closed it */
     SXE_POOL_COMPLETED, /* all users were killed; the changes that they began are complete */
-    SXE_POOL_REBUILT    /* it was damaged; SXE_POOL_OPTION_REPAIR rebuilt the lists */
+    SXE_POOL_REBUILT    /* the pool was damaged; SXE_POOL_OPTION_REPAIR rebuilt the lists */
 } SXE_POOL_FOUND;
 
 /* Open a shared pool, or make it if there is none. The file must be this user's; it is made with

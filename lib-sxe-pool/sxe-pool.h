@@ -182,7 +182,7 @@ typedef struct sxe_pool_walker {
     uint64_t next_stamp;
     unsigned state;
     unsigned id;    /* last met; at first the list itself */
-    unsigned next;  /* its successor then */
+    unsigned next;  /* the successor of id when it was met */
     unsigned shard; /* of a shared pool */
 } SXE_POOL_WALKER;
 

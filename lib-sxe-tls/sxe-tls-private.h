@@ -31,7 +31,7 @@ extern struct sxe_log_control sxe__tls_log;
 #define SXE__TLS_RECORD    16384u        /* bytes of plain text */
 #define SXE__TLS_BATCH     65536u        /* of plain text, written with one send(2) */
 #define SXE__TLS_IN_SIZE   (65536u + 5u) /* the longest record that a header can announce */
-#define SXE__TLS_SLACK     24576u        /* what a record may become if it is cut into fragments */
+#define SXE__TLS_SLACK     24576u        /* most bytes of a record that is cut into fragments */
 #define SXE__TLS_OUT_SIZE  (SXE__TLS_BATCH + 2u * SXE__TLS_SLACK)
 #define SXE__TLS_HEADER    5u
 #define SXE__TLS_READS_MAX 4u /* calls of recv(2) in one call of read */
@@ -59,7 +59,7 @@ struct sxe__tls_connection {
     struct sxe_tls *tls;      /* of a listener: its connections will use it */
     SSL *ssl;                 /* NULL: no byte has come yet */
     char *host;               /* of a client; owned */
-    char *failure;            /* why it failed; owned */
+    char *failure;            /* why the connection failed; owned */
     void (*on_ready)(SXE *s); /* called when the handshake is done; may be NULL */
     char *kept;               /* records that the kernel did not take */
     uint32_t kept_at;
@@ -77,11 +77,11 @@ struct sxe__tls_connection {
     bool is_client;
     bool has_offered; /* a client: it offered a session to resume */
     bool is_used;     /* since the last timeout of its state */
-    bool is_quiet;    /* its state is QUIET: OpenSSL has freed its buffers */
+    bool is_quiet;    /* state QUIET: OpenSSL has freed its buffers */
     bool is_pending;  /* OpenSSL has plain text that had no room */
     bool is_slow;     /* the kernel did not take the last batch at once */
     bool is_broken;   /* OpenSSL can do nothing more with the connection */
-    bool is_cut;      /* it ended without close_notify */
+    bool is_cut;      /* the peer ended without close_notify */
     bool end_sent;    /* close_notify */
     uint8_t overhead; /* bytes of each record at least, beside its plain text */
 };
@@ -157,7 +157,7 @@ struct sxe__tls_session {
 struct sxe_tls {
     struct sxe_tls_config config; /* texts are owned */
     struct sxe_tls_pair *pairs;   /* owned, with their texts */
-    unsigned char *protocols;     /* as ALPN writes them */
+    unsigned char *protocols;     /* in the format of ALPN */
     unsigned protocols_length;
     bool is_client;
     bool is_user; /* counted in users of this thread's loop */

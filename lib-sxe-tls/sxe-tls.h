@@ -179,7 +179,7 @@ struct sxe_tls_counts {
     unsigned active;
     unsigned quiet;
     size_t memory;       /* bytes of all these: of OpenSSL a number for each state, of ours exact */
-    uint64_t handshakes; /* that were completed */
+    uint64_t handshakes; /* handshakes that were completed */
     uint64_t resumed;    /* handshakes that resumed a session */
     uint64_t failed;     /* handshakes that were not completed */
 };

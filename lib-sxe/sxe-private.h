@@ -61,7 +61,7 @@ enum sxe__flag {
     SXE__PEER = 1 << 1,        /* was connecting or connected: on_close is due */
     SXE__HALF_CLOSE = 1 << 2,  /* the reader sees the peer's half-close */
     SXE__ONESHOT = 1 << 3,     /* LISTENING for one connection */
-    SXE__READABLE = 1 << 4,    /* the kernel may have bytes for us: it reports only changes */
+    SXE__READABLE = 1 << 4,    /* the kernel may have bytes for us; epoll reports only changes */
     SXE__END_NEAR = 1 << 5,    /* the peer's end or an error follows: read until it shows */
     SXE__END_SEEN = 1 << 6,    /* the reader saw the peer's half-close */
     SXE__PAUSED = 1 << 7,      /* the program has called sxe_pause */
@@ -73,7 +73,7 @@ enum sxe__flag {
     SXE__WRITE_MORE = 1 << 12, /* deferred: the kernel may take more output */
     SXE__LINGER = 1 << 13,     /* CLOSING: wait for the peer's end */
     SXE__END_SENT = 1 << 14,   /* our half-close is under way or done */
-    SXE__HELD = 1 << 15,       /* its output waits for the end of the batch of events */
+    SXE__HELD = 1 << 15,       /* the socket's output waits for the end of the batch of events */
 };
 
 /* The kinds of events that epoll reports for a socket. */
@@ -127,7 +127,7 @@ struct sxe__held {
 /* The larger part of a context, allocated by sxe_init: a library that dlopen loads gets little
  * thread-local memory. tools/lint.sh checks its size. */
 struct sxe__tables {
-    struct sxe_config config; /* as sxe_init completed it */
+    struct sxe_config config; /* with the defaults that sxe_init filled in */
     struct sxe__held held[SXE__HELD_MAX];
     struct iovec vectors[SXE__HELD_VECTOR + SXE__STAGE_VECTOR]; /* of held output, then vector[] */
     struct epoll_event events[SXE__EVENTS_MAX];
@@ -160,7 +160,7 @@ struct sxe__context {
     size_t dropped;   /* unsent bytes that were in the queue of `released` */
     bool orders_idle; /* keep IDLE sockets in the order of time, for a timeout or reap_idle */
 
-    SXE *staged; /* its output is in vector[], and then in stage[] from stage_open on */
+    SXE *staged; /* the socket whose output is in vector[], then in stage[] from stage_open on */
     struct iovec *vector;
     unsigned vector_used;
     uint32_t stage_open;  /* where the last piece of stage[] begins, which still grows */
@@ -171,7 +171,7 @@ struct sxe__context {
     char *stage;          /* SXE__STAGE_SIZE bytes */
     unsigned held_first;  /* the first of held[] that is not sent yet */
     unsigned held_end;    /* the end of the used part of held[] */
-    unsigned held_max;    /* so many in held[] are sent at once; below 2: nothing is held */
+    unsigned held_max;    /* when held[] has this many, all are sent; below 2: nothing is held */
     char *stages;         /* SXE__HELD_SIZE + SXE__STAGE_SIZE bytes: held output, then stage[] */
     char *read_buffer;    /* a chunk's bytes, or a datagram's; zero bytes in front */
     char *read_memory;
@@ -195,7 +195,7 @@ struct sxe__context {
     unsigned threads;
     unsigned groups;
     uint16_t group_threads[SXE_WORK_GROUPS_MAX];
-    struct sxe_config wanted;     /* as sxe_configure got it */
+    struct sxe_config wanted;     /* the argument of sxe_configure */
     struct sxe__workers *workers; /* NULL: no threads are registered */
 
     socklen_t sender_length;
@@ -304,11 +304,11 @@ int sxe__write_failed(int error);
 void sxe__write_more(SXE *s);   /* try to write in a deferred call */
 void sxe__flush_staged(SXE *s); /* at the end of an event: one write */
 void sxe__unstage(SXE *s);      /* forget the staged output */
-void sxe__hold_staged(void);    /* at the end of an event: send it with that of the next events */
+void sxe__hold_staged(void);    /* at the end of an event: keep it for sxe__send_held */
 void sxe__send_held(void);      /* at the end of a batch of events: one write for each socket */
 void sxe__drop_held(SXE *s);
 void sxe__writable(SXE *s);
-void sxe__wrote(SXE *s);              /* its unsent output changed: settle it, or go on closing */
+void sxe__wrote(SXE *s);              /* its unsent output changed: settle s, or go on closing s */
 void sxe__drained(SXE *s);            /* in CLOSING, when no output is left: the next step */
 SXE_MUST_USE int sxe__io_end(SXE *s); /* half-close: 0; -EAGAIN: not yet; -errno */
 

@@ -55,7 +55,7 @@ extern "C" {
 
 enum sxe_proxy_command {
     SXE_PROXY_LOCAL, /* the proxy speaks for itself: a health check */
-    SXE_PROXY_PROXY  /* it speaks for a client */
+    SXE_PROXY_PROXY  /* the proxy speaks for a client */
 };
 
 /* The family is that of source and destination: AF_INET, AF_INET6 or AF_UNIX; AF_UNSPEC when the
@@ -65,7 +65,7 @@ struct sxe_proxy {
     unsigned version; /* 1 or 2 */
     enum sxe_proxy_command command;
     struct sockaddr_storage source;      /* the client */
-    struct sockaddr_storage destination; /* where it connected to */
+    struct sockaddr_storage destination; /* the address to which the client connected */
 };
 
 /* Parse the header at the front of data. n > 0: the header has n bytes, and *proxy is filled; 0: it

@@ -63,7 +63,7 @@ struct sxe__http_link {
     SXE *socket;
     uint32_t job;       /* index, or SXE_NONE */
     uint32_t head_used; /* bytes of a head in its part of `responses` */
-    bool is_reused;     /* it served another job before this one */
+    bool is_reused;     /* the link served another job before this one */
     bool is_answered;   /* a byte came for this job */
     bool has_head;      /* the final response's, not that of a 1xx */
     uint8_t refusal;    /* enum sxe_http_refusal */

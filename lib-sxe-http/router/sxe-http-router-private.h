@@ -41,7 +41,7 @@ struct sxe__http_words {
 struct sxe__http_allow {
     unsigned known; /* a bit each; that of OTHER means nothing */
     size_t length;
-    size_t others; /* where they begin in the text */
+    size_t others; /* offset of those others in text */
     char *text;
 };
 

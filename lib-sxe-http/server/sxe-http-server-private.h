@@ -136,7 +136,7 @@ struct sxe__http_slot {
 struct sxe__http_last_head {
     uint64_t until_ns; /* when its Date is over; 0: no head is kept */
     uint64_t length;
-    uint32_t fields_at; /* where the reply's own lines are */
+    uint32_t fields_at; /* where the lines of the reply's own fields begin */
     uint32_t fields_used;
     uint32_t used; /* bytes of the whole head */
     uint16_t status;
@@ -175,9 +175,9 @@ struct sxe_http {
     unsigned listener_count;
     uint32_t unsent_max; /* bytes of output; with more, the next request waits */
     bool is_draining;    /* replies are the last of their connections */
-    bool is_stopping;    /* and connections without a request are closed */
+    bool is_stopping;    /* is_draining, and connections without a request are closed */
     void (*on_stopped)(struct sxe_http *http);
-    char ip[INET6_ADDRSTRLEN]; /* as sxe_http_peer_ip wrote it */
+    char ip[INET6_ADDRSTRLEN]; /* the last result of sxe_http_peer_ip */
 };
 
 #define SXE__HTTP_SLOT_OF_REQUEST(r)                                                          \

@@ -39,7 +39,7 @@ struct sxe__lua_heap {
     struct sxe__lua_page *pages[SXE__LUA_SIZES]; /* pages with room, by size */
     struct sxe__lua_chunk *chunks;               /* chunks with room */
     uint64_t fail_after;                         /* for tests: so many more succeed, */
-    uint64_t fail_times;                         /* then so many fail: 0 none */
+    uint64_t fail_times;                         /* then so many fail; 0: none fails */
 };
 
 /* A lua_Alloc; heap is its ud. */
@@ -74,7 +74,7 @@ struct sxe__lua_hook {
 };
 
 struct sxe__lua_watch {
-    struct sxe__lua_watched *top; /* what the scheduler resumed last */
+    struct sxe__lua_watched *top; /* the call that the scheduler resumed last */
     lua_State *volatile running; /* its L, or a coroutine that it resumed; for the signal handler */
     struct sxe__lua_hook replaced; /* the hook that the script had set */
     uint64_t (*cpu_ns)(void);      /* of this thread */

@@ -163,7 +163,7 @@ typedef void (*sxe__lua_on_end)(lua_State *L, int status, int results, void *use
 uint64_t sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_end,
                         void *user);
 void sxe__lua_cancel(uint64_t task);
-void *sxe__lua_user(uint64_t task); /* what start was given; NULL if it is gone */
+void *sxe__lua_user(uint64_t task); /* the `user` of sxe__lua_start; NULL: the task is gone */
 
 /* A line of tasks that wait for the same thing, first come, first served; all zero is an empty one.
  * Parking in it needs no on_leave: a task that is cancelled or times out is taken out of it. */

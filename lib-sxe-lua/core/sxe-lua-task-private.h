@@ -48,7 +48,7 @@ enum sxe__lua_task_state {
     SXE__LUA_READY,
     SXE__LUA_RUNNING,
     SXE__LUA_PARKED,
-    SXE__LUA_LATER, /* ready, too, but after those that are READY */
+    SXE__LUA_LATER, /* ready, too, but runs after tasks that are READY */
     SXE__LUA_TASK_STATES
 };
 
@@ -56,7 +56,7 @@ enum sxe__lua_cancel {
     SXE__LUA_NOT_CANCELLED,
     SXE__LUA_CANCEL_ASKED,
     SXE__LUA_CANCEL_TOLD,
-    SXE__LUA_CANCEL_OVER /* it caught too many errors about it, and is not resumed again */
+    SXE__LUA_CANCEL_OVER /* it caught too many such errors, and is not resumed again */
 };
 
 /* Of all tasks, requests' too; failed: those whose error was only logged. */
@@ -64,7 +64,7 @@ enum sxe__lua_task_counter {
     SXE__LUA_TASKS_STARTED,
     SXE__LUA_TASKS_FAILED,
     SXE__LUA_TASKS_CANCELLED,
-    SXE__LUA_TASKS_REFUSED, /* none was free, or no memory */
+    SXE__LUA_TASKS_REFUSED, /* no task was free, or no memory */
     SXE__LUA_TASK_COUNTERS
 };
 
@@ -111,14 +111,14 @@ struct sxe__lua_scheduler {
     struct sxe__lua_task *tasks; /* the pool's array; NULL: closed */
     lua_State *main;
     uint32_t number;
-    uint32_t running; /* SXE_NONE: no task is */
+    uint32_t running; /* the running task; SXE_NONE: none */
     uint32_t ready_max;
     uint64_t slice_ns;
     bool is_closing;
     int64_t counters[SXE__LUA_TASK_COUNTERS];
 
-    struct sxe__lua_group *groups; /* as many as tasks */
-    uint32_t groups_made;          /* those after were never used */
+    struct sxe__lua_group *groups; /* [number] */
+    uint32_t groups_made;          /* groups that were ever used; those after them were not */
     uint32_t groups_free;          /* index + 1; 0: none */
     uint32_t ring_first;           /* index + 1: groups with LATER tasks, in turn */
     uint32_t ring_last;
@@ -127,7 +127,7 @@ struct sxe__lua_scheduler {
     uint32_t heap_used;
 
     struct ev_loop *loop; /* NULL: not started */
-    unsigned outside;     /* tasks that wait for what comes from outside: they keep it running */
+    unsigned outside; /* tasks that wait for what comes from outside: they keep the loop running */
     ev_prepare before_wait;
     ev_idle no_wait;
     ev_timer alarm;
@@ -163,7 +163,7 @@ void sxe__lua_resume(uint32_t index, lua_State *from);
 
 /* ---- sxe-lua-park.c ---- */
 
-void sxe__lua_wake_index(uint32_t index, enum sxe__lua_reason reason); /* it is PARKED */
+void sxe__lua_wake_index(uint32_t index, enum sxe__lua_reason reason); /* the task is PARKED */
 
 /* Put a task at the end of a line, or at its beginning. */
 void sxe__lua_line_add(struct sxe__lua_line *line, uint32_t index);
@@ -198,7 +198,7 @@ uint32_t sxe__lua_take_later(void);
 
 /* ---- sxe-lua-turn.c ---- */
 
-void sxe__lua_heap_add(uint32_t index); /* it has a deadline */
+void sxe__lua_heap_add(uint32_t index); /* a task with a deadline */
 void sxe__lua_heap_remove(uint32_t index);
 void sxe__lua_turn_soon(void); /* a task is ready */
 void sxe__lua_loop_hold(void); /* a task begins to wait for what comes from outside */

@@ -49,10 +49,10 @@ enum sxe__lua_body {
     SXE__LUA_BODY_UNREAD,
     SXE__LUA_BODY_AWAITED, /* read in parts: no part is there */
     SXE__LUA_BODY_PART,
-    SXE__LUA_BODY_OVER,     /* its last part was taken */
-    SXE__LUA_BODY_GATHERED, /* for req:body(), until it is whole */
-    SXE__LUA_BODY_WHOLE,    /* it is whole, and not a string yet */
-    SXE__LUA_BODY_LONG,     /* it has more bytes than it may have */
+    SXE__LUA_BODY_OVER,     /* the last part was taken */
+    SXE__LUA_BODY_GATHERED, /* parts are gathered for req:body() */
+    SXE__LUA_BODY_WHOLE,    /* gathered as a whole, and not a string yet */
+    SXE__LUA_BODY_LONG,     /* the body has more bytes than allowed */
     SXE__LUA_BODY_KEPT,     /* req:body() has it whole */
     SXE__LUA_BODY_LOST      /* no memory */
 };
@@ -70,7 +70,7 @@ struct sxe__lua_gathered {
 struct sxe__lua_router;
 struct sxe__lua_answerer {
     int function;                 /* in the registry; LUA_NOREF: files answer, or nothing */
-    bool is_unrouted;             /* it answers what the router has no route for */
+    bool is_unrouted;             /* for requests that have no route in the router */
     struct sxe_http_files *files; /* or NULL */
     int list;                     /* of all filters, in the registry; LUA_NOREF: not made */
     uint32_t list_version;        /* sxe__lua_http.filters_version when it was made */
@@ -80,7 +80,7 @@ struct sxe__lua_answerer {
 
 struct sxe__lua_exchange {
     struct sxe_http_request *request;
-    struct sxe_http_response *response;       /* NULL: it is over, or was handed over to files */
+    struct sxe_http_response *response; /* NULL: the reply is over, or was handed over to files */
     const struct sxe__lua_answerer *answerer; /* NULL: the script's result answers */
     uint64_t task;
     uint64_t id;               /* 0: nobody asked yet */
@@ -91,8 +91,8 @@ struct sxe__lua_exchange {
     uint16_t status;   /* for the reply; 0: 200 */
     uint8_t reply;     /* enum sxe__lua_reply */
     uint8_t body;      /* enum sxe__lua_body */
-    bool is_running;   /* its task has not ended */
-    bool is_inside;    /* its task is being started */
+    bool is_running;   /* the handler's task has not ended */
+    bool is_inside;    /* the handler's task is being started */
     bool is_finishing; /* the task handles what the first one returned */
     bool is_gone;      /* the client is gone */
     bool is_failing;   /* the task handles an error of the first one */
@@ -127,9 +127,9 @@ enum sxe__lua_http_counter {
 struct sxe__lua_http {
     struct sxe__lua_exchange *exchanges; /* NULL: not open */
     uint32_t used;                       /* exchanges that were ever used */
-    uint32_t free;                       /* index + 1; 0: none */
+    uint32_t free;                       /* a free exchange, index + 1; 0: none */
     lua_State *main;
-    const void *returned;           /* by the script: a userdata, which is */
+    const void *returned;           /* the userdata that the script returned, which is */
     struct sxe__lua_router *router; /* a router, or NULL */
     struct sxe_http_files *root;
     struct sxe_http_files *files; /* of res:file(); NULL: opened after the loop began */

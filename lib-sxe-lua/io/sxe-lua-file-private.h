@@ -14,7 +14,7 @@
 
 struct sxe__lua_file_wish {
     uint64_t from;   /* where to begin to read */
-    uint64_t length; /* read no more than that; UINT64_MAX: all */
+    uint64_t length; /* bytes to read at most; UINT64_MAX: the whole file */
     uint64_t max;    /* a longer file is refused */
     uint32_t mode;   /* of a file or directory that is made */
     int flags;       /* of open(2); 0 is O_RDONLY */
@@ -38,7 +38,7 @@ struct sxe__lua_file_job {
     size_t length;     /* bytes of data */
     size_t size;       /* bytes that data has room for */
     uint64_t held_max; /* the most bytes that all jobs may hold */
-    uint64_t *held;    /* the bytes that they hold now, atomic */
+    uint64_t *held;    /* the bytes that all jobs hold now, atomic */
     uint64_t unique;   /* part of a temporary name */
     struct stat status;
     char path[PATH_MAX];
@@ -51,9 +51,9 @@ struct sxe__lua_file_call {
     const char *name;
     enum sxe__lua_file_arguments arguments;
     int (*run)(struct sxe__lua_file_job *job); /* in a thread: 0 or -errno */
-    /* Push the result; NULL: it is true. At 2 is the call's first argument. */
+    /* Push the result; NULL: the result is true. At 2 is the call's first argument. */
     void (*push)(lua_State *L, const struct sxe__lua_file_job *job);
-    const char *const *options; /* the names that its table may have */
+    const char *const *options; /* names that its table of options may have */
 };
 
 /* ---- sxe-lua-file.c ---- */

@@ -60,7 +60,7 @@ struct load_host {
     char ip[64];
     uint16_t port;
     char path[108];                      /* of a unix socket; "": use ip and port */
-    char authority[LOAD_AUTHORITY_SIZE]; /* its Host field, as in struct load_plan */
+    char authority[LOAD_AUTHORITY_SIZE]; /* of its Host field, as in struct load_plan */
 };
 
 /* Options of https. Files are in PEM. */

@@ -25,7 +25,7 @@ struct load_reader {
     int error; /* of reading: 0, or errno */
     bool is_ended;
     bool is_cut; /* the rest of a line that was too long comes next */
-    size_t from; /* what was read and not taken */
+    size_t from; /* bytes[from] to bytes[to - 1] were read and not taken */
     size_t to;
     char bytes[LOAD_READER_ROOM];
 };
@@ -125,7 +125,7 @@ int load_replay_kind(struct load_replay *replay, struct sxe_span method, const c
 /* One more request. NULL, or what is wrong. */
 const char *load_replay_add(struct load_replay *replay, uint64_t at_ns, uint32_t request);
 
-/* A line that is no request; what to show of it. */
+/* Count a line that is no request; keep it for the message if it is the first. */
 void load_replay_refuse(struct load_replay *replay, struct sxe_span line);
 
 #endif

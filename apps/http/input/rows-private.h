@@ -12,7 +12,7 @@ struct load_rows_reader {
     struct load_rows *rows;
     const char *path;
     char *text; /* rows->text: of CSV the file, where values are put together in place; of JSON
-                   lines what was copied from it */
+                   lines what was copied from the file */
     size_t length;
     uint64_t line; /* from 1 */
     char *why;     /* [LOAD_ROWS_WHY] */

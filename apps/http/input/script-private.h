@@ -32,8 +32,8 @@
 /* A worker's results for the parent, in shared memory. */
 struct load_script_slot {
     uint64_t failed_checks;
-    char reason[200];      /* of the first of them */
-    bool has_failed;       /* a function of it raised an error */
+    char reason[200];      /* of the first failed check */
+    bool has_failed;       /* a function of the script raised an error */
     _Atomic uint64_t said; /* the hash of an error that some worker has printed; 0: none */
     bool is_over;          /* the worker has ended: globals are those that it had then */
     size_t globals_length;
@@ -47,7 +47,7 @@ struct load_script {
     struct load_requests requests; /* first: a script is one */
     struct load_script_options options;
     FILE *err;
-    int diverted;                   /* what stdout is while it goes to stderr; -1: it does not */
+    int diverted; /* a copy of stdout, while stdout goes to stderr; -1: stdout is as it was */
     struct load_lua *parent;        /* the state for setup() and done(), or of the scenario */
     struct load_lua **lua;          /* [options.workers]; of a scenario NULL */
     struct load_script_slot *slots; /* [options.workers] */
@@ -58,7 +58,7 @@ struct load_script {
     const char *name_pointers[LOAD_KINDS_MAX];
 
     /* In a worker */
-    struct load_lua *own; /* its state; NULL in the parent */
+    struct load_lua *own; /* the worker's state; NULL in the parent */
     unsigned shard;       /* of this process, from 0 */
     unsigned nth;         /* of all processes that share the load */
     bool is_stopped;      /* thread:stop(), or an error */
@@ -68,7 +68,7 @@ struct load_script {
     int anchor;        /* in the registry: what keeps bytes alive */
     const char *bytes; /* what request() returned, one request or several */
     size_t length;
-    size_t at;         /* the part of it that is sent already */
+    size_t at;         /* how many of these bytes were sent already */
     const char *fixed; /* what wrk.format() made after init() */
     size_t fixed_length;
     struct load_query query; /* of fixed, if nothing else is ever sent */

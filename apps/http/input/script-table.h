@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The table has no other names than those, a list that ends with NULL. */
+/* Raise an error if the table has other names than these, a list that ends with NULL. */
 void load_table_refuse_others(lua_State *L, int table, const char *where, const char *const *names);
 
 /* Push the field, which is nil or of that type; a text may be a number. Whether it is there. */

@@ -9,7 +9,7 @@
  *
  *     globals:   s name, value,   s name, value, ...     "!": it is too large, or not plain
  *
- * Limits: tables in tables LOAD_VALUES_DEPTH deep, so one that contains itself is none of them.
+ * Limits: tables in tables LOAD_VALUES_DEPTH deep, so a table that contains itself is refused.
  */
 #ifndef LOAD_SCRIPT_VALUES_H
 #define LOAD_SCRIPT_VALUES_H

@@ -45,19 +45,19 @@
 struct load_script_options {
     const char *path;
     bool is_scenario;
-    int argc; /* what stands after -- on the command line */
+    int argc; /* arguments after -- on the command line */
     char **argv;
-    const char *host; /* what wrk.host, wrk.port, wrk.path begin as */
+    const char *host; /* host, port and target: first values of wrk.host, wrk.port, wrk.path */
     uint16_t port;
     const char *target;
     const char *authority;
     const char *scheme;                          /* NULL: http */
-    const struct load_template_options *request; /* wrk.method, wrk.headers, wrk.body begin as */
+    const struct load_template_options *request; /* first wrk.method, wrk.headers, wrk.body */
     unsigned workers;
-    bool is_stdout_data; /* what it prints goes to stderr then */
+    bool is_stdout_data; /* stdout has a report: the script prints to stderr */
 };
 
-/* Load it and call setup(); NULL after saying on err what is wrong, with a traceback. */
+/* Load the script and call setup(); NULL after saying on err what is wrong, with a traceback. */
 struct load_requests *load_script_new(const struct load_script_options *options, FILE *err);
 
 /* In the parent, after the run: done(), if the script has one; what it prints goes to stdout, or

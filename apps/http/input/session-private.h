@@ -73,7 +73,7 @@ struct load_pieces {
 struct load_take {
     uint16_t value;
     const char *name;
-    const char *header; /* one of these three */
+    const char *header; /* header, json or pattern: one is set */
     const struct load_json_path *json;
     const struct load_pattern *pattern;
     const char *what; /* "header ETag", for messages */
@@ -81,7 +81,7 @@ struct load_take {
 
 /* Of multipart/form-data (RFC 7578). */
 struct load_form_part {
-    struct load_pieces head; /* its fields */
+    struct load_pieces head; /* fields of the part */
     struct load_pieces content;
     bool has_values;
 };
@@ -98,13 +98,13 @@ struct load_user_step {
     bool has_expect;
     bool has_own_type; /* headers has a Content-Type */
     uint8_t content;   /* enum load_content */
-    unsigned follow;   /* so many redirects at most; 0: none */
+    unsigned follow;   /* most redirects to follow; 0: none */
     uint64_t pause_min_ns;
     uint64_t pause_max_ns;
     struct load_expect expect;
     struct load_pieces target;
     struct load_pieces fields;
-    struct load_pieces own_type; /* that Content-Type */
+    struct load_pieces own_type; /* the value of that Content-Type */
     struct load_pieces body;
     unsigned parts_number;
     struct load_form_part parts[LOAD_PARTS_MAX];
@@ -116,23 +116,23 @@ struct load_user_step {
 struct load_value_name {
     const char *name;
     size_t length;
-    uint16_t column; /* of the rows; LOAD_LITERAL: it is taken */
+    uint16_t column; /* of the rows; LOAD_LITERAL: a step takes it from a reply */
 };
 
 struct load_user {
     uint64_t row;
     uint16_t step;
     uint8_t hops;    /* redirects of this step that were followed */
-    bool is_hop;     /* the next query is one, to target */
-    bool is_get;     /* and its method is GET (RFC 9110, 15.4) */
-    bool has_failed; /* what is wrong with the reply is said in why */
+    bool is_hop;     /* the next query follows a redirect, to target */
+    bool is_get;     /* the method of that query is GET (RFC 9110, 15.4) */
+    bool has_failed; /* the reply cannot be used; `why` of load_sessions says why */
     uint16_t target_length;
     uint16_t used; /* of text */
     struct {
         uint16_t at;
         uint16_t length;
     } values[LOAD_NAMES_MAX];     /* in text, of those that are taken */
-    char target[LOAD_TARGET_MAX]; /* of the query that is in flight, or of the hop */
+    char target[LOAD_TARGET_MAX]; /* of the query in flight, or of the next redirect */
     struct load_jar jar;
     char text[LOAD_TAKEN_ROOM];
 };

@@ -68,7 +68,7 @@ struct load_metrics {
     const struct load_plan *plan;
     int fd;          /* the listener */
     char path[108];  /* socket file to unlink at the end; "": none */
-    unsigned events; /* that may still be handled in this second */
+    unsigned events; /* how many events may still be handled in this second */
     size_t length;   /* of text; 0: make it for the next scrape */
     char text[LOAD_METRICS_TEXT_MAX];
     struct load_metrics_connection connections[LOAD_METRICS_CONNECTIONS];

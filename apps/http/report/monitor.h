@@ -61,9 +61,9 @@ int load_monitor_finish(struct load_monitor *monitor, const struct load_run *run
 
 /* The figures between two looks: mostly a second, at the end of a trial less. */
 struct load_second {
-    double time_s;    /* its end, since 1970 */
-    double seconds;   /* its length */
-    double elapsed_s; /* its end, since the trial's requests began; below 0: they have not */
+    double time_s;    /* the end of that second, since 1970 */
+    double seconds;   /* the length of that second */
+    double elapsed_s; /* its end, from the begin of the trial's requests; below 0: before it */
     unsigned trial;
     const struct load_tally *before;
     const struct load_tally *now;

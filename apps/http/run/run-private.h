@@ -48,7 +48,7 @@ struct load_process {
     unsigned said; /* a bit for each message type received; MARK and RATE clear that of MARKED */
     struct load_result *result; /* in memory shared with the process */
     struct load_result *mark;   /* in memory shared with the process */
-    bool has_died;              /* before it was done: its result is incomplete */
+    bool has_died;              /* the process died before it was done: its result is incomplete */
 };
 
 struct load_parent {
@@ -59,21 +59,21 @@ struct load_parent {
     struct load_live *live;       /* NULL: not shown now */
     struct load_monitor *monitor; /* the run's; NULL: none */
     struct load_result *sum;      /* scratch for the sum of the workers */
-    uint64_t look_ns;             /* when to update the live view; LOAD_NEVER */
+    uint64_t look_ns;             /* when to update the live view; LOAD_NEVER: it is not shown */
     int signals;                  /* signalfd: SIGINT, SIGTERM, SIGHUP, SIGCHLD */
     sigset_t mask_before;         /* the signal mask to restore */
     int awake;                    /* descriptor that keeps CPUs from sleeping deeply; -1: none */
     unsigned interrupts;          /* signals received that interrupt the run */
-    uint64_t kill_ns;             /* when to kill workers that did not end; LOAD_NEVER */
-    bool has_failed;              /* a message was printed; the exit status will be 1 */
-    bool has_begun;               /* the load of this trial has begun */
-    bool is_stopping;             /* the workers of this trial were told to stop */
-    uint64_t late_ns;             /* how long after --start-at this trial began; 0: in time */
-    uint64_t end_ns;              /* when the load ends by its duration; LOAD_NEVER: it has none */
-    pid_t server;                 /* leader of its process group; 0: no server runs */
-    unsigned number;              /* entries of processes that are used */
-    unsigned load;              /* the first so many of these are the load; the probe comes after */
-    struct load_plan probe;     /* the probe's plan, if there is a probe */
+    uint64_t kill_ns;       /* when to kill workers that did not end; LOAD_NEVER: no time is set */
+    bool has_failed;        /* a message was printed; the exit status will be 1 */
+    bool has_begun;         /* the load of this trial has begun */
+    bool is_stopping;       /* the workers of this trial were told to stop */
+    uint64_t late_ns;       /* how long after --start-at this trial began; 0: in time */
+    uint64_t end_ns;        /* when the load ends by its duration; LOAD_NEVER: it has none */
+    pid_t server;           /* leader of its process group; 0: no server runs */
+    unsigned number;        /* entries of processes that are used */
+    unsigned load;          /* the first so many processes are the load; the probe comes after */
+    struct load_plan probe; /* the probe's plan, if there is a probe */
     struct load_result *shared; /* [2 * number]: result and mark of each process */
     struct load_process processes[LOAD_PROCESSES_MAX];
 

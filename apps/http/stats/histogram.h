@@ -33,10 +33,10 @@
 struct load_histogram {
     uint64_t count;                           /* ro */
     uint64_t sum_ns;                          /* ro */
-    uint64_t min_ns;                          /* ro: 0 when there is none */
+    uint64_t min_ns;                          /* ro: 0 when the histogram is empty */
     uint64_t max_ns;                          /* ro */
     uint64_t censored;                        /* ro: how many of count are lower bounds */
-    uint64_t censored_from_ns;                /* ro: the smallest of these; 0 when there is none */
+    uint64_t censored_from_ns;                /* ro: the smallest lower bound; 0: none */
     uint64_t buckets[LOAD_HISTOGRAM_BUCKETS]; /* private */
 };
 

@@ -34,10 +34,10 @@ extern struct supervisor {
     uint64_t patience_ns; /* how long give_up_ns is after the request for another load */
     bool has_served;      /* a load has been ready once */
     bool is_whole;        /* at start_ns start all workers, not only those that are missing */
-    bool is_renewing;     /* the load in progress is of all workers */
+    bool is_renewing;     /* the load in progress replaces all workers */
     bool is_waiting;      /* a start waits for the end of a child: there are too many */
     bool is_ending;
-    bool is_told_to_end; /* by a signal; the next one ends all at once */
+    bool is_told_to_end; /* a signal asked for the end; the next signal ends all at once */
     int status;
 } supervisor;
 
