@@ -40,8 +40,8 @@
  * count from COMMAND_LINE_LONG. */
 struct command_option {
     struct option option;
-    const char *argument; /* its name in --help; "": it has none; FILE and DIR complete names */
-    const char *help;     /* NULL: not shown */
+    const char *argument; /* its name in --help; "": none; FILE and DIR: complete file names */
+    const char *help;     /* NULL: --help does not show the option */
 };
 
 #define COMMAND_LINE_LONG 256
@@ -69,13 +69,13 @@ enum { COMMAND_LINE_COMPLETION_VAL = 2, COMMAND_LINE_MAN_VAL, COMMAND_LINE_VERSI
 
 struct command_example {
     const char *arguments; /* what to type after the program's name */
-    const char *help;      /* what that does */
+    const char *help;      /* what this command line does */
 };
 
 struct command_line {
     const char *program;
     const char *words;   /* arguments that are not options: "[URL...]"; NULL: none are allowed */
-    const char *first;   /* values of the first one, for completions: "list show"; NULL: any */
+    const char *first;   /* values of the first word, for completions: "list show"; NULL: any */
     const char *summary; /* one sentence */
     const char *closing; /* the last lines of --help; NULL: none */
     struct command_example examples[COMMAND_EXAMPLES];

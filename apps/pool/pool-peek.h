@@ -28,8 +28,8 @@ struct pool_peek {
     unsigned shards;
     size_t element_size;
     unsigned users; /* processes; 0: none */
-    bool is_closed; /* the last user closed it; false: it was killed, or there are users */
-    int process;    /* has the pool open, as `descriptor`; 0: the pool was found as a file */
+    bool is_closed; /* the last user closed it; false: that user was killed, or there are users */
+    int process;    /* id of a process that has the pool open as `descriptor`; 0: found as a file */
     int descriptor;
     dev_t device; /* device and inode identify the file */
     ino_t inode;
@@ -54,7 +54,7 @@ bool pool_peek_file(const char *path, struct pool_peek *peek);
 /* Whether the pool holds the cells of a dict. */
 bool pool_peek_is_dict(const struct pool_peek *peek);
 
-/* Whether the pool's file is not among those seen; it is added to them. */
+/* Whether the pool's file is not in *seen yet; adds the file to *seen. */
 bool pool_peek_is_new(const struct pool_peek *peek, struct pool_seen *seen);
 
 /* How long sxe_pool_open would wait for a process that opens or closes the file; 0: there is none.

@@ -55,7 +55,7 @@ int pool_resize(const struct pool_options *options);
 
 struct pool_opened {
     void *array;
-    SXE_DICT *dict; /* the dict whose cells the pool holds; NULL: it is no dict */
+    SXE_DICT *dict; /* the dict whose cells the pool holds; NULL: the pool is no dict */
 };
 
 /* Open the POOL of words[1]. pool_options: SXE_POOL_OPTION_REPAIR or 0. False after a message. */
@@ -70,8 +70,8 @@ bool pool_find_file(const char *which, char path[PATH_MAX]);
 unsigned pool_find_state(const void *array, const char *name, unsigned first, unsigned end);
 
 /* If a user is killed, the next one has to check the whole pool. So the signals that ask to end are
- * blocked, and functions that take long look for them. SIG_UNBLOCK while no pool needs to be closed
- * in good order. */
+ * blocked, and functions that take long look for these signals. SIG_UNBLOCK while no pool needs to
+ * be closed in good order. */
 sigset_t pool_ending_signals(void);
 void pool_hold_signals(int how);
 

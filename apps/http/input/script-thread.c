@@ -19,7 +19,7 @@ struct transfer {
     const char *name; /* Lua allows zero bytes in it */
     size_t name_length;
     struct load_values values;
-    const char *why; /* it cannot go; NULL */
+    const char *why; /* why the global cannot go; NULL: it can */
 };
 
 static struct thread *

@@ -18,7 +18,7 @@
 struct load_rank {
     char host[LOAD_HOST_MAX + 1]; /* "" before it is known */
     uint64_t clock_ns;            /* error of its clock's measured offset */
-    int channel; /* its frames, in processes forked after it was opened; -1: not open */
+    int channel; /* for its frames, in processes forked after it was opened; -1: not open */
 };
 
 struct load_ranks {

@@ -110,7 +110,7 @@ struct load_part {
     uint64_t ok;
     uint64_t errors;
     uint64_t opened;             /* sockets */
-    uint64_t clock_ns;           /* error of its clock's measured offset; 0: not measured */
+    uint64_t clock_ns;           /* error of the measured offset of its clock; 0: not measured */
     struct load_verdict verdict; /* of all trials */
 };
 
@@ -145,14 +145,14 @@ struct load_run {
     struct load_verdict probe_verdict;
     struct load_interval figures[LOAD_FIGURES]; /* over the trials; NAN: not told by all trials */
     struct load_interval noise[LOAD_FIGURES];   /* --aa: B/A; without --aa not known */
-    double figures_from[LOAD_FIGURES]; /* values no less are only lower bounds; 0: none is */
+    double figures_from[LOAD_FIGURES]; /* values from this on are lower bounds; 0: none is */
     unsigned steps_number;             /* --find */
     struct load_step
         steps[LOAD_STEPS_MAX]; /* by rate; the only trial is the last one tried: the one
                                                that was found, once more */
-    double found_rate;         /* the highest that held; 0: none did */
-    double missed_rate;        /* the lowest that did not hold; HUGE_VAL: none was seen */
-    bool is_untold;            /* none held, but lower rates, which could not be told, may hold */
+    double found_rate;         /* the highest rate that held; 0: none did */
+    double missed_rate;        /* the lowest rate that did not hold; HUGE_VAL: none was seen */
+    bool is_untold;            /* no rate held, but lower ones, which could not be judged, may */
     struct load_judged judged[LOAD_THRESHOLDS_MAX]; /* the plan's thresholds, in its order */
     unsigned thresholds_missed;
     bool is_interrupted;

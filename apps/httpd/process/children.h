@@ -22,8 +22,8 @@
 #define NEVER UINT64_MAX
 
 enum role {
-    STARTING, /* it loads the script */
-    READY,    /* it accepts, but not all workers of this load are ready yet */
+    STARTING, /* the child loads the script */
+    READY,    /* the child accepts, but not all workers of this load are ready yet */
     SERVING,
     LEAVING
 };
@@ -39,9 +39,9 @@ struct child {
     struct heartbeat *heartbeat;
     uint64_t turns;  /* the heartbeat's number at hang.c's last look */
     unsigned looks;  /* how many looks in a row found the same odd number */
-    bool is_killed;  /* the supervisor killed it, and logged why */
-    bool is_worn;    /* it has asked to be replaced */
-    bool is_hurried; /* its deadline is that of a second signal */
+    bool is_killed;  /* the supervisor killed this child, and logged why */
+    bool is_worn;    /* this child has asked to be replaced */
+    bool is_hurried; /* kill_ns is the deadline of a second signal */
 };
 
 extern struct children {
@@ -65,7 +65,7 @@ void children_close_links(void);
  * Returns its status, as of waitpid(2). */
 int children_bury(unsigned index, struct child *buried);
 
-struct child *child_in(enum role role); /* the first one; NULL: none */
+struct child *child_in(enum role role); /* the first child in this role; NULL: none */
 
 /* Whether a child at this place has the role `last` or an earlier one. A SERVING child that asked
  * to be replaced does not count. */

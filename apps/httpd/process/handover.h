@@ -40,10 +40,10 @@
 enum handover_kind {
     /* From a serving process. */
     HANDOVER_KEEP = 1, /* a socket was opened: its address and descriptor */
-    HANDOVER_USE,      /* number: the index of a kept socket that it took */
+    HANDOVER_USE,      /* number: the index of a kept socket that the process took */
     HANDOVER_FILE,     /* path: a file that the script loads */
-    HANDOVER_READY,    /* it accepts connections */
-    HANDOVER_RENEW,    /* it asks to be replaced */
+    HANDOVER_READY,    /* the process accepts connections */
+    HANDOVER_RENEW,    /* the process asks to be replaced */
     /* To a serving process. */
     HANDOVER_DRAIN,  /* the next process accepts; finish the requests in progress and exit */
     HANDOVER_END,    /* finish and exit; the second time: exit now */
