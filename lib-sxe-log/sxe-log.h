@@ -131,15 +131,16 @@ struct sxe_log_site {
 #define SXE_DEBUG_ASSERT(condition, ...) \
     SXE_LOG_ASSERT_AT(SXE_CHECKED, SXE_NO_ID, #condition, condition, __VA_ARGS__)
 
-/* Called when an assertion failed, after its message; may exit or longjmp. If it returns, or is
- * NULL (the default), the process aborts. Returns the hook it replaces. */
+/* Set the function that is called when an assertion has failed, after the message was written. The
+ * function may exit or longjmp. If it returns, or is NULL (the default), the process aborts.
+ * Returns the function that was set before. */
 typedef void (*sxe_log_fatal_hook)(void);
 SXE_PUBLIC sxe_log_fatal_hook sxe_log_set_fatal_hook(sxe_log_fatal_hook hook);
 
 /* ---- Levels ---- */
 
-/* Show lines up to level (1-7; 0 hides all; a number out of range counts as the nearest) from now
- * on; SXE_LOG_UNSET removes the setting. Returns the level that was in force. */
+/* From now on, show lines up to level: 1 to 7, or 0 to hide all; a number out of range counts as
+ * the nearest one. SXE_LOG_UNSET removes the setting. Returns the level that was in force. */
 SXE_PUBLIC int sxe_log_set_level(int level);
 SXE_PUBLIC int sxe_log_get_level(void);
 

@@ -60,16 +60,18 @@ uint64_t sxe__pool_parse_namespace(const char *text);
 
 /* ---- Sums (sxe-pool-sum.c) ---- */
 
-/* The checksum of what nobody writes while the pool is closed: the head from its own checksum on
- * without `sum` and `closed`, the shards, and `size` bytes from the array on. Where `closed` is of
- * an earlier release, the head counts up to `sum` only, as it did then. */
+/* The checksum of the bytes that nobody writes while the pool is closed: of the head and the shards
+ * (head_size bytes) from the field `boot` on, without `sum` and the fields up to `damaged`; and of
+ * `size` bytes from the array on. If `closed` says that an earlier release closed the pool, the
+ * rest of the head after `sum` is left out, because that release left it out. */
 uint64_t sxe__pool_sum(const struct sxe__pool_head *head, size_t head_size, const void *array,
                        size_t size);
 
 /* Like sxe__pool_sum, for a mapped pool. */
 uint64_t sxe__pool_sum_of(const struct sxe__pool_header *pool);
 
-/* NULL: the pool is what it was when it was closed, or was not closed; otherwise what changed. */
+/* Compare the pool with what it was when it was closed. Returns a sentence about the difference.
+ * NULL: there is none, or the pool was not closed, so there is no sum to compare. */
 const char *sxe__pool_what_changed(const struct sxe__pool_header *pool);
 
 /* The number that the kernel gives a disk when it is attached, and that no other disk gets before
@@ -79,7 +81,8 @@ extern const char *sxe__pool_disks; /* the directory of these numbers; tests set
 
 /* ---- Files and memory (sxe-pool-map.c) ---- */
 
-/* Another description of an open file, with locks of its own; -1 with errno. */
+/* Open the file of fd once more. The new descriptor has its own open file description, so that
+ * locks taken with it are its own. -1 with errno. */
 int sxe__pool_open_anew(int fd);
 
 /* Give an empty file its size. */

@@ -362,6 +362,8 @@ struct sxe_signal {
     void (*on_signal)(struct sxe_signal *); /* ro */
     void *user;                             /* rw */
 };
+/* Call on_signal in the loop after each signal of this number. The watch must not run: stop it
+ * before you start it again. It does not keep the loop alive. */
 SXE_PUBLIC void sxe_signal_start(struct sxe_signal *watch, int signal_number,
                                  void (*on_signal)(struct sxe_signal *));
 SXE_PUBLIC void sxe_signal_stop(struct sxe_signal *watch);

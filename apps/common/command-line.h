@@ -36,11 +36,13 @@
 #define COMMAND_OPTIONS_MAX 128
 #define COMMAND_EXAMPLES    3
 
-/* option.val is the argument of take(). If it is a letter, it is also the short option; the others
- * count from COMMAND_LINE_LONG. */
+/* An option of a program. When the option is read, take() is called with option.val. An option
+ * whose option.val is a letter has this letter as its short form, too; options without a short
+ * form have the numbers from COMMAND_LINE_LONG on. */
 struct command_option {
     struct option option;
-    const char *argument; /* its name in --help; "": none; FILE and DIR: complete file names */
+    const char *argument; /* name of the argument in --help; "": the option has none. The shell
+                             completes file names after FILE and DIR */
     const char *help;     /* NULL: --help does not show the option */
 };
 

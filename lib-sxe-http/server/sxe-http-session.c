@@ -234,7 +234,7 @@ look_at_head(struct sxe__http_slot *slot)
         status = check_head(slot);
     if (status == 0 && slot->request.head.body == SXE_HTTP_BODY_NONE)
         slot->head_length = slot->used;
-    else if (status == 0 && slot->is_body_whole) /* its client may wait for 100, too */
+    else if (status == 0 && slot->is_body_whole) /* the client may wait for "100 Continue" */
         (void)!sxe__http_body_await(slot);
     return status;
 }

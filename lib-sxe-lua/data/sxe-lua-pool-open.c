@@ -16,9 +16,11 @@ enum { EMPTY_ELEMENT_SIZE = 8 }; /* of an element without fields */
 
 /* ---- Timeouts ---- */
 
-/* Renew the lease first: an element that the script leaves where it is stays for another timeout.
- * In a shared pool both calls may fail; then a check soon tries again. With the lease of the due
- * element, nothing is changed that another process has taken since. */
+/* The pool calls this when the timeout of element id ends. Without a function of the script, move
+ * the element to state 0. With one, renew the element's lease and then call the function: if the
+ * function leaves the element in its state, the element stays there for another timeout. Both
+ * steps check the lease, so an element that another process has taken meanwhile is not changed.
+ * In a shared pool another process may hold the lock; then sxe__lua_pool_came tries again soon. */
 static void
 on_timeout(void *array, unsigned id, void *user)
 {
@@ -192,8 +194,9 @@ learn(lua_State *L, struct sxe__lua_pool *pool)
     return 0;
 }
 
-/* Take the options of a new pool. With a file and no count the file decides: other options
- * raise. */
+/* Take the options of a new pool: count, shards, states and fields. A call with a file and without
+ * count opens a pool that exists. Its file says all of these, so giving one of them raises an
+ * error. */
 static void
 take_spec(lua_State *L, struct sxe__lua_pool *pool, SXE_POOL_SPEC *spec, struct texts *texts)
 {
@@ -286,7 +289,8 @@ keep_pool(lua_State *L, struct sxe__lua_pool *pool)
 {
     pool->scratch = lua_newuserdatauv(L, pool->element_size, 0);
     lua_setiuservalue(L, 2, 1);
-    /* Metamethods of the options, and finalizers, may have opened some, too. */
+    /* The number of pools was checked before, but metamethods of the options, and finalizers, may
+     * have opened pools since. */
     if (POOLS->number == SXE__LUA_POOLS)
         luaL_error(L, "%d pools are open already", SXE__LUA_POOLS);
     lua_pushvalue(L, 2);

@@ -96,19 +96,20 @@ local function url_text(url)
   return url.scheme .. "://" .. url.authority .. url.target
 end
 
--- The URL that Location names, seen from there.
+-- The URL that Location names, seen from there (RFC 3986, 5.2.2).
 local function resolve(base, location)
-  local path, rest
+  local path, query
 
   if find(location, "^%a[%w+.-]*:") then return parse_url(location) end
   if sub(location, 1, 2) == "//" then return parse_url(base.scheme .. ":" .. location) end
-  path, rest = match(location, "^([^?#]*)([^#]*)")
+  path, query = match(location, "^([^?#]*)([^#]*)")
   if path == "" then
     path = match(base.target, "^[^?]*")
+    if query == "" then query = match(base.target, "%?.*") or "" end
   elseif sub(path, 1, 1) ~= "/" then
     path = match(base.target, "^([^?]*/)") .. path
   end
-  return parse_url(base.scheme .. "://" .. base.authority .. without_dots(path) .. rest)
+  return parse_url(base.scheme .. "://" .. base.authority .. without_dots(path) .. query)
 end
 
 local function is_same_origin(a, b)

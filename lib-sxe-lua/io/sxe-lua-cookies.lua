@@ -66,13 +66,14 @@ local function is_within(host, domain)
 end
 
 -- Public suffixes, below which anybody may own a name: those of one label, and of two as in co.uk. No list has them all.
+-- A dot at the end of a name changes nothing.
 local SECOND <const> = { ac = true, co = true, com = true, edu = true, go = true, gob = true, gov = true, gv = true,
   mil = true, ne = true, net = true, nom = true, ["or"] = true, org = true, sch = true }
 
 local function is_public_suffix(domain)
-  local second = match(domain, "^([^.]+)%.%a%a$")
+  local second = match(domain, "^([^.]+)%.%a%a%.?$")
 
-  return not find(domain, ".", 1, true) or second and SECOND[second]
+  return not find(domain, "%.[^.]") or second and SECOND[second]
 end
 
 local function path_of(url)

@@ -76,7 +76,7 @@ static const struct command_option table[] = {
     {{"open", no_argument, NULL, OPEN}, "", "skip a request that finds all connections busy"},
     {{"arrivals", required_argument, NULL, ARRIVALS},
      "KIND",
-     "space requests at -R randomly or evenly (poisson)"},
+     "space requests at -R: poisson or fixed, evenly (poisson)"},
     {{"start-at", required_argument, NULL, START_AT},
      "TIME",
      "begin at HH:MM:SS, seconds since 1970, or +SECONDS"},

@@ -18,7 +18,7 @@
 
 struct log_line {
     uint64_t at_ns;
-    bool is_unasked;      /* a line, of a client that sent no request */
+    bool is_unasked;      /* the client closed its connection without a request: "-" or "" */
     struct sxe_span text; /* "GET /a?b" */
     struct sxe_span method;
     struct sxe_span target;
@@ -33,8 +33,9 @@ hex_digit(char c)
     return at == NULL ? -1 : (int)(at - digits);
 }
 
-/* The byte that is escaped at the front of the text, after its backslash, and how long that is:
- * \xHH of nginx and Apache, and what C has of Apache. */
+/* Decode the escape at the front of the text, which begins after the backslash: store the byte and
+ * return the length of the escape. nginx and Apache write \xHH; Apache also writes the escapes of
+ * C, such as \t. */
 static size_t
 unescape_one(struct sxe_span text, char *byte)
 {

@@ -137,19 +137,19 @@ struct load_run {
                                  status depend on them */
     struct load_trial baseline[LOAD_TRIALS_MAX];
     struct load_result
-        *total; /* the trials added up; its elapsed_ns and connect_ns are theirs added
-                                  up, too, so that counts are of that time */
+        *total; /* the sum of all trials. Its elapsed_ns and connect_ns are sums, too, so
+                                  that a count divided by elapsed_ns is a rate */
     struct load_left_out left_out; /* added up; its problem is the first trial's that has one */
     struct load_verdict verdict;
     struct load_result *probe; /* the probe's total; NULL: there is no probe */
     struct load_verdict probe_verdict;
     struct load_interval figures[LOAD_FIGURES]; /* over the trials; NAN: not told by all trials */
-    struct load_interval noise[LOAD_FIGURES];   /* --aa: B/A; without --aa not known */
+    struct load_interval noise[LOAD_FIGURES];   /* the ratio B/A of --aa; not set without --aa */
     double figures_from[LOAD_FIGURES]; /* values from this on are lower bounds; 0: none is */
     unsigned steps_number;             /* --find */
     struct load_step
-        steps[LOAD_STEPS_MAX]; /* by rate; the only trial is the last one tried: the one
-                                               that was found, once more */
+        steps[LOAD_STEPS_MAX]; /* in the order of their rates. The run's only trial is the
+                                               step that was found, measured once more */
     double found_rate;         /* the highest rate that held; 0: none did */
     double missed_rate;        /* the lowest rate that did not hold; HUGE_VAL: none was seen */
     bool is_untold;            /* no rate held, but lower ones, which could not be judged, may */

@@ -178,7 +178,8 @@ load_threshold_parse(struct load_threshold *threshold, const char *text)
     return take_value(threshold, text);
 }
 
-/* The counts to judge: of a whole result, or of a stage. */
+/* The counts that a threshold judges. They are those of the whole result or, if the threshold
+ * names a stage, those of the stage. */
 struct scope {
     uint64_t offered;
     uint64_t begun; /* sent + carried */
@@ -229,7 +230,9 @@ histogram_of(const struct load_threshold *threshold, const struct load_result *r
     return histograms[threshold->what];
 }
 
-/* The divisor of a figure; 0: the figure cannot be told. */
+/* The number that the threshold's figure is divided by: seconds for a rate, requests for a share,
+ * the number of times measured for a mean or a percentile. 0: there was nothing to measure, so the
+ * figure has no value. */
 static double
 base_of(const struct load_threshold *threshold, const struct load_result *result)
 {
@@ -347,8 +350,8 @@ load_threshold_holds(const struct load_threshold *threshold, const struct load_r
     return figure >= threshold->value;
 }
 
-/* The number of times that break an upper limit: at or above the value for "<", above it for
- * "<=". */
+/* The number of measured times that break an upper limit. The limit "<" is broken by times at or
+ * above the value, "<=" by times above it. */
 static double
 beyond_of(const struct load_threshold *threshold, const struct load_histogram *histogram)
 {

@@ -21,7 +21,7 @@ r:any("/a/b/show", shown)
 r:get("/go/{where}", function(req, res)
   local to = { near = "../a/./b/../b/show", query = "?x=1", root = "/show#part", far = "http://localhost:" .. other.port ..
     "/show", net = "//127.0.0.1:" .. req.headers.host:match ":(%d+)" .. "/show", loop = "/go/loop", bad = "ftp://a/",
-    none = "" }
+    none = "", part = "#part" }
   res.headers.location = to[req.params.where]
   return 302, "moved"
 end)
@@ -143,6 +143,11 @@ local cases = {
     end
     equal(assert(client.get(base .. "/go/near", { on_redirect = function() return false end })).body, "moved")
     equal(assert(client.get(base .. "/go/near", { redirects = 0 })).status, 302)
+    for where, target in pairs{ none = "/go/none?a=1", part = "/go/part?a=1", query = "/go/query?x=1" } do
+      local seen
+      assert(client.get(base .. "/go/" .. where .. "?a=1", { on_redirect = function(url) seen = url return false end }))
+      equal(seen, base .. target)
+    end
     fails("not a URL", client.get(base .. "/go/bad"))
     fails("too many redirects", client.get(base .. "/go/loop"))
     fails("too many redirects", client.get(base .. "/go/query", { redirects = 1 }))

@@ -58,6 +58,8 @@ local REFUSED <const> = {
   { "http://a.example/", "n=1; Domain=b.a.example", "another domain" },
   { "http://a.example/", "n=1; Domain=example", "another domain: example" },
   { "http://a.co.uk/", "n=1; Domain=co.uk", "another domain: co.uk" },
+  { "http://a.co.uk./", "n=1; Domain=co.uk.", "another domain: co.uk." },
+  { "http://a.example./", "n=1; Domain=example.", "another domain: example." },
   { "http://1.2.3.4/", "n=1; Domain=3.4", "another domain: 3.4" },
   { "http://a.example/", "n=1; Secure", "did not come by https" },
   { "https://a.example/", "__Secure-n=1", "as its prefix promises" },
