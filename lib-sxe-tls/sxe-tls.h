@@ -108,7 +108,7 @@ SXE_PUBLIC SXE_MUST_USE struct sxe_tls *sxe_tls_new_client(const struct sxe_tls_
 /* One line about this thread's last call that failed: what failed, and why. */
 SXE_PUBLIC const char *sxe_tls_problem(void);
 
-/* Call it after sxe_fini, or when all sockets that use tls are closed: their on_close may still be to
+/* Call it after sxe_fini, or when all sockets that use tls are closed: their on_close may still
  * come. NULL is allowed. */
 SXE_PUBLIC void sxe_tls_delete(struct sxe_tls *tls);
 
