@@ -54,6 +54,31 @@ test_confined("Landlock", "files that no option names", function()
     equal(server:ask(), (" Permission denied"):rep(4, ","))
 end)
 
+-- promise: docs/operations.md: Any other file is refused with "Permission denied", whoever owns it.
+test_confined("Landlock", "threads that read and write files for sxe.file", function()
+    for _, processes in ipairs{"1", "2"} do
+        local server <close> = start([[
+            local file = require "sxe.file"
+            local path = arg[0]
+            return function()
+                local said = {}
+                for i, try in ipairs{"/etc/shadow", "/etc/passwd", path .. ".new"} do
+                    said[i] = tostring(select(2, file.read(try))):match "[^:]+$"
+                end
+                said[4] = tostring(select(2, file.write(path, "return 1"))):match "[^:]+$"
+                said[5] = file.read(path) and "own"
+                return table.concat(said, ",")
+            end]], "-w", processes)
+        equal(server:ask(), " Permission denied, Permission denied, No such file or directory, Permission denied,own")
+    end
+end)
+
+-- promise: docs/operations.md: With `--confine` each process that serves gives up files and system calls that it does not need, before it answers anything.
+test("a script in a sandbox", function()
+    local server <close> = start("return function() return tostring(os.execute) end", "--lua-sandbox")
+    equal(server:ask(), "nil")
+end)
+
 -- promise: docs/operations.md: A symbolic link is judged by the file that it leads to.
 test_confined("Landlock", "a link out of the directory", function()
     local server <close> = start [[

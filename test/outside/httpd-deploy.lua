@@ -77,7 +77,6 @@ test("haproxy.cfg: servers are ended and started again, and each request is answ
     os.remove(path)
 end)
 
--- promise: docs/operations.md: nginx keeps connections to the server open, and passes bodies on as they come.
 -- promise: docs/operations.md: A script finds the client's address in the field `X-Forwarded-For`, which nginx replaces when a client sends one.
 test("nginx.conf: kept connections, bodies, the client's address", function()
     if is_missing "nginx" then return end

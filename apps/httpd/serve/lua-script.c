@@ -98,6 +98,7 @@ static int
 refuse_programs(void)
 {
     static const char text[] =
+        "if not package then return end\n" /* a sandbox has none of these */
         "local function refuse(command)\n"
         "    if type(command) == 'table' then command = command[1] end\n"
         "    local why = ': Operation not permitted: --confine lets no program run'\n"

@@ -561,17 +561,18 @@ service_run(struct httpd_options *options, const struct worker *worker)
         result = make_plan();
     if (result == 0)
         result = secure_open(options);
+    if (result == 0)
+        result = serve_as_open_log(options, &service.log);
+    /* Landlock confines this thread and those that it starts: sxe_init starts threads. */
+    if (result == 0)
+        result = confine_begin(options);
     if (result == 0) {
         result = sxe_init();
         if (result < 0)
             (void)cannot_start(-result);
     }
     if (result == 0) {
-        result = serve_as_open_log(options, &service.log);
-        if (result == 0)
-            result = confine_begin(options);
-        if (result == 0)
-            result = listen_and_run();
+        result = listen_and_run();
         sxe_fini();
     }
     secure_close();
