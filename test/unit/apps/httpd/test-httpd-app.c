@@ -260,6 +260,21 @@ START_TEST(f1_whatever_fails_at_the_beginning_ends_it_with_a_reason)
 }
 END_TEST
 
+/* The log is open by then. */
+START_TEST(without_a_descriptor_for_its_loop_it_does_not_start)
+{
+    unsigned open = fake_os_open_fds();
+
+    fake_os_fail(FAKE_EPOLL_CREATE1, 1, 0, EMFILE);
+    RUN_HTTPD("-p", "0", "--access-log", log_path);
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, "sxe-httpd: cannot start: Too many open files");
+    fake_os_reset();
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO)); /* libev's own descriptors */
+    ck_assert_uint_eq(fake_os_open_fds(), open);
+}
+END_TEST
+
 /* ---- Service ---- */
 
 START_TEST(it_says_hello_as_often_as_asked_until_it_is_stopped)
@@ -724,6 +739,7 @@ app_suite(void)
     tcase_add_test(start, a_port_at_which_another_process_began_to_listen_is_named);
     tcase_add_loop_test(start, a_port_that_is_denied_is_named, 0, 2);
     tcase_add_test(start, f1_whatever_fails_at_the_beginning_ends_it_with_a_reason);
+    tcase_add_test(start, without_a_descriptor_for_its_loop_it_does_not_start);
     suite_add_tcase(suite, start);
     tcase_add_checked_fixture(service, make_directory, remove_directory);
     tcase_add_loop_test(service, it_says_hello_as_often_as_asked_until_it_is_stopped, 0, 2);
