@@ -11,7 +11,8 @@
  * state is made and when math.randomseed() is called without a seed: what follows depends on
  * nothing else.
  *
- * Limits: the functions must not raise, and not call Lua.
+ * Limits: the functions must not raise, and not call Lua. The random bits of UUIDs and keys are not
+ * from here but always from the system, because nobody may know them.
  *
  * Example:
  *     static double

@@ -25,7 +25,7 @@
  * and one that is kept too long is refused, never someone else's.
  *
  * Sandbox: scripts see a list of functions: of the standard library without files, processes,
- * debug, bytecode and modules of C; of ours sxe.task, timer, json, log, stats, and their request
+ * debug, bytecode and modules of C; of ours sxe.task, timer, json, encoding, log, stats, and their request
  * and its reply, but res:file. Not http.serve, tcp, udp, file, spawn, pool: nothing that opens
  * something or has memory of C. Nothing they call keeps the loop for more than 100 ms of CPU. See
  * docs/lua.md.

@@ -50,11 +50,12 @@ local names = words [[
     abort accept acquire add addr address after age all any append at atomic batch body buf
     bodies buf_clear buf_used bytes cache_control cancel cas cell_size cells chains check chunks clear close
     comment connect connections count counter ctx cwd data deadline debug dec decode delete diag
-    array dot_files each encode env error escaped_params escaped_path event every evicts exact exit_status expect expire fail fatal
+    array decode_base64 decode_hex decode_url dot_files each encode encode_base64 encode_hex encode_url
+    env error escaped_params escaped_path event every evicts exact exit_status expect expire fail fatal
     fields file find finish form found from get gzip half_close handler head headers host id idle ifind inc
     index info interval ip is is_begun is_set join json kill length level limits line lines link
     list listen listing local_addr local_port lock log_level mark max method min mkdir mode move
-    mtime n name next null ok oldest on_cancel on_error on_timeout onclose onconnect onread open
+    mtime n name next null ok pad form url uuid4 uuid7 oldest on_cancel on_error on_timeout onclose onconnect onread open
     options parallel params parents pass patch path peek peer peer_addr peer_port pid plan_tests
     port post put query queue ranges read read_arg recvfrom redirect release remove rename repair
     requests reset resume retry route router routes running self semaphore send sendto serve set
@@ -181,7 +182,8 @@ local function right_options()
     end})
 end
 
-local modules = {http, tcp, udp, file, pool, dict, require "sxe.sketch", require "sxe.json", require "sxe.log",
+local modules = {http, tcp, udp, file, pool, dict, require "sxe.sketch", require "sxe.json",
+                 require "sxe.encoding", require "sxe.log",
                  require "sxe.stats", timer, task, require "sxe", string, table, math, coroutine,
                  utf8, client}
 

@@ -5,12 +5,12 @@
 -- A name is "sxe.task.start", "sxe.Task.join", "_G.sxe_register". What objects have is found out by asking them for
 -- every name that the sources of lib-sxe-lua have between quotes.
 
-local PAGE = "docs/lua-handlers.md"
+local PAGE = "docs/lua-handlers.md and docs/crypto.md"
 local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
-  "client", "redis", "sketch" }
+  "client", "redis", "sketch", "encoding" }
 
 -- What the page calls them, by the module of the section; "" is what all have.
 local receivers = {
@@ -239,7 +239,8 @@ end
 local function explained_names()
   local names, module = {}, ""
 
-  for line in (read(PAGE):gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
+  for line in ((read "docs/lua-handlers.md" .. "\n" .. read "docs/crypto.md")
+                :gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
     if line:find("^## ") then module = line:match('require "sxe%.(%w+)"') or "" end
     for text in line:gmatch("%*%*`(.-)`") do
       local name = explained_name(module, text)

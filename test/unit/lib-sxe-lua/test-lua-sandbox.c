@@ -58,7 +58,7 @@ static const char walk[] =
     "    seen[value] = true\n"
     "    queue[#queue + 1] = {name, value}\n"
     "end\n"
-    "for _, name in ipairs{'task', 'timer', 'json', 'log', 'stats'} do\n"
+    "for _, name in ipairs{'task', 'timer', 'json', 'encoding', 'log', 'stats'} do\n"
     "    visit(name .. '!', require('sxe.' .. name))\n"
     "end\n"
     "visit('\"\"', getmetatable('')) visit('null', getmetatable(require 'sxe.json'.null))\n"
@@ -112,7 +112,7 @@ START_TEST(modules_are_those_on_the_list_and_files_of_lua)
 
     sandbox_start();
     ck_assert_int_eq(sxe_lua_module(lua, "of.the.program", functions), 0);
-    run_script("for _, name in ipairs{'task', 'timer', 'json', 'log', 'stats'} do\n"
+    run_script("for _, name in ipairs{'task', 'timer', 'json', 'encoding', 'log', 'stats'} do\n"
                "    assert(type(require('sxe.' .. name)) == 'table')\n"
                "end\n"
                "assert(require 'of.the.program' and require 'string' == string)\n"

@@ -1,0 +1,55 @@
+---@meta sxe.encoding
+-- SPDX-License-Identifier: MIT
+
+---Bytes as text, and back: base64, hexadecimal digits, escapes of URLs; and UUIDs.
+---@class sxe.encoding
+local encoding = {}
+
+---@class sxe.encoding.base64
+---@field url? boolean the alphabet for URLs, - and _ in place of + and /
+---@field pad? boolean whether = fills the last group: true, or with url false
+
+---@param bytes string
+---@param options? sxe.encoding.base64
+---@return string text
+function encoding.encode_base64(bytes, options) end
+
+---Strict: a value has one text.
+---@param text string
+---@param options? sxe.encoding.base64
+---@return string? bytes, sxe.error? why, integer? at the byte that is wrong
+function encoding.decode_base64(text, options) end
+
+---Small letters.
+---@param bytes string
+---@return string text
+function encoding.encode_hex(bytes) end
+
+---Small letters and capitals.
+---@param text string
+---@return string? bytes, sxe.error? why, integer? at the byte that is wrong
+function encoding.decode_hex(text) end
+
+---@class sxe.encoding.url
+---@field form? boolean a blank is +, as in forms
+
+---Escape all but letters, digits and -._~
+---@param bytes string
+---@param options? sxe.encoding.url
+---@return string text
+function encoding.encode_url(bytes, options) end
+
+---@param text string
+---@param options? sxe.encoding.url
+---@return string? bytes, sxe.error? why, integer? at the byte that is wrong
+function encoding.decode_url(text, options) end
+
+---A random UUID.
+---@return string uuid
+function encoding.uuid4() end
+
+---A UUID that begins with the time: those of one thread grow.
+---@return string uuid
+function encoding.uuid7() end
+
+return encoding

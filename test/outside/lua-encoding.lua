@@ -1,0 +1,74 @@
+-- SPDX-License-Identifier: MIT
+-- sxe.encoding as docs/crypto.md promises it, by processes of sxe-lua.
+
+local function run(text, ...)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", "local e = require 'sxe.encoding'\n" .. text, ...}
+    local output = proc:output(120)
+    equal(proc:errors(), "")
+    equal(proc:wait(120), 0)
+    return output
+end
+
+-- promise: docs/crypto.md: A decoder is strict: each value has exactly one text that is accepted, so two different texts
+--   never mean the same token.
+test("of all short texts one is accepted for each value", function()
+    equal(run[[
+local alphabet = "AQgwBZaz09+/-_=\n \0"
+local function try(decode, options)
+  local found, number = {}, 0
+  local function extend(text)
+    local bytes = decode(text, options)
+    if bytes then assert(not found[bytes], text) found[bytes], number = true, number + 1 end
+    if #text < 4 then for one in alphabet:gmatch "." do extend(text .. one) end end
+  end
+  extend ""
+  return number > 100
+end
+print(try(e.decode_base64), try(e.decode_base64, {url = true}), try(e.decode_base64, {pad = false}))]],
+        "true\ttrue\ttrue\n")
+end)
+
+-- promise: docs/crypto.md: A text that is refused gives `nil, message, at`, where `at` is the number of the first byte that
+--   is wrong. A missing byte is counted as the one after the last.
+test("the byte that is wrong is named", function()
+    equal(run[[
+for _, call in ipairs{{e.decode_base64, "AAAA*"}, {e.decode_base64, "AAA"}, {e.decode_hex, "00zz"}, {e.decode_hex, "000"},
+                      {e.decode_url, "ab%2"}, {e.decode_url, "%zz"}} do
+  local bytes, why, at = call[1](call[2])
+  print(bytes, type(why), at)
+end]], "nil\tstring\t5\nnil\tstring\t4\nnil\tstring\t3\nnil\tstring\t4\nnil\tstring\t3\nnil\tstring\t1\n")
+end)
+
+-- promise: docs/crypto.md: The decoder refuses line breaks and blanks, the other alphabet, padding that is missing or that
+--   should not be there, and bits after the last byte that are not 0.
+test("what is nearly base64 is refused", function()
+    equal(run[[
+for _, text in ipairs{"YQ==\n", "YW Jj", "YW\r\nJj", " YQ==", "-_8=", "YQ", "YQ=", "YWJj=", "YR==", "YWK="} do
+  assert(not e.decode_base64(text), text)
+end
+for _, text in ipairs{"+/8", "YQ==", "YQ=", "YR", "YWK", "Y Q"} do assert(not e.decode_base64(text, {url = true}), text) end
+print(e.decode_base64 "YQ==", e.decode_base64("YQ", {url = true}))]], "a\ta\n")
+end)
+
+-- promise: docs/crypto.md: **`encoding.uuid7()`** begins with the time, so that keys of a database that are made one after the
+--   other stand beside each other: UUIDs of one thread grow with each call
+test("UUIDs grow and begin with the time", function()
+    local before = os.time()
+    local output = run[[
+local last = ""
+for i = 1, 100000 do local one = e.uuid7() assert(one > last) last = one end
+print(last)]]
+    local ms = tonumber(output:sub(1, 8) .. output:sub(10, 13), 16)
+    assert(ms >= before * 1000 and ms <= os.time() * 1000 + 61000, output)
+end)
+
+-- promise: docs/crypto.md: It is a module of every state of Lua, also in the sandbox
+test("a handler in the sandbox decodes", function()
+    local script = require "script"
+    local http = require "http"
+    local server <close> = script.start([[
+local e = require "sxe.encoding"
+return function(req) return e.decode_base64(req.query.text) or "refused" end]], "--lua-sandbox")
+    equal(http.ask(server, http.request "GET /?text=YWJj").body, "abc")
+    equal(http.ask(server, http.request "GET /?text=YWJ").body, "refused")
+end)
