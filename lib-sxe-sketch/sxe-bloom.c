@@ -91,7 +91,8 @@ open_pool(const SXE_BLOOM_SPEC *spec, const int *fd, char *why)
         return NULL;
     }
     snprintf(state, sizeof(state), KIND "_%u", hashes % 100);
-    const struct sxe__sketch_plan plan = {.name = spec->name,
+    const struct sxe__sketch_plan plan = {.what = "Bloom filter",
+                                          .name = spec->name,
                                           .state = state,
                                           .size = (size_t)words * sizeof(uint64_t),
                                           .options = spec->options,

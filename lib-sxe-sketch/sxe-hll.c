@@ -68,8 +68,12 @@ static SXE_HLL *
 open_pool(const SXE_HLL_SPEC *spec, const int *fd, char *why)
 {
     char state[sizeof(KIND) + 3];
-    struct sxe__sketch_plan plan = {
-        .name = spec->name, .options = spec->options, .file = spec->file, .state = state, .fd = fd};
+    struct sxe__sketch_plan plan = {.what = "HyperLogLog",
+                                    .name = spec->name,
+                                    .options = spec->options,
+                                    .file = spec->file,
+                                    .state = state,
+                                    .fd = fd};
 
     if (spec->precision != 0 &&
         (spec->precision < SXE_HLL_PRECISION_MIN || spec->precision > SXE_HLL_PRECISION_MAX)) {

@@ -19,6 +19,7 @@
 #include "sxe-pool-shared.h"
 
 struct sxe__sketch_plan {
+    const char *what; /* "Bloom filter", for messages */
     const char *name;
     const char *state; /* "HLL_14" */
     size_t size;       /* bytes of the element; 0: take the existing pool */
@@ -30,7 +31,7 @@ struct sxe__sketch_plan {
 /* Write a sentence to why (NULL: none is wanted). Returns -error; 0: the sentence is a note. */
 int sxe__sketch_refuse(char *why, int error, const char *format, ...) SXE_PRINTF(3, 4);
 
-/* Open the pool of a plan. NULL with errno, as sxe_pool_open. */
+/* Open the pool of a plan. NULL with errno, as sxe_pool_open; EMEDIUMTYPE: another kind of pool. */
 void *sxe__sketch_open(const struct sxe__sketch_plan *plan, char *why);
 
 /* Make the object of a sketch, `size` bytes, for the pool that was opened (NULL: it was not). NULL

@@ -21,6 +21,34 @@ sxe__sketch_refuse(char *why, int error, const char *format, ...)
     return -error;
 }
 
+/* The file holds another pool than the plan's. Say whether it is a sketch of another kind, or one
+ * of the same kind that was made with other numbers. The pool's own sentence would name bytes. */
+static int
+refuse_other(const struct sxe__sketch_plan *plan, char *why)
+{
+    const SXE_POOL_SPEC any = {.name = plan->name, .options = plan->options, .file = plan->file};
+    void *array =
+        plan->fd == NULL ? sxe_pool_open(&any, NULL) : sxe_pool_open_fd(*plan->fd, &any, NULL);
+    const char *is;
+    int result;
+
+    if (array == NULL)
+        return -EEXIST; /* with the sentence of the pool */
+    is = sxe_pool_get_states(array) == 1 ? sxe_pool_state_to_string(array, 0) : "";
+    if (sxe_pool_get_number(array) == 1 &&
+        strncmp(is, plan->state, strcspn(plan->state, "_") + 1) == 0)
+        result = sxe__sketch_refuse(
+            why, EEXIST,
+            "the file has a sketch %s of %zu bytes, the program says %s of %zu bytes: let "
+            "their numbers agree, or give another file",
+            is, sxe_pool_get_element_size(array), plan->state, plan->size);
+    else
+        result = sxe__sketch_refuse(why, EMEDIUMTYPE, "pool %s is no %s: give another path",
+                                    sxe_pool_get_name(array), plan->what);
+    sxe_pool_delete(array);
+    return result;
+}
+
 void *
 sxe__sketch_open(const struct sxe__sketch_plan *plan, char *why)
 {
@@ -32,7 +60,12 @@ sxe__sketch_open(const struct sxe__sketch_plan *plan, char *why)
                                 .options = plan->options,
                                 .file = plan->file};
 
-    return plan->fd == NULL ? sxe_pool_open(&spec, why) : sxe_pool_open_fd(*plan->fd, &spec, why);
+    void *array =
+        plan->fd == NULL ? sxe_pool_open(&spec, why) : sxe_pool_open_fd(*plan->fd, &spec, why);
+
+    if (array == NULL && errno == EEXIST && plan->size > 0)
+        errno = -refuse_other(plan, why);
+    return array;
 }
 
 void *

@@ -104,7 +104,8 @@ open_pool(const SXE_TOPK_SPEC *spec, const int *fd, char *why)
     }
     snprintf(state, sizeof(state), KIND "_%u_%u_%u", numbers[NUMBER], numbers[WIDTH],
              numbers[KEY_SIZE]);
-    const struct sxe__sketch_plan plan = {.name = spec->name,
+    const struct sxe__sketch_plan plan = {.what = "top-k sketch",
+                                          .name = spec->name,
                                           .state = state,
                                           .size = spec->number == 0 ? 0 : size_of(numbers),
                                           .options = spec->options,

@@ -298,10 +298,24 @@ for kind, make in pairs(makers) do
         local s, why, code = sketch[other]{file = path}
         assert((s ~= nil) == (other == kind) and (s or code == 124), kind .. other)
         if s then s:close() end
+        s, why, code = makers[other]()
+        assert((s ~= nil) == (other == kind) and (s or code == 124), kind .. other)
+        if s then s:close() end
     end
     os.remove(path)
 end
 print "ok"]], "ok\n")
+end)
+
+test("a sketch that was made with other numbers says which", function()
+    equal(run[[
+local sketch = require "sxe.sketch"
+sketch.hll{name = "s", precision = 12, file = path}:close()
+local s, why, code = sketch.hll{name = "s", precision = 14, file = path}
+assert(not s and code == 17)
+os.remove(path)
+print(why:match "the file has a sketch (HLL_12 of 4096 bytes, the program says HLL_14 of 16384 bytes)")]],
+    "HLL_12 of 4096 bytes, the program says HLL_14 of 16384 bytes\n")
 end)
 
 -- promise: docs/sketch.md: A process may be killed at any instruction of any call: the sketch stays whole

@@ -123,7 +123,7 @@ START_TEST(filter_stays_in_its_file)
     ck_assert(has_number(other, 1));
     sxe_bloom_close(other);
     sxe_bloom_close(bloom);
-    refused(&spec, EEXIST, "");
+    refused(&spec, EEXIST, "the file has a sketch BLOOM_7");
     bloom = open_of(100, 0, path);
     ck_assert(has_number(bloom, 1) && !has_number(bloom, 2));
     sxe_bloom_close(bloom);
@@ -141,6 +141,23 @@ START_TEST(pool_of_another_kind_is_refused)
         {.name = "other", .number = 1, .element_size = 32, .states = 1, .state_names = "BLOOM3"},
     };
     const SXE_BLOOM_SPEC spec = {.file = path};
+    SXE_POOL_SPEC pool = pools[_i];
+
+    pool.file = path;
+    sxe_pool_delete(sxe_pool_open(&pool, why));
+    refused(&spec, EMEDIUMTYPE, "pool other is no Bloom filter");
+}
+END_TEST
+
+START_TEST(pool_of_another_kind_is_refused_by_an_opening_with_numbers)
+{
+    static const SXE_POOL_SPEC pools[] = {
+        {.name = "other", .number = 1, .element_size = 33, .states = 1, .state_names = "OTHER_3"},
+        {.name = "other", .number = 1, .element_size = 32, .states = 1},
+        {.name = "other", .number = 2, .element_size = 32, .states = 1, .state_names = "BLOOM_3"},
+        {.name = "other", .number = 1, .element_size = 32, .states = 2, .state_names = "BLOOM_3 B"},
+    };
+    const SXE_BLOOM_SPEC spec = {.name = "test", .capacity = 1000, .file = path};
     SXE_POOL_SPEC pool = pools[_i];
 
     pool.file = path;
@@ -167,6 +184,27 @@ START_TEST(without_memory_nothing_stays_open)
         ck_assert_uint_eq(fake_os_open_fds(), fds);
     } while (fake_os_injected() > 0);
     ck_assert_uint_gt(nth, 1);
+}
+END_TEST
+
+START_TEST(pool_that_cannot_be_looked_at_again_is_refused_by_the_sentence_of_the_pool)
+{
+    static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_MMAP};
+    const SXE_POOL_SPEC pool = {
+        .name = "other", .number = 3, .element_size = 8, .states = 1, .file = path};
+    const SXE_BLOOM_SPEC spec = {.name = "test", .capacity = 10, .file = path};
+    unsigned sentences = 0;
+    unsigned nth = 0;
+
+    sxe_pool_delete(sxe_pool_open(&pool, why));
+    do {
+        fake_os_reset();
+        fake_os_sweep(kinds, 2, ++nth, false, ENOMEM);
+        ck_assert_ptr_null(sxe_bloom_open(&spec, why));
+        ck_assert(errno == EMEDIUMTYPE || fake_os_injected() > 0);
+        sentences += errno == EEXIST && strstr(why, "it has 3 elements") != NULL;
+    } while (fake_os_injected() > 0);
+    ck_assert_uint_gt(sentences, 0);
 }
 END_TEST
 
@@ -339,7 +377,10 @@ main(void)
     tcase_add_loop_test(tcase, size_is_that_of_theory, 0, 4);
     tcase_add_test(tcase, filter_stays_in_its_file);
     tcase_add_loop_test(tcase, pool_of_another_kind_is_refused, 0, 6);
+    tcase_add_loop_test(tcase, pool_of_another_kind_is_refused_by_an_opening_with_numbers, 0, 4);
     tcase_add_test(tcase, without_memory_nothing_stays_open);
+    tcase_add_test(tcase,
+                   pool_that_cannot_be_looked_at_again_is_refused_by_the_sentence_of_the_pool);
     tcase_add_test(tcase, filter_has_what_was_added);
     tcase_add_test(tcase, full_filter_has_all);
     tcase_add_loop_test(tcase, small_filters_are_no_worse, 0, 6);

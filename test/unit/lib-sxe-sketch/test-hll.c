@@ -121,7 +121,7 @@ START_TEST(sketch_stays_in_its_file)
     ck_assert_double_eq(sxe_hll_count(hll), count);
     sxe_hll_close(other);
     sxe_hll_close(hll);
-    refused(&spec, EEXIST, "");
+    refused(&spec, EEXIST, "the file has a sketch ");
     hll = open_of(12, path);
     ck_assert_int_eq(sxe_pool_get_found(sxe_hll_get_pool(hll)), SXE_POOL_CLOSED);
     ck_assert_double_eq(sxe_hll_count(hll), count);
@@ -157,6 +157,23 @@ START_TEST(pool_of_another_kind_is_refused)
         {.name = "other", .number = 1, .element_size = 32, .states = 2, .state_names = "HLL_5 B"},
     };
     const SXE_HLL_SPEC spec = {.file = path};
+    SXE_POOL_SPEC pool = pools[_i];
+
+    pool.file = path;
+    sxe_pool_delete(sxe_pool_open(&pool, why));
+    refused(&spec, EMEDIUMTYPE, "pool other is no HyperLogLog");
+}
+END_TEST
+
+START_TEST(pool_of_another_kind_is_refused_by_an_opening_with_numbers)
+{
+    static const SXE_POOL_SPEC pools[] = {
+        {.name = "other", .number = 1, .element_size = 33, .states = 1, .state_names = "OTHER_3"},
+        {.name = "other", .number = 1, .element_size = 32, .states = 1},
+        {.name = "other", .number = 2, .element_size = 32, .states = 1, .state_names = "HLL_5"},
+        {.name = "other", .number = 1, .element_size = 32, .states = 2, .state_names = "HLL_5 B"},
+    };
+    const SXE_HLL_SPEC spec = {.name = "test", .precision = 12, .file = path};
     SXE_POOL_SPEC pool = pools[_i];
 
     pool.file = path;
@@ -424,6 +441,7 @@ main(void)
     tcase_add_test(tcase, sketch_stays_in_its_file);
     tcase_add_test(tcase, sketch_opens_by_its_descriptor);
     tcase_add_loop_test(tcase, pool_of_another_kind_is_refused, 0, 6);
+    tcase_add_loop_test(tcase, pool_of_another_kind_is_refused_by_an_opening_with_numbers, 0, 4);
     tcase_add_test(tcase, without_memory_nothing_stays_open);
     tcase_add_test(tcase, impossible_registers_are_damage_until_a_repair);
     tcase_add_test(tcase, adding_again_changes_nothing);

@@ -118,7 +118,7 @@ START_TEST(sketch_stays_in_its_file)
     ck_assert_uint_eq(sxe_topk_count(other, "a", 1), 6);
     sxe_topk_close(other);
     sxe_topk_close(topk);
-    refused(&spec, EEXIST, "");
+    refused(&spec, EEXIST, "the file has a sketch ");
     topk = open_of(3, 0, path);
     ck_assert_str_eq(list_text(topk, 10), "a 6");
     ck_assert_uint_eq(sxe_topk_get_total(topk), 6);
@@ -145,6 +145,31 @@ START_TEST(pool_of_another_kind_is_refused)
                                 .state_names = pools[_i].state,
                                 .file = path};
 
+    sxe_pool_delete(sxe_pool_open(&pool, why));
+    refused(&spec, EMEDIUMTYPE, "pool other is no top-k sketch");
+}
+END_TEST
+
+START_TEST(pool_of_another_kind_is_refused_by_an_opening_with_numbers)
+{
+    static const SXE_POOL_SPEC pools[] = {
+        {.name = "other", .number = 1, .element_size = 33, .states = 1, .state_names = "OTHER_3"},
+        {.name = "other", .number = 1, .element_size = 32, .states = 1},
+        {.name = "other",
+         .number = 2,
+         .element_size = 32,
+         .states = 1,
+         .state_names = "TOPK_1_8_8"},
+        {.name = "other",
+         .number = 1,
+         .element_size = 32,
+         .states = 2,
+         .state_names = "TOPK_1_8_8 B"},
+    };
+    const SXE_TOPK_SPEC spec = {.name = "test", .number = 10, .file = path};
+    SXE_POOL_SPEC pool = pools[_i];
+
+    pool.file = path;
     sxe_pool_delete(sxe_pool_open(&pool, why));
     refused(&spec, EMEDIUMTYPE, "pool other is no top-k sketch");
 }
@@ -506,6 +531,7 @@ main(void)
     tcase_add_test(tcase, impossible_specs_are_refused);
     tcase_add_test(tcase, sketch_stays_in_its_file);
     tcase_add_loop_test(tcase, pool_of_another_kind_is_refused, 0, 12);
+    tcase_add_loop_test(tcase, pool_of_another_kind_is_refused_by_an_opening_with_numbers, 0, 4);
     tcase_add_test(tcase, without_memory_nothing_stays_open);
     tcase_add_test(tcase, keys_are_listed_by_their_counts);
     tcase_add_test(tcase, keys_are_bytes);
