@@ -211,10 +211,27 @@ test("a fallback is sent again and again, nothing above the root is, and without
     httpd.wait_until(function() return ask("/no/such/page"):find "^HTTP/1.1 404 " end, "404")
 end)
 
+-- promise: docs/configuration.md: A name that stands twice is that of the first site.
+test("a name that two sites have is that of the first", function()
+    write("twice.lua", [[
+local function site(...) return { names = { ... }, routes = { ["/"] = { status = 200, body = ... } } } end
+return { port = 0, sites = {
+    site("one.example", "*.b.example"), site("two.example", "one.example", "*.b.example", "*.example"), site("*.example"),
+    site("two.example", "x.b.example"), site("*", "one.example"), site("last", "*") },
+}]])
+    local server <close> = httpd.start("--config", directory .. "/twice.lua")
+    for host, site in pairs{ ["one.example"] = "one.example", ["y.b.example"] = "one.example", ["two.example"] = "two.example",
+        ["x.b.example"] = "two.example", ["z.example"] = "two.example", ["other"] = "*", ["last"] = "last" } do
+        local sock <close> = server:connect()
+        sock:send(("GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n"):format(host))
+        equal(sock:recv_all():match "\r\n\r\n(.*)", site, host)
+    end
+end)
+
 -- promise: docs/configuration.md: A redirect with a `{name}` that its path does not have is refused when the file is read.
 test("a redirect has no name that its path does not have", function()
     for redirect, is_good in pairs{ ["/{x}"] = false, ["/{ab}/{a}"] = false, ["/{a.}"] = false, ["/{}"] = false,
-        ["/{ab}"] = true, ["/{t}/{ab}"] = true, ["/{x"] = true } do
+        ["/{t...}"] = false, ["/{ab}"] = true, ["/{t}/{ab}"] = true, ["/{x"] = true } do
         write("names.lua", ('return { port = 0, routes = { ["/a/{ab}/{t...}"] = { redirect = %q } } }'):format(redirect))
         local said = run("sxe-httpd --config names.lua --check")
         equal(said:find("the configuration is good", 1, true) ~= nil, is_good, redirect .. ": " .. said)

@@ -242,7 +242,8 @@ names_its_server(const char *redirect)
     return server != NULL && server + 2 + strcspn(server + 2, "/?#") < value;
 }
 
-/* Does the pattern have each {name} of the redirect? A {name} that it lacks would become empty. */
+/* Does the pattern have each {name} of the redirect? A {name} that it lacks would become empty. The
+ * redirect has {path} for a pattern's {path...}. */
 static bool
 has_names(const char *pattern, const char *redirect)
 {
@@ -252,6 +253,8 @@ has_names(const char *pattern, const char *redirect)
 
         if (end == NULL)
             return true;
+        if (end[-1] == '.')
+            return false;
         while ((found = strchr(found, '{')) != NULL &&
                (strncmp(found, name, (size_t)(end - name)) != 0 ||
                 strchr("}.", found[end - name]) == NULL))
@@ -539,7 +542,8 @@ config_site_of(const struct config_sites *sites, struct sxe_span name)
         for (unsigned i = 0; i < site->names_number; i++) {
             const size_t fits = fit(site->names[i], host);
 
-            if (fits > best_fit) {
+            /* The list is in reverse: of equal names the last is the first of the file. */
+            if (fits > 0 && fits >= best_fit) {
                 best_fit = fits;
                 best = site;
             }
