@@ -25,10 +25,10 @@
  * and one that is kept too long is refused, never someone else's.
  *
  * Sandbox: scripts see a list of functions: of the standard library without files, processes,
- * debug, bytecode and modules of C; of ours sxe.task, timer, json, encoding, log, stats, and their request
- * and its reply, but res:file. Not http.serve, tcp, udp, file, spawn, pool: nothing that opens
- * something or has memory of C. Nothing they call keeps the loop for more than 100 ms of CPU. See
- * docs/lua.md.
+ * debug, bytecode and modules of C; of ours sxe.task, timer, json, encoding, log, stats, and their
+ * request and its reply, but res:file. Not http.serve, tcp, udp, file, spawn, pool: nothing that
+ * opens something or has memory of C. Nothing they call keeps the loop for more than 100 ms of CPU.
+ * See docs/lua.md.
  *
  * Limits: LUA_VERSION_NUM 504. Not yet here: Redis, workers, realms; their module names are refused
  * with a message that says so.

@@ -12,7 +12,7 @@ empty() { # empty command...: succeeds if it prints nothing
     cat "$work/out"
     [ ! -s "$work/out" ]
 }
-lua_flags=$(pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
+lua_flags=$(${PKG_CONFIG:-pkg-config} --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
 includes="-Ibuild/release/include $(for m in lib-*/ lib-*/*/; do printf -- '-I%s ' "${m%/}"; done) $lua_flags"
 
 # Read the names of files, and run a command with some of them at a time, on all CPUs.
@@ -203,7 +203,8 @@ for header in $(sources 'lib-*.h' | grep -vE 'private|internal') build/release/i
 done
 check "no warning from ${CC:-gcc}" empty warnings "${CC:-gcc}" -S
 if command -v clang-14 >/dev/null; then
-    check "no warning from clang" empty warnings clang-14 -fsyntax-only
+    # Macros of OpenSSL's headers cast constants away; gcc, which sees -Wcast-qual too, knows that they are not ours.
+    check "no warning from clang" empty warnings clang-14 "-fsyntax-only -Wno-cast-qual"
 else
     skip "clang's warnings, because clang-14 is not installed"
 fi

@@ -59,7 +59,7 @@ text_of(lua_State *L, const char *name)
 static struct sxe_lua_tls_options
 options_of(lua_State *L)
 {
-    struct sxe_lua_tls_options options = {NULL};
+    struct sxe_lua_tls_options options = {.authorities = NULL};
 
     if (!lua_istable(L, -1))
         return options;
