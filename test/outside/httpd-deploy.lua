@@ -108,3 +108,13 @@ test("sxe-httpd.service: the exposure that systemd computes", function()
     local output = proc:output()
     equal(proc:wait(60), 0, output .. proc:errors())
 end)
+
+test("sxe-httpd.service: what --confine calls is allowed", function()
+    for _, unit in ipairs{ "examples/deploy/sxe-httpd.service", "packaging/debian/sxe-httpd.service" } do
+        local file <close> = assert(io.open(unit))
+        local allowed = file:read "a"
+        for _, call in ipairs{ "seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self" } do
+            check(allowed:find("\nSystemCallFilter=[^\n]*%f[%w_]" .. call .. "%f[^%w_]"), call)
+        end
+    end
+end)
