@@ -21,18 +21,20 @@ ifeq ($(V),)
 Q := @
 endif
 
+PKG_CONFIG ?= pkg-config
+
 # If the user gave no -j, the targets to type use every core.
 parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # ---- What is built ----
 
-LUA_CFLAGS := $(shell pkg-config --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
-LUA_LIBS   := $(shell pkg-config --libs lua5.4 2>/dev/null || echo -llua5.4)
+LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4 2>/dev/null || echo -I/usr/include/lua5.4)
+LUA_LIBS   := $(shell $(PKG_CONFIG) --libs lua5.4 2>/dev/null || echo -llua5.4)
 
 # OpenSSL 3, for lib-sxe-tls and the programs: without it that library is not built, and the programs have no TLS.
 tls      := $(shell printf '%s\n' '\#include <openssl/ssl.h>' '\#if OPENSSL_VERSION_MAJOR < 3' '\#error' '\#endif' | \
                     $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-tls)
-TLS_LIBS := $(if $(tls),$(or $(shell pkg-config --libs libssl libcrypto 2>/dev/null),-lssl -lcrypto))
+TLS_LIBS := $(if $(tls),$(or $(shell $(PKG_CONFIG) --libs libssl libcrypto 2>/dev/null),-lssl -lcrypto))
 
 modules := $(filter-out $(if $(tls),,sxe-tls),$(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk)))
 core    := sxe-http sxe sxe-dict sxe-sketch sxe-pool sxe-buffer sxe-log
@@ -181,7 +183,7 @@ build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(S
 
 # ---- Tests: test/unit/<library or program>/test-<stem>.c is one check program, linked with fakes of the system ----
 
-CHECK_LIBS   = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
+CHECK_LIBS   = $(shell $(PKG_CONFIG) --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
 # test/unit takes half the time of a build. So it is not optimised, and its only sanitizer is ASan, which sees what a
 # library does to a test's arrays. Libraries, programs and tests from outside are built as MODE says; so are the heavy
 # unit tests, which use __OPTIMIZE__.
@@ -334,7 +336,7 @@ replay.bin := $(patsubst test/fuzz/fuzz-%.c,$B/test/replay-%,$(wildcard test/fuz
 
 # ---- What to type ----
 
-.PHONY: all build mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak truth conformance promises install uninstall print-flags clean help
+.PHONY: all build mpi release debug coverage run test check test-mode bench bench-smoke bench-profile bench-deps bench-build instructions examples lint man format fuzz model soak truth conformance promises install uninstall dist deb deb-test print-flags clean help
 
 all: ## build the libraries and programs in MODE (the default)
 	@tools/deps.sh check build
@@ -453,7 +455,9 @@ completions := bash-completion/completions zsh/site-functions fish/vendor_comple
 headers := $(foreach m,$(core),$(filter-out %-private.h %-internal.h,$(wildcard lib-$m/*.h))) \
            $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-clock.h sxe-lua-repl.h sxe-lua-stats.h) \
            $(if $(tls),lib-sxe-tls/sxe-tls.h)
-pc_file  = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCDIR@|$(INCDIR)|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
+# Folders below PREFIX are written as such, so that pkg-config --define-prefix finds them where the tree was moved to.
+pc_dir   = $(patsubst $(PREFIX)/%,$${prefix}/%,$1)
+pc_file  = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(call pc_dir,$(LIBDIR))|; s|@INCDIR@|$(call pc_dir,$(INCDIR))|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
            > $(DESTDIR)$(LIBDIR)/pkgconfig/$1.pc
 install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR) $(DESTDIR)$(MANDIR)/man1
@@ -494,6 +498,16 @@ uninstall: ## remove what install put there
 	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library
 	@rm -f $(DESTDIR)$(PREFIX)/share/sxe/load-generator.schema.json
 	@rmdir $(DESTDIR)$(INCDIR) $(DESTDIR)$(PREFIX)/share/sxe 2>/dev/null || true
+
+dist: ## write build/dist/libsxe-VERSION.tar.gz, which builds without git
+	@tools/dist.sh $(VERSION) build/dist
+
+deb: ## build Debian packages in build/deb, and check them with lintian
+	@tools/deps.sh install build check deb
+	@tools/deb.sh $(VERSION) build/deb
+deb-test: ## install, use and remove the packages of make deb in a chroot; it needs root and takes two minutes
+	@tools/deps.sh install deb
+	@test/deb.sh build/deb
 
 print-flags: # for tools/lint.sh
 	@echo '$(ALL_CFLAGS) -DSXE_LOG_NO_2010 -DSXE_POOL_NO_2010'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# usage: deps.sh check|install GROUP...      groups: build mpi check test peers lint fuzz
+# usage: deps.sh check|install GROUP...      groups: build mpi check test peers lint fuzz deb
 #
 # Finds out what is missing by compiling a probe, not by asking for package names. check says what to type;
 # install does it when it can: as root, or where sudo needs no password. Nothing is installed with
@@ -16,7 +16,7 @@ compiles() { # compiles 'source' flags...: does a program of that source link?
     shift
     printf '%s\n' "$source" | ${CC:-gcc} -x c - -o /dev/null "$@" >/dev/null 2>&1
 }
-lua_flags="$(pkg-config --cflags --libs lua5.4 2>/dev/null || echo -I/usr/include/lua5.4 -llua5.4)"
+lua_flags="$(${PKG_CONFIG:-pkg-config} --cflags --libs lua5.4 2>/dev/null || echo -I/usr/include/lua5.4 -llua5.4)"
 
 missing=
 absent=
@@ -71,9 +71,9 @@ probe_check() {
 int main(void) { return ev_version_major() != 4; }' -l:libev.a -lm
     need check compiles '#include <check.h>
 int main(void) { srunner_free(srunner_create(suite_create("x"))); return 0; }' \
-        $(pkg-config --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
+        $(${PKG_CONFIG:-pkg-config} --libs check 2>/dev/null || echo -lcheck -lm -lrt -lpthread -lsubunit)
     need lua-cjson compiles 'int main(void) { return 0; }' -l:liblua5.4-cjson.so.0 $lua_flags
-    need pkg-config command -v pkg-config
+    need pkg-config command -v ${PKG_CONFIG:-pkg-config}
 }
 
 probe_test() {
@@ -103,6 +103,13 @@ probe_fuzz() {
     probe_parsers
     need clang-14 command -v clang-14
     need libclang-rt-14-dev test -e "$(clang-14 -print-file-name=libclang_rt.fuzzer-x86_64.a 2>/dev/null || echo /none)"
+}
+
+probe_deb() {
+    need debhelper command -v dh
+    need dpkg-dev command -v dpkg-buildpackage
+    need lintian command -v lintian
+    need mmdebstrap command -v mmdebstrap
 }
 
 sorted() { # sorted WORD...: each once

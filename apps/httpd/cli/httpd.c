@@ -185,7 +185,8 @@ begin_rates(void)
     const int result = httpd.options.config.file == NULL ? 0 : rate_limit_begin();
 
     if (result < 0)
-        fprintf(stderr, "sxe-httpd: cannot start: no table of rates: %s\n", strerror(-result));
+        fprintf(stderr, "sxe-httpd: cannot start: no table of rates: %s%s\n", strerror(-result),
+                result == -ENOENT ? "; is /proc mounted?" : "");
     return result;
 }
 
