@@ -21,7 +21,7 @@
 
 enum work_state { IDLE, WAITING, RUNNING, FINISHED };
 
-/* ---- Lines ---- */
+/* ---- Queues of work (struct sxe__line) ---- */
 
 static void
 append_work(struct sxe__line *line, struct sxe_work *work)

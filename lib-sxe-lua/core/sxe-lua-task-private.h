@@ -59,7 +59,8 @@ enum sxe__lua_cancel {
     SXE__LUA_CANCEL_OVER /* it caught too many such errors, and is not resumed again */
 };
 
-/* Of all tasks, requests' too; failed: those whose error was only logged. */
+/* Counters of all tasks, including those of requests. FAILED counts tasks whose error was only
+ * logged, not returned by join. */
 enum sxe__lua_task_counter {
     SXE__LUA_TASKS_STARTED,
     SXE__LUA_TASKS_FAILED,

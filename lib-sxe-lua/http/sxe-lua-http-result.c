@@ -21,7 +21,7 @@
 
 enum { WHERE_SIZE = 256, STACK_ROOM = 8, EXPLAINED_SIZE = 8192, ID_LINE_SIZE = 24 };
 
-/* ---- At once ---- */
+/* ---- Results that need no task ---- */
 
 static void
 count_reply(enum sxe__lua_http_counter counter)
@@ -95,7 +95,8 @@ answer_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
     }
 }
 
-/* For the results status and body: set the status. False: they are something else. */
+/* If the handler returned a status and a body, set the status. False: it returned something
+ * else. */
 static bool
 take_status_at_once(struct sxe__lua_exchange *exchange, lua_State *L)
 {

@@ -23,7 +23,7 @@
 
 #define CLASS "sxe.spawn child"
 
-enum { SOCKETS_DEFAULT = 64 }; /* what a script may have without sxe_register */
+enum { SOCKETS_DEFAULT = 64 }; /* reserved for a script that does not call sxe_register */
 
 enum { IN_OUT, ERRORS, SOCKETS };
 
@@ -31,7 +31,8 @@ struct child {
     struct sxe__lua_process process;
     struct sxe__lua_line waiting; /* tasks that wait for its end */
     uint64_t socket[SOCKETS];     /* sxe_handle(); 0: none */
-    int fd[SOCKETS];              /* the child's ends, until it begins; -1: none */
+    int fd[SOCKETS];              /* the child's ends of its socket pairs, held until it starts;
+                                   * -1: none */
     unsigned calls;               /* calls in which tasks read or write */
     bool is_piped[3];
 };

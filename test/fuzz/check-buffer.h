@@ -70,7 +70,7 @@ check_next(struct check *check)
     return *check->program++;
 }
 
-/* Up to `most` bytes of the program. */
+/* Copy up to `most` bytes from the input; its next byte says how many. */
 static inline uint32_t
 check_text(struct check *check, char *text, uint32_t most)
 {

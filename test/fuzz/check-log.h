@@ -61,7 +61,8 @@ skip_number(const char *p)
     return p + strspn(p, "0123456789");
 }
 
-/* One object whose keys come in this order, "id" or not. */
+/* Check that the line is one JSON object with these keys in this order; "id" may be missing. NULL,
+ * or what is wrong. */
 static inline const char *
 check_json(const char *line)
 {

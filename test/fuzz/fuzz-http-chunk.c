@@ -33,7 +33,8 @@ check(bool is_good, const char *what)
     }
 }
 
-/* One piece, alone in memory; what was taken of it, or -1. */
+/* Read one piece from a heap copy of its exact size, so that the address sanitizer sees a read past
+ * it. Returns the bytes taken, or a negative value. */
 static ssize_t
 read_piece(struct sxe_http_chunks *chunks, struct outcome *out, const char *data, size_t length)
 {

@@ -26,7 +26,8 @@ expect(bool good, const char *what)
     abort();
 }
 
-/* A copy of the next line, exactly so large, for the address sanitizer; base NULL: none is left. */
+/* Copy the next line to heap memory of its exact size, so that the address sanitizer sees a read
+ * past it. base is NULL after the last line. */
 static struct sxe_span
 take_line(struct sxe_span *rest)
 {

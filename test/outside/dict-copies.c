@@ -38,7 +38,8 @@ open_dict(const char *path, unsigned cells, unsigned shards)
     return dict;
 }
 
-/* 600 entries: their number, in all three states, every second one for an hour. */
+/* A dict of 600 entries: key and value are the entry's number, a third are in each state, and every
+ * second one lives for an hour. */
 static SXE_DICT *
 make(void)
 {
@@ -89,7 +90,7 @@ expect_all_in(const char *path)
     sxe_dict_close(dict);
 }
 
-/* Remove what begins like the two files; how many there were. */
+/* Remove all files in the directory of the two files. Returns how many there were. */
 static unsigned
 remove_all(void)
 {

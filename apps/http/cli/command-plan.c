@@ -24,8 +24,8 @@
 #define URL_SECONDS   4
 #define FIND_SECONDS  60       /* longest step of --find */
 #define UNTIL_CI_MOST 50       /* most trials of --until-ci */
-#define SIDE_TRIALS   10       /* trials of each side of --baseline-cmd: enough to show 5 % */
-#define MANY          10000000 /* more queries with -n: the user may mean a total */
+#define SIDE_TRIALS   10       /* of each side of --baseline-cmd: they show a difference of 5 % */
+#define MANY          10000000 /* warn if -n is larger: the user may mean a total */
 #define OUT_OF_MEMORY "out of memory"
 
 /* --warmup auto takes at most as long as -d, but this limit is at least LEAST and at most MOST. */
@@ -50,7 +50,7 @@ print_text(char text[LOAD_TEXT_MAX], const char *format, ...)
     va_end(arguments);
 }
 
-/* ---- Where to ---- */
+/* ---- The server's address ---- */
 
 /* Set the Host field: an IPv6 address stands in brackets, without its zone, which means nothing to
  * the peer (RFC 6874, 4). */

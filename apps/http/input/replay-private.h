@@ -34,7 +34,8 @@ struct load_reader {
 int load_reader_open(struct load_reader *reader, const char *path);
 void load_reader_close(struct load_reader *reader);
 
-/* Read after what is there, if there is room: bytes read, or 0: the end, or reader->error. */
+/* Read more bytes after those that are not taken yet, if there is room. Returns how many; 0: the
+ * end of the file, or reader->error is set. */
 size_t load_reader_more(struct load_reader *reader);
 
 /* The next line, without its LF; of one that is too long, its beginning. False: the end, or

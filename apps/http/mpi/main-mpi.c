@@ -119,7 +119,8 @@ close_link(const struct load_link *link)
         MPI_Cancel(&mails[i].receiving);
         MPI_Request_free(&mails[i].receiving);
     }
-    /* Limit MPI_Finalize, which waits for all ranks: one may have been stopped only now. */
+    /* MPI_Finalize waits for all ranks, one of which may have been stopped at the last moment:
+     * SIGALRM ends this process after END_S. */
     alarm(END_S);
     MPI_Finalize();
     free(mails);

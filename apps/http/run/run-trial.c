@@ -144,7 +144,8 @@ wall_ns(void)
     return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* Wait until before_ns before --start-at. Returns how late it is then; 0: in time. */
+/* Wait until before_ns before the time of --start-at. Returns by how many ns that moment has
+ * passed; 0: the wait ended in time. */
 static uint64_t
 wait_for_start(struct load_parent *parent, uint64_t before_ns)
 {
@@ -253,7 +254,7 @@ sum_part(struct load_parent *parent, const struct part *part)
     load_verdict_add(part->verdict, &limits);
     part->verdict->has_cpu_pressure =
         load_pressure_between(&part->verdict->cpu_pressure, &parent->pressure, &now);
-    /* Without any socket the run is an error, so its figures need no suspicion. */
+    /* A run that opened no socket fails anyway: drop the doubts about its figures. */
     if (part->sum->opened == 0)
         part->verdict->number = 0;
     open = load_result_check(part->sum);

@@ -10,8 +10,9 @@
 
 uint64_t load_warmup_window_ns = 100 * SXE_NS_PER_MS;
 
-/* End the window now, if it has enough replies; otherwise it goes on: false. `before` has the
- * workers' counts when the window began: it is the trial's result, which is not used yet. */
+/* End the window if it has enough replies; otherwise return false, and the window goes on. `before`
+ * holds the workers' counts at the start of the window; callers pass the trial's result, which is
+ * still unused. */
 static bool
 end_window(const struct load_parent *parent, struct load_result *before, struct load_warmup *warmup,
            uint64_t ns)

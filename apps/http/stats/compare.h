@@ -40,7 +40,8 @@ const char *load_comparison_text(enum load_contrast_word word, double min_effect
  * but LOAD_EXIT_THRESHOLD if more of b's requests failed; LOAD_EXIT_USAGE, with a message on err,
  * for a file that cannot be read or is no result of sxe-http. */
 int load_compare_files(const char *a, const char *b, double min_effect, FILE *out, FILE *err);
-/* Before a run: 0, or LOAD_EXIT_USAGE after a message why file a cannot be compared with. */
+/* Check before a run that file a can be compared with. 0, or LOAD_EXIT_USAGE after a message that
+ * says why not. */
 int load_compare_check(const char *a, FILE *err);
 /* Compare the run with the file a, or, if a is NULL, with its own trials of --baseline-cmd. The
  * result is stored in the run's comparison, if it has one. */

@@ -112,9 +112,10 @@ dict_model_expiry(const struct dict_model *model, double ttl_s)
     return sxe_pool_get_now(sxe_dict_get_pool(model->dict)) + (uint64_t)(ttl_s * 1e9) + 1;
 }
 
-/* ---- The model's own ---- */
+/* ---- Parts of the model ---- */
 
-/* As the calls that meet an entry do: what has expired goes. */
+/* Remove an entry that has expired, as calls of a dict do when they find it. Returns whether the
+ * key still has an entry. */
 static inline bool
 dict_model_meet(struct dict_model *model, unsigned key)
 {
@@ -134,7 +135,8 @@ dict_model_drop(struct dict_model *model, unsigned key)
     model->entry[key].is_there = false;
 }
 
-/* The ways of a tight dict to make room: 0 or -errno. */
+/* Make room as a tight dict does: evict LIVE entries, the least recently used first. 0, -EFBIG or
+ * -ENOSPC. */
 static inline int
 dict_model_make_room(struct dict_model *model, unsigned key, unsigned size)
 {
@@ -248,7 +250,7 @@ dict_model_add(struct dict_model *model, const struct dict_model_step *step)
            (result < 0 || step->a % 2 == 0 || sum == expected);
 }
 
-/* Expected: nothing, what is there, or something else. */
+/* Expect no entry (b % 3 is 0), the present value (1), or another value (2). */
 static inline bool
 dict_model_compare_and_put(struct dict_model *model, const struct dict_model_step *step)
 {
@@ -342,7 +344,7 @@ dict_model_turn(struct dict_model *model, const struct dict_model_step *step)
     return true;
 }
 
-/* ---- Batches: size says of how many keys, from step->key on ---- */
+/* ---- Batches of size % 9 keys: step->key, then every a-th ---- */
 
 static inline bool
 dict_model_batch(struct dict_model *model, const struct dict_model_step *step)
@@ -358,7 +360,7 @@ dict_model_batch(struct dict_model *model, const struct dict_model_step *step)
         const unsigned number = (step->key + i * step->a) % DICT_MODEL_KEYS;
         const struct dict_model_key key = dict_model_key(number);
 
-        /* Only the last word on a key counts. */
+        /* The last change of a key replaces its earlier ones in the batch. */
         model->entry[number] = before[number];
         dict_model_fill(value, step->size, i);
         if ((step->b >> (i % 8) & 1) != 0) {
@@ -425,7 +427,7 @@ dict_model_get_past(struct dict_model *model, const struct dict_model_step *step
     return dict_model_is(&model->past[which].entry[step->key], value, size);
 }
 
-/* ---- The whole ---- */
+/* ---- Comparing all entries ---- */
 
 /* The number of a key that was met; DICT_MODEL_KEYS: there is no such key. */
 static inline unsigned

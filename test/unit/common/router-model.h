@@ -37,9 +37,10 @@ struct router_model {
     unsigned number;
 };
 
-/* How a pattern takes a path. */
+/* How a pattern matches a path. */
 struct router_model_way {
-    char digits[ROUTER_MODEL_TEXT + 1]; /* path and end */
+    char digits[ROUTER_MODEL_TEXT + 1]; /* one for each byte of the path, one for its end: '0' a
+                                         * literal, '1' a parameter, '2' a rest */
     struct sxe_http_text names[SXE_HTTP_ROUTE_PARAMETERS];
     struct sxe_http_text values[SXE_HTTP_ROUTE_PARAMETERS];
     unsigned number;
@@ -100,7 +101,7 @@ router_model_route(const struct router_model *model, const char *pattern, const 
     return NULL;
 }
 
-/* Whether Allow says of a method what it should. */
+/* Whether the Allow field lists this method exactly if it must. */
 static inline bool
 router_model_allows(const struct router_model *model, const char *pattern, const char *method,
                     const char *allow)

@@ -27,7 +27,8 @@ static struct {
     const char *data;
 } request;
 
-/* A request with these field lines, at a page's edge. */
+/* Parse a request with these field lines. It ends at an unreadable page, so that reading past it
+ * crashes. */
 static inline void
 parse(const char *method, const char *lines)
 {

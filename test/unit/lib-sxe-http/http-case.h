@@ -32,7 +32,7 @@ enum http_case_kind {
 };
 
 struct http_case {
-    const char *title; /* begins with the section */
+    const char *title; /* begins with the section of RFC 9110 or 9112 */
     enum http_case_kind kind;
     const char *bytes;
     size_t length;

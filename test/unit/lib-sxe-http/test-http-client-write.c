@@ -12,7 +12,7 @@
 #define ROOM        256
 #define FIELDS_MANY 256
 
-/* Spans and fields in tables. */
+/* Initialisers of spans and fields, for tables of cases. */
 #define TEXT(text)                \
     {                             \
         "" text, sizeof(text) - 1 \
@@ -202,7 +202,8 @@ START_TEST(a_field_without_a_name_is_refused)
 }
 END_TEST
 
-/* Any byte anywhere: either it is refused, or it is one request with the fields that were meant. */
+/* Put each byte value into each text of a request. The writer refuses it, or the result parses as
+ * one request with exactly these fields. */
 START_TEST(no_byte_in_any_text_makes_another_request)
 {
     char byte = (char)_i;

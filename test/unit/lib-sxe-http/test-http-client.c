@@ -55,7 +55,7 @@ no_upgrade(const struct sxe_http_exchange *e, SXE *socket)
     event_push("upgrade", e->user, 0);
 }
 
-/* Spans are of any length; what they say together is what counts. */
+/* on_body may get the body in pieces of any length: compare what they contain together. */
 static void
 expect_spans(const char *body)
 {
@@ -71,8 +71,8 @@ expect_spans(const char *body)
     ck_assert_str_eq(got, body);
 }
 
-/* Send a request, have the response come in two pieces, and see that it is the response. The peer,
- * or -1 if it is not to be used again. */
+/* Send a request, send the response in two pieces, and check what the client reports. Returns the
+ * peer's descriptor, or -1 if the client closed the connection. */
 static int
 exchange_in_two(int peer, const struct whole *w, size_t first, bool in_spans)
 {
@@ -212,7 +212,7 @@ START_TEST(a_body_may_last_until_the_connection_closes)
 }
 END_TEST
 
-/* ---- What is not a whole response ---- */
+/* ---- Responses that are cut or malformed ---- */
 
 static const struct broken {
     const char *name;

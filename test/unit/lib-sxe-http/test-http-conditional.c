@@ -130,7 +130,7 @@ static const struct {
     bool strong;
     bool weak;
 } etag_pairs[] = {
-    /* The RFC's table. */
+    /* The table of RFC 9110, 8.8.3.2. */
     {"W/\"1\"", "W/\"1\"", false, true},
     {"W/\"1\"", "W/\"2\"", false, false},
     {"W/\"1\"", "\"1\"", false, true},

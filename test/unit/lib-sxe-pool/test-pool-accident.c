@@ -42,7 +42,8 @@ teardown(void)
 
 /* ---- The file ---- */
 
-/* Another opens what this one has just made, is faster to lock it, and makes another pool. */
+/* Another process opens the file that this one has just made, locks it first, and makes its own
+ * pool in it. */
 START_TEST(a_pool_that_another_made_in_a_new_file_stays)
 {
     const SXE_POOL_SPEC other = file_spec();
@@ -62,7 +63,8 @@ START_TEST(a_pool_that_another_made_in_a_new_file_stays)
 }
 END_TEST
 
-/* To check a large pool, or to write it to the disk, takes its time. */
+/* The seconds that an open waits for another open of a file of this size: large pools take longer
+ * to check and to write. */
 static const struct {
     off_t size;
     unsigned seconds;
@@ -118,7 +120,7 @@ START_TEST(a_file_larger_than_the_process_may_write_is_refused)
 }
 END_TEST
 
-/* As any file that is mapped: docs/pool.md says so. */
+/* Touching a page that was cut off raises SIGBUS, as in any mapped file (docs/pool.md). */
 START_TEST(a_file_that_is_cut_short_in_use_ends_its_users_and_is_refused_then)
 {
     const SXE_POOL_SPEC spec = file_spec();
@@ -140,7 +142,7 @@ START_TEST(a_file_that_is_cut_short_in_use_ends_its_users_and_is_refused_then)
 }
 END_TEST
 
-/* Memory that is handed on is sealed: nobody can cut that short. */
+/* The memory of a shared pool is sealed (F_SEAL_SHRINK), so nobody can truncate it. */
 START_TEST(memory_that_is_shared_cannot_be_cut_short)
 {
     char *array = open_shared(PROCESSES, 10, 8, 1);
@@ -192,7 +194,7 @@ START_TEST(a_child_of_fork_does_not_wait_for_a_thread_that_opens)
 }
 END_TEST
 
-/* Until they are read, wakes fill the socket of who sent them. */
+/* Wakes that nobody reads fill the send buffer of the process that sent them. */
 START_TEST(who_does_not_read_its_wakes_keeps_nobody_asleep)
 {
     char *array = open_shared(PROCESSES, 4, 1, 1);

@@ -60,7 +60,7 @@ add_text(SXE_TOPK *topk, const char *key, uint64_t times)
     ck_assert_int_eq(sxe_topk_add(topk, key, strlen(key), times), 0);
 }
 
-/* "b 5, a 3" */
+/* The listed keys and their counts as text, such as "b 5, a 3". */
 static const char *
 list_text(const SXE_TOPK *topk, unsigned max)
 {
@@ -259,7 +259,7 @@ START_TEST(rare_keys_make_room_for_frequent_ones)
 
     add_text(topk, "a", 2);
     add_text(topk, "b", 3);
-    add_text(topk, "c", 1); /* not more than the rarest of two slots */
+    add_text(topk, "c", 1); /* not above 2, the lower count: "c" gets no slot */
     ck_assert_uint_eq(topk->head->floor, 2);
     add_text(topk, "d", 2);
     ck_assert_str_eq(list_text(topk, 1), "b 3");
@@ -267,7 +267,7 @@ START_TEST(rare_keys_make_room_for_frequent_ones)
     ck_assert_str_eq(list_text(topk, 1), "c 4");
     add_text(topk, "e", UINT64_C(1) << 50);
     add_text(topk, "f", UINT64_C(1) << 51);
-    add_text(topk, "g", UINT64_C(1) << 49); /* a count that the floor has no room for */
+    add_text(topk, "g", UINT64_C(1) << 49); /* larger than head->floor can store */
     ck_assert_uint_le(topk->head->floor, 4);
     ck_assert_uint_eq(sxe_topk_list(topk, entries, 1), 1);
     ck_assert_int_eq(entries[0].key[0], 'f');
@@ -277,7 +277,7 @@ START_TEST(rare_keys_make_room_for_frequent_ones)
 }
 END_TEST
 
-/* ---- Slots that are left half, or damaged ---- */
+/* ---- Slots that are half written, or damaged ---- */
 
 static struct sxe__topk_slot *
 first_slot(const SXE_TOPK *topk)

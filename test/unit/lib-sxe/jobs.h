@@ -37,7 +37,7 @@ static sem_t gate;    /* a post lets one through */
 static sem_t arrived; /* one post for each at the gate */
 static pthread_barrier_t meeting;
 
-/* ---- What jobs do ---- */
+/* ---- Functions that jobs run ---- */
 
 static inline void
 look_around(struct sxe_work *work)
@@ -74,7 +74,7 @@ push_done(struct sxe_work *work)
     event_push("done", job, job - jobs);
 }
 
-/* ---- Giving them to do ---- */
+/* ---- Submitting jobs ---- */
 
 static inline void
 start_threads(unsigned threads)
@@ -117,7 +117,8 @@ expect_done_in_order(unsigned from, unsigned to)
         EXPECT_DONE(i);
 }
 
-/* Without a turn of the loop: that many wait for their done. */
+/* Without turning the loop, wait until `wanted` jobs have run, whose done() is still to be
+ * called. */
 static inline void
 wait_until_finished(unsigned wanted)
 {

@@ -68,7 +68,8 @@ connect_into_the_void(void)
     ck_assert_int_eq(sxe_connect(s, "127.0.0.1", port), 0);
 }
 
-/* The kernel takes nothing, and no acknowledgement, which comes when it likes, is progress. */
+/* send(2) accepts nothing, and the number of unacknowledged bytes is faked: real acknowledgements
+ * come at any time, and would count as progress. */
 static void
 write_too_much(void)
 {
@@ -122,7 +123,7 @@ bring_into(enum sxe_state state)
     began = sxe_pool_get_time(CONTEXT->sockets, SXE_ID(s));
 }
 
-/* ---- What must happen then ---- */
+/* ---- Expecting the timeout ---- */
 
 static double
 elapsed(void)
@@ -130,8 +131,8 @@ elapsed(void)
     return (double)(int64_t)(sxe_time_ns() - began) / (double)SXE_NS_PER_SECOND;
 }
 
-/* Run, with the wall clock set by wall_step in each turn, until s is gone: within 10 ms
- * after then. */
+/* Run the loop until s is gone, moving the wall clock by wall_step in each turn. That must take
+ * `seconds`, and at most 10 ms more. */
 static void
 expect_end_at(double seconds, int64_t wall_step)
 {
@@ -144,7 +145,7 @@ expect_end_at(double seconds, int64_t wall_step)
     ck_assert_double_le(elapsed(), seconds + 0.010);
 }
 
-/* The time runs on by so many seconds, and s is what it was. */
+/* Let `seconds` pass; s must still be in the same state. */
 static void
 wait_in_vain(int64_t seconds)
 {

@@ -345,7 +345,7 @@ START_TEST(a_silent_server_times_out)
 }
 END_TEST
 
-/* A full backlog: the kernel ignores who wants to connect. */
+/* The backlog is full, so the kernel ignores further attempts to connect. */
 START_TEST(connections_that_nobody_accepts_time_out)
 {
     int listener = listen_anywhere(0);
@@ -407,7 +407,8 @@ START_TEST(without_descriptors_the_run_goes_on_with_those_there_are)
 }
 END_TEST
 
-/* A worker sends word that it is ready, then queries, then word that it is done. */
+/* nth counts the calls of one worker: its first send(2) reports that it is ready, so its queries
+ * begin with the second. */
 static const struct {
     enum fake_call call;
     unsigned nth;

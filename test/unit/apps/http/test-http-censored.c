@@ -31,7 +31,7 @@ fail_some(struct load_result *result, unsigned number)
     result->ends[LOAD_END_TIMED_OUT] += number;
 }
 
-/* Of each trial 2 % failed: p99 is a lower bound, p95 is not. */
+/* In each trial 2 % of the requests fail, so p99 is only a lower bound, and p95 is exact. */
 static void
 make_failed_run(void)
 {

@@ -20,11 +20,11 @@
 #include "sxe-time.h"
 #include "test-main.h"
 
-/* One byte more than the path of a socket may have. */
+/* A path that is one byte too long for a unix socket. */
 #define PATH_36   "/2345678/2345678/2345678/2345678/234"
 #define LONG_PATH PATH_36 PATH_36 PATH_36
 
-/* ---- Running it ---- */
+/* ---- Parsing a command line ---- */
 
 static struct load_command command;
 static const struct load_plan *const plan = &command.plan;
@@ -36,7 +36,7 @@ static unsigned failing;
 static unsigned injected;
 static const enum fake_call allocations[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC, FAKE_STRDUP};
 
-/* Arguments are copied, for one is cut for a moment. */
+/* The parser changes its arguments for a moment, so parse() passes copies. */
 static char *words[64];
 
 static int
@@ -93,7 +93,7 @@ next_query(void)
     return text;
 }
 
-/* ---- Where to ---- */
+/* ---- The server's address ---- */
 
 START_TEST(without_arguments_it_prints_its_help)
 {
@@ -140,7 +140,7 @@ START_TEST(the_command_line_of_2010_means_the_same)
 }
 END_TEST
 
-/* The second of three has no probe: the first has. */
+/* Shard 2 of 3 sends no probes: only shard 1 does. */
 START_TEST(a_shard_has_its_part_of_the_load)
 {
     static const char *const argv[] = {"sxe-http", "--shard",    "2/3", "--probe",
@@ -286,7 +286,7 @@ START_TEST(there_may_be_16_hosts)
 }
 END_TEST
 
-/* ---- How much and when ---- */
+/* ---- Rates, counts and stop rules ---- */
 
 START_TEST(each_stop_rule_is_taken)
 {
@@ -386,7 +386,7 @@ START_TEST(many_queries_a_socket_are_asked_about)
 }
 END_TEST
 
-/* ---- What ---- */
+/* ---- The request ---- */
 
 START_TEST(a_request_is_made_as_asked)
 {
@@ -403,7 +403,7 @@ START_TEST(a_request_is_made_as_asked)
 }
 END_TEST
 
-/* A file with this in it; its name stays until the next call. */
+/* Write the bytes to a new file. The path that is returned is valid until the next call. */
 static const char *
 file_with(const char *bytes, size_t length)
 {

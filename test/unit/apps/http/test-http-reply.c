@@ -112,7 +112,7 @@ START_TEST(nothing_is_taken_from_behind_a_whole_reply)
 }
 END_TEST
 
-/* Each has the connection after the one before. */
+/* Scan each reply with the same parser state, as on one connection. */
 START_TEST(one_reply_leaves_nothing_behind_for_the_next)
 {
     struct load_reply reply = {0};
@@ -148,7 +148,7 @@ START_TEST(without_a_length_a_reply_goes_on_until_the_peer_ends)
 }
 END_TEST
 
-/* ---- What is no reply ---- */
+/* ---- Malformed replies ---- */
 
 static const char *const bad[] = {
     "rubbish",
@@ -181,7 +181,7 @@ END_TEST
 
 /* ---- Limits ---- */
 
-/* These bytes, and x up to the limit of a head after them. */
+/* A text that begins with these bytes and goes on with x, longer than a head may be. */
 static const char *
 filled(const char *begin)
 {
@@ -231,8 +231,8 @@ END_TEST
 
 #define AGAIN OK_200 "Content-Length: 5\r\nDate: x\r\n\r\n"
 
-/* Whatever byte of it is another, and however short it is cut: what comes of it is what comes of it
- * without a memory. */
+/* Change each byte of the remembered head in turn, or cut the head there ('\0'): a scan with the
+ * memo must give the same result as one without. */
 START_TEST(only_a_head_that_is_the_same_in_every_byte_means_the_same)
 {
     static const char others[] = "1:\r \0";
@@ -341,7 +341,7 @@ START_TEST(what_is_bad_is_told_and_where)
 }
 END_TEST
 
-/* ---- Who looks on ---- */
+/* ---- Viewers of replies ---- */
 
 static char seen[1024];
 

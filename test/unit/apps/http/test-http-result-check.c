@@ -46,7 +46,8 @@ check(const json_t *root)
     return load_result_check_file(root, problem, sizeof(problem));
 }
 
-/* The value that a path of names and numbers leads to, without its last word. */
+/* The object or array that holds the last part of a path such as "trials/0/sent"; *last is that
+ * part. */
 static json_t *
 owner_of(json_t *root, const char *path, const char **last)
 {

@@ -151,7 +151,8 @@ START_TEST(where_what_holds_has_too_few_samples_it_could_not_be_told)
 }
 END_TEST
 
-/* 200/s, of which steps of 4 s tell a p99 from 275/s on: the lowest that can be told is tried. */
+/* Steps of 4 s are too short to tell p99 below 275/s. For servers that can do 200, 201 or 290/s,
+ * the search must try 275/s, the lowest rate that can be told. */
 START_TEST(the_lowest_rate_that_can_be_told_is_tried)
 {
     bool is_tried = false;
@@ -168,7 +169,8 @@ START_TEST(the_lowest_rate_that_can_be_told_is_tried)
 }
 END_TEST
 
-/* As many as a step of the longest time has of a server that is slow without any load. */
+/* No rate holds. From miss_from on a step has enough samples to show that: with 0 the search
+ * reports that nothing holds, with 5 that it could not tell. */
 START_TEST(that_nothing_holds_is_told_by_fewer_samples)
 {
     told_from = 275;
@@ -208,7 +210,7 @@ START_TEST(where_no_rate_has_enough_samples_the_search_ends)
 }
 END_TEST
 
-/* A moment in which the machine did something else, at each rate once. */
+/* Miss at the first try of each rate up to 2,000/s, as if the machine had been busy then. */
 static bool
 disturbed(double rate, unsigned nth)
 {
@@ -238,7 +240,7 @@ START_TEST(what_held_and_then_does_not_is_missed)
 }
 END_TEST
 
-/* Holds once above what it can, by luck. */
+/* A server that once, by luck, holds a rate above its capacity. */
 static bool
 lucky_once(double rate, unsigned nth)
 {
@@ -262,7 +264,7 @@ START_TEST(luck_is_not_believed)
 }
 END_TEST
 
-/* Near what it can, chance decides. */
+/* Near the capacity, chance decides whether a rate holds. */
 static bool
 by_chance(double rate, unsigned nth)
 {

@@ -25,8 +25,8 @@ tear_down(void)
     check_that_nothing_is_left();
 }
 
-/* Other programs here make replies late: a stall that does not hold has to say that, and a delay
- * may. */
+/* Other programs on this machine can delay replies. So the check "delay" may fail, and "stall" may
+ * fail only if its line says that it was not judged. */
 static bool
 may_fail(const char *name, const char *line)
 {
@@ -119,7 +119,7 @@ START_TEST(without_memory_there_is_no_histogram)
 }
 END_TEST
 
-/* ---- With one ---- */
+/* ---- With a server ---- */
 
 static const load_selftest_check loads[] = {load_selftest_accounts, load_selftest_merge,
                                             load_selftest_stall, load_selftest_delay};

@@ -258,7 +258,8 @@ END_TEST
 /* ---- It cannot begin ---- */
 
 static const struct {
-    const char *script; /* NULL: there is none; "": one that is good, at another's address */
+    const char *script; /* NULL: no file; "": a good script, and -i with an address of another
+                         * machine */
     const char *says;
 } failures[] = {
     {NULL, "error: cannot open app.lua"},
@@ -289,7 +290,7 @@ START_TEST(a_script_that_cannot_begin_ends_it_with_a_reason)
 }
 END_TEST
 
-/* Of the planning alone, in this process: nothing is served. */
+/* --plan makes the plan in this process and serves nothing. */
 START_TEST(without_memory_or_threads_it_says_so)
 {
     write_file(script, "return function() end");
@@ -301,7 +302,7 @@ START_TEST(without_memory_or_threads_it_says_so)
 }
 END_TEST
 
-/* ---- It is loaded again ---- */
+/* ---- Reloading the script ---- */
 
 START_TEST(sighup_loads_it_again_and_connections_are_answered_once_more)
 {
@@ -377,7 +378,7 @@ START_TEST(one_whose_memory_is_full_is_replaced)
                        "end");
     START_HTTPD("--lua", script, "--lua-memory", "8m", "--access-log", "log");
     ck_assert_str_eq(body(), "empty");
-    await_file("log"); /* a second is over */
+    await_file("log"); /* the log is flushed once a second: one is over */
     check_has(ask(GET_LAST("/fill")), "\r\n\r\nfilled");
     await_body("empty");
     stop_httpd();
@@ -385,9 +386,9 @@ START_TEST(one_whose_memory_is_full_is_replaced)
 }
 END_TEST
 
-/* ---- Servers of its own ---- */
+/* ---- Servers that a script opens itself ---- */
 
-/* A script that listens itself: -p is not listened at. */
+/* Start a script that opens its own listener, so that sxe-httpd opens none for -p. */
 static void
 start_own(const char *text)
 {
@@ -419,7 +420,7 @@ START_TEST(its_own_servers_are_handed_over_too)
 }
 END_TEST
 
-/* Its own server has a request that never ends. */
+/* A request to the script's own server never ends: SIGTERM cuts it off after --stop-timeout. */
 START_TEST(its_own_servers_break_off_what_takes_too_long)
 {
     int fd;
@@ -437,7 +438,8 @@ START_TEST(its_own_servers_break_off_what_takes_too_long)
 }
 END_TEST
 
-/* The old one waits for it, then its time is over. */
+/* The ending process waits for an open tcp connection: until the client closes it (0), or until
+ * --stop-timeout is over (1). */
 START_TEST(a_connection_of_another_kind_may_end_by_itself)
 {
     char byte;
@@ -458,7 +460,7 @@ START_TEST(a_connection_of_another_kind_may_end_by_itself)
         while (close(try_to_dial()) == 0)
             poll(NULL, 0, 5);
         for (char next = 'b'; next <= 'd'; next++) {
-            poll(NULL, 0, 50); /* several looks at the progress of the end */
+            poll(NULL, 0, 50); /* long enough for several checks of the drain's progress */
             ck_assert_int_eq(send(fd, &next, 1, MSG_NOSIGNAL), 1);
             ck_assert_int_eq(recv(fd, &byte, 1, 0), 1);
             ck_assert_int_eq(byte, next);

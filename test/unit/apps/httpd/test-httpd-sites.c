@@ -216,7 +216,7 @@ START_TEST(a_name_has_the_site_that_fits_best)
 }
 END_TEST
 
-/* ---- What answers ---- */
+/* ---- Replies of routes ---- */
 
 #define ASK(method, path) method " " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 

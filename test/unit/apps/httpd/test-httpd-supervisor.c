@@ -44,7 +44,7 @@ static struct shared {
     _Atomic unsigned ended_slots; /* bits */
     _Atomic bool is_deaf;         /* the supervisor hears nobody */
     _Atomic bool is_made_deaf;
-    _Atomic bool is_time_still; /* for a child that must not be late, however busy the machine */
+    _Atomic bool is_time_still; /* the faked clock stands still, so no child is late */
 } * shared;
 
 /* Children live for no time, however long a busy machine takes to run them. */
