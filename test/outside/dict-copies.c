@@ -135,7 +135,7 @@ write_meanwhile(void)
     return false;
 }
 
-/* promise: docs/dict.md: A backup is of one moment. */
+/* promise: docs/dict.md: A backup shows one moment: it reads a snapshot. */
 START_TEST(a_backup_has_what_was_there_when_it_began)
 {
     busy = make();
@@ -187,7 +187,7 @@ START_TEST(users_keep_their_file)
 }
 END_TEST
 
-/* promise: docs/dict.md: Only a dict is replaced, be it damaged, or an empty file. */
+/* promise: docs/dict.md: **Only a dict, even a damaged one, or an empty file is replaced.** */
 START_TEST(other_files_stay_as_they_are)
 {
     const SXE_POOL_SPEC pool = {

@@ -89,8 +89,8 @@ write_at(const char *bytes, size_t at, size_t size)
     close(fd);
 }
 
-/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page but the
- * first became an older one | refused: `EUCLEAN` */
+/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page but the first
+ * reverted to an older version | refused: `EUCLEAN` */
 START_TEST(a_closed_file_in_which_a_bit_changed_is_refused_or_is_what_it_was)
 {
     SXE_DICT *dict = open_dict(0);
@@ -143,7 +143,7 @@ START_TEST(a_head_that_is_lost_is_repaired)
 }
 END_TEST
 
-/* promise: docs/dict.md: a value that is not what was put is never returned, `-EUCLEAN` is. */
+/* promise: docs/dict.md: a damaged value is never returned: the call returns `-EUCLEAN`. */
 START_TEST(bits_that_change_while_it_is_open_are_not_served)
 {
     char *bytes;

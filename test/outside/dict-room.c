@@ -177,8 +177,8 @@ step_through(const struct call *call)
     return looks;
 }
 
-/* promise: docs/dict.md: All room comes back: a cell is FREE, belongs to an entry or to a version
- * that a snapshot sees, or the next put that finds no room frees it. */
+/* promise: docs/dict.md: **No cell is lost.** Each is FREE, or part of an entry or of a version
+ * that a snapshot sees; the next put that finds no room frees all others. */
 START_TEST(all_room_comes_back_after_a_death_at_any_instruction)
 {
     for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -253,8 +253,8 @@ take_and_release(unsigned seed)
     }
 }
 
-/* promise: docs/dict.md: `-ENOSPC` says that there is no room: a snapshot that another process
- * releases at that moment makes no call fail. */
+/* promise: docs/dict.md: A call looks for room once more before it returns `-ENOSPC`, so a
+ * snapshot that another process is just releasing makes no call fail. */
 START_TEST(batches_that_fit_always_find_room)
 {
     pid_t child[WRITERS + READERS];

@@ -30,7 +30,7 @@ test("lines are echoed whole, whatever their length", function()
     check(proc:pid())
 end)
 
--- promise: docs/sxe.md: A line of the log names the address that sxe_listen or sxe_connect could not have.
+-- promise: docs/sxe.md: If `sxe_listen` or `sxe_connect` fails, a line of the log names the address.
 test("an address that is in use is named", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local proc <close> = start(listener:port())

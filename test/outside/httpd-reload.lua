@@ -10,7 +10,7 @@ end
 
 local SLOW = "require 'sxe.task'.sleep(0.3)"
 
--- promise: docs/lua-httpd.md: a script that loads more slowly than signals come is loaded all the same.
+-- promise: docs/lua-httpd.md: So a load begins after each SIGHUP, even if signals come faster than the script loads.
 test("the newest script is served though SIGHUP comes all the time, and no process is said to have failed", function()
     local server <close> = script.start(version(0))
     for n = 1, 3 do
@@ -23,7 +23,7 @@ test("the newest script is served though SIGHUP comes all the time, and no proce
     check(not server.proc:errors():find("ended with", 1, true), server.proc:errors())
 end)
 
--- promise: docs/lua-httpd.md: So each SIGHUP is answered by a load that began after it
+-- promise: docs/lua-httpd.md: So a load begins after each SIGHUP
 test("a script that was written while the last one loads is loaded by the SIGHUP of that time", function()
     local server <close> = script.start(version(0))
     for n = 1, 10, 2 do
@@ -67,7 +67,7 @@ test("under nohup SIGHUP loads the script again, and programs of the script igno
     os.remove(path)
 end)
 
--- promise: docs/lua-httpd.md: It does not wait for a connection of the script at which no task waits,
+-- promise: docs/lua-httpd.md: It waits for a connection or a child process of the script only while a task waits for it
 test("an idle connection of the script does not delay the end", function()
     local peer <close> = wire.listen("127.0.0.1", 0)
     local server <close> = script.start(([[
@@ -82,7 +82,8 @@ test("an idle connection of the script does not delay the end", function()
     check(server.proc:wait() == 0, "the end")
 end)
 
--- promise: docs/lua-httpd.md: nor for a process that no task waits for: such a process is killed.
+-- promise: docs/lua-httpd.md: It waits for a connection or a child process of the script only while a task waits for
+-- it; other child processes are killed.
 test("processes that no task waits for do not delay the end, nor live longer than the script", function()
     local function is_gone(pid)
         local file = io.open("/proc/" .. pid .. "/stat")

@@ -105,7 +105,7 @@ read_string(const char *in, size_t length, uint32_t characters[TEXT_MAX])
     return number;
 }
 
-/* promise: docs/log.md: Any bytes become a string that JSON parsers read; */
+/* promise: docs/log.md: The result is valid JSON for any bytes. */
 START_TEST(any_bytes_are_a_string)
 {
     unsigned seed = 1;

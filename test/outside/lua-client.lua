@@ -231,13 +231,13 @@ end
 -- promise: docs/http-client.md: A status of 404 or 500 is a response, and no error.
 test("a response of any status is a response", function() equal(try "status", "404") end)
 
--- promise: docs/http-client.md: `response:chunks()` raises what `response:read()` returns as a message: a loop that
---   ends has seen the whole body.
+-- promise: docs/http-client.md: Where `response:read()` returns nil and a message, `response:chunks()` raises the
+-- message; so a loop that ends without an error has seen the whole body.
 test("a loop over half a body raises", function()
     check(try("half_in_parts"):find("false client: the connection ended", 1, true))
 end)
 
--- promise: docs/http-client.md: `timeout` holds against a server that goes on sending, too.
+-- promise: docs/http-client.md: `timeout` also ends a call whose server keeps sending.
 test("a body without end is a timeout", function()
     check(try("endless"):find("^nil .*time")) -- a slow machine may not even connect in time
 end)
@@ -255,7 +255,7 @@ end)
 -- promise: docs/http-client.md: `nil, why` ends the call
 test("a body that cannot be had whole never looks whole", function() equal(try "half_parts", "nil no more") end)
 
--- promise: docs/http-client.md: and so does a part of a body that is no string.
+-- promise: docs/http-client.md: so does a part of a body that is not a string.
 test("a part that is a table raises", function()
     check(try("odd_parts"):find("false client: the body's function must return a string or nil, not a table", 1, true))
 end)
@@ -290,7 +290,7 @@ test("private addresses are refused", function()
     check(try("private"):find("the address is not public", 1, true))
 end)
 
--- promise: docs/http-client.md: An option that there is not, of another type, or below 0, raises
+-- promise: docs/http-client.md: An unknown option, a value of the wrong type and a negative number raise an error
 test("numbers below 0, and a second method, raise", function() equal(try "negative", "4") end)
 
 -- promise: docs/lua-handlers.md: **`response:json()`** is the body as JSON; that of a stream raises.
@@ -298,7 +298,7 @@ test("the JSON of a stream raises", function()
     check(try("json_of_stream"):find("false client: the body of a stream", 1, true))
 end)
 
--- promise: docs/http-client.md: An option that there is not, of another type, or below 0, raises
+-- promise: docs/http-client.md: An unknown option, a value of the wrong type and a negative number raise an error
 test("a misspelt option raises", function() check(try("typo"):find("false client: there is no option", 1, true)) end)
 
 -- promise: docs/http-client.md: When its task is cancelled, a call returns `nil, "cancelled"`, and its connection is
@@ -347,13 +347,14 @@ test("a call may have cookies of its own", function() check(try("jar"):find(" ow
 -- promise: docs/http-client.md: A cookie without `Domain` is for its host only.
 test("a cookie stays at its host", function() equal(try "host_only", "none true") end)
 
--- promise: docs/http-client.md: A `Domain` of one label, such as `com`, or of two as in `co.uk` is refused, and so is one
--- for part of an address.
+-- promise: docs/http-client.md: A `Domain` of one label, such as `com`, or of two as in `co.uk` is refused, and so is a
+-- `Domain` that is a part of an IP address.
 test("a cookie is not for all of a public suffix", function()
     check(try("suffix"):find("^none client: .*none client: .*none client: "))
  end)
 
--- promise: docs/http-client.md: A secure cookie comes and goes by https only, and none that came by http replaces it.
+-- promise: docs/http-client.md: A secure cookie is accepted and sent by https only; a cookie received by http does not
+-- replace it.
 test("a secure cookie is safe from http", function() equal(try "secure", "none n=1") end)
 
 -- promise: docs/http-client.md: A jar holds 1,000 cookies, 50 of one domain
@@ -371,7 +372,8 @@ test("a file is a part", function()
         "--B--\r\n 1")
 end)
 
--- promise: docs/http-client.md: The boundary has 128 bits of chance, so that no file can have it.
+-- promise: docs/http-client.md: The boundary has 128 random bits, so it does not occur in a file by chance, and no
+-- file's author can guess it.
 test("each boundary is another", function() equal(try "boundary", "20 true") end)
 
 -- promise: docs/http-client.md: A redirect with 307 or 308 sends the parts again.

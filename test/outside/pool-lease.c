@@ -182,7 +182,7 @@ be_too_late(void *jobs, unsigned id, void *user)
 }
 
 /* promise: docs/pool.md: `lease_due` is for `on_timeout`: without it, a job that was ended and
- * begun again between the look and the change would be taken from its new worker. */
+ * taken again between the timeout's check and its move would be taken from its new worker. */
 START_TEST(only_what_is_due_is_taken_back)
 {
     static const double timeouts[STATES] = {[BUSY] = 0.001};

@@ -102,7 +102,7 @@ START_TEST(a_file_of_another_size_is_refused_and_stays)
 END_TEST
 
 /* promise: docs/pool.md: which is of another shape than the program says, is refused with a
- * sentence that says which. */
+ * sentence that names the reason. */
 START_TEST(a_pool_of_another_shape_is_refused_and_stays)
 {
     SXE_POOL_SPEC wrong[7];
@@ -129,8 +129,8 @@ START_TEST(a_pool_of_another_shape_is_refused_and_stays)
 }
 END_TEST
 
-/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page but the
- * first became an older one | refused: `EUCLEAN` */
+/* promise: docs/pool.md: all closed it, then any bit of it changed, or any page but the first
+ * reverted to an older version | refused: `EUCLEAN` */
 START_TEST(a_page_that_became_an_older_one_is_found)
 {
     const SXE_POOL_SPEC spec = spec_of();

@@ -138,8 +138,7 @@ START_TEST(a_call_goes_on_when_the_owner_goes_on_or_dies)
 }
 END_TEST
 
-/* promise: docs/pool.md: `sxe_pool_set_wait(array, seconds)`, from 0 to 60; 0 is what a pool begins
- * with. */
+/* promise: docs/pool.md: `sxe_pool_set_wait(array, seconds)`, from 0 to 60; 0 is the default. */
 START_TEST(no_wait_is_without_end)
 {
     static const double wrong[] = {-1, 60.5, INFINITY, NAN};

@@ -145,8 +145,8 @@ END_TEST
 
 /* ---- Merging ---- */
 
-/* promise: docs/sketch.md: A merge gives what one sketch would hold to which all had been added,
- * while other processes go on adding to both. */
+/* promise: docs/sketch.md: A merge gives the sketch that would result if everything had been
+ * added to one. Other processes may go on adding to both. */
 START_TEST(merge_while_others_add_loses_nothing)
 {
     enum { THINGS = 20000 };
@@ -178,8 +178,8 @@ END_TEST
 
 /* ---- Damage ---- */
 
-/* promise: docs/sketch.md: A closed file in which a bit changed is refused with `EUCLEAN`, or is
- * what it was. */
+/* promise: docs/sketch.md: If a bit of a closed file changed, the file is refused with
+ * `EUCLEAN`, unless the bit has no effect. */
 START_TEST(file_in_which_a_bit_changed_is_refused_or_is_what_it_was)
 {
     const SXE_HLL_SPEC spec = {.name = "outside", .precision = 14, .file = outside_path("d.hll")};

@@ -351,7 +351,8 @@ t:clear() b:clear()]], "9=9 8=8 7=7 ")
     os.remove(file .. ".t")
 end)
 
--- promise: docs/sketch.md: A closed file in which a bit changed is refused with `EUCLEAN`, or is what it was.
+-- promise: docs/sketch.md: If a bit of a closed file changed, the file is refused with `EUCLEAN`, unless the bit has no
+-- effect.
 test("a changed bit in a closed file is refused, or changes nothing", function()
     equal(run[[
 local sketch = require "sxe.sketch"

@@ -352,7 +352,7 @@ unref(SXE *this)
     sxe_unref(listener);
 }
 
-/* promise: docs/sxe.md: After `sxe_unref(s)` that socket alone does not keep it running */
+/* promise: docs/sxe.md: After `sxe_unref(s)` the loop does not wait for that socket any more. */
 START_TEST(a_loop_whose_sockets_are_unref_returns)
 {
     begin(4, unref, ignore_read);
@@ -394,7 +394,8 @@ read_a_million(in_port_t port)
     return length == 0 && sum == 1000000 ? 0 : 1;
 }
 
-/* promise: docs/sxe.md: until it is closed: then what was written is sent first. */
+/* promise: docs/sxe.md: Once the socket is closed, the loop waits until its written output is
+ * sent. */
 START_TEST(the_loop_sends_what_was_written_to_an_unref_socket_that_is_closed)
 {
     int status = 1;

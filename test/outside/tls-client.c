@@ -259,7 +259,7 @@ START_TEST(a_wildcard_stands_for_one_label)
 }
 END_TEST
 
-/* promise: docs/tls.md: A name is sent to the server (SNI), an address is not. */
+/* promise: docs/tls.md: A host name is sent to the server (SNI); an IP address is not. */
 START_TEST(an_address_must_be_in_the_certificate_as_an_address)
 {
     begin((struct sxe_tls_config){0});

@@ -70,8 +70,8 @@ end
 
 local TRUSTED <const> = '{ tls = { ca = "DIR/ca.pem" } }'
 
--- promise: docs/http-client.md: The server's certificate is verified: it must lead to an authority of the system, be in
---   its time, and have the host's name or address.
+-- promise: docs/http-client.md: The server's certificate is verified: it must lead to an authority of the system, be
+-- valid at present, and have the host's name or address.
 test("a server is verified", function()
     local made <close> = make_site()
     for name, why in pairs{good = "200", other = "is not for 127.0.0.1, but for b.example", stranger = "self-signed"} do
@@ -82,15 +82,16 @@ test("a server is verified", function()
     end
 end)
 
--- promise: docs/http-client.md: | `insecure` | any certificate is good: whoever is on the way can read and change
---   everything | false |
+-- promise: docs/http-client.md: | `insecure` | any certificate is accepted: anybody between client and server can read
+-- and change everything | false |
 test("an insecure call trusts every server", function()
     local made <close> = make_site()
     local server <close> = made:serve("stranger")
     equal(made:get(server, "{ tls = { insecure = true } }"), "200\n")
 end)
 
--- promise: docs/http-client.md: | `name` | the name that the server is asked for, and must have | the host of the URL |
+-- promise: docs/http-client.md: | `name` | the name that is sent to the server (SNI), and that its certificate must
+-- have | the host of the URL |
 test("a server may have another name than its address", function()
     local made <close> = make_site()
     local server <close> = made:serve("other")

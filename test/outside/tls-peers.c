@@ -380,8 +380,8 @@ flood(void)
     return is_good;
 }
 
-/* promise: docs/tls.md: A connection that sends more than 64 records without a byte of data in a
- * row is closed. */
+/* promise: docs/tls.md: A connection that sends more than 64 records in a row that carry no data
+ * is closed. */
 START_TEST(a_flood_of_empty_records_ends_a_connection)
 {
     write_pair(0, EVP_EC_gen("P-256"));
@@ -438,8 +438,8 @@ end_loudly(void)
     return is_good;
 }
 
-/* promise: docs/tls.md: A client that ends without it has ended; a program that must know calls
- * `sxe_tls_has_ended`. */
+/* promise: docs/tls.md: If a client closes without close_notify, the server treats that as an
+ * ordinary end; `sxe_tls_has_ended` tells the two apart. */
 START_TEST(a_server_knows_whether_a_client_said_that_it_ended)
 {
     write_pair(0, EVP_EC_gen("P-256"));
@@ -476,8 +476,8 @@ reply_half(void)
     return is_good;
 }
 
-/* promise: docs/tls.md: To a client of ours a server that ends without close_notify is an error,
- * ECONNRESET: its reply may have been cut. */
+/* promise: docs/tls.md: In a client of ours the same is an error, ECONNRESET: the reply may have
+ * been cut. */
 START_TEST(a_reply_that_is_cut_is_an_error)
 {
     struct sxe_tls *client;
