@@ -457,6 +457,8 @@ headers := $(foreach m,$(core),$(filter-out %-private.h %-internal.h,$(wildcard 
            $(if $(tls),lib-sxe-tls/sxe-tls.h)
 # Folders below PREFIX are written as such, so that pkg-config --define-prefix finds them where the tree was moved to.
 pc_dir   = $(patsubst $(PREFIX)/%,$${prefix}/%,$1)
+# A page of the manual for each public function, in the folder $1.
+man3     = awk -v dir=$1 -v date="$$(sed -n 's/^.Dd //p' docs/httpd.1)" -f tools/reference.awk $(headers)
 pc_file  = sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(call pc_dir,$(LIBDIR))|; s|@INCDIR@|$(call pc_dir,$(INCDIR))|; s|@VERSION@|$(VERSION)|' tools/$1.pc.in \
            > $(DESTDIR)$(LIBDIR)/pkgconfig/$1.pc
 install: release ## install below PREFIX (/usr/local) in DESTDIR
@@ -470,6 +472,7 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@$(call pc_file,sxe-lua)
 	@$(if $(tls),$(call pc_file,sxe-tls))
 	@for m in $(installed); do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
+	@install -d $(DESTDIR)$(MANDIR)/man3 && $(call man3,$(DESTDIR)$(MANDIR)/man3)
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
 	@install -m 644 lib-sxe-lua/types/sxe.lua lib-sxe-lua/types/luacheckrc $(DESTDIR)$(PREFIX)/share/sxe/library
 	@install -m 644 lib-sxe-lua/types/sxe/*.lua $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
@@ -494,6 +497,7 @@ uninstall: ## remove what install put there
 	@rm -f $(foreach c,$(completions),$(foreach m,$(apps) http-mpi,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
 	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a
 	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-tls.pc $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
+	@pages=$$(mktemp -d) && $(call man3,$$pages) && (cd $$pages && ls) | sed 's|^|$(DESTDIR)$(MANDIR)/man3/|' | xargs rm -f && rm -r $$pages
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
 	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library
 	@rm -f $(DESTDIR)$(PREFIX)/share/sxe/load-generator.schema.json

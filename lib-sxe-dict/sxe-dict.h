@@ -197,6 +197,8 @@ typedef struct sxe_dict_entry {
     SXE_DICT_STATE state;
 } SXE_DICT_ENTRY;
 
+/* Begin a walk. The walker has nothing to free: it may be left at any step, or constructed again.
+ */
 SXE_PUBLIC void sxe_dict_walker_construct(SXE_DICT_WALKER *walker, SXE_DICT *dict);
 
 /* 1: an entry; 0: the end; -EAGAIN: step again later; -ESTALE (of a snapshot): see below. */

@@ -84,6 +84,7 @@ sxe_http_is_unconditional(const struct sxe_http_parser *parser)
 
 enum sxe_http_comparison { SXE_HTTP_WEAK_COMPARISON, SXE_HTTP_STRONG_COMPARISON };
 
+/* Whether the text is an entity tag: quoted, perhaps with W/ before it. */
 SXE_PUBLIC bool sxe_http_etag_is_valid(struct sxe_span etag);
 
 /* Also false if one of the tags is not valid. */

@@ -186,6 +186,8 @@ typedef struct sxe_pool_walker {
     unsigned shard; /* of a shared pool */
 } SXE_POOL_WALKER;
 
+/* Begin a walk at the state's oldest element. The walker has nothing to free: it may be left at any
+ * step, or constructed again. */
 SXE_PUBLIC void sxe_pool_walker_construct(SXE_POOL_WALKER *walker, void *array, unsigned state);
 
 /* The next element's id, or SXE_POOL_NO_INDEX at the end (and again after it); of a shared pool

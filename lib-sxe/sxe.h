@@ -250,6 +250,8 @@ enum sxe_resume {
     SXE_RESUME_WHEN_MORE = 0, /* on_read when more bytes arrive */
     SXE_RESUME_IMMEDIATE = 1  /* and also in this turn of the loop, if bytes are unread */
 };
+/* Read this socket again after sxe_pause. A closed socket, or one without a pause: no effect, but
+ * for SXE_RESUME_IMMEDIATE, which has on_read called for bytes that are unread. */
 SXE_PUBLIC void sxe_resume(SXE *this_, enum sxe_resume how);
 
 /* See the peer's half-close: on_read with length 0 instead of a close; writing stays possible, and
@@ -328,6 +330,7 @@ SXE_PUBLIC const struct sockaddr *sxe_peer_address(const SXE *this_, socklen_t *
 SXE_PUBLIC uint64_t sxe_handle(const SXE *this_);
 SXE_PUBLIC SXE *sxe_from_handle(uint64_t handle);
 
+/* How many sockets of this thread are in a state. */
 SXE_PUBLIC unsigned sxe_number_in_state(enum sxe_state state);
 
 /* Whether sxe_close_lingering closed this socket and it waits only for the peer's close: the peer's

@@ -31,7 +31,7 @@ links_no_openssl() { # neither a program or shared library, nor the objects of a
 }
 
 check "make install works" $make install PREFIX=$prefix DESTDIR="$root"
-(cd "$root" && find . ! -type d | sort) >"$work/list"
+(cd "$root" && find . ! -type d ! -path '*/man3/*' | sort) >"$work/list"
 # With Open MPI there is one program more.
 more=
 [ ! -x build/release/sxe-http-mpi ] || more=test/manifest-mpi
@@ -39,6 +39,17 @@ more=
 [ ! -e build/release/libsxe-tls.a ] || more="$more test/manifest-tls"
 sort test/manifest $more >"$work/manifest"
 check "what is installed is what the manifest says" diff "$work/manifest" "$work/list"
+man3=$root$prefix/share/man/man3
+has_pages() { # has_pages -D FILE: for each function that the shared library exports
+    nm -g --defined-only "$@" 2>/dev/null | awk '$2 == "T" && $3 ~ /^sxe_[a-z]/ { sub(/@.*/, "", $3); print $3 }' | sort -u >"$work/functions"
+    (cd "$man3" && ls) | sed 's/\.3$//' | sort >"$work/pages"
+    [ -s "$work/functions" ] && comm -23 "$work/functions" "$work/pages" >"$work/more"
+    cat "$work/more"
+    [ ! -s "$work/more" ]
+}
+check "each public function has a page of the manual" has_pages -D "$root$prefix/lib/libsxe.so.0"
+check "its page says what it does" grep -q '^Accept connections (or datagrams)' "$man3/sxe_listen.3"
+check "functions that are declared together share a page" grep -qx '.so man3/sxe_connect.3' "$man3/sxe_connect_unix.3"
 c="-std=c11 -Wall -Wextra -Wpedantic -Werror"
 cxx="-std=c++17 -Wall -Wextra -Wpedantic -Werror -x c++"
 cp test/consumer/hello.c "$work"

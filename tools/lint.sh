@@ -142,6 +142,12 @@ foreign_headers() {
         awk -v owners="$work/owners" 'BEGIN { while ((getline line < owners) > 0) { split(line, w, " "); owner[w[1]] = w[2] "/" } }
             { name = $0; sub(/"[^"]*$/, "", name); sub(/.*["\/]/, "", name); if (index($0, owner[name]) != 1) print }'
 }
+# Public functions without a comment, and errors in the pages of the manual that are made of the comments.
+undescribed() {
+    mkdir "$work/man3"
+    sources 'lib-*.h' | grep -vE -- '-(private|internal)\.h$' | xargs awk -v dir="$work/man3" -v date="January 1, 2026" -f tools/reference.awk 2>&1
+    find "$work/man3" -name '*.3' | xargs grep -L '^\.so ' | xargs mandoc -T lint -W error
+}
 stale_man_pages() {
     for source in docs/*.1.in; do
         name=$(basename "$source" .1.in)
@@ -212,6 +218,7 @@ for page in docs/*.1; do
     check "$page is good mdoc" mandoc -T lint -W warning "$page"
 done
 check "the man pages name every option" empty undocumented_options
+check "a comment says what each public function does" empty undescribed
 check "the man pages are as the programs say" empty stale_man_pages
 check "what the load generator claims has a test" empty untested_claims
 check "no bare verb is the name of several functions" empty shared_verbs
