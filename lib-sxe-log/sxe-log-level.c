@@ -46,6 +46,8 @@ sxe_log_level_from_text(const char *text)
     static const char *const names[] = {"none",        "fatal", "error", "warning",
                                         "information", "debug", "trace", "dump"};
 
+    if (text == NULL)
+        return -EINVAL;
     if (isdigit((unsigned char)text[0]) && text[1] == '\0')
         return text[0] - '0' > SXE_LOG_DUMP ? SXE_LOG_DUMP : text[0] - '0';
     if (strcasecmp(text, "warn") == 0)

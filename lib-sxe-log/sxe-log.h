@@ -149,7 +149,7 @@ SXE_PUBLIC int sxe_log_get_level(void);
 SXE_PUBLIC int sxe_log_set_library_level(const char *library, int level);
 
 /* "3", "warning" or "WARNING" -> 3; "0" or "none" -> 0; the old "8" and "9" -> 7; -EINVAL for
- * anything else. */
+ * anything else, also for NULL: a variable that getenv does not find. */
 SXE_PUBLIC SXE_MUST_USE int sxe_log_level_from_text(const char *text);
 
 /* ---- Sinks and formats: set them before other threads log ---- */

@@ -50,7 +50,7 @@ static const struct {
     {"-1", -EINVAL},    {"warn", 3},
     {"INFO", 4},        {"warnings", -EINVAL},
     {" 3", -EINVAL},    {"3 ", -EINVAL},
-    {"x", -EINVAL},
+    {"x", -EINVAL},     {NULL, -EINVAL},
 };
 
 START_TEST(a_level_is_a_digit_or_a_name)
