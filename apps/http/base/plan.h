@@ -24,6 +24,9 @@
 #define LOAD_STAGES_MAX 32
 #define LOAD_HOSTS_MAX  16
 
+#define LOAD_ADDRESSES_MAX 16 /* of a name */
+#define LOAD_IP_SIZE       64
+
 /* Sockets of the probe. It needs its rate times the server's latency: 16 are enough for 100
  * requests a second that take 160 ms each. */
 #define LOAD_PROBE_SOCKETS 16
@@ -55,12 +58,20 @@ struct load_stage {
     double rate;     /* queries a second over all workers, at the stage's end */
 };
 
+/* The addresses of a host's name: new connections take the used ones in turn. */
+struct load_addresses {
+    unsigned number;
+    unsigned used; /* the first ones; connections do not take the others */
+    char ip[LOAD_ADDRESSES_MAX][LOAD_IP_SIZE]; /* IPv4 or IPv6 text, perhaps with %zone */
+};
+
 /* One of several servers that a run loads. */
 struct load_host {
-    char ip[64];
+    char ip[LOAD_IP_SIZE];
     uint16_t port;
     char path[108];                      /* of a unix socket; "": use ip and port */
     char authority[LOAD_AUTHORITY_SIZE]; /* of its Host field, as in struct load_plan */
+    struct load_addresses addresses;     /* ip is the first; none of a unix socket */
 };
 
 /* Options of https. Files are in PEM. */
@@ -80,8 +91,9 @@ struct load_sources;  /* source.h */
 
 struct load_plan {
     /* Where to: one server. */
-    char ip[64];           /* connect to; IPv4 or IPv6 text, perhaps with %zone */
-    uint16_t port;         /* 1 to 65535 */
+    char ip[LOAD_IP_SIZE];           /* connect to; IPv4 or IPv6 text, perhaps with %zone */
+    struct load_addresses addresses; /* of the URL's host; ip is the first; none: -i, --unix */
+    uint16_t port;                   /* 1 to 65535 */
     const char *unix_path; /* connect to this instead: at most 107 bytes, "@name" is abstract; NULL:
                               to ip and port */
     char what

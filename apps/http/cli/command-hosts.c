@@ -36,10 +36,28 @@ load_command_host_of(const struct load_plan *plan, const struct load_url *url)
     return host;
 }
 
+const char *
+load_command_look_up(const struct load_command *command, const struct load_url *url, uint16_t port,
+                     char ip[LOAD_IP_SIZE], struct load_addresses *addresses)
+{
+    const char *problem = load_url_resolve(url->host, port, addresses);
+
+    if (problem != NULL)
+        return problem;
+    if (command->plan.sources != NULL)
+        load_url_use_family(addresses, command->sources.family);
+    /* The server of --server-cmd does not listen yet: what listens where cannot be known. */
+    if (command->plan.server_cmd != NULL)
+        addresses->number = addresses->used = 1;
+    memcpy(ip, addresses->ip[0], LOAD_IP_SIZE);
+    return NULL;
+}
+
 /* Add the host of a URL, unless it is there. The first host's name has been resolved already. */
 static const char *
-add_host(struct load_plan *plan, const struct load_url *url)
+add_host(struct load_command *command, const struct load_url *url)
 {
+    struct load_plan *plan = &command->plan;
     struct load_host *host = &plan->hosts[plan->hosts_number];
 
     if (load_command_host_of(plan, url) < plan->hosts_number)
@@ -50,10 +68,12 @@ add_host(struct load_plan *plan, const struct load_url *url)
     snprintf(host->authority, sizeof(host->authority), "%s", url->authority);
     snprintf(host->path, sizeof(host->path), "%s", url->path);
     plan->hosts_number++;
-    if (plan->hosts_number == 1)
+    if (plan->hosts_number == 1) {
         memcpy(host->ip, plan->ip, sizeof(host->ip));
-    else if (*host->path == '\0')
-        return load_url_resolve(url->host, url->port, host->ip, sizeof(host->ip));
+        host->addresses = plan->addresses;
+    } else if (*host->path == '\0') {
+        return load_command_look_up(command, url, url->port, host->ip, &host->addresses);
+    }
     return NULL;
 }
 
@@ -108,7 +128,7 @@ load_command_hosts(struct load_command *command)
         const char *problem = load_url_parse(&url, text);
 
         if (problem == NULL)
-            problem = add_host(plan, &url);
+            problem = add_host(command, &url);
         if (problem != NULL)
             return load_command_refuse("the URL is '%s': %s", text, problem);
     }

@@ -103,7 +103,7 @@ take_first_url(struct load_command *command, const struct load_url *url, const c
     if (plan->unix_path == NULL && *url->path != '\0')
         plan->unix_path = url->path;
     else if (plan->unix_path == NULL && !command->typed.has_ip)
-        problem = load_url_resolve(url->host, plan->port, plan->ip, sizeof(plan->ip));
+        problem = load_command_look_up(command, url, plan->port, plan->ip, &plan->addresses);
     return problem == NULL ? COMMAND_LINE_GO_ON : refuse_url(text, problem);
 }
 

@@ -216,23 +216,99 @@ load_url_accepts(const struct sockaddr *address, socklen_t length)
     return error == 0;
 }
 
-static const struct addrinfo *
-choose_address(const struct addrinfo *found)
+/* Whether an address of this family accepts a connection. */
+static bool
+is_family_accepting(const struct addrinfo *found, int family)
 {
-    const struct addrinfo *address = found;
+    for (const struct addrinfo *a = found; a != NULL; a = a->ai_next) {
+        if (a->ai_family == family && load_url_accepts(a->ai_addr, a->ai_addrlen))
+            return true;
+    }
+    return false;
+}
 
-    if (found->ai_next == NULL)
-        return found;
-    while (address != NULL && !load_url_accepts(address->ai_addr, address->ai_addrlen))
-        address = address->ai_next;
-    return address == NULL ? found : address;
+static bool
+is_of_family(const char *ip, int family)
+{
+    return (strchr(ip, ':') != NULL) == (family == AF_INET6);
+}
+
+static bool
+has_family(const struct load_addresses *addresses, int family)
+{
+    unsigned i = 0;
+
+    while (i < addresses->number && !is_of_family(addresses->ip[i], family))
+        i++;
+    return i < addresses->number;
+}
+
+static bool
+is_there(const struct load_addresses *addresses, const char *ip)
+{
+    unsigned i = 0;
+
+    while (i < addresses->number && strcmp(addresses->ip[i], ip) != 0)
+        i++;
+    return i < addresses->number;
+}
+
+/* Add the addresses as text, each once. 0, or an error of getnameinfo. */
+static int
+add_addresses(struct load_addresses *addresses, const struct addrinfo *found)
+{
+    int error = 0;
+
+    addresses->number = 0;
+    while (found != NULL && addresses->number < LOAD_ADDRESSES_MAX && error == 0) {
+        char *ip = addresses->ip[addresses->number];
+
+        error = getnameinfo(found->ai_addr, found->ai_addrlen, ip, LOAD_IP_SIZE, NULL, 0,
+                            NI_NUMERICHOST);
+        if (error == 0 && !is_there(addresses, ip))
+            addresses->number++;
+        found = found->ai_next;
+    }
+    addresses->used = addresses->number;
+    return error;
+}
+
+void
+load_url_use_family(struct load_addresses *addresses, int family)
+{
+    struct load_addresses all = *addresses;
+    unsigned others = 0;
+
+    if (!has_family(&all, family))
+        return;
+    addresses->used = 0;
+    for (unsigned i = 0; i < all.number; i++) {
+        if (is_of_family(all.ip[i], family))
+            memcpy(addresses->ip[addresses->used++], all.ip[i], LOAD_IP_SIZE);
+    }
+    for (unsigned i = 0; i < all.number; i++) {
+        if (!is_of_family(all.ip[i], family))
+            memcpy(addresses->ip[addresses->used + others++], all.ip[i], LOAD_IP_SIZE);
+    }
+}
+
+static void
+choose_family(struct load_addresses *addresses, const struct addrinfo *found)
+{
+    bool is_ipv4, is_ipv6;
+
+    if (!has_family(addresses, AF_INET) || !has_family(addresses, AF_INET6))
+        return;
+    is_ipv4 = is_family_accepting(found, AF_INET);
+    is_ipv6 = is_family_accepting(found, AF_INET6);
+    if (is_ipv4 != is_ipv6)
+        load_url_use_family(addresses, is_ipv4 ? AF_INET : AF_INET6);
 }
 
 const char *
-load_url_resolve(const char *host, uint16_t port, char *ip, size_t size)
+load_url_resolve(const char *host, uint16_t port, struct load_addresses *addresses)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    const struct addrinfo *address;
     struct addrinfo *found;
     char service[8];
     int error;
@@ -240,9 +316,8 @@ load_url_resolve(const char *host, uint16_t port, char *ip, size_t size)
     snprintf(service, sizeof(service), "%u", port);
     error = getaddrinfo(host, service, &hints, &found);
     if (error == 0) {
-        address = choose_address(found);
-        error = getnameinfo(address->ai_addr, address->ai_addrlen, ip, (socklen_t)size, NULL, 0,
-                            NI_NUMERICHOST);
+        error = add_addresses(addresses, found);
+        choose_family(addresses, found);
         freeaddrinfo(found);
     }
     return error == 0 ? NULL : gai_strerror(error);

@@ -19,6 +19,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "plan.h"
+
 struct load_url {
     char host[256];      /* without brackets, perhaps with %zone; "" for a unix socket */
     uint16_t port;       /* 0 for a unix socket */
@@ -33,10 +35,13 @@ struct load_url {
 /* NULL, or what is wrong, a text of this thread. */
 const char *load_url_parse(struct load_url *url, const char *text);
 
-/* An address of host as text, with its zone if it has one, into ip; NULL, or getaddrinfo's reason.
- * Of several, such as ::1 and 127.0.0.1 of localhost, it is the first that accepts a connection to
- * port, or else the first. */
-const char *load_url_resolve(const char *host, uint16_t port, char *ip, size_t size);
+/* Look up the addresses of host; NULL, or getaddrinfo's reason. If the addresses of one family
+ * accept connections to port and none of the other does, as with ::1 and 127.0.0.1 of localhost and
+ * a server that listens at one of them, those of the other family are not used. */
+const char *load_url_resolve(const char *host, uint16_t port, struct load_addresses *addresses);
+
+/* Use the addresses of this family only, unless there are none. */
+void load_url_use_family(struct load_addresses *addresses, int family);
 
 /* Whether somebody accepts a connection there, as far as a quarter of a second tells. */
 bool load_url_accepts(const struct sockaddr *address, socklen_t length);

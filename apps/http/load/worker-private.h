@@ -12,6 +12,7 @@
  *     worker-arrival.c when queries arrive, and how many wait
  *     worker-judge.c   judges complete replies, and tells sessions
  *     worker-self.c    the client's own CPU time and lags; copies and messages for the parent
+ *     worker-address.c which address of the host a connection takes
  *     worker-socket.c  open, the ramp, close, open again    every change of a socket's state
  *     worker-shake.c   handshakes of TLS that are under way
  *     worker-query.c   send, receive, count                 every change of the accounts of queries
@@ -125,6 +126,7 @@ struct load__socket {
     uint8_t state;       /* ro: enum load_socket_state, also its state in the pool */
     uint8_t end;         /* enum load_end: the first thing wrong with the present reply so far */
     uint8_t failure;     /* enum load_end: why we closed it; LOAD_ENDS: we did not */
+    uint8_t address;     /* index in by_address of the one that it connects to */
     uint8_t syn_retries; /* SYNs of this connection that were sent again */
     bool was_opened;     /* a connection has opened at least once */
     bool is_connected;   /* a connection is open now */
@@ -171,6 +173,8 @@ struct load__worker {
     uint32_t *shaking; /* [number] ids of sockets whose handshakes are under way */
     uint32_t shaking_number;
     ev_prepare look_at_shaking; /* active while shaking_number is above 0 */
+
+    unsigned turn; /* connections begun: each takes the next of the addresses */
 
     /* The ramp */
     bool is_ramping;
@@ -365,6 +369,18 @@ uint64_t load__failed_wait_ns(const struct load__worker *worker, const struct lo
                               enum load_end end, uint64_t now_ns);
 
 void load__note_error(struct load__worker *worker, int error);
+
+/* ---- worker-address.c ---- */
+
+/* List the host's addresses in the result, if it has several. */
+void load__list_addresses(const struct load__worker *worker);
+
+/* The next of the host's addresses; workers begin with different ones. */
+const char *load__take_address(struct load__socket *socket);
+
+/* Count what became of a connection to the socket's address. */
+void load__address_opened(const struct load__socket *socket);
+void load__address_failed(const struct load__socket *socket, int error);
 
 /* ---- worker-judge.c ---- */
 

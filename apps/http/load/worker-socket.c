@@ -129,12 +129,28 @@ new_sxe(const struct load__worker *worker, uint32_t id)
     return sxe_new_tcp(NULL, source, 0, on_connected, load__on_read, on_close);
 }
 
+static int
+connect_to_server(struct load__socket *socket, SXE *sxe)
+{
+    const struct load_plan *plan = socket->worker->plan;
+    const struct load_requests *requests = socket->worker->requests;
+    int result;
+
+    if (plan->unix_path != NULL)
+        return sxe_connect_unix(sxe);
+    if (requests->ip != NULL)
+        return sxe_connect(sxe, requests->ip, requests->port);
+    result = sxe_connect(sxe, load__take_address(socket), plan->port);
+    if (result < 0)
+        load__address_failed(socket, -result);
+    return result;
+}
+
 /* Begin to connect; 0 or an errno. */
 static int
 begin_connect(struct load__socket *socket)
 {
     const struct load_plan *plan = socket->worker->plan;
-    const struct load_requests *requests = socket->worker->requests;
     SXE *sxe = new_sxe(socket->worker, load__id(socket));
     int error = 0;
 
@@ -147,9 +163,7 @@ begin_connect(struct load__socket *socket)
     if (plan->tls.is_used)
         error = -load__shake_begin(socket, sxe);
     if (error == 0)
-        error = -(plan->unix_path != NULL ? sxe_connect_unix(sxe)
-                  : requests->ip != NULL  ? sxe_connect(sxe, requests->ip, requests->port)
-                                          : sxe_connect(sxe, plan->ip, plan->port));
+        error = -connect_to_server(socket, sxe);
     if (error == 0)
         socket->sxe = sxe;
     else
@@ -206,6 +220,7 @@ load__opened(struct load__socket *socket, uint64_t now_ns)
     struct load__worker *worker = socket->worker;
     bool is_first = !socket->was_opened;
 
+    load__address_opened(socket);
     load_histogram_record(&worker->result->connect, now_ns - socket->connect_ns);
     socket->is_connected = socket->was_opened = true;
     if (worker->plan->proxy != 0)
@@ -485,6 +500,7 @@ on_close(SXE *sxe)
         return;
     }
     socket->sxe = NULL;
+    load__address_failed(socket, error);
     if (socket->was_opened)
         reopen_failed(socket, error);
     else

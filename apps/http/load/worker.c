@@ -225,6 +225,7 @@ prepare_worker(struct load__worker *worker)
     worker->has_begun = true;
     worker->users = worker->requests->clients;
     read_plan(worker);
+    load__list_addresses(worker);
     error = get_memory(worker);
     if (error == 0)
         error = init_sxe(worker);

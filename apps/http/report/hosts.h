@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the part of the reports about each host, if a run loads several. Place: summary.c,
+ * What: the part of the reports about each host, if a run loads several, and about each address
+ * of a host that has several. Place: summary.c,
  * output-json.c, output-json-plan.c.
  */
 #ifndef LOAD_HOSTS_H
@@ -12,6 +13,11 @@ struct load_json;
 struct load_page;
 
 void load_summary_hosts(struct load_page *page, const struct load_run *run); /* a row each */
+
+void load_summary_addresses(struct load_page *page, const struct load_result *total);
+
+/* Write the member "addresses" of a result. */
+void load_output_json_addresses(struct load_json *json, const struct load_result *result);
 
 /* Write the member "hosts" of the plan, and that of a result. */
 void load_output_json_plan_hosts(struct load_json *json, const struct load_plan *plan);

@@ -274,6 +274,7 @@ write_part(struct load_json *json, const struct load_run *run, const struct load
     write_kinds(json, run->plan, result);
     load_output_json_stages(json, run, result);
     load_output_json_hosts(json, run->plan, result);
+    load_output_json_addresses(json, result);
     write_verdict(json, verdict);
 }
 

@@ -219,6 +219,8 @@ static const struct field summed[] = {
     {"stages", NULL, "errors", 0},
     {"hosts", NULL, "ok", 0},
     {"hosts", NULL, "errors", 0},
+    {"addresses", NULL, "opened", 0},
+    {"addresses", NULL, "failed", 0},
 };
 
 /* NAN: there is no such number. */

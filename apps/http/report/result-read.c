@@ -297,6 +297,30 @@ read_hosts(struct load_reader *reader, const json_t *owner, struct load_result *
     }
 }
 
+/* ---- Addresses ---- */
+
+/* Files of earlier versions have none. */
+static void
+read_addresses(struct load_reader *reader, const json_t *owner, struct load_result *result)
+{
+    const json_t *addresses = load_reader_array(reader, owner, "addresses");
+
+    for (size_t i = 0; i < json_array_size(addresses); i++) {
+        const json_t *json = json_array_get(addresses, i);
+        const char *ip = load_reader_text(reader, json, "ip");
+        struct load_address_result address = {
+            .port = (uint16_t)load_reader_count(reader, json, "port", 1),
+            .is_unused = load_reader_bool(reader, json, "is_unused"),
+            .opened = load_reader_count(reader, json, "opened", 1),
+            .failed = load_reader_count(reader, json, "failed", 1),
+            .first_error = errno_of(load_reader_text(reader, json, "first_error")),
+        };
+
+        snprintf(address.ip, sizeof(address.ip), "%s", ip != NULL ? ip : "");
+        load_result_add_address(result, &address);
+    }
+}
+
 /* ---- All of it ---- */
 
 /* Files of earlier versions have no sessions. */
@@ -342,6 +366,7 @@ load_result_read(struct load_reader *reader, const json_t *json, struct load_res
     read_kinds(reader, json, result);
     read_stages(reader, json, result);
     read_hosts(reader, json, result);
+    read_addresses(reader, json, result);
     open = load_result_check(result);
     if (open != NULL)
         load_reader_refuse(reader, "accounts", open);

@@ -35,6 +35,7 @@ take_host(struct load_plan *own, struct load_worker *worker, unsigned nth)
 
     *own = *plan;
     memcpy(own->ip, host->ip, sizeof(own->ip));
+    own->addresses = host->addresses;
     memcpy(own->authority, host->authority, sizeof(own->authority));
     own->port = host->port;
     own->unix_path = *host->path != '\0' ? host->path : NULL;

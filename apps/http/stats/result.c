@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sxe-util.h"
+
 /* Counts since the beginning or the mark (MARK: worker.h). Other members are of the whole run, or
  * of now. */
 #define EACH_COUNT(X)     \
@@ -159,6 +161,40 @@ add_hosts(struct load_result *to, const struct load_result *result)
     }
 }
 
+/* The entry of an address, a new one if there is none; NULL: there is no room for it. */
+static struct load_address_result *
+find_address(struct load_result *result, const struct load_address_result *address)
+{
+    unsigned i = 0;
+
+    while (i < result->addresses && (result->by_address[i].port != address->port ||
+                                     strcmp(result->by_address[i].ip, address->ip) != 0))
+        i++;
+    if (i == SXE_COUNT(result->by_address))
+        return NULL;
+    if (i == result->addresses) {
+        result->by_address[i] = (struct load_address_result){.port = address->port};
+        memcpy(result->by_address[i].ip, address->ip, LOAD_IP_SIZE);
+        result->by_address[i].is_unused = address->is_unused;
+        result->addresses++;
+    }
+    return &result->by_address[i];
+}
+
+void
+load_result_add_address(struct load_result *to, const struct load_address_result *address)
+{
+    struct load_address_result *sum = find_address(to, address);
+
+    if (sum == NULL)
+        return;
+    sum->is_unused &= address->is_unused;
+    sum->opened += address->opened;
+    sum->failed += address->failed;
+    if (sum->first_error == 0)
+        sum->first_error = address->first_error;
+}
+
 void
 load_result_add_host(struct load_result *sum, const struct load_result *result, unsigned host,
                      unsigned hosts)
@@ -209,6 +245,8 @@ load_result_add(struct load_result *to, const struct load_result *result)
     add_kinds(to, result);
     add_stages(to, result);
     add_hosts(to, result);
+    for (unsigned i = 0; i < result->addresses; i++)
+        load_result_add_address(to, &result->by_address[i]);
 }
 
 void

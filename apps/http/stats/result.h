@@ -140,6 +140,16 @@ struct load_host_result {
     struct load_histogram response;
 };
 
+/* Connections to one of a name's addresses. */
+struct load_address_result {
+    char ip[LOAD_IP_SIZE];
+    uint16_t port;
+    uint8_t is_unused;   /* it accepted no connection before the start, the other family did */
+    int32_t first_error; /* the first errno of a failed one; 0: none, or it was reset */
+    uint64_t opened;     /* those that were made again, too */
+    uint64_t failed;
+};
+
 /* How the run went over time: slices of equal width. When all slices are used, each two neighbours
  * become one and the width doubles, so a day takes as much memory as a second. Times are response
  * times, in coarse buckets: eight for each power of two, from 1 us on. */
@@ -228,14 +238,16 @@ struct load_result {
                                            and how late turns began, if the client stood still */
 
     struct load_timeline timeline;
-    uint32_t kinds;   /* entries of by_kind that are used */
-    uint32_t stages;  /* entries of by_stage that are used */
-    uint32_t hosts;   /* entries of by_host that are used; 0: the run has one host */
-    uint32_t clients; /* sockets whose times are in by_client; 0: none, or they are too many */
+    uint32_t kinds;     /* entries of by_kind that are used */
+    uint32_t stages;    /* entries of by_stage that are used */
+    uint32_t hosts;     /* entries of by_host that are used; 0: the run has one host */
+    uint32_t addresses; /* entries of by_address that are used; 0: each host has one address */
+    uint32_t clients;   /* sockets whose times are in by_client; 0: none, or they are too many */
     struct load_kind_result by_kind[LOAD_KINDS_MAX];
     struct load_client_result by_client[LOAD_CLIENTS_MAX]; /* client * kinds + kind */
     struct load_stage_result by_stage[LOAD_STAGES_MAX];
     struct load_host_result by_host[LOAD_HOSTS_MAX];
+    struct load_address_result by_address[LOAD_HOSTS_MAX * LOAD_ADDRESSES_MAX];
 };
 
 /* Fill histograms that equal another one, and so were not recorded: service times equal response
@@ -251,9 +263,14 @@ void load_result_add(struct load_result *to, const struct load_result *result);
 void load_result_add_host(struct load_result *sum, const struct load_result *result, unsigned host,
                           unsigned hosts);
 
+/* Add the counts of an address to those that *to has of it. An address for which *to has no room is
+ * left out. */
+void load_result_add_address(struct load_result *to, const struct load_address_result *address);
+
 /* Keep only counts since `earlier`, an earlier copy of *result. Requests that were in flight then
- * become carried, requests that were waiting become offered. Counts of opening sockets, and the
- * extremes in by_client, stay those of the whole run. Not for a load with stages. */
+ * become carried, requests that were waiting become offered. Counts of opening sockets, those of
+ * addresses, and the extremes in by_client stay those of the whole run. Not for a load with
+ * stages. */
 void load_result_subtract(struct load_result *result, const struct load_result *earlier);
 
 static inline unsigned

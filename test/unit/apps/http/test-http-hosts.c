@@ -20,9 +20,10 @@ make_hosts(void)
 
     make_run(&made, 1);
     made.plan.hosts_number = 2;
-    made.plan.hosts[0] = (struct load_host){"192.0.2.1", 8000, "", "a.example:8000"};
-    made.plan.hosts[1] =
-        (struct load_host){"", 0, "/run/a/path/that/is/much/too/long/for/it", "localhost"};
+    made.plan.hosts[0] =
+        (struct load_host){.ip = "192.0.2.1", .port = 8000, .authority = "a.example:8000"};
+    made.plan.hosts[1] = (struct load_host){.path = "/run/a/path/that/is/much/too/long/for/it",
+                                            .authority = "localhost"};
     load_result_add_host(made.run.total, made.run.trials[0].result, 0, 2);
     away->sockets_wanted = 3;
     away->opened = 1;

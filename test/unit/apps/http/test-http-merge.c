@@ -187,8 +187,9 @@ static void
 make_hosts(struct load_plan *plan)
 {
     plan->hosts_number = 2;
-    plan->hosts[0] = (struct load_host){"192.0.2.1", 8000, "", "a.example:8000"};
-    plan->hosts[1] = (struct load_host){"", 0, "/run/b", "localhost"};
+    plan->hosts[0] =
+        (struct load_host){.ip = "192.0.2.1", .port = 8000, .authority = "a.example:8000"};
+    plan->hosts[1] = (struct load_host){.path = "/run/b", .authority = "localhost"};
 }
 
 static void

@@ -200,89 +200,142 @@ freeaddrinfo(struct addrinfo *found)
 
 START_TEST(addresses_resolve_to_themselves)
 {
-    char ip[64];
+    struct load_addresses addresses;
 
-    ck_assert_ptr_null(load_url_resolve("127.0.0.1", 80, ip, sizeof(ip)));
-    ck_assert_str_eq(ip, "127.0.0.1");
-    ck_assert_ptr_null(load_url_resolve("::1", 80, ip, sizeof(ip)));
-    ck_assert_str_eq(ip, "::1");
+    ck_assert_ptr_null(load_url_resolve("127.0.0.1", 80, &addresses));
+    ck_assert_uint_eq(addresses.number, 1);
+    ck_assert_uint_eq(addresses.used, 1);
+    ck_assert_str_eq(addresses.ip[0], "127.0.0.1");
+    ck_assert_ptr_null(load_url_resolve("::1", 80, &addresses));
+    ck_assert_str_eq(addresses.ip[0], "::1");
 }
 END_TEST
 
 START_TEST(what_does_not_resolve_says_why)
 {
+    struct load_addresses addresses;
     char label[80];
-    char ip[64];
 
     /* No name server is asked about a label of more than 63 bytes (RFC 1035, 2.3.4). */
     memset(label, 'a', sizeof(label) - 1);
     label[sizeof(label) - 1] = '\0';
-    ck_assert_ptr_nonnull(load_url_resolve(label, 80, ip, sizeof(ip)));
-    ck_assert_str_eq(load_url_resolve("127.0.0.1", 80, ip, 3), gai_strerror(EAI_OVERFLOW));
+    ck_assert_ptr_nonnull(load_url_resolve(label, 80, &addresses));
 }
 END_TEST
 
 /* ---- Several addresses ---- */
 
-static struct sockaddr_in addresses[3];
-static struct addrinfo found[3];
+#define MANY (LOAD_ADDRESSES_MAX + 2)
+
+static struct sockaddr_storage places[MANY];
+static struct addrinfo found[MANY];
 static int listener;
 
-/* 127.0.0.2, .1 and .3 on a port on which only .1 listens. */
 static void
-have_three_addresses(void)
+add_place(unsigned i, const char *ip)
 {
-    static const char *const ips[] = {"127.0.0.2", "127.0.0.1", "127.0.0.3"};
-    socklen_t length = sizeof(addresses[1]);
+    struct sockaddr_in *ipv4 = (struct sockaddr_in *)&places[i];
+    struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)&places[i];
+    bool is_ipv6 = strchr(ip, ':') != NULL;
 
-    for (unsigned i = 0; i < 3; i++) {
-        addresses[i].sin_family = AF_INET;
-        inet_pton(AF_INET, ips[i], &addresses[i].sin_addr);
-        found[i] = (struct addrinfo){.ai_family = AF_INET,
-                                     .ai_addr = (struct sockaddr *)&addresses[i],
-                                     .ai_addrlen = length,
-                                     .ai_next = i < 2 ? &found[i + 1] : NULL};
-    }
-    listener = socket(AF_INET, SOCK_STREAM, 0);
-    ck_assert_int_eq(bind(listener, found[1].ai_addr, length), 0);
-    ck_assert_int_eq(listen(listener, 1), 0);
-    ck_assert_int_eq(getsockname(listener, found[1].ai_addr, &length), 0);
-    addresses[0].sin_port = addresses[2].sin_port = addresses[1].sin_port;
+    if (i > 0)
+        found[i - 1].ai_next = &found[i];
+    found[i] = (struct addrinfo){.ai_family = is_ipv6 ? AF_INET6 : AF_INET,
+                                 .ai_addr = (struct sockaddr *)&places[i],
+                                 .ai_addrlen = is_ipv6 ? sizeof(*ipv6) : sizeof(*ipv4)};
+    places[i].ss_family = (sa_family_t)found[i].ai_family;
+    inet_pton(found[i].ai_family, ip, is_ipv6 ? (void *)&ipv6->sin6_addr : &ipv4->sin_addr);
 }
 
-/* A name that has these and those after them is that address. */
+/* ::1, 127.0.0.2, ::1 and 127.0.0.1, on a port on which only 127.0.0.1 listens. */
 static void
-check_resolved(struct addrinfo *from, const char *ip)
+have_both_families(void)
 {
-    char text[64];
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(at);
+
+    add_place(0, "::1");
+    add_place(1, "127.0.0.2");
+    add_place(2, "::1");
+    add_place(3, "127.0.0.1");
+    listener = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, length), 0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &length), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        if (places[i].ss_family == AF_INET6)
+            ((struct sockaddr_in6 *)&places[i])->sin6_port = at.sin_port;
+        else
+            ((struct sockaddr_in *)&places[i])->sin_port = at.sin_port;
+    }
+}
+
+/* A name that has the addresses from here on resolves to those of the text, "used | unused". */
+static void
+check_resolved(struct addrinfo *from, const char *text)
+{
+    struct load_addresses addresses;
+    char got[256] = "";
 
     all = from;
-    ck_assert_ptr_null(load_url_resolve("name", 80, text, sizeof(text)));
-    ck_assert_str_eq(text, ip);
+    ck_assert_ptr_null(load_url_resolve("name", 80, &addresses));
     all = NULL;
+    for (unsigned i = 0; i < addresses.number; i++) {
+        strncat(got, i == addresses.used ? " | " : i > 0 ? " " : "", sizeof(got) - 32);
+        strncat(got, addresses.ip[i], sizeof(got) - 32);
+    }
+    ck_assert_str_eq(got, text);
 }
 
-START_TEST(of_several_addresses_the_one_that_accepts_is_chosen)
+START_TEST(a_family_of_which_none_accepts_is_not_used_if_the_other_does)
 {
-    have_three_addresses();
-    check_resolved(found, "127.0.0.1");
-    check_resolved(&found[1], "127.0.0.1");
+    have_both_families();
+    check_resolved(found, "127.0.0.2 127.0.0.1 | ::1");
+    check_resolved(&found[3], "127.0.0.1");
     close(listener);
-    check_resolved(found, "127.0.0.2");
-    check_resolved(&found[2], "127.0.0.3");
+    check_resolved(found, "::1 127.0.0.2 127.0.0.1");
 }
 END_TEST
 
-START_TEST(an_address_that_cannot_be_tried_is_not_chosen)
+START_TEST(if_both_families_accept_both_are_used)
 {
-    have_three_addresses();
-    fake_os_fail(FAKE_SOCKET, 1, 0, EMFILE);
-    check_resolved(found, "127.0.0.2");
-    fake_os_reset();
-    fake_os_fail(FAKE_POLL, 1, 0, EINTR);
-    check_resolved(found, "127.0.0.2");
+    have_both_families();
+    fake_os_fail(FAKE_CONNECT, 3, 1, 0); /* of ::1: it connects at once */
+    check_resolved(found, "::1 127.0.0.2 127.0.0.1");
     fake_os_reset();
     close(listener);
+}
+END_TEST
+
+START_TEST(an_address_that_cannot_be_tried_does_not_accept)
+{
+    have_both_families();
+    fake_os_fail(FAKE_SOCKET, 1, 0, EMFILE);
+    check_resolved(found, "::1 127.0.0.2 127.0.0.1");
+    fake_os_reset();
+    fake_os_fail(FAKE_POLL, 1, 0, EINTR);
+    check_resolved(found, "::1 127.0.0.2 127.0.0.1");
+    fake_os_reset();
+    close(listener);
+}
+END_TEST
+
+START_TEST(a_name_has_a_limited_number_of_addresses)
+{
+    struct load_addresses addresses;
+    char ip[16];
+
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(ip, sizeof(ip), "127.0.1.%u", i);
+        add_place(i, ip);
+    }
+    all = found;
+    ck_assert_ptr_null(load_url_resolve("name", 80, &addresses));
+    all = NULL;
+    ck_assert_uint_eq(addresses.number, LOAD_ADDRESSES_MAX);
+    ck_assert_uint_eq(addresses.used, LOAD_ADDRESSES_MAX);
+    load_url_use_family(&addresses, AF_INET6);
+    ck_assert_uint_eq(addresses.used, LOAD_ADDRESSES_MAX);
 }
 END_TEST
 
@@ -298,7 +351,9 @@ main(void)
     tcase_add_loop_test(tcase, the_longest_part_is_taken_and_no_longer_one, 0, COUNT(longest));
     tcase_add_test(tcase, addresses_resolve_to_themselves);
     tcase_add_test(tcase, what_does_not_resolve_says_why);
-    tcase_add_test(tcase, of_several_addresses_the_one_that_accepts_is_chosen);
-    tcase_add_test(tcase, an_address_that_cannot_be_tried_is_not_chosen);
+    tcase_add_test(tcase, a_family_of_which_none_accepts_is_not_used_if_the_other_does);
+    tcase_add_test(tcase, if_both_families_accept_both_are_used);
+    tcase_add_test(tcase, an_address_that_cannot_be_tried_does_not_accept);
+    tcase_add_test(tcase, a_name_has_a_limited_number_of_addresses);
     return sxe_test_main(suite);
 }

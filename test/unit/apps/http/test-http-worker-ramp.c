@@ -289,6 +289,58 @@ START_TEST(a_path_that_is_too_long_is_another_failure)
 }
 END_TEST
 
+/* ---- The addresses of a name ---- */
+
+/* The first address is the listener's, nothing listens at the second one, the third is not used. */
+static void
+make_world_with_addresses(void)
+{
+    make_world();
+    listen_tcp();
+    world.plan.addresses =
+        (struct load_addresses){.number = 3, .used = 2, .ip = {"127.0.0.1", "127.0.0.9", "::1"}};
+    world.plan.sockets = 8;
+}
+
+static void
+check_address(unsigned i, const char *ip, unsigned opened, unsigned failed, int error)
+{
+    const struct load_address_result *address = &world.result->by_address[i];
+
+    ck_assert_str_eq(address->ip, ip);
+    ck_assert_uint_eq(address->opened, opened);
+    ck_assert_uint_eq(address->failed, failed);
+    ck_assert_int_eq(address->first_error, error);
+}
+
+START_TEST(connections_take_turns_with_the_addresses_and_errors_are_counted_there)
+{
+    make_world_with_addresses();
+    world.shard = (unsigned)_i;
+    world.shards = 2;
+    run_world();
+    expect_all_ok(2);
+    ck_assert_uint_eq(world.result->opened, 2);
+    ck_assert_uint_eq(world.result->unopened[LOAD_UNOPENED_REFUSED], 2);
+    ck_assert_uint_eq(world.result->addresses, 3);
+    check_address(0, "127.0.0.1", 2, 0, 0);
+    check_address(1, "127.0.0.9", 0, 2, ECONNREFUSED);
+    check_address(2, "::1", 0, 0, 0);
+    ck_assert_uint_eq(world.result->by_address[2].is_unused, 1);
+}
+END_TEST
+
+START_TEST(a_connect_that_fails_at_once_is_counted_at_its_address)
+{
+    make_world_with_addresses();
+    fake_os_fail(FAKE_CONNECT, 1, 1, EHOSTUNREACH);
+    run_world();
+    ck_assert_uint_eq(world.result->opened, 3);
+    check_address(0, "127.0.0.1", 3, 1, EHOSTUNREACH);
+    check_address(1, "127.0.0.9", 0, 4, ECONNREFUSED);
+}
+END_TEST
+
 /* ---- PROXY ---- */
 
 START_TEST(a_proxy_header_is_at_the_front_of_each_connection)
@@ -357,6 +409,9 @@ suite(void)
     tcase_add_test(t, an_address_that_is_none_of_ours_is_an_ordinary_failure);
     suite_add_tcase(s, t);
     t = tcase_create("proxy");
+    tcase_add_loop_test(t, connections_take_turns_with_the_addresses_and_errors_are_counted_there,
+                        0, 2);
+    tcase_add_test(t, a_connect_that_fails_at_once_is_counted_at_its_address);
     tcase_add_loop_test(t, a_proxy_header_is_at_the_front_of_each_connection, 0, 4);
     tcase_add_test(t, without_addresses_it_says_that_it_is_local);
     suite_add_tcase(s, t);
