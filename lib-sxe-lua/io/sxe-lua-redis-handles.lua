@@ -9,9 +9,10 @@
 --   subscription   a link of its own, which is closed at the end; the task that wants a message reads it
 local Db, core = ...
 local json = require "sxe.json"
-local c, POOL, encode, end_link, new_holder = core.c, core.POOL, core.encode, core.end_link, core.new_holder
+local c, POOL, end_link, new_holder = core.c, core.POOL, core.end_link, core.new_holder
+local encode, methods_of, wait_of = core.commands.encode, core.commands.methods_of, core.commands.wait_of
 local exchange, exchange_shared, left_of = core.exchange, core.exchange_shared, core.left_of
-local choose_own, methods_of, take, wait_of = core.choose_own, core.methods_of, core.take, core.wait_of
+local choose_own, take = core.choose_own, core.take
 local concat, remove, unpack = table.concat, table.remove, table.unpack
 local error, format, pairs, rawget, select = error, string.format, pairs, rawget, select
 local setmetatable, tointeger, tostring, type, upper = setmetatable, math.tointeger, tostring, type, string.upper
@@ -57,8 +58,6 @@ local function add(pipeline, name, ...)
   return pipeline
 end
 
-Pipeline.call = add
-
 -- Send all, and forget them: a list of replies.
 function Pipeline.exec(pipeline)
   local list, pool = pipeline.list, rawget(pipeline.db, POOL)
@@ -75,11 +74,18 @@ function Pipeline.close(pipeline)
   pipeline.list = {}
 end
 
-local pipeline_methods = methods_of(add)
-local pipelines = {
-  __index = function(_, name) return Pipeline[name] or pipeline_methods[name] end,
-  __close = Pipeline.close, __len = function(pipeline) return #pipeline.list end, __name = "sxe.redis pipeline",
-}
+-- The metatable of pipelines that collect with one function, and send with another.
+local function pipelines_of(adding, exec)
+  local methods = methods_of(adding)
+  local own = { call = adding, exec = exec, close = Pipeline.close }
+
+  return {
+    __index = function(_, name) return own[name] or methods[name] end,
+    __close = Pipeline.close, __len = function(pipeline) return #pipeline.list end, __name = "sxe.redis pipeline",
+  }
+end
+
+local pipelines = pipelines_of(add, Pipeline.exec)
 
 function Db.pipeline(db)
   return setmetatable({ db = db, list = {} }, pipelines)
@@ -105,22 +111,27 @@ local function call_in(transaction, name, ...)
   return "QUEUED"
 end
 
-Transaction.call = call_in
-
 function Transaction.multi(transaction)
   transaction.list = transaction.list or {}
 end
 
-local transaction_methods = methods_of(call_in)
-local transactions = {
-  __index = function(_, name) return Transaction[name] or transaction_methods[name] end,
-  __close = function(transaction) transaction.is_over = true end, __name = "sxe.redis transaction",
-}
+-- The metatable of transactions whose commands are sent by a function.
+local function transactions_of(sending)
+  local methods = methods_of(sending)
+  local own = { call = sending, multi = Transaction.multi }
+
+  return {
+    __index = function(_, name) return own[name] or methods[name] end,
+    __close = function(transaction) transaction.is_over = true end, __name = "sxe.redis transaction",
+  }
+end
+
+local transactions = transactions_of(call_in)
 
 -- The replies of EXEC; or nil, why, code; or nil: a watched key changed. MULTI goes first: if it were refused, the commands
--- would be carried out one by one.
-local function commit(link, list, deadline)
-  local ok, why, code = exchange(link, c.encode("MULTI"), deadline)
+-- would be carried out one by one. Before it may stand ASKING, which MULTI keeps until EXEC.
+local function commit(link, list, deadline, asking)
+  local ok, why, code = exchange(link, (asking or "") .. c.encode("MULTI"), deadline, asking and 2, true)
   local replies, last
   local first = 1
 
@@ -262,16 +273,14 @@ local function confirm(sub, number, deadline)
   return true
 end
 
-local function subscribe(db, name, names)
-  local pool = rawget(db, POOL)
-  local deadline = c.now() + pool.options.timeout
-  local bytes, ok, link, why, code
-
-  if type(names) ~= "table" or not names[1] then error("redis: a list of names is expected", 0) end
-  bytes = c.encode(name, unpack(names))
+-- A fourth result that is true: nothing was sent.
+local function subscribe_in(db, pool, name, names, deadline)
+  local bytes = c.encode(name, unpack(names))
   local holder <close> = new_holder()
-  link, why, code = take(pool, choose_own, deadline, holder)
-  if not link then return nil, why, code end
+  local link, why, code = take(pool, choose_own, deadline, holder)
+  local ok
+
+  if not link then return nil, why, code, true end
   holder.is_dirty = true
   link.conn.timeout = left_of(deadline)
   ok, why, code = link.conn:write(bytes)
@@ -283,6 +292,20 @@ local function subscribe(db, name, names)
   return setmetatable(sub, subscriptions)
 end
 
+local function check_names(names)
+  if type(names) ~= "table" or not names[1] then error("redis: a list of names is expected", 0) end
+end
+
+local function subscribe(db, name, names)
+  local pool = rawget(db, POOL)
+  local sub, why, code
+
+  check_names(names)
+  sub, why, code = subscribe_in(db, pool, name, names, c.now() + pool.options.timeout)
+  if not sub then return nil, why, code end
+  return sub
+end
+
 function Db.subscribe(db, names)
   return subscribe(db, "SUBSCRIBE", names)
 end
@@ -290,3 +313,7 @@ end
 function Db.psubscribe(db, names)
   return subscribe(db, "PSUBSCRIBE", names)
 end
+
+core.check_names, core.check_watch, core.commit = check_names, check_watch, commit
+core.encode_prompt, core.subscribe_in = encode_prompt, subscribe_in
+core.pipelines_of, core.transactions_of = pipelines_of, transactions_of

@@ -3,6 +3,7 @@
  * What: commands of Redis as bytes, and replies as values of Lua.
  *
  *     encode           a command's name and arguments as bytes
+ *     slot             of a key, in a cluster
  *     new_reader       what keeps the bytes and the values of a reply that is not whole
  *     feed, next       bytes in, replies out
  *     number           of the replies that came out
@@ -58,6 +59,7 @@ struct reader {
 enum { BYTES = 1, VALUES };              /* uservalues of a reader */
 enum { READER = 1, KEPT, TABLE, FIRST }; /* places in the stack of next */
 enum { ELEMENT_MIN = 3, VALUES_MAX = 2 * SXE__RESP_DEPTH };
+enum { SLOTS = 16384 }; /* of a cluster */
 
 /* ---- Commands ---- */
 
@@ -110,6 +112,41 @@ encode(lua_State *L)
         luaL_addlstring(&bytes, "\r\n", 2);
     }
     luaL_pushresult(&bytes);
+    return 1;
+}
+
+/* CRC16 of a cluster (XMODEM: polynomial 0x1021, from 0), four bits at a time. */
+static unsigned
+crc16(const char *text, size_t length)
+{
+    static const uint16_t of_nibble[16] = {0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5,
+                                           0x60c6, 0x70e7, 0x8108, 0x9129, 0xa14a, 0xb16b,
+                                           0xc18c, 0xd1ad, 0xe1ce, 0xf1ef};
+    unsigned crc = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        const unsigned byte = (unsigned char)text[i];
+
+        crc = (crc << 4 ^ of_nibble[(crc >> 12 ^ byte >> 4) & 15]) & 0xffff;
+        crc = (crc << 4 ^ of_nibble[(crc >> 12 ^ byte) & 15]) & 0xffff;
+    }
+    return crc;
+}
+
+/* slot(key): of its first {hash tag}, if that is not empty, or of the whole key. */
+static int
+slot_of_key(lua_State *L)
+{
+    size_t length;
+    const char *key = push_argument(L, 1, &length);
+    const char *tag = memchr(key, '{', length);
+    const char *end = tag == NULL ? NULL : memchr(tag, '}', length - (size_t)(tag - key));
+
+    if (end != NULL && end > tag + 1) {
+        key = tag + 1;
+        length = (size_t)(end - key);
+    }
+    lua_pushinteger(L, crc16(key, length) % SLOTS);
     return 1;
 }
 
@@ -435,9 +472,9 @@ number_read(lua_State *L)
 void
 sxe__lua_open_redis_reader(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"encode", encode},      {"new_reader", new_reader},
-                                         {"feed", feed},          {"next", next_reply},
-                                         {"number", number_read}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"encode", encode},      {"new_reader", new_reader}, {"feed", feed}, {"next", next_reply},
+        {"number", number_read}, {"slot", slot_of_key},      {NULL, NULL}};
 
     luaL_newlib(L, functions);
 }

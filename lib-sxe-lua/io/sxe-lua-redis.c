@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: require "sxe.redis", a client of Redis. Connections, their commands and time are in
- * sxe-lua-redis.lua, pipelines, transactions and subscriptions in sxe-lua-redis-handles.lua. They
- * call sxe-lua-redis-reader.c for the protocol, get the bytes from sxe.tcp, and have here:
+ * sxe-lua-redis.lua, pipelines, transactions and subscriptions in sxe-lua-redis-handles.lua, what
+ * differs between commands in sxe-lua-redis-commands.lua, and a client of a cluster in
+ * sxe-lua-redis-cluster.lua. They call sxe-lua-redis-reader.c for the protocol, get the bytes from
+ * sxe.tcp, and have here:
  *
  *     is_idle       a connection that its server did not close, and where no byte is unread
  *     fill          bytes of a connection, into a reader
@@ -16,7 +18,9 @@
 #include "sxe-lua-socket-private.h"
 
 SXE__LUA_PART(redis, "lib-sxe-lua/io/sxe-lua-redis.lua");
+SXE__LUA_PART(commands, "lib-sxe-lua/io/sxe-lua-redis-commands.lua");
 SXE__LUA_PART(handles, "lib-sxe-lua/io/sxe-lua-redis-handles.lua");
+SXE__LUA_PART(cluster, "lib-sxe-lua/io/sxe-lua-redis-cluster.lua");
 
 /* is_idle(conn) */
 static int
@@ -121,8 +125,12 @@ sxe__lua_open_redis(lua_State *L)
     sxe__lua_push_part(L, &redis_part);
     sxe__lua_open_redis_reader(L);
     luaL_setfuncs(L, functions, 0);
+    sxe__lua_push_part(L, &commands_part);
+    lua_setfield(L, -2, "open_commands");
     sxe__lua_push_part(L, &handles_part);
     lua_setfield(L, -2, "add_handles");
+    sxe__lua_push_part(L, &cluster_part);
+    lua_setfield(L, -2, "add_cluster");
     lua_call(L, 1, 1);
     return 1;
 }

@@ -22,16 +22,18 @@
 local c = ...
 local json, task, tcp = require "sxe.json", require "sxe.task", require "sxe.tcp"
 local concat, remove, unpack = table.concat, table.remove, table.unpack
-local find, format, match, upper = string.find, string.format, string.match, string.upper
+local find, format, upper = string.find, string.format, string.upper
 local error, ipairs, max, min, pairs, pcall = error, ipairs, math.max, math.min, pairs, pcall
 local tointeger = math.tointeger
-local rawget, select, setmetatable, tonumber, tostring, type = rawget, select, setmetatable, tonumber, tostring, type
+local rawget, setmetatable, tostring, type = rawget, setmetatable, tostring, type
 
 local atomic = c.atomic
+local commands = c.open_commands(c)
+local encode, methods_of, wait_of = commands.encode, commands.methods_of, commands.wait_of
 
 local A_TURN <const> = 1e-6 -- seconds: a wait of one turn of the loop
 local SHARE <const> = 32    -- calls that wait in each link before another is opened
-local NEVER <const> = 1e9   -- seconds
+local NEVER <const> = commands.NEVER
 local WRITER_ENDED <const>, READER_ENDED <const> =
   "redis: the task that wrote for others ended", "redis: the task that read for others ended"
 
@@ -43,23 +45,6 @@ local OPTIONS <const> = {
 local DEFAULTS <const> = {
   host = "127.0.0.1", port = 6379, db = 0, size = 4, handles = 16, timeout = 5, reply_max = 64 << 20, protocol = 3,
 }
-
--- Commands after which a connection is not what it was, or whose replies are not one for each.
-local NOT_SHARED <const> = {}
-for name in ([[AUTH HELLO SELECT QUIT RESET MULTI EXEC DISCARD WATCH UNWATCH SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE
-    PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC REPLCONF ASKING READONLY READWRITE]]):gmatch("%u+") do
-  NOT_SHARED[name] = true
-end
-local NOT_SHARED_SECOND <const> = {
-  CLIENT = { REPLY = true, TRACKING = true, CACHING = true }, SCRIPT = { DEBUG = true },
-}
--- Commands that may wait in the server, and where their seconds are: an argument from the first or from the last, or
--- after BLOCK.
-local BLOCKING <const> = {
-  BLPOP = -1, BRPOP = -1, BLMOVE = -1, BRPOPLPUSH = -1, BZPOPMIN = -1, BZPOPMAX = -1, WAIT = -1, WAITAOF = -1,
-  BLMPOP = 1, BZMPOP = 1, XREAD = "BLOCK", XREADGROUP = "BLOCK",
-}
-local MILLISECONDS <const> = { WAIT = true, WAITAOF = true, XREAD = true, XREADGROUP = true }
 
 local function left_of(deadline)
   return max(deadline - c.now(), A_TURN)
@@ -106,12 +91,16 @@ local function add_reply(call, kind, value, code)
 
   call.missing = call.missing - 1
   if values and not call.is_gone then
-    if kind == "error" then value = { error = value, code = code } end
+    if kind == "error" then
+      value = { error = value, code = code }
+      call.errors = call.errors or {}
+      call.errors[#values + 1] = value
+    end
     values[#values + 1] = value
   elseif kind == "error" then
     call.why, call.code = value, code
   else
-    call.value = value
+    call.value, call.why, call.code = value, nil, nil
   end
   call.is_done = call.missing == 0
   return call.is_done
@@ -259,20 +248,35 @@ local function follow(link, call)
   end
 end
 
--- Send bytes, and wait for one reply; or, with a count, for so many, as a list in which an error is a table. A fourth result
--- that is true: they were certainly not sent.
-local function exchange(link, bytes, deadline, count)
-  local call <close> = setmetatable({ link = link, deadline = deadline, missing = count or 1, values = count and {} },
+-- A call for so many replies, without a count for one; its values are a list unless only the last one is wanted.
+local function new_call(link, deadline, count, is_last)
+  return setmetatable({ link = link, deadline = deadline, missing = count or 1, values = count and not is_last and {} },
     calls)
+end
+
+local function begin(call, bytes)
+  if place(call.link, call, bytes) then send(call.link, call, bytes) end
+end
+
+-- Wait for the replies of a call that began: the value, or the list and its errors by their place; or nil, why, code. A
+-- fourth result that is true: the bytes were certainly not sent.
+local function finish(call)
   local why, code
 
-  if place(link, call, bytes) then send(link, call, bytes) end
   if not call.is_done then
-    if become_leader(link, call) then why, code = lead(link, call) else why, code = follow(link, call) end
+    if become_leader(call.link, call) then why, code = lead(call.link, call) else why, code = follow(call.link, call) end
     if why then return nil, why, code end
   end
   if call.why then return nil, call.why, call.code, call.is_unsent end
-  return call.values or call.value
+  return call.values or call.value, call.errors
+end
+
+-- Send bytes, and wait for one reply; or, with a count, for so many, as a list in which an error is a table.
+local function exchange(link, bytes, deadline, count, is_last)
+  local call <close> = new_call(link, deadline, count, is_last)
+
+  begin(call, bytes)
+  return finish(call)
 end
 
 -- ---- Opening ----
@@ -299,6 +303,7 @@ local function greet(link, deadline)
     _, why, code = exchange(link, user and c.encode("AUTH", user, password) or c.encode("AUTH", password), deadline)
     if why then return nil, why, code end
   end
+  if options.is_readonly then return exchange(link, c.encode("READONLY"), deadline) end
   if options.db == 0 then return true end
   return exchange(link, c.encode("SELECT", options.db), deadline)
 end
@@ -414,6 +419,12 @@ local function take(pool, choose, deadline, holder)
   return nil, "closed"
 end
 
+-- The link takes no more commands, and ends after those that wait in it.
+local function retire(link)
+  link.is_retired = true
+  if link.live == 0 then end_link(link, "closed") end
+end
+
 -- What keeps a link that its task opens, or has alone. Then others may have it, unless it is not open, a reply is missing
 -- or its server knows something of it.
 local holders = { __close = c.insist(function(holder)
@@ -421,6 +432,7 @@ local holders = { __close = c.insist(function(holder)
 
   if not link or link.is_ended then return end
   if link.is_opening or holder.is_dirty or link.is_over then return end_link(link, "closed") end
+  if link.pool.is_closed then return retire(link) end
   if link.list == link.pool.owned then link.is_spare = true end
   tell_waiting(link.pool)
 end) }
@@ -430,7 +442,7 @@ local function new_holder()
 end
 
 -- exchange in a shared link; what was certainly not sent goes to another one.
-local function exchange_shared(pool, bytes, deadline, count)
+local function exchange_shared(pool, bytes, deadline, count, is_last)
   local value, why, code, is_unsent
 
   repeat
@@ -438,61 +450,25 @@ local function exchange_shared(pool, bytes, deadline, count)
     local link
 
     link, why, code = take(pool, choose_link, deadline, holder)
-    if not link then return nil, why, code end
-    value, why, code, is_unsent = exchange(link, bytes, deadline, count)
+    if not link then return nil, why, code, true end
+    value, why, code, is_unsent = exchange(link, bytes, deadline, count, is_last)
   until not is_unsent
   return value, why, code
 end
 
--- The seconds that a command may wait in the server; nil: it does not wait.
-local function wait_of(name, ...)
-  local where = BLOCKING[name]
-  local wait
-
-  if not where then return nil end
-  if where == "BLOCK" then
-    for i = 1, select("#", ...) do
-      local word = upper(tostring((select(i, ...))))
-
-      if word == "STREAMS" then return nil end
-      if word == "BLOCK" then where = i + 1 break end
-    end
-    if where == "BLOCK" then return nil end
-  end
-  if select("#", ...) > 0 then wait = tonumber((select(where, ...))) end
-  if wait == 0 then return NEVER end -- an end of the wait
-  return (wait or 0) / (MILLISECONDS[name] and 1000 or 1)
-end
-
-local function call_blocking(pool, bytes, wait)
-  local timeout = pool.options.timeout
+-- exchange in a link of its own, for a command that may wait in the server.
+local function exchange_own(pool, bytes, wait, deadline, count, is_last)
   local holder <close> = new_holder()
-  local link, why, code = take(pool, choose_own, c.now() + timeout, holder)
+  local link, why, code = take(pool, choose_own, deadline, holder)
 
-  if not link then return nil, why, code end
-  return exchange(link, bytes, c.now() + min(timeout + wait, NEVER))
+  if not link then return nil, why, code, true end
+  return exchange(link, bytes, c.now() + min(pool.options.timeout + wait, NEVER), count, is_last)
 end
 
 -- ---- The module ----
 
 local POOL <const> = {} -- the field of a db that holds its pool: no command has that name
 local Db = {}
-
-local function check_shared(name, second)
-  local seconds = NOT_SHARED_SECOND[name]
-
-  if NOT_SHARED[name] or seconds and seconds[upper(tostring(second))] then
-    error("redis: " .. name .. " would change a connection that others share", 0)
-  end
-end
-
--- Bytes for a shared link, or one that is to be shared.
-local function encode(name, ...)
-  local bytes = c.encode(name, ...)
-
-  check_shared(upper(name), (...))
-  return bytes
-end
 
 -- No tail call: the db is not collected, and so closed, as long as one of its calls waits.
 local function call(db, name, ...)
@@ -502,7 +478,7 @@ local function call(db, name, ...)
   local value, why, code
 
   if wait then
-    value, why, code = call_blocking(pool, bytes, wait)
+    value, why, code = exchange_own(pool, bytes, wait, c.now() + pool.options.timeout)
   else
     value, why, code = exchange_shared(pool, bytes, c.now() + pool.options.timeout)
   end
@@ -515,9 +491,7 @@ function Db.call(db, name, ...)
   return call(db, name, ...)
 end
 
-function Db.close(db)
-  local pool = rawget(db, POOL)
-
+local function close_pool(pool)
   pool.is_closed = true
   for _, list in ipairs{ pool.links, pool.owned } do
     while list[1] do end_link(list[1], "closed") end
@@ -525,73 +499,81 @@ function Db.close(db)
   tell_waiting(pool)
 end
 
--- A method for each name in small letters: object:hget(...) is send(object, "HGET", ...).
-local function methods_of(send)
-  return setmetatable({}, { __index = function(methods, name)
-    local method
-
-    if type(name) ~= "string" or not match(name, "^%l[%l%d_]*$") then return nil end
-    name = upper(name)
-    method = function(object, ...) return send(object, name, ...) end
-    methods[name:lower()] = method
-    return method
-  end })
+function Db.close(db)
+  close_pool(rawget(db, POOL))
 end
 
-local commands = methods_of(call)
+local command_methods = methods_of(call)
 
 local metatable = {
-  __index = function(_, name) return Db[name] or commands[name] end,
+  __index = function(_, name) return Db[name] or command_methods[name] end,
   __close = Db.close, __gc = Db.close, __name = "sxe.redis",
 }
 
-local function check_options(options)
-  for name, value in pairs(options) do
-    local wanted = OPTIONS[name]
-
-    if not wanted then error("redis.new: there is no option '" .. tostring(name) .. "'", 0) end
-    if not find(wanted, type(value), 1, true) then
-      error("redis.new: " .. name .. " must be a " .. wanted .. ", not a " .. type(value), 0)
-    end
-  end
-  if options.unix and (options.host or options.port) then error("redis.new: a server has unix, or host and port", 0) end
-  if options.unix and options.tls then error("redis.new: unix has no tls", 0) end
-  if options.user and not options.password then error("redis.new: a user needs a password", 0) end
+local function new_pool(options)
+  return { options = options, links = {}, owned = {}, changed = task.event(), waiting = 0, failures = 0 }
 end
 
-local function check_range(options, name, least, most)
+-- ---- Options ----
+
+-- The options of a function, with defaults, after each was checked against the names and types there.
+local function check_options(who, options, types, defaults)
+  local all = {}
+
+  if type(options) ~= "table" then error(who .. ": a table of options is expected, not a " .. type(options), 0) end
+  for name, value in pairs(options) do
+    local wanted = types[name]
+
+    if not wanted then error(who .. ": there is no option '" .. tostring(name) .. "'", 0) end
+    if not find(wanted, type(value), 1, true) then
+      error(who .. ": " .. name .. " must be a " .. wanted .. ", not a " .. type(value), 0)
+    end
+  end
+  if options.user and not options.password then error(who .. ": a user needs a password", 0) end
+  for name, value in pairs(defaults) do all[name] = value end
+  for name, value in pairs(options) do all[name] = value end
+  return all
+end
+
+local function check_range(who, options, name, least, most)
   local value = tointeger(options[name])
 
   if not value or value < least or value > most then
-    error(format("redis.new: %s must be a whole number from %d to %d, not %s", name, least, most, options[name]), 0)
+    error(format("%s: %s must be a whole number from %d to %d, not %s", who, name, least, most, options[name]), 0)
   end
   options[name] = value
 end
 
-c.add_handles(Db, { c = c, POOL = POOL, choose_own = choose_own, encode = encode, end_link = end_link,
-  exchange = exchange, exchange_shared = exchange_shared, left_of = left_of, methods_of = methods_of,
-  new_holder = new_holder, take = take, wait_of = wait_of })
+local function check_ranges(who, options)
+  check_range(who, options, "size", 1, 1000)
+  check_range(who, options, "handles", 1, 1000)
+  check_range(who, options, "reply_max", 1024, 1 << 40)
+  check_range(who, options, "protocol", 2, 3)
+  if not (options.timeout > 0) then error(who .. ": timeout must be more than 0 seconds", 0) end
+  options.timeout = min(options.timeout, NEVER)
+end
 
 local redis = { null = json.null }
 
 function redis.new(options)
-  local all = {}
+  local all = check_options("redis.new", options, OPTIONS, DEFAULTS)
 
-  if type(options) ~= "table" then error("redis.new: a table of options is expected, not a " .. type(options), 0) end
-  check_options(options)
-  for name, value in pairs(DEFAULTS) do all[name] = value end
-  for name, value in pairs(options) do all[name] = value end
-  check_range(all, "port", 1, 65535)
-  check_range(all, "db", 0, 1 << 31)
-  check_range(all, "size", 1, 1000)
-  check_range(all, "handles", 1, 1000)
-  check_range(all, "reply_max", 1024, 1 << 40)
-  check_range(all, "protocol", 2, 3)
-  if not (all.timeout > 0) then error("redis.new: timeout must be more than 0 seconds", 0) end
-  all.timeout = min(all.timeout, 1e9)
-  return setmetatable({ [POOL] = { options = all, links = {}, owned = {}, changed = task.event(), waiting = 0,
-    failures = 0 } },
-    metatable)
+  if options.unix and (options.host or options.port) then error("redis.new: a server has unix, or host and port", 0) end
+  if options.unix and options.tls then error("redis.new: unix has no tls", 0) end
+  check_range("redis.new", all, "port", 1, 65535)
+  check_range("redis.new", all, "db", 0, 1 << 31)
+  check_ranges("redis.new", all)
+  return setmetatable({ [POOL] = new_pool(all) }, metatable)
 end
+
+local core = { c = c, POOL = POOL, DEFAULTS = DEFAULTS, begin = begin, calls = calls, check_options = check_options,
+  check_range = check_range, check_ranges = check_ranges, choose_link = choose_link, choose_own = choose_own,
+  close_pool = close_pool, commands = commands, end_link = end_link, exchange = exchange, exchange_own = exchange_own,
+  exchange_shared = exchange_shared, finish = finish, holders = holders, left_of = left_of, new_call = new_call,
+  new_holder = new_holder, new_pool = new_pool, command_methods = command_methods, retire = retire, take = take,
+  tell_waiting = tell_waiting, OPTIONS = OPTIONS }
+
+c.add_handles(Db, core)
+c.add_cluster(redis, Db, core)
 
 return redis

@@ -113,4 +113,29 @@ function Redis:psubscribe(names) end
 ---@return sxe.Redis
 function redis.new(options) end
 
+---@class sxe.redis.cluster.options
+---@field seeds string[] "host:port" of some nodes
+---@field read_from? "master"|"replica" where commands go that only read, "master"
+---@field nodes? integer nodes at most, 100
+---@field user? string
+---@field password? string
+---@field size? integer shared connections to a node at most, 4
+---@field handles? integer connections of transactions, subscriptions and blocking commands to a node at most, 16
+---@field tls? boolean|sxe.tls.options true: verify the hosts against the system's authorities
+---@field timeout? sxe.seconds of a command, with its redirects, 5
+---@field reply_max? integer bytes of a reply, 64 MiB
+---@field protocol? 2|3 3
+
+---A client of a cluster: the commands and handles of sxe.Redis.
+---@class sxe.RedisCluster: sxe.Redis
+local RedisCluster = {}
+
+---A client of each master, for the commands of one node.
+---@return sxe.Redis[]? masters, sxe.error? why, string|sxe.code? code
+function RedisCluster:masters() end
+
+---@param options sxe.redis.cluster.options
+---@return sxe.RedisCluster
+function redis.cluster(options) end
+
 return redis

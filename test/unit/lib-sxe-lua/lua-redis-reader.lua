@@ -167,3 +167,13 @@ fails("argument 1 is a nil, not a string or a number", c.encode, "GET", nil)
 fails("argument 2 is a boolean", c.encode, "SET", "a", true)
 equal(#c.encode(table.unpack({}, 1, 0)), 4, "none")
 equal(c.encode("X", ("y"):rep(100000)):sub(-10), "yyyyyyyy\r\n", "long")
+
+-- ---- Slots: those of CLUSTER KEYSLOT ----
+
+for key, slot in pairs{ ["123456789"] = 12739, [""] = 0, a = 15495, foo = 12182, bar = 5061, ["{bar}x"] = 5061,
+    ["x{bar}{foo}"] = 5061, ["foo{}{bar}"] = 8363, ["foo{{bar}}zap"] = 4015, ["foo{bar"] = 15278, ["}{"] = 12793,
+    ["\0\255"] = 7920 } do
+  equal(c.slot(key), slot, key)
+end
+equal(c.slot(12), 8373, "a number")
+equal(c.slot(1.5), c.slot "1.5", "a float")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * require "sxe.redis": commands to servers of the same process that answer by script
- * (lua-redis.lua, lua-redis-handles.lua), also while tasks end or make way (lua-redis-ends.lua),
- * and replies as values (lua-redis-reader.lua).
+ * (lua-redis.lua, lua-redis-handles.lua, and as a cluster lua-redis-cluster.lua), also while tasks
+ * end or make way (lua-redis-ends.lua), and replies as values (lua-redis-reader.lua).
  */
 #include "lua-net.h"
 
@@ -77,7 +77,7 @@ START_TEST(tasks_that_end_or_make_way_at_any_place_hold_up_no_other)
 }
 END_TEST
 
-static const char *const scripts[] = {"lua-redis", "lua-redis-handles"};
+static const char *const scripts[] = {"lua-redis", "lua-redis-handles", "lua-redis-cluster"};
 
 START_TEST(calls_get_their_replies_or_the_reason)
 {
@@ -87,7 +87,7 @@ START_TEST(calls_get_their_replies_or_the_reason)
     snprintf(text, sizeof(text), "dofile 'test/unit/lib-sxe-lua/%s.lua'", scripts[_i]);
     net_start(text);
     /* Names are looked up in a thread, which may have to wait for a CPU. */
-    for (unsigned i = 0; i < 20 * WAIT_TURNS && number("done") == 0; i++)
+    for (unsigned i = 0; i < 100 * WAIT_TURNS && number("done") == 0; i++)
         turn_slowly(1);
     run_script("assert(done == true, done)");
     net_stop();
@@ -178,7 +178,7 @@ redis_suite(void)
     Suite *suite = suite_create("lua-redis");
     TCase *tcase = tcase_create("redis");
 
-    tcase_add_loop_test(tcase, calls_get_their_replies_or_the_reason, 0, 2);
+    tcase_add_loop_test(tcase, calls_get_their_replies_or_the_reason, 0, 3);
     tcase_add_test(tcase, replies_are_values_however_they_are_cut);
     tcase_add_test(tcase, without_memory_the_module_is_not_opened);
     tcase_add_test(tcase, without_memory_a_reply_is_not_half_read);
