@@ -6,7 +6,7 @@
  */
 #include "sxe-dict-private.h"
 
-/* ---- What is needed ---- */
+/* ---- Cells that a change needs ---- */
 
 bool
 sxe__dict_is_seen(const SXE_DICT *dict, const struct sxe__dict_view *view)
@@ -129,7 +129,7 @@ each(const SXE_DICT *dict, uint32_t shard, uint32_t link,
     return 0;
 }
 
-/* ---- What is pending ---- */
+/* ---- Pending changes ---- */
 
 static int
 apply_intent(const SXE_DICT *dict, uint32_t shard, uint32_t *place,

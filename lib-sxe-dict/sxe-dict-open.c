@@ -228,7 +228,7 @@ open_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
                                   "repaired (SXE_POOL_OPTION_REPAIR)");
 }
 
-/* ---- What may be damaged ---- */
+/* ---- Dicts that may be damaged ---- */
 
 /* Add the number of dropped entries to the sentence that says what was damaged. */
 static void

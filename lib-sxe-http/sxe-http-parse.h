@@ -231,7 +231,7 @@ SXE_PUBLIC void sxe_http_parser_next(struct sxe_http_parser *parser);
 SXE_PUBLIC SXE_MUST_USE int sxe_http_parse(struct sxe_http_parser *parser, const char *data,
                                            size_t length);
 
-/* ---- What was found ---- */
+/* ---- Results of parsing ---- */
 
 /* The first field of a well-known name, or NULL. */
 static inline const struct sxe_http_field *

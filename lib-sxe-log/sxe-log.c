@@ -71,7 +71,7 @@ emit_brace(const struct sxe_log_site *site, uint32_t id, unsigned indent, const 
     emit(site, id, indent, mark, &message);
 }
 
-/* ---- What the macros call ---- */
+/* ---- Functions that the macros call ---- */
 
 void
 sxe_log_line(const struct sxe_log_site *site, const struct sxe_log_frame *frame, uint32_t id,

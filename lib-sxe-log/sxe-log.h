@@ -185,7 +185,7 @@ SXE_PUBLIC uint64_t sxe_log_dropped(void);
 SXE_PUBLIC unsigned sxe_log_trace_mark(void);
 SXE_PUBLIC void sxe_log_trace_release(unsigned mark);
 
-/* ---- What the macros call ---- */
+/* ---- Functions that the macros call ---- */
 
 /* Find the level of a control at its first line, and store it in the control. */
 SXE_PUBLIC int sxe_log_resolve(struct sxe_log_control *control);

@@ -143,7 +143,7 @@ sxe__pool_head_seal(struct sxe__pool_head *head)
     head->checksum = checksum_of(head);
 }
 
-/* ---- What is possible ---- */
+/* ---- Values that a head may have ---- */
 
 /* The number of words, which single spaces separate; 0: other spaces, or no word. */
 static unsigned

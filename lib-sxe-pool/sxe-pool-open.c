@@ -516,7 +516,7 @@ sxe__pool_close(struct sxe__pool_header *pool)
     sxe__pool_fork_allow();
 }
 
-/* ---- What there is to know of a pool ---- */
+/* ---- Properties of a pool ---- */
 
 /* Not the descriptor with the locks: a process that received it would keep them locked after this
  * process is dead. */

@@ -57,7 +57,7 @@ struct sxe__pool_local {
 
 extern struct sxe_log_control sxe__pool_log;
 
-/* ---- What the calls do on pools that are shared (sxe-pool-shared.c) ----
+/* ---- The calls on shared pools (sxe-pool-shared.c) ----
  * All return what the public calls do; ids and states were checked. */
 
 #define SXE__POOL_ANY_STATE UINT32_MAX

@@ -123,8 +123,10 @@ unplain_words() {
         grep -vE 'no server behind it|pace falls behind|put it behind a proxy|The project.s English|"behind"'
     plain_files '*.c' '*.h' | xargs grep -nE '(/\*|^ \*|[.:;]) (Who|Whoever|Whose|That of|Of what|Of those|Those) '
     plain_files '*.c' '*.h' | xargs grep -nE '(/\*|^ \*|[.:;]) What ' | grep -vE '^[^:]*:[0-9]*: \* What: '
+    plain_files '*.c' '*.h' | xargs grep -nE '/\* ---- (Who|Whoever|Whose|What|That of|Of what|Of those|Those)( |$)'
     plain_files '*.lua' | xargs grep -nE '(--|[.:;]) (Who|Whoever|Whose|That of|Of what|Of those|Those) ' | grep -v -- '-- promise: '
     plain_files '*.md' '*.in' | xargs grep -nE '(^|[.:;] )(Who|Whoever|Whose|That of|Of what|Those) '
+    plain_files '*.md' | xargs grep -nE '(^|[.:;] |[*|] )What [a-z]'
 }
 without_sentence() {
     plain_files '*.c' | while read -r f; do

@@ -113,7 +113,7 @@ int command_line_set(const struct command_line *line, void *settings, unsigned r
  * the first call, and is updated. Always true for a name that begins with the typed text. */
 bool command_line_is_nearer(const char *typed, size_t length, const char *name, unsigned *fewest);
 
-/* ---- What a row is ---- */
+/* ---- Kinds of rows ---- */
 
 static inline bool
 command_option_is_heading(const struct command_option *row)

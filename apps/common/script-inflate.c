@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * zlib for scripts.
+ * The table of functions through which lib-sxe-lua decompresses bodies, from zlib.
  */
 #include "script-inflate.h"
 

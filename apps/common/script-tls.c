@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hands lib-sxe-tls to scripts.
+ * The tables of functions through which lib-sxe-lua uses TLS, from lib-sxe-tls.
  */
 #include "script-tls.h"
 

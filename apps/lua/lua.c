@@ -84,7 +84,7 @@ cannot_start(const char *what, int error)
     return EXIT_FAILURE;
 }
 
-/* ---- What to run ---- */
+/* ---- The script to run ---- */
 
 /* Set arg[-1] and below to the program's arguments, like Lua's interpreter; begin --coverage. */
 static int

@@ -230,7 +230,7 @@ keep_content(struct sxe__http_file *file, int fd, struct stat *found)
     return 0;
 }
 
-/* ---- What it is ---- */
+/* ---- The kind of a file ---- */
 
 /* Whether there is a sibling as new as the file. path has room for a suffix after
  * `length` bytes. */

@@ -172,7 +172,7 @@ sxe__lua_callbacks_set(lua_State *L, SXE *s, int which, int function)
     s->user_data = (void *)(uintptr_t)slot->owner;
 }
 
-/* ---- What scripts keep in a socket: s.anything = value ---- */
+/* ---- Values that scripts keep in a socket: s.anything = value ---- */
 
 static void
 forget_fields(lua_State *L, uint32_t index)

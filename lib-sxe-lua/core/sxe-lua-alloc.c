@@ -269,7 +269,7 @@ resize_large(struct sxe__lua_heap *heap, void *block, size_t old_size, size_t ne
     return resized;
 }
 
-/* ---- What Lua calls ---- */
+/* ---- The function that Lua calls ---- */
 
 static bool
 is_same_block(size_t old_size, size_t new_size)

@@ -229,7 +229,7 @@ add_source(struct text *text, const struct place *place)
     fclose(file);
 }
 
-/* ---- What to do ---- */
+/* ---- Hints ---- */
 
 static void
 add_hint(struct text *text, struct sxe_span message)

@@ -103,7 +103,7 @@ sxe__lua_group_leave(uint32_t index)
     SCHEDULER->groups_free = group;
 }
 
-/* ---- What a group owes ---- */
+/* ---- The debt of a group ---- */
 
 static void
 settle_group(struct sxe__lua_group *group, uint64_t now_ns)

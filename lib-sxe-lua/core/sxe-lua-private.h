@@ -7,6 +7,7 @@
  *     sxe-lua-init.c      what is in a new state: the only file that names all modules
  *     sxe-lua-alloc.c     its memory: counted, capped, small sizes from free lists
  *     sxe-lua-watch.c     the watchdog: a thread that interrupts what computes too long
+ *     sxe-lua-hooks.c     the flag of a state that says whether its hooks are on
  *     sxe-lua-coroutine.c coroutine.resume, wrap and close, through which a task's wait passes
  *     sxe-lua-require.c   require, whose modules may wait; load, which refuses bytecode
  *     sxe-lua-strict.c    globals that nobody declared are errors
@@ -20,6 +21,7 @@
  *     sxe-lua-task.c      tasks: started, resumed, cancelled, ended
  *     sxe-lua-park.c      waiting: parked, woken
  *     sxe-lua-turn.c      when they run: deadlines, the loop's turns
+ *     sxe-lua-group.c     fairness between requests, however many tasks each of them starts
  *     sxe-lua-tasks.c     require "sxe.task": start, join, sleep, parallel ... on top of that
  *     sxe-lua-sync.c      its locks, semaphores, events, queues
  *     sxe-lua-clock.c     time, randomness: os.* and math.random go through it
@@ -27,10 +29,14 @@
  *     sxe-lua-tap.c       require "sxe.tap", their tests
  *     sxe-lua-socket.c    what Lua knows of a socket of lib-sxe
  *     sxe-lua-conn.c      a tcp connection: read, write; sxe-lua-tcp.c serves and connects
+ *     sxe-lua-tls.c       the option tls of tcp.connect
  *     sxe-lua-resolve.c   names to addresses, in threads
  *     sxe-lua-http*.c     require "sxe.http"
  *     sxe-lua-client.c    require "sxe.client"; most of it is in sxe-lua-client.lua
+ *     sxe-lua-inflate.c   compressed bodies of its responses
  *     sxe-lua-redis.c     require "sxe.redis"; most of it is in sxe-lua-redis.lua
+ *     sxe-lua-redis-reader.c  its commands as bytes, its replies as values
+ *     sxe-lua-resp.c      the scanner of such replies, which knows nothing of Lua
  *     sxe-lua-file.c      require "sxe.file": the jobs; sxe-lua-file-run.c does them, in threads;
  *                         sxe-lua-file-open.c has files that stay open
  *     sxe-lua-pool*.c     require "sxe.pool", see sxe-lua-pool-private.h

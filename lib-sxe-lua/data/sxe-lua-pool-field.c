@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What is declared ---- */
+/* ---- Declarations of fields ---- */
 
 static uint32_t
 alignment_of(const struct sxe_pool_field *field)

@@ -189,7 +189,7 @@ sxe_lua_finish(struct sxe_lua *lua)
     sxe__lua_spawn_finish();
 }
 
-/* ---- What properties and calls share ---- */
+/* ---- Functions that properties and calls share ---- */
 
 int
 sxe__lua_push_address(lua_State *L, const SXE *s, const char *name)

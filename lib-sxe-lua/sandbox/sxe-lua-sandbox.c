@@ -10,7 +10,7 @@
 #include "sxe-lua-http-private.h"
 #include "sxe-lua-pattern-private.h"
 
-/* ---- What scripts get ----
+/* ---- Globals that scripts get ----
  * Names with a blank around each. */
 
 static const char globals[] =

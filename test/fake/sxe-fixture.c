@@ -161,7 +161,7 @@ accept_peer(SXE *listener, int *peer)
     return (SXE *)(uintptr_t)EXPECT("connected", NULL, 0)->object;
 }
 
-/* ---- What must happen next ---- */
+/* ---- The next event that is expected ---- */
 
 const struct event *
 expect__event(const char *file, int line, const char *name, const void *object, long number)

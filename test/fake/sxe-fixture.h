@@ -63,8 +63,8 @@ SXE *listen_tcp(SXE_IN_EVENT_READ read);
  * popped. */
 SXE *accept_peer(SXE *listener, int *peer);
 
-/* ---- What must happen next: pump, then the oldest event is this one. object NULL: anybody's ----
- */
+/* ---- The next event that is expected ----
+ * Pump; then the oldest event must be this one. object NULL: of any object. */
 
 #define EXPECT(name, object, number) expect__event(__FILE__, __LINE__, name, object, number)
 #define EXPECT_READ(object, text)    expect__read(__FILE__, __LINE__, object, text)

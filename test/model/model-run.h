@@ -260,7 +260,7 @@ model_put_now(struct model_process *process, void *place, size_t size, uint64_t 
         .place = place, .size = (uint32_t)size, .call = process->call, .value = value};
 }
 
-/* ---- What the library's accesses become ---- */
+/* ---- Accesses of the library to memory ---- */
 
 static bool
 model_is(enum model_fault fault, const char *name, const struct model_site *site)

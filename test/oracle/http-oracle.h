@@ -155,7 +155,7 @@ http_oracle_compare_heads(const struct http_oracle_ours *ours,
     return NULL;
 }
 
-/* ---- What we take and another parser refuses, or reads otherwise ---- */
+/* ---- Bytes that we accept, and that another parser refuses or reads otherwise ---- */
 
 static inline bool
 http_oracle_has_other_method(const struct http_oracle_ours *ours, const char *data)

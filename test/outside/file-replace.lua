@@ -36,7 +36,7 @@ test("a secret stays one when it is replaced", function()
         end]], ("600 3\n640 3\n4755 3\n0 3\n640 as made\n"):rep(2))
 end)
 
--- promise: docs/lua-handlers.md: What is no plain file, a device for instance, is not replaced: code 22.
+-- promise: docs/lua-handlers.md: Anything but a plain file, a device for instance, is not replaced: code 22.
 test("no device, socket or fifo is replaced by a file", function()
     equal(run[[
         sh "mkfifo fifo; ln -s fifo link; ln -s none dangling; : >plain; ln -s plain good; mkdir d"

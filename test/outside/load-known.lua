@@ -49,8 +49,8 @@ test("a server that never replies passes nothing", function()
     end
 end)
 
--- promise: docs/load-generator.md: What is still in flight when the drain is over has failed: it is
---   `unanswered`.
+-- promise: docs/load-generator.md: A request that is still in flight when the drain is over has failed: it is
+-- `unanswered`.
 test("a run whose last replies do not come is no good run", function()
     local server <close> = known.start "stalled:300,60000"
     local ran = known.load(server, "-c", "4", "-d", "1", "--drain", "0.1")

@@ -97,7 +97,7 @@ test("a value that is not there is a failed check", function()
     check(ran.errors:find("steps[1] (GET /a): take.x: JSON path '$.x'", 1, true), ran.errors)
 end)
 
--- promise: docs/load-generator.md: What was wrong first is said on standard error.
+-- promise: docs/load-generator.md: The first failure is reported on standard error.
 test("the first failure is said, with its step", function()
     local ran = run_one(3, 'return {steps = {{path = "/a"}, {path = "/bad", name = "mine"}}}')
     check(ran.errors:find("sessions that failed: 1, the first: steps[2] (mine): bad status", 1, true),

@@ -47,8 +47,8 @@ test("shards together send each request once", function()
     check_each_once(asked(2, "-c", "4", "--requests", "40", "-R", "1k", "--arrivals", "fixed"), 40)
 end)
 
--- promise: docs/load-generator.md: What goes by its own replies alone is refused: `--find`,
---   `--until-ci`, `--warmup auto`; so is `--server-cmd`, because each shard would start one.
+-- promise: docs/load-generator.md: Options that decide by the replies of one shard alone are refused: `--find`,
+-- `--until-ci`, `--warmup auto`; so is `--server-cmd`, because each shard would start one.
 test("what needs the other shards is refused", function()
     for _, words in ipairs{{"--find", "p99<1s"}, {"--until-ci", "5%"}, {"--server-cmd", "true"}} do
         cli.check_refused("it cannot be combined with " .. words[1], "sxe-http", "--shard", "1/2", words[1],

@@ -46,7 +46,7 @@ test("a lease of another element, an old one and an impossible one change nothin
     ]], ("14\t0\t2\n"):rep(3))
 end)
 
--- promise: docs/lua-handlers.md: What does not fit raises, and changes nothing.
+-- promise: docs/lua-handlers.md: A value that does not fit raises, and changes nothing.
 test("a value that does not fit leaves the element as it was, also the fields beside it", function()
     equal(run [[
         local a = p:take("free", "busy")

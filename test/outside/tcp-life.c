@@ -61,7 +61,7 @@ dial(SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read)
     return this;
 }
 
-/* ---- Who calls ---- */
+/* ---- Callbacks of sockets ---- */
 
 /* A call of each kind, marked as one of the program's. */
 static void
@@ -231,7 +231,7 @@ START_TEST(the_library_ends_and_begins_again)
 }
 END_TEST
 
-/* ---- What it is called ---- */
+/* ---- Ids and handles of sockets ---- */
 
 /* promise: lib-sxe/sxe.h: ids are 0, 1, 2 ... in order of creation, then the longest free one. */
 START_TEST(ids_count_up_and_then_come_back_in_the_order_of_their_ends)
@@ -343,7 +343,7 @@ START_TEST(more_connections_than_sockets_are_served_one_after_the_other)
 }
 END_TEST
 
-/* ---- What the loop waits for ---- */
+/* ---- Sockets that the loop waits for ---- */
 
 static void
 unref(SXE *this)

@@ -40,7 +40,7 @@ test("a datagram of any size is received as it was sent", function()
     equal(proc:line(120), "whole", proc:errors())
 end)
 
--- promise: docs/lua-handlers.md: What is more than a datagram can carry, 65,507 bytes with IPv4, is `nil, message, 90`.
+-- promise: docs/lua-handlers.md: More bytes than a datagram can carry, 65,507 with IPv4, give `nil, message, 90`.
 test("what is too long for a datagram is not sent", function()
     local script = [[
         local udp, task = require "sxe.udp", require "sxe.task"

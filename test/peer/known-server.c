@@ -56,7 +56,7 @@ now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* ---- What is due ---- */
+/* ---- Replies that are due ---- */
 
 static bool
 is_before(const struct due *a, const struct due *b)

@@ -112,7 +112,7 @@ kills_open(const struct kills *kills)
     return pool;
 }
 
-/* ---- What is killed ---- */
+/* ---- The processes that are killed ---- */
 
 struct kills_worker {
     struct kills_notes *notes;
@@ -221,7 +221,7 @@ kills_start(struct kills *kills, unsigned place)
     kills->workers[place] = child;
 }
 
-/* ---- Who kills ---- */
+/* ---- The process that kills ---- */
 
 static void
 kills_kill(struct kills *kills, unsigned place)

@@ -143,7 +143,7 @@ set_where(struct load_command *command)
     return plan->unix_path != NULL ? COMMAND_LINE_GO_ON : set_address(command);
 }
 
-/* ---- What ---- */
+/* ---- The request ---- */
 
 /* Read the body of --body @FILE. */
 static const char *

@@ -183,7 +183,7 @@ load_wrk_format(lua_State *L)
     lua_call(L, 4, 1);
 }
 
-/* ---- What wrk is at the beginning ---- */
+/* ---- The initial table wrk ---- */
 
 static void
 set_text(lua_State *L, const char *name, const char *text)

@@ -24,7 +24,7 @@ keep_text(lua_State *L)
     return text;
 }
 
-/* ---- What to take ---- */
+/* ---- Values to take from a reply ---- */
 
 static const struct load_json_path *
 compile_json(lua_State *L, const char *where, const char *text)

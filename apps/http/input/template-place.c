@@ -14,7 +14,7 @@
 
 enum { DIGITS_MAX = 19, SEQ_WIDTH = 10, UUID_WIDTH = 36, FIRST_ROOM = 512, FIRST_PLACES = 4 };
 
-/* ---- What a placeholder says ---- */
+/* ---- The words of a placeholder ---- */
 
 /* A number of at most DIGITS_MAX digits at the front of the text: how many digits, or 0. */
 static size_t

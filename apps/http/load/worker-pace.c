@@ -8,7 +8,7 @@
 
 #define ARRIVE_MAX 1024 /* most arrivals to send in one event */
 
-/* ---- What is due ---- */
+/* ---- Queries that are due ---- */
 
 static bool
 may_arrive(const struct load__worker *worker)

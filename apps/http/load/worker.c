@@ -85,7 +85,7 @@ on_control(struct ev_loop *loop, ev_io *control, int events)
     }
 }
 
-/* ---- What it needs ---- */
+/* ---- Setting up a worker ---- */
 
 /* This shard's part of `whole`: shard i of n has every nth, from i on. */
 static uint64_t

@@ -105,7 +105,7 @@ check_verdict(struct load_check *check, const struct load_verdict *verdict)
         add_evidence(check, "%s%s", i > 0 ? "\n" : "", verdict->reasons[i]);
 }
 
-/* ---- What was asked for ---- */
+/* ---- Conditions that the user asked for ---- */
 
 static void
 check_threshold(struct load_check *check, const struct load_run *run, unsigned i)

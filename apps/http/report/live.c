@@ -79,7 +79,7 @@ load_live_period_ns(const struct load_live *live)
     return live != NULL && live->is_terminal ? REDRAW_NS : NS;
 }
 
-/* ---- What happened ---- */
+/* ---- Figures of each second ---- */
 
 static void
 keep_second(struct load_live *live, const struct load_result *sum, uint64_t now_ns)

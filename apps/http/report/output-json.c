@@ -331,7 +331,7 @@ write_trials(struct load_json *json, const struct load_run *run)
                                       .probe_verdict = run->probe_verdict});
 }
 
-/* ---- What was concluded ---- */
+/* ---- Conclusions ---- */
 
 static void
 write_interval_members(struct load_json *json, const struct load_interval *interval, double unit)

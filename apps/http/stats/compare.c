@@ -200,7 +200,7 @@ take_run(struct side *side, const struct load_run *run, FILE *err)
     return take_side(side, side->root, err);
 }
 
-/* ---- What differs, and what is in doubt ---- */
+/* ---- Differences and doubts ---- */
 
 static bool
 is_passing(const char *fact)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Growing texts.
+ * Texts that grow as parts are added, for the pages of the admin process.
  */
 #include "admin-text.h"
 

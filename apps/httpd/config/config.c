@@ -95,7 +95,7 @@ key_of(unsigned row, char *key)
     return key;
 }
 
-/* ---- What was taken ---- */
+/* ---- Options that were taken ---- */
 
 void
 config_begin(const struct command_line *line)

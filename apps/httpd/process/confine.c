@@ -97,7 +97,7 @@ confine_files(const struct confine_rule *rules, unsigned number)
     return result;
 }
 
-/* ---- What the options need ---- */
+/* ---- Rights that the options need ---- */
 
 enum { RULES_MAX = 256 };
 

@@ -266,7 +266,7 @@ bury(unsigned index)
     supervisor.is_waiting = false;
 }
 
-/* ---- What children say ---- */
+/* ---- Messages of children ---- */
 
 static void
 be_loaded(const struct child *last)

@@ -5,7 +5,7 @@
  */
 #include "copy-site.h"
 
-/* ---- What a copy has ---- */
+/* ---- The contents of a copy ---- */
 
 START_TEST(a_backup_has_all_entries_and_is_restored)
 {
@@ -343,7 +343,7 @@ START_TEST(damage_is_told_and_not_copied)
 }
 END_TEST
 
-/* ---- What is replaced ---- */
+/* ---- Files that are replaced ---- */
 
 static void
 back_up(void)

@@ -31,7 +31,7 @@
  * Thin sweeps do as many. */
 #define EVERY (SXE_HAVE_ASAN || sxe_test_is_thin() ? 4u : 1u)
 
-/* ---- What is in a dict ---- */
+/* ---- The entries of a dict ---- */
 
 struct contents {
     struct {

@@ -280,7 +280,7 @@ START_TEST(two_values_in_one_cell_are_found)
 }
 END_TEST
 
-/* ---- What is pending ---- */
+/* ---- Pending changes ---- */
 
 static void
 pend_beyond_the_end(struct sxe__dict_record *record)

@@ -288,7 +288,7 @@ START_TEST(a_walk_misses_a_key_that_changed)
 }
 END_TEST
 
-/* ---- Who compares, and who does not ---- */
+/* ---- Dicts that compare checksums, and dicts that do not ---- */
 
 START_TEST(who_verifies_is_told_by_the_options)
 {

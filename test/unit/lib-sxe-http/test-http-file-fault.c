@@ -179,7 +179,7 @@ START_TEST(without_openat2_no_link_is_followed)
 }
 END_TEST
 
-/* ---- What others do to files ---- */
+/* ---- Files that others change ---- */
 
 START_TEST(f9_a_file_that_shrinks_while_it_is_sent_ends_the_connection)
 {
@@ -317,7 +317,7 @@ START_TEST(parts_that_have_no_room_end_the_connection_early)
 }
 END_TEST
 
-/* ---- What cannot be ---- */
+/* ---- Servers of files that cannot be made ---- */
 
 static char long_prefix[4097];
 static const char *const long_index[] = {

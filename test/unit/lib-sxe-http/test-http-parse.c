@@ -268,7 +268,7 @@ START_TEST(a_head_may_have_65535_bytes)
 }
 END_TEST
 
-/* ---- What was found ---- */
+/* ---- Results of parsing ---- */
 
 static const char *
 parse(const char *message)

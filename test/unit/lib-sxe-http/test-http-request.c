@@ -11,7 +11,7 @@
 #define ANSWER(text) \
     sxe_http_reply(sxe_http_response_of(request), 200, NULL, (text).base, (text).length)
 
-/* ---- What a request says ---- */
+/* ---- The parts of a request ---- */
 
 static enum sxe_http_verdict
 say_method(struct sxe_http_request *request, struct sxe_http_response *response)
@@ -218,7 +218,7 @@ START_TEST(parameters_of_route_and_query_are_decoded_into_room_with_a_nul)
 }
 END_TEST
 
-/* ---- What has no route ---- */
+/* ---- Requests without a route ---- */
 
 static enum sxe_http_verdict
 answer_unrouted(struct sxe_http_request *request, struct sxe_http_response *response)
@@ -349,7 +349,7 @@ START_TEST(a_peer_behind_a_proxy_is_whom_the_proxy_names)
 }
 END_TEST
 
-/* ---- Who answers ---- */
+/* ---- Handlers that answer ---- */
 
 static enum sxe_http_verdict
 say_user(struct sxe_http_request *request, struct sxe_http_response *response)

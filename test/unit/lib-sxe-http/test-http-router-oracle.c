@@ -87,7 +87,7 @@ START_TEST(tree_and_list_of_routes_agree)
 }
 END_TEST
 
-/* ---- What other layers make of a path ---- */
+/* ---- Paths as other layers read them ---- */
 
 /* A path as an attacker writes it. */
 static size_t

@@ -222,7 +222,7 @@ START_TEST(rfc_9110_10_1_1_no_100_comes_behind_the_head_of_a_reply)
 }
 END_TEST
 
-/* ---- What is lent ---- */
+/* ---- Lent memory ---- */
 
 static enum sxe_http_verdict
 lend_memory(struct sxe_http_request *request, struct sxe_http_response *response)

@@ -182,7 +182,7 @@ START_TEST(what_cannot_happen_is_an_assertion)
 }
 END_TEST
 
-/* ---- What is not checked ---- */
+/* ---- Assertions that are not checked ---- */
 
 #undef SXE_CHECKED
 #define SXE_CHECKED 0

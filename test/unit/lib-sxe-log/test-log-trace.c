@@ -413,7 +413,7 @@ START_TEST(a_thread_frees_its_trace_at_its_end)
 }
 END_TEST
 
-/* ---- What is not checked ---- */
+/* ---- Calls that are not checked ---- */
 
 #undef SXE_CHECKED
 #define SXE_CHECKED 0

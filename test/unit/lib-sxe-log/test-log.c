@@ -279,7 +279,7 @@ START_TEST(a_dump_of_nothing_may_be_of_a_null_pointer)
 }
 END_TEST
 
-/* ---- What a line must not do ---- */
+/* ---- Side effects that a line must not have ---- */
 
 START_TEST(errno_is_the_same_after_a_line)
 {

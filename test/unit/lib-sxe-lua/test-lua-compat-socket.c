@@ -144,7 +144,7 @@ START_TEST(scripts_of_2011_find_what_they_rely_on)
 }
 END_TEST
 
-/* ---- What is consumed ---- */
+/* ---- Consumed input ---- */
 
 START_TEST(what_a_callback_returns_is_consumed)
 {

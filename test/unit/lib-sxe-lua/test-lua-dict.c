@@ -27,7 +27,7 @@
 
 static SXE_DICT *other;
 
-/* ---- What scripts ask the other side to do ---- */
+/* ---- Functions of the test that scripts call ---- */
 
 static struct sxe__pool_header *
 cells(void)

@@ -62,7 +62,7 @@ read_page(const char *page)
     fclose(file);
 }
 
-/* ---- What is printed, and what was to be ---- */
+/* ---- Printed and expected text ---- */
 
 static char said[SAID_SIZE];
 

@@ -174,7 +174,7 @@ START_TEST(what_does_not_fit_is_cut)
 }
 END_TEST
 
-/* ---- What a program hears ---- */
+/* ---- Explanations for programs ---- */
 
 static char heard[256];
 static bool is_said;

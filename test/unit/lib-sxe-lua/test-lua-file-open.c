@@ -39,7 +39,7 @@ begin_loop(void)
     count_open();
 }
 
-/* ---- What they do ---- */
+/* ---- Calls of open files ---- */
 
 START_TEST(what_is_written_in_parts_is_read_in_parts)
 {
@@ -139,7 +139,7 @@ START_TEST(there_are_256_at_most)
 }
 END_TEST
 
-/* ---- What the system refuses ---- */
+/* ---- Calls that the system refuses ---- */
 
 static const struct {
     enum fake_call call;

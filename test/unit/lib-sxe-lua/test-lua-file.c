@@ -9,7 +9,7 @@
 #include "sxe-lua-clock.h"
 #include "test-main.h"
 
-/* ---- What the calls do ---- */
+/* ---- The calls ---- */
 
 START_TEST(what_is_written_is_read)
 {
@@ -188,7 +188,7 @@ START_TEST(arguments_are_checked)
 }
 END_TEST
 
-/* ---- What the system refuses ---- */
+/* ---- Calls that the system refuses ---- */
 
 static const struct {
     enum fake_call call;

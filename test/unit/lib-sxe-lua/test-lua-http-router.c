@@ -632,7 +632,7 @@ START_TEST(a_handler_sends_files)
 }
 END_TEST
 
-/* ---- What the script returned, for a server of C ---- */
+/* ---- The handler that a script returned, for a server in C ---- */
 
 static void
 serve_returned(const char *text)

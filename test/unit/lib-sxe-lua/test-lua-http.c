@@ -4,7 +4,7 @@
  */
 #include "lua-site.h"
 
-/* ---- What is returned ---- */
+/* ---- Results of handlers ---- */
 
 static const struct returned {
     const char *body;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.json".
+ * The Lua module sxe.json: values as JSON, and JSON as values.
  */
 #include "lua-state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.log".
+ * The Lua module sxe.log: lines of the log at each level.
  */
 #include "lua-state.h"
 

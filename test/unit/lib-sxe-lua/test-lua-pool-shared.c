@@ -58,7 +58,7 @@ open_peer(const SXE_POOL_SPEC *wanted)
     return array;
 }
 
-/* ---- What scripts ask the other side to do ---- */
+/* ---- Functions of the test that scripts call ---- */
 
 /* peer.lock(shard), peer.unlock(shard) */
 static int

@@ -238,7 +238,7 @@ START_TEST(a_datagram_of_a_socket_that_a_finalizer_closes_is_lost)
 }
 END_TEST
 
-/* ---- What the collector does not see ---- */
+/* ---- Memory that the collector does not see ---- */
 
 START_TEST(dicts_that_are_forgotten_are_closed_in_time)
 {

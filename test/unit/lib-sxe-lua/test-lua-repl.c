@@ -717,7 +717,7 @@ START_TEST(output_goes_on_after_an_interruption_and_ends_with_an_error)
 }
 END_TEST
 
-/* ---- What cannot start ---- */
+/* ---- Shells that cannot start ---- */
 
 START_TEST(it_is_planned_first_and_needs_a_terminal)
 {

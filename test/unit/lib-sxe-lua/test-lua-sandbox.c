@@ -35,7 +35,7 @@ sandbox_start(void)
     add_global("open_stock", open_stock);
 }
 
-/* ---- What is there ---- */
+/* ---- Names that exist in the sandbox ---- */
 
 START_TEST(defaults_are_small)
 {
@@ -166,7 +166,7 @@ START_TEST(a_file_is_a_module_if_it_is_text)
 }
 END_TEST
 
-/* ---- What is there is as ever ---- */
+/* ---- Functions that work as outside of the sandbox ---- */
 
 START_TEST(functions_of_tables_are_as_ever)
 {
@@ -289,7 +289,7 @@ START_TEST(methods_of_strings_are_their_own)
 }
 END_TEST
 
-/* ---- What takes long looks at the watchdog ----
+/* ---- Functions that take long look at the watchdog ----
  * demand(ms) stands for the watchdog's thread, whose signals are lost. */
 
 static int

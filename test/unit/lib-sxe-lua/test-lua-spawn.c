@@ -338,7 +338,7 @@ START_TEST(a_task_that_waits_for_a_child_when_the_state_ends_keeps_no_loop)
 }
 END_TEST
 
-/* ---- What the system refuses ---- */
+/* ---- Calls that the system refuses ---- */
 
 static const struct {
     enum fake_call call;

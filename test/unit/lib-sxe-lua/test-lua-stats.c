@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.stats".
+ * The Lua module sxe.stats: groups of counters.
  */
 #include "lua-state.h"
 

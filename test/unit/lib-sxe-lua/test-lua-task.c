@@ -507,7 +507,7 @@ START_TEST(without_memory_there_is_no_scheduler)
 }
 END_TEST
 
-/* ---- What it costs ---- */
+/* ---- Memory of tasks ---- */
 
 #if SXE_HAVE_ASAN
 #    define MANY "5000"

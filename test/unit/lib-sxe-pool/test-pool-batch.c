@@ -94,7 +94,7 @@ START_TEST(many_to_the_state_they_are_in_stop_the_program)
 }
 END_TEST
 
-/* ---- Those that are named ---- */
+/* ---- Elements that are named ---- */
 
 START_TEST(those_that_are_named_go_in_their_order)
 {

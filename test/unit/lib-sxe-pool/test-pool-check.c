@@ -204,7 +204,7 @@ START_TEST(there_may_be_more_states_than_are_counted_at_a_time)
 }
 END_TEST
 
-/* ---- What is wrong ---- */
+/* ---- Damage that the check finds ---- */
 
 static const struct {
     uint32_t node;

@@ -392,7 +392,7 @@ START_TEST(what_is_no_descriptor_of_a_pool_is_refused)
 }
 END_TEST
 
-/* ---- Who comes later ---- */
+/* ---- Processes that open the pool later ---- */
 
 START_TEST(who_comes_later_is_told_how_it_was_found)
 {

@@ -245,7 +245,7 @@ START_TEST(sequence_numbers_may_wrap_round)
 }
 END_TEST
 
-/* ---- What stops the program ---- */
+/* ---- Calls that stop the program ---- */
 
 static char buffer[64];
 

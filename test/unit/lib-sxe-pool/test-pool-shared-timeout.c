@@ -208,7 +208,7 @@ START_TEST(the_next_look_is_at_most_a_second_ahead)
 }
 END_TEST
 
-/* ---- Who ---- */
+/* ---- The process that calls on_timeout ---- */
 
 START_TEST(while_one_runs_them_another_does_not_and_looks_again_soon)
 {
@@ -310,7 +310,7 @@ START_TEST(a_damaged_pool_does_not_keep_us_for_ever)
 }
 END_TEST
 
-/* ---- What is refused ---- */
+/* ---- Timeouts that are refused ---- */
 
 static const struct {
     double timeouts[STATES];

@@ -173,7 +173,7 @@ START_TEST(a_walk_meets_who_stays_once_and_nobody_who_came)
 }
 END_TEST
 
-/* ---- What processes must expect ---- */
+/* ---- States that another process may have changed ---- */
 
 static char *wrong_array;
 
@@ -566,7 +566,7 @@ START_TEST(with_the_lock_held_an_element_is_moved_wherever_it_is)
 }
 END_TEST
 
-/* ---- What is out of bounds stops the program, as always ---- */
+/* ---- Arguments out of bounds stop the program, as in a private pool ---- */
 
 static void
 set_no_element(void *array)

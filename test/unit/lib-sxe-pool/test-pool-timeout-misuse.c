@@ -92,7 +92,7 @@ START_TEST(a_wrong_callback_aborts)
 }
 END_TEST
 
-/* ---- What is refused ---- */
+/* ---- Calls that are refused ---- */
 
 static const struct {
     const char *name;

@@ -232,7 +232,7 @@ START_TEST(a_changed_timeout_holds_for_who_is_there)
 }
 END_TEST
 
-/* ---- Who, and in which order ---- */
+/* ---- Elements that time out, and their order ---- */
 
 START_TEST(timeouts_come_pool_by_pool_state_by_state_oldest_first)
 {
@@ -421,7 +421,7 @@ START_TEST(random_moves_time_out_as_in_a_plain_array)
 }
 END_TEST
 
-/* ---- What a callback may do ---- */
+/* ---- Calls that a callback may make ---- */
 
 static void *other;
 

@@ -390,7 +390,7 @@ START_TEST(of_a_hundred_thousand_wakes_there_and_back_none_is_lost)
 }
 END_TEST
 
-/* ---- What can go wrong ---- */
+/* ---- Failures ---- */
 
 START_TEST(a_name_that_is_taken_is_refused_and_nothing_is_watched)
 {

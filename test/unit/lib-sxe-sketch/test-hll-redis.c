@@ -62,7 +62,7 @@ refused(const char *bytes, size_t size, const char *because)
     ck_assert_double_eq(sxe_hll_count(hll), 0);
 }
 
-/* ---- What Redis wrote: PFADD of one string each, and of all six ---- */
+/* ---- Strings that Redis wrote: PFADD of one string each, and of all six ---- */
 
 static const struct redis_string {
     const char *thing;

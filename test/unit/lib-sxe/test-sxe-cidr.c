@@ -124,7 +124,7 @@ START_TEST(no_address_is_in_no_list)
 }
 END_TEST
 
-/* ---- What is a list ---- */
+/* ---- Lists of networks ---- */
 
 static const struct {
     const char *networks;

@@ -172,7 +172,7 @@ START_TEST(closing_nothing_is_harmless)
 }
 END_TEST
 
-/* ---- What stays until the event ends ---- */
+/* ---- Sockets and buffers that stay until the event ends ---- */
 
 static void
 close_then_look(SXE *s, int length)

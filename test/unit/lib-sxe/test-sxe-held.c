@@ -291,7 +291,7 @@ START_TEST(those_that_close_themselves_are_held_too)
 }
 END_TEST
 
-/* ---- What is lent ---- */
+/* ---- Lent memory ---- */
 
 static void
 lend(SXE *s)

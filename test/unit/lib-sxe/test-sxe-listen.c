@@ -20,7 +20,7 @@ new_socket(void)
     return sxe_new_tcp(NULL, "127.0.0.1", 0, push_connected, push_read, push_close);
 }
 
-/* ---- What is accepted ---- */
+/* ---- Listeners and accepted sockets ---- */
 
 START_TEST(accepted_sockets_inherit_from_the_listener)
 {

@@ -196,7 +196,7 @@ START_TEST(the_loop_is_the_default_one_or_the_configured_one)
 }
 END_TEST
 
-/* ---- What init does to the process ---- */
+/* ---- Effects of sxe_init on the process ---- */
 
 START_TEST(the_soft_limit_of_descriptors_becomes_the_hard_one)
 {

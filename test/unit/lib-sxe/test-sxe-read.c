@@ -42,7 +42,7 @@ fill_pattern(void)
         pattern[i] = (char)('a' + i % 23 + i / 300 % 3);
 }
 
-/* ---- What is shown ---- */
+/* ---- Bytes that a callback sees ---- */
 
 START_TEST(consumed_bytes_are_gone_and_others_seen_again_with_the_next)
 {

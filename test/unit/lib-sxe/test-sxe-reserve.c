@@ -22,7 +22,7 @@ compose(SXE *s, const char *text, unsigned reserved)
     sxe_commit(s, (unsigned)strlen(text));
 }
 
-/* ---- What is committed is written ---- */
+/* ---- Committed bytes are written ---- */
 
 static void
 mix(SXE *s)

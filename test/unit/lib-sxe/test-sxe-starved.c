@@ -318,7 +318,7 @@ START_TEST(a_starved_socket_has_its_own_timeout)
 }
 END_TEST
 
-/* ---- What fails while bytes are peeked at ---- */
+/* ---- Failures while bytes are peeked at ---- */
 
 START_TEST(f5_an_interrupted_look_is_repeated)
 {

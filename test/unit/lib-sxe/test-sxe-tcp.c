@@ -237,7 +237,7 @@ START_TEST(closing_while_connecting_is_no_connection)
 }
 END_TEST
 
-/* ---- Whose output goes out when ---- */
+/* ---- The order in which output leaves ---- */
 
 static SXE *pair[2];
 

@@ -144,7 +144,7 @@ START_TEST(a_oneshot_listener_becomes_the_connection)
 }
 END_TEST
 
-/* ---- Who is at that path already ---- */
+/* ---- Files that are at the path already ---- */
 
 static void
 leave_a_dead_socket(void)

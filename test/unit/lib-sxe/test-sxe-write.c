@@ -106,7 +106,7 @@ START_TEST(a_socket_that_cannot_make_way_is_closed_alone)
 }
 END_TEST
 
-/* ---- Who may write ---- */
+/* ---- Sockets that may be written to ---- */
 
 static void
 expect_no_writing(SXE *s)

@@ -147,7 +147,7 @@ START_TEST(as_many_rows_as_are_allowed_are_all_taken)
 }
 END_TEST
 
-/* ---- What cannot be understood ---- */
+/* ---- Command lines that cannot be understood ---- */
 
 static const struct {
     const char *argv[3];

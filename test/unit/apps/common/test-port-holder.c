@@ -267,7 +267,7 @@ START_TEST(the_process_that_listens_on_the_path_is_named)
 }
 END_TEST
 
-/* ---- What /proc does not have ---- */
+/* ---- Files that /proc lacks ---- */
 
 START_TEST(without_proc_nothing_is_shown)
 {

@@ -172,7 +172,7 @@ stop_server(void)
     server = 0;
 }
 
-/* ---- What is run, and what is checked ---- */
+/* ---- Running sxe-http, and checking its output ---- */
 
 #define RUN(sockets, queries) RUN_HTTP("-p", port, "-c", #sockets, "-n", #queries, "--timeout", "5")
 

@@ -134,7 +134,7 @@ now_ns(void)
     return sxe_time_ns();
 }
 
-/* ---- What they will do ---- */
+/* ---- Setting how servers behave ---- */
 
 static void
 act_at(struct act act)

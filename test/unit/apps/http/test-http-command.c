@@ -599,7 +599,7 @@ START_TEST(help_fits_a_screen_and_all_of_it_a_line)
 }
 END_TEST
 
-/* ---- What cannot be ---- */
+/* ---- Command lines that are refused ---- */
 
 static const struct {
     const char *argv[8];

@@ -388,7 +388,7 @@ START_TEST(a_rate_that_is_given_is_no_result)
 }
 END_TEST
 
-/* ---- What differs, and what is in doubt ---- */
+/* ---- Differences and doubts ---- */
 
 static const struct {
     const char *a, *b; /* members of the whole */
@@ -479,7 +479,7 @@ START_TEST(a_result_in_doubt_is_said_to_be)
 }
 END_TEST
 
-/* ---- What failed ---- */
+/* ---- Failed runs ---- */
 
 #define SUSPECT "\"verdict\": {\"reasons\": [\"late\"]}, "
 
@@ -606,7 +606,7 @@ START_TEST(of_what_a_file_does_not_say_nothing_is_known)
 }
 END_TEST
 
-/* ---- What is refused ---- */
+/* ---- Files that are refused ---- */
 
 #define TRIAL "{\"rate\": 1, \"service\": {}, \"response\": {}}"
 

@@ -92,7 +92,7 @@ START_TEST(a_stall_is_in_the_response_times)
 }
 END_TEST
 
-/* ---- Those that fail have no time, and make no percentile better ---- */
+/* ---- Failed requests have no time, and make no percentile better ---- */
 
 static void
 expect_at_least(uint64_t ns, uint64_t expected_ns)

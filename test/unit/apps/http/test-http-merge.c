@@ -116,7 +116,7 @@ check_status(int expected)
     ck_assert_msg(status == expected, "%d: %s", status, said);
 }
 
-/* ---- What is read is what was written ---- */
+/* ---- A result that is read equals the one that was written ---- */
 
 /* Something in each member that the JSON has. */
 static void
@@ -487,7 +487,7 @@ START_TEST(thresholds_are_those_of_the_files_or_of_the_command)
 }
 END_TEST
 
-/* ---- What is refused ---- */
+/* ---- Results that are refused ---- */
 
 enum difference { MODEL, RATE, SHARDS, TWICE, KINDS, TRIALS, DIFFERENCES };
 
@@ -575,7 +575,7 @@ START_TEST(a_search_and_a_comparison_are_refused)
 }
 END_TEST
 
-/* ---- What is no result ---- */
+/* ---- Files that are not a result ---- */
 
 #define HEAD \
     "{\"sxe_http\": 1, \"plan\": {\"model\": \"closed\", \"stop\": \"time\"}, \"trials\": [{"

@@ -221,7 +221,7 @@ START_TEST(looks_that_were_slept_over_are_one)
 }
 END_TEST
 
-/* ---- What cannot be written ---- */
+/* ---- Files that cannot be written ---- */
 
 START_TEST(a_full_disk_is_said_once_and_the_run_goes_on)
 {

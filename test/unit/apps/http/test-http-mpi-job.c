@@ -98,7 +98,7 @@ START_TEST(the_probe_is_rank_0s)
 }
 END_TEST
 
-/* ---- What a script leaves ---- */
+/* ---- Results that scripts leave ---- */
 
 static char script_path[] = "/tmp/test-http-mpi-XXXXXX";
 

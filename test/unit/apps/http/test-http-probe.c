@@ -72,7 +72,7 @@ START_TEST(it_has_the_duration_of_the_load_or_none)
 }
 END_TEST
 
-/* ---- What it counts ---- */
+/* ---- Counters of the probe ---- */
 
 static bool
 is_probe(const struct load_worker *worker)
@@ -296,7 +296,7 @@ START_TEST(one_that_is_killed_is_said_by_its_name)
 }
 END_TEST
 
-/* ---- What is wrong with it ---- */
+/* ---- Failures of the probe ---- */
 
 static void
 open_none_at_all(const struct load_worker *worker)

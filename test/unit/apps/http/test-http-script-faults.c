@@ -464,7 +464,7 @@ START_TEST(memory_for_the_workers_has_to_be_there)
 }
 END_TEST
 
-/* ---- What it costs ---- */
+/* ---- The cost of measuring a script ---- */
 
 START_TEST(time_in_the_script_is_counted)
 {

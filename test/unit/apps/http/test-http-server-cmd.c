@@ -71,7 +71,7 @@ serve(const char *how, const char *where)
     }
 }
 
-/* ---- What is tested ---- */
+/* ---- Setting up the command and its port ---- */
 
 static void
 set_command(const char *how)

@@ -342,7 +342,7 @@ START_TEST(the_same_values_are_no_difference)
 }
 END_TEST
 
-/* ---- What is not known ---- */
+/* ---- Unknown values ---- */
 
 static const struct {
     unsigned a, b;

@@ -40,7 +40,7 @@ fill_result(void)
     result.elapsed_ns = 500 * MS;
 }
 
-/* ---- What can be written ---- */
+/* ---- The grammar of thresholds ---- */
 
 static const struct {
     const char *text;
@@ -103,7 +103,7 @@ START_TEST(a_condition_is_about_a_figure_of_the_result)
 }
 END_TEST
 
-/* ---- What cannot be told ---- */
+/* ---- Thresholds that cannot be judged ---- */
 
 static const char *const untold[] = {
     "p99.1<1s",       "p99.1>1us", "p99.9<1s", "p99.999<1h",  "connect.p50>0us", "connect.max>0us",
@@ -175,7 +175,7 @@ START_TEST(a_figure_is_said_in_the_unit_of_its_condition)
 }
 END_TEST
 
-/* ---- What is refused ---- */
+/* ---- Thresholds that are refused ---- */
 
 static const struct {
     const char *text;

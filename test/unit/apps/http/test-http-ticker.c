@@ -197,7 +197,7 @@ START_TEST(nor_where_it_cannot_be_watched)
 }
 END_TEST
 
-/* ---- What is near is spun ---- */
+/* ---- Spinning until a time that is near ---- */
 
 START_TEST(what_is_near_is_spun)
 {

@@ -136,7 +136,7 @@ remove_directory(void)
 #define RUN_TLS(sockets, queries, ...) \
     RUN_HTTP("-q", "-c", sockets, "-n", queries, "--timeout", "60", __VA_ARGS__, url)
 
-/* ---- What works ---- */
+/* ---- Connections that succeed ---- */
 
 START_TEST(a_server_that_is_verified_is_loaded)
 {
@@ -205,7 +205,7 @@ START_TEST(sessions_that_the_server_refuses_are_told)
 }
 END_TEST
 
-/* ---- What fails ---- */
+/* ---- Connections that fail ---- */
 
 START_TEST(a_certificate_for_another_name_is_named_in_report_and_json)
 {

@@ -147,7 +147,7 @@ START_TEST(steady_servers_have_no_trend_and_others_have_one)
 }
 END_TEST
 
-/* ---- What is told ---- */
+/* ---- Trends that are reported ---- */
 
 START_TEST(it_tells_the_figure_and_its_values_at_both_ends)
 {
@@ -187,7 +187,7 @@ START_TEST(a_tail_that_grows_is_seen)
 }
 END_TEST
 
-/* ---- What is not judged ---- */
+/* ---- Runs that are not judged ---- */
 
 static void
 no_time(void)

@@ -60,7 +60,7 @@ record_many(struct load_histogram *histogram, uint64_t ns, unsigned times)
         load_histogram_record(histogram, ns);
 }
 
-/* ---- What makes one limit be passed ---- */
+/* ---- Results that pass one limit ---- */
 
 static void
 nothing(void)
@@ -205,7 +205,7 @@ slow_script(void)
     worker[0].script_ns = 500 * MS;
 }
 
-/* ---- What is the server's, or cannot be judged ---- */
+/* ---- Faults of the server, and results that cannot be judged ---- */
 
 static void
 overload(void)

@@ -378,7 +378,7 @@ START_TEST(signals_are_the_parents)
 }
 END_TEST
 
-/* ---- What it needs ---- */
+/* ---- Resources of a worker ---- */
 
 static int
 cannot_begin(struct load_requests *requests, unsigned shard, unsigned shards, uint64_t seed)

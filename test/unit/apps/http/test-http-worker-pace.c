@@ -80,7 +80,7 @@ START_TEST(with_pipelining_too)
 }
 END_TEST
 
-/* ---- What it costs ---- */
+/* ---- Timers and turns that arrivals cost ---- */
 
 /* 50,000 a second, each 20 us: none of them is slept for. */
 START_TEST(what_arrives_soon_costs_no_timer)

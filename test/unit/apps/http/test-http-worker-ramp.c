@@ -130,7 +130,7 @@ START_TEST(but_not_for_ever)
 }
 END_TEST
 
-/* ---- What the system refuses ---- */
+/* ---- Calls that the system refuses ---- */
 
 static const struct {
     int error;

@@ -210,7 +210,7 @@ START_TEST(the_date_is_that_of_the_reply)
 }
 END_TEST
 
-/* ---- What clients may do ---- */
+/* ---- Long and hostile texts of clients ---- */
 
 /* `length` letters. */
 static const char *

@@ -277,7 +277,7 @@ START_TEST(each_fault_at_its_start_is_told_and_leaves_no_process)
 }
 END_TEST
 
-/* ---- What it answers ---- */
+/* ---- Replies of the admin process ---- */
 
 START_TEST(it_shows_what_the_server_has_counted)
 {

@@ -54,7 +54,7 @@ remove_directory(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* ---- What ends at once ---- */
+/* ---- Command lines that end at once ---- */
 
 START_TEST(the_plan_is_printed_and_nothing_served)
 {
@@ -477,7 +477,7 @@ START_TEST(a_head_may_be_larger_than_usual)
 }
 END_TEST
 
-/* ---- Whose request it is ---- */
+/* ---- The client of a request ---- */
 
 /* The text of a file, once it has as many lines. */
 static const char *

@@ -56,7 +56,7 @@ check_line(const char *begin, const char *end)
         unlink(path);                                      \
     } while (0)
 
-/* ---- What is taken ---- */
+/* ---- Files that are accepted ---- */
 
 START_TEST(a_flag_counts_before_a_variable_and_that_before_the_file)
 {
@@ -167,7 +167,7 @@ START_TEST(more_values_than_are_printed_are_taken)
 }
 END_TEST
 
-/* ---- What is refused ---- */
+/* ---- Files that are refused ---- */
 
 static const struct {
     const char *text;

@@ -92,7 +92,7 @@ START_TEST(calls_are_confined_or_it_is_told)
 }
 END_TEST
 
-/* ---- What the options need ---- */
+/* ---- Rights that the options need ---- */
 
 static struct config_route route = {.root = "/"};
 static struct config_site site = {.routes = &route};

@@ -227,7 +227,7 @@ START_TEST(variables_for_another_process_or_of_none_are_ignored_and_removed)
 }
 END_TEST
 
-/* ---- What it tells the service manager ---- */
+/* ---- Messages to the service manager ---- */
 
 static const char *const commands[][4] = {{"sxe-httpd", "-p", "0", NULL},
                                           {"sxe-httpd", "-p0", "-w1", NULL}};

@@ -416,7 +416,7 @@ START_TEST(workers_are_in_the_order_of_their_places)
 }
 END_TEST
 
-/* ---- What is published ---- */
+/* ---- Published metrics ---- */
 
 static const char *
 state_name(unsigned state)

@@ -23,7 +23,7 @@ parse(const char **argv)
 }
 #define PARSE(...) parse((const char *[]){"sxe-httpd", __VA_ARGS__, NULL})
 
-/* ---- What is set ---- */
+/* ---- Options that set a value ---- */
 
 START_TEST(without_arguments_it_says_hello_on_port_8000_of_this_machine)
 {
@@ -292,7 +292,7 @@ START_TEST(the_last_of_two_wins)
 }
 END_TEST
 
-/* ---- What is wrong ---- */
+/* ---- Wrong options ---- */
 
 #define FROM_TO(from, to) "'; it must be a number from " from " to " to ". Try --help.\n"
 #define SECONDS           "'; it must be from 0.001 to 86400 seconds, such as 10, 0.5, 500ms or 2m."
@@ -519,7 +519,7 @@ START_TEST(there_are_at_most_8_indexes)
 }
 END_TEST
 
-/* ---- What is asked ---- */
+/* ---- Options that ask for text, such as --help ---- */
 
 static const char *const in_help[] = {
     "usage: sxe-httpd [options] [-- ARG...]\n",

@@ -49,7 +49,7 @@ run_site(const char *text)
     RUN_HTTPD("--config", "site.lua", "--check");
 }
 
-/* ---- What is refused ---- */
+/* ---- Sites that are refused ---- */
 
 #define ROUTE(text) "return { routes = {\n [\"/a\"] = " text " } }"
 

@@ -133,7 +133,7 @@ supervise_lives(const life *those)
 }
 #define SUPERVISE(...) supervise_lives((const life[]){__VA_ARGS__})
 
-/* ---- What children do ---- */
+/* ---- Functions that children call ---- */
 
 static void
 nap(void)
@@ -808,7 +808,7 @@ START_TEST(what_the_system_refuses_later_is_tried_again)
 }
 END_TEST
 
-/* ---- What children say ---- */
+/* ---- Messages of children ---- */
 
 static int
 want_to_be_replaced(int link)
@@ -1142,7 +1142,7 @@ START_TEST(one_that_is_stopped_is_not_replaced)
 }
 END_TEST
 
-/* ---- What a service manager hears ---- */
+/* ---- Messages to the service manager ---- */
 
 /* The next message begins with this line. */
 static void

@@ -258,7 +258,7 @@ START_TEST(a_signal_ends_all_tasks)
 }
 END_TEST
 
-/* ---- What cannot start ---- */
+/* ---- Scripts that cannot start ---- */
 
 static void
 no_state(void)
