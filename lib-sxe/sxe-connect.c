@@ -190,6 +190,19 @@ bind_ip(int fd, const struct sockaddr *at, socklen_t length)
                : 0;
 }
 
+/* With SO_REUSEADDR the last socket at a UDP port would get all datagrams, also if it is another
+ * user's. Where other processes of this program keep listeners, theirs at this port share them. */
+static int
+bind_udp(int fd, const struct sockaddr *at, socklen_t length)
+{
+    int one = 1;
+
+    if (CONTEXT->tables->config.listeners != NULL &&
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) < 0)
+        return -errno;
+    return bind(fd, at, length) < 0 ? -errno : 0;
+}
+
 /* Accepted connections inherit TCP_NODELAY from the listener, so it costs them no call. */
 int
 sxe_bind_listener(const struct sockaddr *address, socklen_t length)
@@ -228,7 +241,7 @@ bind_anew(SXE *s, const struct sockaddr *at, socklen_t length)
 
     if (s->kind == SXE__UDP) {
         result = sxe__socket_open(s, at->sa_family);
-        return result < 0 ? result : bind_ip(s->fd, at, length);
+        return result < 0 ? result : bind_udp(s->fd, at, length);
     }
     result = sxe_bind_listener(at, length);
     s->fd = result < 0 ? -1 : result;

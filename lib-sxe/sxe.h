@@ -102,7 +102,9 @@ enum sxe_state {
 /* ---- The plan ---- */
 
 /* Sockets that listen longer than this process: its parent holds them, and hands them to the next
- * one, so that no connection is refused in between. Not for udp. Each may be NULL. */
+ * one, so that no connection is refused in between. Not for udp: there the processes of one user
+ * that have such a table share a port, and each sender's datagrams go to one of them. Each may be
+ * NULL. */
 struct sxe_listeners {
     /* Returns a socket that is bound to this address, listens, does not block and is close-on-exec;
      * sxe_listen then owns it. -1: there is none, and sxe_listen opens one. */

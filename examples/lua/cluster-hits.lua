@@ -11,7 +11,8 @@ local db = redis.cluster{ seeds = seeds, timeout = 2 }
 
 return function(req)
   local key = "{" .. req.path .. "}" -- one slot for the two keys of a path
-  local replies, why = db:pipeline():incr(key .. "hits"):lpush(key .. "last", os.time()):ltrim(key .. "last", 0, 9):exec()
+  local commands = db:pipeline():incr(key .. "hits"):lpush(key .. "last", os.time()):ltrim(key .. "last", 0, 9)
+  local replies, why = commands:exec()
 
   if not replies then error{ status = 503, message = "no Redis: " .. why } end
   return { path = req.path, hits = replies[1] }

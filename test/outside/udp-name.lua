@@ -21,6 +21,24 @@ test("a datagram to localhost arrives from a socket of IPv4, twice", function()
     equal(proc:line(20), "arrived", proc:errors())
 end)
 
+-- promise: docs/lua-handlers.md: A port that another socket has is refused.
+test("a second socket at a port is refused, and the first goes on", function()
+    local script = [[
+        local udp, task = require "sxe.udp", require "sxe.task"
+        task.start(function()
+            local first, from = assert(udp.open("127.0.0.1", 0)), udp.open("127.0.0.1", 0)
+            local second, why, code = udp.open("127.0.0.1", first.local_port)
+            assert(second == nil and why:find "ddress already in use" and code == 98, why)
+            assert(from:sendto("one", "127.0.0.1", first.local_port))
+            assert(first:recvfrom() == "one")
+            print "refused"
+            os.exit(0)
+        end)
+    ]]
+    local proc <close> = wire.spawn{wire.program("sxe-lua"), "-e", script}
+    equal(proc:line(20), "refused", proc:errors())
+end)
+
 -- promise: docs/lua-handlers.md: A datagram comes whole.
 test("a datagram of any size is received as it was sent", function()
     local script = [[

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 
 #include "admin.h"
@@ -117,7 +118,7 @@ is_asked_by_address(const struct sxe_http_request *request)
         return true;
     while (length < host.length && host.base[length] != ':')
         length++;
-    if (length == 9 && memcmp(host.base, "localhost", length) == 0)
+    if (length == 9 && strncasecmp(host.base, "localhost", length) == 0)
         return true;
     for (size_t i = 0; i < length; i++) {
         if (host.base[i] != '.' && (host.base[i] < '0' || host.base[i] > '9'))

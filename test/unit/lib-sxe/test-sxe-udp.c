@@ -260,6 +260,38 @@ START_TEST(a_paused_udp_socket_reads_nothing_and_does_not_spin)
 }
 END_TEST
 
+START_TEST(a_port_of_another_socket_is_refused)
+{
+    plan_start(3);
+    SXE *first = open_udp(push_read);
+    SXE *second = sxe_new_udp(NULL, "127.0.0.1", sxe_local_port(first), push_read);
+
+    ck_assert_int_eq(sxe_listen(second), -EADDRINUSE);
+    ck_assert_int_eq(sxe_get_state(second), SXE_STATE_NEW);
+    EXPECT_NOTHING();
+    plan_stop();
+}
+END_TEST
+
+/* A program of several processes, which keep listeners for one another. */
+START_TEST(sockets_of_one_program_share_a_port)
+{
+    static const struct sxe_listeners listeners = {0};
+    struct sxe_config config = SXE_CONFIG_DEFAULT;
+
+    config.listeners = &listeners;
+    plan_start_with(3, &config);
+    SXE *first = open_udp(push_read);
+    SXE *second = sxe_new_udp(NULL, "127.0.0.1", sxe_local_port(first), push_read);
+
+    fake_os_fail(FAKE_SETSOCKOPT, 1, 1, ENOMEM);
+    ck_assert_int_eq(sxe_listen(second), -ENOMEM);
+    ck_assert_int_eq(sxe_listen(second), 0);
+    EXPECT_NOTHING();
+    plan_stop();
+}
+END_TEST
+
 START_TEST(a_deferred_call_of_a_udp_socket_is_made)
 {
     plan_start(1);
@@ -287,6 +319,8 @@ main(void)
     tcase_add_test(udp, only_an_open_udp_socket_writes_to);
     tcase_add_test(udp, a_datagram_may_close_its_socket);
     tcase_add_loop_test(udp, a_paused_udp_socket_reads_nothing_and_does_not_spin, 0, 2);
+    tcase_add_test(udp, a_port_of_another_socket_is_refused);
+    tcase_add_test(udp, sockets_of_one_program_share_a_port);
     tcase_add_test(udp, a_deferred_call_of_a_udp_socket_is_made);
     suite_add_tcase(suite, udp);
     return sxe_test_main(suite);
