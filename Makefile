@@ -132,7 +132,7 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 app.includes = -Iapps/$1 $(call rooms,apps/$1)
 
 http.libs  := $(if $(tls),$B/libsxe-tls.a $B/libsxe.a) $(LUA_LIBS) -ljansson -lz $(TLS_LIBS)
-httpd.libs := $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) -ledit
+httpd.libs := $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) -ledit -lcrypt
 lua.libs   := $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) -ledit
 app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua $(tls)) $(LUA_CFLAGS)
 define app_rules
@@ -240,7 +240,7 @@ $(unit.bin): $(fake.obj) $(app.archives) $(tls:%=$B/lib%.a) $B/libsxe.a test/fak
 	$Q$(CC) $(ALL_LDFLAGS) $(wraps) -o $@ $(filter %/$(@F).o,$^) $(peers) $(fake.obj) $(app.archives) $(lua.archive) $(tls.archive) $B/libsxe.a $(http.libs) $(lua.editor) $(tls.libs) -l:libev.a $(CHECK_LIBS) -lm
 lua.tests := $(filter $B/test/test-lua-% $B/test/test-httpd-%,$(unit.bin))
 $(lua.tests): lua.archive = $B/libsxe-lua.a
-$(lua.tests): lua.editor = -ledit
+$(lua.tests): lua.editor = -ledit -lcrypt
 $(lua.tests): $B/libsxe-lua.a
 $B/test/wire: $(wildcard test/wire/*.c) test/wire/wire.h $B/flags
 	@mkdir -p $(@D)

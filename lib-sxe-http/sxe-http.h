@@ -187,6 +187,7 @@ struct sxe_http_request {
     struct sxe_span query;       /* ro: after the ?, as it came; base NULL: there is no ? */
     void *user;                  /* rw: the route's or the configuration's at first */
     struct sxe_http *http;       /* ro */
+    bool is_authenticated;       /* rw: false at first; true: sxe_http_user has the user's name */
 };
 
 static inline enum sxe_http_method
@@ -233,6 +234,25 @@ SXE_PUBLIC ssize_t sxe_http_query_value(const struct sxe_http_request *request, 
  * undecoded. */
 SXE_PUBLIC ssize_t sxe_http_parameter(const struct sxe_http_request *request, const char *name,
                                       char *room, size_t size);
+
+#define SXE_HTTP_BASIC_MAX 510 /* bytes of a user's name, a colon and a password */
+
+struct sxe_http_basic {
+    struct sxe_span user;
+    struct sxe_span password;
+    char room[SXE_HTTP_BASIC_MAX]; /* private */
+};
+
+/* Decode user and password of "Authorization: Basic" (RFC 7617) into basic, unchecked. 0; -ENOENT:
+ * the request has no such field, or one of another scheme; answer 401 with WWW-Authenticate.
+ * -EINVAL, to be answered by 400: the field is malformed, too long, or there twice. */
+SXE_PUBLIC SXE_MUST_USE int sxe_http_basic(const struct sxe_http_request *request,
+                                           struct sxe_http_basic *basic);
+
+/* The name of the user whose credentials a handler has checked: it set request->is_authenticated.
+ * base NULL: there is none. */
+SXE_PUBLIC struct sxe_span sxe_http_user(const struct sxe_http_request *request,
+                                         struct sxe_http_basic *basic);
 
 /* Store the client's address, from the PROXY header if there was one. Returns its length; 0: a unix
  * socket. */

@@ -46,6 +46,9 @@ int main(void) { json_decref(json_object()); return 0; }' -ljansson
 int main(void) { return zlibVersion()[0] != ZLIB_VERSION[0]; }' -lz
     need libedit-dev compiles '#include <histedit.h>
 int main(void) { history_end(history_init()); return 0; }' -ledit
+    # For the passwords of sxe-httpd.
+    need libcrypt-dev compiles '#include <crypt.h>
+int main(void) { struct crypt_data data = {0}; return crypt_r("", "$2b$04$", &data) == 0; }' -lcrypt
     # For lib-sxe-tls, which is not built without it.
     want libssl-dev compiles '#include <openssl/ssl.h>
 int main(void) { return OPENSSL_VERSION_MAJOR < 3 || TLS_method() == 0; }' -lssl -lcrypto

@@ -10,6 +10,7 @@
  *     sxe-http-body.c           the body of a request
  *     sxe-http-slot.c           memory for one request and its reply
  *     sxe-http-request.c        what handlers ask of a request
+ *     sxe-http-basic.c          its user and password
  *     sxe-http-response.c       status and fields of a reply, and replies that are whole
  *     sxe-http-reply-head.c     the head of a reply, which is mostly the last one
  *     sxe-http-stream.c         replies in parts, files, upgrades

@@ -101,6 +101,7 @@ sxe__http_slot_reset(struct sxe__http_slot *slot)
     if (slot->head_length == 0)
         sxe__http_slot_forget_head(slot);
     slot->request.data = NULL;
+    slot->request.is_authenticated = false;
     slot->request.body = (struct sxe_span){NULL, 0};
     memset((char *)slot + offsetof(struct sxe__http_slot, response), 0, CLEARED);
     slot->since = sxe_time_turn_ns();

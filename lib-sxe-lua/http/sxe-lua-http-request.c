@@ -97,6 +97,14 @@ push_peer(lua_State *L, struct sxe__lua_exchange *exchange)
 }
 
 static int
+push_user(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    struct sxe_http_basic basic;
+
+    return push_span(L, sxe_http_user(exchange->request, &basic));
+}
+
+static int
 push_id(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     char text[24];
@@ -163,6 +171,7 @@ get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name
         {"query", push_query},
         {"headers", push_headers},
         {"peer", push_peer},
+        {"user", push_user},
         {"id", push_id},
         {"target", push_target},
         {"host", push_host},

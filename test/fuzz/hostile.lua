@@ -57,7 +57,7 @@ local names = words [[
     list listen listing local_addr local_port lock log_level mark max method min mkdir mode move
     mtime n name next null ok pad form url uuid4 uuid7 oldest on_cancel on_error on_timeout onclose onconnect onread open
     options parallel params parents pass patch path peek peer peer_addr peer_port pid plan_tests
-    port post put query queue ranges read read_arg recvfrom redirect release remove rename repair
+    port post put user query queue ranges read read_arg recvfrom redirect release remove rename repair
     requests reset resume retry route router routes running self semaphore send sendto serve set
     shards shared shutdown size sleep snapshot split sse start stat state states static stats
     status stderr stdin stdout stop sum sync take target text timeout timeouts to touch trace

@@ -11,11 +11,14 @@
  *               options-check.c refuses values and combinations
  *     config/   config.c options from the environment and a file; config-file.c runs the file
  *               config-check.c --check
+ *     auth/     basic-auth.c checks users and passwords; passwords.c reads their files
+ *               keyed-digest.c the hash by which it remembers who was right
  *     serve/    service.c the serving process: plan, listen, run, drain
  *               serve-as.c opens files as root, and becomes the user of --user
  *               listening.c opens the listeners; lua-script.c the script of --lua
  *               redirect.c the plain port of --http-redirect
  *               rate-limit.c how many requests a client may send in a time
+ *               client-key.c which address is which client
  *               access-log.c the access log; counters.c --stats; error-pages.c --error-page
  *     tls/      secure.c TLS of the listener; secure-none.c stands in where OpenSSL is missing
  *     process/  supervisor.c the parent that starts and replaces serving processes;
@@ -40,6 +43,7 @@
 #include "changes.h"
 #include "command-line.h"
 #include "config-check.h"
+#include "config-sites.h"
 #include "handover.h"
 #include "inherit.h"
 #include "listening.h"
@@ -121,13 +125,18 @@ make_log(void *user)
         become_make_file(&httpd.options.user, httpd.options.access_log);
 }
 
+static bool
+are_certificates_watched(const struct httpd_options *options)
+{
+    return become_is_other(&options->user) && options->tls.certificates > 0;
+}
+
 /* A changed certificate starts new workers: running ones became a user that may not read it. */
 static void
-watch_certificates(void *user)
+watch_certificates(void)
 {
     const struct httpd_tls_options *tls = &httpd.options.tls;
 
-    SXE_UNUSED_PARAMETER(user);
     for (unsigned i = 0; i < tls->certificates; i++) {
         changes_add(tls->certificate[i]);
         changes_add(tls->key[i]);
@@ -138,10 +147,22 @@ watch_certificates(void *user)
         changes_add(tls->client_ca);
 }
 
-static bool
-are_certificates_watched(const struct httpd_options *options)
+/* Watch the files that the options of the start name; workers name those of a later configuration.
+ */
+static void
+watch_files(void *user)
 {
-    return become_is_other(&options->user) && options->tls.certificates > 0;
+    SXE_UNUSED_PARAMETER(user);
+    if (are_certificates_watched(&httpd.options))
+        watch_certificates();
+    config_passwords_watch(httpd.options.config.sites);
+}
+
+static bool
+are_files_watched(const struct httpd_options *options)
+{
+    return are_certificates_watched(options) ||
+           (options->config.sites != NULL && options->config.sites->has_passwords);
 }
 
 static int
@@ -152,7 +173,7 @@ serve_under_supervisor(const char *script)
         .serve = serve,
         .on_end = forget,
         .on_reopen = make_log,
-        .on_load = are_certificates_watched(options) ? watch_certificates : NULL,
+        .on_load = are_files_watched(options) ? watch_files : NULL,
         .script = script,
         .argv = httpd.argv,
         .workers = options->workers,
@@ -160,6 +181,7 @@ serve_under_supervisor(const char *script)
         .hang_timeout_ms = options->hang_timeout_ms,
         .reopens_by_load = options->user.root != NULL,
         .is_dev = options->lua.is_dev,
+        .watches_files = options->config.file != NULL,
         .on_turn = secure_is_wanted(options) ? secure_turn : NULL};
     int result = share_limits();
     int status = EXIT_FAILURE;

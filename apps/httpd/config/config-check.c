@@ -59,6 +59,17 @@ has_roots(const struct config_sites *sites)
     return true;
 }
 
+/* Whether the files of passwords are good. False after a message. */
+static bool
+has_passwords(struct config_sites *sites)
+{
+    const bool is_good = config_passwords_open(sites, -1) == 0;
+
+    if (sites != NULL)
+        config_passwords_close(sites);
+    return is_good;
+}
+
 static bool
 may_become(const struct become *user)
 {
@@ -101,7 +112,8 @@ config_check(const struct httpd_options *options)
     const struct become *user = &options->user;
     const bool may = may_become(user);
 
-    if (secure_open(options) < 0 || look_as_user(user, may) < 0)
+    if (secure_open(options) < 0 || !has_passwords(options->config.sites) ||
+        look_as_user(user, may) < 0)
         return COMMAND_LINE_WRONG;
     if (!can_read_all(options)) {
         if (may && become_is_other(user))

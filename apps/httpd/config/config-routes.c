@@ -5,9 +5,13 @@
 #include "config-sites.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "changes.h"
+#include "handover.h"
+#include "passwords.h"
 #include "sxe-lua-http.h"
 
 #define LOCATION_MAX 4096
@@ -71,6 +75,94 @@ redirect(const struct config_route *route, struct sxe_http_request *request,
     return sxe_http_reply_status(response, route->status);
 }
 
+/* ---- Passwords ---- */
+
+/* The passwords of a file that an earlier route has read; NULL: none has. */
+static struct passwords *
+find_passwords(const struct config_sites *sites, const char *file)
+{
+    for (const struct config_site *site = sites->first; site != NULL; site = site->next) {
+        for (const struct config_route *route = site->routes; route != NULL; route = route->next) {
+            if (route->auth.passwords != NULL && strcmp(route->auth.file, file) == 0)
+                return route->auth.passwords;
+        }
+    }
+    return NULL;
+}
+
+static struct passwords *
+open_passwords(const struct config_sites *sites, const struct config_route *route, int link)
+{
+    char place[PATH_MAX + 64];
+
+    snprintf(place, sizeof(place), "%s:%u: passwords: ", sites->path, route->auth_line);
+    if (link >= 0)
+        handover_name_file(link, route->auth.file);
+    return passwords_read(place, route->auth.file);
+}
+
+int
+config_passwords_open(struct config_sites *sites, int link)
+{
+    if (sites == NULL)
+        return 0;
+    for (struct config_site *site = sites->first; site != NULL; site = site->next) {
+        for (struct config_route *route = site->routes; route != NULL; route = route->next) {
+            if (route->auth.file == NULL)
+                continue;
+            route->auth.passwords = find_passwords(sites, route->auth.file);
+            if (route->auth.passwords == NULL)
+                route->auth.passwords = open_passwords(sites, route, link);
+            if (route->auth.passwords == NULL)
+                return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+void
+config_passwords_watch(const struct config_sites *sites)
+{
+    const struct config_site *first = sites == NULL ? NULL : sites->first;
+
+    for (const struct config_site *site = first; site != NULL; site = site->next) {
+        for (const struct config_route *route = site->routes; route != NULL; route = route->next) {
+            if (route->auth.file != NULL)
+                changes_add(route->auth.file);
+        }
+    }
+}
+
+void
+config_passwords_close(struct config_sites *sites)
+{
+    for (struct config_site *site = sites->first; site != NULL; site = site->next) {
+        for (struct config_route *route = site->routes; route != NULL; route = route->next) {
+            struct passwords *passwords = route->auth.passwords;
+            struct passwords *next;
+
+            route->auth.passwords = NULL;
+            next = passwords == NULL ? NULL : find_passwords(sites, route->auth.file);
+            if (next == NULL)
+                passwords_free(passwords);
+        }
+    }
+}
+
+/* Prepare to check passwords, if a route has some. 0, or -errno after a message. */
+static int
+begin_auth(const struct config_sites *sites)
+{
+    int result;
+
+    if (!sites->has_passwords)
+        return 0;
+    result = basic_auth_begin();
+    if (result < 0)
+        fprintf(stderr, "sxe-httpd: cannot start: %s\n", strerror(-result));
+    return result;
+}
+
 /* ---- Files ---- */
 
 /* The path of the file beneath the root, with its slash: the part that the pattern's {name...} at
@@ -123,7 +215,7 @@ config_routes_open(struct config_sites *sites, const struct sxe_http_files_confi
             }
         }
     }
-    return 0;
+    return begin_auth(sites);
 }
 
 void
@@ -135,6 +227,8 @@ config_routes_close(struct config_sites *sites)
             route->files = NULL;
         }
     }
+    config_passwords_close(sites);
+    basic_auth_end();
 }
 
 /* ---- Requests ---- */
@@ -177,17 +271,14 @@ refuse_for(unsigned seconds, struct sxe_http_response *response)
     return sxe_http_reply_status(response, 429);
 }
 
+/* request->user is the route. */
 static enum sxe_http_verdict
-answer(struct config_route *route, struct sxe_http_request *request,
-       struct sxe_http_response *response)
+answer(struct sxe_http_request *request, struct sxe_http_response *response)
 {
+    struct config_route *route = request->user;
     const char *body = route->body != NULL ? route->body : "";
-    const unsigned seconds = seconds_to_wait(&route->rate, request);
 
-    if (seconds > 0)
-        return refuse_for(seconds, response);
     add_headers(route, response);
-    request->user = route;
     switch (route->action) {
     case CONFIG_ROOT_OF_FILES:
         return sxe_http_files_send(route->files, request, file_of(route, request));
@@ -204,6 +295,36 @@ answer(struct config_route *route, struct sxe_http_request *request,
                           body, strlen(body));
 }
 
+static void
+answer_later(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    (void)answer(request, response);
+}
+
+/* Answer if the request passes the route's limit and passwords. */
+static enum sxe_http_verdict
+guard(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    const struct config_route *route = request->user;
+    const unsigned seconds = seconds_to_wait(&route->rate, request);
+
+    if (seconds > 0)
+        return refuse_for(seconds, response);
+    if (route->auth.file == NULL)
+        return answer(request, response);
+    switch (basic_auth_ask(&route->auth, request, response, answer_later)) {
+    case BASIC_AUTH_GOOD:
+        return answer(request, response);
+    case BASIC_AUTH_LATER:
+        if (route->action != CONFIG_SCRIPT)
+            sxe_http_allow_half_close(response); /* it does not wait for long */
+        return SXE_HTTP_LATER;
+    case BASIC_AUTH_ANSWERED:
+        break;
+    }
+    return SXE_HTTP_DONE;
+}
+
 enum sxe_http_verdict
 config_routes_handle(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -216,5 +337,6 @@ config_routes_handle(struct sxe_http_request *request, struct sxe_http_response 
                                    sxe_http_method_text(request), request->path, &request->match);
     if (routing != SXE_HTTP_ROUTE_FOUND)
         return sxe_http_reply_unrouted(request, response);
-    return answer(request->match.route->user, request, response);
+    request->user = request->match.route->user;
+    return guard(request, response);
 }

@@ -211,6 +211,31 @@ read_rate(struct reader *reader, struct rate_limit *rate)
     return true;
 }
 
+/* Read the keys "passwords" and "realm" of a route, or of a site: its routes have the same, unless
+ * they have their own. passwords may be false: none, for a route whose site has them. */
+static bool
+read_auth(struct reader *reader, struct basic_auth *auth, unsigned *line)
+{
+    const int type = lua_getfield(reader->L, -1, "passwords");
+    const bool is_off = type == LUA_TBOOLEAN && !lua_toboolean(reader->L, -1);
+
+    lua_pop(reader->L, 1);
+    if (is_off)
+        auth->file = NULL;
+    else if (!read_text(reader, "passwords", &auth->file))
+        return false;
+    if (type != LUA_TNIL)
+        *line = reader->line;
+    if (!read_text(reader, "realm", &auth->realm))
+        return false;
+    if (auth->realm != NULL && auth->file == NULL && !is_off)
+        return fail(reader, "realm", NULL, "a realm needs a file: add passwords = \"FILE\"");
+    if (auth->realm != NULL && !basic_auth_is_realm(auth->realm))
+        return fail(reader, "realm", auth->realm,
+                    "1 to 128 characters of ASCII without quotation marks and backslashes");
+    return true;
+}
+
 /* ---- Routes ---- */
 
 static bool
@@ -288,6 +313,7 @@ choose_action(struct reader *reader, struct config_route *route, bool is_script)
                     "a path such as /people/{id}, or a URL with a {name} only after its server");
     if (route->redirect != NULL && !has_names(route->pattern, route->redirect))
         return fail(reader, "redirect", route->redirect, "one whose each {name} is in the path");
+    reader->sites->has_passwords |= route->auth.file != NULL;
     route->action = route->root != NULL       ? CONFIG_ROOT_OF_FILES
                     : route->redirect != NULL ? CONFIG_REDIRECT
                     : is_script               ? CONFIG_SCRIPT
@@ -303,8 +329,9 @@ choose_action(struct reader *reader, struct config_route *route, bool is_script)
 static bool
 read_route(struct reader *reader, struct config_route *route)
 {
-    static const char *const names[] = {"body", "burst",  "fallback", "header", "rate", "redirect",
-                                        "root", "script", "status",   "type",   NULL};
+    static const char *const names[] = {"body",   "burst", "fallback", "header", "passwords",
+                                        "rate",   "realm", "redirect", "root",   "script",
+                                        "status", "type",  NULL};
     bool is_script = false;
 
     if (!lua_istable(reader->L, -1))
@@ -315,6 +342,7 @@ read_route(struct reader *reader, struct config_route *route)
         !read_text(reader, "redirect", &route->redirect) ||
         !read_text(reader, "body", &route->body) || !read_text(reader, "type", &route->type) ||
         !read_switch(reader, "script", &is_script) || !read_rate(reader, &route->rate) ||
+        !read_auth(reader, &route->auth, &route->auth_line) ||
         !read_status(reader, "status", route->redirect != NULL, &route->status) ||
         !read_texts(reader, "header", route->headers, CONFIG_HEADERS_MAX, &route->headers_number))
         return false;
@@ -355,6 +383,8 @@ read_routes(struct reader *reader, struct config_site *site)
         reader->place = place;
         look_at(reader, lua_tostring(L, -1));
         route->line = reader->line;
+        route->auth = site->auth;
+        route->auth_line = site->auth_line;
         route->pattern = take_text(reader, "routes");
         if (route->pattern == NULL) /* it has a zero byte */
             return false;
@@ -390,7 +420,7 @@ add_site(struct reader *reader)
 static bool
 read_site(struct reader *reader)
 {
-    static const char *const names[] = {"names", "routes", NULL};
+    static const char *const names[] = {"names", "passwords", "realm", "routes", NULL};
     const uint64_t place = reader->place;
     const unsigned line = reader->line;
     struct config_site *site;
@@ -402,7 +432,8 @@ read_site(struct reader *reader)
     if (!has_only(reader, names))
         return false;
     site = add_site(reader);
-    if (!read_texts(reader, "names", site->names, CONFIG_NAMES_MAX, &site->names_number))
+    if (!read_texts(reader, "names", site->names, CONFIG_NAMES_MAX, &site->names_number) ||
+        !read_auth(reader, &site->auth, &site->auth_line))
         return false;
     reader->line = line;
     if (site->names_number == 0)

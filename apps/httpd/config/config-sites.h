@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 
+#include "basic-auth.h"
 #include "config-file.h"
 #include "rate-limit.h"
 #include "sxe-http-file.h"
@@ -43,7 +44,9 @@ struct config_route {
     const char *headers[CONFIG_HEADERS_MAX];
     unsigned headers_number;
     struct rate_limit rate;
-    unsigned line; /* of the file, for messages */
+    struct basic_auth auth;
+    unsigned auth_line; /* of "passwords" */
+    unsigned line;      /* of the file, for messages */
     struct sxe_http_files *files;
     struct config_route *next;
 };
@@ -52,6 +55,8 @@ struct config_site {
     const char *names[CONFIG_NAMES_MAX];
     unsigned names_number;
     struct sxe_http_router *router;
+    struct basic_auth auth; /* of routes that have none of their own */
+    unsigned auth_line;
     struct config_route *routes;
     struct config_site *next;
 };
@@ -60,6 +65,7 @@ struct config_sites {
     const char *path; /* of the file */
     struct config_site *first;
     struct config_site *usual;         /* the site of all other names; NULL: they get 404 */
+    bool has_passwords;                /* a route has a file of them */
     const struct config_route *script; /* a route that the script answers; NULL: there is none */
     struct config_sites *before;
 };
@@ -79,11 +85,20 @@ const struct config_site *config_site_of(const struct config_sites *sites, struc
 
 /* ---- config-routes.c ---- */
 
-/* Open the directories of routes; usual has the other settings for files. Call it before sxe_init.
- * 0, or -errno after a message. */
+/* Read the files of passwords, and send their names to link, for which a change acts like SIGHUP;
+ * -1: there is no supervisor. Call it while this process may read them. sites may be NULL. 0, or
+ * -errno after a message. */
+int config_passwords_open(struct config_sites *sites, int link);
+void config_passwords_close(struct config_sites *sites);
+
+/* In the supervisor: watch the files of passwords for changes. sites may be NULL. */
+void config_passwords_watch(const struct config_sites *sites);
+
+/* Open the directories of routes, and prepare to check passwords; usual has the other settings for
+ * files. Call it before sxe_init. 0, or -errno after a message. */
 int config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual);
 
-/* Close the directories. Call it after sxe_fini. */
+/* Close the directories, and forget the passwords. Call it after sxe_fini. */
 void config_routes_close(struct config_sites *sites);
 
 /* The handler of a server whose config.user is the sites. */

@@ -70,6 +70,15 @@ handover_say(int link, enum handover_kind kind)
     return handover_send(link, &message, -1);
 }
 
+void
+handover_name_file(int link, const char *path)
+{
+    struct handover_message message = {.kind = HANDOVER_FILE};
+
+    snprintf(message.u.path, sizeof(message.u.path), "%s", path);
+    (void)handover_send(link, &message, -1);
+}
+
 int
 handover_receive(int link, struct handover_message *message, int *fd)
 {

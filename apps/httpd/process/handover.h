@@ -41,7 +41,7 @@ enum handover_kind {
     /* From a serving process. */
     HANDOVER_KEEP = 1, /* a socket was opened: its address and descriptor */
     HANDOVER_USE,      /* number: the index of a kept socket that the process took */
-    HANDOVER_FILE,     /* path: a file that the script loads */
+    HANDOVER_FILE,     /* path: a file that the process loads; watch it for changes */
     HANDOVER_READY,    /* the process accepts connections */
     HANDOVER_RENEW,    /* the process asks to be replaced */
     /* To a serving process. */
@@ -63,9 +63,10 @@ struct handover_message {
 };
 
 /* Send a message, with a copy of descriptor fd unless that is -1. 0 or -errno. handover_say sends a
- * message that has only a kind. */
+ * message that has only a kind, handover_name_file a FILE. */
 int handover_send(int link, const struct handover_message *message, int fd);
 int handover_say(int link, enum handover_kind kind);
+void handover_name_file(int link, const char *path);
 
 /* Receive a message without waiting. 1: *fd is the descriptor that came with it, or -1, and a
  * packet of another size has kind 0; 0: no message is waiting; -errno: the other end has closed. */

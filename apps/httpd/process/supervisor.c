@@ -347,8 +347,12 @@ renew(struct child *child)
 static void
 note_file(const struct handover_message *message)
 {
-    if (supervisor.config->is_dev && memchr(message->u.path, '\0', sizeof(message->u.path)) != NULL)
-        changes_add(message->u.path);
+    if ((!supervisor.config->is_dev && !supervisor.config->watches_files) ||
+        memchr(message->u.path, '\0', sizeof(message->u.path)) == NULL)
+        return;
+    changes_add(message->u.path);
+    if (supervisor.look_ns == NEVER)
+        supervisor.look_ns = sxe_time_ns();
 }
 
 /* Ignore a message that makes no sense, and close its descriptor. */

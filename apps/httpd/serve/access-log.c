@@ -16,9 +16,9 @@
 #include "sxe-json.h"
 
 #define BUFFER_SIZE (64u * 1024)
-#define LINE_SIZE   8192u
+#define LINE_SIZE   9216u
 #define TEXT_MAX    1200u /* bytes of one escaped text; its last escape may exceed them */
-#define TEXTS       5     /* client's texts in a line: method, target, host, referer, agent */
+#define TEXTS       6     /* client's texts in a line: user, method, target, host, referer, agent */
 #define REST_MAX    1024  /* bytes of the rest of a line */
 
 _Static_assert(TEXTS *(TEXT_MAX + sizeof("\\u00ff")) + REST_MAX <= LINE_SIZE,
@@ -80,6 +80,27 @@ add_quoted(struct line *line, struct sxe_span text)
     add_to_line(line, "\"");
 }
 
+/* A user's name may have spaces, which separate the words of a line. */
+static void
+add_user(struct line *line, const struct sxe_http_request *request)
+{
+    struct sxe_http_basic basic;
+    struct sxe_span user = sxe_http_user(request, &basic);
+    const char *space;
+
+    if (user.length == 0)
+        user = (struct sxe_span){"-", 1};
+    while ((space = memchr(user.base, ' ', user.length)) != NULL) {
+        const size_t length = (size_t)(space - user.base);
+
+        add_escaped(line, (struct sxe_span){user.base, length});
+        add_to_line(line, "\\x20");
+        user.base += length + 1;
+        user.length -= length + 1;
+    }
+    add_escaped(line, user);
+}
+
 static struct sxe_span
 peer_of(const struct sxe_http_request *request)
 {
@@ -136,7 +157,9 @@ add_common(struct line *line, const char *date, const struct sxe_http_request *r
            const struct sxe_http_summary *summary)
 {
     add_escaped(line, peer_of(request));
-    add_to_line(line, " - - [%s] \"", date);
+    add_to_line(line, " - ");
+    add_user(line, request);
+    add_to_line(line, " [%s] \"", date);
     add_request_line(line, request, summary);
     add_to_line(line, "\" %u %llu", status_of(summary), body_bytes(request, summary));
 }
@@ -157,11 +180,13 @@ add_json(struct line *line, const char *date, const struct sxe_http_request *req
          const struct sxe_http_summary *summary)
 {
     const struct sxe_http_parser *head = &request->head;
+    struct sxe_http_basic basic;
 
     add_to_line(line, "{\"time\":\"%s\",\"status\":%u,\"bytes\":%llu,\"duration_us\":%llu", date,
                 status_of(summary), body_bytes(request, summary),
                 (unsigned long long)(summary->duration_ns / SXE_NS_PER_US));
     add_member(line, "peer", peer_of(request));
+    add_member(line, "user", sxe_http_user(request, &basic));
     add_member(line, "method", sxe_http_method_text(request));
     add_member(line, "target", sxe_http_target(request));
     if (has_version(request, summary))

@@ -47,10 +47,7 @@ tell(const char *where, const char *text)
 static int
 note_file(lua_State *L)
 {
-    struct handover_message message = {.kind = HANDOVER_FILE};
-
-    snprintf(message.u.path, sizeof(message.u.path), "%s", luaL_checkstring(L, 1));
-    (void)handover_send(script.link, &message, -1);
+    handover_name_file(script.link, luaL_checkstring(L, 1));
     return 0;
 }
 

@@ -5,10 +5,10 @@
 #include "rate-limit.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client-key.h"
 #include "sxe-dict.h"
 #include "sxe-time.h"
 #include "sxe-util.h"
@@ -76,30 +76,8 @@ rate_limit_end(void)
 
 struct key {
     uint64_t route;
-    uint64_t family; /* 4, 6, or 0: unix sockets */
-    unsigned char client[8];
+    struct client_key client;
 };
-
-static struct key
-key_of(const struct rate_limit *limit, const struct sockaddr_storage *address, socklen_t length)
-{
-    const struct sockaddr_in6 *in6 = (const void *)address;
-    const struct sockaddr_in *in4 = (const void *)address;
-    struct key key = {.route = limit->route};
-
-    if (length == 0)
-        return key;
-    key.family = 4;
-    if (address->ss_family == AF_INET) {
-        memcpy(key.client, &in4->sin_addr, 4);
-    } else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
-        memcpy(key.client, in6->sin6_addr.s6_addr + 12, 4);
-    } else {
-        memcpy(key.client, in6->sin6_addr.s6_addr, 8);
-        key.family = 6;
-    }
-    return key;
-}
 
 /* Take one request from the client's bucket. Nanoseconds until one may pass; 0: this one may. */
 static uint64_t
@@ -130,7 +108,7 @@ unsigned
 rate_limit_take(const struct rate_limit *limit, const struct sockaddr_storage *address,
                 socklen_t length)
 {
-    const struct key key = key_of(limit, address, length);
+    const struct key key = {.route = limit->route, .client = client_key_of(address, length)};
 
     if (clients == NULL || limit->burst == 0)
         return 0;

@@ -556,7 +556,9 @@ service_run(struct httpd_options *options, const struct worker *worker)
     begin_service(options, worker);
     crash_begin("sxe-httpd");
     stats_begin(options, service.worker.load);
-    result = serve_as_begin(options, worker, &service.log);
+    result = config_passwords_open(options->config.sites, service.link);
+    if (result == 0)
+        result = serve_as_begin(options, worker, &service.log);
     if (result == 0)
         result = make_plan();
     if (result == 0)

@@ -51,6 +51,7 @@ local http = {}
 ---@field host? string
 ---@field version "1.0"|"1.1"
 ---@field peer string the client's address
+---@field user? string whose password was checked
 ---@field id string 16 hexadecimal digits, as in the log
 ---@field route? string the pattern that matched
 ---@field ctx table empty at first, for filters and handlers

@@ -82,6 +82,38 @@ say_authority(struct sxe_http_request *request, struct sxe_http_response *respon
     return authority.base == NULL ? ANSWER(none) : ANSWER(authority);
 }
 
+/* User, a slash and password; otherwise the error. */
+static enum sxe_http_verdict
+say_credentials(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    struct sxe_http_basic basic;
+    const int result = sxe_http_basic(request, &basic);
+    char text[2 * SXE_HTTP_BASIC_MAX];
+
+    if (result < 0)
+        return sxe_http_reply(response, 200, NULL, result == -EINVAL ? "EINVAL" : "ENOENT", 6);
+    snprintf(text, sizeof(text), "%.*s/%.*s", (int)basic.user.length, basic.user.base,
+             (int)basic.password.length, basic.password.base);
+    return sxe_http_reply(response, 200, NULL, text, strlen(text));
+}
+
+static enum sxe_http_verdict
+say_the_user(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    struct sxe_http_basic basic;
+
+    (void)response;
+    ck_assert_ptr_null(sxe_http_user(request, &basic).base);
+    request->is_authenticated = true;
+    return ANSWER(sxe_http_user(request, &basic));
+}
+
+#define BASIC(value) "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: " value "\r\n\r\n"
+#define LETTERS_16   "YTpiYTpiYTpiYTpi"
+#define LETTERS_80   LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16 LETTERS_16
+#define LETTERS_640 \
+    LETTERS_80 LETTERS_80 LETTERS_80 LETTERS_80 LETTERS_80 LETTERS_80 LETTERS_80 LETTERS_80
+
 static const struct saying {
     const char *request;
     sxe_http_handler handler;
@@ -110,6 +142,33 @@ static const struct saying {
     {GET("/"), say_authority, {"h", 1}},
     {GET("http://other:81/"), say_authority, {"other:81", 8}},
     {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", say_authority, {"none", 4}},
+    /* RFC 7617, 2 */
+    {BASIC("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), say_credentials, {"Aladdin/open sesame", 19}},
+    {BASIC("Basic dGVzdDoxMjPCow=="), say_credentials, {"test/123\xC2\xA3", 10}},
+    {BASIC("bASIC  YTpi"), say_credentials, {"a/b", 3}},
+    {BASIC("Basic YTpiOmM"), say_credentials, {"a/b:c", 5}},
+    {BASIC("Basic YTo="), say_credentials, {"a/", 2}},
+    {BASIC("Basic Og"), say_credentials, {"/", 1}},
+    {BASIC("Basic YTo/Pz8+"), say_credentials, {"a/?\?\?>", 6}},
+    {BASIC("Basic YTr7+/8="), say_credentials, {"a/\xFB\xFB\xFF", 5}},
+    {BASIC("Basic YTo9"), say_credentials, {"a/=", 3}},
+    {GET("/"), say_credentials, {"ENOENT", 6}},
+    {BASIC("Bearer YTpi"), say_credentials, {"ENOENT", 6}},
+    {BASIC("Basic"), say_credentials, {"ENOENT", 6}},
+    {BASIC("Basic Og\r\nAuthorization: Basic Og"), say_credentials, {"EINVAL", 6}},
+    {BASIC("Basic YTpi="), say_credentials, {"EINVAL", 6}},
+    {BASIC("Basic Og==="), say_credentials, {"EINVAL", 6}},
+    {BASIC("Basic ===="), say_credentials, {"EINVAL", 6}},
+    {BASIC("Basic YT pi"), say_credentials, {"EINVAL", 6}},
+    {BASIC("Basic YTpi-_"), say_credentials, {"EINVAL", 6}},
+    {BASIC("Basic YWI"), say_credentials, {"EINVAL", 6}},      /* no colon */
+    {BASIC("Basic OgA"), say_credentials, {"EINVAL", 6}},      /* a NUL */
+    {BASIC("Basic On8"), say_credentials, {"EINVAL", 6}},      /* DEL */
+    {BASIC("Basic Oh"), say_credentials, {"EINVAL", 6}},       /* bits that belong to no byte */
+    {BASIC("Basic YTr7Zg9="), say_credentials, {"EINVAL", 6}}, /* likewise */
+    {BASIC("Basic YTpiY"), say_credentials, {"EINVAL", 6}},    /* a digit that makes no byte */
+    {BASIC("Basic " LETTERS_640 LETTERS_16 LETTERS_16 LETTERS_16), say_credentials, {"EINVAL", 6}},
+    {BASIC("Basic YTpi"), say_the_user, {"a", 1}},
 };
 
 START_TEST(a_request_says_what_it_is_for)

@@ -21,6 +21,7 @@ static const struct property {
     {"return req.host", "GET /", "", "h"},
     {"return req.version", "GET /", "", "1.1"},
     {"return req.peer", "GET /", "", "127.0.0.1"},
+    {"return tostring(req.user)", "GET /", "Authorization: Basic YTpi\r\n", "nil"},
     {"return tostring(req.route)", "GET /", "", "nil"},
     {"return tostring(#req.id == 16 and req.id == req.id)", "GET /", "", "true"},
     {"return (tostring(req):gsub('%d+', '#'))", "GET /", "", "sxe.http request #"},

@@ -197,6 +197,33 @@ START_TEST(a_request_is_one_object_of_json)
 }
 END_TEST
 
+static enum sxe_http_verdict
+echo_to_user(struct sxe_http_request *request_, struct sxe_http_response *response)
+{
+    request_->is_authenticated = true;
+    return echo(request_, response);
+}
+
+START_TEST(a_user_is_one_word)
+{
+    const struct sxe_http_config config = {.handler = echo_to_user};
+
+    log_with(config, ACCESS_LOG_COMMON);
+    request("GET / HTTP/1.0\r\nAuthorization: Basic YSBi/yA6cA\r\n\r\n"); /* "a b\xff :p" */
+    request("GET / HTTP/1.0\r\nAuthorization: Basic OnA\r\n\r\n");        /* ":p" */
+    end_log();
+    ck_assert_str_eq(read_file(path),
+                     "127.0.0.1 - a\\x20b\\xFF\\x20 [" DATE "] \"GET / HTTP/1.0\" 200 5\n" PEER
+                     "\"GET / HTTP/1.0\" 200 5\n");
+    remove_directory();
+    ck_assert_int_eq(mkdir(directory, 0700), 0);
+    log_with(config, ACCESS_LOG_JSON);
+    request("GET / HTTP/1.0\r\nAuthorization: Basic YSBiOnA\r\n\r\n");
+    end_log();
+    ck_assert_ptr_nonnull(strstr(read_file(path), ",\"peer\":\"127.0.0.1\",\"user\":\"a b\","));
+}
+END_TEST
+
 START_TEST(the_date_is_that_of_the_reply)
 {
     log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
@@ -672,6 +699,7 @@ access_log_suite(void)
     tcase_add_loop_test(formats, a_request_is_one_object_of_json, 0,
                         (int)(sizeof(objects) / sizeof(objects[0])));
     tcase_add_test(formats, the_date_is_that_of_the_reply);
+    tcase_add_test(formats, a_user_is_one_word);
     suite_add_tcase(suite, formats);
     tcase_add_checked_fixture(clients, make_directory, remove_directory);
     tcase_add_test(clients, a_long_text_is_cut_and_the_line_goes_on);

@@ -1051,6 +1051,21 @@ START_TEST(a_change_of_a_file_loads_again)
 }
 END_TEST
 
+START_TEST(a_change_of_a_file_that_a_child_names_loads_again)
+{
+    char directory[] = "/tmp/sxe-supervisor-XXXXXX";
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(module, sizeof(module), "%s/m.lua", directory);
+    write_file(module, "");
+    config.watches_files = true;
+    ck_assert_int_eq(SUPERVISE(change_the_module, end_all), 0);
+    ck_assert_uint_eq(shared->loads, 2);
+    unlink(module);
+    rmdir(directory);
+}
+END_TEST
+
 /* ---- Loops that do not turn ---- */
 
 static struct ev_loop *turning;
@@ -1565,6 +1580,7 @@ supervisor_suite(void)
     tcase_add_test(t, one_that_never_stops_sending_keeps_nobody_waiting);
     tcase_add_test(t, a_child_of_others_that_ends_is_waited_for);
     tcase_add_test(t, a_change_of_a_file_loads_again);
+    tcase_add_test(t, a_change_of_a_file_that_a_child_names_loads_again);
     tcase_add_test(t, one_whose_loop_does_not_turn_is_killed_and_replaced);
     tcase_add_test(t, one_that_hangs_on_leaving_is_killed_and_not_replaced);
     tcase_add_test(t, without_a_limit_it_may_hang);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: guards routes with users and passwords (RFC 7617).
+ *
+ * Place: config-routes.c asks before a guarded route answers; service.c opens the files.
+ *
+ * Shape: a hash takes 50 to 300 ms, so threads compute it (sxe-work.h). Equal requests share one
+ * attempt. A user and password that were right are remembered by a keyed digest.
+ *
+ *     request --> remembered? --yes--> the route answers
+ *                     | no
+ *                 [ attempt ] <-- other requests with that user and password
+ *                     | a thread: crypt_r
+ *                 right? --yes--> remembered; the route answers all of them
+ *                     '-- no ---> 401
+ *
+ * Limits: BASIC_AUTH_ATTEMPTS under way, BASIC_AUTH_OF_CLIENT of them for one client, which gets
+ * 429 for more; BASIC_AUTH_WAITERS requests wait for them, more get 503. BASIC_AUTH_KEPT pairs are
+ * remembered for BASIC_AUTH_KEEP_S seconds. Each process counts for itself.
+ */
+#ifndef BASIC_AUTH_H
+#define BASIC_AUTH_H
+
+#include <stdbool.h>
+
+#include "sxe-http.h"
+
+#define BASIC_AUTH_ATTEMPTS  256
+#define BASIC_AUTH_OF_CLIENT 4
+#define BASIC_AUTH_WAITERS   512
+#define BASIC_AUTH_KEPT      1024
+#define BASIC_AUTH_KEEP_S    300
+#define BASIC_AUTH_THREADS   2
+
+struct passwords;
+
+struct basic_auth {
+    const char *file;            /* its path; NULL: the route is not guarded */
+    const char *realm;           /* NULL: "Restricted" */
+    struct passwords *passwords; /* of the file; several routes share them */
+};
+
+enum basic_auth_result {
+    BASIC_AUTH_GOOD,     /* the user is who they say */
+    BASIC_AUTH_ANSWERED, /* no: a reply says so */
+    BASIC_AUTH_LATER     /* a thread computes; then passed is called, or a reply says no */
+};
+
+/* Whether the text can be a realm. */
+bool basic_auth_is_realm(const char *realm);
+
+/* Prepare threads and memory. Call before sxe_init. 0 or -errno. */
+int basic_auth_begin(void);
+void basic_auth_end(void); /* after sxe_fini */
+
+/* Check the credentials of a request. passed is called in the loop. */
+enum basic_auth_result basic_auth_ask(const struct basic_auth *auth,
+                                      struct sxe_http_request *request,
+                                      struct sxe_http_response *response,
+                                      void (*passed)(struct sxe_http_request *request,
+                                                     struct sxe_http_response *response));
+
+#endif

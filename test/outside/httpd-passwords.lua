@@ -1,0 +1,174 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Tests of what docs/configuration.md says of passwords, with hashes that libcrypt computes.
+
+local admin = require "admin"
+local as_root = require "as-root"
+local http = require "http"
+local httpd = require "httpd"
+local workers = require "workers"
+
+-- LeakSanitizer cannot look into a process that has changed its user.
+local ENV = {ASAN_OPTIONS = "detect_leaks=0"}
+
+local ANN <const> = "ann:$2y$05$lnm.bmXc05EGTAvym94RlO54ODRsK16Aepx536W.6YPv73mlF4AUm\n"
+local BOB <const> = "bob:$6$r8Jx2aTq$w89xnjxeW6pq3gEcwM1Dh74lLJ8ZVPPWZHNIUHXRmMln8l75amFDKxIgIJqRB5uVtYPahO5WfC86Di1S.4rVD0\n"
+
+local directory <const> = os.tmpname()
+os.remove(directory)
+assert(os.execute("mkdir -m 755 " .. directory))
+
+local function write(name, text)
+    local path = directory .. "/" .. name
+    local file <close> = assert(io.open(path .. ".new", "w"))
+    file:write(text)
+    file:close()
+    assert(os.rename(path .. ".new", path))
+    return path
+end
+
+local users <const> = directory .. "/users"
+write("users", ANN .. BOB)
+local script <const> = write("app.lua", [[return function(req) return (req.user or "nobody") .. #req:body() end]])
+local site <const> = write("site.lua", ([[return { lua = %q, access_log = %q, routes = {
+    ["/script"] = { script = true, passwords = %q },
+    ["/text"] = { status = 200, body = "text", passwords = %q, realm = "The house" } } }]]):format(script,
+    directory .. "/log", users, users))
+-- Without a script, because a user who has no rights may not read it.
+local plain <const> = write("plain.lua", ([[return { routes = {
+    ["/text"] = { status = 200, body = "text", passwords = %q } } }]]):format(users))
+
+local function base64(text)
+    local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    return (text:gsub("..?.?", function(group)
+        local a, b, c = group:byte(1, 3)
+        local bits = a << 16 | (b or 0) << 8 | (c or 0)
+        local out = ""
+        for i = 0, #group do
+            local digit = bits >> (18 - 6 * i) & 63
+            out = out .. digits:sub(digit + 1, digit + 1)
+        end
+        return out .. ("="):rep(3 - #group)
+    end))
+end
+
+local function request(method, path, who, ...)
+    local lines = {("%s %s HTTP/1.1"):format(method, path), "Host: a"}
+    if who then lines[#lines + 1] = "Authorization: Basic " .. base64(who) end
+    for _, line in ipairs{...} do lines[#lines + 1] = line end
+    return table.concat(lines, "\r\n") .. "\r\n\r\n"
+end
+
+local function status(server, path, who)
+    return http.ask(server, request("GET", path, who, "Connection: close")).status
+end
+
+local function read(path)
+    local file <close> = assert(io.open(path))
+    return file:read("a")
+end
+
+-- promise: docs/configuration.md: A route with `passwords` answers only requests that have a user and a password of that file (`Authorization: Basic`, RFC 7617); others get 401.
+test("users with bcrypt and SHA-crypt hashes pass, others do not", function()
+    local server <close> = httpd.start("--config", site)
+    equal(status(server, "/text", "ann:secret"), 200)
+    equal(status(server, "/text", "bob:hunter2"), 200)
+    for _, who in ipairs{"ann:hunter2", "ann:", ":secret", "ann:secre", "ann:secrets", "Ann:secret", "zed:secret", "an:secret"} do
+        equal(status(server, "/text", who), 401)
+    end
+    local reply = http.ask(server, request("GET", "/text", nil, "Connection: close"))
+    equal(reply.status, 401)
+    equal(reply.headers["www-authenticate"], 'Basic realm="The house", charset="UTF-8"')
+end)
+
+-- promise: docs/configuration.md: A script finds the user's name in [`req.user`](lua-handlers.md#the-request), the access log has it as well.
+test("the script and the log know the user", function()
+    do
+        local server <close> = httpd.start("--config", site)
+        equal(http.ask(server, request("GET", "/script", "ann:secret", "Connection: close")).body, "ann0")
+        equal(status(server, "/script", "ann:wrong"), 401)
+    end
+    local log = read(directory .. "/log")
+    check(log:find('127.0.0.1 - ann [', 1, true) and log:find('"GET /script HTTP/1.1" 401', 1, true), log)
+    check(not log:find('- ann %[[^\n]*401'), log)
+end)
+
+-- promise: docs/configuration.md: The `body` of a request that is refused is read, or the connection closed, so that it cannot be taken for another request.
+test("a body that looks like a request is none", function()
+    local server <close> = httpd.start("--config", site)
+    local inner = request("GET", "/text", "ann:secret")
+    for _, path in ipairs{"/script", "/text"} do
+        local sock <close> = server:connect()
+        sock:send(request("POST", path, "ann:wrong", "Content-Length: " .. #inner) .. inner
+                  .. request("GET", "/text", "bob:hunter2", "Connection: close"))
+        local all = sock:recv_all()
+        equal(select(2, all:gsub("HTTP/1.1 401", "")), 1)
+        equal(select(2, all:gsub("HTTP/1.1 200", "")), 1)
+    end
+end)
+
+-- promise: docs/configuration.md: When a file changes, it is read again within a second or so, as at SIGHUP: a bad one leaves the earlier users, and the log says why.
+test("a changed file is read again, and a bad one is not used", function()
+    local server <close> = httpd.start("--config", site)
+    equal(status(server, "/text", "ann:secret"), 200)
+    write("users", BOB)
+    httpd.wait_until(function() return status(server, "/text", "ann:secret") == 401 end, "ann to be forgotten")
+    write("users", ANN .. "cas:plain\n")
+    httpd.wait_until(function() return server.proc:errors():find(
+        ":2: the password of 'cas' is a DES hash or a plain password", 1, true) end, "a message")
+    equal(status(server, "/text", "bob:hunter2"), 200)
+    equal(status(server, "/text", "ann:secret"), 401)
+    write("users", ANN .. BOB)
+    httpd.wait_until(function() return status(server, "/text", "ann:secret") == 200 end, "ann to be back")
+end)
+
+-- promise: docs/configuration.md: Equal requests share one computation.
+test("many clients at once pass", function()
+    local server <close> = httpd.start("--config", site)
+    local socks = {}
+    for i = 1, 50 do
+        socks[i] = server:connect()
+        socks[i]:send(request("GET", "/text", "ann:secret", "Connection: close"))
+    end
+    for i = 1, 50 do
+        check(socks[i]:recv_all():find("^HTTP/1.1 200"), i)
+        socks[i]:close()
+    end
+end)
+
+-- promise: docs/configuration.md: The file is read when a process starts, as root if root started the server, so the user of `--user` need not be able to read it, and `--chroot` and `--confine` do not hide it.
+as_root.test("another user, another directory and confinement do not hide the file", function()
+    assert(os.execute("chmod 600 " .. users))
+    for _, more in ipairs{{}, {"--chroot", directory}, {"--confine"}} do
+        local server <close> = httpd.spawn{wire.program("sxe-httpd"), "-p", "0", "--config", plain, "-w", "2", "--user",
+                                           "65534:65534", env = ENV, table.unpack(more)}
+        local before = workers.await(server, 2)
+        equal(status(server, "/text", "ann:secret"), 200)
+        equal(status(server, "/text", "ann:wrong"), 401)
+        server.proc:signal("HUP")
+        workers.await(server, 2, before)
+        equal(status(server, "/text", "ann:secret"), 200)
+    end
+end)
+
+-- promise: docs/configuration.md: A malformed `Authorization: Basic`, or one that is there twice, is answered 400.
+test("malformed credentials are refused, and the connection goes on", function()
+    local server <close> = httpd.start("--config", site)
+    local sock <close> = server:connect()
+    sock:send(request("GET", "/text", nil, "Authorization: Basic ***")
+              .. request("GET", "/text", "ann:secret", "Authorization: Basic YTpi")
+              .. request("GET", "/text", "ann:se\0cret")
+              .. request("GET", "/text", ("a"):rep(510) .. ":")
+              .. request("GET", "/text", "ann:secret", "Connection: close"))
+    local all = sock:recv_all()
+    equal(select(2, all:gsub("HTTP/1.1 400", "")), 4)
+    equal(select(2, all:gsub("HTTP/1.1 200", "")), 1)
+end)
+
+-- promise: docs/configuration.md: `/livez` and `/readyz` of `--admin` and the counters of `--stats` are no routes: nobody needs a password for them.
+test("health checks and counters need no password", function()
+    local server <close> = admin.start("--config", site, "--stats", "/stats")
+    equal(status(server, "/stats"), 200)
+    equal(status(server, "/text"), 401)
+    for _, path in ipairs{"/livez", "/readyz"} do equal(server:ask("GET", path), 200) end
+end)
