@@ -88,6 +88,49 @@ test_confined("Landlock", "a link out of the directory", function()
     equal(server:ask(), " Permission denied")
 end)
 
+-- A directory with certificates a and b as certbot keeps them: live/x.pem leads to archive/NAME.pem. nil: no openssl.
+local function make_certificates()
+    local made = os.tmpname()
+    os.remove(made)
+    return os.execute(([[set -e; mkdir -p %s/live %s/archive; cd %s/archive
+        for name in a b; do
+            openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=$name -days 2 \
+                -keyout $name.key -out $name.pem 2>/dev/null
+        done]]):format(made, made, made)) and made
+end
+
+local function lead(made, name)
+    for _, ext in ipairs{"key", "pem"} do
+        assert(os.execute(("cd %s/live && ln -s ../archive/%s.%s new && mv -T new x.%s"):format(made, name, ext, ext)))
+    end
+end
+
+-- promise: docs/operations.md: Where the table says "the directory of" a file, that file may be a symbolic link: the directory of the file that it leads to counts too, so that certificates of certbot are read again after each renewal.
+test_confined("Landlock", "certificates that are links, and lead to other files later", function()
+    local made = make_certificates()
+    if not made or wire.spawn{wire.program("sxe-httpd"), "--tls-dev", "--check"}:wait(20) ~= 0 then
+        print "skipped: certificates that are links, because openssl is not installed, or not built in"
+        return
+    end
+    lead(made, "a")
+    for _, workers_option in ipairs{{}, {"-w", "1"}} do
+        local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", "--confine", "--tls-cert", made .. "/live/x.pem",
+            "--tls-key", made .. "/live/x.key", env = ENV, table.unpack(workers_option)}
+        local port = assert(proc:line(60):match ":(%d+)/$", proc:errors())
+        local server <close> = setmetatable({proc = proc, pid = proc:pid()}, httpd)
+        local function serves(name)
+            local asked <close> = io.popen(("openssl s_client -connect 127.0.0.1:%s </dev/null 2>/dev/null"):format(port))
+            return asked:read "a":find("subject=CN ?= ?" .. name) ~= nil
+        end
+        check(serves "a", proc:errors())
+        lead(made, "b")
+        httpd.wait_until(function() return serves "b" end, "the other certificate")
+        lead(made, "a")
+        httpd.wait_until(function() return serves "a" end, "the first certificate")
+    end
+    os.execute("rm -r " .. made)
+end)
+
 -- promise: docs/operations.md: | written, with `--lua` | `/dev/shm`, where pools and dicts have their files |
 test_confined("Landlock", "a file in /dev/shm, and one of the script's own", function()
     local server <close> = start [[

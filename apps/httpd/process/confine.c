@@ -10,6 +10,7 @@
 #include <linux/landlock.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -103,7 +104,7 @@ enum { RULES_MAX = 256 };
 
 struct rules {
     struct confine_rule each[RULES_MAX];
-    char directories[HTTPD_PAIRS_MAX * 3 + 5][PATH_MAX];
+    char directories[2 * (HTTPD_PAIRS_MAX * 3 + 5)][PATH_MAX]; /* of paths, and of links' targets */
     unsigned number;
     unsigned directories_number;
     bool is_full;
@@ -119,19 +120,24 @@ add_path(struct rules *rules, const char *path, unsigned rights)
         rules->each[rules->number++] = (struct confine_rule){path, rights};
 }
 
-/* A file that is replaced by renaming another one has no rule of its own. */
+/* A file that is replaced by renaming another one has no rule of its own. If the path is a link,
+ * its next target is a new file, mostly beside the old one: certbot does that. */
 static void
 add_directory_of(struct rules *rules, const char *path, unsigned rights)
 {
-    char *directory = rules->directories[rules->directories_number];
-    const char *slash = path == NULL ? NULL : strrchr(path, '/');
+    char target[PATH_MAX];
+    const char *const files[] = {path, path == NULL ? NULL : realpath(path, target)};
 
     if (path == NULL || strcmp(path, "-") == 0)
         return;
-    rules->directories_number++;
-    snprintf(directory, PATH_MAX, "%.*s", slash == NULL ? 1 : (int)(slash - path + 1),
-             slash == NULL ? "." : path);
-    add_path(rules, directory, rights);
+    for (unsigned i = 0; i < 2 && files[i] != NULL; i++) {
+        char *directory = rules->directories[rules->directories_number++];
+        const char *slash = strrchr(files[i], '/');
+
+        snprintf(directory, PATH_MAX, "%.*s", slash == NULL ? 1 : (int)(slash - files[i] + 1),
+                 slash == NULL ? "." : files[i]);
+        add_path(rules, directory, rights);
+    }
 }
 
 static void

@@ -133,6 +133,23 @@ START_TEST(all_options_have_rules)
 }
 END_TEST
 
+/* The file that a link leads to is replaced by one in its own directory. */
+START_TEST(a_file_that_is_there_has_a_rule_for_its_target_too)
+{
+    struct httpd_options options = all_options();
+    unsigned calls;
+
+    pretend();
+    ck_assert_int_eq(confine_begin(&options), 0);
+    calls = fake_os_calls(FAKE_SYSCALL);
+    options.tls.key[0] = "/etc/passwd";
+    fake_os_reset();
+    pretend();
+    ck_assert_int_eq(confine_begin(&options), 0);
+    ck_assert_uint_eq(fake_os_calls(FAKE_SYSCALL), calls + 1);
+}
+END_TEST
+
 /* A filter of a container says EPERM. */
 static const int missing[] = {ENOSYS, EOPNOTSUPP, EPERM};
 
@@ -252,6 +269,7 @@ confine_suite(void)
     tcase_add_loop_test(t, each_later_call_of_landlock_that_fails_is_told, 2, 6);
     tcase_add_test(t, calls_are_confined_or_it_is_told);
     tcase_add_test(t, all_options_have_rules);
+    tcase_add_test(t, a_file_that_is_there_has_a_rule_for_its_target_too);
     tcase_add_loop_test(t, a_machine_that_has_neither_is_served_with, 0, 3);
     tcase_add_test(t, a_server_that_cannot_be_confined_does_not_start);
     tcase_add_loop_test(t, what_is_not_allowed_is_refused, 0, 2);
