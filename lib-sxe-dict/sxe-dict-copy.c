@@ -324,6 +324,11 @@ put_in_place(const struct copying *copying)
 
     if (!is_there || result != 0)
         unlink(copying->temporary);
+    if (error == EEXIST && result != 0)
+        return sxe__dict_refuse(copying->why, error,
+                                "%.300s was made by another program meanwhile, perhaps by a copy "
+                                "that ran at the same time: look at it, and try again",
+                                path);
     return result == 0 ? sync_directory(copying)
                        : sxe__dict_refuse(copying->why, error,
                                           "cannot put the new file in the place of %.300s: %s",

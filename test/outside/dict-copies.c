@@ -135,6 +135,28 @@ write_meanwhile(void)
     return false;
 }
 
+static bool
+make_meanwhile(void)
+{
+    if (asked++ == 0)
+        fclose(fopen(other, "w"));
+    return false;
+}
+
+/* promise: docs/dict.md: If another program makes the target while the copy runs, that file stays,
+ *   and the copy ends with `-EEXIST`. */
+START_TEST(a_file_that_is_made_while_a_copy_runs_stays)
+{
+    busy = make();
+    asked = 0;
+    unlink(other);
+    ck_assert_int_eq(sxe_dict_backup(busy, other, make_meanwhile, why), -EEXIST);
+    ck_assert_ptr_nonnull(strstr(why, "was made by another program meanwhile"));
+    ck_assert_int_eq(access(other, F_OK), 0);
+    sxe_dict_close(busy);
+}
+END_TEST
+
 /* promise: docs/dict.md: A backup shows one moment: it reads a snapshot. */
 START_TEST(a_backup_has_what_was_there_when_it_began)
 {
@@ -320,6 +342,7 @@ main(void)
 {
     const TTest *cases[] = {
         a_backup_has_what_was_there_when_it_began,
+        a_file_that_is_made_while_a_copy_runs_stays,
         a_backup_is_opened_changed_and_backed_up_itself,
         users_keep_their_file,
         other_files_stay_as_they_are,
