@@ -445,10 +445,17 @@ end
 
 local CODINGS <const> = { gzip = "gzip", ["x-gzip"] = "gzip", deflate = "deflate" }
 
+-- Servers may put empty elements into a list (RFC 9110, 5.6.1.2). Several codings are left to the caller.
+local function coding_of(response)
+  local name, rest = match(lower(response.headers["content-encoding"] or ""), "^[%s,]*([^%s,]+)[%s,]*(.*)$")
+
+  return rest == "" and CODINGS[name]
+end
+
 -- Have the response decoded if it is compressed in a way that was asked for: true, or nil, why.
 local function decode(response)
   local state = response.state
-  local coding = CODINGS[lower(response.headers["content-encoding"] or "")]
+  local coding = coding_of(response)
   local why, code
 
   if not coding or not state.request.is_decoded or response.status == 206 or state.read == readers.none then return true end

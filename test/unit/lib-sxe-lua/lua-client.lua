@@ -86,6 +86,7 @@ for name, texts in pairs{
   more = { OK .. "Content-Length: 2\r\n\r\nok and more" }, gone = { OK .. "Content-Length: 5\r\n\r\nfirst" },
   gzip = { packed("gzip", GZIP), packed("x-GZIP", GZIP:rep(3)), packed("gzip", ""), packed("gzip", ZEROS) },
   deflate = { packed("deflate", ZLIB), packed("deflate", RAW) },
+  empty_elements = { packed(", gzip ,", GZIP), packed("\t,,gzip", GZIP), packed("gzip, gzip", GZIP), packed(" , ", GZIP) },
   chunked_gzip = { OK .. "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" ..
     GZIP:gsub(".", "1\r\n%0\r\n") .. "0\r\n\r\n" },
   damaged = { packed("gzip", GZIP:sub(1, -2)), packed("gzip", GZIP .. "more"), packed("deflate", ZLIB .. "x"),
@@ -193,6 +194,8 @@ local cases = {
     equal(assert(try "gzip").body, "hellohellohello")
     equal(assert(try "gzip").body, "")
     equal(assert(try "gzip").body, ("\0"):rep(100000))
+    for _ = 1, 2 do equal(assert(try "empty_elements").body, "hello") end
+    for _ = 1, 2 do equal(assert(try "empty_elements").body, GZIP) end
     a = assert(try "deflate")
     equal(a.body .. a.decoded, "hellodeflate")
     equal(assert(try "deflate").body, "hello")
