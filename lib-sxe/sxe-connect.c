@@ -448,12 +448,38 @@ is_for_others(void)
     return true;
 }
 
+/* Whether to go on. */
+static bool
+accept_one(SXE *listener)
+{
+    bool oneshot = (listener->flags & SXE__ONESHOT) != 0;
+    int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd < 0 && !can_go_on_after(listener, errno))
+        return false;
+    end_of_rest(listener);
+    if (fd >= 0 && oneshot)
+        become(listener, fd);
+    else if (fd >= 0)
+        welcome_peer(listener, fd);
+    return true;
+}
+
+void
+sxe_io_accept_rest(SXE *this)
+{
+    for (uint32_t i = 0; i < CONTEXT->tables->config.backlog; i++) {
+        if (sxe__state(this) != SXE_STATE_LISTENING || sxe_number_in_state(SXE_STATE_FREE) == 0 ||
+            !accept_one(this))
+            return;
+    }
+}
+
 void
 sxe__acceptable(SXE *listener)
 {
     for (unsigned i = 0; i < CONTEXT->tables->config.accept_batch; i++) {
         bool oneshot = (listener->flags & SXE__ONESHOT) != 0;
-        int fd;
 
         if (sxe__state(listener) != SXE_STATE_LISTENING)
             return;
@@ -463,16 +489,8 @@ sxe__acceptable(SXE *listener)
                 make_room();
             return;
         }
-        if (is_for_others())
+        if (is_for_others() || !accept_one(listener))
             return;
-        fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0 && !can_go_on_after(listener, errno))
-            return;
-        end_of_rest(listener);
-        if (fd >= 0 && oneshot)
-            become(listener, fd);
-        else if (fd >= 0)
-            welcome_peer(listener, fd);
     }
 }
 

@@ -68,6 +68,13 @@ SXE_PUBLIC void sxe_io_set(SXE *this_, const struct sxe_io_table *io);
  * report it again, so a read that took bytes and has none for the program yet returns -EINTR. */
 SXE_PUBLIC bool sxe_io_is_end_near(const SXE *this_);
 
+/* Whether the kernel has not taken all output yet: copied, borrowed, of files, or encrypted. */
+SXE_PUBLIC bool sxe_io_has_output(const SXE *this_);
+
+/* Before a listener is closed: accept the connections that the kernel has for it, as far as there
+ * are free sockets, and no more than config.backlog. The kernel resets those that are left. */
+SXE_PUBLIC void sxe_io_accept_rest(SXE *this_);
+
 /* Have lib-sxe call write again, later in this turn of the loop, after a write got -EAGAIN. */
 SXE_PUBLIC void sxe_io_write_again(SXE *this_);
 

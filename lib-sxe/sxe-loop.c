@@ -261,14 +261,14 @@ sxe__on_timeout(void *array, unsigned id, void *user)
 {
     SXE *s = sxe__socket(id);
     enum sxe_state state = sxe__state(s);
-    bool has_output = state >= SXE_STATE_IDLE && !sxe__queue_is_empty(s);
+    bool is_queued = state >= SXE_STATE_IDLE && !sxe__queue_is_empty(s);
 
     SXE_UNUSED_PARAMETER(array);
     SXE_UNUSED_PARAMETER(user);
-    if (has_output && state != SXE_STATE_STARVED && sxe__queue_has_peer_read(s))
+    if (is_queued && state != SXE_STATE_STARVED && sxe__queue_has_peer_read(s))
         return;
     SXE_DEBUG_ID(id, "closing: %s for too long", sxe_state_to_string(state));
-    if (has_output)
+    if (sxe_io_has_output(s))
         sxe__reset(s, ETIMEDOUT);
     else
         sxe__end(s, ETIMEDOUT);

@@ -126,7 +126,7 @@ write_vector(SXE *s, const struct iovec *vector, unsigned count, size_t bytes)
     /* A kernel that took a part need not be full: epoll reports room only after EAGAIN. */
     result = sent < 0 ? sxe__write_failed((int)sent) : 1;
     if (result < 0) {
-        sxe__end(s, -result);
+        sxe__reset(s, -result);
         return result;
     }
     if (result > 0)
@@ -538,6 +538,14 @@ sxe_unsent(const SXE *this)
     return sxe__state(this) <= SXE_STATE_NEW ? 0 : this->u.open.out_copied;
 }
 
+bool
+sxe_io_has_output(const SXE *this)
+{
+    if (this->flags & SXE__HELD || (CONTEXT->staged == this && is_anything_staged()))
+        return true;
+    return sxe__state(this) >= SXE_STATE_IDLE && (this->io_owes || !sxe__queue_is_empty(this));
+}
+
 size_t
 sxe_dropped(const SXE *this)
 {
@@ -559,8 +567,8 @@ sxe__writable(SXE *s)
     int result =
         SXE_UNLIKELY(s->io_owes) && sxe__queue_is_empty(s) ? write_owed(s) : sxe__queue_write(s);
 
-    if (result < 0) {
-        sxe__end(s, -result);
+    if (result < 0) { /* the socket failed, or the file: what was sent is not all */
+        sxe__reset(s, -result);
         return;
     }
     if (sxe__state(s) == SXE_STATE_CLOSED)

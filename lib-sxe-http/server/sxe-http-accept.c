@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "sxe-cidr.h"
+#include "sxe-io.h"
 #include "sxe-proxy.h"
 
 #define LOOKS_MAX 16
@@ -46,7 +47,7 @@ longest_closing(const struct sxe_http *http)
     sxe_pool_walker_construct(&walker, http->connections, SXE__HTTP_CLOSING);
     for (unsigned looks = 0;
          looks < LOOKS_MAX && (id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX; looks++) {
-        if (http->connections[id].slot == NULL && sxe_unsent(http->connections[id].sxe) == 0)
+        if (http->connections[id].slot == NULL && !sxe_io_has_output(http->connections[id].sxe))
             return id;
     }
     return SXE_POOL_NO_INDEX;
@@ -60,7 +61,7 @@ evict_connection(struct sxe__http_connection *connection)
     SXE *s = connection->sxe;
 
     SXE_USER_DATA(s) = NULL;
-    if (sxe_unsent(s) > 0 || connection->phase == SXE__HTTP_OVER)
+    if (sxe_io_has_output(s) || connection->phase == SXE__HTTP_OVER)
         sxe_abort(s);
     else
         sxe_close(s);

@@ -9,6 +9,9 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+
+#include "sxe-io.h"
 
 #define HEAD_ROOM 512 /* bytes of a head beside fields: the first line, Date, framing, a protocol */
 
@@ -279,6 +282,15 @@ sxe_http_all_is_sent(const struct sxe_http *http)
     return true;
 }
 
+/* Whether the client has sent bytes that were not read yet: closing would reset its connection. */
+static bool
+has_unread(const SXE *s)
+{
+    int bytes = 0;
+
+    return ioctl(sxe_fd(s), FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
 /* A connection whose handler calls sxe_http_stop is still in the state of its last event: its reply
  * is its last one. */
 static void
@@ -289,7 +301,7 @@ dismiss_all(struct sxe_http *http, enum sxe__http_state state)
 
     sxe_pool_walker_construct(&walker, http->connections, state);
     while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
-        if (!http->connections[id].is_inside)
+        if (!http->connections[id].is_inside && !has_unread(http->connections[id].sxe))
             sxe__http_dismiss(&http->connections[id]);
     }
 }
@@ -299,8 +311,12 @@ sxe_http_drain(struct sxe_http *http, void (*done)(struct sxe_http *))
 {
     http->is_draining = true;
     http->on_stopped = done;
-    while (http->listener_count > 0)
-        sxe_close(http->listeners[--http->listener_count]);
+    while (http->listener_count > 0) {
+        SXE *listener = http->listeners[--http->listener_count];
+
+        sxe_io_accept_rest(listener);
+        sxe_close(listener);
+    }
     sxe__http_check_stopped(http);
 }
 
@@ -320,7 +336,7 @@ static bool
 owes_bytes(const struct sxe__http_connection *connection)
 {
     return (connection->slot != NULL && connection->slot->progress == SXE__HTTP_BEGUN) ||
-           sxe_unsent(connection->sxe) > 0;
+           sxe_io_has_output(connection->sxe);
 }
 
 void

@@ -4,6 +4,7 @@
 local cli = require "cli"
 local httpd = require "httpd"
 local script = require "script"
+local workers = require "workers"
 
 local TEXT = [[
 local http, task, file = require "sxe.http", require "sxe.task", require "sxe.file"
@@ -23,6 +24,8 @@ r:use(function(req, _, next) if req.path == "/wrapped/x" then return task.deadli
 r:get("/nil", function(_, res) res:write "whole" return nil end)
 r:get("/true", function(_, res) return res:write "whole" end)
 r:get("/none", function(_, res) res:write "whole" end)
+r:get("/large", function() return ("x"):rep(16000000) end)
+r:get("/parts", function(_, res) for _ = 1, 160 do res:write(("x"):rep(100000)) end end)
 r:get("/slow", function(_, res) res:write "half" task.sleep(1000) end)
 return r
 ]]
@@ -68,6 +71,48 @@ test("a reply that is not whole at the end of the time to end is reset", functio
     end
 end)
 
+-- Asks with HTTP/1.0 for more than the kernel holds, ends the server while the client does not read, and says whether
+-- the client sees a reset after the bytes that it got.
+local function is_reset_at_end(server, path)
+    local sock <close> = server:connect(4096)
+
+    sock:send(("GET %s HTTP/1.0\r\n\r\n"):format(path))
+    sock:recv_until "\r\n\r\n"
+    server.proc:signal "TERM"
+    equal(server.proc:wait(100), 0, server.proc:errors())
+    return not pcall(sock.recv_all, sock)
+end
+
+-- promise: docs/operations.md: The connection of a reply that is not sent whole by then is reset, so that no client takes
+--   half of it for the whole.
+test("a reply whose handler has ended, and that its client has not read at the end of the time to end, is reset", function()
+    for _, path in ipairs{"/large", "/parts"} do
+        local server = script.start(TEXT, "--stop-timeout", "100ms")
+        check(is_reset_at_end(server, path), path)
+        os.execute("rm -r " .. server.directory)
+    end
+    local directory = os.tmpname()
+    os.remove(directory)
+    assert(os.execute(("mkdir %s && truncate -s 16M %s/file"):format(directory, directory)))
+    check(is_reset_at_end(httpd.start("-r", directory, "--stop-timeout", "100ms"), "/file"), "a file")
+    os.execute("rm -r " .. directory)
+end)
+
+-- promise: docs/http.md: if it *shrinks*, the connection is reset, and nothing is sent in place of the missing bytes
+--   (the kernel may clear bytes that it has accepted and not sent: zeros);
+test("a file that becomes shorter while it is sent ends with a reset", function()
+    local directory = os.tmpname()
+    os.remove(directory)
+    assert(os.execute(("mkdir %s && truncate -s 16M %s/file"):format(directory, directory)))
+    local server <close> = httpd.start("-r", directory)
+    local sock <close> = server:connect(4096)
+    sock:send "GET /file HTTP/1.0\r\n\r\n"
+    sock:recv_until "\r\n\r\n"
+    assert(os.execute(("truncate -s 1M %s/file"):format(directory)))
+    check(not pcall(sock.recv_all, sock), "the client got an orderly end")
+    os.execute("rm -r " .. directory)
+end)
+
 test("a reply that is not whole at a second SIGTERM is reset", function()
     local server <close> = script.start(TEXT, "--stop-timeout", "1000s")
     local sock <close> = server:connect()
@@ -79,6 +124,30 @@ test("a reply that is not whole at a second SIGTERM is reset", function()
     check(other:eof(100), "the server does not end")
     server.proc:signal "TERM"
     check(not pcall(sock.recv_all, sock), "the client got an orderly end")
+end)
+
+-- promise: docs/operations.md: Connections that wait to be accepted at the first signal are accepted, and a request that came
+--   with one is answered.
+test("clients whose connections wait to be accepted at SIGTERM are answered", function()
+    for _, options in ipairs{{}, {"-w", "1"}, {"-w", "2"}, {"--lua"}} do
+        local server = options[1] == "--lua" and script.start(TEXT) or httpd.start(table.unpack(options))
+        local serving = options[1] == "-w" and workers.await(server, tonumber(options[2])) or {server.pid}
+        local socks = {}
+
+        for _, pid in ipairs(serving) do workers.kill(pid, "STOP") end
+        for i = 1, 100 do
+            socks[i] = server:connect()
+            socks[i]:send "GET /nil HTTP/1.1\r\nHost: a\r\n\r\n"
+        end
+        server.proc:signal "TERM"
+        for _, pid in ipairs(serving) do workers.kill(pid, "CONT") end
+        for _, sock in ipairs(socks) do
+            local said = sock:recv_all()
+            check(said:find("^HTTP/1.1 200 OK\r\n"), said)
+        end
+        equal(server.proc:wait(100), 0, server.proc:errors())
+        if server.directory then os.execute("rm -r " .. server.directory) end
+    end
 end)
 
 -- promise: docs/lua-handlers.md: A handler that stops its own server owes one of these replies itself: it calls `stop` in a

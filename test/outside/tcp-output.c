@@ -20,12 +20,14 @@ static unsigned closes;
 static unsigned sent[16];
 static unsigned sent_number;
 static int sent_result;
+static int client_error;
 static uint32_t writing_ms;
 
 static void
 stop_when_both_closed(SXE *this)
 {
-    SXE_UNUSED_PARAMETER(this);
+    if (this == client)
+        client_error = sxe_error(this);
     if (++closes == 2)
         sxe_stop();
 }
@@ -207,7 +209,7 @@ START_TEST(each_loan_comes_back_once_and_not_inside_the_call)
 END_TEST
 
 /* promise: lib-sxe/sxe.h: A file that ends early closes the socket: on_sent gets -ENODATA. */
-START_TEST(a_file_that_is_cut_while_it_is_sent_closes_the_socket)
+START_TEST(a_file_that_is_cut_while_it_is_sent_resets_the_connection)
 {
     char path[PATH_MAX];
     int fd;
@@ -222,6 +224,7 @@ START_TEST(a_file_that_is_cut_while_it_is_sent_closes_the_socket)
     ck_assert_int_eq(sxe_run(), 0);
     ck_assert_uint_eq(sent_number, 1);
     ck_assert_int_eq(sent_result, -ENODATA);
+    ck_assert_int_eq(client_error, ECONNRESET);
     close(fd);
     ck_assert_int_eq(sxe_fini(), 0);
 }
@@ -305,7 +308,7 @@ main(void)
     const TTest *cases[] = {what_is_refused_is_not_sent_and_what_was_taken_is,
                             every_way_of_writing_keeps_the_order,
                             each_loan_comes_back_once_and_not_inside_the_call,
-                            a_file_that_is_cut_while_it_is_sent_closes_the_socket,
+                            a_file_that_is_cut_while_it_is_sent_resets_the_connection,
                             after_the_peers_end_its_bytes_are_still_there_and_it_gets_an_answer,
                             no_file_is_refused_and_the_connection_goes_on,
                             a_peer_that_never_reads_is_reset,

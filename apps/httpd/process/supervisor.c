@@ -119,13 +119,13 @@ wait_for_a_place(void)
 static void
 undo_load(void)
 {
+    handover_settle(false);
     for (unsigned i = 0; supervisor.is_renewing && i < children.number; i++) {
         struct child *child = &children.each[i];
 
         if (child->role == READY || child->role == STARTING)
             have_leave(child, supervisor.has_served ? HANDOVER_DRAIN : HANDOVER_END);
     }
-    handover_settle(false);
 }
 
 static void
@@ -287,6 +287,7 @@ be_loaded(const struct child *last)
 static void
 take_over(const struct child *last)
 {
+    handover_settle(true);
     for (unsigned i = 0; i < children.number; i++) {
         struct child *child = &children.each[i];
 
@@ -295,7 +296,6 @@ take_over(const struct child *last)
         else if (child->role == READY)
             child->role = SERVING;
     }
-    handover_settle(true);
     if (supervisor.workers > 1 && !supervisor.has_served)
         (void)handover_say(child_in(SERVING)->link, HANDOVER_SAY);
     be_loaded(last);

@@ -254,6 +254,33 @@ START_TEST(stopping_closes_who_has_no_whole_head)
 }
 END_TEST
 
+/* Closing would reset the connection: the client would not know whether its request was handled. */
+START_TEST(stopping_answers_requests_that_the_kernel_has)
+{
+    int idle, fresh, waiting;
+
+    serve((struct sxe_http_config){.handler = echo});
+    idle = client();
+    fresh = client();
+    say(idle, GET("/"));
+    EXPECT_OK(idle, "GET /");
+    waiting = peer_connect(sxe_http_port(site.http));
+    peer_send(idle, GET("/idle"), strlen(GET("/idle")));
+    peer_send(fresh, GET("/fresh"), strlen(GET("/fresh")));
+    peer_send(waiting, GET("/waiting"), strlen(GET("/waiting")));
+    sxe_http_stop(site.http, push_stopped);
+    EXPECT_STATUS(idle, "200 OK", LINES("", "Connection: close\r\n"), "GET /idle");
+    EXPECT_STATUS(fresh, "200 OK", LINES("", "Connection: close\r\n"), "GET /fresh");
+    EXPECT_STATUS(waiting, "200 OK", LINES("", "Connection: close\r\n"), "GET /waiting");
+    ck_assert_uint_eq(event_count(), 0);
+    close(idle);
+    close(fresh);
+    close(waiting);
+    EXPECT("stopped", NULL, 0);
+    end_site();
+}
+END_TEST
+
 START_TEST(stopping_lets_what_was_begun_finish)
 {
     int body, handling, sending;
@@ -392,6 +419,7 @@ server_suite(void)
     suite_add_tcase(suite, listeners);
     tcase_add_test(stop, a_server_without_connections_stops_at_once);
     tcase_add_test(stop, stopping_closes_who_has_no_whole_head);
+    tcase_add_test(stop, stopping_answers_requests_that_the_kernel_has);
     tcase_add_test(stop, stopping_lets_what_was_begun_finish);
     tcase_add_test(stop, draining_answers_everybody_once_more);
     tcase_add_test(stop, draining_leaves_the_connection_of_a_reply_that_was_begun);

@@ -358,7 +358,7 @@ more_than_the_file(struct sxe_http_request *request, struct sxe_http_response *r
     return SXE_HTTP_DONE;
 }
 
-START_TEST(rfc_9112_8_a_file_that_ends_early_ends_the_connection)
+START_TEST(rfc_9112_8_a_file_that_ends_early_resets_the_connection)
 {
     int peer;
 
@@ -368,7 +368,8 @@ START_TEST(rfc_9112_8_a_file_that_ends_early_ends_the_connection)
     say(peer, GET("/"));
     EXPECT("done", NULL, -ENODATA);
     EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n");
-    ck_assert_uint_eq(peer_receive(peer, (char[20]){0}, 20), 10);
+    ck_assert_uint_eq(peer_receive(peer, (char[20]){0}, 10), 10);
+    PEER_EXPECT_RESET(peer);
     close(peer);
     end_site();
     drop_content();
@@ -387,6 +388,26 @@ START_TEST(a_client_that_leaves_ends_what_was_lent)
     peer_reset(peer);
     EXPECT("done", NULL, -ECONNRESET);
     EXPECT("reply", NULL, 200);
+    end_site();
+    drop_content();
+}
+END_TEST
+
+/* Its handler has ended, and nothing of the body is copied. */
+START_TEST(a_server_that_breaks_off_resets_who_has_not_got_all_that_was_lent)
+{
+    int peer;
+
+    make_content(LONG_SIZE);
+    serve((struct sxe_http_config){.handler = lenders[_i]});
+    peer = client();
+    ask_for(peer, LONG_SIZE);
+    EXPECT_NOTHING();
+    ck_assert_uint_eq(sxe_unsent(site.http->connections[0].sxe), 0);
+    sxe_http_break_off(site.http);
+    EXPECT("done", NULL, -ECONNABORTED);
+    ck_assert_int_eq(peer_drain(peer), ECONNRESET);
+    close(peer);
     end_site();
     drop_content();
 }
@@ -441,9 +462,11 @@ stream_suite(void)
     tcase_add_loop_test(lent, what_was_lent_is_done_when_the_kernel_has_it, 0, 3);
     tcase_add_loop_test(lent, head_lends_nothing, 0, 3);
     tcase_add_test(lent, rfc_9112_7_1_a_file_may_be_a_chunk);
-    tcase_add_test(lent, rfc_9112_8_a_file_that_ends_early_ends_the_connection);
+    tcase_add_test(lent, rfc_9112_8_a_file_that_ends_early_resets_the_connection);
     tcase_add_loop_test(lent, what_was_not_sent_is_in_no_summary, 0, 2);
     tcase_add_test(lent, a_client_that_leaves_ends_what_was_lent);
+    tcase_add_loop_test(lent, a_server_that_breaks_off_resets_who_has_not_got_all_that_was_lent, 0,
+                        3);
     suite_add_tcase(suite, lent);
     return suite;
 }

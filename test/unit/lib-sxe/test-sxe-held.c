@@ -205,6 +205,7 @@ second_writes_to_first(SXE *s)
 {
     if (s != first) {
         ck_assert_uint_eq(sxe_unsent(first), 5);
+        ck_assert(sxe_io_has_output(first));
         ck_assert_int_eq(sxe_write(first, " again", 6), 0);
         ck_assert_uint_eq(sxe_unsent(first), 6);
     }

@@ -12,6 +12,7 @@
 
 #include "fake-os.h"
 #include "sxe-fixture.h"
+#include "sxe-io.h"
 #include "test-main.h"
 
 static SXE *
@@ -373,6 +374,45 @@ START_TEST(all_that_wait_are_accepted_whatever_the_batch)
 }
 END_TEST
 
+/* One for each bound: the peers, the sockets, config.backlog, and a failure of accept4(2). */
+static const struct {
+    unsigned sockets;
+    uint32_t backlog;
+    unsigned fails_at; /* 0: not */
+    unsigned accepted;
+} rests[] = {{10, 100, 0, 4}, {3, 100, 0, 2}, {10, 3, 0, 3}, {10, 100, 2, 1}};
+
+START_TEST(what_waits_is_accepted_before_the_listener_closes)
+{
+    struct sxe_config config = {.backlog = rests[_i].backlog};
+    int peers[4];
+
+    plan_start_with(rests[_i].sockets, &config);
+    SXE *listener = listen_tcp(push_read);
+    for (unsigned i = 0; i < 4; i++) {
+        peers[i] = peer_connect(sxe_local_port(listener));
+        peer_send(peers[i], "x", 1);
+    }
+    if (rests[_i].fails_at > 0)
+        fake_os_fail(FAKE_ACCEPT4, rests[_i].fails_at, 1, EMFILE);
+    sxe_io_accept_rest(listener);
+    sxe_close(listener);
+    for (unsigned i = 0; i < rests[_i].accepted; i++)
+        EXPECT("connected", NULL, 0);
+    for (unsigned i = 0; i < rests[_i].accepted; i++)
+        EXPECT("read", NULL, 1);
+    EXPECT_NOTHING();
+    for (unsigned i = rests[_i].accepted; i < 4; i++)
+        PEER_EXPECT_RESET(peers[i]);
+    sxe_io_accept_rest(listener); /* it listens no more */
+    for (unsigned i = 0; i < 4; i++)
+        close(peers[i]);
+    for (unsigned i = 0; i < rests[_i].accepted; i++)
+        EXPECT("close", NULL, 0);
+    plan_stop();
+}
+END_TEST
+
 START_TEST(without_a_free_socket_newcomers_wait_and_nothing_spins)
 {
     int peers[3];
@@ -567,6 +607,8 @@ main(void)
     tcase_add_test(listening, what_is_ours_is_accepted_at_once_and_trust_is_back);
     tcase_add_test(listening, what_another_process_accepts_is_not_waited_for);
     tcase_add_test(listening, all_that_accept_can_be_closed_at_once);
+    tcase_add_loop_test(listening, what_waits_is_accepted_before_the_listener_closes, 0,
+                        (int)(sizeof(rests) / sizeof(rests[0])));
     tcase_add_loop_test(listening, all_that_wait_are_accepted_whatever_the_batch, 0, 7);
     tcase_add_test(listening, without_a_free_socket_newcomers_wait_and_nothing_spins);
     tcase_add_test(listening, without_a_free_socket_the_longest_idle_one_goes_if_so_configured);
