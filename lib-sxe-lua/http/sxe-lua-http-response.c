@@ -130,6 +130,21 @@ send_json(lua_State *L)
     return 1;
 }
 
+/* A URI reference has only visible bytes of ASCII (RFC 3986); clients guess what others mean. */
+static void
+check_location(lua_State *L, struct sxe_span url)
+{
+    for (size_t i = 0; i < url.length; i++) {
+        unsigned char byte = (unsigned char)url.base[i];
+
+        if (byte <= ' ' || byte >= 0x7f)
+            luaL_error(L,
+                       "Location cannot be '%s': byte %d is a blank, a control character or not "
+                       "ASCII: escape it (%%20 is a blank)",
+                       url.base, (int)i + 1);
+    }
+}
+
 /* res:redirect(url [, status]) */
 static int
 response_redirect(lua_State *L)
@@ -140,8 +155,11 @@ response_redirect(lua_State *L)
 
     url.base = luaL_checklstring(L, 2, &url.length);
     check_unanswered(L, exchange);
+    check_location(L, url);
     exchange->status = 302;
     take_status(L, exchange, 3);
+    luaL_argcheck(L, exchange->status / 100 == 3 && exchange->status != 304, 3,
+                  "a status that redirects expected: 301, 302, 303, 307 or 308");
     sxe_http_remove_field(exchange->response, "Location");
     result = sxe_http_add_field_span(exchange->response, "Location", url);
     if (result < 0)
