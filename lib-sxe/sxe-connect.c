@@ -248,9 +248,9 @@ bind_anew(SXE *s, const struct sockaddr *at, socklen_t length)
     return result < 0 ? result : 0;
 }
 
-/* A reply may fit into the kernel's buffer as a whole. So that the kernel, too, gives up a peer that
- * reads none of it, also after the socket was closed here, it has the same timeout. Accepted sockets
- * inherit it. Without it the peer may stay longer, no more: its failure is no error. */
+/* A reply may fit into the kernel's buffer as a whole. So that the kernel, too, gives up a peer
+ * that reads none of it, also after the socket was closed here, it has the same timeout. Accepted
+ * sockets inherit it. Without it the peer may stay longer, no more: its failure is no error. */
 static void
 limit_unread(const SXE *s, const struct sockaddr *at)
 {

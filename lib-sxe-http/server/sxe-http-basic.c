@@ -24,7 +24,7 @@ digit_of(char c)
 /* Decode base64 whose padding may be missing. Returns the number of bytes; -EINVAL: it is no
  * base64, or its last digit has bits that belong to no byte. */
 static ssize_t
-decode(struct sxe_span text, char *room)
+decode_credentials(struct sxe_span text, char *room)
 {
     size_t padding = 0;
     size_t used = 0;
@@ -77,7 +77,7 @@ sxe_http_basic(const struct sxe_http_request *request, struct sxe_http_basic *ba
         text.base++;
     if (text.length > sizeof(basic->room) / 3 * 4)
         return -EINVAL;
-    length = decode(text, basic->room);
+    length = decode_credentials(text, basic->room);
     colon = length < 0 ? NULL : memchr(basic->room, ':', (size_t)length);
     if (colon == NULL || has_control_byte(basic->room, (size_t)length))
         return -EINVAL;

@@ -126,7 +126,7 @@ is_kept(const struct keyed_digest *digest)
 
 /* Replace one of the digest's places, each in turn. */
 static void
-keep(const struct keyed_digest *digest)
+keep_login(const struct keyed_digest *digest)
 {
     struct kept *place = &places_of(digest)[room->turn++ % WAYS];
 
@@ -137,7 +137,7 @@ keep(const struct keyed_digest *digest)
 /* ---- Replies ---- */
 
 static void
-refuse(const struct basic_auth *auth, struct sxe_http_response *response)
+refuse_login(const struct basic_auth *auth, struct sxe_http_response *response)
 {
     char challenge[192];
 
@@ -169,7 +169,7 @@ done(struct sxe_work *work)
     struct attempt *attempt = (struct attempt *)work;
 
     if (attempt->is_right)
-        keep(&attempt->digest);
+        keep_login(&attempt->digest);
     while (attempt->waiters != NULL) {
         const struct waiter waiter = *attempt->waiters;
         struct sxe_http_response *response = sxe_http_response_of(waiter.request);
@@ -182,7 +182,7 @@ done(struct sxe_work *work)
         if (attempt->is_right)
             waiter.passed(waiter.request, response);
         else
-            refuse(waiter.auth, response);
+            refuse_login(waiter.auth, response);
     }
     attempt->is_busy = false;
 }
@@ -293,7 +293,7 @@ basic_auth_ask(const struct basic_auth *auth, struct sxe_http_request *request,
     if (result == -EINVAL)
         (void)sxe_http_reply_status(response, 400);
     else if (result < 0)
-        refuse(auth, response);
+        refuse_login(auth, response);
     if (result < 0)
         return answered(BASIC_AUTH_ANSWERED, &basic);
     digest = digest_of(auth, &basic);

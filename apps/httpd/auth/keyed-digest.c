@@ -5,25 +5,25 @@
 #include "keyed-digest.h"
 
 static uint64_t
-rotate(uint64_t value, unsigned by)
+rotate_left(uint64_t value, unsigned by)
 {
     return value << by | value >> (64 - by);
 }
 
 static void
-mix(uint64_t v[4], unsigned rounds)
+mix_state(uint64_t v[4], unsigned rounds)
 {
     while (rounds-- > 0) {
         v[0] += v[1];
-        v[1] = rotate(v[1], 13) ^ v[0];
-        v[0] = rotate(v[0], 32);
+        v[1] = rotate_left(v[1], 13) ^ v[0];
+        v[0] = rotate_left(v[0], 32);
         v[2] += v[3];
-        v[3] = rotate(v[3], 16) ^ v[2];
+        v[3] = rotate_left(v[3], 16) ^ v[2];
         v[0] += v[3];
-        v[3] = rotate(v[3], 21) ^ v[0];
+        v[3] = rotate_left(v[3], 21) ^ v[0];
         v[2] += v[1];
-        v[1] = rotate(v[1], 17) ^ v[2];
-        v[2] = rotate(v[2], 32);
+        v[1] = rotate_left(v[1], 17) ^ v[2];
+        v[2] = rotate_left(v[2], 32);
     }
 }
 
@@ -31,7 +31,7 @@ static void
 take_word(uint64_t v[4], uint64_t word)
 {
     v[3] ^= word;
-    mix(v, 2);
+    mix_state(v, 2);
     v[0] ^= word;
 }
 
@@ -54,10 +54,10 @@ keyed_digest(const uint64_t key[2], const void *bytes, size_t length)
     }
     take_word(v, word | (uint64_t)length << 56);
     v[2] ^= 0xee;
-    mix(v, 4);
+    mix_state(v, 4);
     digest.half[0] = v[0] ^ v[1] ^ v[2] ^ v[3];
     v[1] ^= 0xdd;
-    mix(v, 4);
+    mix_state(v, 4);
     digest.half[1] = v[0] ^ v[1] ^ v[2] ^ v[3];
     return digest;
 }

@@ -101,10 +101,10 @@ struct source {
     unsigned line;
 };
 
-static bool fail(const struct source *source, const char *format, ...) SXE_PRINTF(2, 3);
+static bool refuse_file(const struct source *source, const char *format, ...) SXE_PRINTF(2, 3);
 
 static bool
-fail(const struct source *source, const char *format, ...)
+refuse_file(const struct source *source, const char *format, ...)
 {
     va_list arguments;
 
@@ -127,15 +127,16 @@ take_line(struct passwords *passwords, const struct source *source, char *line)
     if (*line == '\0' || *line == '#')
         return true;
     if (colon == NULL || colon == line)
-        return fail(source, "the line is not 'user:hash'; make it with htpasswd -B");
+        return refuse_file(source, "the line is not 'user:hash'; make it with htpasswd -B");
     *colon++ = '\0';
     colon[strcspn(colon, ":")] = '\0';
     fault = fault_of(colon);
     if (fault != NULL)
-        return fail(source,
-                    "the password of '%s' %s; make the line with htpasswd -B, or the hash with "
-                    "mkpasswd -m sha-512",
-                    line, fault);
+        return refuse_file(
+            source,
+            "the password of '%s' %s; make the line with htpasswd -B, or the hash with "
+            "mkpasswd -m sha-512",
+            line, fault);
     passwords->entries[passwords->number++] =
         (struct entry){.user = line, .hash = colon, .line = source->line};
     return true;
@@ -168,13 +169,13 @@ take_lines(struct passwords *passwords, struct source *source)
         line = next;
     }
     if (passwords->number == 0)
-        return fail(source, "the file has no user; add one with htpasswd -B");
+        return refuse_file(source, "the file has no user; add one with htpasswd -B");
     qsort(passwords->entries, passwords->number, sizeof(struct entry), compare);
     for (unsigned i = 1; i < passwords->number; i++) {
         source->line = passwords->entries[i].line;
         if (strcmp(passwords->entries[i - 1].user, passwords->entries[i].user) == 0)
-            return fail(source, "the user '%s' is on line %u, too; remove one of them",
-                        passwords->entries[i].user, passwords->entries[i - 1].line);
+            return refuse_file(source, "the user '%s' is on line %u, too; remove one of them",
+                               passwords->entries[i].user, passwords->entries[i - 1].line);
     }
     return true;
 }
