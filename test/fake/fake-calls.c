@@ -30,7 +30,7 @@
     result __real_##name parameters;         \
     result __wrap_##name parameters
 
-/* Pass through, or return failure. */
+/* Call the real function, or return failure if this call must fail. */
 #define PLAIN(call, failure, result, name, parameters, arguments)                \
     PROTOTYPES(result, name, parameters);                                        \
     result __wrap_##name parameters                                              \
@@ -395,18 +395,18 @@ PLAIN(SCHED_SETAFFINITY, -1, int, sched_setaffinity, (pid_t pid, size_t size, co
       (pid, size, set))
 PLAIN(GETRANDOM, -1, ssize_t, getrandom, (void *data, size_t length, unsigned flags),
       (data, length, flags))
-/* geteuid cannot fail. A struck call returns 0 (root) for error 0, and for any other error a uid
- * that nobody has. */
+/* geteuid cannot fail. A call that a fault hits returns 0 (root) for error 0, and for any other
+ * error a uid that nobody has. */
 PLAIN(GETEUID, errno == 0 ? 0 : (uid_t)-1, uid_t, geteuid, (void), ())
-/* A call of these four that is struck with error 0 returns 0. */
+/* A call of these four that a fault hits returns 0 if the error is 0. */
 PLAIN(SETUID, errno == 0 ? 0 : -1, int, setuid, (uid_t uid), (uid))
 PLAIN(SETGID, errno == 0 ? 0 : -1, int, setgid, (gid_t gid), (gid))
 PLAIN(CHROOT, errno == 0 ? 0 : -1, int, chroot, (const char *path), (path))
 PLAIN(SETGROUPS, errno == 0 ? 0 : -1, int, setgroups, (size_t number, const gid_t *groups),
       (number, groups))
 
-/* Words that the caller did not pass are garbage here (hence the attribute), and ignored there. A
- * call that is struck with error 0 returns 0. */
+/* Words that the caller did not pass are garbage here (hence the attribute), and the kernel ignores
+ * them. A call that a fault hits returns 0 if the error is 0. */
 #define WITH_WORDS(call, result, name, first_type)                                             \
     result __real_##name(first_type first, ...);                                               \
     result __wrap_##name(first_type first, ...);                                               \

@@ -14,7 +14,7 @@
 struct fault {
     unsigned nth; /* 0: off */
     unsigned times;
-    atomic_uint seen; /* calls since it was set */
+    atomic_uint seen; /* calls since the fault was set */
     int error;
 };
 

@@ -143,7 +143,7 @@ enum fake_call {
         FAKE_CALLS
 };
 
-/* All faults, limits and prohibitions off, all counters zero. */
+/* Remove all faults, limits and prohibitions, and set all counters to zero. */
 void fake_os_reset(void);
 
 /* Print where this thread's last ck_assert passed: for a case that dies by a signal. */
@@ -153,19 +153,20 @@ void fake_os_say_passed(void);
  * errno = error; times 0: all that follow. */
 void fake_os_fail(enum fake_call call, unsigned nth, unsigned times, int error);
 
-/* Number the calls of all those kinds together from now on; fail the nth, or it and all after it.
- */
+/* From now on number the calls of all these kinds together; fail the nth, or it and all after
+ * it. */
 void fake_os_sweep(const enum fake_call *kinds, unsigned kinds_number, unsigned nth, bool forever,
                    int error);
 
-/* Reads and writes of that kind move at most that many bytes; 0: no limit. */
+/* Reads and writes of this kind move at most this many bytes; 0: no limit. */
 void fake_os_limit(enum fake_call call, size_t bytes);
 
-/* Make ioctl(SIOCOUTQ) report that many bytes for each socket; negative, as after a reset: report
+/* Make ioctl(SIOCOUTQ) report this many bytes for each socket; negative, as after a reset: report
  * the kernel's number. */
 void fake_os_say_unacked(int bytes);
 
-/* Count calls of that kind as violations; they are made all the same. Returns what was before. */
+/* Count calls of this kind as violations; they are made all the same. Returns whether the kind was
+ * forbidden before. */
 bool fake_os_forbid(enum fake_call call, bool forbidden);
 
 unsigned fake_os_calls(enum fake_call call); /* made or failed since reset */
@@ -174,7 +175,7 @@ unsigned fake_os_violations(void);           /* since reset */
 
 const char *fake_os_name(enum fake_call call); /* "epoll_wait" */
 
-unsigned fake_os_open_fds(void); /* descriptors this process has open now */
+unsigned fake_os_open_fds(void); /* the number of descriptors that this process has open now */
 
 /* ---- For the fakes themselves ---- */
 

@@ -255,8 +255,8 @@ next_timer_ns(void)
 
 /* ---- epoll ---- */
 
-/* Nothing is ready: move the clocks on to the first time that is due. False: nothing is
- * ever due. */
+/* Nothing is ready: move the clocks to the next time at which something is due. False: nothing will
+ * ever be due. */
 static bool
 jump(int timeout_ms, uint64_t asked_ns)
 {

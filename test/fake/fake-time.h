@@ -24,12 +24,12 @@
 
 #include <stdint.h>
 
-/* Begin, or begin again, at these times. */
+/* Start the virtual clocks at these times, or set them again. */
 void fake_time_start(uint64_t monotonic_ns, uint64_t wall_ns);
 
-void fake_time_advance(uint64_t ns);  /* both clocks */
-void fake_time_step_wall(int64_t ns); /* somebody sets the wall clock */
-void fake_time_stop(void);            /* back to the real clocks */
+void fake_time_advance(uint64_t ns);  /* moves both clocks */
+void fake_time_step_wall(int64_t ns); /* sets the wall clock alone, as an administrator does */
+void fake_time_stop(void);            /* returns to the real clocks */
 
 extern int fake_time_patience_ms;
 

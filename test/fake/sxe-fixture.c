@@ -255,8 +255,8 @@ peer_connect(unsigned short port)
     return fd;
 }
 
-/* A turn, then up to 1 ms for the peer, of real time even if the clock is virtual: TCP has timers
- * of its own. */
+/* Turn the loop, then give the peer up to 1 ms of real time, even if the clock is virtual: TCP has
+ * timers of its own. */
 static void
 turn_until(int fd, short ready)
 {

@@ -37,8 +37,8 @@
 void plan_start(unsigned connections);
 void plan_start_with(unsigned connections, const struct sxe_config *config);
 
-/* sxe_fini, and the default loop goes too. Fails if an event was not popped or a descriptor is open
- * that was not before plan_start. */
+/* Call sxe_fini and destroy the default loop. Fails if an event was not popped, or if a descriptor
+ * is open that was not open before plan_start. */
 void plan_stop(void);
 
 /* ---- Turning the loop ---- */

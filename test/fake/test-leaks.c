@@ -102,8 +102,8 @@ visit_touched(struct dl_phdr_info *info, size_t size, void *data)
     return look->visit(&touched, size, look->data);
 }
 
-/* LeakSanitizer stops all threads in a first call, and asks for segments in a second one, inside
- * it, which nothing else does. */
+/* Only LeakSanitizer asks for segments from inside of a first call, in which it has stopped all
+ * threads. */
 __attribute__((visibility("default"))) UNCHECKED int
 dl_iterate_phdr(visit *callback, void *data)
 {

@@ -67,7 +67,7 @@ keep_counters(int number)
 #endif
 }
 
-/* A case starts without the counts of libcheck's calls before it. Processes that a case forks keep
+/* Forget the counts of calls that libcheck made before the case. Processes that a case forks keep
  * theirs. */
 static void
 begin_case(void)

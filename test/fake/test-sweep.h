@@ -9,9 +9,9 @@
 #include <check.h>
 #include <stdbool.h>
 
-/* A loop test for cases that leave nothing: START_TEST(name), then SXE_TEST_GROUPS(name, cases).
- * Sixteen of them share a process, which takes longer to begin and end than they do.
- * Added by sxe_test_add_groups(tcase, name, cases). */
+/* A loop test for cases that leave nothing: START_TEST(name), then SXE_TEST_GROUPS(name, cases),
+ * added by sxe_test_add_groups(tcase, name, cases). Sixteen cases share a process, because to start
+ * and end one takes longer than they do. */
 #define SXE_TEST_GROUP 16
 #define SXE_TEST_GROUPS(name, cases)                                                            \
     START_TEST(name##_by_sixteens)                                                              \
@@ -29,11 +29,11 @@
     tcase_add_loop_test(tcase, name##_by_sixteens, 0, \
                         ((int)(cases) + SXE_TEST_GROUP - 1) / SXE_TEST_GROUP)
 
-/* The case of a group that is running; -1: none. If it fails, it is printed at the end of the
- * process. */
+/* The number of the case that runs in a group; -1: none. If the case fails, the number is printed
+ * at the end of the process. */
 extern int sxe_test_at;
 
-/* Whether long sweeps do a part of their cases only: SXE_SWEEP=thin, see tools/run-tests.sh. */
+/* Whether long sweeps run only a part of their cases: SXE_SWEEP=thin, see tools/run-tests.sh. */
 bool sxe_test_is_thin(void);
 
 #endif

@@ -84,7 +84,7 @@ check_json(const char *line)
     return strcmp(p, "}\n") == 0 ? NULL : "it does not end in } and a newline";
 }
 
-/* Every backslash begins a named escape or \xHH. */
+/* Check that every backslash begins a named escape or \xHH. */
 static inline const char *
 check_text(const char *line, size_t length)
 {

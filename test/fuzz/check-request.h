@@ -28,7 +28,7 @@ expect(bool good, const char *what)
     abort();
 }
 
-/* A descriptor of a file in memory with those bytes, and its path. */
+/* Make a file in memory with these bytes. Returns its descriptor, and its path. */
 static inline int
 open_bytes(const uint8_t *data, size_t size, char *path, size_t path_size)
 {
@@ -39,7 +39,7 @@ open_bytes(const uint8_t *data, size_t size, char *path, size_t path_size)
     return fd;
 }
 
-/* The whole query is one request: a head, and the body that it announces. */
+/* Check that the whole query is one request: a head, and the body that it announces. */
 static inline void
 check_query(struct load_requests *requests, uint64_t sequence)
 {

@@ -24,7 +24,7 @@ expect(bool good, const char *what)
     abort();
 }
 
-/* As written, without the year's limits. */
+/* Write any time and read it back; the writer moves a time outside of its years to the nearest. */
 static void
 check_time(int64_t seconds)
 {

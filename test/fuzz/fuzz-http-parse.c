@@ -26,7 +26,7 @@ check(bool is_good, const char *what)
     }
 }
 
-/* Fed in pieces of `step` bytes; each time they stand alone in memory. */
+/* Parse the data in pieces of `step` bytes, each time from a heap copy of its exact size. */
 static int
 parse(struct sxe_http_parser *parser, unsigned kind, const char *data, size_t size, size_t step)
 {
@@ -73,7 +73,7 @@ check_same(const struct sxe_http_parser *cut, const struct sxe_http_parser *whol
 {
     check(cut->refusal == whole->refusal && cut->refused_at == whole->refused_at, "refusal");
     if (whole->refusal != SXE_HTTP_NOT_REFUSED)
-        return; /* what was found is of no use */
+        return; /* fields of a refused head are of no use */
     check(memcmp(cut->known, whole->known, sizeof(cut->known)) == 0, "known fields");
     check(memcmp(found, fields, sizeof(fields)) == 0, "fields");
     check(cut->body == whole->body && cut->length == whole->length, "framing");

@@ -17,7 +17,7 @@ struct line {
     size_t target_length;
 };
 
-/* The bytes of the line at the front, its end included; what is too long is cut. */
+/* Take the line at the front; one that is too long is cut. Returns its length with the line end. */
 static size_t
 split_line(struct line *line, const char *data, size_t size)
 {
@@ -36,7 +36,7 @@ split_line(struct line *line, const char *data, size_t size)
     return end == NULL ? size : length + 1;
 }
 
-/* As a server would ask: first the normal form, then the route. */
+/* Look a request up as a server does: first the normal form of its path, then the route. */
 static const char *
 check_request(const struct router_model *model, const struct line *line)
 {

@@ -45,7 +45,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int fd = open_bytes(data, size, path, sizeof(path));
 
     check_file(path);
-    /* The name says what is in it. */
+    /* The suffix of the name selects the format. */
     snprintf(link, sizeof(link), "/tmp/fuzz-http-rows-%d.jsonl", (int)getpid());
     unlink(link);
     expect(symlink(path, link) == 0, "no link");

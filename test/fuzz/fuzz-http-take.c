@@ -39,7 +39,7 @@ follow(const json_t *value, const struct load_json_path *path)
     return value;
 }
 
-/* A name that jansson's functions can take. */
+/* Whether jansson's functions can take this text as a name. */
 static bool
 is_plain(const char *text, size_t length)
 {

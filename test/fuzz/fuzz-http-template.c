@@ -35,7 +35,7 @@ check_file(const uint8_t *data, size_t size)
     load_templates_free(requests);
 }
 
-/* The text cut in three, at its first two line ends. */
+/* Cut the text in three at its first two line ends, and check the parts. */
 static void
 check_parts(char *text, size_t size, bool is_http_1_0)
 {

@@ -36,7 +36,7 @@ is_inside(struct sxe_span part, struct sxe_span whole)
            (size_t)(part.base - whole.base) <= whole.length - part.length;
 }
 
-/* A block that is exactly so large, for the address sanitizer. */
+/* A heap block of exactly this size, so that the address sanitizer sees an access past it. */
 static char *
 room_of(size_t size)
 {
@@ -63,7 +63,7 @@ check_target(struct sxe_span text)
            "an authority from elsewhere");
 }
 
-/* No segment is one or two dots. */
+/* Check that no segment is one or two dots. */
 static void
 check_segments(struct sxe_span path)
 {

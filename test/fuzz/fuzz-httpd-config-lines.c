@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1); /* a copy of its own, so that reading beyond it is seen */
+    char *text = malloc(size + 1); /* a heap copy, so that the address sanitizer sees a read past
+                                    * it */
     struct config_lines *lines;
     unsigned number = 1;
 

@@ -13,7 +13,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Patterns that take long in Lua's own matcher: repetitions, and what they repeat over. */
+/* Patterns that take long in Lua's own matcher consist of repetitions, and of items that these
+ * repeat. */
 enum { REPETITIONS_MAX = 4, SUBJECT_MAX = 64, PATTERN_MAX = 48 };
 
 static const char script[] =

@@ -37,7 +37,7 @@ need(int is_so, const char *what)
     abort();
 }
 
-/* Two shards, elements in all states. */
+/* Make a good file: two shards, elements in all states. */
 static void
 make_good(void)
 {
@@ -62,7 +62,7 @@ make_good(void)
     close(fd);
 }
 
-/* From bytes to a file; its size. */
+/* Make a file from the input. Returns its size. */
 static size_t
 make_file(const uint8_t *data, size_t size, unsigned flags)
 {

@@ -71,7 +71,8 @@ is_file(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* In the order of their names, or the numbers would mean something else on each disk. */
+/* Load the files in the order of their names, so that a number means the same input on each
+ * disk. */
 static void
 load_corpus(const char *directory)
 {
@@ -100,7 +101,7 @@ run(const uint8_t *data, size_t size)
     free(exact);
 }
 
-/* One change to the bytes; the new size. */
+/* Change the bytes in one way. Returns the new size. */
 static size_t
 change(uint8_t *bytes, size_t size)
 {
@@ -108,23 +109,23 @@ change(uint8_t *bytes, size_t size)
     uint32_t length = random_below((uint32_t)(size - at) + 1);
 
     switch (random_below(6)) {
-    case 0: /* another byte */
+    case 0: /* set a byte to another value */
         bytes[at] = (uint8_t)random_below(256);
         return size > 0 ? size : 1;
-    case 1: /* another bit */
+    case 1: /* flip a bit */
         bytes[at] ^= (uint8_t)(1u << random_below(8));
         return size > 0 ? size : 1;
-    case 2: /* a byte more */
+    case 2: /* insert a byte */
         memmove(bytes + at + 1, bytes + at, size - at);
         bytes[at] = (uint8_t)random_below(256);
         return size + 1;
-    case 3: /* a part less */
+    case 3: /* remove a part */
         memmove(bytes + at, bytes + at + length, size - at - length);
         return size - length;
-    case 4: /* a part twice */
+    case 4: /* repeat a part */
         memmove(bytes + at + length, bytes + at, size - at);
         return size + length;
-    default: /* cut */
+    default: /* cut the end */
         return at;
     }
 }

@@ -113,7 +113,7 @@ http_oracle_read(struct http_oracle_ours *ours, bool is_response, const char *da
     memcpy(ours->body, data, ours->body_length);
 }
 
-/* Without the blanks after it, which peers may keep. */
+/* The span without the blanks at its end, which peers may keep. */
 static inline size_t
 http_oracle_trimmed(const struct http_peer_span *span)
 {
@@ -136,7 +136,7 @@ http_oracle_compare_heads(const struct http_oracle_ours *ours,
         return "the targets differ";
     if (theirs->minor != parser->minor || theirs->status != parser->status)
         return "the versions or statuses differ";
-    /* Fields of a trailer are theirs too. */
+    /* The peer counts the fields of a trailer, too. */
     if (theirs->fields < parser->number)
         return "the numbers of fields differ";
     for (unsigned i = 0; i < parser->number; i++) {
@@ -202,7 +202,7 @@ http_oracle_is_chunked(const struct http_oracle_ours *ours, const char *data)
     return ours->parser.body == SXE_HTTP_BODY_CHUNKED;
 }
 
-/* A response that has no body, whatever its fields say. */
+/* Whether this response has no body, whatever its fields say. */
 static inline bool
 http_oracle_is_bodiless(const struct http_oracle_ours *ours, const char *data)
 {
@@ -214,7 +214,7 @@ http_oracle_is_bodiless(const struct http_oracle_ours *ours, const char *data)
             sxe_http_known(parser, SXE_HTTP_FIELD_TRANSFER_ENCODING) != NULL);
 }
 
-/* A name that begins as Transfer-Encoding, and goes on. */
+/* Whether a field has a name that begins with Transfer-Encoding and is longer. */
 static inline bool
 http_oracle_has_longer_name(const struct http_oracle_ours *ours, const char *data)
 {
@@ -228,7 +228,7 @@ http_oracle_has_longer_name(const struct http_oracle_ours *ours, const char *dat
     return false;
 }
 
-/* A Connection of more than one element, empty ones too. */
+/* Whether a field Connection has more than one element, empty ones included. */
 static inline bool
 http_oracle_has_options(const struct http_oracle_ours *ours, const char *data)
 {
@@ -242,7 +242,7 @@ http_oracle_has_options(const struct http_oracle_ours *ours, const char *data)
     return false;
 }
 
-/* A tab in, or after, a value that says where the message or the connection ends. */
+/* Whether a tab is in, or after, a value that says where the message or the connection ends. */
 static inline bool
 http_oracle_has_tab(const struct http_oracle_ours *ours, const char *data)
 {
@@ -264,7 +264,8 @@ http_oracle_has_tab(const struct http_oracle_ours *ours, const char *data)
 
 struct http_oracle_difference {
     const char *peer; /* NULL: both */
-    const char *why;  /* its error; NULL: any, or it takes the message and reads it otherwise */
+    const char *why;  /* the peer's error; NULL: any error, or the peer accepts the message and
+                       * reads it otherwise */
     bool (*is_there)(const struct http_oracle_ours *ours, const char *data);
     const char *section;
     const char *example;
@@ -371,7 +372,8 @@ http_oracle_compare_bodies(const struct http_oracle_ours *ours,
     return NULL;
 }
 
-/* The difference, or NULL. A body that is not whole we may refuse later than they do. */
+/* Return the difference, or NULL. We may refuse a body that is not whole later than the peer
+ * does. */
 static inline const char *
 http_oracle_difference(const struct http_oracle_ours *ours, const struct http_peer_message *theirs,
                        const char *data)
@@ -390,7 +392,8 @@ http_oracle_difference(const struct http_oracle_ours *ours, const struct http_pe
     return difference != NULL ? difference : http_oracle_compare_bodies(ours, theirs);
 }
 
-/* The difference that is not explained, or NULL; `section`: what explains it, or NULL. */
+/* Return the difference that is not explained, or NULL. `section` is the section that explains a
+ * difference, or NULL. */
 static inline const char *
 http_oracle_compare(const struct http_peer *peer, bool is_response, const char *data, size_t length,
                     const char **section)

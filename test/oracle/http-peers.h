@@ -19,7 +19,7 @@ struct http_peer_span {
     size_t length;
 };
 
-/* The finding of a parser. */
+/* The result of a parser. */
 struct http_peer_message {
     bool head;     /* the head is whole */
     bool complete; /* the body too */
@@ -27,9 +27,9 @@ struct http_peer_message {
     bool keep_alive;
     unsigned minor;
     unsigned status;
-    const char *why; /* refused: in its own words */
+    const char *why; /* the reason of a refusal, in the parser's words */
     struct http_peer_span target;
-    size_t fields; /* begun */
+    size_t fields; /* fields that have begun */
     size_t values;
     struct http_peer_span names[HTTP_PEER_FIELDS_MAX];
     struct http_peer_span field_values[HTTP_PEER_FIELDS_MAX];
@@ -39,13 +39,13 @@ struct http_peer_message {
 
 struct http_peer {
     const char *name;
-    /* One message, in one piece; begins with a fresh parser. */
+    /* Parse one message, in one piece, with a fresh parser. */
     void (*parse)(bool is_response, const char *data, size_t length,
                   struct http_peer_message *message);
-    /* The same request without a body, again and again with one parser; spans are recorded. Returns
-     * how many fields there were in all. */
+    /* Parse the same request without a body `times` times with one parser, and record its spans.
+     * Returns how many fields there were in all. */
     size_t (*repeat)(const char *data, size_t length, size_t times);
-    /* The same, and nobody hears of it: no callbacks. */
+    /* Like repeat, but without callbacks. */
     void (*repeat_silently)(const char *data, size_t length, size_t times);
 };
 
@@ -66,7 +66,7 @@ http_peer_package(unsigned i)
     return i == 0 ? "libhttp-parser-dev" : "node-llhttp";
 }
 
-/* A name or a value, or a part of it, that goes on where the last one ended. */
+/* Add bytes to a name or a value: they follow those that were added last. */
 static inline void
 http_peer_add(struct http_peer_span *span, const char *at, size_t length)
 {

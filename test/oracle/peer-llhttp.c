@@ -74,7 +74,7 @@ parse(bool is_response, const char *data, size_t length, struct http_peer_messag
     parser.data = message;
     error = llhttp_execute(&parser, data, length);
     message->refused = error != HPE_OK && error != HPE_PAUSED && error != HPE_PAUSED_UPGRADE;
-    /* Of this error there are many sorts. */
+    /* llhttp has many reasons for this error. */
     message->why =
         error == HPE_STRICT ? llhttp_get_error_reason(&parser) : llhttp_errno_name(error);
 }

@@ -191,7 +191,7 @@ START_TEST(all_room_comes_back_after_a_death_at_any_instruction)
 }
 END_TEST
 
-/* ---- Room that others give back ---- */
+/* ---- Room that other processes give back ---- */
 
 enum { KEYS = 40, COMMITS = 500, WRITERS = 4, READERS = 2 };
 

@@ -108,7 +108,7 @@ START_TEST(a_callback_comes_after_the_call_that_causes_it)
 }
 END_TEST
 
-/* ---- How it ends ---- */
+/* ---- Ends of connections ---- */
 
 static unsigned way; /* of closing */
 

@@ -54,13 +54,13 @@ struct known_law {
     double numbers[3];
     uint64_t replies;
     uint64_t first_ns; /* when the first request came; 0: none did */
-    uint64_t free_ns;  /* of md1 and capped: when the next may begin */
+    uint64_t free_ns;  /* for md1 and capped: when the next request may be started */
 };
 
 struct known_reply {
-    uint64_t due_ns;  /* KNOWN_NEVER: there will be none */
-    const char *text; /* NULL: a reset */
-    bool is_last;     /* the connection ends after it */
+    uint64_t due_ns;  /* KNOWN_NEVER: no reply will come */
+    const char *text; /* the reply; NULL: a reset */
+    bool is_last;     /* the connection ends after this reply */
 };
 
 static inline uint64_t
@@ -69,7 +69,7 @@ known_ns(double ms)
     return (uint64_t)(ms * 1e6 + 0.5);
 }
 
-/* False: it is no law. */
+/* Parse the text of a law. False: it is none. */
 static inline bool
 known_law_parse(struct known_law *law, const char *text)
 {
@@ -129,8 +129,8 @@ known_normal_quantile(double p)
     return x;
 }
 
-/* How long a reply takes that waits for no other one, by theory: the law's quantile. Of md1 and
- * capped, without a queue; of stalled, outside of the stall. */
+/* How long a reply takes by theory that waits for no other reply: the law's quantile. For md1 and
+ * capped, without a queue; for stalled, outside of the stall. */
 static inline uint64_t
 known_law_quantile_ns(const struct known_law *law, double fraction)
 {
@@ -174,7 +174,8 @@ known_later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The value of one of PART, which the even sequence decides. */
+/* The reply of a law with a PART: the even sequence decides whether the request belongs to the
+ * part. */
 static inline struct known_reply
 known_part(const struct known_law *law, uint64_t now_ns, double even)
 {

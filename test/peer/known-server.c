@@ -27,13 +27,13 @@
 
 struct client {
     uint64_t last_ns;    /* when its last reply is due */
-    uint32_t generation; /* of the descriptor: a reply to one that is gone is dropped */
-    unsigned matched;    /* bytes of the empty line at a head's end */
+    uint32_t generation; /* of the descriptor: replies to a client that has gone are dropped */
+    unsigned matched;    /* how many bytes of the empty line at the head's end have come */
 };
 
 struct due {
     uint64_t at_ns;
-    uint64_t nth; /* what is due at the same time goes in this order */
+    uint64_t nth; /* replies that are due at the same time are sent in this order */
     int fd;
     uint32_t generation;
     const char *text;

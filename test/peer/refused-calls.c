@@ -35,7 +35,8 @@ told(long result)
         return told(__VA_ARGS__); \
     }
 
-/* An empty path, a descriptor or an address that there is not: none of these calls can do it. */
+/* The path is empty, or the descriptor or address does not exist: none of these calls can
+ * succeed. */
 TRY(execve, syscall(SYS_execve, "", NULL, NULL))
 TRY(execveat, syscall(SYS_execveat, -1, "", NULL, NULL, 0))
 TRY(ptrace, syscall(SYS_ptrace, PTRACE_CONT, getpid(), 0, 0))

@@ -124,7 +124,7 @@ START_TEST(metrics_go_on)
 }
 END_TEST
 
-/* ---- While others go on ---- */
+/* ---- Copies while other processes change the dict ---- */
 
 static SXE_DICT *busy;
 static unsigned asked;
@@ -558,7 +558,7 @@ START_TEST(a_pool_is_not_resized)
 }
 END_TEST
 
-/* ---- Processes that open it meanwhile ---- */
+/* ---- Processes that open the dict during a copy ---- */
 
 static pid_t opener;
 

@@ -300,7 +300,7 @@ START_TEST(what_the_system_refuses_is_told)
 }
 END_TEST
 
-/* ---- Found again ---- */
+/* ---- Entries that the next process finds ---- */
 
 START_TEST(file_keeps_everything)
 {

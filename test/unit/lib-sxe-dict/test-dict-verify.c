@@ -319,7 +319,7 @@ START_TEST(who_verifies_is_told_by_the_options)
 }
 END_TEST
 
-/* ---- Changes where they are ---- */
+/* ---- Changes in place ---- */
 
 START_TEST(what_is_changed_where_it_is_stays_sound)
 {

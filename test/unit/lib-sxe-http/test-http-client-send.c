@@ -197,7 +197,7 @@ START_TEST(a_call_may_name_its_host)
 }
 END_TEST
 
-/* ---- Where the server is ---- */
+/* ---- The server's address ---- */
 
 static void
 expect_host(const struct sxe_http_client_config *config, int at, const char *host)

@@ -262,7 +262,7 @@ START_TEST(what_cannot_be_read_just_now_stays_as_it_was_known)
 }
 END_TEST
 
-/* ---- Being sent while they change ---- */
+/* ---- Files that change while they are sent ---- */
 
 START_TEST(f9_a_reply_under_way_ends_with_the_file_it_began_with)
 {

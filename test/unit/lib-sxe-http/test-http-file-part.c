@@ -264,7 +264,7 @@ START_TEST(parts_of_a_file_in_memory_may_be_more_than_may_be_copied)
 }
 END_TEST
 
-/* ---- How many ---- */
+/* ---- Limits on the number of ranges ---- */
 
 /* "Range: " with so many ranges of five bytes each, as far from each other as they can be. */
 static const char *

@@ -39,7 +39,7 @@ START_TEST(a_timer_may_answer_and_done_comes_behind_it)
 }
 END_TEST
 
-/* ---- From others ---- */
+/* ---- Replies from other threads ---- */
 
 static struct sxe_http_response *waiting;
 

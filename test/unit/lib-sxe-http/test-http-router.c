@@ -369,7 +369,7 @@ START_TEST(a_method_needs_its_name_only_where_it_is_no_well_known_one)
 }
 END_TEST
 
-/* ---- The whole ---- */
+/* ---- The whole router ---- */
 
 START_TEST(routes_are_listed_in_the_order_in_which_they_were_added)
 {

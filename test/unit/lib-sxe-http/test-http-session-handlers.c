@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* ---- Handlers that do odd things ---- */
+/* ---- Unusual handlers ---- */
 
 static enum sxe_http_verdict
 say_done(struct sxe_http_request *request, struct sxe_http_response *response)

@@ -266,7 +266,7 @@ START_TEST(who_goes_while_its_output_waits_is_gone)
 }
 END_TEST
 
-/* ---- Clients that go ---- */
+/* ---- Clients that disconnect ---- */
 
 static void
 leave(int peer, bool by_reset)

@@ -203,7 +203,7 @@ START_TEST(an_allocation_fails_when_a_test_wants_it)
 }
 END_TEST
 
-/* ---- Lua on top of it ---- */
+/* ---- Lua on top of the allocator ---- */
 
 START_TEST(a_script_that_wants_too_much_fails_and_others_go_on)
 {

@@ -91,7 +91,7 @@ START_TEST(a_hostile_script_ends_and_others_go_on)
 }
 END_TEST
 
-/* ---- In a sandbox, where they are not trusted ---- */
+/* ---- Hostile scripts in a sandbox ---- */
 
 #define CPU    "handler exceeded 50 ms of CPU"
 #define STEPS  "a pattern takes more than 16777216 steps"

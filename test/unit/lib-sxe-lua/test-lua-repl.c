@@ -31,7 +31,7 @@ static size_t shown;
 static unsigned ends;
 static char home[64];
 
-/* ---- libedit, whose calls fail when they are to ---- */
+/* ---- A libedit whose calls fail on demand ---- */
 
 static bool fail_el_init;
 static bool fail_history_init;

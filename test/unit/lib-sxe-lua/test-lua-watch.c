@@ -452,7 +452,7 @@ START_TEST(a_signal_that_comes_late_does_nothing)
 }
 END_TEST
 
-/* ---- With its thread ---- */
+/* ---- The watchdog with its thread ---- */
 
 START_TEST(the_thread_ends_endless_scripts)
 {

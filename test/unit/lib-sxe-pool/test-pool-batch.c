@@ -145,7 +145,7 @@ START_TEST(an_element_that_does_not_exist_stops_the_program_before_any_moves)
 }
 END_TEST
 
-/* ---- Locks, damage, those who wait ---- */
+/* ---- Locks, damage, waiting processes ---- */
 
 START_TEST(a_shard_that_is_locked_ends_it)
 {

@@ -135,7 +135,7 @@ START_TEST(words_behind_the_head_may_be_anything)
 }
 END_TEST
 
-/* ---- Heads that somebody forged: the checksum is right ---- */
+/* ---- Forged heads whose checksum is right ---- */
 
 static void
 zero_number(struct sxe__pool_head *head)
@@ -355,7 +355,7 @@ START_TEST(a_layout_that_is_not_that_of_the_numbers_is_refused)
 }
 END_TEST
 
-/* ---- Files that are no pool's ---- */
+/* ---- Files that are not a pool ---- */
 
 START_TEST(an_empty_file_becomes_a_pool)
 {

@@ -108,7 +108,7 @@ START_TEST(a_pool_may_be_removed_while_others_open_it)
 }
 END_TEST
 
-/* ---- Killed at each of its calls to the system ---- */
+/* ---- Processes that are killed at each system call ---- */
 
 _Noreturn static void
 open_use_and_close(void)

@@ -78,7 +78,7 @@ put_at(uint64_t ns, char *array, unsigned id, unsigned state)
                       SXE_POOL_LOCK_TAKEN);
 }
 
-/* ---- When ---- */
+/* ---- The time of a timeout ---- */
 
 START_TEST(a_timeout_comes_not_a_nanosecond_early)
 {

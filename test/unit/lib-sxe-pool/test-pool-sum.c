@@ -41,7 +41,7 @@ opens(const SXE_POOL_SPEC *spec)
     return array != NULL;
 }
 
-/* ---- Bits of a file that is closed ---- */
+/* ---- Bits of a closed file ---- */
 
 #define STRIDE (SXE_CHECKED || sxe_test_is_thin() ? 13 : 1)
 

@@ -202,7 +202,7 @@ get(const void *place, size_t size, bool acquires)
     return halves[0] | (uint64_t)halves[1] << 32;
 }
 
-/* ---- A change, and those who read meanwhile ---- */
+/* ---- A change, and its readers ---- */
 
 static bool
 finds_nothing(void)

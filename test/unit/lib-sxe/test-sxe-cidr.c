@@ -35,7 +35,7 @@ matches(const char *text)
     return sxe_cidr_match(&list, (const struct sockaddr *)&address);
 }
 
-/* ---- Which addresses are in it ---- */
+/* ---- Addresses of a network ---- */
 
 static const struct {
     const char *networks;

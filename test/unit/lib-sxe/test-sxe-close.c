@@ -226,7 +226,7 @@ START_TEST(on_close_can_look_at_what_was_unread)
 }
 END_TEST
 
-/* ---- Closing others ---- */
+/* ---- Callbacks that close other sockets ---- */
 
 #define CROWD 50
 

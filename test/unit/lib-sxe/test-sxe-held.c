@@ -363,7 +363,7 @@ START_TEST(on_sent_may_write_to_one_that_is_still_held)
 }
 END_TEST
 
-/* ---- The kernel does not take it ---- */
+/* ---- Output that the kernel does not take ---- */
 
 static int error_of_first;
 

@@ -238,7 +238,7 @@ START_TEST(timeouts_of_states_that_end_nothing_are_ignored)
 }
 END_TEST
 
-/* ---- Beginning again ---- */
+/* ---- Timeouts that start again ---- */
 
 START_TEST(idle_begins_anew_with_what_is_read_or_written)
 {

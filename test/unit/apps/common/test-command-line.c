@@ -63,7 +63,7 @@ static struct command_line line = {
     .take = take,
 };
 
-/* ---- Running it ---- */
+/* ---- Parsing a command line ---- */
 
 static char output[4000];
 static char errors[4000];

@@ -438,7 +438,7 @@ START_TEST(what_a_search_could_not_tell_is_a_warning)
 }
 END_TEST
 
-/* ---- All of them ---- */
+/* ---- All checks ---- */
 
 static int (*const writers[])(FILE *, const struct load_run *) = {
     load_output_junit, load_output_markdown, load_output_annotations};

@@ -15,7 +15,7 @@ set_up(void)
     plan.probe_rate = 1e-6;
 }
 
-/* ---- Its plan ---- */
+/* ---- The plan of the probe ---- */
 
 START_TEST(it_asks_the_same_of_the_same_server_at_a_rate_of_its_own)
 {
@@ -192,7 +192,7 @@ START_TEST(there_is_room_for_it_beside_the_most_workers)
 }
 END_TEST
 
-/* ---- Its end ---- */
+/* ---- The end of the probe ---- */
 
 static void
 note_stop(const struct load_worker *worker)

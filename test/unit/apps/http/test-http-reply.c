@@ -227,7 +227,7 @@ START_TEST(a_body_of_any_length_is_counted)
 }
 END_TEST
 
-/* ---- Heads that come again ---- */
+/* ---- Heads that repeat the last one ---- */
 
 #define AGAIN OK_200 "Content-Length: 5\r\nDate: x\r\n\r\n"
 

@@ -73,7 +73,7 @@ START_TEST(errors_are_all_ends_but_ok_and_skips_are_of_each_kind)
 }
 END_TEST
 
-/* ---- A worker that is made up ---- */
+/* ---- A made-up worker ---- */
 
 static void
 arrive(struct load_result *worker, uint64_t ns)

@@ -184,7 +184,7 @@ START_TEST(without_memory_for_requests_there_is_no_load)
 }
 END_TEST
 
-/* ---- With workers that do not what they say ---- */
+/* ---- With workers that report wrong figures ---- */
 
 static int
 miscount(const struct load_worker *worker)

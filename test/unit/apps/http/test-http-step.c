@@ -36,7 +36,7 @@ answer(unsigned number, unsigned late)
         load_histogram_record(&result.response, i < late ? 30000000 : 1000000);
 }
 
-/* ---- When it is enough ---- */
+/* ---- Steps that have enough replies ---- */
 
 static const struct {
     const char *condition;

@@ -93,7 +93,7 @@ compose(struct composed *composed, const char *text, uint64_t sequence, uint64_t
     }
 }
 
-/* ---- Against it ---- */
+/* ---- Placeholders that are refused ---- */
 
 static const struct {
     const char *target;

@@ -153,7 +153,7 @@ START_TEST(errors_behind_a_mark_are_a_part_of_what_was_carried_too)
 }
 END_TEST
 
-/* ---- How it is said ---- */
+/* ---- Texts of thresholds ---- */
 
 static const struct {
     const char *condition;

@@ -81,7 +81,7 @@ START_TEST(an_entry_of_a_log_is_asked_for_again)
 }
 END_TEST
 
-/* ---- When it cannot be ---- */
+/* ---- Queries that cannot be sent again ---- */
 
 static int
 two_only(struct load_requests *requests, uint64_t sequence, struct load_query *query)

@@ -204,7 +204,7 @@ START_TEST(each_place_in_a_pipeline_thinks)
 }
 END_TEST
 
-/* ---- When it stops ---- */
+/* ---- Stop rules ---- */
 
 START_TEST(a_total_is_shared_exactly)
 {

@@ -75,7 +75,7 @@ START_TEST(so_is_the_time_in_which_it_could_not_connect)
 }
 END_TEST
 
-/* ---- A server that says nothing ---- */
+/* ---- A silent server ---- */
 
 START_TEST(each_query_to_a_silent_server_times_out)
 {

@@ -246,7 +246,7 @@ START_TEST(that_a_socket_ends_when_it_is_done_is_nothing)
 }
 END_TEST
 
-/* ---- It talks nonsense ---- */
+/* ---- Servers that send nonsense ---- */
 
 static const struct {
     const char *reply;
@@ -321,7 +321,7 @@ START_TEST(what_nobody_asked_for_ends_a_resting_connection)
 }
 END_TEST
 
-/* ---- It falls silent ---- */
+/* ---- Servers that fall silent ---- */
 
 static void
 silent_once(unsigned client, unsigned query)
@@ -438,7 +438,7 @@ START_TEST(nor_is_a_long_delay)
 }
 END_TEST
 
-/* ---- It is gone ---- */
+/* ---- Servers that are gone ---- */
 
 static void
 answer_once_and_go(unsigned client, unsigned query)

@@ -381,7 +381,7 @@ START_TEST(however_many_arrive_replies_are_read_in_between)
 }
 END_TEST
 
-/* ---- Other ways to stop ---- */
+/* ---- Other stop rules ---- */
 
 START_TEST(each_socket_may_have_its_number_of_arrivals)
 {

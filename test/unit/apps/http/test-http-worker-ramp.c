@@ -8,7 +8,7 @@
 #include "source.h"
 #include "sxe-proxy.h"
 
-/* ---- At once ---- */
+/* ---- All connections at once ---- */
 
 static void
 accept_again(void)

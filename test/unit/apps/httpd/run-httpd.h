@@ -38,7 +38,7 @@ static struct {
     void (*prepare)(void); /* called in the child before the program */
 } httpd_child;
 
-/* ---- To its end ---- */
+/* ---- Running sxe-httpd to its end ---- */
 
 static inline void
 run_httpd(const char **argv)

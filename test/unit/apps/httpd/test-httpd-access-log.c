@@ -495,7 +495,7 @@ START_TEST(standard_output_may_be_missing)
 }
 END_TEST
 
-/* ---- When it cannot be written ---- */
+/* ---- Logs that cannot be written ---- */
 
 #define LINE        (PEER "\"GET / HTTP/1.1\" 200 5\n")
 #define LINE_LENGTH (sizeof(LINE) - 1)
@@ -636,7 +636,7 @@ START_TEST(what_is_left_at_the_end_is_counted)
 }
 END_TEST
 
-/* ---- Opening again ---- */
+/* ---- Reopening the log ---- */
 
 START_TEST(a_log_that_was_renamed_is_begun_again)
 {

@@ -186,7 +186,7 @@ wait_for(const char *target, const char *part)
     while (strstr(reply, part) == NULL);
 }
 
-/* ---- Where it listens ---- */
+/* ---- Addresses of the admin process ---- */
 
 START_TEST(it_listens_on_loopback_or_where_it_is_told)
 {
@@ -608,7 +608,7 @@ START_TEST(a_reply_for_which_there_is_no_memory_is_an_error)
 }
 END_TEST
 
-/* ---- When it ends ---- */
+/* ---- The end of the admin process ---- */
 
 START_TEST(another_one_takes_its_place_and_the_server_goes_on)
 {

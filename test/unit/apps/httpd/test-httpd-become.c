@@ -76,7 +76,7 @@ START_TEST(a_name_that_is_too_long_for_any_user_is_refused)
 }
 END_TEST
 
-/* ---- Whether it may ---- */
+/* ---- Rights to change the user ---- */
 
 START_TEST(only_root_may_become_another_user)
 {

@@ -152,7 +152,7 @@ start_script(const char *text)
     START_HTTPD("--lua", script, "-c", "20", "--stop-timeout", "1");
 }
 
-/* ---- It answers ---- */
+/* ---- Replies of a script ---- */
 
 START_TEST(what_the_script_returns_answers)
 {
@@ -255,7 +255,7 @@ START_TEST(lines_that_ran_are_counted)
 }
 END_TEST
 
-/* ---- It cannot begin ---- */
+/* ---- Scripts that cannot start ---- */
 
 static const struct {
     const char *script; /* NULL: no file; "": a good script, and -i with an address of another

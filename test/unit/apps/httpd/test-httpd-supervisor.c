@@ -730,7 +730,7 @@ START_TEST(the_one_that_serves_never_makes_room)
 }
 END_TEST
 
-/* ---- One that dies ---- */
+/* ---- A child that dies ---- */
 
 START_TEST(one_that_dies_is_replaced_later_and_later)
 {

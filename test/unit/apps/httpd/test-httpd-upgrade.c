@@ -141,7 +141,7 @@ START_TEST(a_socket_that_was_inherited_is_passed_on)
 }
 END_TEST
 
-/* ---- A program that does not ---- */
+/* ---- A program that does not serve ---- */
 
 START_TEST(one_that_fails_changes_nothing)
 {
