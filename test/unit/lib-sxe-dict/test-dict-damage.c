@@ -446,7 +446,7 @@ START_TEST(victim_that_is_damaged_stops_who_needs_room)
 }
 END_TEST
 
-/* ---- Repeated repairs ---- */
+/* ---- Repairs of versions and lists ---- */
 
 START_TEST(younger_of_two_versions_is_kept)
 {

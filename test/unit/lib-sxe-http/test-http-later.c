@@ -39,7 +39,7 @@ START_TEST(a_timer_may_answer_and_done_comes_behind_it)
 }
 END_TEST
 
-/* ---- Replies from other threads ---- */
+/* ---- Replies from handlers of other requests ---- */
 
 static struct sxe_http_response *waiting;
 

@@ -93,7 +93,7 @@ compose(struct composed *composed, const char *text, uint64_t sequence, uint64_t
     }
 }
 
-/* ---- Placeholders that are refused ---- */
+/* ---- Comparison with a slow composer ---- */
 
 static const struct {
     const char *target;
