@@ -626,7 +626,8 @@ START_TEST(a_file_that_another_makes_meanwhile_is_not_replaced)
 
     asked = 0;
     fill(dict);
-    says(sxe_dict_backup(dict, target, make_the_target, why), EEXIST, "File exists");
+    says(sxe_dict_backup(dict, target, make_the_target, why), EEXIST,
+         "was made by another program meanwhile");
     ck_assert_uint_eq(count_files(), 2);
     asked = 0;
     ck_assert_int_eq(sxe_dict_backup(dict, target, NULL, why), 0);

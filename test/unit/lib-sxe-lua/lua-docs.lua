@@ -29,7 +29,8 @@ local receivers = {
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
   client = { response = "ClientResponse", jar = "ClientJar" },
-  redis = { db = "Redis", pipeline = "Pipeline", transaction = "Transaction", sub = "Subscription" },
+  redis = { db = "Redis", pipeline = "Pipeline", transaction = "Transaction", sub = "Subscription",
+    cluster = "RedisCluster" },
   [""] = { s = "Socket", buf = "Buffer", sxe = "" },
 }
 
@@ -140,11 +141,13 @@ local function redis_objects()
     end
   end)
   local db <close> = require "sxe.redis".new{ port = web.port }
+  local cluster <close> = require "sxe.redis".cluster{ seeds = { "127.0.0.1:" .. web.port } }
   local transaction
 
   assert(db:transaction(function(t) transaction = t end))
   return {
     Redis = redis_methods(db, "call", "close", "pipeline", "prepare", "psubscribe", "subscribe", "transaction"),
+    RedisCluster = redis_methods(cluster, "masters"),
     Pipeline = redis_methods(db:pipeline(), "call", "exec", "close"),
     Transaction = redis_methods(transaction, "call", "multi"),
     Subscription = redis_methods(assert(db:subscribe{ "a" }), "read", "messages", "close"),
@@ -163,7 +166,8 @@ local function objects(req, res)
     Hll = require "sxe.sketch".hll{ name = "names" },
     Bloom = require "sxe.sketch".bloom{ name = "names", capacity = 1 },
     TopK = require "sxe.sketch".topk{ name = "names", number = 1 },
-    ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis, Pipeline = of_redis.Pipeline,
+    ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis,
+    RedisCluster = of_redis.RedisCluster, Pipeline = of_redis.Pipeline,
     Transaction = of_redis.Transaction, Subscription = of_redis.Subscription, Child = child, Counters = counters, Socket = old, Buffer = old.buf,
   }
 end
