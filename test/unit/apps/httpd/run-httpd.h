@@ -107,11 +107,12 @@ stop_httpd(void)
     expect_exit();
 }
 
-/* Its standard error so far. */
+/* Its standard error so far. There is room for the lines, one a source, in which a process that has
+ * become another user says that it cannot write how often its lines ran. */
 static inline const char *
 child_errors(void)
 {
-    static char text[8192];
+    static char text[256 * 1024];
     ssize_t length = pread(httpd_child.errors, text, sizeof(text) - 1, 0);
 
     ck_assert_int_ge(length, 0);
