@@ -248,18 +248,6 @@ bind_anew(SXE *s, const struct sockaddr *at, socklen_t length)
     return result < 0 ? result : 0;
 }
 
-/* A reply may fit into the kernel's buffer as a whole. So that the kernel, too, gives up a peer
- * that reads none of it, also after the socket was closed here, it has the same timeout. Accepted
- * sockets inherit it. Without it the peer may stay longer, no more: its failure is no error. */
-static void
-limit_unread(const SXE *s, const struct sockaddr *at)
-{
-    const unsigned timeout_ms = CONTEXT->tables->config.timeout_ms[SXE_STATE_WRITING];
-
-    if (s->kind != SXE__UDP && at->sa_family != AF_UNIX && timeout_ms > 0)
-        (void)setsockopt(s->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
-}
-
 static int
 listen_at(SXE *s, const struct sockaddr_storage *at, socklen_t length)
 {
@@ -277,8 +265,6 @@ listen_at(SXE *s, const struct sockaddr_storage *at, socklen_t length)
     if (result == 0 && s->kind != SXE__UDP &&
         listen(s->fd, (int)CONTEXT->tables->config.backlog) < 0)
         result = -errno;
-    if (result == 0)
-        limit_unread(s, address);
     if (result == 0)
         result = sxe__watch(s, SXE__LISTENER);
     if (result == 0 && kept != NULL && kept->keep != NULL && !is_found)

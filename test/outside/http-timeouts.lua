@@ -107,29 +107,6 @@ httpd.test_at_a_pace("a client that does not read its reply is reset", function(
     end, "--stall-timeout", httpd.seconds(0.2 * pace))
 end)
 
--- The server's sockets that are connected, or closed but with bytes in the kernel.
-local function sockets_at(port)
-    local here, count = (":%04X "):format(port), 0
-    for line in io.lines "/proc/net/tcp" do
-        local address, state = line:match "^ *%d+: (%x+:%x+ )%x+:%x+ (%x+) "
-        if address and address:sub(-#here) == here and state ~= "0A" then count = count + 1 end
-    end
-    return count
-end
-
--- promise: docs/sxe.md: the kernel does not keep megabytes for a peer that does not read.
-test("a reply that the kernel took as a whole does not stay there for a client that reads nothing", function()
-    local server <close> = site.start("--stall-timeout", "0.5", "--idle-timeout", "0.5")
-    server:write("large", ("x"):rep(300000))
-    for _, last in ipairs{ "", "Connection: close\r\n" } do
-        local sock <close> = server:connect(4096)
-        sock:send("GET /large HTTP/1.1\r\nHost: a\r\n" .. last .. "\r\n")
-        httpd.wait_until(function() return sockets_at(server.port) == 0 end, "no socket " .. last)
-        local read, said = pcall(sock.recv_all, sock)
-        check(not read or #said < 300000)
-    end
-end)
-
 -- So little that the kernel takes no more of the reply meanwhile.
 -- promise: docs/limits.md: `--stall-timeout` | 30 | seconds in which the client reads none of its reply |
 httpd.test_at_a_pace("a client that reads slowly is not reset", function(pace)
