@@ -341,7 +341,7 @@ SXE_PUBLIC int sxe_http_end_borrowed(struct sxe_http_response *response, const v
                                      size_t length);
 
 /* End the reply with a part of a file, borrowed until on_done. If the file is shorter, the
- * connection is closed. -EBADF: fd is negative; -EINVAL: offset is. */
+ * connection is reset. -EBADF: fd is negative; -EINVAL: offset is. */
 SXE_PUBLIC int sxe_http_end_file(struct sxe_http_response *response, int fd, off_t offset,
                                  size_t length);
 

@@ -44,7 +44,8 @@ fault_of_bcrypt(const char *rest)
     return NULL;
 }
 
-/* The same after $5$ or $6$; length: digits of the hash. */
+/* The fault of the rest of a SHA-crypt hash, after its $5$ or $6$, whose hash has `length` digits;
+ * NULL: none. */
 static const char *
 fault_of_sha(const char *rest, size_t length)
 {
