@@ -15,12 +15,12 @@ test("the first line says where the server listens", function()
     check(server.port > 0)
 end)
 
-test("the reply is exactly the one that is promised", function()
+test("the reply is the documented one, byte for byte", function()
     local server <close> = httpd.start()
     equal(httpd.undated(ask(server, httpd.GET).raw), httpd.hello())
 end)
 
-test("the date is now, in the one format of RFC 9110", function()
+test("the Date is the current time as an IMF-fixdate (RFC 9110, 5.6.7)", function()
     local server <close> = httpd.start()
     local date = ask(server, httpd.GET).headers.date
     local day, month, year, hour, min, sec =

@@ -62,7 +62,7 @@ test("HTTP/1.0 needs no Host", function()
     equal(httpd.undated(sock:recv_all()), httpd.hello("close"))
 end)
 
-test("nothing is answered after the request that closes", function()
+test("requests after one with Connection: close get no reply", function()
     local sock <close> = server:connect()
     sock:send(httpd.GET .. httpd.LAST .. httpd.GET)
     equal(httpd.undated(sock:recv_all()), httpd.hello() .. httpd.hello("close"))

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Many requests before the first reply is read.
+-- Pipelining: a client sends many requests before it reads the first reply.
 
 local httpd = require "httpd"
 local server <close> = httpd.start()

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- TCP has no messages: a request may come in any pieces.
+-- TCP keeps no message boundaries: a request may arrive in pieces of any length.
 
 local httpd = require "httpd"
 local server <close> = httpd.start()
@@ -12,7 +12,7 @@ local function in_two(sock, bytes, at)
     sock:send(bytes:sub(at + 1))
 end
 
-test("a request in two pieces, at every point", function()
+test("a request in two pieces, cut at every point", function()
     for at = 1, #full - 1 do
         local sock <close> = server:connect()
         in_two(sock, full, at)
@@ -20,7 +20,7 @@ test("a request in two pieces, at every point", function()
     end
 end)
 
-test("two requests in two pieces, at every point, on one connection", function()
+test("two requests in two pieces, cut at every point, on one connection", function()
     local sock <close> = server:connect()
     local two = full .. httpd.HEAD
     for at = 1, #two - 1 do
@@ -39,7 +39,7 @@ for _, piece in ipairs{1, 2, 3, 7} do
     end)
 end
 
-test("rubbish in two pieces, at every point, is refused all the same", function()
+test("a malformed request in two pieces, cut at every point, is refused", function()
     local rubbish = "GET / HTTP/1.1\r\nHost : a\r\n\r\n"
     for at = 1, #rubbish - 1 do
         local sock <close> = server:connect()

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A request's body is read and thrown away, up to 1 MiB.
+-- The greeting's handler reads a request's body of up to 1 MiB and drops it.
 
 local httpd = require "httpd"
 local server <close> = httpd.start()
@@ -11,7 +11,7 @@ local function head(length)
 end
 
 for _, length in ipairs{0, 1, 13, 4096, 65535, 65536, 65537, MIB - 1, MIB} do
-    test(("a body of %d bytes is thrown away"):format(length), function()
+    test(("a body of %d bytes is read and dropped"):format(length), function()
         local sock <close> = server:connect()
         local body = httpd.GET:rep(length // #httpd.GET + 1):sub(1, length)
         sock:pump(head(length) .. body .. httpd.LAST)
@@ -19,7 +19,7 @@ for _, length in ipairs{0, 1, 13, 4096, 65535, 65536, 65537, MIB - 1, MIB} do
     end)
 end
 
-test("a body that comes later than its head, and slowly", function()
+test("a body that comes slowly, after a pause after its head", function()
     local sock <close> = server:connect()
     sock:send(head(20))
     wire.sleep(0.01)
@@ -30,7 +30,7 @@ test("a body that comes later than its head, and slowly", function()
 end)
 
 for _, length in ipairs{MIB + 1, "4294967297", "1234567890123456789"} do
-    test(("a body of %s bytes is refused before it comes"):format(length), function()
+    test(("a body of %s bytes is refused when its head has come"):format(length), function()
         local sock <close> = server:connect()
         sock:send(head(length))
         local reply = sock:read_reply()
@@ -40,7 +40,7 @@ for _, length in ipairs{MIB + 1, "4294967297", "1234567890123456789"} do
     end)
 end
 
-test("who sends too large a body without waiting still gets the refusal", function()
+test("a client that sends too large a body at once still gets the refusal", function()
     local sock <close> = server:connect()
     sock:pump(head(2 * MIB) .. ("x"):rep(300000))
     equal(sock:read_reply().status, 413)

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- What is not HTTP/1.1 as RFC 9112 has it is refused, with the connection closed and nothing
--- answered after: two readers that differ about where a request ends are how requests are smuggled.
+-- A request that is malformed by RFC 9112 is refused, its connection is closed, and nothing after it is answered: if a
+-- proxy and a server disagree about where a request ends, an attacker can smuggle a second request past the proxy.
 
 local httpd = require "httpd"
 local server <close> = httpd.start()
 
--- A good request with something in it replaced.
+-- A correct request, one part of which is replaced by that of `part`.
 local function request(part)
     return (part.line or "GET / HTTP/1.1") .. "\r\n" .. (part.host or "Host: a\r\n")
         .. (part.headers or "") .. "\r\n" .. (part.body or "")
@@ -111,7 +111,7 @@ for _, case in ipairs(refused) do
     end)
 end
 
-test("a good request before the rubbish is answered first", function()
+test("a correct request before the malformed one is answered first", function()
     for _, case in ipairs(refused) do
         local status, name, bytes = table.unpack(case)
         local sock <close> = server:connect()
@@ -122,6 +122,6 @@ test("a good request before the rubbish is answered first", function()
     end
 end)
 
-test("the server is as before after all that", function()
+test("the server answers as before after all refusals", function()
     server:check_answers()
 end)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A request line is at most 8 KiB, a head at most 16 KiB, and rubbish costs no memory.
+-- A request line has at most 8 KiB, a head at most 16 KiB; malformed input costs no memory.
 
 local httpd = require "httpd"
 local server <close> = httpd.start()
@@ -45,7 +45,7 @@ for _, case in ipairs(cases) do
     end)
 end
 
--- All 256 byte values, in no order, none of them a line end.
+-- Pseudo-random bytes of all values except those of line ends.
 local function noise(length)
     local bytes, seed = {}, 12345
     for i = 1, length do
@@ -56,7 +56,7 @@ local function noise(length)
     return table.concat(bytes)
 end
 
-test("1 MiB of rubbish is refused, and costs no memory", function()
+test("1 MiB of random bytes is refused, and costs no memory", function()
     local descriptors = wire.fds(server.pid)
     local rubbish = {noise(1024 * 1024), ("\r\n"):rep(512 * 1024), ("\0"):rep(1024 * 1024),
                      ("GET "):rep(256 * 1024), (":"):rep(1024 * 1024)}

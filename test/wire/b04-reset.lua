@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A peer may vanish at any moment.
+-- A client may reset its connection at any moment.
 
 local httpd = require "httpd"
 local server <close> = httpd.start()
@@ -12,14 +12,14 @@ local function check_unharmed()
     server:check_descriptors(descriptors)
 end
 
-test("F19: reset before a word", function()
+test("reset before the first byte", function()
     for _ = 1, 100 do
         server:connect():reset()
     end
     check_unharmed()
 end)
 
-test("F19: reset in the middle of a request", function()
+test("reset in the middle of a request", function()
     for at = 1, #httpd.GET - 1 do
         local sock = server:connect()
         sock:send(httpd.GET:sub(1, at))
@@ -28,7 +28,7 @@ test("F19: reset in the middle of a request", function()
     check_unharmed()
 end)
 
-test("F19: reset in the middle of a body", function()
+test("reset in the middle of a body", function()
     for i = 1, 50 do
         local sock = server:connect()
         sock:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
@@ -38,7 +38,7 @@ test("F19: reset in the middle of a body", function()
     check_unharmed()
 end)
 
-test("F19: reset before the reply is read", function()
+test("reset before the reply is read", function()
     for _ = 1, 100 do
         local sock = server:connect()
         sock:send(httpd.GET)
@@ -47,7 +47,7 @@ test("F19: reset before the reply is read", function()
     check_unharmed()
 end)
 
-test("F19: reset in the middle of many replies", function()
+test("reset in the middle of many replies", function()
     for i = 1, 20 do
         local sock = server:connect(4096)
         sock:send_some(httpd.GET:rep(5000), 0.01)
@@ -59,7 +59,7 @@ test("F19: reset in the middle of many replies", function()
     check_unharmed()
 end)
 
-test("F19: closed with replies unread, which resets too", function()
+test("closing with unread replies, which sends a reset", function()
     for _ = 1, 20 do
         local sock = server:connect()
         sock:send_some(httpd.GET:rep(1000), 0.01)
@@ -68,7 +68,7 @@ test("F19: closed with replies unread, which resets too", function()
     check_unharmed()
 end)
 
-test("F19: reset while refused", function()
+test("reset while a request is being refused", function()
     for _ = 1, 50 do
         local sock = server:connect()
         sock:send_some("rubbish\r\n\r\n" .. ("x"):rep(10000), 0.01)

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Clients that take their time cost the others nothing.
+-- Slow clients do not delay others.
 
 local httpd = require "httpd"
 local server <close> = httpd.start()
 
-test("F19: 200 clients send a byte at a time while others are answered", function()
+test("200 clients send a byte at a time while others are answered", function()
     local slow, request = {}, httpd.LAST
     for i = 1, 200 do
         slow[i] = server:connect()
@@ -21,7 +21,7 @@ test("F19: 200 clients send a byte at a time while others are answered", functio
     end
 end)
 
-test("F19: 200 clients stop in a body while others are answered", function()
+test("200 clients stop in the middle of a body while others are answered", function()
     local slow = {}
     for i = 1, 200 do
         slow[i] = server:connect()
@@ -38,7 +38,7 @@ test("F19: 200 clients stop in a body while others are answered", function()
     end
 end)
 
-test("F19: a reader that takes ten bytes at a time gets every byte", function()
+test("a client that reads ten bytes at a time gets every byte", function()
     local sock <close> = server:connect(4096)
     local pieces = {}
     sock:send(httpd.GET:rep(100) .. httpd.LAST)

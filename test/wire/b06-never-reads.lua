@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: MIT
--- A client that asks and asks and never reads: the server keeps neither replies nor requests of it.
+-- A client sends requests without end and reads no reply: the server stops reading from it, and buffers neither its
+-- requests nor its replies.
 
 local httpd = require "httpd"
 
--- The kernel alone keeps the replies to some 25,000 requests of a client.
+-- Enough requests to fill the kernel's socket buffers, which hold the replies to some 25,000.
 local CLIENTS, REQUESTS = 4, 60000
 
--- Sends until the server takes no more, though it has nothing else to do.
+-- Send until the server reads no more, although it has nothing else to do.
 local function send_until_full(server, sock, bytes)
     local sent, more = 0, nil
     repeat
@@ -17,7 +18,7 @@ local function send_until_full(server, sock, bytes)
     return sent
 end
 
-test("F19: who does not read is not read, others are answered, no byte is missing", function()
+test("the server stops reading from clients that do not read, answers others, and loses no byte", function()
     local server <close> = httpd.start()
     local bytes = httpd.GET:rep(REQUESTS - 1) .. httpd.LAST
     local greedy, sent = {}, {}
@@ -45,7 +46,7 @@ test("F19: who does not read is not read, others are answered, no byte is missin
     end
 end)
 
-test("F19: a server with clients that never read can be stopped", function()
+test("a server with clients that never read can be stopped", function()
     local server <close> = httpd.start()
     local sock <close> = server:connect(4096)
     send_until_full(server, sock, httpd.GET:rep(REQUESTS))

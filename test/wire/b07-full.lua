@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- More clients than places: who is idle or silent makes way; where all have a request under way, the
--- next is told so, or waits. The server does not spin, and a place that gets free is used at once.
+-- More clients than -c allows: idle and silent connections are closed to make room. If all connections have requests in
+-- progress, the next client gets 503 or waits. The server does not spin, and uses a slot as soon as one becomes free.
 
 local httpd = require "httpd"
 
@@ -20,7 +20,7 @@ local function check_answered(sock, who)
     equal(httpd.undated(sock:read_reply().raw), httpd.hello(), who)
 end
 
--- The number of clients, from the first on, that have been answered.
+-- How many clients, counted from the first, have got their reply.
 local function count_answered(server, socks)
     server:rest()
     for i, sock in ipairs(socks) do
@@ -33,7 +33,7 @@ local function count_answered(server, socks)
 end
 
 for _, places in ipairs{1, 2, 10} do
-    test(("-c %d and 30 clients: each is answered, the idle make way in good order"):format(places),
+    test(("-c %d and 30 clients: each is answered, idle connections are closed in order to make room"):format(places),
          function()
         local server <close> = httpd.start("-c", tostring(places))
         local socks = {}
@@ -60,7 +60,7 @@ local function check_no_place(sock)
     sock:close()
 end
 
-test("-c 10 and 30 clients in the middle of a request: 10 go on, the others harm nobody", function()
+test("-c 10 and 30 clients in the middle of a request: 10 are served, the others do not disturb them", function()
     local server <close> = httpd.start("-c", "10")
     local busy = connect_and_send(server, 10, HALF)
     server:rest()
@@ -76,7 +76,7 @@ test("-c 10 and 30 clients in the middle of a request: 10 go on, the others harm
     server:check_answers()
 end)
 
--- Until one is answered 200, as clients do that are told 503.
+-- Ask until the reply is 200: a client that gets 503 tries again.
 local function ask_until_answered(server)
     httpd.wait_until(function()
         local sock <close> = server:connect()
@@ -87,7 +87,7 @@ end
 
 for what, free in pairs{["is done"] = function(sock) sock:send(REST) end,
                         ["leaves"] = function(sock) sock:reset() end} do
-    httpd.test_soon("there is a place as soon as somebody " .. what, function()
+    httpd.test_soon("a slot is free as soon as a client " .. what, function()
         local server <close> = httpd.start("-c", "2", "--stop-timeout", "0.1")
         local busy = connect_and_send(server, 2, HALF)
         server:rest()
@@ -98,7 +98,7 @@ for what, free in pairs{["is done"] = function(sock) sock:send(REST) end,
     end)
 end
 
-test("clients that find no place may leave", function()
+test("clients that get no slot may reset their connections", function()
     local server <close> = httpd.start("-c", "2", "--stop-timeout", "0.1")
     local busy = connect_and_send(server, 2, HALF)
     server:rest()
@@ -111,7 +111,7 @@ test("clients that find no place may leave", function()
     ask_until_answered(server)
 end)
 
-test("clients that say nothing do not keep others out", function()
+test("clients that send nothing do not keep others out", function()
     local server <close> = httpd.start("-c", "10")
     local silent = {}
     for i = 1, 30 do
@@ -120,7 +120,7 @@ test("clients that say nothing do not keep others out", function()
     server:check_answers()
 end)
 
-test("no descriptors left and 200 clients: some are served, the others as those leave", function()
+test("no descriptors left and 200 clients: some are served, the others when those leave", function()
     local server <close> = httpd.spawn{"sh", "-c", 'ulimit -n 40; exec "$0" "$@"',
                                        wire.program("sxe-httpd"), "-p", "0"}
     local socks = connect_and_send(server, 200, httpd.GET)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- SIGTERM and SIGINT end the server in good order, whatever its clients are doing.
+-- SIGTERM and SIGINT stop the server gracefully, in whatever state its connections are.
 
 local httpd = require "httpd"
 local site = require "site"
@@ -11,7 +11,7 @@ for _, signal in ipairs{"TERM", "INT"} do
         equal(server.proc:wait(20), 0)
     end)
 
-    test(("SIG%s ends a server with clients in every state, after its grace"):format(signal),
+    test(("SIG%s ends a server with clients in every state, after --stop-timeout"):format(signal),
          function()
         local server = httpd.start("--stop-timeout", "0.2")
         local socks = {}
@@ -34,7 +34,7 @@ for _, signal in ipairs{"TERM", "INT"} do
     end)
 end
 
--- Until nobody listens there any more.
+-- Wait until the server has closed its listener.
 local function wait_until_stopping(server)
     httpd.wait_until(function()
         local connected, sock = pcall(server.connect, server)
@@ -45,7 +45,7 @@ local function wait_until_stopping(server)
     end, "a server that does not listen")
 end
 
-test("those who are idle, or have sent half a head, are closed at once", function()
+test("connections that are idle, or have sent half a head, are closed at once", function()
     local server = httpd.start("--stop-timeout", "1h")
     local idle <close> = server:connect()
     local half <close> = server:connect()
@@ -61,7 +61,7 @@ test("those who are idle, or have sent half a head, are closed at once", functio
     check(silent:eof(), "silent")
 end)
 
-test("a request that is under way is finished, and its connection closed", function()
+test("a request in progress is finished, then its connection is closed", function()
     local server = httpd.start("--stop-timeout", "1h")
     local sock = server:connect()
     sock:send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345")
@@ -75,7 +75,7 @@ test("a request that is under way is finished, and its connection closed", funct
     equal(server.proc:wait(5), 0, server.proc:errors())
 end)
 
-test("a file that is under way is sent to its end", function()
+test("a file that is being sent is sent to its end", function()
     local server = site.start("--stop-timeout", "1h")
     local content = ("0123456789abcdef"):rep(500000)
     server:write("large.bin", content)
@@ -102,7 +102,7 @@ test("a second signal ends it at once", function()
     equal(server.proc:wait(5), 0, server.proc:errors())
 end)
 
-test("a client's SIGPIPE is no end", function()
+test("SIGPIPE does not end the server", function()
     local server <close> = httpd.start()
     for _ = 1, 50 do
         local sock = server:connect()
@@ -112,7 +112,7 @@ test("a client's SIGPIPE is no end", function()
     server:check_answers()
 end)
 
-test("the port is free at once for the next server", function()
+test("the next server can use the port at once", function()
     local first = httpd.start()
     local port = first.port
     first:check_answers()

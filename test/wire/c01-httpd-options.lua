@@ -28,13 +28,13 @@ test("--help has three examples first, and the options in groups", function()
     end
 end)
 
-test("--version says the version", function()
+test("--version prints the version", function()
     local ran = cli.run("sxe-httpd", "--version")
     equal(ran.status, 0)
     check(ran.output:find("^sxe%-httpd .*%d+%.%d+"), ran.output)
 end)
 
-test("--plan says how much memory there will be", function()
+test("--plan prints how much memory the server will reserve", function()
     local small = cli.run("sxe-httpd", "-c", "10", "--plan")
     local large = cli.run("sxe-httpd", "-c", "5000", "--plan")
     equal(small.status, 0)
@@ -85,7 +85,7 @@ for _, case in ipairs(refused) do
     end)
 end
 
-test("the second server on a port says who holds it, and ends with status 1", function()
+test("the second server on a port names the process that listens there, and exits with status 1", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-httpd", "-p", tostring(server.port))
     equal(ran.status, 1)
@@ -96,7 +96,7 @@ test("the second server on a port says who holds it, and ends with status 1", fu
     server:check_answers()
 end)
 
--- What cannot be had: why, and what to do, in the words that the error has.
+-- Options that cannot be fulfilled, and patterns that the message must match: the reason, and what to change.
 local impossible = {
     {"an address of another machine", {"192.0.2.1", "[Aa]ssign", "%-i\n"}, "-i", "192.0.2.1"},
     {"a root that is not there", {"'/nonexistent'", "No such file", "%-r"}, "-r", "/nonexistent"},
@@ -121,7 +121,7 @@ for _, case in ipairs(impossible) do
     end)
 end
 
-test("all addresses", function()
+test("listening at all addresses", function()
     local server <close> = httpd.start("-i", "0.0.0.0")
     check(server.url:find("^http://0%.0%.0%.0:"), server.url)
     server.ip = "127.0.0.1"
@@ -129,7 +129,7 @@ test("all addresses", function()
 end)
 
 if pcall(wire.listen, "::1", 0) then
-    test("IPv6", function()
+    test("listening at an IPv6 address", function()
         local server <close> = httpd.start("-i", "::1")
         check(server.url:find("^http://%[::1%]:%d+/$"), server.url)
         server:check_answers()

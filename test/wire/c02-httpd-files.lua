@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What the options about files change; g10 to g15 test the files themselves.
+-- The options for files; g10 to g15 test how files are served.
 
 local http = require "http"
 local site = require "site"
@@ -9,27 +9,27 @@ local function get(target, ...)
     return server:get(target)
 end
 
-test("--listing: a directory without an index is listed, without it 403", function()
+test("--listing: a directory without an index is listed; without the option, 403", function()
     equal(get("/bare/").status, 403)
     local reply = get("/bare/", "--listing")
     equal(reply.status, 200)
     check(reply.body:find("file.txt", 1, true), reply.body)
 end)
 
-test("--index: the first that is there, and index.html no more", function()
+test("--index: the first name that exists is served, and index.html no longer", function()
     equal(get("/").body, "<p>home\n")
     equal(get("/", "--index", "missing.html", "--index", "page.html").body, "<p>page\n")
     equal(get("/", "--index", "missing.html").status, 403)
 end)
 
-test("--dot-files: names that begin with a dot are there, without it 404", function()
+test("--dot-files: names that begin with a dot are served; without the option, 404", function()
     equal(get("/.hidden").status, 404)
     equal(get("/.dir/file.txt").status, 404)
     equal(get("/.hidden", "--dot-files").status, 200)
     equal(get("/.dir/file.txt", "--dot-files").status, 200)
 end)
 
-test("--type: another content type, repeatable, before those we know", function()
+test("--type: can be repeated, and overrides a built-in content type", function()
     local server <close> = site.start("--type", "text/x-first HTML css", "--type", "text/x-second svg")
     equal(server:get("/page.html").headers["content-type"], "text/x-first")
     equal(server:get("/style.css").headers["content-type"], "text/x-first")
@@ -37,7 +37,7 @@ test("--type: another content type, repeatable, before those we know", function(
     equal(server:get("/data.json").headers["content-type"], "application/json")
 end)
 
-test("--cache-control: of files, not of refusals", function()
+test("--cache-control: is sent with files, not with refusals", function()
     local server <close> = site.start("--cache-control", "public, max-age=3600")
     equal(server:get("/hello.txt").headers["cache-control"], "public, max-age=3600")
     equal(server:get("/none").headers["cache-control"], nil)
@@ -68,7 +68,7 @@ test("--max-ranges 0: RFC 9110 14.3: ranges are not accepted, and the server say
     equal(reply.status, 304, "conditions hold all the same")
 end)
 
-test("--max-ranges 256: RFC 9110 15.3.7.2: so many parts are sent", function()
+test("--max-ranges 256: RFC 9110 15.3.7.2: 256 parts are sent", function()
     local server <close> = site.start("--max-ranges", "256")
     local ranges = {}
     for i = 0, 255 do
@@ -81,7 +81,7 @@ test("--max-ranges 256: RFC 9110 15.3.7.2: so many parts are sent", function()
     equal(server:get_and_go_on("/big.bin", "Range: bytes=" .. list .. ",999-").status, 200)
 end)
 
-test("--header: on every reply, refusals and 304 too", function()
+test("--header: is sent with every reply, also with refusals and 304", function()
     local server <close> = site.start("--header", "Server: sxe", "--header", "X-Robots: none")
     local replies = {
         server:get("/hello.txt"),
@@ -98,7 +98,7 @@ test("--header: on every reply, refusals and 304 too", function()
     end
 end)
 
-test("a root with a slash at its end, and one relative to where it was started", function()
+test("a root with a slash at its end, and one relative to the working directory", function()
     local tree <close> = site.start()
     local parent, name = tree.root:match("^(.*)/([^/]*)$")
     for _, root in ipairs{tree.root .. "/", tree.root .. "//.", name, "./" .. name .. "/"} do

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A line for each request, whatever becomes of the file.
+-- The access log has a line for each request, also while its file is renamed or its disk is full.
 
 local http = require "http"
 local httpd = require "httpd"
@@ -13,7 +13,7 @@ local function read_lines(path)
     return lines
 end
 
--- A path that is free, and goes with the variable.
+-- A path at which there is no file; <close> removes what the server writes there.
 local temporary = {}
 temporary.__index = temporary
 function temporary.new()
@@ -26,7 +26,7 @@ function temporary:__close()
     os.remove(self.path .. ".1")
 end
 
--- The lines of a server that was asked by f and has ended.
+-- Start a server, call f(server, path), stop the server, and return the lines of its log.
 local function log_of(f, ...)
     local log <close> = temporary.new()
     do
@@ -78,11 +78,11 @@ for format, expected in pairs(formats) do
     end)
 end
 
-test("without --log-format it is combined", function()
+test("the default of --log-format is combined", function()
     check_matches(log_of(ask_three)[1], formats.combined[1])
 end)
 
-test("lines are in the file a second later, while the server runs on", function()
+test("lines are in the file after a second, while the server runs", function()
     log_of(function(server, path)
         server:check_answers()
         httpd.wait_until(function() return #read_lines(path) == 1 end, "a line")
@@ -105,7 +105,7 @@ test("pipelined requests have a line each, in order", function()
     end
 end)
 
-test("no request can forge a line, or end a text", function()
+test("no request can forge a line, or end a quoted field", function()
     local lines = log_of(function(server)
         http.ask(server, http.request("GET /", 'User-Agent: a" 200 1 "\t\xff\\'))
         http.ask(server, "GET /\r127.0.0.1 HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -119,7 +119,7 @@ test("no request can forge a line, or end a text", function()
     end
 end)
 
-test("no Authorization, Cookie or body is in it", function()
+test("the log has no Authorization, no Cookie and no body", function()
     local lines = log_of(function(server)
         http.ask(server, http.request("POST /", "Authorization: Basic c2VjcmV0", "Cookie: secret",
                                       "Content-Length: 6") .. "secret")
@@ -128,7 +128,7 @@ test("no Authorization, Cookie or body is in it", function()
     check(not lines[1]:find("c2VjcmV0"), lines[1])
 end)
 
-test("F13: renamed again and again under load, not a line is lost or torn", function()
+test("the log is renamed again and again under load: no line is lost or torn", function()
     local log <close> = temporary.new()
     local ROUNDS <const> = 10
     local total, lines = 0, {}
@@ -167,7 +167,7 @@ test("F13: renamed again and again under load, not a line is lost or torn", func
     end
 end)
 
-test("F12: a disk that is full is said, and costs no request", function()
+test("a full disk is reported, and no request fails", function()
     local server <close> = httpd.start("--access-log", "/dev/full")
     local sock <close> = server:connect()
     for _ = 1, 200 do
@@ -180,7 +180,7 @@ test("F12: a disk that is full is said, and costs no request", function()
           server.proc:errors())
 end)
 
-httpd.test_soon("F12: a pipe that nobody reads holds nobody up, nor the end", function()
+httpd.test_soon("a pipe that nobody reads delays neither requests nor the server's end", function()
     local pipe <close> = temporary.new()
     assert(os.execute("mkfifo " .. pipe.path))
     local keeper <close> = wire.spawn{"sh", "-c", 'exec 3<>"$1"; echo open; sleep 3600', "sh",
@@ -202,7 +202,7 @@ httpd.test_soon("F12: a pipe that nobody reads holds nobody up, nor the end", fu
           server.proc:errors())
 end)
 
-test("- is the standard output, and nothing else is written there", function()
+test("- means standard output, and nothing else is written there", function()
     local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", "--access-log", "-"}
     local port
     httpd.wait_until(function()
@@ -217,7 +217,7 @@ test("- is the standard output, and nothing else is written there", function()
     equal(proc:wait(5), 0)
 end)
 
-test("of a unix socket there is no address", function()
+test("a client of a unix socket has no address in the log", function()
     local socket <close> = temporary.new()
     local lines = log_of(function()
         local sock <close> = wire.connect(socket.path)
@@ -231,7 +231,7 @@ local V2 = "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" .. "\xc0\0\2\x2a" .. "\x7f\0\0\1
 
 for name, header in pairs{["version 1"] = "PROXY TCP4 192.0.2.42 127.0.0.1 12345 80\r\n",
                           ["version 2"] = V2} do
-    test("it is the client's whom a trusted proxy names, " .. name, function()
+    test("the address is the one in a trusted proxy's header, " .. name, function()
         local lines = log_of(function(server)
             local sock <close> = server:connect()
             sock:send(header .. httpd.GET .. httpd.LAST)
@@ -243,7 +243,7 @@ for name, header in pairs{["version 1"] = "PROXY TCP4 192.0.2.42 127.0.0.1 12345
     end)
 end
 
-test("who leaves before the reply was sent is in it, with the address", function()
+test("a client that leaves before its reply is in the log, with its address", function()
     local lines = log_of(function(server)
         local sock = server:connect()
         sock:send("POST /gone HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345")

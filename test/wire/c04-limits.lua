@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: MIT
--- Limits and times, as options, in real time; and clients that try to keep everybody else out. The
--- times are short, and what is checked of them is loose enough for a machine that is busy.
+-- Options for limits and timeouts, measured in real time, and clients that try to keep all others out. The timeouts are
+-- short, and the checks allow for a busy machine.
 
 local http = require "http"
 local httpd = require "httpd"
 local site = require "site"
 
-local SOON = 0.1 * httpd.slack -- the answer to a good client comes within that
-local SLACK = 1.5              -- seconds after its time that an end may come
+local SOON = 0.1 * httpd.slack -- seconds within which a good client gets its reply
+local SLACK = 1.5              -- seconds by which a timeout may be late
 
--- Whether it ends between these seconds from then.
+-- Check that the connection ends between `from` and `to` seconds after `began`; return what was received.
 local function check_ends(sock, began, from, to)
     local said = sock:recv_all()
     local took = wire.time() - began
@@ -22,7 +22,7 @@ local function check_408(said)
     check(said:find("\r\nConnection: close\r\n", 1, true), said)
 end
 
--- Sends so many bytes, one each pause, until the other end closes.
+-- Send `byte` up to `count` times, with pauses, until the peer closes or answers. Returns how many were sent.
 local function trickle(sock, byte, count, pause)
     for i = 1, count do
         if not pcall(sock.send, sock, byte) or sock:ready(pause) then
@@ -34,10 +34,10 @@ end
 
 local HEAD_OF_POST = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
 
--- ---- Times, in seconds, in fractions, with units ----
+-- ---- Timeouts, written as seconds, as fractions, and with units ----
 
 for _, time in ipairs{"0.3", "300ms", ".3s", "0.005m"} do
-    httpd.test_soon("--header-timeout " .. time .. ": who says nothing is closed without a word",
+    httpd.test_soon("--header-timeout " .. time .. ": a client that sends nothing is closed without a reply",
                     function()
         local server <close> = httpd.start("--header-timeout", time)
         local began = wire.time()
@@ -46,7 +46,7 @@ for _, time in ipairs{"0.3", "300ms", ".3s", "0.005m"} do
     end)
 end
 
-httpd.test_at_a_pace("--header-timeout: half a head is answered 408", function(pace)
+httpd.test_at_a_pace("--header-timeout: half a head gets 408", function(pace)
     local server <close> = httpd.start("--header-timeout", httpd.seconds(0.3 * pace))
     local began = wire.time()
     local sock <close> = server:connect()
@@ -54,7 +54,7 @@ httpd.test_at_a_pace("--header-timeout: half a head is answered 408", function(p
     check_408(check_ends(sock, began, 0.3 * pace, (0.3 + SLACK) * pace))
 end)
 
-httpd.test_at_a_pace("--header-timeout: it is for all of the head, however it trickles",
+httpd.test_at_a_pace("--header-timeout: it limits the whole head, even if bytes keep coming",
                      function(pace)
     local server <close> = httpd.start("--header-timeout", httpd.seconds(0.5 * pace))
     local before = wire.time()
@@ -66,7 +66,7 @@ httpd.test_at_a_pace("--header-timeout: it is for all of the head, however it tr
     check_408(sock:recv_all())
 end)
 
-httpd.test_at_a_pace("--header-timeout: it begins again with each request", function(pace)
+httpd.test_at_a_pace("--header-timeout: it starts again with each request", function(pace)
     local server <close> = httpd.start("--header-timeout", httpd.seconds(0.5 * pace))
     local sock <close> = server:connect()
     for _ = 1, 3 do
@@ -76,7 +76,7 @@ httpd.test_at_a_pace("--header-timeout: it begins again with each request", func
     end
 end)
 
-httpd.test_at_a_pace("--body-timeout: a body that stops is answered 408", function(pace)
+httpd.test_at_a_pace("--body-timeout: a body that stops gets 408", function(pace)
     local server <close> = httpd.start("--body-timeout", httpd.seconds(0.3 * pace))
     local sock <close> = server:connect()
     local began = wire.time()
@@ -84,7 +84,7 @@ httpd.test_at_a_pace("--body-timeout: a body that stops is answered 408", functi
     check_408(check_ends(sock, began, 0.3 * pace, (2 * 0.3 + SLACK) * pace))
 end)
 
-test("--body-timeout, --body-rate: a body that trickles is answered 408", function()
+test("--body-timeout, --body-rate: a body that is too slow gets 408", function()
     local server <close> = httpd.start("--body-timeout", "0.3", "--body-rate", "1k")
     local sock <close> = server:connect()
     sock:send(HEAD_OF_POST)
@@ -105,7 +105,7 @@ httpd.test_at_a_pace("--body-timeout, --body-rate: a body that is fast enough ma
     equal(httpd.undated(sock:recv_all()), httpd.hello("close"))
 end)
 
-httpd.test_at_a_pace("--idle-timeout: between requests, without a word", function(pace)
+httpd.test_at_a_pace("--idle-timeout: between requests, closed without a reply", function(pace)
     local server <close> = httpd.start("--idle-timeout", httpd.seconds(0.3 * pace))
     local sock <close> = server:connect()
     for _ = 1, 3 do
@@ -119,23 +119,23 @@ httpd.test_at_a_pace("--idle-timeout: between requests, without a word", functio
     equal(check_ends(sock, began, 0.3 * pace, (0.3 + SLACK) * pace), "")
 end)
 
-httpd.test_at_a_pace("--stall-timeout: who does not read its reply is reset", function(pace)
+httpd.test_at_a_pace("--stall-timeout: a client that does not read its reply is reset", function(pace)
     local server <close> = site.start("--stall-timeout", httpd.seconds(0.5 * pace))
     server:write("large.bin", ("x"):rep(20000000))
     server:check_descriptors(wire.fds(server.pid))
     local descriptors = wire.fds(server.pid)
     local sock <close> = server:connect(4096)
     sock:send(http.request("GET /large.bin"))
-    sock:recv_until("\r\n\r\n") -- then there are two more: the connection's and the file's
-    server:check_descriptors(descriptors + 1) -- the file's may stay in the cache
-    -- Not an orderly end: the kernel would keep for it what was sent, for minutes.
+    sock:recv_until("\r\n\r\n") -- from here there are two more: the connection's and the file's
+    server:check_descriptors(descriptors + 1) -- the file's may stay open in the cache
+    -- A reset, not an orderly close: after a close the kernel would keep the unsent bytes in memory for minutes.
     local ended, said = pcall(sock.recv_all, sock)
     check(not ended and said:find("reset"), "not a reset")
 end)
 
--- The kernel takes more when a third of its buffer is free again, up to 1.4 MB; that must not take
--- as long as a stall.
-httpd.test_at_a_pace("--stall-timeout: who reads slowly gets it all", function(pace)
+-- The client's kernel accepts more bytes only when a third of its buffer, of up to 1.4 MB, is free again. Reading that
+-- third must take less time than --stall-timeout.
+httpd.test_at_a_pace("--stall-timeout: a client that reads slowly gets the whole reply", function(pace)
     local server <close> = site.start("--stall-timeout", httpd.seconds(pace))
     local content = ("0123456789abcdef"):rep(500000)
     server:write("large.bin", content)
@@ -152,7 +152,7 @@ end)
 
 -- ---- Limits ----
 
-test("--requests: the last reply of a connection says that it is", function()
+test("--requests: the last reply of a connection has Connection: close", function()
     local server <close> = httpd.start("--requests", "3")
     local sock <close> = server:connect()
     sock:send(httpd.GET:rep(5))
@@ -198,7 +198,7 @@ local function proxied(server, client)
     return sock, sock:read_reply().status
 end
 
-test("--connections-per-address: one client has so many, another its own", function()
+test("--connections-per-address: each client address has this many", function()
     local server <close> = httpd.start("--connections-per-address", "2", "--proxy-from", "127.0.0.1")
     local first <close>, first_status = proxied(server, "192.0.2.1")
     local second <close>, second_status = proxied(server, "192.0.2.1")
@@ -218,7 +218,7 @@ test("--connections-per-address: one client has so many, another its own", funct
     check(not other:eof(0), "closed")
 end)
 
-test("--connections-per-address: this machine's own are not counted", function()
+test("--connections-per-address: loopback connections are not counted", function()
     local server <close> = httpd.start("--connections-per-address", "1")
     local first <close> = server:connect()
     first:send(httpd.GET)
@@ -226,7 +226,7 @@ test("--connections-per-address: this machine's own are not counted", function()
     server:check_answers()
 end)
 
--- ---- Attacks: all connections but one are slow ----
+-- ---- Attacks: all connections except one are slow ----
 
 local PLACES = 30
 
@@ -250,7 +250,7 @@ local attacks = {
     end},
 }
 
--- The longest that one good client after the other had to wait.
+-- The longest time that a good client had to wait, of `rounds` clients, one after the other.
 local function slowest_of(server, rounds, meanwhile)
     local slowest = 0
     for _ = 1, rounds do
@@ -282,7 +282,7 @@ for _, attack in ipairs(attacks) do
     end)
 end
 
-httpd.test_at_a_pace("G13: 1,000 slow heads: others are answered at once, and all the slow are cut "
+httpd.test_at_a_pace("1,000 slow heads: others are answered at once, and all slow clients are cut "
                      .. "in time", function(pace)
     local server <close> = site.start("--header-timeout", httpd.seconds(pace))
     server:get("/hello.txt")
@@ -306,7 +306,7 @@ httpd.test_at_a_pace("G13: 1,000 slow heads: others are answered at once, and al
     server:check_descriptors(descriptors)
 end)
 
-httpd.test_soon("G13: 99 of 100 clients do not read their reply: the last gets its own at once",
+httpd.test_soon("99 of 100 clients do not read their reply: the last client gets its reply at once",
                 function()
     local server <close> = site.start("--connections", "100")
     local content = ("0123456789abcdef"):rep(1250000)
@@ -317,7 +317,7 @@ httpd.test_soon("G13: 99 of 100 clients do not read their reply: the last gets i
         slow[i]:send(http.request("GET /large.bin") .. "GET")
     end
     for _, sock in ipairs(slow) do
-        sock:recv_until("\r\n\r\n") -- none of them is refused
+        sock:recv_until("\r\n\r\n") -- none of the clients is refused
     end
     local seconds = server:seconds_of(function()
         check(server:get("/hello.txt").body == site.HELLO, "not the small file")

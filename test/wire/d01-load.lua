@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- sxe-http against a server that does as it should.
+-- sxe-http against a server that replies correctly.
 
 local load = require "load"
 
-test("the request is one that every server takes", function()
+test("every server understands the request", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1")
     local sock <close> = listener:accept(20)
@@ -15,7 +15,7 @@ test("the request is one that every server takes", function()
     client:finish():check_report{status = 0, ok = 1}
 end)
 
-test("the first line says what will be done, the last ones what was", function()
+test("the first line of output says what the run will do, the last lines report what it did", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "3", "-n", "2")
     equal(client.proc:line(20), "closed loop: 3 connections * 2 requests each = 6 requests  "
@@ -46,7 +46,7 @@ local kinds = {
 }
 for _, case in ipairs(kinds) do
     local name, reply = table.unpack(case)
-    test("a reply " .. name .. " in two pieces, at every point", function()
+    test("a reply " .. name .. " in two pieces, cut at every point", function()
         load.check_one(#reply - 1, function(sock, at)
             sock:send(reply:sub(1, at))
             wire.sleep(0.0005)
@@ -61,7 +61,7 @@ test("a reply byte by byte", function()
     end, {status = 0, ok = 3, failed = 0})
 end)
 
-test("one request at a time: the next comes after the reply's last byte", function()
+test("a connection has one request at a time: the next follows the reply's last byte", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1", "-n", "3")
     local sock <close> = listener:accept(20)
@@ -90,21 +90,21 @@ local bodies = {
 }
 for _, case in ipairs(bodies) do
     local name, body = table.unpack(case)
-    test("a reply is counted by its length, with a body of " .. name, function()
+    test("a reply ends after Content-Length bytes, with a body of " .. name, function()
         load.check_one(5, function(sock)
             sock:send(load.reply(body))
         end, {status = 0, ok = 5, failed = 0})
     end)
 end
 
-test("a blank line in a body that comes in pieces is not the end of a reply", function()
+test("a blank line in a body that comes in pieces does not end the reply", function()
     load.check_one(3, function(sock)
         local reply = load.reply("a\r\n\r\nb\r\n\r\nc")
         sock:send_slowly(reply, #reply - 8, 0.005)
     end, {status = 0, ok = 3, failed = 0})
 end)
 
-test("a reply without Content-Length ends where the connection does", function()
+test("a reply without Content-Length ends when the connection closes", function()
     for _, body in ipairs{"", "hello", ("x"):rep(100000)} do
         load.check_one(1, function(sock)
             sock:send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" .. body)

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- sxe-http against servers that fail it: it counts what went wrong by its kind, and always ends.
+-- sxe-http against faulty servers: it counts each error by its kind, and always ends.
 
 local httpd = require "httpd"
 local load = require "load"
 
-test("nobody listens: refused", function()
+test("connections to a port without a listener count as refused", function()
     local port = wire.free_port()
     load.start(port, "-c", "10", "-n", "2"):finish()
         :check_report{status = 1, opened = 0, ok = 0, kind = "refused"}
@@ -18,7 +18,7 @@ for _, status in ipairs{"404 Not Found", "500 Internal Server Error", "301 Moved
     end)
 end
 
--- What a server does instead of answering the second of three queries, and the kind of error it is.
+-- What a server does instead of answering the second of three queries, and the kind of error that sxe-http must report.
 local reply = load.reply("hello")
 local faults = {
     {"reset before the reply", "reset", function(sock) sock:reset() end},
@@ -85,7 +85,7 @@ for _, case in ipairs(faults) do
         sock:recv_until("\r\n\r\n")
         pcall(misbehave, sock)
         client:finish():check_report{status = 1, opened = 1, queries = 3, ok = 1, failed = 2}
-        -- The third is sent on a new connection, which nobody serves.
+        -- sxe-http sends the third query on a new connection, which the test never accepts.
         equal(client:count("timed out"), kind == "timed out" and 2 or 1, client.output)
         equal(client:count(kind), kind == "timed out" and 2 or 1, client.output)
         equal(client.output:find("bad reply 1 (first: ", 1, true) ~= nil, kind == "bad reply",
@@ -93,20 +93,20 @@ for _, case in ipairs(faults) do
     end)
 end
 
-test("a server that accepts and says nothing: queries time out, and the run ends", function()
+test("a server that accepts connections and sends nothing: queries time out, and the run ends", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "5", "-n", "4", "--timeout", "0.3")
     client:finish():check_report{status = 1, opened = 5, queries = 20, ok = 0, kind = "timed out"}
     equal(client.failed + client.skipped, 20, client.output)
 end)
 
-httpd.test_at_a_pace("a server that keeps coming forward slowly is waited for", function(pace)
+httpd.test_at_a_pace("a reply that comes slowly, but steadily, does not time out", function(pace)
     load.check_one(1, function(sock)
         sock:send_slowly(load.reply(("x"):rep(10)), 10, 0.1)
     end, {status = 0, ok = 1}, "--timeout", httpd.seconds(2 * pace))
 end)
 
-httpd.test_at_a_pace("one connection's fault is not another's", function(pace)
+httpd.test_at_a_pace("a fault of one connection does not touch another", function(pace)
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "10", "-n", "2", "--timeout", httpd.seconds(2 * pace))
     local socks = load.accept(listener, 10)
@@ -133,7 +133,7 @@ test("the server closes idle connections before the first query", function()
     client:finish():check_report{status = 1, queries = 3, ok = 0, failed = 3}
 end)
 
-test("Ctrl-C ends with what was done so far, and status 130", function()
+test("Ctrl-C ends the run with a report so far, and status 130", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "2", "-n", "3", "--drain", "0.1")
     local socks = load.accept(listener, 2)

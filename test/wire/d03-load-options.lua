@@ -10,7 +10,7 @@ local others = {"-i", "--timeout", "--version", "--open", "--trials", "--server-
                 "--threshold", "--baseline", "--json", "--hdr", "--fanout", "--selftest",
                 "127.0.0.1"}
 
-test("-h names what is common, on one screen", function()
+test("-h lists the common options, on one screen", function()
     local ran = cli.run("sxe-http", "-h")
     local _, lines = ran.output:gsub("\n", "")
     equal(ran.status, 0)
@@ -42,7 +42,7 @@ test("--help has three examples first, and the options in groups", function()
     end
 end)
 
-test("--version says the version", function()
+test("--version prints the version", function()
     local ran = cli.run("sxe-http", "--version")
     equal(ran.status, 0)
     check(ran.output:find("^sxe%-http .*%d+%.%d+"), ran.output)
@@ -77,7 +77,7 @@ for _, case in ipairs(refused) do
 end
 
 if pcall(wire.listen, "::1", 0) then
-    test("IPv6", function()
+    test("a server at an IPv6 address", function()
         local listener <close> = wire.listen("::1", 0)
         local client = load.start(listener, "-i", "::1", "-c", "1")
         local sock <close> = listener:accept(20)

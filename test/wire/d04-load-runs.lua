@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Whole runs of sxe-http: workers, trials with a server of their own, a search, what ends them.
+-- Complete runs of sxe-http: workers, trials with --server-cmd, the search of --find, and what can end a run.
 
 local cli = require "cli"
 local httpd = require "httpd"
@@ -11,14 +11,14 @@ local function server_command(port)
     return ("exec %s -p %d"):format(wire.program("sxe-httpd"), port)
 end
 
--- What runs against a server of its own is good, or a busy machine makes it a suspect.
+-- Run sxe-http with --server-cmd. The run must succeed; status 4 (suspect) is allowed, because the machine may be busy.
 local function run_with_server(port, ...)
     local ran = cli.run("sxe-http", "-p", tostring(port), "--server-cmd", server_command(port), ...)
     check(ran.status == 0 or ran.status == 4, ran.output .. ran.errors)
     return ran
 end
 
-test("workers share the sockets", function()
+test("-t workers share the connections of -c", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "5", "-n", "2", "-t", "2")
     local socks = load.accept(listener, 5)
@@ -37,7 +37,7 @@ test("no query is sent before all sockets of all workers are open", function()
     local socks = load.accept(listener, 4)
     check(client.proc:line(20):find("4 connections", 1, true), "the plan")
     local line = client.proc:line(20)
-    while line and not line:find("^opened") do -- the plan may take two lines
+    while line and not line:find("^opened") do -- the printed plan may take two lines
         line = client.proc:line(20)
     end
     check(line:find("^opened    4/4 connections"), line)
@@ -48,34 +48,34 @@ test("no query is sent before all sockets of all workers are open", function()
     check(client.proc:output():find("requests  4  ok 4  errors 0", 1, true))
 end)
 
-test("a server is started, waited for, and ended", function()
+test("--server-cmd starts the server, waits until it listens, and ends it", function()
     local port = wire.free_port()
     local ran = run_with_server(port, "-c", "2", "--requests", "50")
     check(ran.output:find("ok 50  errors 0", 1, true), ran.output)
     check(not pcall(wire.connect, "127.0.0.1", port), "it still listens")
 end)
 
-test("each trial has a server and sockets of its own", function()
+test("each trial has its own server and connections", function()
     local ran = run_with_server(wire.free_port(), "-c", "2", "--requests", "50", "--trials", "3")
     check(ran.output:find("requests  150  ok 150  errors 0", 1, true), ran.output)
     check(ran.output:find("opened    2/2 connections", 1, true), ran.output)
     check(ran.errors:find("trial     3/3  ", 1, true), ran.errors)
 end)
 
-test("a server command that fails is said with its status", function()
+test("a server command that fails is reported with its status", function()
     local ran = cli.run("sxe-http", "-p", tostring(wire.free_port()), "--server-cmd", "exit 9")
     equal(ran.status, 1)
     check(ran.errors:find("ended with exit status 9", 1, true), ran.errors)
 end)
 
-test("a server command is refused where somebody listens already", function()
+test("--server-cmd is refused if a server listens already", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local ran = cli.run("sxe-http", "-p", tostring(listener:port()), "--server-cmd", "true")
     equal(ran.status, 1)
     check(ran.errors:find("port " .. listener:port() .. " is in use by ", 1, true), ran.errors)
 end)
 
-test("a search finds a rate, and says each that it tried", function()
+test("--find finds a rate, and reports each rate that it tried", function()
     local port = wire.free_port()
     local proc <close> = wire.spawn{wire.program("sxe-http"), "-p", tostring(port), "-c", "16",
                                     "--server-cmd", server_command(port), "--find", "p50<1h",
@@ -84,18 +84,18 @@ test("a search finds a rate, and says each that it tried", function()
     local errors = proc:errors()
     check(errors:find("find      50000/s  ok %d+/s  "), errors)
     check(errors:find(": does not hold\n"), errors)
-    -- A busy machine may leave too few replies to tell, and says so; test-http-find knows which rate it is.
+    -- On a busy machine there may be too few replies to decide, and the output says so; test-http-find checks the rate.
     check(output:find("\nfound     %d+/s is the highest rate that held p50<1h") or
           output:find("\nfound     could not tell which rate holds p50<1h: ", 1, true), output)
 end)
 
-test("A against A tells how much is noise", function()
+test("comparing a command with itself shows the noise", function()
     local ran = run_with_server(wire.free_port(), "-c", "2", "--requests", "50", "--aa")
     check(ran.errors:find("trial     12/12 A  ", 1, true), ran.errors)
     check(ran.output:find("\nnoise     ", 1, true), ran.output)
 end)
 
-test("Ctrl-C ends a run at a rate with what was done", function()
+test("Ctrl-C ends a run with -R, and reports what was done", function()
     local port = wire.free_port()
     local server <close> = wire.spawn{wire.program("sxe-httpd"), "-p", tostring(port)}
     server:line(20)
@@ -110,7 +110,7 @@ test("Ctrl-C ends a run at a rate with what was done", function()
     check(output:find("  errors 0  ", 1, true), output)
 end)
 
-test("Ctrl-C between trials ends them all, and the server", function()
+test("Ctrl-C between two trials ends the run, and its server", function()
     local port = wire.free_port()
     local proc <close> = wire.spawn{wire.program("sxe-http"), "-p", tostring(port), "-c", "1",
                                     "--requests", "10", "--trials", "100",
@@ -123,18 +123,18 @@ test("Ctrl-C between trials ends them all, and the server", function()
     check(not pcall(wire.connect, "127.0.0.1", port), "it still listens")
 end)
 
-test("of pages that need several queries the slowest is told", function()
+test("--fanout reports the slowest query of a page", function()
     local ran = run_with_server(wire.free_port(), "-c", "2", "--requests", "200", "--fanout", "2")
     check(ran.output:find("\nfan%-out   service of 2 at once:  p50 %d[%d.]+ %a+ %(one's p71%)"),
           ran.output)
 end)
 
-test("JSON on standard output is all that is there", function()
+test("--json - prints nothing but JSON", function()
     local ran = run_with_server(wire.free_port(), "-c", "1", "--requests", "10", "--json", "-")
     check(ran.output:find("^{\n.*\n}\n$"), ran.output)
 end)
 
-test("a log of histograms has a line a kind of time", function()
+test("--hdr prints a histogram for each kind of time", function()
     local ran = run_with_server(wire.free_port(), "-c", "1", "--requests", "10", "--hdr", "-")
     local head, lines = ran.output:match('^(.-\n"StartTimestamp"[^\n]+\n)(.*)$')
     check(head and head:find("\n#[Histogram log format version 1.3]\n", 1, true), ran.output)
@@ -146,7 +146,7 @@ test("a log of histograms has a line a kind of time", function()
     equal(table.concat(tags, " "), "first_byte service response", ran.output)
 end)
 
-test("where nobody listens there is no run, and a question", function()
+test("without a listener there is no run, and the message asks whether a server listens", function()
     local port = wire.free_port()
     local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "4", "-d", "60")
     equal(ran.status, 1)
@@ -156,14 +156,14 @@ test("where nobody listens there is no run, and a question", function()
                       .. "127.0.0.1:" .. port .. "?\n")
 end)
 
-test("a threshold that cannot be told is missed", function()
+test("a threshold without any reply is missed", function()
     local ran = cli.run("sxe-http", "-p", tostring(wire.free_port()), "-c", "1", "--threshold",
                         "p99<1s")
     equal(ran.status, 1, "an error is more")
     check(ran.errors:find("threshold p99<1s is missed: there was no reply\n", 1, true), ran.errors)
 end)
 
-test("so is one with too few samples", function()
+test("a threshold with too few samples is missed", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-c", "1", "-n", "3", "--threshold", "p99<1s", server.url)
     check(ran.status == 3 or ran.status == 4, ran.output .. ran.errors)
@@ -171,13 +171,13 @@ test("so is one with too few samples", function()
                           true), ran.errors)
 end)
 
-test("the selftest holds, or says what does not", function()
+test("--selftest passes, or names the check that failed", function()
     local proc <close> = wire.spawn{wire.program("sxe-http"), "--selftest"}
     local output = proc:output(60)
     for _, name in ipairs{"clocks", "timer", "histogram", "accounts", "merge"} do
         check(output:find("%f[^\n\0]ok      " .. name .. " "), output)
     end
-    -- These depend on what else runs here.
+    -- These two checks depend on what else runs on this machine.
     for _, name in ipairs{"stall", "delay"} do
         local line = output:match("\n(%w+ +" .. name .. " [^\n]*)")
         check(line:find "^ok " or line:find(" not judged: ", 1, true), output)

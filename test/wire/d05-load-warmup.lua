@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A warm-up whose end sxe-http finds by itself, against servers that are bad at first.
+-- --warmup auto, which decides itself when the warm-up is over, against servers that are slow or fail at first.
 
 local httpd = require "httpd"
 local load = require "load"
@@ -7,7 +7,7 @@ local load = require "load"
 local reply = load.reply("hello")
 local not_yet = load.reply("", "503 Service Unavailable")
 
--- A run against one socket of a server; serve(i) makes the reply to the ith query.
+-- A run with one connection; serve(i) returns the reply to query i.
 local function run(pace, serve)
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-q", "-c", "1", "-d", tostring(pace),
@@ -26,7 +26,7 @@ local function run(pace, serve)
     return client
 end
 
-httpd.test_at_a_pace("what a server that is slow at first is asked is left out", function(pace)
+httpd.test_at_a_pace("queries that a server answers slowly at first are left out", function(pace)
     local slow = 20
     local client = run(pace, function(i)
         if i <= slow then
@@ -41,7 +41,7 @@ httpd.test_at_a_pace("what a server that is slow at first is asked is left out",
           client.errors:sub(1, 4000))
 end)
 
-httpd.test_at_a_pace("a server that cannot answer at first is not warm", function(pace)
+httpd.test_at_a_pace("the warm-up lasts while a server replies with errors", function(pace)
     local bad = 200
     local client = run(pace, function(i)
         return i <= bad and not_yet or reply
@@ -50,7 +50,7 @@ httpd.test_at_a_pace("a server that cannot answer at first is not warm", functio
     equal(client.failed, 0, client.output)
 end)
 
-test("one that answers too seldom is suspect", function()
+test("a server with too few replies makes the result suspect", function()
     local client = run(1, function()
         wire.sleep(0.05)
         return reply

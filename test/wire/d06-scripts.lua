@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- sxe-http with scripts: what wrk's own scripts do, said again in other words; checks; scenarios.
+-- sxe-http with scripts: the tasks of wrk's example scripts, written for our interface; checks; scenarios.
 
 local httpd = require "httpd"
 local load = require "load"
 
--- Starts sxe-http with this text as its script, or its scenario.
+-- Start sxe-http with `text` in a new file as the value of `option`, such as -s or --scenario.
 local function start(target, option, text, ...)
     local path = os.tmpname()
     local file <close> = assert(io.open(path, "w"))
@@ -15,7 +15,7 @@ local function start(target, option, text, ...)
     return client
 end
 
--- What one run printed, which may have been suspect: the machine is not the client's alone.
+-- Wait for the end of the run and return its output. Status 4 (suspect) is allowed, because the machine may be busy.
 local function finish(client)
     client:finish()
     os.remove(client.path)
@@ -25,7 +25,7 @@ local function finish(client)
     return client
 end
 
--- One socket; serve() gets each request and returns the reply.
+-- Run a script against one connection; serve() gets each request and returns the reply.
 local function converse(requests, script, serve, ...)
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = start(listener, "-s", script, "-c", "1", "-n", tostring(requests), ...)
@@ -36,7 +36,7 @@ local function converse(requests, script, serve, ...)
     return client
 end
 
-test("counter: each request is composed", function()
+test("counter: the script makes each request", function()
     local client = converse(3, [[
         local n = 0
         function request()
@@ -51,7 +51,7 @@ test("counter: each request is composed", function()
     equal(finish(client).ok, 3)
 end)
 
-test("auth: the token of a reply is sent with what follows", function()
+test("auth: the token of the first reply is sent with the requests after it", function()
     local client = converse(4, [[
         local token
         function request() return wrk.format(nil, token and "/in" or "/login") end
@@ -82,7 +82,7 @@ test("post: method, body and a header", function()
     equal(finish(client).ok, 2)
 end)
 
-test("delay: requests wait for so long", function()
+test("delay: a request waits as long as delay() says", function()
     local replied
     local client = converse(3, "function delay() return 40 end", function()
         check(not replied or wire.time() - replied >= 0.040, "too early")
@@ -91,7 +91,7 @@ test("delay: requests wait for so long", function()
     equal(finish(client).ok, 3)
 end)
 
-test("pipeline: several requests in one are sent ahead of their replies", function()
+test("pipeline: several requests are sent before their replies come", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = start(listener, "-s", [[
         function init() all = wrk.format(nil, "/a") .. wrk.format(nil, "/b") end
@@ -109,7 +109,7 @@ test("pipeline: several requests in one are sent ahead of their replies", functi
     check(client.errors:find("several requests; they are sent one by one", 1, true), client.errors)
 end)
 
-test("stop: the run ends before its time", function()
+test("stop: the script ends the run early", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = start(listener, "-s", [[
         local n = 0
@@ -181,7 +181,7 @@ test("report: percentiles, on standard output", function()
     equal(tonumber(max), last)
 end)
 
-test("addr: each worker connects to where setup says", function()
+test("addr: each worker connects to the address that setup chose", function()
     local listeners = {}
     for i = 1, 2 do
         listeners[i] = wire.listen("127.0.0.1", 0)
@@ -203,7 +203,7 @@ test("addr: each worker connects to where setup says", function()
     end
 end)
 
-test("check: a reply that fails is an error, and its reason is said", function()
+test("check: a reply that fails the check is an error, and the reason is printed", function()
     local client = converse(4, [[
         function check(status, headers, body)
             return body == "good", "the body is " .. body
@@ -239,7 +239,7 @@ test("an error in a function ends the run, with a report", function()
     check(client.errors:find(":4: my reason\nstack traceback:", 1, true), client.errors)
 end)
 
-test("an error of all workers is said once, and of how many it is", function()
+test("an error of all workers is printed once, with the number of workers", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = start(listener, "-s", [[
         function request() error("my reason") end
@@ -257,7 +257,7 @@ for name, text in pairs{
     ["that is none"] = "x = = 1",
     ["whose setup fails"] = "function setup() error('x') end",
 } do
-    test("a script " .. name .. " is refused before anything is sent", function()
+    test("a script " .. name .. " is refused before any query is sent", function()
         local listener <close> = wire.listen("127.0.0.1", 0)
         local client = start(listener, "-s", text, "-c", "1")
         equal(client.proc:output(), "")
@@ -268,7 +268,7 @@ for name, text in pairs{
     end)
 end
 
-test("each trial begins as setup has left it", function()
+test("each trial begins with the state that setup left", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = start(listener, "-s", [[
         function setup(thread) thread:set("n", 10) end
@@ -286,7 +286,7 @@ end)
 
 -- ---- Scenarios ----
 
--- The server of examples/read-write.c in a new folder, which goes with it.
+-- Start examples/read-write.c in a new folder; <close> removes the folder.
 local function start_read_write()
     local port = wire.free_port()
     local folder = os.tmpname()
@@ -309,7 +309,7 @@ local function start_read_write()
     end})
 end
 
-test("the example reads and writes 30 files, ten reads a write", function()
+test("the example reads and writes 30 files, with ten reads for each write", function()
     local server <close> = start_read_write()
     local client = load.start(server.port, "--scenario", "examples/read-write.lua", "-q", "-t", "2",
                               "-c", "4", "--requests", "3300", "--candles", server.folder .. "/csv")
@@ -330,7 +330,7 @@ test("the example reads and writes 30 files, ten reads a write", function()
     equal(parts, 300)
 end)
 
-test("the example finds a server that does not sort", function()
+test("the example detects a server that does not sort", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "--scenario", "examples/read-write.lua", "-q", "-c", "1",
                               "-n", "2")
@@ -344,7 +344,7 @@ test("the example finds a server that does not sort", function()
           client.errors)
 end)
 
-test("a scenario with a name that means nothing is refused", function()
+test("a scenario with an unknown name is refused", function()
     local client = start(1, "--scenario", "return {kinds = {{paht = '/'}}}", "-c", "1")
     equal(client.proc:output(), "")
     equal(client.proc:wait(20), 2)

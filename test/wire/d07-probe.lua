@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- sxe-http --probe: a process apart that measures beside the load, as the server sees it.
+-- sxe-http --probe: a second process that sends a few queries beside the load, to measure how long others wait.
 
 local cli = require "cli"
 local httpd = require "httpd"
@@ -7,7 +7,7 @@ local load = require "load"
 
 local reply = load.reply("hello")
 
--- What the report says of it: queries, ok, errors, and of its sockets those open and those wanted.
+-- The probe's line of the report: queries, replies, errors, open connections and wanted connections.
 local function probe_of(output)
     local line = {output:match("\nprobe%s+(%d+)%s+ok (%d+)%s+errors (%d+)%s+in flight %d+"
                                .. ".-on (%d+)/(%d+) connections")}
@@ -18,14 +18,14 @@ local function probe_of(output)
     return table.unpack(line)
 end
 
--- A probe that a busy machine keeps waiting may have sent less than 99 % of its requests, which is an
--- error, or be suspect.
+-- Check the exit status: on a busy machine a probe may send less than 99 % of its requests, an error (1), or be
+-- suspect (4).
 local function check_probed(ran)
     check(ran.status == 0 or ran.status == 1 or ran.status == 4, ran.output .. ran.errors)
     equal(ran.errors:match "sxe%-http: [^\n]*", nil)
 end
 
-test("a load and its probe share a server and nothing else", function()
+test("a load and its probe use the same server, and are otherwise independent", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-c", "3", "-t", "2", "--requests", "3000", "--probe", "2k",
                         server.url)
@@ -34,21 +34,21 @@ test("a load and its probe share a server and nothing else", function()
     check(ran.output:find("\nrequests  3000  ok 3000  errors 0", 1, true), ran.output)
     local queries, ok, errors, opened, wanted = probe_of(ran.output)
     equal(errors, 0)
-    -- One may have arrived just when the load was over.
+    -- A query of the probe may have become due just when the load was over.
     equal(ok + tonumber(ran.output:match("not sent (%d+)") or 0), queries)
     equal(opened, 16)
     equal(wanted, 16)
 end)
 
-test("the probe asks while the load waits, on connections of its own", function()
+test("the probe sends queries while the load waits, on its own connections", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1", "-n", "1", "--probe", "500", "--drain", "0")
     local socks = load.accept(listener, 17)
-    -- The load has one query; all the others are the probe's, and no reply was sent yet.
+    -- One of these requests is the load's only query, the others are the probe's; no reply was sent yet.
     for _, sock in ipairs(socks) do
         check(sock:recv_until("\r\n\r\n"):find("^GET / HTTP/1.1\r\n"))
     end
-    -- Once the load has its reply, the probe may be gone before it has all of its own.
+    -- As soon as the load has its reply, the probe may end, before it has received all of its replies.
     for _, sock in ipairs(socks) do
         pcall(sock.send, sock, reply)
     end
@@ -58,7 +58,7 @@ test("the probe asks while the load waits, on connections of its own", function(
     equal(client.opened, 1, client.output)
     local queries, ok, errors = probe_of(client.output)
     check(ok <= 16 and queries >= 16, client.output)
-    -- With no drain, what the probe has in flight when the load is over has failed.
+    -- Without a drain, queries of the probe that are in flight when the load ends count as errors.
     equal(ok + errors + tonumber(client.output:match("not sent (%d+)") or 0), queries)
 end)
 
@@ -75,7 +75,7 @@ test("Ctrl-C reports the probe, too", function()
     equal(errors, 0, output)
 end)
 
-test("JSON has the probe's histograms beside the load's, of all trials together", function()
+test("--json has the probe's histograms of all trials together, beside the load's", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-c", "1", "-d", "0.2", "--warmup", "0.1", "--trials", "2",
                         "--probe", "500", "--json", "-", server.url)
@@ -96,7 +96,7 @@ test("JSON has the probe's histograms beside the load's, of all trials together"
     equal(trials, 2 * total, "the trials and their sum")
 end)
 
-test("where a probe makes no sense it is refused with the reason", function()
+test("--probe is refused, with the reason, where it makes no sense", function()
     local others = {["--find"] = "p99<1ms", ["--replay"] = "a.log", ["-s"] = "a.lua",
                     ["--scenario"] = "a.lua"}
     for option, value in pairs(others) do

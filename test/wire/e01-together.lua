@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Our client against our server.
+-- sxe-http against sxe-httpd.
 
 local httpd = require "httpd"
 local load = require "load"
@@ -21,7 +21,7 @@ for _, case in ipairs{{1, 1}, {1, 1000}, {64, 10}, {1000, 5}} do
     end)
 end
 
-test("the server dies under load: the client says so and ends", function()
+test("the server dies under load: the client reports the errors and ends", function()
     local server = httpd.start("-c", "100")
     local client = load.start(server.port, "-c", "50", "-n", "1000000", "--timeout", "2")
     client.proc:line(20)

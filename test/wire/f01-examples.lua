@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The examples do what their first comment says.
+-- The examples in C do what their first comment says.
 
 local function connect(port)
     for _ = 1, 100 do

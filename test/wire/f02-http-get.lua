@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The example of the HTTP client prints what a server sends, and says what went wrong.
+-- The example of the HTTP client prints the body that a server sends, and reports errors.
 
 local function get(listener, reply)
     local proc <close> = wire.spawn{
@@ -21,14 +21,14 @@ test("http-get prints a body", function()
     equal(status, 0)
 end)
 
-test("http-get fails with a status that is no success", function()
+test("http-get fails with a status that is not 2xx", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local output, status = get(listener, "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nnone\n")
     equal(output, "none\n")
     equal(status, 1)
 end)
 
-test("http-get says why there is no response", function()
+test("http-get prints why there is no response", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local output, status, errors = get(listener, "")
     equal(output, "")

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- The examples in Lua do what their first comment says; so do their twins in Node, with which the
--- benchmark compares them: one list of checks is for both.
+-- The examples in Lua do what their first comment says. The same checks run for their counterparts in Node, with which
+-- the benchmarks compare them.
 
 local httpd = require "httpd"
-local directory = os.tmpname() -- of the files of those that have some
+local directory = os.tmpname() -- for the examples that read or write files
 
--- Connects as soon as somebody listens.
+-- Connect as soon as the example listens.
 local function connect(port)
     local sock
     httpd.wait_until(function()
@@ -33,7 +33,7 @@ end
 
 local TEXT = "text/plain; charset=utf-8"
 
--- The members of an object, whatever their order.
+-- The members of a JSON object, sorted, because their order is not defined.
 local function members(json)
     local list = {}
     for member in json:match("^{(.*)}$"):gmatch('"%w+":[^,]+') do
@@ -43,7 +43,7 @@ local function members(json)
     return table.concat(list, ",")
 end
 
--- ---- What each of them does ----
+-- ---- The checks of each example ----
 
 local function hello(port)
     expect(ask(port, "GET /"), 200, TEXT, "Hello, World!\n")
@@ -64,7 +64,7 @@ local function router(port)
     equal(ask(port, "POST /users/1", "{}").status, 405)
 end
 
--- Many at once take as long as one.
+-- Many requests at the same time take as long as one, because the example calls its slow source concurrently.
 local function random(port)
     local socks, start = {}, wire.time()
     for i = 1, 20 do
@@ -149,7 +149,7 @@ local function read_sort(port)
     equal(ask(port, "POST /fruit", "fig").status, 204)
     expect(ask(port, "GET /fruit"), 200, TEXT, "apple,fig,pear")
     local status = ask(port, "GET /..%2ffruit").status
-    check(status == 400 or status == 404, status) -- ours: no name has a slash
+    check(status == 400 or status == 404, status) -- sxe-httpd gives 404, because no file name has a slash
     assert(os.remove(directory .. "/fruit"))
 end
 
@@ -202,7 +202,7 @@ local function upload(port)
     equal(file:read("a"), body)
 end
 
--- Of a server that answers what it was sent when that has ended.
+-- proxy copies bytes to a server, here `listener`, which replies when its input has ended.
 local function proxy(port, listener, pid)
     local sock <close> = connect(port)
     local start = wire.time()
@@ -225,7 +225,7 @@ local listener = wire.listen("127.0.0.1", 0)
 os.remove(directory)
 assert(os.execute("mkdir " .. directory .. " && printf 'one\\ntwo\\n' >" .. directory .. "/a.txt"))
 
--- name, how it is run, its arguments after the port, the check and its argument
+-- Name, how it is run (sxe-httpd or sxe-lua), arguments after the port, check function, the check's last argument.
 local examples = {
     {"hello", "httpd", {}, hello},
     {"router", "lua", {}, router},
@@ -241,7 +241,7 @@ local examples = {
     {"proxy", "lua", {"127.0.0.1", tostring(listener:port()), "0.1"}, proxy, listener},
 }
 
--- Where tools/coverage.sh looks for the lines that ran; nowhere but in that flavour.
+-- In the coverage flavour, scripts write the lines that ran to the folder that tools/coverage.sh reads.
 local build = os.getenv("SXE_BUILD") or "build/release"
 local counts = build:find("coverage", 1, true) and os.execute("mkdir -p " .. build .. "/lua")
 
@@ -258,7 +258,7 @@ local function command_of(how, name, port)
     return command
 end
 
--- What SIGTERM ends them with: programs of ours in an orderly way.
+-- The exit status after SIGTERM: sxe-httpd stops gracefully.
 local ENDS = {httpd = 0, lua = 128 + 15, node = "signal TERM"}
 
 local function run(how, name, arguments, examine, argument)
@@ -277,7 +277,7 @@ for _, example in ipairs(examples) do
     local name, how, arguments, examine, argument = table.unpack(example)
     test("the example " .. name, function() run(how, name, arguments, examine, argument) end)
     if wire.has("node") then
-        test("its twin in Node, " .. name, function()
+        test("its counterpart in Node, " .. name, function()
             run("node", name, arguments, examine, argument)
         end)
     end

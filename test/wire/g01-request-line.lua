@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The first line: RFC 9112 section 3, and the targets of RFC 3986.
+-- The request line: RFC 9112 section 3, and its target: RFC 3986.
 
 local http = require "http"
 local request = http.request
@@ -55,7 +55,7 @@ local targets = {
 }
 for _, case in ipairs(targets) do
     local section, name, target = table.unpack(case)
-    test(("%s: %s comes as it was sent"):format(section, name), function()
+    test(("%s: %s is passed on unchanged"):format(section, name), function()
         http.check_answered(server, request("GET " .. target), {target = target})
     end)
 end
@@ -168,12 +168,12 @@ local refused = {
 for _, case in ipairs(refused) do
     local name, bytes = table.unpack(case)
     test(name .. " is refused", function()
-        -- Of HTTP/2 its version is as wrong as its target.
+        -- In a request line of HTTP/2, both the version and the target are wrong.
         http.check_refused(server, name:find("HTTP/2") and {400, 505} or 400, bytes)
     end)
 end
 
-test("RFC 9112 2.2: a request in two pieces, at every point", function()
+test("RFC 9112 2.2: a request in two pieces, cut at every point", function()
     local bytes = "\r\n" .. request("POST /a?b", "Content-Length: 3") .. "xyz"
     local sock <close> = server:connect()
     for at = 1, #bytes - 1 do
@@ -183,7 +183,7 @@ test("RFC 9112 2.2: a request in two pieces, at every point", function()
     end
 end)
 
-test("RFC 9112 2.1: half a request is waited for", function()
+test("RFC 9112 2.1: the server waits for the rest of a request", function()
     local sock <close> = server:connect()
     for _, piece in ipairs{"G", "ET ", "/he", "llo ", "HTTP", "/1.1", "\r", "\n", "Ho", "st:", " ",
                            "a", "\r", "\n", "\r"} do

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Field lines: RFC 9112 section 5, RFC 9110 section 5. A field whose bytes can be seen in the reply
--- is Content-Length, by the body, and Connection, by the end.
+-- Field lines: RFC 9112 section 5, RFC 9110 section 5. The cases use fields whose value shows in the reply:
+-- Content-Length in the body's length, and Connection in whether the connection closes.
 
 local http = require "http"
 local request = http.request
@@ -103,7 +103,7 @@ for _, case in ipairs(refused) do
     test(name .. " is refused", function() http.check_refused(server, 400, bytes) end)
 end
 
-test("RFC 9110 5.5: control bytes after a value are no blanks", function()
+test("RFC 9110 5.5: control bytes after a value are not whitespace", function()
     for _, byte in ipairs{0, 11, 12, 127} do
         http.check_refused(server, 400, length("Content-Length: 5" .. string.char(byte)))
     end

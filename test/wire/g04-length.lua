@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Bodies of a stated length: RFC 9112 sections 6.2 and 6.3, RFC 9110 section 8.6.
+-- Bodies with a Content-Length: RFC 9112 sections 6.2 and 6.3, RFC 9110 section 8.6.
 
 local http = require "http"
 local request, sized = http.request, http.sized
@@ -120,19 +120,19 @@ for _, case in ipairs(refused) do
     test(name .. " is refused", function() http.check_refused(server, status, bytes) end)
 end
 
-test("RFC 9110 15.5.14: 413 comes before the body does", function()
+test("RFC 9110 15.5.14: 413 comes before the body has come", function()
     local sock <close> = server:connect()
     sock:send(sized(tostring(MIB + 1), ""))
     http.check_refusal(sock, 413)
 end)
 
-test("RFC 9112 9.6: who is still sending its body sees the 413, and no reset", function()
+test("RFC 9112 9.6: a client that is still sending its body gets the 413, and no reset", function()
     local sock <close> = server:connect()
     sock:pump(sized(tostring(2 * MIB), ("x"):rep(2 * MIB)))
     http.check_refusal(sock, 413)
 end)
 
-test("RFC 9112 6.3: a body in two pieces, at every point", function()
+test("RFC 9112 6.3: a body in two pieces, cut at every point", function()
     local bytes = sized("26", "abcdefghijklmnopqrstuvwxyz")
     local sock <close> = server:connect()
     for at = 1, #bytes - 1 do
@@ -142,7 +142,7 @@ test("RFC 9112 6.3: a body in two pieces, at every point", function()
     end
 end)
 
-test("RFC 9112 6.3: a request is not answered before its body is whole", function()
+test("RFC 9112 6.3: a request is not answered before its body is complete", function()
     local sock <close> = server:connect()
     sock:send(sized("5", "hell"))
     check(not sock:ready(0.05), "answered")
@@ -150,7 +150,7 @@ test("RFC 9112 6.3: a request is not answered before its body is whole", functio
     http.check_echoed(sock:read_reply(), {body = "hello"})
 end)
 
-test("RFC 9112 8: a body that ends too early is not taken for a whole one", function()
+test("RFC 9112 8: a body that is cut short is not taken as complete", function()
     local sock <close> = server:connect()
     sock:send(sized("10", "hello"))
     sock:shutdown()

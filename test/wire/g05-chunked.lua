@@ -217,7 +217,7 @@ http.test_refused(server, {
      chunked("0\r\n" .. ("X: y\r\n"):rep(1000) .. "\r\n")},
 })
 
-test("RFC 9112 7.1: a chunked body in two pieces, at every point", function()
+test("RFC 9112 7.1: a chunked body in two pieces, cut at every point", function()
     local bytes = chunked("2;a=\"b\\\"\"\r\nhe\r\n03 ; c = d\r\nllo\r\n0\r\nX: y\r\n\r\n")
     local sock <close> = server:connect()
     for at = 1, #bytes - 1 do
@@ -242,7 +242,7 @@ test("RFC 9112 7.1: a request is not answered before its last chunk", function()
 end)
 
 for _, length in ipairs{0, 1, 3, 6, 8, 10, 11, 13, 19} do
-    test(("RFC 9112 8: a chunked body that ends after %d bytes is not whole"):format(length),
+    test(("RFC 9112 8: a chunked body that ends after %d bytes is not taken as complete"):format(length),
          function()
         local sent = ("5\r\nhello\r\n0\r\nX: y\r\n"):sub(1, length)
         local sock <close> = server:connect()

@@ -79,7 +79,7 @@ for _, case in ipairs(closed) do
     end)
 end
 
-test("RFC 9112 9.6: nothing is answered after the request that closes", function()
+test("RFC 9112 9.6: requests after one with Connection: close get no reply", function()
     local sock <close> = server:connect()
     sock:send(request("GET /1") .. http.LAST .. request("GET /2") .. request("GET /3"))
     http.check_echoed(sock:read_reply(), {target = "/1"})
@@ -108,7 +108,7 @@ for _, count in ipairs{2, 10, 1000} do
     end)
 end
 
-test("RFC 9112 9.3.2: pipelined requests of every kind are answered in order", function()
+test("RFC 9112 9.3.2: pipelined requests of all kinds are answered in order", function()
     local sock <close> = server:connect()
     local kinds = {
         {request("GET /1"), {method = "GET", target = "/1", body = ""}},
@@ -135,7 +135,7 @@ test("RFC 9112 9.3.2: pipelined requests of every kind are answered in order", f
     http.check_last(sock)
 end)
 
-test("RFC 9112 9.3.2: what came before a bad request is answered before it is refused", function()
+test("RFC 9112 9.3.2: requests before a malformed one are answered before the refusal", function()
     local sock <close> = server:connect()
     sock:send(request("GET /1") .. request("POST /2", "Content-Length: 5") .. "hello"
               .. request("GET /3", "X : y") .. request("GET /4"))
@@ -161,7 +161,7 @@ test("RFC 9112 9.3: half a request after a whole one waits for its rest", functi
     http.check_echoed(sock:read_reply(), {target = "/2"})
 end)
 
-test("RFC 9112 9.5: who has said all it will say still gets its reply", function()
+test("RFC 9112 9.5: a client that closes its sending side still gets its reply", function()
     local sock <close> = server:connect()
     sock:send(request("GET /1"))
     sock:shutdown()
@@ -169,7 +169,7 @@ test("RFC 9112 9.5: who has said all it will say still gets its reply", function
     equal(sock:recv_all(), "")
 end)
 
-test("RFC 9112 9.5: who has said all it will say still gets all of many replies", function()
+test("RFC 9112 9.5: a client that closes its sending side still gets all 500 replies", function()
     local sock <close> = server:connect()
     sock:pump(request("GET /1"):rep(500))
     sock:shutdown()
@@ -187,13 +187,13 @@ test("RFC 9112 9.5: an idle connection is closed when its client closes", functi
     equal(sock:recv_all(), "")
 end)
 
-test("RFC 9112 9.5: a client that closes before a word gets none", function()
+test("RFC 9112 9.5: a client that closes before it sends anything gets no reply", function()
     local sock <close> = server:connect()
     sock:shutdown()
     equal(sock:recv_all(), "")
 end)
 
-test("RFC 9112 8: a head that ends early is not answered as if it were whole", function()
+test("RFC 9112 8: a head that is cut short gets 400 or no reply", function()
     local bytes = request("GET /", "X: y")
     for at = 1, #bytes - 1 do
         local sock <close> = server:connect()
@@ -212,7 +212,7 @@ test("RFC 9112 9.3: 1,000 requests, one after the other, on one connection", fun
     end
 end)
 
-test("RFC 9112 9.4: many connections at once", function()
+test("RFC 9112 9.4: many connections at the same time", function()
     local socks = {}
     for i = 1, 100 do
         socks[i] = server:connect()

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Methods: RFC 9110 section 9. http-echo answers any of them; sxe-httpd has files, of which there
--- are GET, HEAD and OPTIONS.
+-- Methods: RFC 9110 section 9. http-echo replies to any method; sxe-httpd serves files, with GET, HEAD and OPTIONS
+-- only.
 
 local http = require "http"
 local site = require "site"
@@ -47,7 +47,7 @@ test("RFC 9110 9.3.1: GET gets a file", function()
     equal(reply.body, site.HELLO)
 end)
 
--- Every field but the date.
+-- The field lines of a reply, without Date.
 local function fields(reply)
     local lines = {}
     for line in reply.raw:match("^.-\r\n\r\n"):gmatch("[^\r]+\r\n") do
@@ -60,7 +60,7 @@ end
 
 for _, target in ipairs{"/hello.txt", "/", "/sub/", "/sub", "/missing", "/empty.txt", "/big.bin",
                         "/packed.js", "/bare/", "/.hidden", "/hello.txt/"} do
-    test(("RFC 9110 9.3.2: HEAD says of %s what GET says, and no body"):format(target), function()
+    test(("RFC 9110 9.3.2: HEAD of %s has the fields of GET, and no body"):format(target), function()
         local got = http.ask(files, request("GET " .. target, "Connection: close"))
         local sock <close> = files:connect()
         sock:send(request("HEAD " .. target) .. request("HEAD " .. target, "Connection: close"))
@@ -71,7 +71,7 @@ for _, target in ipairs{"/hello.txt", "/", "/sub/", "/sub", "/missing", "/empty.
     end)
 end
 
-test("RFC 9110 9.3.2: HEAD with an Accept-Encoding says what GET says", function()
+test("RFC 9110 9.3.2: HEAD with an Accept-Encoding has the fields of GET", function()
     local encoding = "Accept-Encoding: gzip, br, zstd"
     equal(fields(http.ask(files, request("HEAD /packed.js", encoding))),
           fields(http.ask(files, request("GET /packed.js", encoding))))
@@ -92,7 +92,7 @@ local function check_allow(reply)
 end
 
 for _, target in ipairs{"/hello.txt", "/", "*"} do
-    test(("RFC 9110 9.3.7: OPTIONS of %s says what may be done"):format(target), function()
+    test(("RFC 9110 9.3.7: OPTIONS of %s lists the methods"):format(target), function()
         local sock <close> = files:connect()
         sock:send(request("OPTIONS " .. target) .. request("GET /hello.txt"))
         local reply = sock:read_reply()
@@ -117,7 +117,7 @@ test("RFC 9110 9.3.7: OPTIONS with a body is answered, and so is the next reques
 end)
 
 for _, method in ipairs{"POST", "PUT", "DELETE", "PATCH", "TRACE"} do
-    test(("RFC 9110 15.5.6: of a file there is no %s"):format(method), function()
+    test(("RFC 9110 15.5.6: a file does not allow %s"):format(method), function()
         local reply = http.ask(files, request(method .. " /hello.txt"))
         equal(reply.status, 405)
         check_allow(reply)
@@ -126,18 +126,18 @@ for _, method in ipairs{"POST", "PUT", "DELETE", "PATCH", "TRACE"} do
 end
 
 for _, method in ipairs{"BREW", "get", "Head", "GETT", "X"} do
-    test(("RFC 9110 15.6.2: nobody here knows %s"):format(method), function()
+    test(("RFC 9110 15.6.2: the method %s is unknown"):format(method), function()
         http.check_one_of({405, 501}, http.ask(files, request(method .. " /hello.txt")).status)
     end)
 end
 
--- What is after a 405 may be answered or not, but the body is never a request.
+-- Requests after a 405 may be answered or not; but the refused request's body must never be read as a request.
 for _, case in ipairs{
     {"a body of a stated length", "Content-Length: %d", "%s"},
     {"a chunked body", "Transfer-Encoding: chunked", "%x\r\n%s\r\n0\r\n\r\n"},
 } do
     local name, field, body = table.unpack(case)
-    test(("RFC 9112 9.3: %s of a method that is not allowed is no request"):format(name), function()
+    test(("RFC 9112 9.3: %s of a method that is not allowed is not read as a request"):format(name), function()
         local evil = request("GET /empty.txt")
         local sock <close> = files:connect()
         local sent = body == "%s" and evil or body:format(#evil, evil)
@@ -151,7 +151,7 @@ for _, case in ipairs{
     end)
 end
 
-test("RFC 9110 9.3.1: a body of a GET for a file is read and means nothing", function()
+test("RFC 9110 9.3.1: a body of a GET for a file is read and ignored", function()
     local sock <close> = files:connect()
     sock:send(request("GET /hello.txt", "Content-Length: 5") .. "hello"
               .. request("GET /hello.txt", "Connection: close"))

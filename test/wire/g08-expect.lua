@@ -11,7 +11,7 @@ local function expecting(...)
     return request("POST /", "Expect: 100-continue", ...)
 end
 
--- The interim reply, then the final one when the body has been sent.
+-- Expect an interim reply (100), send the body, and expect the final reply.
 local function check_continued(sock, body)
     local interim = sock:read_reply()
     equal(interim.status, 100)
@@ -22,27 +22,27 @@ local function check_continued(sock, body)
     http.check_echoed(sock:read_reply(), {body = "hello"})
 end
 
--- The final reply, whether or not an interim one comes before it.
+-- The final reply, after an interim one or without.
 local function final_reply(sock)
     local reply = sock:read_reply()
     return reply.status == 100 and sock:read_reply() or reply
 end
 
 for _, value in ipairs{"100-continue", "100-Continue", "100-CONTINUE", "\t 100-continue \t"} do
-    test(("RFC 9110 10.1.1: %q is answered before the body comes"):format(value), function()
+    test(("RFC 9110 10.1.1: %q gets 100 before the body comes"):format(value), function()
         local sock <close> = server:connect()
         sock:send(request("POST /", "Expect:" .. value, "Content-Length: 5"))
         check_continued(sock, "hello")
     end)
 end
 
-test("RFC 9110 10.1.1: a chunked body is continued too", function()
+test("RFC 9110 10.1.1: a chunked body gets 100, too", function()
     local sock <close> = server:connect()
     sock:send(expecting("Transfer-Encoding: chunked"))
     check_continued(sock, "5\r\nhello\r\n0\r\n\r\n")
 end)
 
-test("RFC 9110 10.1.1: on a connection kept, each body is continued", function()
+test("RFC 9110 10.1.1: on a persistent connection each body gets 100", function()
     local sock <close> = server:connect()
     for _ = 1, 3 do
         sock:send(expecting("Content-Length: 5"))
@@ -52,14 +52,14 @@ test("RFC 9110 10.1.1: on a connection kept, each body is continued", function()
     end
 end)
 
-test("RFC 9110 10.1.1: a body sent without waiting is answered once", function()
+test("RFC 9110 10.1.1: a body sent without waiting gets one reply", function()
     local sock <close> = server:connect()
     sock:send(expecting("Content-Length: 5") .. "hello" .. http.LAST)
     http.check_echoed(final_reply(sock), {body = "hello"})
     http.check_last(sock)
 end)
 
-test("RFC 9110 10.1.1: replies that are due come before the interim one", function()
+test("RFC 9110 10.1.1: replies to earlier requests come before the 100", function()
     local sock <close> = server:connect()
     sock:send(request("GET /1") .. request("GET /2") .. expecting("Content-Length: 5"))
     http.check_echoed(sock:read_reply(), {target = "/1"})
@@ -67,7 +67,7 @@ test("RFC 9110 10.1.1: replies that are due come before the interim one", functi
     check_continued(sock, "hello")
 end)
 
-test("RFC 9110 10.1.1: a request that announces no body is not continued", function()
+test("RFC 9110 10.1.1: a request without a body gets no 100", function()
     local sock <close> = server:connect()
     sock:send(request("GET /", "Expect: 100-continue"):rep(2) .. http.LAST)
     http.check_echoed(sock:read_reply(), {body = ""})
@@ -75,8 +75,8 @@ test("RFC 9110 10.1.1: a request that announces no body is not continued", funct
     http.check_last(sock)
 end)
 
--- It may be left out (RFC 9110, 10.1.1); but who waits for it goes on.
-test("RFC 9110 10.1.1: a body of no bytes is continued, and answered at once", function()
+-- A server may leave the 100 out (RFC 9110, 10.1.1), but a client that waits for it would be delayed.
+test("RFC 9110 10.1.1: a request with Content-Length 0 gets 100 and the reply at once", function()
     local sock <close> = server:connect()
     sock:send(expecting("Content-Length: 0"):rep(2) .. http.LAST)
     for _ = 1, 2 do
@@ -97,7 +97,7 @@ end)
 for _, value in ipairs{"200-ok", "100-continue2", "x-other", "100-continue, x-other",
                        "x-other, 100-continue", "100-continue=yes", "\"100-continue\"",
                        "100 continue"} do
-    test(("RFC 9110 15.5.18: nobody can meet the expectation %s"):format(value), function()
+    test(("RFC 9110 15.5.18: the expectation %s gets 417"):format(value), function()
         local sock <close> = server:connect()
         sock:send(request("POST /", "Expect: " .. value, "Content-Length: 5"))
         http.check_refusal(sock, 417)
@@ -129,7 +129,7 @@ for _, case in ipairs{
     end)
 end
 
-test("RFC 9110 10.1.1: a bad chunk after the interim reply is refused", function()
+test("RFC 9110 10.1.1: a bad chunk after the 100 is refused", function()
     local sock <close> = server:connect()
     sock:send(expecting("Transfer-Encoding: chunked"))
     equal(sock:read_reply().status, 100)
@@ -137,7 +137,7 @@ test("RFC 9110 10.1.1: a bad chunk after the interim reply is refused", function
     http.check_refusal(sock, 400)
 end)
 
-test("RFC 9110 10.1.1: who expects and then sends no body is no request", function()
+test("RFC 9110 10.1.1: a client that gets 100 and sends no body gets 400 or no reply", function()
     local sock <close> = server:connect()
     sock:send(expecting("Content-Length: 5"))
     equal(sock:read_reply().status, 100)
@@ -146,7 +146,7 @@ test("RFC 9110 10.1.1: who expects and then sends no body is no request", functi
     check(said == "" or said:find("^HTTP/1%.1 400 "), said)
 end)
 
-test("RFC 9110 10.1.1: a method that is not allowed need not be continued", function()
+test("RFC 9110 10.1.1: a method that is not allowed need not get 100", function()
     local sock <close> = files:connect()
     sock:send(request("POST /hello.txt", "Expect: 100-continue", "Content-Length: 5"))
     local reply = sock:read_reply()
@@ -157,7 +157,7 @@ test("RFC 9110 10.1.1: a method that is not allowed need not be continued", func
     equal(reply.status, 405)
 end)
 
-test("RFC 9110 10.1.1: a GET for a file that expects is answered", function()
+test("RFC 9110 10.1.1: a GET for a file with an expectation is answered", function()
     local sock <close> = files:connect()
     sock:send(request("GET /hello.txt", "Expect: 100-continue"))
     equal(final_reply(sock).body, site.HELLO)

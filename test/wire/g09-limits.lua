@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Limits of size and time, and the statuses that say which it was: RFC 9110 section 15, RFC 6585.
+-- Limits of size and time, and the statuses for each: RFC 9110 section 15, RFC 6585.
 
 local http = require "http"
 local httpd = require "httpd"
@@ -10,7 +10,7 @@ local function line_of(length)
     return http.bare("GET /" .. ("x"):rep(length - #"GET / HTTP/1.1\r\n") .. " HTTP/1.1", "Host: a")
 end
 
--- A head of so many bytes in fields of some hundred.
+-- A request whose head has `length` bytes, in fields of some hundred bytes each.
 local function head_of(length)
     local lines = {"GET / HTTP/1.1\r\nHost: a\r\n"}
     local left = length - #lines[1] - 2
@@ -22,7 +22,7 @@ local function head_of(length)
     return table.concat(lines) .. "\r\n"
 end
 
--- A request with so many fields, Host one of them.
+-- A request with `count` fields, one of which is Host.
 local function fields_of(count)
     return request("GET /", ("X: y\r\n"):rep(count - 2) .. "X: y")
 end
@@ -51,7 +51,7 @@ http.test_refused(server, {
     {"RFC 6585 5: 1,000 fields are refused", 431, fields_of(1000)},
 })
 
-test("RFC 9110 15.5.15: a line over its limit, byte by byte, is refused the same", function()
+test("RFC 9110 15.5.15: a request line over the limit that comes byte by byte is refused, too", function()
     local sock <close> = server:connect()
     local bytes = line_of(8200)
     sock:send(bytes:sub(1, 8150))
@@ -63,9 +63,9 @@ test("RFC 9110 15.5.15: a line over its limit, byte by byte, is refused the same
     http.check_refusal(sock, 414)
 end)
 
--- ---- Time ----
+-- ---- Timeouts ----
 
--- Each at a pace: what is said in time must have been said in time.
+-- A test at several paces, because a busy machine may send too late what must arrive before a timeout.
 local function hasty_test(name, f)
     httpd.test_at_a_pace(name, function(pace)
         local time = httpd.seconds(0.5 * pace)
@@ -128,7 +128,7 @@ hasty_test("RFC 9112 9.5: a connection without a word is closed", function(hasty
     check(said == "" or said:find("^HTTP/1%.1 408 "), said)
 end)
 
-httpd.test_at_a_pace("RFC 9112 9.5: who asks again in time is not idle", function(pace)
+httpd.test_at_a_pace("RFC 9112 9.5: a client that sends its next request in time is not idle", function(pace)
     local patient <close> = http.echo("--idle-timeout", httpd.seconds(2 * pace))
     local sock <close> = patient:connect()
     for i = 1, 6 do

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What a reply is made of: RFC 9112 sections 4 and 6, RFC 9110 sections 6.6.1 and 8.
+-- The parts of a reply: RFC 9112 sections 4 and 6, RFC 9110 sections 6.6.1 and 8.
 
 local http = require "http"
 local httpd = require "httpd"
@@ -11,7 +11,7 @@ local files <close> = site.start("--header", "X-Extra: one two", "--cache-contro
 local DAYS = {Mon = 1, Tue = 2, Wed = 3, Thu = 4, Fri = 5, Sat = 6, Sun = 7}
 local MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
--- Seconds since 1970 of an IMF-fixdate, which has to be one.
+-- Seconds since 1970 of a date, which must be an IMF-fixdate.
 local function seconds_of(date)
     local name, day, month, year, hour, min, sec =
         (date or ""):match("^(%u%l%l), (%d%d) (%u%l%l) (%d%d%d%d) (%d%d):(%d%d):(%d%d) GMT$")
@@ -54,7 +54,7 @@ local phrases = {
     [505] = "HTTP Version Not Supported",
 }
 
--- How often a field is in a head.
+-- How many lines of a head have this field name.
 local function count(head, name)
     local _, times = head:lower():gsub("\r\n" .. name:lower():gsub("%-", "%%-") .. ":", "")
     return times
@@ -79,7 +79,7 @@ for _, case in ipairs(many) do
         end
         equal(count(head, "Transfer-Encoding"), 0, "Transfer-Encoding of a known length")
     end)
-    test(("RFC 9110 6.6.1: the date of a %s is now"):format(name), function()
+    test(("RFC 9110 6.6.1: the date of a %s is the current time"):format(name), function()
         local said = seconds_of(http.ask(server, bytes).headers.date)
         check(math.abs(said - os.time()) < 60, "not now")
     end)
@@ -93,12 +93,12 @@ for _, case in ipairs(many) do
     end)
 end
 
-test("RFC 9110 6.6.1: the day of a date is that date's", function()
+test("RFC 9110 6.6.1: the day name of a date fits the date", function()
     local date = http.ask(echo, request("GET /")).headers.date
     equal(date:sub(1, 3), os.date("!%a", seconds_of(date)))
 end)
 
-test("RFC 9110 6.6.1: the date goes on", function()
+test("RFC 9110 6.6.1: the date advances", function()
     local first = seconds_of(http.ask(echo, request("GET /")).headers.date)
     local sock <close> = echo:connect()
     httpd.wait_until(function()
@@ -108,7 +108,7 @@ test("RFC 9110 6.6.1: the date goes on", function()
 end)
 
 for _, target in ipairs{"/missing", "/sub", "/bare/"} do
-    test(("RFC 9110 8.3: the text of %s says what it is"):format(target), function()
+    test(("RFC 9110 8.3: the text reply of %s has a Content-Type"):format(target), function()
         local reply = files:get(target)
         check(#reply.body > 0, "no text")
         check((reply.headers["content-type"] or ""):find("^text/"), reply.raw)
@@ -128,25 +128,25 @@ for _, case in ipairs{
     end)
 end
 
-test("RFC 9110 8.4: a file that is a gzip is sent as it is, not as a coding", function()
+test("RFC 9110 8.4: a .gz file that is requested itself is sent without Content-Encoding", function()
     local reply = files:get("/packed.js.gz")
     equal(reply.headers["content-encoding"], nil)
     equal(reply.body, "as gzip")
 end)
 
 for _, target in ipairs{"/hello.txt", "/sub", "/missing", "/bare/"} do
-    test(("RFC 9110 5.1: the command line's field is in what %s gets"):format(target), function()
+    test(("RFC 9110 5.1: the field of --header is in the reply for %s"):format(target), function()
         equal(files:get(target).headers["x-extra"], "one two")
     end)
 end
 
-test("RFC 9111 5.2: Cache-Control of the command line is in the replies for files", function()
+test("RFC 9111 5.2: the value of --cache-control is in the replies for files", function()
     equal(files:get("/hello.txt").headers["cache-control"], "max-age=60")
     equal(files:get("/hello.txt", "If-Modified-Since: " .. site.MODIFIED).headers["cache-control"],
           "max-age=60")
 end)
 
-test("RFC 9110 9.3.8: what is echoed is no field of the reply", function()
+test("RFC 9110 9.3.8: line ends in an echoed target do not make a field of the reply", function()
     local reply = http.ask(echo, request("GET /%0d%0aX-Evil:%20yes"))
     equal(reply.headers["x-evil"], nil)
     equal(reply.headers["x-echo-target"], "/%0d%0aX-Evil:%20yes")

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Conditional requests: RFC 9110 section 13, in the order of its section 13.2.2.
+-- Conditional requests: RFC 9110 section 13, in the order that its section 13.2.2 gives the conditions.
 
 local http = require "http"
 local site = require "site"
@@ -12,25 +12,25 @@ test("RFC 9110 8.8.3: the entity tag is a strong one, in quotation marks", funct
     check(etag:find("^\"[!#-~]+\"$"), etag)
 end)
 
-test("RFC 9110 8.8.3: the entity tag stays while the file does", function()
+test("RFC 9110 8.8.3: the entity tag stays the same while the file is unchanged", function()
     equal(server:get("/hello.txt").headers.etag, etag)
 end)
 
-test("RFC 9110 8.8.3: files of other lengths have other entity tags", function()
+test("RFC 9110 8.8.3: files of different lengths have different entity tags", function()
     check(server:get("/page.html").headers.etag ~= etag, etag)
 end)
 
-test("RFC 9110 8.8.2: the file's time is the Last-Modified", function()
+test("RFC 9110 8.8.2: Last-Modified is the file's modification time", function()
     equal(server:get("/hello.txt").headers["last-modified"], site.MODIFIED)
 end)
 
-test("RFC 9110 8.8.2.1: no file was modified after now", function()
+test("RFC 9110 8.8.2.1: Last-Modified is never in the future", function()
     server:write("future.txt", "later\n", "2099-01-01 00:00:00 UTC")
     local said = server:get("/future.txt").headers["last-modified"]
     check(said ~= "Thu, 01 Jan 2099 00:00:00 GMT", said)
 end)
 
--- {section: name, status, field...}; TAG stands for the file's entity tag.
+-- {section: name, status, field...}; TAG in a field is replaced by the file's entity tag.
 local cases = {
     {"RFC 9110 13.1.2: If-None-Match with the tag", 304, "If-None-Match: TAG"},
     {"RFC 9110 13.1.2: If-None-Match with another tag", 200, "If-None-Match: " .. other},
@@ -150,10 +150,10 @@ for _, case in ipairs(cases) do
             equal(reply.headers["content-range"], nil)
         end
     end)
-    test(("%s: %d for HEAD too"):format(name:gsub("RFC 9110 [%d.]+", "RFC 9110 9.3.2", 1), status),
+    test(("%s: %d for HEAD, too"):format(name:gsub("RFC 9110 [%d.]+", "RFC 9110 9.3.2", 1), status),
          function()
         local reply = http.ask(server, http.request("HEAD /hello.txt", fields_of(case)))
-        -- RFC 9110 14.2: Range means something for GET alone.
+        -- RFC 9110 14.2: Range is defined for GET only.
         equal(reply.status, status == 206 and 200 or status)
     end)
 end
@@ -168,13 +168,13 @@ test("RFC 9110 15.4.5: a 304 has the fields that the 200 would have", function()
     check(reply.headers.date, "no Date")
 end)
 
-test("RFC 9110 8.6: a 304 has no length but that of the 200", function()
+test("RFC 9110 8.6: a 304 has no Content-Length, or that of the 200", function()
     local reply = server:get("/hello.txt", "If-None-Match: " .. etag)
     local length = reply.headers["content-length"]
     check(length == nil or length == tostring(#site.HELLO), "Content-Length: " .. tostring(length))
 end)
 
-test("RFC 9110 15.4.5: a 304 of a file with a coding has its Vary", function()
+test("RFC 9110 15.4.5: a 304 for a file with codings has the Vary of the 200", function()
     local full = server:get("/packed.js", "Accept-Encoding: gzip")
     local reply = server:get("/packed.js", "Accept-Encoding: gzip",
                              "If-None-Match: " .. full.headers.etag)
@@ -183,7 +183,7 @@ test("RFC 9110 15.4.5: a 304 of a file with a coding has its Vary", function()
     equal(reply.headers.etag, full.headers.etag)
 end)
 
-test("RFC 9110 8.8.3: the codings of a file have entity tags of their own", function()
+test("RFC 9110 8.8.3: each coding of a file has its own entity tag", function()
     local plain = server:get("/packed.js").headers.etag
     local tags = {[plain] = true}
     for _, coding in ipairs{"gzip", "br", "zstd"} do
@@ -195,7 +195,7 @@ test("RFC 9110 8.8.3: the codings of a file have entity tags of their own", func
     equal(server:get("/packed.js", "Accept-Encoding: gzip", "If-None-Match: " .. plain).status, 200)
 end)
 
-test("RFC 9110 13.2.1: what is not there is not there, whatever is asked", function()
+test("RFC 9110 13.2.1: a missing file is 404, whatever the conditions", function()
     for _, field in ipairs{"If-None-Match: *", "If-Match: *", "If-Match: \"x\"",
                            "If-Modified-Since: " .. site.AFTER,
                            "If-Unmodified-Since: " .. site.BEFORE} do
@@ -203,22 +203,22 @@ test("RFC 9110 13.2.1: what is not there is not there, whatever is asked", funct
     end
 end)
 
-test("RFC 9110 13.2.1: a directory moves, whatever is asked", function()
+test("RFC 9110 13.2.1: a directory is redirected, whatever the conditions", function()
     equal(server:get_and_go_on("/sub", "If-None-Match: *").status, 301)
 end)
 
-test("RFC 9110 13.2.1: a method that is not allowed is not, whatever is asked", function()
+test("RFC 9110 13.2.1: a method that is not allowed is 405, whatever the conditions", function()
     local reply = http.ask(server, http.request("POST /hello.txt", "If-None-Match: " .. etag))
     equal(reply.status, 405)
 end)
 
-test("RFC 9110 13.1.2: an index has a tag too", function()
+test("RFC 9110 13.1.2: an index file has an entity tag, too", function()
     local tag = server:get("/").headers.etag
     equal(server:get("/", "If-None-Match: " .. tag).status, 304)
     equal(server:get("/sub/", "If-None-Match: " .. tag).status, 200)
 end)
 
-test("RFC 9110 8.8.1: a file that is replaced gets another tag and another time", function()
+test("RFC 9110 8.8.1: a file that is replaced gets another entity tag and another time", function()
     server:write("changing.txt", "before\n")
     local before = server:get("/changing.txt").headers
     server:replace("changing.txt", "after\n", "2020-01-02 04:04:05 UTC")

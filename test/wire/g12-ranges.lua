@@ -21,7 +21,7 @@ local function check_part(reply, first, last)
     equal(reply.body, BIG:sub(first + 1, last + 1))
 end
 
-test("RFC 9110 14.3: the server says that it takes ranges", function()
+test("RFC 9110 14.3: the server sends Accept-Ranges", function()
     equal(server:get("/big.bin").headers["accept-ranges"], "bytes")
 end)
 
@@ -110,14 +110,14 @@ local unsatisfiable = {
 }
 for _, case in ipairs(unsatisfiable) do
     local name, range = table.unpack(case)
-    test(("RFC 9110 15.5.17: none of it is there: %s: %s"):format(name, range), function()
+    test(("RFC 9110 15.5.17: the range cannot be satisfied: %s: %s"):format(name, range), function()
         local reply = server:get_and_go_on("/big.bin", "Range: " .. range)
         equal(reply.status, 416)
         equal(reply.headers["content-range"], "bytes */1000")
     end)
 end
 
--- Whatever is done about numbers beyond 64 bits, it is not to be made of what is left of them.
+-- A number beyond 64 bits may be refused or clipped to the file's end, but must not wrap around.
 for _, case in ipairs{
     {"an end of 2 to the 64th", "bytes=0-18446744073709551616", {[200] = true, [206] = true}},
     {"an end of 30 digits", "bytes=0-" .. ("9"):rep(30), {[200] = true, [206] = true}},
@@ -136,7 +136,7 @@ for _, case in ipairs{
     end)
 end
 
-test("RFC 9110 15.3.7: a part has the fields of the whole", function()
+test("RFC 9110 15.3.7: a 206 has the fields of the 200", function()
     local full, part = server:get("/big.bin"), server:get("/big.bin", "Range: bytes=0-9")
     for _, name in ipairs{"etag", "last-modified", "content-type", "cache-control", "vary"} do
         equal(part.headers[name], full.headers[name], name)
@@ -150,11 +150,11 @@ test("RFC 9110 14.2: HEAD ignores Range", function()
     equal(reply.headers["content-range"], nil)
 end)
 
-test("RFC 9110 14.2: a Range of what is not there is a 404", function()
+test("RFC 9110 14.2: a Range of a missing file is 404", function()
     equal(server:get_and_go_on("/missing", "Range: bytes=0-9").status, 404)
 end)
 
-test("RFC 9110 14.2: an empty file has no bytes to ask for", function()
+test("RFC 9110 14.2: an empty file has no range that can be satisfied", function()
     for _, range in ipairs{"bytes=0-", "bytes=0-0", "bytes=-1"} do
         local reply = server:get_and_go_on("/empty.txt", "Range: " .. range)
         http.check_one_of({200, 416}, reply.status)
@@ -197,21 +197,21 @@ test("RFC 9110 8.8.2.2: a time that is hardly past is a weak validator for If-Ra
     check_whole(server:get("/future.bin", "Range: bytes=0-9", "If-Range: " .. said))
 end)
 
-test("RFC 9110 13.1.5: If-Range with another tag, and a range that is not there", function()
+test("RFC 9110 13.1.5: If-Range with another tag, and a range that cannot be satisfied", function()
     check_whole(server:get_and_go_on("/big.bin", "Range: bytes=5000-", "If-Range: \"other\""))
 end)
 
-test("RFC 9110 13.1.5: If-Range with the tag, and a range that is not there", function()
+test("RFC 9110 13.1.5: If-Range with the tag, and a range that cannot be satisfied", function()
     equal(server:get_and_go_on("/big.bin", "Range: bytes=5000-", "If-Range: " .. etag).status, 416)
 end)
 
-test("RFC 9110 13.1.5: If-Range without Range means nothing", function()
+test("RFC 9110 13.1.5: If-Range without Range is ignored", function()
     check_whole(server:get_and_go_on("/big.bin", "If-Range: " .. etag))
 end)
 
 -- ---- Several ranges ----
 
--- The parts of a multipart reply, checked against the file: a list of {first, last}.
+-- The parts of a multipart/byteranges reply, as a list of {first, last}; each must equal the file's bytes.
 local function parts_of(reply)
     local boundary = reply.headers["content-type"]:match("^multipart/byteranges; ?boundary=(.*)$")
     check(boundary, reply.raw)
@@ -239,7 +239,7 @@ local function parts_of(reply)
     return found
 end
 
--- All bytes that were asked for, and no others.
+-- Check that a reply contains all bytes of the ranges in `expected`, and no others.
 local function check_parts(reply, expected)
     equal(reply.status, 206)
     local found = reply.headers["content-range"]
@@ -283,7 +283,7 @@ for _, case in ipairs(several) do
     end)
 end
 
-test("RFC 9110 15.3.7.2: one range is never a multipart", function()
+test("RFC 9110 15.3.7.2: one range never gets a multipart", function()
     local reply = server:get("/big.bin", "Range: bytes=0-9")
     equal(reply.headers["content-type"], "application/octet-stream")
 end)
@@ -303,7 +303,7 @@ test("RFC 9110 14.2: 16 ranges are sent", function()
 end)
 
 for _, count in ipairs{17, 40} do
-    test(("RFC 9110 14.2: %d ranges are too many, and get the whole file"):format(count), function()
+    test(("RFC 9110 14.2: %d ranges are more than --max-ranges, and get the whole file"):format(count), function()
         check_whole(server:get_and_go_on("/big.bin", (spread(count))))
     end)
 end
@@ -318,7 +318,7 @@ test("RFC 9110 14.2: several ranges after If-Range with another tag", function()
     check_whole(server:get_and_go_on("/big.bin", "Range: bytes=0-9,20-29", "If-Range: \"other\""))
 end)
 
-test("RFC 9110 14.2: a range of a large file is read from its place", function()
+test("RFC 9110 14.2: a range of a large file is sent with the right bytes", function()
     local large = {}
     for i = 0, 99999 do
         large[i + 1] = ("%09d\n"):format(i)

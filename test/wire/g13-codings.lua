@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Content codings that are already there as files: RFC 9110 sections 8.4 and 12.5.
+-- Content codings that lie beside a file, such as style.css.gz: RFC 9110 sections 8.4 and 12.5.
 
 local http = require "http"
 local site = require "site"
@@ -8,7 +8,7 @@ local server <close> = site.start()
 local PLAIN = server:get("/packed.js").body
 local BODIES = {br = "as br", zstd = "as zstd", gzip = "as gzip"}
 
--- The coding of a reply, "identity" where it has none; its body has to be of that coding.
+-- The coding of a reply, or "identity"; the body must be the file in that coding.
 local function coding_of(reply)
     equal(reply.status, 200)
     local coding = reply.headers["content-encoding"]
@@ -18,7 +18,7 @@ local function coding_of(reply)
     return coding or "identity"
 end
 
--- {section, what is accepted (nil: no field), the codings that may come}
+-- {section, the value of Accept-Encoding (nil: no field), the codings that may be sent}
 local cases = {
     {"RFC 9110 12.5.3", nil, "identity"},
     {"RFC 9110 12.5.3", "", "identity"},
@@ -71,34 +71,34 @@ for _, case in ipairs(cases) do
     end)
 end
 
-test("RFC 9110 5.3: Accept-Encoding in two lines", function()
+test("RFC 9110 5.3: Accept-Encoding in two field lines", function()
     local reply = server:get("/packed.js", "Accept-Encoding: deflate", "Accept-Encoding: gzip")
     equal(coding_of(reply), "gzip")
 end)
 
-test("RFC 9110 12.5.3: identity is refused, and there is no other: 406, or identity", function()
+test("RFC 9110 12.5.3: identity is refused, and there is no other coding: 406, or identity", function()
     for _, accepted in ipairs{"identity;q=0", "*;q=0", "identity;q=0, deflate"} do
         local reply = server:get_and_go_on("/hello.txt", "Accept-Encoding: " .. accepted)
         http.check_one_of({200, 406}, reply.status)
     end
 end)
 
-test("RFC 9110 12.5.5: what varies says so even when it is sent plain", function()
+test("RFC 9110 12.5.5: a file with codings is sent with Vary, also in identity", function()
     equal(server:get("/packed.js").headers.vary, "Accept-Encoding")
     equal(server:get("/zipped.css", "Accept-Encoding: br").headers.vary, "Accept-Encoding")
 end)
 
-test("RFC 9110 12.5.5: what does not vary does not say so", function()
+test("RFC 9110 12.5.5: a file without codings is sent without Vary", function()
     equal(server:get("/hello.txt", "Accept-Encoding: gzip").headers.vary, nil)
 end)
 
-test("RFC 9110 12.5.3: a coding that is not there is not sent", function()
+test("RFC 9110 12.5.3: an accepted coding without its file is not sent", function()
     local reply = server:get("/zipped.css", "Accept-Encoding: br, zstd")
     equal(reply.headers["content-encoding"], nil)
     equal(reply.body, ("p {}\n"):rep(50))
 end)
 
-test("RFC 9110 12.5.3: of those that are accepted the one that is there is sent", function()
+test("RFC 9110 12.5.3: of several accepted codings the server sends the one that exists", function()
     local reply = server:get("/zipped.css", "Accept-Encoding: br, gzip;q=0.1")
     equal(reply.headers["content-encoding"], "gzip")
     equal(reply.headers["content-type"]:match("^[^;]*"), "text/css")
@@ -110,12 +110,12 @@ test("RFC 9110 8.4: a coding older than its file is not sent", function()
     equal(reply.body, ("new();\n"):rep(50))
 end)
 
-test("RFC 9110 8.4: a coding without its file is not that file", function()
+test("RFC 9110 8.4: a coding whose plain file is missing is not served", function()
     server:write("lonely.js.gz", "as gzip")
     equal(server:get("/lonely.js", "Accept-Encoding: gzip").status, 404)
 end)
 
-test("RFC 9110 8.4: a directory is no coding", function()
+test("RFC 9110 8.4: a directory with the name of a coding is ignored", function()
     server:write("almost.js", "plain();\n")
     server:write("almost.js.gz/file", "x")
     local reply = server:get_and_go_on("/almost.js", "Accept-Encoding: gzip")
@@ -123,7 +123,7 @@ test("RFC 9110 8.4: a directory is no coding", function()
     equal(reply.body, "plain();\n")
 end)
 
-test("RFC 9110 8.4: an index has codings too", function()
+test("RFC 9110 8.4: an index file can have codings, too", function()
     server:write("coded/index.html", ("<p>plain\n"):rep(20))
     server:write("coded/index.html.gz", "as gzip")
     local reply = server:get_and_go_on("/coded/", "Accept-Encoding: gzip")
@@ -132,11 +132,11 @@ test("RFC 9110 8.4: an index has codings too", function()
     equal(reply.body, "as gzip")
 end)
 
-test("RFC 9110 8.8.2: a coding says when it was last modified", function()
+test("RFC 9110 8.8.2: a coding has its own Last-Modified", function()
     check(server:get("/packed.js", "Accept-Encoding: gzip").headers["last-modified"], "no time")
 end)
 
-test("RFC 9110 14.2: a range is one of the representation that its reply names", function()
+test("RFC 9110 14.2: a range counts bytes of the coding that the reply names", function()
     local gzip = "Accept-Encoding: gzip"
     local reply = server:get_and_go_on("/packed.js", gzip, "Range: bytes=0-4")
     local coding = reply.headers["content-encoding"]
@@ -149,7 +149,7 @@ test("RFC 9110 14.2: a range is one of the representation that its reply names",
     equal(reply.headers.vary, "Accept-Encoding")
 end)
 
-test("RFC 9110 13.1.5: a range if the coding's tag matches is no part of the plain file", function()
+test("RFC 9110 13.1.5: If-Range with a coding's tag never gets a part of the plain file", function()
     local gzip = "Accept-Encoding: gzip"
     local tag = server:get("/packed.js", gzip).headers.etag
     local reply = server:get("/packed.js", gzip, "Range: bytes=0-4", "If-Range: " .. tag)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- From paths to files: RFC 3986 sections 2 to 6, RFC 9110 section 17.3. What is outside of the root
--- stays outside, however it is written.
+-- How a path is mapped to a file: RFC 3986 sections 2 to 6, RFC 9110 section 17.3. No path, however it is written,
+-- reaches a file outside the root.
 
 local http = require "http"
 local site = require "site"
@@ -67,7 +67,7 @@ for _, case in ipairs(found) do
     end)
 end
 
--- 404 where there is nothing to be had, 400 where the path cannot be one.
+-- Paths that get 404, because there is no such file, or 400, because they cannot be a path.
 local missing = {
     {"RFC 9110 15.5.5", "nothing", 404, "/missing"},
     {"RFC 9110 15.5.5", "nothing in a directory", 404, "/sub/missing"},
@@ -140,7 +140,7 @@ local outside = {
     "/sub/..%2e/secret.txt", "/~root/secret.txt", "/~/secret.txt", "/file:///etc/passwd",
 }
 for _, target in ipairs(outside) do
-    test("RFC 9110 17.3: no way out: " .. target, function()
+    test("RFC 9110 17.3: no file outside the root: " .. target, function()
         local sock <close> = server:connect()
         sock:send(http.request("GET " .. target, "Connection: close"))
         local said = sock:recv_all()
@@ -150,48 +150,48 @@ for _, target in ipairs(outside) do
     end)
 end
 
-test("RFC 9110 17.3: dot files are served to who asks the server to", function()
+test("RFC 9110 17.3: --dot-files serves files whose names begin with a dot", function()
     equal(open:get("/.hidden").body, site.SECRET)
     equal(open:get("/.dir/file.txt").body, site.SECRET)
     equal(open:get("/../secret.txt").status, 400)
 end)
 
-test("RFC 9110 17.3: a pipe keeps nobody waiting", function()
+test("RFC 9110 17.3: a named pipe is 404 and delays nobody", function()
     for _ = 1, 20 do
         equal(server:get_and_go_on("/fifo").status, 404)
     end
 end)
 
-test("RFC 3986 3.3: a target in absolute form without a path is the root", function()
+test("RFC 3986 3.3: a target in absolute form without a path means /", function()
     equal(server:get("http://a").body, "<p>home\n")
 end)
 
 for _, target in ipairs{"//hello.txt", "/.//hello.txt", "/sub/..//hello.txt", "//sub//..//hello.txt",
                         "///./hello.txt", "/%2e///hello.txt"} do
-    test("empty segments and dots lead to one name: " .. target, function()
+    test("empty segments and dots are removed: " .. target, function()
         equal(server:get_and_go_on(target).body, site.HELLO)
     end)
 end
 
 for _, target in ipairs{"/a;b,c=d.txt", "/a%3Bb%2cc%3dd.txt", "/a%3bb,c%3Dd%2etxt"} do
-    test("a byte and its escape are one name: " .. target, function()
+    test("a byte and its percent-encoding mean the same file: " .. target, function()
         equal(server:get_and_go_on(target).body, "marks\n")
     end)
 end
 
 for _, query in ipairs{"%", "q=100%", "%zz&%4", "a=%2f..%2f..%00", "q={a|b}\\`^"} do
-    test("files ignore queries: ?" .. query, function()
+    test("a query does not change the file: ?" .. query, function()
         equal(server:get_and_go_on("/hello.txt?" .. query).body, site.HELLO)
     end)
 end
 
 for _, target in ipairs{"//../hello.txt", "/x//../../hello.txt", "/..//hello.txt", "/%2e%2e//x"} do
-    test("above the root, with empty segments: " .. target, function()
+    test("a path above the root, with empty segments, is refused: " .. target, function()
         http.check_one_of(400, http.ask(server, http.request("GET " .. target)).status)
     end)
 end
 
-test("RFC 9110 15.5.5: what is removed is no longer there", function()
+test("RFC 9110 15.5.5: a removed file becomes 404", function()
     server:write("short-lived.txt", "here\n")
     equal(server:get("/short-lived.txt").body, "here\n")
     os.remove(server.root .. "/short-lived.txt")
@@ -200,7 +200,7 @@ test("RFC 9110 15.5.5: what is removed is no longer there", function()
     end, "a 404")
 end)
 
-test("RFC 9110 15.5.5: what was not there may come", function()
+test("RFC 9110 15.5.5: a new file is served after a 404 for it", function()
     equal(server:get("/late.txt").status, 404)
     server:write("late.txt", "late\n")
     require "httpd".wait_until(function()

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Directories: where they redirect to, their indexes and their listings. RFC 9110 sections 10.2.2
--- and 15.4.2, RFC 3986 section 2.
+-- Directories: redirects to the name with a slash, index files and listings. RFC 9110 sections 10.2.2 and 15.4.2, RFC
+-- 3986 section 2.
 
 local http = require "http"
 local site = require "site"
@@ -28,14 +28,14 @@ local redirects = {
 }
 for _, case in ipairs(redirects) do
     local section, target, location = table.unpack(case)
-    test(("%s: %s is at %s"):format(section, target, location), function()
+    test(("%s: %s is redirected to %s"):format(section, target, location), function()
         local reply = server:get_and_go_on(target)
         equal(reply.status, 301)
         equal(reply.headers.location, location)
     end)
 end
 
-test("RFC 9110 10.2.2: a query goes along, or it does not, but is no part of the path", function()
+test("RFC 9110 10.2.2: a redirect may keep the query or drop it, but not make it a part of the path", function()
     local location = server:get("/sub?a=b").headers.location
     check(location == "/sub/" or location == "/sub/?a=b", location)
 end)
@@ -44,13 +44,13 @@ for _, target in ipairs{"//evil.example", "//evil.example/sub", "///evil.example
                         "/.//evil.example", "/sub/..//evil.example", "/%5cevil.example",
                         "/\\evil.example",
                         "http://a//evil.example"} do
-    test(("RFC 9110 17.3: %s is nowhere else"):format(target), function()
+    test(("RFC 9110 17.3: %s is not redirected to another host"):format(target), function()
         local location = http.ask(server, request("GET " .. target)).headers.location
         check(not location or location:find("^/[^/\\]"), location)
     end)
 end
 
-test("RFC 9112 11.1: line ends in a path are no fields of the reply", function()
+test("RFC 9112 11.1: line ends in a path do not make a field of the reply", function()
     server:mkdir("x\r\nX-Evil: yes")
     for _, target in ipairs{"/x%0d%0aX-Evil:%20yes", "/%0d%0aX-Evil:%20yes", "/x%0aX-Evil:yes"} do
         equal(http.ask(server, request("GET " .. target)).headers["x-evil"], nil)
@@ -82,18 +82,18 @@ for _, case in ipairs(indexes) do
     end)
 end
 
-test("RFC 9110 15.5.4: a directory without an index is not shown", function()
+test("RFC 9110 15.5.4: a directory without an index is not listed", function()
     local reply = server:get_and_go_on("/bare/")
     equal(reply.status, 403)
     check(not reply.body:find("file.txt", 1, true), reply.body)
 end)
 
-test("RFC 9110 15.5.4: an index that is a directory is none", function()
+test("RFC 9110 15.5.4: a directory with the name of an index is ignored", function()
     server:mkdir("odd/index.html")
     http.check_one_of({403, 404}, server:get_and_go_on("/odd/").status)
 end)
 
-test("RFC 9110 15.5.4: an index that is a link out of the root is none", function()
+test("RFC 9110 15.5.4: an index that is a link out of the root is ignored", function()
     server:mkdir("linked")
     server:link("../../secret.txt", "linked/index.html")
     local reply = server:get_and_go_on("/linked/")
@@ -123,7 +123,7 @@ test("RFC 9110 15.3.1: a listing is a page of links", function()
           reply.body:find("href=\"/shown/file.txt\"", 1, true), reply.body)
 end)
 
--- Every link leads to the file that it names.
+-- The targets of all links of a listing, without that to the parent directory.
 local function targets_of(page)
     local targets = {}
     for link in page:gmatch("href=\"([^\"]*)\"") do
@@ -139,7 +139,7 @@ local function targets_of(page)
     return targets
 end
 
-test("RFC 3986 4.2: every link of a listing leads to what it names", function()
+test("RFC 3986 4.2: every link of a listing leads to the file that it names", function()
     local targets = targets_of(listing:get("/shown/").body)
     check(#targets >= 8, table.concat(targets, " "))
     for _, target in ipairs(targets) do
@@ -152,7 +152,7 @@ test("RFC 3986 4.2: every link of a listing leads to what it names", function()
     end
 end)
 
-test("RFC 9110 17.3: names in a listing are no markup", function()
+test("RFC 9110 17.3: names in a listing are escaped", function()
     local page = listing:get("/shown/").body
     check(not page:find("<b>", 1, true), page)
     check(page:find("&lt;b&gt;", 1, true), page)
@@ -175,16 +175,16 @@ test("RFC 9110 9.3.2: HEAD of a listing has its fields and no body", function()
     equal(sock:recv_all(), "")
 end)
 
-test("RFC 9110 15.5.6: a listing cannot be written to", function()
+test("RFC 9110 15.5.6: a listing does not allow POST", function()
     equal(http.ask(listing, request("POST /shown/")).status, 405)
 end)
 
-test("RFC 9110 17.3: the path that is shown is no markup", function()
+test("RFC 9110 17.3: the path in a listing is escaped", function()
     listing:mkdir("<i>")
     check(not listing:get("/%3Ci%3E/").body:find("<i>", 1, true), "markup")
 end)
 
-test("RFC 9110 15.3.1: a directory of 3,000 files is listed whole", function()
+test("RFC 9110 15.3.1: a directory of 3,000 files is listed completely", function()
     listing:mkdir("many")
     for i = 1, 3000 do
         io.open(("%s/many/file-%04d"):format(listing.root, i), "w"):close()
@@ -195,7 +195,7 @@ test("RFC 9110 15.3.1: a directory of 3,000 files is listed whole", function()
     equal(links, 3000)
 end)
 
-test("RFC 9110 15.4.2: an index of another name", function()
+test("RFC 9110 15.4.2: an index file of another name (--index)", function()
     listing:write("named/start.html", "<p>start\n")
     equal(listing:get("/named/").body, "<p>start\n")
     check(listing:get("/sub/").body ~= "<p>sub\n", "index.html is not its index here")

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- RFC 9112 section 11.2: what one reader takes for the end of a request and another does not. Each
--- of these hides a second request; the server may refuse it all, but never answers what is hidden.
+-- Request smuggling, RFC 9112 section 11.2: a proxy and a server disagree about where a request ends. Each case hides a
+-- second request in the first; the server may refuse the first, but must never answer the hidden one.
 
 local http = require "http"
 local request = http.request
@@ -12,7 +12,7 @@ end
 
 local EVIL = "GET /evil HTTP/1.1\r\nHost: a\r\n\r\n"
 
--- Fields that a lenient reader in front may take for Transfer-Encoding: chunked, or not.
+-- Field lines that a lenient proxy may read as Transfer-Encoding: chunked, or ignore.
 local codings = {
     "Transfer-Encoding : chunked", "Transfer-Encoding\t: chunked", " Transfer-Encoding: chunked",
     "Transfer-Encoding: xchunked", "Transfer-Encoding: chunkedx", "Transfer-Encoding:\vchunked",
@@ -34,16 +34,16 @@ local codings = {
 }
 for _, field in ipairs(codings) do
     local shown = printable(field)
-    test("RFC 9112 11.2: no body by one reader, chunks by another: " .. shown, function()
+    test("RFC 9112 11.2: one reader sees no body, another sees chunks: " .. shown, function()
         http.check_refused(server, {400, 501}, request("POST /", field) .. "0\r\n\r\n" .. EVIL)
     end)
-    test("RFC 9112 11.2: a length by one reader, chunks by another: " .. shown, function()
+    test("RFC 9112 11.2: one reader sees a length, another sees chunks: " .. shown, function()
         http.check_refused(server, {400, 501},
                            request("POST /", "Content-Length: 5", field) .. "0\r\n\r\n" .. EVIL)
     end)
 end
 
--- The same of Content-Length.
+-- Field lines that a lenient proxy may read as a Content-Length, or ignore.
 local lengths = {
     "Content-Length : 33", "Content-Length\t: 33", " Content-Length: 33", "Content-Length: +33",
     "Content-Length: 0x21", "Content-Length: 3 3", "Content-Length: 33\0", "Content-Length: \v33",
@@ -59,7 +59,7 @@ local lengths = {
 }
 for _, field in ipairs(lengths) do
     local shown = printable(field)
-    test("RFC 9112 11.2: no body by one reader, a length by another: " .. shown, function()
+    test("RFC 9112 11.2: one reader sees no body, another sees a length: " .. shown, function()
         http.check_refused(server, {400, 413}, request("POST /", field) .. EVIL)
     end)
 end
@@ -104,7 +104,7 @@ for _, case in ipairs(others) do
     end)
 end
 
-test("RFC 9112 11.2: what is hidden in a body is not answered", function()
+test("RFC 9112 11.2: a request in a body is not answered", function()
     for _, bytes in ipairs{
         request("GET /", "Content-Length: " .. #EVIL) .. EVIL,
         request("HEAD /", "Content-Length: " .. #EVIL) .. EVIL,

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- Requests with a fault put into one of them: what comes before it is answered, what comes after
--- is answered or not, and all that is said is HTTP. G4: 100,000 of them leave no trace.
+-- Pipelined requests, one of which has a fault at a random place: requests before it must be answered, those after it
+-- may be; the server sends nothing but correct replies. 100,000 such requests leave no descriptor and no memory in use.
 
 local http = require "http"
 local httpd = require "httpd"
 local server <close> = http.echo()
 
 local SEEDS = 20
-local CONNECTIONS = 500 -- of each seed
-local REQUESTS = 10 -- of each connection
+local CONNECTIONS = 500 -- for each seed
+local REQUESTS = 10 -- on each connection
 
 local good = {
     http.request("GET /a?b=c", "User-Agent: test", "Accept: */*", "Connection: keep-alive"),
@@ -32,12 +32,12 @@ local function faulty(request)
         function() return before .. after end,
         function() return before .. ODD[math.random(#ODD)] .. request:sub(at) end,
         function() return before .. ODD[math.random(#ODD)] .. after end,
-        function() return before .. request:sub(from) end, -- some is missing, or there twice
+        function() return before .. request:sub(from) end, -- bytes are missing, or sent twice
     }
     return kinds[math.random(#kinds)]()
 end
 
--- The statuses of all that was said, which has to be replies and nothing else.
+-- The statuses of all replies in `said`, which must hold complete replies and nothing else.
 local function statuses_of(said)
     local statuses, at = {}, 1
     while at <= #said do
@@ -49,7 +49,7 @@ local function statuses_of(said)
         if status ~= "100" then
             local length = tonumber(head:match("Content%-Length: (%d+)\r\n"))
             check(length and head:find("Date: ", 1, true), "no length or date: " .. head)
-            -- A HEAD that is refused says nowhere that it was one: nothing is after it.
+            -- The refusal of a HEAD looks like any other, but has no body; it is the last reply, so nothing follows it.
             local bodyless = head:find("X-Echo-Method: HEAD\r\n", 1, true)
                 or (tonumber(status) >= 400 and after == #said + 1)
             after = after + (bodyless and 0 or length)
@@ -78,7 +78,7 @@ local function talk()
     end
 end
 
-test("G4: 100,000 requests, one in ten with a fault, leave no trace", function()
+test("100,000 requests, one in ten with a fault, leave no trace", function()
     local descriptors, memory = wire.fds(server.pid), nil
     for seed = 1, SEEDS do
         math.randomseed(seed)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- The page of --html in a real browser: it is drawn without an error, shows the numbers of --json,
--- fits a phone, and can be used without a mouse.
+-- The page of sxe-http --html in a real browser: scripts run without an error, the page shows the numbers of --json,
+-- fits a phone's screen, and can be used without a mouse.
 
 local browser = require "browser"
 local cli = require "cli"
@@ -14,14 +14,14 @@ end
 local path, read, write = browser.path, browser.read, browser.write
 local open, found = browser.open, browser.found
 
--- A run of the real program, as NAME.json and NAME.html.
+-- Run sxe-http and write its results to NAME.json and NAME.html.
 local function run(name, ...)
     local ran = cli.run("sxe-http", "-q", "--json", path(name .. ".json"), "--html",
                         path(name .. ".html"), ...)
     check(ran.status == 0 or ran.status == 4, ran.output .. ran.errors)
 end
 
--- The value after the figures table's cell.
+-- The data-value of a figure in the page's table: figure(document, "p50", 1) is that of the second run.
 local function figure(document, name, number)
     for cell in document:gmatch("<td[^>]*>") do
         if cell:find(('data-figure="%s"'):format(name), 1, true)
@@ -32,7 +32,7 @@ local function figure(document, name, number)
     error("no figure " .. name, 2)
 end
 
--- A number of the JSON file's total: total("a", "service", "p50").
+-- A number of the JSON file's object "total": total("a", "service", "p50").
 local function total(name, group, key)
     local text = read(name .. ".json"):match('\n  "total": (%b{})')
     if group then
@@ -41,7 +41,7 @@ local function total(name, group, key)
     return tonumber(text:match('"' .. key .. '": ([%d.e+-]+)'))
 end
 
--- Strings of the runs that would end the script element, were they not escaped.
+-- A result whose text would end the page's script element, if the page did not escape it.
 local function hostile()
     return (read("a.json"):gsub('"what": "[^"]*"',
         '"what": "</script><script>document.body.dataset.owned = 1</script><b id=owned>"'))
@@ -78,7 +78,7 @@ test("the page is drawn and shows the numbers of the JSON", function()
     end
 end)
 
-test("every chart has lines in it and a text for those who do not see it", function()
+test("every chart has lines in it and a text alternative", function()
     local document = open("b.html")
     local charts = 0
     for chart in document:gmatch('<svg role="img".-</svg>') do
@@ -90,14 +90,14 @@ test("every chart has lines in it and a text for those who do not see it", funct
     equal(charts, 4)
 end)
 
-test("it fits a phone: nothing but tables is wider than the screen", function()
+test("the page fits a phone: only tables are wider than the screen", function()
     for _, name in ipairs{"a.html", "b.html", "both.html"} do
         local wide = browser.width(name, 360)
         check(wide <= 360, ("%s: %d pixels"):format(name, wide))
     end
 end)
 
-test("light and dark change the colours, and the charts are still there", function()
+test("the light and the dark scheme have their own colours, and both show the charts", function()
     local document = open("a.html", [[
         const back = () => getComputedStyle(document.body).backgroundColor;
         const button = document.getElementById("theme");
@@ -116,7 +116,7 @@ test("light and dark change the colours, and the charts are still there", functi
     equal(found(document, "same"), "true")
 end)
 
-test("a chart tells its values to the mouse and to the keyboard, and hides a line", function()
+test("a chart shows its values by mouse and by keyboard, and can hide a line", function()
     local document = open("b.html", [[
         const chart = document.querySelector("svg[role=img]"), tip = chart.nextElementSibling;
         chart.focus();
@@ -149,7 +149,7 @@ test("several runs are laid over one another, each with its own column", functio
     check(document:find('<tr class="differs"><th scope="row">', 1, true), "what differs")
 end)
 
-test("a probe has a line and times of its own beside the load's", function()
+test("a probe has its own line and times beside the load's", function()
     local document = open("probed.html")
     local probe = read("probed.json"):match('\n  "total": (%b{})'):match('"probe": (%b{})')
     for _, key in ipairs{"mean", "max"} do
@@ -166,7 +166,7 @@ test("a probe has a line and times of its own beside the load's", function()
     check(open("both-probed.html"):find("2 probed.json, probe's response time", 1, true))
 end)
 
-test("a run has its colour in every chart, also where other runs are not in it", function()
+test("a run has its colour in every chart, also in charts that lack other runs", function()
     local steps = [[{"rate": 10, "achieved": 10, "p50": 5, "p99": 7, "holds": true},
                     {"rate": 20, "achieved": 11, "p50": 6, "p99": 9, "holds": false}]]
     local find = ('"find": {"condition": "p99<8us", "found_rate": 10, "steps": [%s]}'):format(steps)
@@ -184,7 +184,7 @@ test("a run has its colour in every chart, also where other runs are not in it",
     equal(found(document, "load"), "var(--c1) var(--c2)")
 end)
 
-test("errors are told of all that could end, also of what was begun before", function()
+test("the tile of errors counts all queries that could end, also those in flight at the start", function()
     write("carried.json", (read("a.json"):gsub('"carried": 0', '"carried": 7')
                                          :gsub('"in_flight": 0', '"in_flight": 7')))
     local ran = cli.run("sxe-http", "html", path("carried.json"))
@@ -205,7 +205,7 @@ test("no text of a run becomes a part of the page", function()
     check(document:find("&lt;b id=owned&gt;</h1>", 1, true), "the text")
 end)
 
-test("it asks the network for nothing", function()
+test("the page loads nothing from the network", function()
     local page = read("a.html")
     check(page:find("default-src 'none'", 1, true), "no policy")
     for address in page:gsub("<script type=\"application/json\".-</script>", "")

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- What the benchmarks make of samples: rounds, what voids them, medians, ratios, targets; and the
--- tables, the file and the flame graph. Nothing is measured here: rows bring their samples along.
--- And the words between a client that asks and who answers.
+-- How the benchmarks evaluate samples: rounds, what makes a sample void, medians, ratios, targets; then the tables, the
+-- result file and the flame graph. These tests measure nothing: each row brings its samples along. Also tested: the
+-- texts that the benchmark's driver exchanges with helper programs.
 
 package.path = "bench/lib/?.lua;" .. package.path
 
@@ -29,7 +29,7 @@ local function house(rounds)
             files = directory .. "/", server_cpu = 0, client_cpu = 0}
 end
 
--- A row of peers with these samples, one after the other, the last for ever.
+-- A row of the benchmark. Each peer returns its `samples` one after the other, then the last one again and again.
 local function row_of(samples, more)
     local row, at = {name = "r", title = "A row", unit = "replies/s", reference = "limit",
                      ours = "us"}, {}
@@ -56,7 +56,7 @@ local function peers_of(...)
     return list
 end
 
--- What comes of some rounds of this row, without what is said about void ones.
+-- Measure a row in `rounds` rounds, without the messages about void samples.
 local function measure(row, rounds, ...)
     local stderr = io.stderr
     io.stderr = {write = function() end}
@@ -71,14 +71,14 @@ test("values are medians with their range, and ratios are taken within a round",
     equal(us.median, 190)
     equal(us.min, 90)
     equal(us.max, 300)
-    equal(us.ratio, 0.9) -- of 0.9, 0.95 and 0.75; the medians' would be 0.95
+    equal(us.ratio, 0.9) -- the median of 0.9, 0.95 and 0.75; the ratio of the medians would be 0.95
     equal(us.ratio_min, 0.75)
     equal(us.ratio_max, 0.95)
     equal(got.rounds, 3)
     equal(got.is_void, false)
 end)
 
-test("a sample that others disturbed is taken again, and no other", function()
+test("a sample that other processes disturbed is taken again, the others are not", function()
     local disturbed = {value = 1, lost = 0.5, lost_to = "make 0.50"}
     local got = measure(row_of{limit = {100, 200}, us = {disturbed, 90, 190}}, 2, "limit", "us")
     equal(got.is_void, false)
@@ -89,7 +89,7 @@ test("a sample that others disturbed is taken again, and no other", function()
     equal(table.concat(got.peers[2].values, " "), "90 190")
 end)
 
-test("what takes part in all samples disturbs none, but more does, and steal", function()
+test("a process that runs in all samples alike disturbs none; more of it does, and steal does", function()
     local steady = {value = 1, lost = 0.14}
     local got = measure(row_of{limit = {steady}, us = {steady}}, 2, "limit", "us")
     equal(got.is_void, false)
@@ -103,7 +103,7 @@ test("what takes part in all samples disturbs none, but more does, and steal", f
     equal(got.is_void, true)
 end)
 
-test("a round that only a louder one made good is measured again", function()
+test("a round that counted as good only beside a noisier one is measured again", function()
     local loud, quiet = {value = 1, lost = 0.15}, {value = 100, lost = 0.01}
     local got = measure(row_of{limit = {loud, quiet}, us = {loud, quiet}}, 2, "limit", "us")
     equal(got.is_void, false)
@@ -112,7 +112,7 @@ test("a round that only a louder one made good is measured again", function()
     equal(table.concat(got.peers[1].values, " "), "100 100")
 end)
 
-test("it is void if that is so of too many samples", function()
+test("a row is void if too many of its samples are disturbed", function()
     local loud, quiet = {value = 1, lost = 0.15}, {value = 100, lost = 0.01}
     local got = measure(row_of{limit = {loud}, us = {loud}, other = {loud}, more = {loud},
                                last = {quiet}}, 1, "limit", "us", "other", "more", "last")
@@ -129,7 +129,7 @@ test("a row that stays disturbed is void, says why, and shows what it has", func
     equal(got.peers[2].median, 7)
 end)
 
-test("a peer that fails is left out; the row is void only without ours or the reference", function()
+test("a peer that fails is left out; the row is void only if our server or the reference failed", function()
     local samples = {limit = {100}, us = {90}, other = {"it did not start"}}
     local got = measure(row_of(samples), 2, "limit", "us", "other")
     equal(#got.peers, 2)
@@ -147,8 +147,8 @@ test("an error of a later round voids the row", function()
     equal(got.rounds, 1)
 end)
 
--- 1 has everyone's orphans; 10 is a shell, from which 20, the driver, was started, with a server 21
--- and its worker 22; 30 a make, with a compiler 31. times: {own, ended}, false if there is none.
+-- A table of processes: 1 (init) inherits orphans; the shell 10 started the driver 20, whose server 21 has the worker
+-- 22; the make 30 runs the compiler 31. times[pid] = {own CPU time, that of ended children}; false: no such process.
 local function processes(times)
     local list = {}
     for pid, line in pairs{[1] = {"init", 0}, [9] = {"ksoftirqd/0", 0}, [10] = {"sh", 1},
@@ -161,7 +161,7 @@ local function processes(times)
     return list
 end
 
-test("others are who is neither the driver, nor below it, nor the kernel's for packets", function()
+test("CPU time of others leaves out the driver, its descendants, and the kernel's threads for packets", function()
     local last = {[9] = {5, 0}, [20] = {1, 7}, [21] = {2, 0}, [22] = {3, 0}}
     equal(others.between(processes{}, processes(last), 20), 0)
     last[10] = {0.25, 0}
@@ -170,18 +170,19 @@ test("others are who is neither the driver, nor below it, nor the kernel's for p
     equal(ran.sh, 0.25)
 end)
 
-test("who has ended counts by what its parent inherits, less what it had run before", function()
+test("an ended process counts by the time that its parent inherits, less its time before the sample", function()
     local sum, ran = others.between(processes{[31] = {40, 0}},
                                     processes{[31] = false, [30] = {1, 43}}, 20)
     equal(sum, 4)
     equal(ran["below make"], 3)
     sum = others.between(processes{[30] = {2, 3}, [31] = {40, 0}},
                          processes{[30] = false, [31] = false, [1] = {0, 50}}, 20)
-    equal(sum, 0) -- an ancestor's heritage is no measure: servers' workers are in it, too
+    equal(sum, 0) -- not counted: an ancestor of the driver inherits its servers' time, too
     equal(others.between(processes{}, processes{[1] = {0.5, 50}}, 20), 0.5)
 end)
 
--- A child of nobody whom we started, in as much as its parent is gone; it ends by itself.
+-- Start a busy loop whose parent ends at once, so that it is no descendant of this driver; it ends by itself after 20
+-- s.
 local function start_loop(cpu)
     assert(os.execute(("ln -sf /bin/sh %s/loop && { taskset -c %d timeout 20 %s/loop -c "
                        .. "'echo $$; while :; do :; done' >%s/pid & }"):format(
@@ -218,7 +219,7 @@ test("targets are ratios to a peer, or values, and more or less is better", func
     equal(got.targets[1].is_met, nil)
 end)
 
-test("who has all of a CPU is what limits", function()
+test("a process that uses a whole CPU is the bottleneck", function()
     local samples = {limit = {{value = 1, cpu_server = 0.95, cpu_client = 0.5}},
                      us = {{value = 1, cpu_server = 0.5, cpu_client = 0.97}}}
     local got = measure(row_of(samples), 1, "limit", "us")
@@ -231,7 +232,7 @@ test("who has all of a CPU is what limits", function()
     samples = {limit = {{value = 1, cpu_server = 1.1, cpu_client = 0.8}},
                us = {{value = 1, cpu_server = 1.1, cpu_client = 0.6}}}
     got = measure(row_of(samples, two), 1, "limit", "us")
-    equal(got.peers[1].bottleneck, "server") -- on whose CPUs the client is
+    equal(got.peers[1].bottleneck, "server") -- the client runs on the server's CPUs
     equal(got.peers[2].bottleneck, "neither")
     two.client_cpus = 2
     samples = {limit = {{value = 1, cpu_server = 0.5, cpu_client = 1.1}}}
@@ -267,13 +268,13 @@ test("a row is planned to be done within its budget", function()
     equal(seconds(some(500)), "0.300000")
     equal(seconds(some(5), {seconds = 4}), "4.000000")
     equal(("%.3f"):format(method.planned(row, some(5, 1.5), {})), "70.000")
-    row.load = {connections = 64} -- of which another client's word is asked, where there is one
+    row.load = {connections = 64} -- with this load, a second client measures the row, too, if it is installed
     local planned = method.planned(row, some(5, 1.5), {})
     check(planned > 60 and planned <= 70, planned)
     equal(method.rounds_of({rounds = 1}, {rounds = 9}), 1)
 end)
 
--- A server that has only a name.
+-- Start a server that does nothing; append its pid to `started`.
 local function start_nothing(started)
     return function(context)
         local proc = context.spawn{"sleep", "60"}
@@ -282,8 +283,8 @@ local function start_nothing(started)
     end
 end
 
--- Three rounds of a peer that is fresh for each, and of one that takes long to warm up; the samples
--- of this one are what is given. What was started, as two lists of pids.
+-- Measure three rounds of two peers: one is started again for each round, the other takes long to warm up and uses the
+-- given samples. Returns the pids of the processes that were started for each peer.
 local function run_warm(samples)
     local fresh, warm, run, number = {}, {}, load.run, 0
     load.run = function(_, server)
@@ -302,20 +303,20 @@ local function run_warm(samples)
     return fresh, warm
 end
 
-test("a server that takes long to warm up stays for all rounds; others are fresh", function()
+test("a server that takes long to warm up runs through all rounds; others are started for each", function()
     local fresh, warm = run_warm{}
     equal(#fresh, 3)
     equal(#warm, 1)
     check(not os.execute(("kill -s 0 %d 2>/dev/null"):format(warm[1])), "it stays for ever")
 end)
 
-test("a server that failed does not stay", function()
+test("a server that failed is started again", function()
     local _, warm = run_warm{{value = 1}, {errors = "a reset"}, {value = 1}}
     equal(#warm, 2)
     check(not os.execute(("kill -s 0 %d 2>/dev/null"):format(warm[1])), "it stays")
 end)
 
-test("a program that waits for words stays for a row; one that ended is started again", function()
+test("a program that reads commands runs through a row; one that ended is started again", function()
     local bench = method.bench(setmetatable({kept = {}}, {__index = house(1)}), {})
     local words = {"sh", "-c", "echo ready; read -r word; echo $$ $word; read -r word"}
     local pid, word = programs.start(bench, words)("one"):match("^(%d+) (%a+)$")
@@ -331,7 +332,7 @@ test("a program that waits for words stays for a row; one that ended is started 
     check(not os.execute(("kill -s 0 %d 2>/dev/null"):format(other)), "it stays for ever")
 end)
 
-test("who shares a run of a program is judged by it, too", function()
+test("peers that share a run of a program share the CPU time that others took", function()
     local bench, watch = method.bench(house(1), {}), others.watch
     local words, times = {"echo", "a value"}, 0
     others.watch = function()
@@ -347,13 +348,13 @@ test("who shares a run of a program is judged by it, too", function()
     others.watch = watch
 end)
 
-test("replies of random bytes are known by their length", function()
+test("replies of random bytes are checked by their length", function()
     local words = clients.find("sxe-http").command({connections = 1, body_length = 108000},
                                                    {port = 80}, 1, directory .. "/")
     check(table.concat(words, " "):find("--expect-header Content-Length: 108000", 1, true), "no")
 end)
 
-test("the file can be read again, and has names in order", function()
+test("a result file can be read back, and its names are sorted", function()
     local got = result.new({text = "a \"machine\"\n"}, {})
     got.rows[1] = measure(row_of{limit = {100}, us = {0.1234567891}}, 1, "limit", "us")
     local path = directory .. "/result.json"
@@ -368,7 +369,7 @@ test("the file can be read again, and has names in order", function()
     equal(json.encode(result.load(path .. "2")), json.encode(again))
 end)
 
-test("what cannot be written leaves the file as it was, and nothing beside it", function()
+test("a failed write leaves the old file, and no temporary file", function()
     local path = directory .. "/whole"
     result.write_file(path, "before")
     assert(os.execute(("ln -s /dev/full %s.part"):format(path)))
@@ -382,7 +383,7 @@ test("what cannot be written leaves the file as it was, and nothing beside it", 
     check(why:find("none/file cannot be written: ", 1, true), why)
 end)
 
-test("a result that is not whole says what it lacks, and rows are put in by their order", function()
+test("an incomplete result lists what is missing, and new rows are inserted in order", function()
     local order = {{name = "a"}, {name = "b"}, {name = "c"}}
     local got = result.new({text = "a machine"}, {}, order)
     result.put(got, {name = "c", took_s = 1}, order)
@@ -395,7 +396,7 @@ test("a result that is not whole says what it lacks, and rows are put in by thei
     check(result.lacking(got).b and not result.lacking(got).a, "what is lacking")
 end)
 
-test("of rows that were asked for, those that are void are known", function()
+test("the void ones of the requested rows are listed", function()
     local order = {{name = "a"}, {name = "b"}, {name = "c"}}
     local got = result.new({text = "a machine"}, {}, order)
     result.put(got, {name = "c", is_void = true}, order)
@@ -415,7 +416,7 @@ test("a result of version 1 can be read", function()
     equal(old.rows[1].date, old.date)
 end)
 
-test("the table stands between the marks, a line a row", function()
+test("the table replaces the text between the marks, one line for each row", function()
     local path = directory .. "/page.md"
     local file = assert(io.open(path, "w"))
     file:write("before\n<!-- bench: by make -->\nold\n<!-- /bench -->\nafter\n")
@@ -438,13 +439,13 @@ test("the table stands between the marks, a line a row", function()
           "the days")
 end)
 
-test("a ratio that the printed medians do not give is marked", function()
+test("a ratio is marked if the printed medians do not give it", function()
     local got = result.new({text = "a machine"}, {})
     got.rows[1] = measure(row_of{limit = {100, 200, 400}, us = {90, 190, 300}}, 3, "limit", "us")
     check(report.markdown(got):find("| 0.90~ of LIMIT's 200 |", 1, true), report.markdown(got))
 end)
 
-test("a mark that names rows gets a short table of them, without ratios", function()
+test("a mark with rows gets a short table of these rows, without ratios", function()
     local path = directory .. "/short.md"
     result.write_file(path, 'x\n<!-- bench rows="r": by make -->\nold\n<!-- /bench -->\ny\n')
     local got = result.new({text = "a machine"}, {})
@@ -458,7 +459,7 @@ test("a mark that names rows gets a short table of them, without ratios", functi
     check(text:find("<!%-%- /bench %-%->\ny\n$"), text)
 end)
 
-test("old rows: memory is that of the whole process, sockets are those of sxe-http", function()
+test("rows of 2010: memory is that of the whole process, sockets are those of sxe-http", function()
     local path = directory .. "/old-rows.json"
     result.write_file(path, [[{"date": "2026-01-02", "rows": [
         {"name": "memory", "unit": "bytes/connection", "reference": "nginx", "ours": "sxe-httpd",
@@ -477,7 +478,7 @@ test("old rows: memory is that of the whole process, sockets are those of sxe-ht
     check(not text:find("-6", 1, true), text)
 end)
 
-test("numbers are short", function()
+test("numbers are printed in short form", function()
     equal(tables.number(1234567.8), "1,234,568")
     equal(tables.number(99.94), "99.9")
     equal(tables.number(0.5), "0.500")
@@ -486,7 +487,7 @@ test("numbers are short", function()
     equal(tables.number(12.3456, 2.0), "12.35")
 end)
 
-test("a row says if it is of fewer rounds than seven", function()
+test("a row with fewer than seven rounds is labelled", function()
     local row = row_of{us = {1}}
     equal(report.sentences(measure(row, 2, "us"))[1], "of 2 rounds")
     equal(#report.sentences(measure(row, 7, "us")), 0)
@@ -494,7 +495,7 @@ test("a row says if it is of fewer rounds than seven", function()
     equal(#report.sentences(measure(row, 1, "us")), 0)
 end)
 
-test("candles of several rounds become one", function()
+test("candles of several rounds are merged", function()
     local function round(min, mean, max)
         return {candles = {{servers = 1, clients = 2, kind = "read", min = min, mean = mean,
                             max = max, count = 10}}}
@@ -526,7 +527,7 @@ test("every package that is said to be missing is one that make bench-deps insta
     check(number > 50, number)
 end)
 
-test("every row names what it is, how it is checked and what makes it void", function()
+test("every row has a title, a check and the reasons that make it void", function()
     for _, row in ipairs(rows.list) do
         for _, field in ipairs{"title", "work", "command", "checks", "void", "unit", "reference"} do
             check(row[field] and row[field]:find("%w"), ("%s: no %s"):format(row.name, field))
@@ -543,7 +544,7 @@ test("candles become lines of CSV", function()
     equal(report.csv(measure(row_of{us = {1}}, 1, "us")), nil)
 end)
 
-test("the client of a crowd counts again under the same load, as often as it is told to", function()
+test("the client that holds many connections counts again under the same load, as often as told", function()
     local server <close> = wire.spawn{wire.program("bench/limit-server"), "-p", "0"}
     local port = server:line(20):match(":(%d+)$")
     local client <close> = wire.spawn{wire.program("bench/crowd-client"), "-p", port, "-s", "4,8",
@@ -568,7 +569,7 @@ test("the client of a crowd counts again under the same load, as often as it is 
     equal(client:wait(20), 0)
 end)
 
--- As perf script prints them, the innermost frame first.
+-- Stacks in the format of perf script, the innermost frame first.
 local STACKS = [[
 sxe-httpd
         55d0 parse<head>+0x1f (/home/x/build/release/sxe-httpd)
@@ -585,7 +586,7 @@ sxe-httpd
         55aa main (/home/x/build/release/sxe-httpd)
 ]]
 
-test("a flame graph counts stacks, and says whose time it was", function()
+test("a flame graph counts stacks, and names the owner of the time", function()
     local root = flame.parse(STACKS:gmatch("([^\n]*)\n"))
     equal(root.count, 3)
     equal(root.children.main.children.write.count, 2)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- The page of the benchmarks in a real browser: every row has its plot and its numbers, it fits a
--- phone, and no text of a result becomes a part of the page.
+-- The page of the benchmarks in a real browser: every row has a plot and numbers, the page fits a phone's screen, and
+-- no text of a result is interpreted as HTML.
 
 package.path = package.path .. ";bench/lib/?.lua"
 
@@ -100,7 +100,7 @@ local document = browser.open("page.html")
 test("each row has a section, with its badge, plots and numbers", function()
     equal(browser.found(document, "drawn"), "4")
     equal(count(document, '<section id="row%-'), 4)
-    equal(count(document, '<svg role="img"'), 7) -- bars, lines and candles twice, a curve
+    equal(count(document, '<svg role="img"'), 7) -- bars; lines and candles, twice each; a curve
     check(document:find('data-row="bars" data-peer="sxe-httpd" data-value="198000.5"', 1, true),
           "the number of the result")
     check(document:find("✓ at least 0.93 of limit (issue 3): 0.99", 1, true), "a target met")
@@ -119,7 +119,7 @@ test("each row has a section, with its badge, plots and numbers", function()
     equal(count(document:match('<section id="targets".-<details'), "✓ met"), 0)
 end)
 
-test("every plot has shapes in it and a text for those who do not see it", function()
+test("every plot has shapes in it and a text alternative", function()
     for plot in document:gmatch('<svg role="img".-</svg>') do
         check(plot:find('aria%-label="%u'), "no label: " .. plot:sub(1, 200))
         check(plot:find("<rect") or plot:find('d="M%d'), "nothing drawn: " .. plot:sub(1, 200))
@@ -133,7 +133,7 @@ test("ranges of lines are within their plot", function()
     local number = 0
     for top in document:match("Lines of replies/s.-</svg>"):gmatch('y2="([%d.-]+)" style') do
         number = number + 1
-        check(tonumber(top) >= 14, "a range ends at " .. top) -- the plot's upper edge
+        check(tonumber(top) >= 14, "a range ends at " .. top) -- 14 is the plot's upper edge
     end
     equal(number, 2)
 end)
@@ -144,7 +144,7 @@ test("the published tables come first", function()
     check(seed and http and seed < http, "the order of the groups")
 end)
 
-test("it is readable at 800 pixels and fits a phone", function()
+test("the page is readable at 800 pixels and fits a phone", function()
     for _, pixels in ipairs{800, 360} do
         local wide = browser.width("page.html", pixels)
         check(wide <= pixels, ("%d of %d pixels"):format(wide, pixels))
@@ -156,7 +156,7 @@ test("the targets fit a phone without scrolling", function()
     equal(unseen, 0)
 end)
 
-test("light and dark change the colours", function()
+test("the light and the dark scheme have their own colours", function()
     local changed = browser.open("page.html", [[
         const back = () => getComputedStyle(document.body).backgroundColor, was = back();
         document.getElementById("theme").click();
@@ -168,7 +168,7 @@ test("light and dark change the colours", function()
     equal(browser.found(changed, "same"), "true")
 end)
 
-test("what stands beside a bar is within the plot, however long", function()
+test("the text beside a bar stays within the plot, however long", function()
     local long = got.rows[4]
     long.unit, long.peers[1].title = "operations of both/second", "text, 66 bytes to escape, MIM"
     write("long.html", got)
@@ -183,7 +183,7 @@ test("what stands beside a bar is within the plot, however long", function()
     equal(browser.found(document, "within"), "true")
 end)
 
-test("a line is hidden by its button, and comes back", function()
+test("a button hides its line, and shows it again", function()
     local changed = browser.open("page.html", [[
         const plot = document.querySelector("#row-lines figure");
         const lines = () => plot.querySelectorAll("path").length, before = lines();
@@ -209,7 +209,7 @@ test("no text of a result becomes a part of the page", function()
     check(hostile:find("&lt;b id=owned&gt;", 1, true), "the text")
 end)
 
-test("it asks the network for nothing", function()
+test("the page loads nothing from the network", function()
     local text = browser.read("page.html")
     check(text:find("default-src 'none'", 1, true), "no policy")
     for address in text:gmatch("https?://[%w./]+") do

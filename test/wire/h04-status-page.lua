@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- The status page in a real browser: its numbers move under load, its buttons work, it logs nothing,
--- it fits a phone, and without JavaScript it is tables.
+-- The status page in a real browser: its numbers change under load, its buttons work, it logs no error to the console,
+-- it fits a phone's screen, and without JavaScript it consists of tables.
 
 local admin = require "admin"
 local browser = require "browser"
@@ -37,7 +37,7 @@ local function ask_the_server()
     sock:recv_all()
 end
 
-test("its numbers move under load", function()
+test("the page's numbers change under load", function()
     open()
     wait_for(CONTACT, "the first figures from /status.json")
     local moved = false
@@ -57,7 +57,7 @@ test("its numbers move under load", function()
         "true", "a field of the heat strip that is drawn")
 end)
 
-test("a button sets the level of the log, with the keyboard alone", function()
+test("a button sets the log level, by keyboard alone", function()
     open()
     driven:evaluate("document.getElementById('level').value = 'debug'")
     driven:evaluate("document.querySelector('form[action=\"/log-level\"] button').focus()")
@@ -79,7 +79,7 @@ test("everything can be reached by the keyboard", function()
     end
 end)
 
-test("it fits a phone", function()
+test("the page fits a phone", function()
     driven:call("Emulation.setDeviceMetricsOverride",
                 '{"width":360,"height":800,"deviceScaleFactor":1,"mobile":false}')
     open()
@@ -96,7 +96,7 @@ test("every control, table and drawing has a name", function()
                one => document.getElementById(one.getAttribute("aria-labelledby")))]]), "true")
 end)
 
-test("without JavaScript it is tables, and the buttons work", function()
+test("without JavaScript the page is tables, and its buttons work", function()
     driven:call("Emulation.setScriptExecutionDisabled", '{"value":true}')
     driven:open(url)
     wait_for("document.readyState == 'complete' && document.title == 'sxe-httpd: status'"
@@ -113,13 +113,13 @@ test("without JavaScript it is tables, and the buttons work", function()
     driven:call("Emulation.setScriptExecutionDisabled", '{"value":false}')
 end)
 
-test("it logs nothing, and its policy forbids nothing that it does", function()
+test("the page logs nothing, and its Content-Security-Policy blocks nothing", function()
     open()
     wait_for(CONTACT, "figures")
     equal(table.concat(driven.logged, "\n"), "")
 end)
 
-test("drain ends the server, and the page says that it is gone", function()
+test("the drain button ends the server, and the page says that the server is gone", function()
     open()
     driven:evaluate("document.querySelector('details').open = true")
     driven:evaluate("document.querySelector('form[action=\"/drain\"] button').click()")

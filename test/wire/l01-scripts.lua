@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Scripts in sxe-httpd.
+-- Lua scripts in sxe-httpd (--lua).
 
 local cli = require "cli"
 local script = require "script"
@@ -9,7 +9,7 @@ test("a handler answers", function()
     equal(server:ask("/a"), "GET/a")
 end)
 
-test("a script that is loaded again answers from then on", function()
+test("after a reload the new script answers", function()
     local server <close> = script.start("return function() return 'one' end")
     equal(server:ask(), "one")
     server:write("return function() return 'two' end")
@@ -18,7 +18,7 @@ test("a script that is loaded again answers from then on", function()
     server:await("two")
 end)
 
-test("one that does not load leaves what there was", function()
+test("a script that fails to load leaves the earlier one in place", function()
     local server <close> = script.start("return function() return 'one' end")
     server:write("return function( 'two' end")
     server:reload()
@@ -30,7 +30,7 @@ test("one that does not load leaves what there was", function()
     server:await("three")
 end)
 
-test("--dev: a change is enough", function()
+test("--dev: a changed file reloads the script", function()
     local server <close> = script.start("return function() return 'one' end", "--dev")
     equal(server:ask(), "one")
     server:write("return function() return 'two' end")
@@ -61,7 +61,7 @@ for _, case in ipairs{
     end)
 end
 
-test("a script that is not there is named", function()
+test("the message for a missing script names the file", function()
     local ran = cli.run("sxe-httpd", "-p", "0", "--lua", "/nonexistent.lua")
     equal(ran.status, 1)
     equal(ran.output, "")

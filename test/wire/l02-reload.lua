@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A script is loaded again under load, and no request fails: neither of connections that are kept
--- nor of new ones.
+-- A script is reloaded under load, and no request fails: neither on connections that are kept open nor on new ones.
 
 local httpd = require "httpd"
 local load = require "load"
@@ -10,7 +9,7 @@ local function version(n)
     return ("return function(req) return '%d' end"):format(n)
 end
 
--- Loads the next version when the last one answers, so many times.
+-- Write the next version of the script and reload, `times` times, each time waiting until the new version answers.
 local function reload(server, times)
     for n = 1, times do
         server:write(version(n))
@@ -32,7 +31,7 @@ for _, case in ipairs{{"kept connections"}, {"new connections", "--header", "Con
     end)
 end
 
--- What the process that was there before says of a connection with its reply.
+-- Send a request that the old process (version 0) must answer; return the Connection field of the reply.
 local function ask_on(sock)
     sock:send(httpd.GET)
     local reply = sock:read_reply()
@@ -40,9 +39,10 @@ local function ask_on(sock)
     return reply.headers.connection
 end
 
--- Each is open when its server drains, and is told so with its next reply. For a moment, until it
--- hears of the new one, it serves beside it: the first connection asks how far it is.
-test("idle connections have one more reply each", function()
+-- The connections are open when their process drains, and their next reply says so ("Connection: close"). The old
+-- process learns of the new one a moment after it began to serve, so the first connection asks until the drain has
+-- begun.
+test("idle connections get one more reply each", function()
     local server <close> = script.start(version(0), "--stop-timeout", "1h")
     local socks = {}
     for i = 1, 20 do
@@ -59,7 +59,7 @@ test("idle connections have one more reply each", function()
     end
 end)
 
-test("a request that is under way is finished by whom it came to", function()
+test("a request in progress is finished by the process that received it", function()
     local server <close> = script.start("return function(req) return req:body() .. 0 end",
                                         "--stop-timeout", "1h")
     local sock <close> = server:connect()
@@ -70,8 +70,8 @@ test("a request that is under way is finished by whom it came to", function()
     equal(sock:read_reply().body, "ab0")
 end)
 
--- They listen at ports of the script, which are handed over as well.
-test("a server of the script's own under load", function()
+-- The versions of the script listen at a port of their own; the listener is handed over from version to version.
+test("a server that the script opens is reloaded under load", function()
     local port = wire.free_port()
     local function own(n)
         return ("require 'sxe.http'.serve{ip = '127.0.0.1', port = %d, handler = function() " ..

@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Scripts that do anything in any order, see test/fuzz/hostile.lua: no more than an error comes of
--- it.
+-- test/fuzz/hostile.lua calls functions with any arguments in any order: the result is errors at most, never a crash.
 
 local SEEDS, STEPS, AT_ONCE = 12, 300, 4
-local PATIENCE = 250 -- seconds, on a machine that does other things
+local PATIENCE = 250 -- seconds, enough for a busy machine
 
--- In a directory of its own, in which there is a file to find.
+-- Run the script in a new directory that holds a file and a folder.
 local COMMAND = 'ulimit -c 0; cd "$1" && mkdir dir && echo hi >dir/a.txt && '
                 .. 'exec "$2" --memory 64m --cpu 500ms "$3/test/fuzz/hostile.lua" "$4" "$5" </dev/null'
 
@@ -29,7 +28,7 @@ local function start(seed)
                               tostring(seed), tostring(STEPS)}}
 end
 
--- Whether it came to its end.
+-- Whether the run ended well.
 local function finish(run)
     local proc <close> = run.proc
     local output = proc:output(PATIENCE)
@@ -42,7 +41,7 @@ local function finish(run)
     return output:find "the end\n" ~= nil
 end
 
-test("whatever scripts do ends in errors at most", function()
+test("a script that calls anything in any order causes errors at most", function()
     local ended = 0
     for first = 1, SEEDS, AT_ONCE do
         local runs = {}

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- sxe-httpd -w: several processes serve, share connections and limits, and are replaced when they die.
+-- sxe-httpd -w: several worker processes share connections and limits, and are replaced when they die.
 
 local httpd = require "httpd"
 local load = require "load"
 local script = require "script"
 local workers = require "workers"
 
--- So many connections, each with one reply: how many each process has, and the sockets.
+-- Open `number` connections, each with one reply. Returns how many each process has, and the sockets.
 local function spread(server, number)
     local counts, socks = {}, {}
     for i = 1, number do
@@ -33,7 +33,7 @@ for _, number in ipairs{2, 6} do
     end)
 end
 
-test("a lone connection is accepted, whatever the others have", function()
+test("a single new connection is accepted, whatever the other workers have", function()
     local server <close> = script.start(workers.SCRIPT, "-w", "3")
     local _, socks = spread(server, 9)
     for i = 1, 9 do
@@ -74,7 +74,7 @@ for _, case in ipairs{{"kept connections"}, {"new connections", "--header", "Con
     end)
 end
 
--- A connection has one request in flight at most.
+-- Each connection has at most one request in flight.
 test("workers that are killed under load lose the requests in flight, and no others", function()
     local server <close> = httpd.start("-w", "2")
     local pids = workers.await(server, 2)
@@ -92,7 +92,7 @@ test("workers that are killed under load lose the requests in flight, and no oth
     check(client.ok > client.failed, client.output)
 end)
 
-test("a worker that hangs is replaced, and the other one answers meanwhile", function()
+test("a worker that hangs is replaced, and the other worker answers meanwhile", function()
     local mark = os.tmpname()
     os.remove(mark)
     local server <close> = script.start(([[
@@ -132,7 +132,7 @@ test("a worker that hangs is replaced, and the other one answers meanwhile", fun
     equal(kept, 1)
 end)
 
-test("workers that end soon after their start are started later and later, and the log says so", function()
+test("workers that end soon after their start are restarted after growing delays, and the log says so", function()
     local path = os.tmpname()
     os.remove(path)
     local server <close> = script.start(([[
@@ -151,7 +151,7 @@ test("workers that end soon after their start are started later and later, and t
     os.remove(path)
 end)
 
-test("a script that does not load leaves the workers alone, and the log says so", function()
+test("after a script that fails to load the workers go on, and the log says so", function()
     local server <close> = script.start(workers.SCRIPT, "-w", "2")
     local pids = workers.await(server, 2)
     server:write("return 1 +")
@@ -164,7 +164,7 @@ test("a script that does not load leaves the workers alone, and the log says so"
     check(tonumber(server:ask()), "a reply")
 end)
 
--- A client of that address, which a proxy names; the status of its first reply.
+-- Connect as a client at `address`, sent in a PROXY header; return the socket, and the status and body of the reply.
 local function client_of(server, address)
     local sock = server:connect()
     sock:send(("PROXY TCP4 %s 10.0.0.1 1000 80\r\n"):format(address) .. httpd.GET)
@@ -172,8 +172,8 @@ local function client_of(server, address)
     return sock, reply.status, reply.body
 end
 
--- Tries until so many are open; one too many may be refused where two come at the same time.
-test("the connections of an address are limited for all workers together, and a dead one's are given back", function()
+-- Tries until the limit of connections is open: of two that come at the same time, both may be refused.
+test("an address's connections are limited in all workers together, and those of a dead one are given back", function()
     local server <close> = script.start(workers.SCRIPT, "-w", "3", "--connections-per-address", "10", "--proxy-from",
                                         "127.0.0.0/8")
     workers.await(server, 3)
@@ -210,7 +210,7 @@ test("the connections of an address are limited for all workers together, and a 
     for _ = 1, 20 do check(not one_more(), "one that is too many is refused") end
 end)
 
-test("locks in a dict that workers share are taken over from one that was killed", function()
+test("locks in a dict that workers share are taken over when their owner was killed", function()
     local path = os.tmpname()
     os.remove(path)
     local server <close> = script.start(([[

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A network namespace of its own for a test, with a chosen congestion control.
+ * wire.own_network(): a network namespace for a test, with a chosen congestion control.
  */
 #include "wire.h"
 
@@ -43,9 +43,9 @@ set_congestion_control(const char *name)
     }
 }
 
-/* wire.own_network(name): from now on this process and those it starts have a network of their own,
- * with nothing but loopback, and that congestion control if it may be chosen. True, or nil and why
- * they have the machine's still. */
+/* wire.own_network(name): give this process, and those that it starts from now on, a network
+ * namespace with nothing but loopback, and with the congestion control `name`, if the kernel allows
+ * that. Returns true, or nil and the reason why the process still has the machine's network. */
 static int
 own_network(lua_State *L)
 {

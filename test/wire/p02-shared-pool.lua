@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A program in C and one in Lua share a pool, and each survives the other's death: the example
--- shared-pool. And two sxe-httpd share a dict.
+-- A program in C and one in Lua share a pool, and each survives the other's death: examples/shared-pool.c and
+-- examples/lua/shared-pool.lua. Then two sxe-httpd share a dict.
 
 local httpd = require "httpd"
 
@@ -9,7 +9,7 @@ local counts = build:find("coverage", 1, true) and os.execute("mkdir -p " .. bui
 local path = os.tmpname()
 local runs = 0
 
--- Where tools/coverage.sh looks for the lines that ran; nowhere but in that flavour.
+-- In the coverage flavour, scripts write the lines that ran to the folder that tools/coverage.sh reads.
 local function counted(name)
     runs = runs + 1
     return build .. "/lua/" .. name .. "-" .. runs .. ".info"
@@ -31,7 +31,7 @@ end
 local worker = {}
 worker.__index = worker
 
--- done: where the jobs are noted that it has done.
+-- done: a table in which worker:next() marks the jobs that are finished.
 function worker.start(done)
     local command = {wire.program("sxe-lua"), "examples/lua/shared-pool.lua", path}
     if counts then table.insert(command, 2, "--coverage=" .. counted("shared-pool")) end
@@ -42,7 +42,7 @@ function worker.start(done)
     return self
 end
 
--- "begin", "again" or "end", and of which job; nothing when it has ended.
+-- Read the next line: returns "begin", "again" or "end", and the job; nothing when the worker has ended.
 function worker:next()
     local what, word = (self.proc:line(20) or ""):match("^(%l+)\t(.*)$")
     if what == "end" then
@@ -66,7 +66,7 @@ function worker:finish(all)
     while not has_all(self.done, all) do self:await("end") end
 end
 
--- What it had done is still to be read. Returns a job that it had not.
+-- Kill the worker and read the rest of its output. Returns a job that it had begun and not finished, or nil.
 function worker:kill()
     self.proc:signal("KILL")
     equal(self.proc:wait(20), "signal KILL")
@@ -89,10 +89,10 @@ local function words(from, to)
     return list
 end
 
-test("a job that a worker had begun is done by the next one", function()
+test("a job that a killed worker had begun is done by the next worker", function()
     forget()
     local undone
-    for attempt = 1, 20 do -- a busy machine may give it the time to do all
+    for attempt = 1, 20 do -- a busy machine may give the worker the time to finish both jobs
         local lua = worker.start()
         equal(lua.found, attempt == 1 and "created" or "completed")
         local program <close> = put("a" .. attempt, "b" .. attempt)
@@ -108,7 +108,7 @@ test("a job that a worker had begun is done by the next one", function()
     lua:stop()
 end)
 
-test("the program is killed while it puts jobs, and goes on where it was", function()
+test("a program that is killed while it puts jobs goes on where it was", function()
     forget()
     local lua = worker.start()
     local list, done = words(1, 56), 0
@@ -126,7 +126,7 @@ test("the program is killed while it puts jobs, and goes on where it was", funct
     lua:stop()
 end)
 
-test("each is killed in turn, and no job is lost", function()
+test("program and worker are killed in turn, and no job is lost", function()
     forget()
     local list, put_so_far, done = words(1, 56), 0, {}
     local program, lua = put(table.unpack(list)), worker.start(done)
@@ -164,14 +164,14 @@ local function ask(server, line, head, body)
     return sock:read_reply()
 end
 
--- The process that serves is a child.
+-- The pid of the child that serves the requests.
 local function child_of(server)
     local path_of_children = ("/proc/%d/task/%d/children"):format(server.pid, server.pid)
     local file <close> = assert(io.open(path_of_children))
     return file:read("n")
 end
 
--- Another takes its place; of a reload, when the new one serves.
+-- Replace the child by `replace` (a signal to it, or a reload), and wait until another child serves.
 local function replace_child(server, replace)
     local before = child_of(server)
     replace(before)
@@ -189,7 +189,7 @@ local function reload(server)
     replace_child(server, function() server.proc:signal("HUP") end)
 end
 
-test("two servers have one limit, over the death of either", function()
+test("two servers share one rate limit, also after a child of either dies", function()
     forget()
     local left = 9
     local function next_of(server)
@@ -213,7 +213,7 @@ test("two servers have one limit, over the death of either", function()
     check(seconds >= 1 and seconds <= 300, seconds)
 end)
 
-test("a session of one server is known to all, and stays", function()
+test("a session of one server is known to the other, and survives", function()
     forget()
     local one, two = serve("sessions"), serve("sessions")
     equal(ask(one, "GET /").status, 401)

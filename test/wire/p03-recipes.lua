@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Recipes of docs/recipes.md with several clients: the job queue survives kill -9, and what a killed worker had begun,
--- another one ends; news reaches all that wait; a session is bound to the name of its cookie.
+-- Recipes of docs/recipes.md with several clients: the job queue survives kill -9, and a job that a killed worker had
+-- begun is done by another worker; news reaches all waiting clients; a session belongs to one cookie name.
 
 local app = require "script"
 local http = require "http"
@@ -8,7 +8,7 @@ local httpd = require "httpd"
 
 local path, script = os.tmpname(), os.tmpname()
 
--- The page's first script, with other numbers.
+-- Write the page's first script to a file: its jobs take `sleep` seconds, and another worker takes them over after 1 s.
 local function write_script(sleep)
     local page = assert(io.open("docs/recipes.md")):read("a")
     local text = assert(page:match("```lua\n(.-)```"))
@@ -39,7 +39,7 @@ local function kill_worker(pid)
     check(os.execute("kill -KILL " .. child))
 end
 
-test("a job of a worker that was killed is done by the next one", function()
+test("a job of a killed worker is done by the next worker", function()
     write_script(1000)
     os.remove(path)
     local server = httpd.spawn{"/usr/bin/env", "JOBS=" .. path, wire.program "sxe-httpd", "-p", "0",
@@ -56,7 +56,7 @@ end)
 os.remove(path)
 os.remove(script)
 
--- The page's script of that title, with another text for one in it.
+-- Start the script of the section `title`, in which the text `from` is replaced by `to`.
 local function start_recipe(title, from, to)
     local page = assert(io.open("docs/recipes.md")):read("a")
     local text = assert(page:match("\n## " .. title .. "\n.-```lua\n(.-)```"))
@@ -81,8 +81,8 @@ local function waiting(server, seen)
     return sock
 end
 
--- Which connection the server reads first is unknown: a client whose request comes after the news gets it, too.
-test("all that wait for news get the next, and wait again for the one after it", function()
+-- The server may read the clients in any order, so a client whose request comes after the news gets the news as well.
+test("all clients that wait for news get the next item, and can wait for the one after it", function()
     local server <close> = start_recipe("Waiting for news", "news:wait(0.05)", "news:wait(100)")
     for number = 1, 3 do
         local socks = {}
@@ -97,14 +97,14 @@ test("all that wait for news get the next, and wait again for the one after it",
     end
 end)
 
-test("a client that saw the last news waits for the time of the recipe", function()
+test("a client that has the latest news waits as long as the recipe says", function()
     local server <close> = start_recipe("Waiting for news")
     tell(server, "one")
     equal(http.ask(server, request_of("GET /news?seen=0", "")).status, 200)
     for _ = 1, 3 do equal(http.ask(server, request_of("GET /news?seen=1", "")).status, 204) end
 end)
 
-test("a session is found by the cookie of its name and by no other", function()
+test("a session is found by the cookie with its name, and by no other", function()
     local server <close> = start_recipe("Sessions")
     local login = http.ask(server, request_of("POST /login", "user=ann",
                                               "Content-Type: application/x-www-form-urlencoded"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Processes of wire tests: start, output, signals, exit.
+ * Processes of wire tests: start them, read their output, send signals, wait for their end.
  */
 #include "wire.h"
 
@@ -48,10 +48,11 @@ set_environment(lua_State *L)
     }
 }
 
-#define FIRST_PASSED 3   /* sd_listen_fds(3) */
+#define FIRST_PASSED 3   /* the first descriptor of sd_listen_fds(3) */
 #define PASSED_MAX   200 /* sockets */
 
-/* The table of listeners on top of the stack. */
+/* Pass the sockets of the table on top of the stack to the child, at descriptors from FIRST_PASSED
+ * on. */
 static void
 pass_listeners(lua_State *L)
 {
@@ -79,7 +80,8 @@ run_child(lua_State *L, char *const *argv, int out, int errors)
     sigset_t none;
     cpu_set_t cpus;
 
-    /* Signals that the driver ignores or blocks must not be inherited: a server sees to its own. */
+    /* The child must not inherit signals that the driver ignores or blocks: servers set their own.
+     * */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
@@ -115,8 +117,8 @@ proc_spawn(lua_State *L)
     luaL_checkstack(L, ARGUMENTS_MAX + LUA_MINSTACK, NULL);
     for (lua_Integer i = 0; i < count; i++) {
         lua_rawgeti(L, 1, i + 1);
-        /* execvp() only reads the strings, which stay on the stack; its prototype does not say so.
-         */
+        /* execvp() does not change the strings, although its prototype takes char *. They stay on
+         * the stack. */
         argv[i] = (char *)(uintptr_t)luaL_checkstring(L, -1);
     }
 
@@ -146,7 +148,8 @@ proc_pid(lua_State *L)
     return 1;
 }
 
-/* The next line of standard output without its end, nil after the last. */
+/* line([seconds]): the next line of standard output without its line end; nil after the last line.
+ * */
 static int
 proc_line(lua_State *L)
 {
@@ -164,7 +167,7 @@ proc_line(lua_State *L)
     return 1;
 }
 
-/* True when output is there, or its end. */
+/* ready([seconds]): true if output can be read, or has ended. */
 static int
 proc_ready(lua_State *L)
 {
@@ -185,7 +188,7 @@ proc_output(lua_State *L)
     return wire_stream_take(L, out, wire_stream_len(out));
 }
 
-/* The length of the line that text begins with, its end included. */
+/* The length of the first line of text, including its line end. */
 static size_t
 line_len(const char *text, size_t len)
 {
@@ -194,8 +197,8 @@ line_len(const char *text, size_t len)
     return end == NULL ? len : (size_t)(end - text) + 1;
 }
 
-/* Replace the text on top of the stack by one without the lines "loop blocked 112 ms in ...". A
- * program writes such a line whenever the machine let it wait, so no test may depend on one. */
+/* Remove the lines "loop blocked 112 ms in ..." from the text on top of the stack. Whether a
+ * program writes such a line depends on how busy the machine is, so no test may depend on it. */
 static void
 leave_out_blocked(lua_State *L)
 {
@@ -248,7 +251,8 @@ proc_signal(lua_State *L)
     return luaL_error(L, "no such signal: %s", name);
 }
 
-/* Its exit status, or "signal NAME". Less than a second is no patience, but a look. */
+/* wait([seconds]): the exit status, or "signal NAME". Less than a second means a look without the
+ * default patience. */
 static int
 proc_wait(lua_State *L)
 {
@@ -293,7 +297,8 @@ proc_gc(lua_State *L)
     return 0;
 }
 
-/* Reads /proc/<pid>/<name> of the pid that is the first argument, and returns its text. */
+/* Read /proc/<pid>/<name> to text; the pid is the first argument of the Lua function. Returns text.
+ * */
 static const char *
 read_proc(lua_State *L, const char *name, char *text, size_t size)
 {
@@ -346,8 +351,8 @@ system_pss(lua_State *L)
     return 1;
 }
 
-/* Seconds of user time and of system time, counted in ticks, and both of the main thread, exactly.
- */
+/* cpu(pid): seconds of user time and of system time, with a clock tick's precision; then seconds
+ * that the main thread ran, in nanoseconds' precision. */
 static int
 system_cpu(lua_State *L)
 {
@@ -382,7 +387,7 @@ system_pin(lua_State *L)
     return 0;
 }
 
-/* Seconds of all CPUs that other guests of this machine's host have taken since the start. */
+/* steal(): seconds since boot for which other guests of the host had this machine's CPUs. */
 static int
 system_steal(lua_State *L)
 {

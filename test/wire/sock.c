@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sockets of wire tests.
+ * Sockets of wire tests: connections, listeners, and mailboxes for datagrams.
  */
 #include "wire.h"
 
@@ -127,7 +127,7 @@ sock_listen(lua_State *L)
     return 1;
 }
 
-/* A socket that receives datagrams, such as those of sd_notify(3). */
+/* wire.mailbox(path): a unix socket that receives datagrams, such as those of sd_notify(3). */
 static int
 sock_mailbox(lua_State *L)
 {
@@ -161,15 +161,16 @@ sock_message(lua_State *L)
     return 1;
 }
 
-/* The descriptor, for a program that is to inherit it. */
+/* The socket's descriptor, for a program that inherits it. */
 int
 wire_descriptor(lua_State *L, int index)
 {
     return ((struct wire_stream *)luaL_checkudata(L, index, SOCK_CLASS))->fd;
 }
 
-/* A port that nobody listens at. The kernel gives out others, to sockets that connect
- * or listen at port 0, and each driver has twenty of its own, so that none is taken meanwhile. */
+/* wire.free_port(): a port at which nobody listens. It is outside the range that the kernel hands
+ * out to clients and to listeners at port 0, and each driver uses twenty ports of its own, so that
+ * no other process takes the port meanwhile. */
 static int
 sock_free_port(lua_State *L)
 {
@@ -239,7 +240,8 @@ sock_send(lua_State *L)
     return 1;
 }
 
-/* send_some and pump: what was sent, and why no more was. */
+/* The results of send_some() and pump(): how many bytes were sent, and the error's name if not all
+ * were. */
 static int
 return_push(lua_State *L, struct wire_stream *stream, struct wire_push *push)
 {
@@ -327,8 +329,8 @@ sock_recv_all(lua_State *L)
     return wire_stream_take(L, stream, wire_stream_len(stream));
 }
 
-/* True when the peer has closed or reset, false when bytes are there or it is silent for so long.
- */
+/* eof([seconds]): true if the peer has closed or reset; false if bytes have come, or nothing in
+ * this time. */
 static int
 sock_eof(lua_State *L)
 {
@@ -342,7 +344,7 @@ sock_eof(lua_State *L)
     return 1;
 }
 
-/* True when bytes are there, or the end. */
+/* ready([seconds]): true if bytes can be read, or the peer has closed. */
 static int
 sock_ready(lua_State *L)
 {
@@ -387,7 +389,8 @@ sock_timeout(lua_State *L)
     return 1;
 }
 
-/* Adds "Name: value" to the table of headers on top; equal names are joined by a comma. */
+/* Add "Name: value" to the table of headers on top of the stack; join values of equal names by a
+ * comma. */
 static void
 add_header(lua_State *L, const char *line, size_t len)
 {
@@ -415,7 +418,7 @@ add_header(lua_State *L, const char *line, size_t len)
     lua_setfield(L, -2, name);
 }
 
-/* Pushes the table of a reply's head, with headers, and returns its status. */
+/* Push a table of a reply's first line and headers; return the status. */
 static int
 push_head(lua_State *L, const char *head, size_t len)
 {
@@ -445,7 +448,7 @@ push_head(lua_State *L, const char *head, size_t len)
     return status;
 }
 
-/* Waits for the body: by Content-Length where there is one, else to the end. */
+/* Wait for the body: Content-Length bytes, or all until the peer closes. */
 static size_t
 need_body(lua_State *L, struct wire_stream *stream)
 {

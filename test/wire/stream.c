@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading and writing streams in wire tests.
+ * Streams of wire tests: read with a buffer and a limit of time, wait for text, send.
  */
 #include "wire.h"
 

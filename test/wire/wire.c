@@ -78,7 +78,7 @@ build_directory(void)
     return build == NULL ? "build/release" : build;
 }
 
-/* The path of a program under test. */
+/* The path of one of our programs. */
 static int
 program_path(lua_State *L)
 {
@@ -87,7 +87,7 @@ program_path(lua_State *L)
     return access(path, X_OK) == 0 ? 1 : wire_raise(L, path, errno);
 }
 
-/* The path of a program that may be installed, or nil. */
+/* wire.has(name): the path of a program of others, or nil if it is not installed. */
 static int
 program_has(lua_State *L)
 {
@@ -152,7 +152,8 @@ test_check(lua_State *L)
     return 0;
 }
 
-/* Pushes a value to be shown: of strings that are long, what follows the first difference. */
+/* Push a value as a message shows it; of a long string, the part from byte `from`, the first
+ * difference. */
 static const char *
 push_shown(lua_State *L, int index, size_t from)
 {

@@ -11,7 +11,7 @@
 
 #define GOOD(call) ck_assert_int_eq(call, 0)
 
-/* ---- F6: partial writes ---- */
+/* ---- Partial writes ---- */
 
 static size_t sent;
 

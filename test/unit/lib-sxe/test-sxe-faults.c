@@ -61,7 +61,7 @@ expect_connected(void)
     return EXPECT("connected", NULL, 0)->object;
 }
 
-/* ---- F3: no descriptor, no memory: listeners rest ---- */
+/* ---- No descriptor, no memory: listeners rest ---- */
 
 static const int shortages[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM};
 
@@ -155,7 +155,7 @@ START_TEST(f3_two_listeners_rest_together)
 }
 END_TEST
 
-/* ---- F4: a connection that is gone already ---- */
+/* ---- A connection that is gone already ---- */
 
 START_TEST(f4_the_next_connection_is_served)
 {
@@ -249,7 +249,7 @@ START_TEST(reap_idle_waits_for_one_to_become_idle)
 }
 END_TEST
 
-/* ---- F5: reads ---- */
+/* ---- Reads ---- */
 
 START_TEST(f5_bytes_that_come_one_by_one_are_the_same_bytes)
 {
@@ -321,7 +321,7 @@ START_TEST(f5_a_failed_read_closes_with_its_error)
 }
 END_TEST
 
-/* ---- F7: epoll ---- */
+/* ---- epoll ---- */
 
 START_TEST(f7_a_connection_that_epoll_refuses_is_closed_and_the_next_is_served)
 {
@@ -409,7 +409,7 @@ START_TEST(f7_waiting_that_fails_loses_no_event)
 }
 END_TEST
 
-/* ---- F10: the clock ---- */
+/* ---- The clock ---- */
 
 START_TEST(f10_the_wall_clock_moves_no_timeout)
 {

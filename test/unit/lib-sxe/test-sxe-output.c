@@ -142,7 +142,7 @@ START_TEST(what_is_written_arrives_in_order)
 }
 END_TEST
 
-/* F6: one byte at a time, and seven. */
+/* Partial writes: the kernel takes one byte at a time, or seven. */
 START_TEST(f6_the_shortest_writes_lose_nothing)
 {
     static const struct script everything[] = {{"c10 s1100 b2000 c3000 f2000", 8},

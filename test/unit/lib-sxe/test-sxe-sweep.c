@@ -314,7 +314,7 @@ START_TEST(every_failing_call_is_survived)
 }
 END_TEST
 
-/* ---- F1: only start-up allocates ---- */
+/* ---- Only start-up allocates ---- */
 
 static const enum fake_call start_up[] = {FAKE_MALLOC,        FAKE_CALLOC, FAKE_POSIX_MEMALIGN,
                                           FAKE_ALIGNED_ALLOC, FAKE_MMAP,   FAKE_STRDUP,

@@ -29,7 +29,7 @@ function admin:dial()
     return wire.connect(self.admin_path or self.admin_ip, self.admin_port or 0)
 end
 
--- The reply to one request to the admin listener: its status and all of it.
+-- Send one request to the admin listener; return the status of the reply, and the whole reply.
 function admin:ask(method, path, fields, body)
     local sock <close> = self:dial()
     local lines = {("%s %s HTTP/1.1"):format(method, path),
@@ -55,7 +55,7 @@ function admin:get(path)
     return body
 end
 
--- The sum of a metric's samples whose labels have all of these texts.
+-- The sum of the samples of a metric whose labels contain each of the given texts.
 function admin.sum(text, name, ...)
     local sum = 0
     for labels, value in ("\n" .. text):gmatch("\n" .. name .. "({?[^\n]-}?) ([%d.e+-]+)%f[\n]") do

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Pages in a real browser, without a window: what the document is after its scripts ran. The files
--- are in a directory of their own, which goes with finish().
+-- Loads pages in a real browser without a window, and returns the document as it is after its scripts ran. The files
+-- are in a temporary directory, which finish() removes.
 
 local browser = {}
 
@@ -12,7 +12,7 @@ local program = wire.has("chromium")
 browser.missing = not program and "chromium is not installed"
                   or os.getenv("SXE_LARGE_PEERS") == "0" and "make check does without it" or nil
 
--- Runs a command in which $1 is the directory.
+-- Run a shell command in which $1 is the temporary directory and $2 the browser.
 function browser.sh(command, seconds)
     local proc <close> = wire.spawn{"sh", "-c", command, "sh", scratch, program or "none"}
     local output = proc:output(seconds or 20)
@@ -42,7 +42,7 @@ function browser.write(name, bytes)
     file:write(bytes)
 end
 
--- The document of a file after its scripts ran. Fails if the page logged anything.
+-- Load a file; return its document after its scripts ran. Fails if the page logged anything to the console.
 function browser.browse(name)
     local status, document, errors = browser.sh(
         '"$2" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run '
@@ -56,8 +56,8 @@ function browser.browse(name)
     return document
 end
 
--- The document of a page. `then_do` is JavaScript that runs at its end; it may leave what it finds
--- in `found`.
+-- Load a copy of a page with `then_do`, JavaScript, at its end; `then_do` stores results as attributes of `found`.
+-- Returns the document.
 function browser.open(name, then_do)
     browser.write("opened.html", (browser.read(name):gsub("</body>", function()
         return "<script>(found => { " .. (then_do or "") ..
@@ -71,8 +71,8 @@ function browser.found(document, name)
     return body and body:match("data%-" .. name .. '="([^"]*)"')
 end
 
--- How wide the page is in a window of `pixels` pixels, and how much of its widest table is out of
--- sight. A browser's own window has at least 500; a frame in it may have fewer.
+-- How wide the page is in a window of `pixels` pixels, and how many pixels of its widest table are out of sight. The
+-- page is in a frame, because a browser's window has at least 500 pixels.
 function browser.width(name, pixels, tables)
     browser.write("framed.html", ([[<!DOCTYPE html><body>
         <iframe src="%s" style="width: %dpx; height: 800px; border: 0"></iframe>

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Runs a program of ours to its end: cli.run("sxe-httpd", "--help") -> {status, output, errors}
+-- Runs one of our programs to its end: cli.run("sxe-httpd", "--help") -> {status, output, errors}
 
 local cli = {}
 
@@ -9,7 +9,7 @@ function cli.run(name, ...)
     return {status = proc:wait(20), output = output, errors = proc:errors()}
 end
 
--- A command line that is refused: status 2, and a message that says what was wrong with it.
+-- Check that a command line is refused: status 2, and a message that contains `words`.
 function cli.check_refused(words, name, ...)
     local ran = cli.run(name, ...)
     equal(ran.status, 2, "exit status of " .. table.concat({name, ...}, " "))

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- A browser that a test drives: it loads pages of a server, runs JavaScript in them, presses keys.
--- Messages go over two named pipes, each message ended by a zero byte (--remote-debugging-pipe).
+-- A browser that a test controls by the DevTools protocol: it loads pages, runs JavaScript in them, presses keys.
+-- Messages go through two named pipes, each message with a zero byte after it (--remote-debugging-pipe).
 
 local browser = require "browser"
 
@@ -56,7 +56,7 @@ function devtools:read()
     end
 end
 
--- The reply to a method of the protocol. What the page logs meanwhile is kept in `logged`.
+-- Call a method of the protocol and return the reply. What the page logs in the meantime is added to `logged`.
 function devtools:call(method, parameters)
     self.number = self.number + 1
     self.to:write(('{"id":%d,%s"method":"%s","params":%s}\0'):format(self.number,
@@ -74,7 +74,7 @@ function devtools:call(method, parameters)
     end
 end
 
--- Load a page; the next evaluate waits until it has loaded.
+-- Load a page; the next call of evaluate waits until the page has loaded.
 function devtools:open(url)
     self:call("Page.navigate", ('{"url":%s}'):format(quote(url)))
 end
@@ -86,7 +86,7 @@ function devtools:evaluate(expression)
     return unquote(reply:match('"type":"string","value":"(.-)"}') or error(reply, 2))
 end
 
--- Press a key with this name and code, which types `text`, or nothing if that is nil.
+-- Press a key with this name and code. The key types `text`, or nothing if `text` is nil.
 function devtools:press(key, code, text)
     local names = ('"key":"%s","code":"%s","windowsVirtualKeyCode":%d'):format(key, key, code)
     self:call("Input.dispatchKeyEvent", ('{"type":"%s",%s%s}'):format(text and "keyDown" or "rawKeyDown", names,

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- Makes requests, and checks the replies to them. Every check sends one request more after those of
--- the case: a server that misjudges the end of a message answers it wrongly, or not at all.
+-- Makes requests and checks replies. Each check sends one more request after those of its case: a server that
+-- misjudges where a message ends gives a wrong reply to this last one, or none.
 
 local httpd = require "httpd"
 local http = {}
 
--- http.request("POST /a", "Content-Length: 1") .. "x"; HTTP/1.1 and a Host unless they are given.
+-- http.request("POST /a", "Content-Length: 1") .. "x" makes a request of HTTP/1.1 with a Host, unless these are given.
 function http.request(line, ...)
     local lines = {line:find(" HTTP/", 1, true) and line or line .. " HTTP/1.1", "Host: a", ...}
     for i = 3, #lines do
@@ -18,7 +18,7 @@ function http.request(line, ...)
     return table.concat(lines, "\r\n") .. "\r\n\r\n"
 end
 
--- A request with these lines and no others.
+-- A request of exactly these lines.
 function http.bare(...)
     return table.concat({...}, "\r\n") .. "\r\n\r\n"
 end
@@ -33,7 +33,7 @@ end
 
 http.LAST = http.request("GET /last", "Connection: close")
 
--- A running examples/http-echo, a program that is too short to end in an orderly way.
+-- A running examples/http-echo. This small program has no graceful stop, so the test kills it.
 local echo = setmetatable({}, {__index = httpd})
 echo.__index = echo
 
@@ -51,7 +51,7 @@ function echo:__close(failure)
     end
 end
 
--- The reply to one request, on a connection of its own.
+-- Send one request on a new connection and return the reply.
 function http.ask(server, request)
     local sock <close> = server:connect()
     sock:send(request)
@@ -71,8 +71,7 @@ local function check_one_of(statuses, status)
 end
 http.check_one_of = check_one_of
 
--- A refusal is one short reply, the last on its connection; then the connection is closed, not
--- reset.
+-- Check a refusal: it is a short reply, the last on its connection, and the connection is closed afterwards, not reset.
 function http.check_refusal(sock, statuses, method)
     local reply = sock:read_reply(method)
     check_one_of(statuses, reply.status)
@@ -92,7 +91,7 @@ function http.check_refused(server, statuses, bytes, method)
     return http.check_refusal(sock, statuses, method)
 end
 
--- The reply of http-echo. expected: body, method and target, where they matter.
+-- Check a reply of http-echo. `expected` may have body, method and target.
 function http.check_echoed(reply, expected)
     equal(reply.status, 200, "status")
     equal(reply.version, "1.1", "version")
@@ -104,13 +103,13 @@ function http.check_echoed(reply, expected)
     end
 end
 
--- The reply to http.LAST, and the end.
+-- Check the reply to http.LAST, and that the connection closes after it.
 function http.check_last(sock)
     http.check_echoed(sock:read_reply(), {method = "GET", target = "/last", body = ""})
     equal(sock:recv_all(), "", "said after the last reply")
 end
 
--- One request to http-echo must be answered as expected, and the next one, too.
+-- Check that http-echo answers one request as expected, and the next one as well.
 function http.check_answered(server, bytes, expected)
     local sock <close> = server:connect()
     sock:pump(bytes .. http.LAST)

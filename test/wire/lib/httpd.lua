@@ -1,31 +1,31 @@
 -- SPDX-License-Identifier: MIT
 --
--- A running sxe-httpd, and what its replies have to be. `local server <close> = httpd.start()`
--- stops the server at the end of the block and checks that it ends well.
+-- A running sxe-httpd, and its expected replies. `local server <close> = httpd.start()` stops the server at the end of
+-- the block, and checks its exit status.
 
 local httpd = {}
 httpd.__index = httpd
 
--- The shortest request, and the replies with the date taken out.
+-- Requests for the greeting, and the body of its reply.
 httpd.GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 httpd.HEAD = "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n"
 httpd.LAST = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 httpd.BODY = "Hello, World!\n"
 
--- The reply to a good request: connection is what its Connection header says, nil when it has none.
+-- The expected reply to a correct request, its date replaced by "-". `connection`: the value of Connection, nil: none.
 function httpd.hello(connection, method)
     return "HTTP/1.1 200 OK\r\nDate: -\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n"
         .. (connection and "Connection: " .. connection .. "\r\n" or "") .. "\r\n"
         .. (method == "HEAD" and "" or httpd.BODY)
 end
 
--- Replies without their dates, which must look like dates to be taken out.
+-- The replies with each date replaced by "-". Text that is no date stays, so that a comparison fails.
 function httpd.undated(replies)
     return (replies:gsub("\r\nDate: %u%l%l, %d%d %u%l%l %d%d%d%d %d%d:%d%d:%d%d GMT\r\n",
                          "\r\nDate: -\r\n"))
 end
 
--- Starts any command line that ends in sxe-httpd's options; it has to say where it listens.
+-- Start a command that ends in options of sxe-httpd, and read from its first line where the server listens.
 function httpd.spawn(command)
     local proc = wire.spawn(command)
     local first = proc:line(20)
@@ -46,14 +46,14 @@ function httpd:connect(receive_buffer)
     return wire.connect(self.ip, self.port, receive_buffer)
 end
 
--- One request on a connection of its own, which has to be answered.
+-- Check that the server answers a request on a new connection.
 function httpd:check_answers()
     local sock <close> = self:connect()
     sock:send(httpd.LAST)
     equal(httpd.undated(sock:recv_all()), httpd.hello("close"))
 end
 
--- Waits until the server has at most `expected` descriptors open.
+-- Wait until the server has at most `expected` open descriptors.
 function httpd:check_descriptors(expected)
     httpd.wait_until(function() return wire.fds(self.pid) <= expected end,
                      ("%d descriptors at most"):format(expected))
@@ -81,8 +81,8 @@ function httpd.wait_until(condition, what)
     end
 end
 
--- Waits until the server sleeps: it has done all there was to do. (Looks several times, because the
--- server may have been about to wake up.)
+-- Wait until the server sleeps, because it has nothing left to do. One look is not enough: the server may be about to
+-- wake up.
 function httpd:rest()
     local asleep = 0
     httpd.wait_until(function()
@@ -110,24 +110,23 @@ local function first_success(f, paces)
     end
 end
 
--- A test in real time, f(pace): with its times as they are and, if it fails, 4 and 16 times as
--- long, because the machine may be busy. A real fault fails at each pace.
+-- A test in real time: f(pace) multiplies its times by the pace, which is 1 at first; if f fails, it is called again
+-- with 4, then 16, because the machine may be busy. A real fault fails at each pace.
 function httpd.test_at_a_pace(name, f)
     test(name, function() first_success(f, {1, 4, 16}) end)
 end
 
--- A test of something that may take long on a busy machine: it passes if it does so once in ten
--- times.
+-- A test of an upper bound of time, which a busy machine can exceed: the test passes if one of ten attempts does.
 function httpd.test_soon(name, f)
     test(name, function() first_success(f, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}) end)
 end
 
--- The value of an option: seconds.
+-- A number of seconds as the value of an option.
 function httpd.seconds(number)
     return ("%.3f"):format(number)
 end
 
--- Seconds that the server and we were ready to run while others had the CPUs.
+-- Seconds for which the server and this process were ready to run, but other processes had the CPUs.
 local function waited(pid)
     local sum = 0
     for _, who in ipairs{"self", pid} do
@@ -137,14 +136,14 @@ local function waited(pid)
     return sum
 end
 
--- The seconds that an action takes. How busy others keep the machine does not count.
+-- How many seconds an action takes, without the time that other processes took from this one and the server.
 function httpd:seconds_of(action)
     local begun, before = wire.time(), waited(self.pid)
     action()
     return wire.time() - begun - (waited(self.pid) - before)
 end
 
--- Sanitizers multiply the memory that a program needs: a limit to its growth is multiplied by this.
+-- Sanitizers multiply the memory that a program needs: tests multiply their limits of memory and time by this factor.
 httpd.slack = (os.getenv("SXE_BUILD") or ""):find("debug") and 4 or 1
 
 return httpd

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Validates JSON, as json.lua reads it, against a JSON schema (draft 2020-12), of which it knows the words that
--- ours uses; another word is an error, so that none is ignored.
+-- Validates JSON, as json-text.lua reads it, against a JSON schema (draft 2020-12). It knows the keywords that our
+-- schema uses, and fails on any other, so that none is ignored.
 -- schema.load(text) -> s; s:check(value[, "name of a definition"]) -> nil, or what is wrong and where.
 
 local json = require "json-text"
@@ -45,7 +45,7 @@ local function is_among(values, value)
     return false
 end
 
--- How many of these schemas the value matches, and the problem of the one that matches furthest.
+-- How many of the schemas the value matches, and the problem of the mismatch that lies deepest in the value.
 local function count_matches(root, schemas, value, where)
     local matches, why = 0, ""
     for _, each in ipairs(schemas) do
@@ -58,7 +58,7 @@ local function count_matches(root, schemas, value, where)
     return matches, why
 end
 
--- A regular expression of digits and plain characters, as a pattern of Lua's.
+-- Translate a regular expression of digits and plain characters to a Lua pattern.
 local function to_pattern(expression)
     assert(not expression:find("[%[%](){}*+?|.]"), "more than this test's regular expressions: " .. expression)
     return (expression:gsub("\\d", "\1"):gsub("%-", "%%-"):gsub("\1", "%%d"))
@@ -180,7 +180,7 @@ end
 local of_kind = {object = objects, array = arrays, number = numbers}
 local ignored = {["$schema"] = true, ["$defs"] = true, title = true, description = true}
 
--- nil, or what is wrong; rule is a schema, true or false.
+-- Check a value against `rule`: a schema, true or false. Returns nil, or the problem and its place.
 function check(root, rule, value, where)
     if type(rule) == "boolean" then
         return not rule and where .. ": it may not be there" or nil
@@ -195,7 +195,7 @@ function check(root, rule, value, where)
     return nil
 end
 
--- Check that all words of a schema, and of the schemas in it, are known.
+-- Check that this module knows all keywords of a schema and of its subschemas.
 local function check_words(rule)
     if type(rule) == "boolean" then
         return

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Reads JSON strictly (RFC 8259). json.decode(text) -> value; objects and arrays are tables, which
--- json.kind tells apart: json.kind(value) -> "object", "array", "string", "number", "boolean" or "null".
--- A name that is there twice is an error.
+-- Reads JSON strictly (RFC 8259). json.decode(text) -> value. Objects and arrays are both Lua tables; json.kind(value)
+-- tells them apart: "object", "array", "string", "number", "boolean" or "null". A name that occurs twice in an object
+-- is an error.
 
 local json = {null = setmetatable({}, {__tostring = function() return "null" end})}
 

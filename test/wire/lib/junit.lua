@@ -1,13 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- The rules that the schemas of JUnit's files have in common (Ant's, Jenkins', GitLab's).
+-- Checks files in JUnit's format by the rules that the schemas of Ant, Jenkins and GitLab have in common.
 -- junit.check(text) -> the test cases: {name, outcome, message}, where outcome is "passed", "failure" ...
 
 local xml = require "xml"
 
 local junit = {}
 
--- For each element: attributes that must be there, attributes that may, and elements that may be in
--- it.
+-- For each element: required attributes, optional attributes, and allowed child elements.
 local rules = {
     testsuites = {{"name", "tests", "failures", "errors", "time"}, {"skipped"}, {"testsuite"}},
     testsuite = {{"name", "tests", "failures", "errors", "time", "timestamp"}, {"skipped", "hostname"},

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A server whose replies follow a law of test/peer/known-law.h, and the load generator's figures:
+-- A server whose response times follow a known law (test/peer/known-law.h), and a run of sxe-http against it:
 --
 --     local server <close> = known.start "fixed:5"
 --     local ran = known.load(server, "-c", "8", "-d", "1")   -> {status, output, errors, total}
@@ -33,7 +33,7 @@ local function split(line)
     return fields
 end
 
--- The last line of --csv, which is about all trials together.
+-- The last line of --csv, which has the figures of all trials together.
 local function read_total(path)
     local lines, total = {}, {}
     for line in io.lines(path) do

@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: MIT
 --
--- A running sxe-http, what it reports, and the scripted server it talks to.
+-- A running sxe-http, its report, and the server that a test plays for it.
 
 local load = {}
 load.__index = load
 
--- A reply with this body, as a server that keeps the connection sends it.
+-- A reply with this body, without Connection: close.
 function load.reply(body, status)
     return ("HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s"):format(status or "200 OK", #body, body)
 end
 
--- Starts sxe-http against a listener of the script, or a port, or with nothing but the options.
+-- Start sxe-http against a listener of the test, or a port; if `target` is nil, with the options only.
 function load.start(target, ...)
     local command = {wire.program("sxe-http"), ...}
     if target then
@@ -18,14 +18,14 @@ function load.start(target, ...)
         table.insert(command, 2, "-p")
         table.insert(command, 3, tostring(port))
     end
-    if not table.concat(command, " "):find("--timeout", 1, true) then -- so that a busy machine causes none
+    if not table.concat(command, " "):find("--timeout", 1, true) then -- so that a busy machine causes no timeout
         table.insert(command, "--timeout")
         table.insert(command, "120")
     end
     return setmetatable({proc = wire.spawn(command)}, load)
 end
 
--- Waits for the end; what was reported is then in the fields.
+-- Wait for the end of the run, and store its report in the fields of this object.
 function load:finish(seconds)
     local output = self.proc:output()
     self.status = self.proc:wait(seconds or 20)
@@ -35,7 +35,7 @@ function load:finish(seconds)
     self.queries, self.ok, self.failed =
         self:numbers("requests%s+(%d+)%s+ok%s+(%d+)%s+errors%s+(%d+)")
     self.skipped = tonumber(output:match("\nskipped%s+(%d+) of %d+") or 0)
-    -- A machine that is busy with other tests makes a good result a suspect one.
+    -- On a machine that is busy with other tests, a good result may be suspect.
     self.is_suspect = self.status == 4 and output:find("RESULT SUSPECT: ", 1, true) ~= nil
     check(not self.errors:find("Sanitizer"), self.errors)
     return self
@@ -50,7 +50,7 @@ function load:numbers(pattern)
     return table.unpack(found, 1, found.n)
 end
 
--- How many errors of this kind there were, "refused" for example; 0 where it is not named.
+-- The number of errors of this kind, such as "refused", in the report; 0 if the report does not list the kind.
 function load:count(kind)
     return tonumber(self.output:match(kind .. "%s+(%d+)") or self.output:match("(%d+)%s+" .. kind)
                     or 0)
@@ -78,8 +78,8 @@ function load.accept(listener, count)
     return socks
 end
 
--- One connection of one client, served: serve(sock, i) is called for each request that comes, and
--- the report has to be as expected.
+-- Run sxe-http with one connection, call serve(sock, i) for each request, and check the report. serve returns "end" to
+-- stop serving.
 function load.check_one(queries, serve, expected, ...)
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1", "-n", tostring(queries), ...)

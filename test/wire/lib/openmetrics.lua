@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Reads the text format of OpenMetrics 1.0.0, and refuses what the specification does.
+-- Reads the text format of OpenMetrics 1.0.0, and fails on all that the specification forbids.
 -- openmetrics.parse(text) -> {[family] = {type, unit, help, samples = {['name{a="b"}'] = number}, order}}
 
 local openmetrics = {}
@@ -19,7 +19,7 @@ local function number_of(text)
     return tonumber(text)
 end
 
--- {le="0.1",b="c\"d"}: names and values; a name is there once.
+-- Parse labels such as {le="0.1",b="c\"d"} to a table by name; a name may occur only once.
 local function labels_of(text)
     local labels = {}
     local at = 2
@@ -111,7 +111,7 @@ function openmetrics.parse(text)
     return families
 end
 
--- Two results of the same target: nothing that is counted may be lower later.
+-- Check two scrapes of the same target: no counter may be lower in the later one.
 function openmetrics.check_later(before, later)
     for name, family in pairs(before) do
         for sample, value in pairs(family.samples) do

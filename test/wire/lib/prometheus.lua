@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- Reads Prometheus' text format 0.0.4, and is strict: `prometheus.read(text)` returns the families by
--- name, or ends with an error that names the line. It was written from the page of the format
--- ("Exposition formats"), and shares nothing with what writes it.
+-- A strict reader of Prometheus' text format 0.0.4: `prometheus.read(text)` returns the families by name, or raises an
+-- error that names the line. It was written from the format's page ("Exposition formats") alone, and shares no code
+-- with the writer that it checks.
 --
 -- A family: {type = "counter", help = "...", samples = {{name =, labels = {k = v}, value =}, ...}}.
 
@@ -27,7 +27,7 @@ local function number_of(text)
     return text:find("^[-+]?[%d.]+[eE]?[-+]?%d*$") and tonumber(text)
 end
 
--- The labels after "{", and where the line goes on after "}".
+-- Parse the labels after "{". Returns them, and the position after "}".
 local function read_labels(line, at)
     local labels = {}
     while line:sub(at, at) ~= "}" do
@@ -68,7 +68,7 @@ local function key_of(labels, without)
     return table.concat(names, ",")
 end
 
--- The family of a sample is the one whose lines it stands among.
+-- Add a sample to the family whose # TYPE line came last; the sample's name must belong to that family.
 local function add_sample(family, line, seen)
     local name, at = line:match("^([%a_:][%w_:]*)()")
     if not name then
@@ -96,7 +96,8 @@ local function add_sample(family, line, seen)
     family.samples[#family.samples + 1] = {name = name, labels = labels, value = value}
 end
 
--- Buckets grow with le, the last one is +Inf and the count; each set of labels has a sum.
+-- Check a histogram: the counts grow with le, that of le="+Inf" is last and equals _count, and each set of labels has a
+-- _sum.
 local function check_histogram(family)
     local sets = {}
     for _, sample in ipairs(family.samples) do

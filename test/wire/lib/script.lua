@@ -1,13 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- A script in a directory of its own, and a sxe-httpd --lua that serves it. The directory goes when
--- the server does.
+-- A script in a new directory, and a sxe-httpd --lua that serves it. The directory is removed when the server stops.
 
 local httpd = require "httpd"
 local script = {}
 script.__index = setmetatable(script, {__index = httpd})
 
--- Writes a file, which appears with its whole content.
+-- Write a file in one step (rename), so that the server never reads a part of it.
 local function write(path, text)
     local file <close> = assert(io.open(path .. ".part", "w"))
     file:write(text)
@@ -15,7 +14,7 @@ local function write(path, text)
     assert(os.rename(path .. ".part", path))
 end
 
--- Starts sxe-httpd with a script of this text, and with options.
+-- Start sxe-httpd with a script of this text, and with these options.
 function script.start(text, ...)
     local directory = os.tmpname()
     os.remove(directory)
@@ -27,7 +26,7 @@ function script.start(text, ...)
     return setmetatable(server, script)
 end
 
--- Replaces the script, or another file beside it; does not reload.
+-- Replace the script, or write another file beside it; this does not reload the script.
 function script:write(text, name)
     write(name and self.directory .. "/" .. name or self.path, text)
 end
@@ -36,7 +35,7 @@ function script:reload()
     self.proc:signal("HUP")
 end
 
--- The body of the reply to a request of its own.
+-- The body of the reply to GET `path`, on a new connection.
 function script:ask(path)
     local sock <close> = self:connect()
     sock:send(("GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"):format(path or "/"))

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- A directory of files, new for each script, and a sxe-httpd that serves it. The directory goes
--- when the server does.
+-- A new directory of files, and a sxe-httpd that serves it. The directory is removed when the server stops.
 
 local http = require "http"
 local httpd = require "httpd"
@@ -11,14 +10,13 @@ site.__index = setmetatable(site, {__index = httpd})
 site.HELLO = "Hello, World!\n"
 site.SECRET = "nobody may read this\n"
 
--- 1,000 bytes, each of which says where it is.
+-- 1,000 bytes: each group of four holds its own number, so that a test sees where a part comes from.
 site.BIG = ""
 for i = 0, 249 do
     site.BIG = site.BIG .. ("%03d|"):format(i)
 end
 
--- When every file was last written, in the formats of RFC 9110 section 5.6.7, and an hour to either
--- side.
+-- The modification time of every file, in the three formats of RFC 9110, 5.6.7, and times an hour before and after.
 site.MODIFIED = "Thu, 02 Jan 2020 03:04:05 GMT"
 site.MODIFIED_850 = "Thursday, 02-Jan-20 03:04:05 GMT"
 site.MODIFIED_ASCTIME = "Thu Jan  2 03:04:05 2020"
@@ -39,7 +37,7 @@ local function run(...)
     assert(os.execute(table.concat(words, " ")), table.concat(words, " "))
 end
 
--- Writes a file below the root, and makes its directories; when: its time, nil: TOUCHED.
+-- Write a file below the root, and make its directories. `when`: the modification time; nil: TOUCHED.
 function site:write(name, content, when)
     local path = self.root .. "/" .. name
     run("mkdir", "-p", path:match("^(.*)/"))
@@ -61,7 +59,7 @@ function site:mkfifo(name)
     run("mkfifo", self.root .. "/" .. name)
 end
 
--- Replaces a file with another one, in one step.
+-- Replace a file by a new one in one step (rename).
 function site:replace(name, content, when)
     self:write(".new", content, when)
     run("mv", self.root .. "/.new", self.root .. "/" .. name)
@@ -94,7 +92,7 @@ local function fill(tree)
     tree:write("stale.js.gz", "as old gzip", "2019-01-02 03:04:05 UTC")
 end
 
--- Starts sxe-httpd with these options on a new root.
+-- Start sxe-httpd with these options and a new root.
 function site.start(...)
     local root = os.tmpname()
     os.remove(root)
@@ -116,12 +114,12 @@ function site:__close(failure)
     end
 end
 
--- GET with these fields, on a connection of its own.
+-- GET with these fields, on a new connection.
 function site:get(target, ...)
     return http.ask(self, http.request("GET " .. target, ...))
 end
 
--- Like get, with a request after it that has to be answered, too.
+-- Like get, but send one more request on the same connection, which must be answered, too.
 function site:get_and_go_on(target, ...)
     local sock <close> = self:connect()
     sock:send(http.request("GET " .. target, ...)

@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- The worker processes of a sxe-httpd: which there are, waiting for them, and killing them.
+-- The worker processes of a sxe-httpd: list them, wait for them, kill them.
 
 local httpd = require "httpd"
 local workers = {}
 
--- A handler that says which process it is in.
+-- A script whose handler replies with the pid of its process.
 workers.SCRIPT = [[
     local file <close> = io.open("/proc/self/stat")
     local pid = file:read("n")
     return function() return tostring(pid) end]]
 
--- The pids of a server's children, in the order of their forks.
+-- The pids of a server's children, in the order in which they were forked.
 function workers.of(server)
     local pids = {}
     local file <close> = assert(io.open(("/proc/%d/task/%d/children"):format(server.pid, server.pid)))
@@ -21,7 +21,7 @@ function workers.of(server)
     return pids
 end
 
--- Waits until there are `number` workers, none of which is in `but`; returns their pids.
+-- Wait until there are `number` workers, none of them listed in `but`; return their pids.
 function workers.await(server, number, but)
     local pids
     httpd.wait_until(function()

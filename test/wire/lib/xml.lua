@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Reads XML strictly, as far as JUnit's files need it: elements, attributes, text; no DTD, no namespaces.
--- xml.parse(text) -> {name, attributes = {}, text = "...", element, element, ...}; raises what is wrong.
+-- xml.parse(text) -> {name, attributes = {}, text = "...", child element, child element, ...}, or an error.
 
 local xml = {}
 

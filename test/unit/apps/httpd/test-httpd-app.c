@@ -237,7 +237,7 @@ START_TEST(a_port_that_is_denied_is_named)
 }
 END_TEST
 
-/* F1, F7: whatever fails at the beginning, it says so, and nothing is left open. */
+/* Whatever fails at the start is reported, and no descriptor stays open. */
 START_TEST(f1_whatever_fails_at_the_beginning_ends_it_with_a_reason)
 {
     static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC,       FAKE_POSIX_MEMALIGN,
