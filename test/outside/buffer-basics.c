@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Buffers and chunks beside a plain array that holds the same bytes.
+ * Buffers and chunks, compared with a plain array that holds the same bytes.
  */
 #include <errno.h>
 #include <stdbool.h>

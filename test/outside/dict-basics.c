@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md says of the size that a look-up returns, and of a dict that is made
- * twice.
+ * The size that a look-up returns, and a dict that is made twice, by docs/dict.md.
  */
 #include "outside.h"
 

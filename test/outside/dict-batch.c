@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md and sxe-dict.h say of a batch: it is used again and again, also after a
- * commit that was refused, and its bytes are its own.
+ * A batch can be used again and again, also after a refused commit, and has its own copy of the
+ * bytes: by docs/dict.md and sxe-dict.h.
  */
 #include "outside.h"
 
@@ -37,8 +37,8 @@ expect(SXE_DICT *dict, unsigned key, unsigned value)
     ck_assert_uint_eq(found, value);
 }
 
-/* The heap gives freed bytes to the next one who asks: a batch that still had them would write
- * there, or free them a second time. */
+/* The heap hands out freed memory again soon, so a batch that kept a pointer to freed bytes would
+ * change another value, or free it a second time. */
 /* promise: docs/dict.md: A batch can be used again after its commit, which empties it; a commit
  * that is refused keeps its changes, and the next commit does them. */
 START_TEST(a_batch_is_committed_fifty_times)

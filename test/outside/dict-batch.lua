@@ -4,7 +4,7 @@
 
 local cli = require "cli"
 
--- What a script prints; it must end well.
+-- Run a script in sxe-lua; it must exit with 0. Returns what it prints.
 local function run(text)
     local path = os.tmpname()
     local file <close> = assert(io.open(path, "w"))
@@ -19,7 +19,7 @@ end
 
 -- promise: docs/lua-handlers.md: A batch is over with its function: a call on one that is over raises, and a function
 --   that closes its batch, or the dict, before it returns makes `d:batch` raise, with nothing done.
-test("a batch that is closed too early, or used too late, raises", function()
+test("a batch that closes itself, or is used after its function, raises", function()
     equal(run [[
         local kept
         print(d:batch(function(b) kept = b b:put("a", "1") end))

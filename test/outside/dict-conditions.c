@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md and its header promise of the conditions of a batch.
+ * The conditions of a batch, by docs/dict.md and sxe-dict.h.
  */
 #include "outside.h"
 
@@ -42,7 +42,7 @@ START_TEST(nothing_is_done_if_a_condition_does_not_hold)
         ck_assert_int_eq(sxe_dict_batch_put(batch, &key, 1, "new", 3, 0), 0);
     ck_assert_int_eq(sxe_dict_batch_remove(batch, "a", 1), 0);
     ck_assert_int_eq(sxe_dict_batch_expect(batch, "a", 1, "on", 2), 0);
-    for (unsigned i = 0; i < 3; i++) { /* and again: it is as it was */
+    for (unsigned i = 0; i < 3; i++) { /* repeated: a refused commit keeps its changes */
         ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST);
         ck_assert_uint_eq(sxe_dict_get_count(dict), 1);
         ck_assert_int_eq(sxe_dict_peek(dict, "a", 1, found, sizeof(found)), 3);
@@ -99,7 +99,8 @@ money_of(SXE_DICT *dict, unsigned account)
     return money;
 }
 
-/* From one account to the next, if both are as they were read. */
+/* Move money to the next account, on condition that both balances are still those that were read.
+ * */
 static int
 transfer(SXE_DICT *dict, SXE_DICT_BATCH *batch, unsigned from)
 {
@@ -150,7 +151,7 @@ START_TEST(no_money_is_lost_among_processes)
         ck_assert_int_gt(wait(&status), 0);
         ck_assert_int_eq(status, 0);
     }
-    /* Each worker gave as much as it took, over whole rounds of the accounts. */
+    /* A worker goes round all accounts, so each account has received as much as it gave. */
     for (unsigned i = 0; i < ACCOUNTS; i++) {
         ck_assert_int_eq(money_of(dict, i), MONEY);
         sum += money_of(dict, i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md and sxe-dict.h say of backup, restore and resize.
+ * Backup, restore and resize, by docs/dict.md and sxe-dict.h.
  */
 #include "outside.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md and docs/pool.md say of bits that change and of pages that are lost,
- * tried on the files of dicts.
+ * Files of dicts in which bits changed, or pages were lost, by docs/dict.md and docs/pool.md.
  */
 #include "outside.h"
 
@@ -25,7 +24,7 @@ open_dict(unsigned options)
     return sxe_dict_open(&spec, why);
 }
 
-/* A counter, a short value and a long one in turn. */
+/* By the entry's number in turn: a counter, a short value, a long one. */
 static size_t
 size_of(int number)
 {
@@ -46,7 +45,7 @@ fill(SXE_DICT *dict)
     }
 }
 
-/* How many entries are there, each of which must be what was put. */
+/* Count the entries; each must have the value that was put. */
 static int
 count_good(SXE_DICT *dict)
 {
@@ -104,7 +103,7 @@ START_TEST(a_closed_file_in_which_a_bit_changed_is_refused_or_is_what_it_was)
 
         write_at(&byte, at, 1);
         dict = open_dict(0);
-        /* A bit that says how it was left, or of the copy of the head, harms nobody. */
+        /* Opened: the bit only said how the file was left, or was in the copy of the head. */
         if (dict != NULL)
             ck_assert_int_eq(count_good(dict), ENTRIES);
         else
@@ -152,7 +151,7 @@ START_TEST(bits_that_change_while_it_is_open_are_not_served)
     fill(dict);
     const size_t size = read_file(&bytes);
     int missed = 0;
-    /* The values themselves, wherever they are: a file that is mapped shows what is written. */
+    /* Change the values in the file. They appear in the open dict, because it maps the file. */
     for (size_t at = 0; at < size; at++) {
         if (at + 8 > size || memcmp(bytes + at, bytes + at + 1, 7) != 0 || bytes[at] < 'a' ||
             bytes[at] >= 'a' + ENTRIES)

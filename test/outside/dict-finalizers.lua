@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- Dicts, snapshots and batches of Lua that are closed, used and collected at the wrong moment, as docs/lua-handlers.md
--- has them, in sxe-lua.
+-- Dicts, snapshots and batches of Lua that are closed, used or garbage-collected at the wrong moment, as
+-- docs/lua-handlers.md describes it, in sxe-lua.
 
 local cli = require "cli"
 
--- What a script prints; it must end well.
+-- Run a script in sxe-lua; it must exit with 0. Returns what it prints.
 local function run(text)
     local path = os.tmpname()
     local file <close> = assert(io.open(path, "w"))
@@ -20,7 +20,7 @@ local function run(text)
 end
 
 -- promise: docs/lua-handlers.md: ends a dict: each later call raises, "the dict is closed".
-test("a dict that a loop, a finalizer or a batch closes under itself raises, and harms nobody", function()
+test("a dict that is closed inside a loop, a finalizer or a batch raises, and nothing else breaks", function()
     equal(run [[
         local function filled()
             local d = new()
@@ -53,7 +53,7 @@ end)
 
 -- promise: docs/lua-handlers.md: A batch is over with its function: a call on one that is over raises, and a function
 --   that closes its batch, or the dict, before it returns makes `d:batch` raise, with nothing done.
-test("a batch in a batch, one that waits, one that is abandoned, and one of a finalizer", function()
+test("a batch inside a batch, a batch that waits, one that is abandoned, and one in a finalizer", function()
     equal(run [[
         local d = new()
         print(d:batch(function(b)
@@ -81,7 +81,7 @@ test("a batch in a batch, one that waits, one that is abandoned, and one of a fi
 end)
 
 -- promise: docs/lua-handlers.md: 16 may be open.
-test("16 snapshots may be open, those that are garbage are closed, and their room is back", function()
+test("16 snapshots can be open; garbage-collected ones are closed, and their memory is free again", function()
     equal(run [[
         local d = new()
         local open = {}
@@ -96,7 +96,7 @@ test("16 snapshots may be open, those that are garbage are closed, and their roo
 end)
 
 -- promise: docs/lua-handlers.md: A dict has values by keys, both strings, in memory that is there from the start;
-test("any string is a key and a value: empty, of zeros, and one the beginning of another", function()
+test("any string can be a key or a value: empty, zero bytes, the prefix of another", function()
     equal(run [[
         local d = new()
         local keys = { "", "\0", "\0\0", "a", "a\0", "a\0b", "\255\254", "\r\n" }

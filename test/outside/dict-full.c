@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md says of a dict that is full while snapshots see its values.
+ * A dict that is full while snapshots can see its values, by docs/dict.md.
  */
 #include "outside.h"
 

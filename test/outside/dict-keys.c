@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md and sxe-dict.h say of keys, sizes, times to live, and of who is evicted.
+ * Keys, sizes, times to live, and which entries are evicted, by docs/dict.md and sxe-dict.h.
  */
 #include "outside.h"
 
@@ -103,7 +103,7 @@ START_TEST(who_is_pinned_stays_and_the_oldest_live_goes)
                                                 key % 8 == 0 ? SXE_DICT_PINNED : SXE_DICT_DIRTY),
                              0);
     }
-    for (int key = 1; key < CELLS; key += 4) /* used, so they go last */
+    for (int key = 1; key < CELLS; key += 4) /* used last, so they are evicted last */
         ck_assert_int_eq(sxe_dict_get(dict, &key, sizeof(key), value, 1), 1);
     for (int key = 100; key < 110; key++)
         ck_assert_int_eq(sxe_dict_put(dict, &key, sizeof(key), "v", 1, 0), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md says of kills, with several processes that do everything: the next one
- * finds what was there before or after, and can fill the table to the brim.
+ * Several processes call everything and are killed, by docs/dict.md: the next process finds each
+ * entry as it was before a call or after it, and can fill the table completely.
  */
 #include "outside.h"
 
@@ -39,7 +39,7 @@ commit(SXE_DICT_BATCH *batch, int number)
     (void)!sxe_dict_batch_commit(batch);
 }
 
-/* All that can be done, without end. */
+/* Make all calls again and again, until a kill. */
 static void
 work(unsigned seed)
 {
@@ -134,12 +134,12 @@ START_TEST(kills_leave_whole_batches_and_all_room)
         open_of(kind % 2 == 0 ? 1 : 4, kind >= 2);
         for (unsigned round = 0; round < ROUNDS; round++) {
             kill_some(round);
-            if (round % 3 == 0) { /* or found by a process that opens it */
+            if (round % 3 == 0) { /* or the dict stays open here */
                 sxe_dict_close(dict);
                 open_of(kind % 2 == 0 ? 1 : 4, kind >= 2);
             }
             ck_assert_msg(sxe_dict_check(dict, why) == 0, "%s", why);
-            if (kind < 2) /* otherwise one of the batch may have been evicted */
+            if (kind < 2) /* in the other kinds an entry of the batch may have been evicted */
                 expect_whole_batch();
             if (round % 4 == 3)
                 expect_all_room();

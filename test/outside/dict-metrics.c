@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md and sxe-dict.h say of the numbers that a dict keeps of itself.
+ * The counters that a dict keeps about itself, by docs/dict.md and sxe-dict.h.
  */
 #include "outside.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/pool.md says of a dict after a power cut: of the pages that were changed after
- * the last sync some are on the disk and some are not. Here two images of one file are mixed, page
- * by page.
+ * A dict after a power cut, by docs/pool.md: of the pages that were changed after the last sync,
+ * some are on the disk and some are not. The test mixes two images of one file, page by page.
  */
 #include "outside.h"
 
@@ -14,7 +13,7 @@
 enum {
     KEYS = 40,
     KEPT = 10,
-    CELLS = 3600 /* a shard has room for all */,
+    CELLS = 3600 /* each shard has room for all entries */,
     LONG = 1300,
     PAGE = 4096,
     ROUNDS = 40
@@ -64,7 +63,7 @@ read_file(char **bytes)
     return (size_t)size;
 }
 
-/* The dict is closed; its file becomes one that was in use, of older and of newer pages. */
+/* Write the closed dict's file again as one that was in use, with older and with newer pages. */
 static void
 cut_power(const char *older, char *newer, size_t size, unsigned round)
 {

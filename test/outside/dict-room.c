@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md says of the room of a dict: it comes back after a death at any
+ * The free cells of a dict, by docs/dict.md: they are usable again after a death at any
  * instruction, and -ENOSPC means that there is none.
  */
 #include "outside.h"
@@ -102,7 +102,7 @@ static const struct call {
     {"remove", put_over_what_is_seen, remove_one, false},
 };
 
-/* As many entries as the dict was made for: chance fills one shard before another. */
+/* Put as many entries as the dict was made for. (Hashes may fill one shard before the other.) */
 static void
 expect_full_room(SXE_DICT *copy, const char *name, unsigned step)
 {
@@ -134,8 +134,8 @@ start(const struct call *call, volatile bool *is_over)
     _exit(0);
 }
 
-/* Memory that has changed after an instruction is what a death there leaves: it is copied, and
- * opened where nobody is alive. */
+/* Execute a call instruction by instruction. After each one that changed memory, copy the memory:
+ * that is what a process that dies there leaves. Open the copy, of which all users are dead. */
 static unsigned
 step_through(const struct call *call)
 {
@@ -191,7 +191,7 @@ START_TEST(all_room_comes_back_after_a_death_at_any_instruction)
 }
 END_TEST
 
-/* ---- Room that other processes give back ---- */
+/* ---- Cells that other processes free ---- */
 
 enum { KEYS = 40, COMMITS = 500, WRITERS = 4, READERS = 2 };
 
@@ -205,7 +205,8 @@ note_keys(unsigned first, unsigned number, unsigned value)
     }
 }
 
-/* The dict is so full that a batch of all keys has just room in each shard, without any past. */
+/* Fill the dict until a batch of all keys just fits in each shard, if no snapshot keeps old values.
+ * */
 static void
 leave_room_for_one_batch(void)
 {

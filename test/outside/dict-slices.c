@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md promises to the other processes while one works in slices: it releases a
- * snapshot that kept many versions, or measures all chains. Nothing here depends on a time: the
- * child works until the reader has met as many gaps as it needs. A call that finds the lock free
- * between two that do not, within one and the same call of the child, has met one. Without gaps one
- * such call in some thousand is lucky, so a case would go on until its time is over.
+ * Calls of other processes while one process works in slices, by docs/dict.md: it releases a
+ * snapshot that kept many versions, or measures all chains. No case depends on a time: the child
+ * works until the reader has seen as many gaps as it needs. A gap is a call that finds the lock
+ * free between two that do not, all within one call of the child. Without gaps the reader would get
+ * the lock by chance in one of some thousand calls, and the case would time out.
  */
 #include "outside.h"
 
@@ -25,7 +25,7 @@ enum {
 };
 
 static SXE_DICT *dict;
-static uint32_t *calls; /* shared; odd: the child is in a call that works in slices */
+static uint32_t *calls; /* shared with the child; odd: it is in a call that works in slices */
 static pid_t child;
 
 static uint32_t
@@ -114,7 +114,7 @@ end_child(void)
     munmap(calls, sizeof(*calls));
 }
 
-/* The child works without end, unless a call of its own fails. */
+/* The child must still run: it ends only if one of its calls fails. */
 static void
 check_child(void)
 {
@@ -134,7 +134,8 @@ get(uint32_t key)
     return sxe_dict_get(dict, &key, sizeof(key), &value, sizeof(value));
 }
 
-/* Until calls that do not wait have found the lock free often enough, between two that did not. */
+/* Make calls that do not wait, until enough of them found the lock free between two that did not.
+ * */
 static void
 meet_gaps(void)
 {

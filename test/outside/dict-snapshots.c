@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md and sxe-dict.h say of snapshots: counters, expiry, deaths, and a past
- * that is compared entry by entry while everything is written.
+ * Snapshots, by docs/dict.md and sxe-dict.h: counters, expiry, deaths, and old values that are
+ * compared entry by entry while everything is written.
  */
 #include "outside.h"
 
@@ -111,7 +111,7 @@ END_TEST
 static size_t sizes[KEYS];
 static size_t past[KEYS];
 
-/* Each value is as many bytes as the tables say; 0: there is none. */
+/* Change one key. sizes has the length of each value; 0: no entry. */
 static void
 change(unsigned round)
 {
@@ -156,7 +156,7 @@ expect_past(SXE_DICT_SNAPSHOT *snapshot)
 START_TEST(the_past_stays_while_everything_changes)
 {
     for (unsigned shards = 1; shards <= 8; shards *= 8) {
-        open_of(900 * shards, shards); /* a shard has room for all */
+        open_of(900 * shards, shards); /* a shard has room for all entries */
         memset(sizes, 0, sizeof(sizes));
         for (unsigned moment = 0; moment < 6; moment++) {
             SXE_DICT_SNAPSHOT *snapshot = sxe_dict_snapshot_take(dict);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/dict.md and docs/pool.md say of a lock that a process has which was stopped: each
- * call ends, nothing was done, and after the death of that process all goes on with all room.
+ * A stopped process that holds a lock, by docs/dict.md and docs/pool.md: each call ends without a
+ * change, and after the death of that process all calls work and all cells are usable.
  */
 #include "outside.h"
 
@@ -34,7 +34,7 @@ is_locked(int key)
     return sxe_dict_peek(dict, &key, sizeof(key), value, sizeof(value)) == -EAGAIN;
 }
 
-/* A process that has the lock of the key's shard, and stands still. */
+/* Start a process and stop it (SIGSTOP) while it holds the lock of the key's shard. */
 static pid_t
 stop_with_lock_of(int key)
 {

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- examples/echo.c, with lines of any length.
+-- examples/echo.c with lines of any length.
 
 local function start(port)
     return wire.spawn{wire.program("examples/echo"), tostring(port)}
@@ -31,7 +31,7 @@ test("lines are echoed whole, whatever their length", function()
 end)
 
 -- promise: docs/sxe.md: If `sxe_listen` or `sxe_connect` fails, a line of the log names the address.
-test("an address that is in use is named", function()
+test("the log names an address that is in use", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local proc <close> = start(listener:port())
     equal(proc:wait(60), 1)

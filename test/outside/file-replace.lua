@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua-handlers.md says of file.write with atomic = true: whose permissions, and what it does not replace.
+-- file.write with atomic = true, by docs/lua-handlers.md: the new file's permissions, and what it never replaces.
 
 local cli = require "cli"
 
@@ -19,9 +19,9 @@ local function run(text)
 end
 
 -- promise: docs/lua-handlers.md: The new file has the permissions of the one that it replaces, unless `mode` names others
-test("a secret stays one when it is replaced", function()
+test("a file that is replaced keeps its permissions", function()
     equal(run[[
-        for _, start in ipairs{ 0, 0.01 } do -- at once, and in a thread
+        for _, start in ipairs{ 0, 0.01 } do -- before the first wait, and after a wait, when another thread writes
             for _, old in ipairs{ "600", "640", "4755", "000" } do
                 sh("rm -f a; umask 0; : >a; chmod " .. old .. " a")
                 assert(file.write(at "a", "new", { atomic = true }))

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- A client that closes, half-closes or resets its connection, at each stage of a request, over TCP
--- and over a unix socket: what the handler is told, and what the client still gets.
+-- A client closes, half-closes or resets its connection at each stage of a request, over TCP and over a unix socket:
+-- whether the handler is cancelled, and which replies the client still gets.
 
 local httpd = require "httpd"
 local script = require "script"
 
--- /count says how many handlers have ended because they were cancelled.
+-- GET /count returns how many handlers have ended because they were cancelled.
 local APP = [[
 local http, task = require "sxe.http", require "sxe.task"
 local r, cancelled, waiting = http.router(), 0, 0
@@ -33,7 +33,7 @@ local function get(path)
     return "GET " .. path .. " HTTP/1.1\r\nHost: a\r\n\r\n"
 end
 
--- Each that waits, and what shows that it does.
+-- Name, request, and the text (nil: none) that the client reads before it leaves: then the handler has come so far.
 local STAGES = {
     {"the handler waits", get "/wait"},
     {"the reply has begun", get "/stream", "begun"},
@@ -47,7 +47,7 @@ local WAYS = {
     {"resets", function(sock) sock:reset() end},
 }
 
--- For each transport, a function that connects.
+-- Call fn(server, connect) for TCP and for a unix socket; connect() opens a connection.
 local function with_transports(fn, ...)
     local path = os.tmpname()
     os.remove(path)
@@ -75,7 +75,7 @@ end
 
 -- promise: docs/lua-handlers.md: A client is gone when it has closed, half-closed or reset its connection while the
 --   handler waits, or while its reply has begun and not ended, streams of events included.
-test("a handler is cancelled when its client leaves, whichever way and at whichever stage", function()
+test("a handler is cancelled when its client leaves, by a close, a half-close or a reset, at each stage", function()
     with_transports(function(server, connect)
         for _, stage in ipairs(STAGES) do
             for _, way in ipairs(WAYS) do
@@ -87,7 +87,7 @@ end)
 
 -- promise: docs/http.md: Replies that have ended are still sent, so a client that half-closes after its request gets
 --   what handlers answer at once.
-test("a client that half-closes gets what is answered at once", function()
+test("a client that half-closes gets the replies that were made at once", function()
     with_transports(function(_, connect)
         local sock <close> = connect()
         sock:send(get "/now" .. get "/now" .. get "/wait" .. get "/now")
@@ -110,7 +110,7 @@ test("with --half-close a client that half-closes gets replies that come later",
 end)
 
 -- promise: docs/http.md: On a unix socket a close is told from a half-close at once.
-test("with --half-close a unix client that closes is still gone", function()
+test("with --half-close a unix client that closes counts as gone", function()
     local path = os.tmpname()
     os.remove(path)
     local server <close> = script.start(APP, "--unix", path, "--half-close")

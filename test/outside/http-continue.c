@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client that sends its body only when it is told to: the handler of docs/http.md that shouts the
- * body back asks for it, and begins its reply in the same call.
+ * A client that sends its body only after 100 (Continue). The handler of docs/http.md that shouts
+ * the body back asks for the body, and begins its reply in the same call.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -18,7 +18,7 @@
 
 static pid_t server;
 
-/* ---- The server, a process of its own ---- */
+/* ---- The server, in another process ---- */
 
 static void
 shout(struct sxe_http_request *request, struct sxe_http_response *response, struct sxe_span part,
@@ -58,7 +58,7 @@ serve(int tell)
                                                                              : EXIT_FAILURE);
 }
 
-/* A connection to a server that was started for it. */
+/* Start a server and connect to it. */
 static int
 begin(void)
 {
@@ -96,7 +96,7 @@ say(int peer, const char *text)
     ck_assert_int_eq(send(peer, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* All that comes until it ends in this text, or the server closes the connection. */
+/* Receive until the text ends in `last`, or the server closes the connection. */
 static const char *
 hear(int peer, const char *last)
 {

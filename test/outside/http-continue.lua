@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A client that sends its body only when it is told to, and a Lua handler that replies while a task of its reads.
+-- A client that sends its body only after 100 (Continue), and a Lua handler that replies while one of its tasks reads.
 
 local http = require "http"
 local script = require "script"
@@ -16,7 +16,7 @@ end
 ]])
 
 -- promise: docs/http.md: `100 (Continue)` is sent when you ask for the body, and never after the head of a reply.
-test("a task that reads asks before the handler's reply begins, on a connection that is kept", function()
+test("100 is sent when a task reads before the reply begins, on a connection that is kept open", function()
     local sock <close> = server:connect()
     for _ = 1, 3 do
         sock:send(http.request("POST /", "Expect: 100-continue", "Content-Length: 5"))

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua-handlers.md says about filters, tried on a router with others and files in it.
+-- Filters, by docs/lua-handlers.md, on a router with other routers and with files in it.
 
 local http = require "http"
 local script = require "script"
@@ -36,7 +36,7 @@ end
 
 -- promise: docs/lua-handlers.md: Filters of an outer router run first, and those of one router in the
 --   order in which they were added.
-test("outermost first", function()
+test("filters of outer routers run first", function()
     equal(ask("GET /z").body, "r")
     equal(ask("GET /api/y").body, "ra")
     equal(ask("GET /api/deep/x").body, "rad")
@@ -44,7 +44,7 @@ test("outermost first", function()
 end)
 
 -- promise: docs/lua-handlers.md: They run before the replies `404`, `405` and that to OPTIONS too
-test("nothing is said before the filters", function()
+test("filters run before 404, 405 and OPTIONS", function()
     for _, line in ipairs{"GET /none", "PUT /z", "OPTIONS /z", "OPTIONS /api/deep/x", "GET /api/none",
                           "PUT /api/deep/x", "OPTIONS *", "BREW /api/deep/none", "GET /api/deep/files",
                           "GET /api/deep/files/README.md", "PUT /api/deep/files/README.md",
@@ -59,19 +59,19 @@ end)
 
 -- promise: docs/lua-handlers.md: The filter's own result replaces that; without one, the handler's
 --   reply stands.
-test("next() is the rest", function()
+test("a filter may replace what next() returns", function()
     equal(ask("GET /api/deep/x", "Wrap: 1").body, "(rad)")
     equal(ask("GET /api/deep/x").body, "rad")
     equal(ask("GET /none", "Wrap: 1").body, "(404)")
 end)
 
 -- promise: docs/lua-handlers.md: An error passes through `next()`, so `pcall(next)` catches it.
-test("an error is caught", function()
+test("pcall(next) catches an error", function()
     equal(ask("GET /error").body, "caught")
 end)
 
 -- promise: docs/lua-handlers.md: **`req.ctx`** is a table of the request, empty at first
-test("a request sees no other's table", function()
+test("each request has its own ctx", function()
     for _ = 1, 20 do
         equal(ask("GET /api/deep/x").body, "rad")
     end

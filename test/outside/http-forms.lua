@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua-handlers.md says about the size and the kind of forms.
+-- The limits of forms, and their kinds, by docs/lua-handlers.md.
 
 local http = require "http"
 local script = require "script"
@@ -24,7 +24,7 @@ local function names(count)
 end
 
 -- promise: docs/lua-handlers.md: More than 1000 names are `413`, in `req.query()` `414`.
-test("names are bounded, however they are written", function()
+test("the number of names is limited, however they are written", function()
     equal(post(names(1000)).body, "1000")
     equal(post(names(1001)).status, 413)
     equal(post(("a=1&"):rep(1001)).status, 413)
@@ -35,7 +35,7 @@ test("names are bounded, however they are written", function()
 end)
 
 -- promise: docs/lua-handlers.md: one that is multipart/form-data is `415`
-test("a form in parts is not taken for another", function()
+test("a multipart form is not parsed as another kind", function()
     local text = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n'
     equal(post(text, "Content-Type: multipart/form-data; boundary=x").status, 415)
     equal(post("a=1", "Content-Type: application/x-www-form-urlencoded").body, "1")

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Every way to write the path of a guarded handler or file, as a client that wants to get past the filter would.
+-- A client tries to get past a filter by spelling the path of a guarded handler or file in every possible way.
 
 local http = require "http"
 local script = require "script"
@@ -91,7 +91,7 @@ test("no method gets past a filter", function()
 end)
 
 -- promise: docs/lua-handlers.md: It can be called once.
-test("next() is refused the second time", function()
+test("next() cannot be called twice", function()
     equal(ask("GET /open", "Wrap: twice").body, "false")
     equal(ask("GET /none", "Wrap: twice").body, "false")
 end)
@@ -124,7 +124,7 @@ return r
 ]]
 
 -- promise: docs/lua-handlers.md: In a filter as in a handler, `nil, message` is an error, `500` and in the log
-test("a check that fails lets nobody pass", function()
+test("a filter that fails lets no request pass", function()
     local failing <close> = script.start(FAILING)
     for _, name in ipairs{"denied", "file", "late", "around"} do
         for _, path in ipairs{"/x", "/files/a", "/none"} do

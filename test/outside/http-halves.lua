@@ -59,7 +59,7 @@ end)
 
 -- promise: docs/operations.md: The connection of a reply that is not sent whole by then is reset, so that no client takes
 --   half of it for the whole.
-test("a reply that is not whole at the end of the time to end is reset", function()
+test("a reply that is incomplete after --stop-timeout is reset", function()
     for _, options in ipairs{{}, {"-w", "1"}} do
         local server <close> = script.start(TEXT, "--stop-timeout", "100ms", table.unpack(options))
         local sock <close> = server:connect()
@@ -71,8 +71,8 @@ test("a reply that is not whole at the end of the time to end is reset", functio
     end
 end)
 
--- Asks with HTTP/1.0 for more than the kernel holds, ends the server while the client does not read, and says whether
--- the client sees a reset after the bytes that it got.
+-- Ask by HTTP/1.0 for more than the kernel buffers, do not read, and end the server. Returns whether the client sees a
+-- reset after the bytes that it got.
 local function is_reset_at_end(server, path)
     local sock <close> = server:connect(4096)
 
@@ -85,7 +85,7 @@ end
 
 -- promise: docs/operations.md: The connection of a reply that is not sent whole by then is reset, so that no client takes
 --   half of it for the whole.
-test("a reply whose handler has ended, and that its client has not read at the end of the time to end, is reset", function()
+test("a reply that its client has not read after --stop-timeout is reset, although its handler has ended", function()
     for _, path in ipairs{"/large", "/parts"} do
         local server = script.start(TEXT, "--stop-timeout", "100ms")
         check(is_reset_at_end(server, path), path)
@@ -113,7 +113,7 @@ test("a file that becomes shorter while it is sent ends with a reset", function(
     os.execute("rm -r " .. directory)
 end)
 
-test("a reply that is not whole at a second SIGTERM is reset", function()
+test("a reply that is incomplete at a second SIGTERM is reset", function()
     local server <close> = script.start(TEXT, "--stop-timeout", "1000s")
     local sock <close> = server:connect()
     local other <close> = server:connect()
@@ -152,7 +152,7 @@ end)
 
 -- promise: docs/lua-handlers.md: A handler that stops its own server owes one of these replies itself: it calls `stop` in a
 --   task of its own, `task.start(server.stop, server, 5)`, and returns.
-test("a handler that stops its server answers", function()
+test("a handler that stops its server still replies", function()
     for _, stop in ipairs{"task.start(server.stop, server, 5)", "server:stop(0.001)"} do
         for _, reply in ipairs{'return "bye"', 'res:write "b" return "ye"', 'task.sleep(0.01) return "bye"'} do
             local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
@@ -169,7 +169,7 @@ test("a handler that stops its server answers", function()
 end)
 
 -- promise: docs/lua-handlers.md: When a task ends, however it ends, its locks are released, and the log has a warning.
-test("a lock outlives no task", function()
+test("the locks of a task are released when it ends", function()
     local ran = cli.run("sxe-lua", "-e", [[
         local task = require "sxe.task"
         local lock, other = task.lock(), task.lock()

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/http.md and docs/lua-handlers.md say about paths, tried on a script with routes and files.
+-- Paths of requests, by docs/http.md and docs/lua-handlers.md, with a script that has routes and files.
 
 local http = require "http"
 local script = require "script"
@@ -32,7 +32,7 @@ for _, target in ipairs{"/admin/x", "//admin/x", "/x/..//admin/x", "/./admin/x",
     end)
 end
 
-test("and the file beside it is there", function()
+test("a file that is not guarded is served", function()
     equal(ask("//open?%").body, "open\n")
 end)
 
@@ -47,7 +47,7 @@ end
 
 -- promise: docs/lua-handlers.md: `req.escaped_path` and `req.escaped_params` are the same texts not
 --   decoded, for handlers that want those
-test("a handler may have the text as it is escaped", function()
+test("a handler can read the escaped path", function()
     equal(ask("/raw/a%2fb%20").body, "a%2Fb%20 /raw/a%2Fb%20")
 end)
 
@@ -59,7 +59,7 @@ test("a percent sign in a query is text", function()
 end)
 
 -- promise: docs/http.md: Static files ignore the query.
-test("files ignore queries", function()
+test("static files ignore the query", function()
     equal(ask("/open?%00%2f..%").body, "open\n")
 end)
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Handlers that use a reply and a request clumsily: a client never sees a head or half a body that was not meant.
+-- Handlers with mistakes: a client never gets a head, or a part of a body, that the handler did not mean to send.
 
 local http = require "http"
 local script = require "script"
@@ -58,7 +58,7 @@ local function post(target, body)
 end
 
 -- promise: docs/lua-handlers.md: A name or value that HTTP does not allow raises.
-test("no head that a handler makes has a line more than was meant", function()
+test("no value of a handler adds a line to the head", function()
     for i = 1, 12 do
         local reply = get("/" .. i)
         equal(reply.status, 500, i)
@@ -68,14 +68,14 @@ test("no head that a handler makes has a line more than was meant", function()
 end)
 
 -- promise: docs/lua-handlers.md: a list with holes, or with other keys, raises.
-test("no line of a header is left out in silence", function()
+test("a header whose value is a list with holes raises", function()
     equal(get("/13").status, 500)
     equal(get("/14").status, 500)
 end)
 
 -- promise: docs/lua-handlers.md: If the reply has begun, the connection is reset, so that nobody takes half of it for the
 --   whole.
-test("half a reply has no end", function()
+test("half a reply ends with a reset", function()
     for _, path in ipairs{"/half", "/abort"} do
         local sock <close> = server:connect()
         sock:send(http.request("GET " .. path))
@@ -86,7 +86,7 @@ end)
 
 -- promise: docs/lua-handlers.md: A name that is not there is `404`, one that leads outside by `..` is `400`, and one that
 --   begins with `/` raises.
-test("no file outside is sent", function()
+test("no file outside the directory is sent", function()
     equal(get("/up?name=../x").status, 400)
     equal(get("/up?name=test/../../x").status, 400)
     equal(get("/up?name=nothing").status, 404)
@@ -94,13 +94,13 @@ test("no file outside is sent", function()
 end)
 
 -- promise: docs/lua-handlers.md: The request ends with the reply: later its properties raise.
-test("a request that was kept tells nothing of the next", function()
+test("a request object that was kept does not see the next request", function()
     equal(get("/keep").body, "kept")
     equal(get("/use?secret=1").body, "none")
 end)
 
 -- promise: docs/lua-handlers.md: **`events:send(data)`** or **`events:send{data =, event =, id =, retry =}`** sends one
-test("data with lines is one event, and a name with lines none", function()
+test("data of several lines is one event; a name with line ends raises", function()
     local body = http.ask(server, http.request("GET /lines", "Connection: close")).body
     check(body:find("\r\ndata: a\ndata: b\ndata: c\ndata: d\n\n\r\n", 1, true), body)
     local sock <close> = server:connect()
@@ -109,7 +109,7 @@ test("data with lines is one event, and a name with lines none", function()
 end)
 
 -- promise: docs/lua-handlers.md: After `req:body()` there are none left; after `req:chunks()` the other three raise.
-test("a body is read one way", function()
+test("a body can be read in one way only", function()
     equal(post("/same", "hello").body, "true")
     equal(post("/after", "hello").body, "5")
     equal(post("/parts", "hello").body, "false false false")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The router beside the simplest one there is: each pattern is compared with each path.
+ * The router, compared with the simplest one: each path is compared with each pattern.
  */
 #include <errno.h>
 #include <string.h>
@@ -38,7 +38,7 @@ find(const struct sxe_http_router *router, const char *path, struct sxe_http_mat
 
 /* ---- Patterns against an oracle ---- */
 
-/* Up to three segments of "a", "b", a parameter. */
+/* Make a text of up to three segments: "a", "b" or a parameter. */
 static void
 make_text(char *text, const char *const *segments, unsigned number)
 {
@@ -47,8 +47,8 @@ make_text(char *text, const char *const *segments, unsigned number)
         text += snprintf(text, 8, "/%s", segments[next_random() % number]);
 }
 
-/* Does the pattern take the path? *literals: which of its segments are no parameter, first
- * highest. */
+/* Does the pattern take the path? *literals: a bit for each segment of the pattern that is not a
+ * parameter; the first segment has the highest bit. */
 static bool
 takes(const char *pattern, const char *path, unsigned *literals)
 {
@@ -84,7 +84,7 @@ START_TEST(the_pattern_that_is_found_takes_the_path_and_none_that_does_is_passed
 
             make_text(patterns[number], of_patterns, 4);
             if (strstr(strchr(patterns[number], '{') ? strchr(patterns[number], '{') + 1 : "", "{"))
-                continue; /* one parameter of that name */
+                continue; /* a pattern may have a parameter of this name only once */
             result = sxe_http_router_add(router, "GET", patterns[number], answer, NULL);
             if (result == 0)
                 number++;

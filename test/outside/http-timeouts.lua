@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Each timeout through each kind of handler, over TCP and over a unix socket; and the memory of
--- bodies that are not whole.
+-- Each timeout with each kind of handler, over TCP and over a unix socket; and the memory of incomplete bodies.
 
 local httpd = require "httpd"
 local script = require "script"
@@ -21,7 +20,7 @@ return function(req)
 end
 ]]
 
--- Name, how it is started, the path that takes a body, the path of a large reply.
+-- Name, a function that starts a server, a path that takes a body, a path with a large reply.
 local KINDS = {
     {"C", function(...) return httpd.start(...) end, "/"},
     {"files", function(...)
@@ -52,13 +51,13 @@ local function post(path, length, body)
     return ("POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"):format(path, length, body)
 end
 
--- A server may answer such a request as soon as it has the head; then the rest is not waited for.
+-- A server may reply to such a request as soon as it has the head (405); then it does not wait for the body.
 local function check_408(said, what)
     check(said:find "^HTTP/1%.1 408 " or said:find "^HTTP/1%.1 405 ", what .. ": " .. said)
 end
 
 -- promise: docs/http.md: `head_timeout_ms` to the first byte after accept; from that to a whole head | 10 s | closed; 408 |
-httpd.test_at_a_pace("half a head is answered 408", function(pace)
+httpd.test_at_a_pace("half a head gets 408", function(pace)
     each_kind(function(sock, _, what)
         sock:send "GET / HTTP/1.1\r\nHost: a\r\n"
         local said = sock:recv_all()
@@ -67,7 +66,7 @@ httpd.test_at_a_pace("half a head is answered 408", function(pace)
 end)
 
 -- promise: docs/http.md: `body_timeout_ms`, in which `body_rate_min` (500) bytes a second must come; pauses are left out | 10 s | 408 |
-test("half a body is answered 408", function()
+test("half a body gets 408", function()
     each_kind(function(sock, kind, what)
         sock:send(post(kind[3], 100000, "half"))
         check_408(sock:recv_all(), what)
@@ -75,14 +74,14 @@ test("half a body is answered 408", function()
 end)
 
 -- promise: docs/lua-handlers.md: one that is too slow is answered `408`, however its bytes are spread.
-test("a body that trickles is answered 408", function()
+test("a body that is too slow gets 408", function()
     each_kind(function(sock, kind, what)
         sock:send(post(kind[3], 100000, "x"))
         for _ = 1, 10000 do
             if sock:ready(0.05) or not pcall(sock.send, sock, "x") then break end
         end
         local read, said = pcall(sock.recv_all, sock)
-        if read then check_408(said, what) end -- otherwise the last byte met the end, a reset
+        if read then check_408(said, what) end -- otherwise the last byte met a closed connection: a reset
     end, "--body-timeout", "0.3", "--body-rate", "1k")
 end)
 
@@ -107,7 +106,7 @@ httpd.test_at_a_pace("a client that does not read its reply is reset", function(
     end, "--stall-timeout", httpd.seconds(0.2 * pace))
 end)
 
--- So little that the kernel takes no more of the reply meanwhile.
+-- The client reads so little that the kernel does not accept more of the reply meanwhile: its reading alone must count.
 -- promise: docs/limits.md: `--stall-timeout` | 30 | seconds in which the client reads none of its reply |
 httpd.test_at_a_pace("a client that reads slowly is not reset", function(pace)
     each_kind(function(sock, kind, what)
@@ -122,7 +121,7 @@ httpd.test_at_a_pace("a client that reads slowly is not reset", function(pace)
 end)
 
 -- promise: docs/http.md: `handler_timeout_ms` from LATER to the reply's first byte, less the waits for a body | none | 503, and `on_done(-ETIMEDOUT)` |
-test("a handler that does not answer in time is answered for, with a body or without", function()
+test("a handler that does not reply in time gets 503, with a request body or without", function()
     local path = os.tmpname()
     os.remove(path)
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", ([[
@@ -144,7 +143,7 @@ test("a handler that does not answer in time is answered for, with a body or wit
 end)
 
 -- promise: docs/lua-handlers.md: Until a body is whole its bytes are no memory of the script's
-test("half-sent bodies are no memory of the script, and end when their clients do", function()
+test("incomplete bodies do not count as the script's memory, and end with their clients", function()
     local server <close> = script.start(APP, "--lua-memory", "16m", "--max-body", "2m")
     local socks = {}
     for i = 1, 40 do
@@ -162,7 +161,7 @@ test("half-sent bodies are no memory of the script, and end when their clients d
 end)
 
 -- promise: docs/lua-handlers.md: and where that is used up the answer is `503`.
-test("where the memory of all bodies is used up the answer is 503, until there is room", function()
+test("if the memory of all bodies is used up, requests get 503 until some is free", function()
     local server <close> = script.start(APP, "--body-memory", "1m")
     for _ = 1, 3 do
         local one <close> = server:connect()

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/observability.md says of the admin listener: what it answers, to whom, and when.
+-- The admin listener, by docs/observability.md: what it answers, to which clients, and when.
 
 local admin = require "admin"
 local httpd = require "httpd"
@@ -17,7 +17,7 @@ local function script_of(text)
     return path
 end
 
--- One request on a connection of its own, answered with this status.
+-- Send one request on a new connection; the reply must have this status.
 local function request(server, line, status)
     local sock <close> = server:connect()
     sock:send(line .. " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
@@ -36,7 +36,7 @@ local function admin_of(parent)
 end
 
 -- promise: docs/observability.md: `--admin [IP:]PORT` listens on 127.0.0.1 unless you give an address; `--admin PATH`, with a slash in it, on a unix socket.
-test("it listens where it is told, and nowhere else", function()
+test("--admin listens at the given address, and nowhere else", function()
     do
         local server <close> = admin.start()
         equal(server.admin_ip, "127.0.0.1")
@@ -78,7 +78,7 @@ test("the process that answers is replaced when it dies", function()
 end)
 
 -- promise: docs/observability.md: An upgrade by SIGUSR2 is refused with `--admin` at a fixed place
-test("an upgrade is refused where the status has a fixed place, and the old program goes on", function()
+test("an upgrade is refused if --admin has a fixed address, and the old program goes on", function()
     local name = os.tmpname()
     os.remove(name)
     local server <close> = admin.start_at(name)
@@ -93,7 +93,7 @@ test("an upgrade is refused where the status has a fixed place, and the old prog
 end)
 
 -- promise: docs/observability.md: So it answers while every worker is busy or hangs, and while the server drains.
-test("it answers while the only worker computes", function()
+test("the admin listener answers while the only worker computes", function()
     local path = script_of("return function() local t = os.time() while os.time() < t + 3 do end end")
     local server <close> = admin.start("--lua", path, "--lua-cpu", "60")
     local sock <close> = server:connect()
@@ -157,7 +157,7 @@ test("counters go on over reloads and a crash", function()
 end)
 
 -- promise: docs/observability.md: `http_route` is the pattern of the route, such as `/users/{id}`, never the path; requests without a route have no such label.
-test("routes are patterns", function()
+test("labels of routes are patterns", function()
     local path = script_of([[local r = require "sxe.http".router()
         r:get("/users/{id}", function(req) return req.params.id end) return r]])
     local server <close> = admin.start("--lua", path)
@@ -174,7 +174,7 @@ test("routes are patterns", function()
 end)
 
 -- promise: docs/observability.md: A worker counts 62 routes on their own; those beyond are counted as `_OTHER`
-test("many routes, of several workers, are bounded, and none of them is lost", function()
+test("many routes of several workers have a limited number of labels, and no request is lost", function()
     local path = script_of([[local r = require "sxe.http".router()
         for i = 1, 100 do r:get("/r" .. i .. "/{id}", function() return "x" end) end return r]])
     local server <close> = admin.start("--lua", path)
@@ -261,7 +261,7 @@ test("an action without the token of this start is refused", function()
 end)
 
 -- promise: docs/observability.md: The token is only for clients that ask by address or as `localhost`, and an action that a page of another site sends is refused with 403.
-test("pages of other sites get no token and do nothing", function()
+test("pages of other sites get no token and can do nothing", function()
     local server <close> = admin.start()
     equal((server:ask("GET", "/token", {"Host: rebound.example:" .. server.admin_port})), 403)
     equal((server:ask("GET", "/token", {"Origin: http://other.example"})), 403)
@@ -275,7 +275,7 @@ test("pages of other sites get no token and do nothing", function()
 end)
 
 -- promise: docs/observability.md: `level=debug` in the body: all workers show lines of the log up to that level, within a second
-test("a level of the log is set while it serves", function()
+test("the log level is changed while the server runs", function()
     local path = script_of("local log = require 'sxe.log' return function() log.debug('seen') return 'x' end")
     local server <close> = admin.start("--lua", path)
     request(server, "GET /", 200)
@@ -288,7 +288,7 @@ test("a level of the log is set while it serves", function()
 end)
 
 -- promise: docs/observability.md: the text format of Prometheus, for all processes in one reply
-test("a strict reader accepts all of it, and each family is documented", function()
+test("a strict reader accepts all metrics, and each family is documented", function()
     local server <close> = admin.start()
     request(server, "GET /", 200)
     request(server, "BREW /a%22b", 200)
@@ -304,7 +304,7 @@ test("a strict reader accepts all of it, and each family is documented", functio
     end
 end)
 
--- A program of somebody else reads it, too.
+-- Whether a program of another project accepts the metrics.
 local function accepts(server, program, command)
     local name = os.tmpname()
     local file <close> = assert(io.open(name, "w"))
@@ -317,7 +317,7 @@ local function accepts(server, program, command)
 end
 
 -- promise: docs/observability.md: the text format of Prometheus, for all processes in one reply
-test("promtool and the Python client's parser accept it", function()
+test("promtool and the parser of the Python client accept the metrics", function()
     local server <close> = admin.start()
     request(server, "GET /", 200)
     if wire.has("promtool") then
@@ -336,7 +336,7 @@ assert any(f.name == "sxe_http_replies" for f in parse(open(sys.argv[1]).read())
 end)
 
 -- promise: docs/observability.md: **Without JavaScript it is tables** of the moment when it was loaded; rates and latencies are those since the start.
-test("the page has the figures in its tables", function()
+test("the status page has the figures in tables", function()
     local path = script_of([[local r = require "sxe.http".router()
         r:get("/users/{id}", function(req) return req.params.id end) return r]])
     local server <close> = admin.start("--lua", path, "-w", "2")
@@ -355,7 +355,7 @@ test("the page has the figures in its tables", function()
 end)
 
 -- promise: docs/observability.md: A client that gets no token has no buttons.
-test("the page has buttons for a client that may use them", function()
+test("the status page has buttons only for a client that may use them", function()
     local server <close> = admin.start()
     local token = server:token()
     check(server:get("/"):find(token, 1, true), "the token in the forms")
@@ -368,7 +368,7 @@ test("the page has buttons for a client that may use them", function()
 end)
 
 -- promise: docs/observability.md: so programs that connect and say nothing keep others waiting for 2 seconds only.
-test("half requests do not keep a balancer from readyz, and are closed", function()
+test("unfinished requests do not block a balancer's readyz, and are closed", function()
     local server <close> = admin.start()
     local silent = {}
     for i = 1, 200 do

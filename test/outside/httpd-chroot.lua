@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What docs/operations.md says of --chroot. Only root can try most of it.
+-- --chroot, by docs/operations.md. Only root can run most of these tests.
 
 local as_root = require "as-root"
 local http = require "http"
@@ -16,7 +16,7 @@ local function write(path, text)
     file:write(text)
 end
 
--- A directory that is removed at the end of the block; its name says what is inside of it.
+-- A new directory for --chroot, removed at the end of the block. Its www/index.html says "inside".
 local function directory()
     local path = os.tmpname()
     os.remove(path)
@@ -40,7 +40,7 @@ local function request(path)
 end
 
 -- promise: docs/operations.md: With `--chroot DIR` each process that serves makes DIR its root directory before it becomes the user: a path that it opens from then on begins in DIR.
-as_root.test("files and error pages are in the directory", function()
+as_root.test("files and error pages are found below the directory", function()
     local dir <close> = directory()
     local server <close> = start(dir.path, "-r", "/www", "--error-page", "404 404.html")
     equal(http.ask(server, request "/").body, "inside\n")
@@ -48,7 +48,7 @@ as_root.test("files and error pages are in the directory", function()
 end)
 
 -- promise: docs/operations.md: | in DIR | the directory of `-r` and of routes, error pages, the script and all that it opens, requires and runs |
-as_root.test("a script is in the directory, and sees nothing outside of it", function()
+as_root.test("a script lies below the directory, and sees no file outside of it", function()
     local dir <close> = directory()
     local outside = os.tmpname()
     write(dir.path .. "/app.lua", ([[
@@ -64,7 +64,7 @@ as_root.test("a script is in the directory, and sees nothing outside of it", fun
 end)
 
 -- promise: docs/operations.md: The supervisor stays outside, as root. With `--chroot` there always is a supervisor, as with `-w 1`.
-as_root.test("workers are inside, after a reload, too, and the supervisor is not", function()
+as_root.test("workers have the new root directory, also after a reload; the supervisor has not", function()
     local dir <close> = directory()
     local server <close> = start(dir.path, "-r", "www")
     local before = workers.await(server, 1)
@@ -77,7 +77,7 @@ as_root.test("workers are inside, after a reload, too, and the supervisor is not
 end)
 
 -- promise: docs/operations.md: The process of `--admin` enters DIR, too.
-as_root.test("the admin process is inside", function()
+as_root.test("the admin process has the new root directory", function()
     local dir <close> = directory()
     local path = os.tmpname()
     os.remove(path)
@@ -90,7 +90,7 @@ as_root.test("the admin process is inside", function()
 end)
 
 -- promise: docs/operations.md: SIGUSR1 is as SIGHUP: new workers have the access log that the path names now.
-as_root.test("the log is outside, and is opened again by new workers", function()
+as_root.test("the log lies outside the directory, and new workers open it again", function()
     local dir <close> = directory()
     local logs <close> = directory()
     local log = logs.path .. "/log"
@@ -116,7 +116,7 @@ as_root.test("a directory that is missing is refused", function()
     end
 end)
 
-as_root.test("what is checked is in the directory", function()
+as_root.test("--check looks for files below the directory", function()
     local dir <close> = directory()
     for root, status in pairs{["/www"] = 0, [dir.path .. "/www"] = 2} do
         local proc = wire.spawn{wire.program("sxe-httpd"), "--check", "--user", USER, "--chroot", dir.path, "-r", root,
@@ -126,7 +126,7 @@ as_root.test("what is checked is in the directory", function()
 end)
 
 -- promise: docs/operations.md: It needs `--user` with another user than root, who could leave DIR again.
-test("root does not serve in a directory that it can leave", function()
+test("--chroot is refused with the user root, who could leave the directory", function()
     for _, user in ipairs{"root", "0"} do
         local proc = wire.spawn{wire.program("sxe-httpd"), "--chroot", "/", "--user", user}
         equal(proc:wait(20), 2)

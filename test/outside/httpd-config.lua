@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Every block of docs/configuration.md is run: Lua is written to the file that its first line names, commands print what
--- stands below them. And what that page promises.
+-- Runs every block of docs/configuration.md: a block of Lua is written to the file that its first line names, commands
+-- must print what stands below them. Then tests of that page's promises.
 
 local httpd = require "httpd"
 
@@ -15,7 +15,7 @@ local function write(name, text)
     file:write(text)
 end
 
--- What a command prints, on both outputs.
+-- The output of a command, standard error included.
 local function run(command)
     local path = directory .. "/command"
     write("command", command .. "\n")
@@ -62,7 +62,7 @@ for _, block in ipairs(blocks) do
 end
 
 -- promise: docs/configuration.md: A flag counts before a variable of the environment, that before the file, and that before the default.
-test("each origin hides those below it", function()
+test("flag, environment, file, default: each hides the later ones", function()
     write("a.lua", "return { port = 1, max_line = 1000, max_header = 2000 }")
     local said = run("SXE_PORT=2 SXE_MAX_LINE=1001 sxe-httpd --config a.lua -p 3 --print-config")
     for _, line in ipairs{ 'port = "3", -- flag', 'max_line = "1001", -- SXE_MAX_LINE', 'max_header = "2000", -- a.lua:1',
@@ -72,7 +72,7 @@ test("each origin hides those below it", function()
 end)
 
 -- promise: docs/configuration.md: as a file that `--config` reads.
-test("what --print-config prints can be read, and says the same", function()
+test("the output of --print-config can be read by --config, and has the same meaning", function()
     run("sxe-httpd --config site.lua --header 'X-Quoted: \"a\\b\"' --print-config > printed.lua")
     local once = run("sxe-httpd --config printed.lua --print-config"):gsub(" %-%- [^\n]*", "")
     run("sxe-httpd --config printed.lua --print-config > again.lua")
@@ -82,7 +82,7 @@ test("what --print-config prints can be read, and says the same", function()
 end)
 
 -- promise: docs/configuration.md: Nothing there reads a file, the environment or the clock.
-test("a configuration finds nothing but what computes", function()
+test("a configuration has only functions that compute", function()
     for _, name in ipairs{ "os", "io", "require", "load", "loadstring", "dofile", "loadfile", "debug", "coroutine", "package",
                            "pcall", "setmetatable", "getmetatable", "rawset", "collectgarbage", "print", "string.dump",
                            "string.rep", "string.find", "table.move", "math.random", "('').gsub" } do
@@ -92,7 +92,7 @@ test("a configuration finds nothing but what computes", function()
 end)
 
 -- promise: docs/configuration.md: A bad file leaves the server as it was, and the log says why.
-test("SIGHUP takes a good file and leaves a bad one, again and again, and a client sees no gap", function()
+test("SIGHUP loads a good file and keeps the old one instead of a bad one; no client sees a gap", function()
     write("s.lua", "return { header = 'X-N: 0' }")
     local server <close> = httpd.start("--config", directory .. "/s.lua")
     local function ask()
@@ -114,7 +114,7 @@ test("SIGHUP takes a good file and leaves a bad one, again and again, and a clie
     end
 end)
 
--- A server with routes.lua's routes; ask(path, host, method): status line and all.
+-- Start a server with the routes of routes.lua; ask(path, host, method) returns a whole reply, status line included.
 local function start_routes()
     run("echo index > public/index.html; echo page > public/page.txt")
     write("served.lua", (run("cat routes.lua"):gsub('"public"', '"' .. directory .. '/public"')))
@@ -128,7 +128,7 @@ end
 
 -- promise: docs/configuration.md: the body of replies that have none of their own, such as 404 where there is no file or
 -- no route. It is read once, so a page that changes is sent after the next SIGHUP.
-test("error pages are sent as they were read, until SIGHUP", function()
+test("error pages do not change until SIGHUP", function()
     write("sorry.html", "sorry")
     write("404.html", "old")
     write("paged.lua", ('return { root = "%s/public", error_page = { "404 405 %s/404.html" } }'):format(directory, directory))
@@ -167,7 +167,7 @@ test("an error page is for a script's replies without a body", function()
 end)
 
 -- promise: docs/configuration.md: The pattern with more literal bytes counts, whatever the order in the file.
-test("each route of the page answers as it says", function()
+test("each route of the page answers as the page says", function()
     local server <close>, ask = start_routes()
     for _, case in ipairs{
         { "/page.txt", "^HTTP/1.1 200 .*\r\n\r\npage\n$" }, { "/", "\r\n\r\nindex\n$" },
@@ -189,7 +189,7 @@ test("a POST to a file is 405, and to a fixed reply is answered", function()
 end)
 
 -- promise: docs/configuration.md: A name is compared without its case, port and final dot.
-test("a site has its names, and others have the routes at the top", function()
+test("a site answers its names; all other names get the routes at the top level", function()
     local server <close>, ask = start_routes()
     for _, name in ipairs{ "api.example.com", "API.Example.COM:80", "api.example.com.", "x.y.api.example.com" } do
         check(ask("/", name):find "\r\n\r\n{}$", name)
@@ -200,7 +200,7 @@ test("a site has its names, and others have the routes at the top", function()
 end)
 
 -- promise: docs/configuration.md: this file is sent where there is none, as by `try_files`; 404 where that is missing, too
-test("a fallback is sent again and again, nothing above the root is, and without it there is 404", function()
+test("a fallback file is sent each time, never a file above the root; if it is missing, 404", function()
     local server <close>, ask = start_routes()
     for _ = 1, 3 do
         check(ask("/no/such/page"):find "\r\n\r\nindex\n$")
@@ -212,7 +212,7 @@ test("a fallback is sent again and again, nothing above the root is, and without
 end)
 
 -- promise: docs/configuration.md: A name that stands twice is that of the first site.
-test("a name that two sites have is that of the first", function()
+test("a name that two sites have belongs to the first", function()
     write("twice.lua", [[
 local function site(...) return { names = { ... }, routes = { ["/"] = { status = 200, body = ... } } } end
 return { port = 0, sites = {
@@ -229,7 +229,7 @@ return { port = 0, sites = {
 end)
 
 -- promise: docs/configuration.md: A redirect with a `{name}` that its path does not have is refused when the file is read.
-test("a redirect has no name that its path does not have", function()
+test("a redirect with a {name} that its path does not have is refused", function()
     for redirect, is_good in pairs{ ["/{x}"] = false, ["/{ab}/{a}"] = false, ["/{a.}"] = false, ["/{}"] = false,
         ["/{t...}"] = false, ["/{ab}"] = true, ["/{t}/{ab}"] = true, ["/{x"] = true } do
         write("names.lua", ('return { port = 0, routes = { ["/a/{ab}/{t...}"] = { redirect = %q } } }'):format(redirect))
@@ -241,7 +241,7 @@ end)
 
 -- promise: docs/configuration.md: A client never chooses the server of a redirect: a `{name}` before the path is refused when
 --   the file is read, and a redirect that parameters would turn into another server's name, `//host`, is answered 404.
-test("a redirect leads to the server that the file names", function()
+test("a redirect leads only to the server that the file names", function()
     local function check_file(redirect)
         write("redirect.lua", ('return { port = 0, routes = { ["/a/{t...}"] = { redirect = %q } } }'):format(redirect))
         return run("sxe-httpd --config redirect.lua --check")
@@ -267,4 +267,4 @@ test("a redirect leads to the server that the file names", function()
     end
 end)
 
-test("the directory goes", function() os.execute("rm -r " .. directory) end)
+test("the directory is removed", function() os.execute("rm -r " .. directory) end)

@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
--- What docs/operations.md says of --confine: scripts try what is not allowed.
+-- --confine, by docs/operations.md: scripts try what is not allowed.
 
 local httpd = require "httpd"
 local script = require "script"
 local workers = require "workers"
 
--- LeakSanitizer traces the process in which it looks, and a confined one cannot be traced.
+-- LeakSanitizer needs to trace its process, which a confined process does not allow.
 local ENV = {ASAN_OPTIONS = "detect_leaks=0"}
 
--- The directory of a script goes when the server does.
+-- Start a server with a script in a new directory, which is removed with the server.
 local function spawn(text, ...)
     local directory = os.tmpname()
     os.remove(directory)
@@ -88,7 +88,8 @@ test_confined("Landlock", "a link out of the directory", function()
     equal(server:ask(), " Permission denied")
 end)
 
--- A directory with certificates a and b as certbot keeps them: live/x.pem leads to archive/NAME.pem. nil: no openssl.
+-- Make certificates a and b in the layout of certbot: live/x.pem is a link to archive/NAME.pem. Returns nil if the
+-- openssl command is missing.
 local function make_certificates()
     local made = os.tmpname()
     os.remove(made)
@@ -143,7 +144,7 @@ test_confined("Landlock", "a file in /dev/shm, and one of the script's own", fun
     equal(server:ask(), "truetrue")
 end)
 
--- A server whose script makes a call of test/peer/refused-calls.c, named by the path.
+-- A server whose script makes the call of test/peer/refused-calls.c that the path names.
 local function start_calls(...)
     local server = spawn([[
         local module = arg[0]:gsub("app.lua$", "calls.so")
@@ -165,7 +166,7 @@ test_confined(FILTER, "calls of each kind", function()
     end
 end)
 
--- The machine lets all users make these, so that it is the filter which refuses them above.
+-- Any user may make these calls on this machine, so in the test above it is the filter that refuses them.
 test("calls without --confine", function()
     local server <close> = start_calls()
     for _, call in ipairs{"execve", "execveat", "fork", "setuid"} do
@@ -184,7 +185,7 @@ test_confined(FILTER, "a call of x32", function()
     local sock <close> = server:connect()
     sock:send "GET /x32 HTTP/1.1\r\nHost: a\r\n\r\n"
     equal(sock:recv_all(), "")
-    equal(server:ask "/execve", "refused") -- by the next worker
+    equal(server:ask "/execve", "refused") -- the worker that replaced the ended one answers
 end)
 
 -- promise: docs/operations.md: Scripts run no programs: `sxe.spawn`, `io.popen` and `os.execute` return `nil`, a message and 1:

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- What docs/operations.md says of process 1 of a container: a server in namespaces of its own.
+-- sxe-httpd as process 1 of a container, by docs/operations.md: a server in its own namespaces.
 
 local httpd = require "httpd"
 local workers = require "workers"
 
--- LeakSanitizer cannot look into process 1.
+-- LeakSanitizer cannot trace process 1.
 local ENV = {ASAN_OPTIONS = "detect_leaks=0"}
 local UNSHARE = {"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"}
 
@@ -25,7 +25,7 @@ end
 local container = setmetatable({}, {__index = httpd})
 container.__index = container
 
--- A server as process 1. The words before the program, if there are any, are a command that runs it.
+-- Start a server as process 1. `before`: a command that runs the program, or no words.
 local function start(before, ...)
     local command = {env = ENV, table.unpack(UNSHARE)}
     for _, word in ipairs(before) do command[#command + 1] = word end
@@ -35,7 +35,7 @@ local function start(before, ...)
     return server
 end
 
--- SIGTERM is its end, of its own accord.
+-- Send SIGTERM; the server must exit with 0.
 function container:stop()
     workers.kill(self.pid, "TERM")
     equal(self.proc:wait(60), 0, self.proc:errors())
@@ -56,7 +56,7 @@ end)
 
 -- promise: docs/operations.md: It waits for them
 --   when they end, so that none stays as a zombie.
-test_in_container("a process whose parents ended is waited for", function()
+test_in_container("a process whose parent ended is waited for", function()
     for own, options in pairs{[0] = {}, {"-w", "1"}} do
         local server = start({}, table.unpack(options))
         local before = workers.await(server, own)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A server with few connections, of which others hold all but one; one that is loaded again while it is asked; and pages
--- of errors that hold what clients sent.
+-- A server with few connections, all but one of which are held by attackers; a server that is reloaded under load; and
+-- error pages that contain text of clients.
 
 local http = require "http"
 local httpd = require "httpd"
@@ -43,7 +43,7 @@ local function whole(path)
     return "POST " .. path .. " HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
 end
 
--- What attackers send on each connection.
+-- The bytes that an attacker sends on each of its connections.
 local HELD = {
     ["nothing"] = "", ["half a head"] = "POST /bo", ["half a body"] = part "/body", ["a body in parts"] = part "/parts",
     ["a handler that waits"] = whole "/slow", ["a reply that nobody reads"] = whole "/write",
@@ -71,7 +71,7 @@ end)
 
 -- promise: docs/lua-handlers.md: When its client is gone it is cancelled: the call in which it waits returns
 --   `nil, "cancelled"`.
-test("whenever and however a client leaves, no task and no <close> variable stays", function()
+test("whenever and however a client leaves, no task and no <close> variable is left", function()
     local server <close> = script.start(APP)
     equal(server:ask "/count", "equal 1")
     local ways = {function(sock) sock:close() end, function(sock) sock:shutdown() end, function(sock) sock:reset() end}
@@ -91,7 +91,7 @@ test("whenever and however a client leaves, no task and no <close> variable stay
 end)
 
 -- promise: docs/lua-httpd.md: `kill -HUP`: no request fails, see below
-test("no request fails while the script is loaded again", function()
+test("no request fails while the script is reloaded", function()
     local server <close> = script.start 'return function() return "0" end'
     local sock, last = server:connect(), "0"
     for i = 1, 6 do
@@ -121,7 +121,8 @@ return function(req)
   return "VERSION"
 end]]
 
--- A process that was replaced may accept for a moment yet, so a connection asks whose it is.
+-- Connect to the process of this version. A process that was replaced may still accept for a moment, so each new
+-- connection asks for the version.
 local function connect_to(server, version)
     local sock
     httpd.wait_until(function()
@@ -136,7 +137,7 @@ end
 
 -- promise: docs/lua-httpd.md: The next reload waits until one of them has ended, and the log says so; several signals in
 --   that time are one reload.
-test("however often a script is loaded again, what is under way is answered", function()
+test("however often a script is reloaded, requests in progress are answered", function()
     local gate = os.tmpname()
     os.remove(gate)
     local function text(version) return (WAITS:gsub("VERSION", version):gsub("GATE", gate)) end
@@ -171,7 +172,7 @@ local ESCAPED = EVIL:gsub("[^%w]", function(c) return ("%%%02X"):format(c:byte()
 
 -- promise: docs/lua-httpd.md: A browser gets the same as a page, with the request and the local variables of the function
 --   that failed.
-test("a page about an error has no markup of a client's", function()
+test("text of a client is escaped in an error page", function()
     local server <close> = script.start([[
 return function(req)
   local value, table_of = req.query.v, { [req.query.v] = req.query.v }
@@ -196,7 +197,7 @@ end)
 
 -- promise: docs/lua.md: Nothing it does keeps other requests waiting for more than 100 ms of CPU, or takes more memory than
 --   its cap.
-test("a sandbox that takes what it can has no more memory than its cap", function()
+test("a script that takes all memory it can get in the sandbox stays within its cap", function()
     local server <close> = script.start([[
 local task = require "sxe.task"
 local acts = {

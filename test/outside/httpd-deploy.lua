@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The files of examples/deploy, each with the program that reads it.
+-- The files of examples/deploy, each used with the program that reads it.
 
 local admin = require "admin"
 local httpd = require "httpd"
@@ -13,7 +13,7 @@ local function is_missing(program)
     return not path
 end
 
--- A copy of examples/deploy/NAME in which each pattern is replaced, which it has to contain.
+-- A copy of examples/deploy/NAME in which each pattern, which must occur, is replaced.
 local function adapt(name, changes)
     local from <close> = assert(io.open("examples/deploy/" .. name))
     local text, path = from:read("a"), os.tmpname()
@@ -27,7 +27,7 @@ local function adapt(name, changes)
     return path
 end
 
--- One request on a connection of its own, through the proxy.
+-- Send one request to the proxy on a new connection.
 local function ask(port, fields)
     local sock <close> = wire.connect("127.0.0.1", port)
     sock:send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" .. (fields or "") .. "\r\n")
@@ -43,7 +43,7 @@ test("haproxy.cfg: servers are ended and started again, and each request is answ
     local two = admin.start(table.unpack(options))
     local path = adapt("haproxy.cfg", {
         ["bind :8080"] = "bind fd@3",
-        ["timeout connect 5s"] = "timeout connect 60s\n    timeout check 60s", -- on a machine that does other things
+        ["timeout connect 5s"] = "timeout connect 60s\n    timeout check 60s", -- longer, for a busy machine
         ["127%.0%.0%.1:8001 port 9001"] = ("127.0.0.1:%d port %d"):format(one.port, one.admin_port),
         ["127%.0%.0%.1:8002 port 9002"] = ("127.0.0.1:%d port %d"):format(two.port, two.admin_port)})
     local proxy <close> = wire.spawn{wire.has "haproxy", "-db", "-f", path, pass = {front}}
@@ -64,7 +64,7 @@ test("haproxy.cfg: servers are ended and started again, and each request is answ
         check_answers(20)
         local new = admin.start_at(admin_port, "-p", port, table.unpack(options))
         if old == one then one = new else two = new end
-        -- HAProxy has to know it again, before the other one is ended.
+        -- HAProxy must find the restarted server before the other one is ended.
         httpd.wait_until(function()
             check_answers(1)
             return new:get("/metrics"):find('http_response_status_code="200"', 1, true)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What a reply with a file tells, and what it does not; what is logged, lost and counted.
+-- Replies with files: which facts of a file they show; and lines of logs that are lost and counted.
 
 local http = require "http"
 local httpd = require "httpd"
@@ -38,7 +38,7 @@ test("lines of the access log that are lost are counted", function()
         return tonumber(http.ask(server, http.request("GET /stats")).body:match('"log_lines_lost":(%d+)'))
     end
     equal(lost(), 0)
-    repeat until lost() > 0 -- each look is a line more, until they are written
+    repeat until lost() > 0 -- each request adds a line to the log, which is written only now and then
 end)
 
 -- promise: docs/httpd.1: Started as root it says so in one line of the log
@@ -49,7 +49,7 @@ test("a server that root started says so, others do not", function()
 end)
 
 -- promise: docs/lua-handlers.md: and raises for a directory that cannot be opened, and for a `cache_control` with control bytes.
-test("files are not planned with a Cache-Control that no reply can have", function()
+test("http.static refuses a Cache-Control with control bytes", function()
     for _, value in ipairs{"a\\r\\nB: c", "a\\n", "\\x7f", "\\1"} do
         local proc <close> = wire.spawn{wire.program("sxe-lua"), "-e",
             ('print(pcall(require "sxe.http".static, ".", { cache_control = "%s" })) os.exit(0)'):format(value)}

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Tests of what docs/configuration.md says of passwords, with hashes that libcrypt computes.
+-- Passwords of routes, by docs/configuration.md, with hashes that libcrypt computes.
 
 local admin = require "admin"
 local as_root = require "as-root"
@@ -34,7 +34,7 @@ local site <const> = write("site.lua", ([[return { lua = %q, access_log = %q, ro
     ["/script"] = { script = true, passwords = %q },
     ["/text"] = { status = 200, body = "text", passwords = %q, realm = "The house" } } }]]):format(script,
     directory .. "/log", users, users))
--- Without a script, because a user who has no rights may not read it.
+-- A configuration without a script, because the user of --user may not be able to read one.
 local plain <const> = write("plain.lua", ([[return { routes = {
     ["/text"] = { status = 200, body = "text", passwords = %q } } }]]):format(users))
 
@@ -94,7 +94,7 @@ test("the script and the log know the user", function()
 end)
 
 -- promise: docs/configuration.md: The `body` of a request that is refused is read, or the connection closed, so that it cannot be taken for another request.
-test("a body that looks like a request is none", function()
+test("the body of a refused request is not read as a request", function()
     local server <close> = httpd.start("--config", site)
     local inner = request("GET", "/text", "ann:secret")
     for _, path in ipairs{"/script", "/text"} do

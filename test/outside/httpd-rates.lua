@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What docs/configuration.md says of rate and burst. Rates here give one request back in an hour, so that no test
--- depends on how long it takes.
+-- rate and burst, by docs/configuration.md. The rates here allow one more request after an hour, so no test depends on
+-- how long it takes.
 
 local as_root = require "as-root"
 local http = require "http"
@@ -26,7 +26,7 @@ local function ask(server, path)
     return http.ask(server, ("GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"):format(path))
 end
 
--- How many of so many requests, each on a connection of its own, pass.
+-- Send `number` requests, each on a new connection; returns how many pass.
 local function passed(server, path, number)
     local count = 0
     for _ = 1, number do
@@ -38,7 +38,7 @@ local function passed(server, path, number)
 end
 
 -- promise: docs/configuration.md: All workers count together, and a reload goes on with the counts.
-test("workers count together, before and after a reload, and another that replaces one", function()
+test("workers count together, also after a reload and after a worker was replaced", function()
     local server <close> = httpd.start("--config", site, "-w", "2")
     local before = workers.await(server, 2)
     equal(passed(server, "/often", 30), 10)

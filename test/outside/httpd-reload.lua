@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua-httpd.md says of SIGHUP: scripts that load slowly, that never load, and nohup.
+-- SIGHUP, by docs/lua-httpd.md: scripts that load slowly or never finish loading, and nohup.
 
 local httpd = require "httpd"
 local script = require "script"
@@ -11,7 +11,7 @@ end
 local SLOW = "require 'sxe.task'.sleep(0.3)"
 
 -- promise: docs/lua-httpd.md: So a load begins after each SIGHUP, even if signals come faster than the script loads.
-test("the newest script is served though SIGHUP comes all the time, and no process is said to have failed", function()
+test("the newest script is served although SIGHUPs keep coming, and the log reports no failed process", function()
     local server <close> = script.start(version(0))
     for n = 1, 3 do
         server:write(version(n, SLOW))
@@ -24,7 +24,7 @@ test("the newest script is served though SIGHUP comes all the time, and no proce
 end)
 
 -- promise: docs/lua-httpd.md: So a load begins after each SIGHUP
-test("a script that was written while the last one loads is loaded by the SIGHUP of that time", function()
+test("SIGHUP during a load loads the script that was written meanwhile", function()
     local server <close> = script.start(version(0))
     for n = 1, 10, 2 do
         server:write(version(n, "io.stderr:write('loading " .. n .. "\\n') " .. SLOW))
@@ -50,7 +50,7 @@ test("a script that never finishes loading is replaced by the next", function()
 end)
 
 -- promise: docs/lua-httpd.md: Under `nohup` SIGHUP loads the script again as ever; programs that the script runs ignore SIGHUP there, as under any other program.
-test("under nohup SIGHUP loads the script again, and programs of the script ignore it", function()
+test("under nohup SIGHUP reloads the script, and programs of the script ignore it", function()
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))
     file:write([[
@@ -68,7 +68,7 @@ test("under nohup SIGHUP loads the script again, and programs of the script igno
 end)
 
 -- promise: docs/lua-httpd.md: It waits for a connection or a child process of the script only while a task waits for it
-test("an idle connection of the script does not delay the end", function()
+test("an idle connection of the script does not delay the server's end", function()
     local peer <close> = wire.listen("127.0.0.1", 0)
     local server <close> = script.start(([[
         local tcp = require "sxe.tcp"
@@ -84,7 +84,7 @@ end)
 
 -- promise: docs/lua-httpd.md: It waits for a connection or a child process of the script only while a task waits for
 -- it; other child processes are killed.
-test("processes that no task waits for do not delay the end, nor live longer than the script", function()
+test("processes that no task waits for do not delay the end, and are killed", function()
     local function is_gone(pid)
         local file = io.open("/proc/" .. pid .. "/stat")
         return file == nil or (file:close() and false)
@@ -108,7 +108,7 @@ test("processes that no task waits for do not delay the end, nor live longer tha
     end
 end)
 
--- A client that has the whole reply, and does not close.
+-- A client that has received the whole reply, and keeps its connection open.
 local function has_all(port)
     local sock = wire.connect("127.0.0.1", port)
     sock:send("GET / HTTP/1.0\r\n\r\n")
@@ -116,7 +116,8 @@ local function has_all(port)
     return sock
 end
 
--- What lingers is given up 5 seconds later, which the least of several ends must not need: the machine may be busy.
+-- The least time that a server needs to end, of ten. A connection that lingers is closed after 5 seconds, so the least
+-- time must be shorter; the others may be longer on a busy machine.
 local function least_of_ends(...)
     local least = math.huge
     for _ = 1, 10 do
@@ -132,7 +133,7 @@ local function least_of_ends(...)
 end
 
 -- promise: docs/lua-httpd.md: A client that has all of its last reply, and keeps its connection open, does not delay the end.
-test("a client that has its reply and stays does not delay the end, of files neither", function()
+test("a client that has its reply and stays connected does not delay the end, nor with files", function()
     local directory = os.tmpname()
     os.remove(directory)
     os.execute("mkdir " .. directory .. " && echo hello > " .. directory .. "/index.html && echo 'return function() "

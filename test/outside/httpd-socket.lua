@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The file of sxe-httpd's unix socket: its permissions, and who removes it.
+-- The file of sxe-httpd's unix socket: its permissions, and which process removes it.
 
 local function run(command)
     local pipe <close> = io.popen(command .. " 2>/dev/null")
@@ -14,7 +14,7 @@ end
 local directory = run("mktemp -d")
 local path = directory .. "/socket"
 
--- A server that listens at the path.
+-- Start a server that listens at the path.
 local function start(...)
     local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", "--unix", path, ...}
     check(proc:line(60), proc:errors())
@@ -78,7 +78,7 @@ test("the socket's file of a server that was killed is replaced", function()
 end)
 
 -- promise: docs/httpd.1: Permissions of the unix socket, as an octal number such as 660
-test("a mode that is none is refused", function()
+test("an invalid mode is refused", function()
     for _, mode in ipairs{"", "8", "0", "1000", "-1", "u+w", "66x", "99999999999999999999"} do
         local proc <close> = wire.spawn{wire.program("sxe-httpd"), "-p", "0", "--unix", path, "--socket-mode", mode}
         equal(proc:wait(60), 2, mode)

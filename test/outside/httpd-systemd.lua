@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/operations.md says of systemd: sockets that are passed, and messages about the state.
+-- systemd, by docs/operations.md: sockets that it passes, and messages about the server's state.
 
 local httpd = require "httpd"
 local workers = require "workers"
@@ -10,7 +10,7 @@ local function temporary()
     return path
 end
 
--- The body that is served there.
+-- The body of the reply at this address.
 local function ask(ip, port)
     local sock <close> = wire.connect(ip, port)
     sock:send(httpd.LAST)
@@ -18,7 +18,7 @@ local function ask(ip, port)
 end
 
 -- promise: docs/operations.md: Without `-i`, `-p` and `--unix` no other socket is opened.
-test("all sockets that are passed are served, and no other one", function()
+test("HTTP is served at all sockets that are passed, and at no other", function()
     for _, processes in ipairs{"0", "2"} do
         local path = temporary()
         local first <close> = wire.listen("127.0.0.1", 0)
@@ -39,7 +39,7 @@ test("all sockets that are passed are served, and no other one", function()
 end)
 
 -- promise: docs/operations.md: HTTP is served at each of them, except at those whose address a script listens at itself.
-test("a script has the passed socket of its address", function()
+test("a script that listens at the address of a passed socket gets that socket", function()
     local own <close> = wire.listen("127.0.0.1", 0)
     local other <close> = wire.listen("127.0.0.1", 0)
     local path = temporary()
@@ -61,7 +61,7 @@ test("a script has the passed socket of its address", function()
 end)
 
 -- promise: docs/operations.md: A socket that does not listen, or a variable that makes no sense, ends the program before it serves, with exit status 1:
-test("what is no listener is refused", function()
+test("a passed socket that does not listen is refused", function()
     local server = wire.spawn{wire.program("sxe-httpd"), pass = {wire.mailbox(temporary())}}
     equal(server:wait(20), 1)
     check(server:errors():find("sxe-httpd: cannot listen at descriptor 3 of LISTEN_FDS: it is no stream socket that "
@@ -69,7 +69,7 @@ test("what is no listener is refused", function()
     equal(server:output(20), "")
 end)
 
--- The next message that is no sign of life.
+-- The next message other than WATCHDOG=1.
 local function news(mailbox)
     local text
     repeat text = mailbox:message() until text ~= "WATCHDOG=1"
@@ -77,7 +77,7 @@ local function news(mailbox)
 end
 
 -- promise: docs/operations.md: `sxe-httpd` tells systemd when it is ready, when it loads again, and when it ends.
-test("ready, loading again, ready, the end", function()
+test("the server reports ready, reloading, ready and stopping", function()
     local path = temporary()
     local mailbox <close> = wire.mailbox(path)
     local server <close> = httpd.spawn{wire.program("sxe-httpd"), "-p", "0", "-w", "2", env = {NOTIFY_SOCKET = path}}
@@ -92,7 +92,7 @@ test("ready, loading again, ready, the end", function()
 end)
 
 -- promise: docs/operations.md: the supervisor gives a sign of life twice in that time, so systemd
-test("signs of life, with a supervisor and without", function()
+test("WATCHDOG=1 comes, with a supervisor and without", function()
     for _, processes in ipairs{{}, {"-w", "1"}} do
         local path = temporary()
         local mailbox <close> = wire.mailbox(path)

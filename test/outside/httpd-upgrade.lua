@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- What docs/operations.md says of SIGUSR2, which replaces the program.
+-- SIGUSR2, which replaces the program, by docs/operations.md.
 
 local httpd = require "httpd"
 local load = require "load"
 local script = require "script"
 local workers = require "workers"
 
--- The process that the log names before this text, the nth time.
+-- The pid in the nth line of the log that has a pid before `text`.
 local function named(server, text, nth)
     local pid
     httpd.wait_until(function()
@@ -26,7 +26,8 @@ local function is_there(pid)
     return state ~= nil and state ~= "Z"
 end
 
--- Upgrades so many times, and ends the last program; the first one's process has ended well.
+-- Upgrade the server `times` times, then end the last program. The process of the first program must have exited with
+-- 0.
 local function upgrade(server, times)
     local pid = server.pid
     for n = 1, times do
@@ -58,7 +59,7 @@ test("two upgrades under load, with kept connections and with new ones", functio
 end)
 
 -- promise: docs/operations.md: Sockets that a script opened are passed on, too.
-test("a server of the script's own is there after an upgrade", function()
+test("a server of the script's own is still served after an upgrade", function()
     local port = wire.free_port()
     local server = script.start(([[
         require "sxe.http".serve{ip = "127.0.0.1", port = %d, handler = function() return "own" end}

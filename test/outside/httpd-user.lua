@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What docs/operations.md says of the user that serves. Only root can try most of it.
+-- --user, by docs/operations.md. Only root can run most of these tests.
 
 local as_root = require "as-root"
 local http = require "http"
@@ -10,12 +10,12 @@ local workers = require "workers"
 -- LeakSanitizer cannot look into a process that has changed its user.
 local ENV = {ASAN_OPTIONS = "detect_leaks=0"}
 
--- A server as user 65534, which has few rights.
+-- A server as user 65534 (nobody), which has few rights.
 local function start(...)
     return httpd.spawn{wire.program("sxe-httpd"), "-p", "0", "--user", "65534:65534", env = ENV, ...}
 end
 
--- It says https, which httpd.spawn does not expect.
+-- Like start, with TLS: the first line of output says https, which httpd.spawn does not expect.
 local function start_tls(...)
     local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", "--user", "65534:65534", env = ENV, ...}
     local first = proc:line(20)
@@ -23,13 +23,13 @@ local function start_tls(...)
     return setmetatable({proc = proc, pid = proc:pid()}, httpd)
 end
 
--- A line of /proc/PID/status, its blanks as single ones.
+-- A line of /proc/PID/status, with single blanks.
 local function status(pid, name)
     local file <close> = assert(io.open(("/proc/%d/status"):format(pid)))
     return (file:read("a"):match("\n" .. name .. ":%s*([^\n]*)"):gsub("%s+", " "):gsub(" $", ""))
 end
 
--- A process that was just forked is still root.
+-- Wait until the process is user 65534: a process that was just forked is still root.
 local function check_is_nobody(pid)
     httpd.wait_until(function() return status(pid, "Uid") == "65534 65534 65534 65534" end, "another user")
     equal(status(pid, "Gid"), "65534 65534 65534 65534")
@@ -39,7 +39,7 @@ local function check_is_nobody(pid)
 end
 
 -- promise: docs/operations.md: The process has the groups of the user, no capability, and no way back; nothing that it runs gets more rights than it has.
-as_root.test("workers become the user, after a reload, too", function()
+as_root.test("workers become the user, also after a reload", function()
     local server <close> = start("-w", "2")
     local before = workers.await(server, 2)
     for _, pid in ipairs(before) do check_is_nobody(pid) end
@@ -60,7 +60,7 @@ as_root.test("the supervisor stays root, and replaces a worker", function()
 end)
 
 -- promise: docs/operations.md: Started as root with `--user NAME` or `NAME:GROUP`, each process that serves becomes that user before it answers anything.
-as_root.test("a single process becomes the user itself, and says so", function()
+as_root.test("a server without workers becomes the user, and logs it", function()
     local server <close> = start()
     check_is_nobody(server.pid)
     server:check_answers()
@@ -70,7 +70,7 @@ as_root.test("a single process becomes the user itself, and says so", function()
 end)
 
 -- promise: docs/operations.md: | | the script, and all that it opens and requires, dicts and pools included |
-as_root.test("a script cannot read what root alone may", function()
+as_root.test("a script cannot read files that only root may read", function()
     local path, secret = os.tmpname(), os.tmpname()
     local file <close> = assert(io.open(path, "w"))
     file:write((([[
@@ -110,14 +110,14 @@ as_root.test("the log is the user's, and is opened again where the user may crea
             if file and file:read("l") then return true end
         end
         return false
-    end, "a line in a log") -- a worker may have answered before it opened the new one
+    end, "a line in a log") -- a worker may have answered before it opened the new log
     check(not server.proc:errors():find("cannot open the access log", 1, true), server.proc:errors())
     os.execute("rm -r " .. path)
 end)
 
 -- promise: docs/operations.md: The supervisor notices when one of those named at the start changes, and loads all again, as at SIGHUP.
 --   New ones that cannot be used leave the earlier workers in place, and the log says why.
-as_root.test("certificates that root alone may read are loaded again when they change", function()
+as_root.test("certificates that only root may read are reloaded when they change", function()
     local path = os.tmpname()
     os.remove(path)
     assert(os.execute("mkdir -m 700 " .. path))
@@ -157,7 +157,7 @@ end)
 
 local function exists(path) return (os.execute("test -e " .. path)) end
 
--- A directory with a script that listens at the socket s in it.
+-- A new directory with a script that listens at the unix socket "s" in that directory.
 local function directory_with_script()
     local dir = os.tmpname()
     os.remove(dir)
@@ -229,14 +229,14 @@ test("an unknown user is refused", function()
 end)
 
 -- promise: docs/operations.md: `--user root` says that root is meant, and ends the warning.
-as_root.test("root that is meant is not warned", function()
+as_root.test("--user root gives no warning", function()
     local server <close> = httpd.start("--user", "root")
     server:check_answers()
     check(not server.proc:errors():find("started as root", 1, true), server.proc:errors())
 end)
 
 -- promise: docs/operations.md: `--check` as root reads certificates and keys, becomes the user, and then opens directories, error pages and the script, so it says what that user may not read:
-as_root.test("what the user may not read is bad for --check", function()
+as_root.test("--check reports files that the user may not read", function()
     local dir = os.tmpname()
     os.remove(dir)
     assert(os.execute(("mkdir -m 700 %s && printf page >%s/404.html && printf return >%s/app.lua"):format(dir, dir, dir)))
@@ -254,7 +254,7 @@ as_root.test("what the user may not read is bad for --check", function()
 end)
 
 -- promise: docs/operations.md: `--check` by another user opens files as that user, and says so.
-as_root.test("another user than root may look, too", function()
+as_root.test("--check works for another user than root", function()
     local other = "setpriv --reuid=65533 --regid=65533 --clear-groups "
     if not os.execute(other .. "test -x " .. wire.program("sxe-httpd") .. " 2>/dev/null") then
         print("skipped: another user may look, too, because that user cannot run the program, or setpriv is not here")

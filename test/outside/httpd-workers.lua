@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/operations.md says of several workers.
+-- Several workers (-w), by docs/operations.md.
 
 local httpd = require "httpd"
 local load = require "load"
@@ -21,7 +21,7 @@ test("there are as many workers as -w says, and auto is one for each CPU", funct
 end)
 
 -- promise: docs/operations.md: It keeps the listening sockets, starts the workers, watches them, and serves nothing itself.
-test("the supervisor has no connection", function()
+test("the supervisor holds no connection", function()
     local server <close> = httpd.start("-w", "2")
     local before = wire.fds(server.pid)
     local socks = {}
@@ -69,7 +69,7 @@ test("while a worker is stopped the other one takes all connections", function()
 end)
 
 -- promise: docs/operations.md: Requests that it had are lost, those of other workers are not.
-test("of requests in progress those are lost whose worker is killed", function()
+test("when a worker is killed, only its own requests in progress are lost", function()
     local server <close> = script.start([[
         local file <close> = io.open("/proc/self/stat")
         local pid = file:read("n")
@@ -95,7 +95,7 @@ test("of requests in progress those are lost whose worker is killed", function()
 end)
 
 -- promise: docs/operations.md: A worker that crashes first writes a report to standard error, after its last lines of the log: the version and build id of
-test("a crash is reported with the calls that led there", function()
+test("a crash is reported with a stack trace", function()
     local server <close> = httpd.start("-w", "2")
     local pids = workers.await(server, 2)
     workers.kill(pids[1], "ABRT")
@@ -110,7 +110,7 @@ test("a crash is reported with the calls that led there", function()
 end)
 
 -- promise: docs/operations.md: With `file = "hits"`, a name without a slash, all workers have one in `/dev/shm`;
-test("a dict with a file counts the requests of all workers, one that is shared those of each", function()
+test("a dict in a file counts the requests of all workers, a dict without a file those of one", function()
     local name = "sxe-workers-test-" .. tostring(os.time()) .. "-" .. wire.free_port()
     local server <close> = script.start(([[
         local dict = require "sxe.dict"
@@ -213,7 +213,7 @@ test("workers finish their requests and end when the supervisor is killed", func
     sock:recv_until("\r\n\r\n")
     server.proc:signal("KILL")
     server.proc:wait(60)
-    wire.sleep(2.5) -- longer than a process has that hangs
+    wire.sleep(2.5) -- longer than a process that hangs is allowed
     sock:send("ab")
     equal(sock:read_reply().body, "ab")
     for _, pid in ipairs(pids) do

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What docs/load-generator.md says of names with several addresses: a hosts file of the test's own, in a mount
--- namespace of each run.
+-- Names with several addresses, by docs/load-generator.md. Each run has its own hosts file, in its own mount namespace.
 
 local cli = require "cli"
 
@@ -20,7 +19,7 @@ local MOUNT <const> = 'mount --bind "$0" /etc/hosts && exec "$@"'
 
 local can_mount = os.execute "unshare --mount true 2>/dev/null"
 
--- run gets the port of a server at each of the addresses, and a function that runs sxe-http there.
+-- A test with a server at each address. `run` gets the servers' port, and a function that runs sxe-http.
 local function test_at(name, addresses, run)
     test(name, function()
         if not can_mount then
@@ -54,7 +53,7 @@ local function test_at(name, addresses, run)
     end)
 end
 
--- The total's addresses as "ip opened failed", in order.
+-- The addresses of the JSON's "total" as "ip opened failed", in order.
 local function addresses_of(ran)
     local list = {}
     local total = ran.output:match '\n  "total": (%b{})'
@@ -88,14 +87,14 @@ end)
 
 -- promise: docs/load-generator.md: The report has a row of each address: its connections, and how many failed
 --   with the first reason.
-test_at("an address that refuses is named", {"127.0.0.2"}, function(port, load)
+test_at("the report names an address that refuses", {"127.0.0.2"}, function(port, load)
     local ran = load("-c", "8", "--requests", "80", ("http://two.example:%d/"):format(port))
     check(ran.errors:find "127%.0%.0%.2 +4 +0", ran.errors)
     check(ran.errors:find "127%.0%.0%.3 +0 +4  Connection refused", ran.errors)
 end)
 
 -- promise: docs/load-generator.md: `addresses` in the JSON has the counts; it is empty if each host has one address.
-test_at("one address has no rows", {"127.0.0.2"}, function(port, load)
+test_at("a host with one address has no rows", {"127.0.0.2"}, function(port, load)
     local ran = load("-c", "2", "--requests", "8", ("http://127.0.0.2:%d/"):format(port))
     equal(addresses_of(ran), "", ran.errors)
     ran = load("-c", "4", "--requests", "8", ("http://127.0.0.2:%d/"):format(port),
@@ -115,7 +114,7 @@ end)
 
 -- promise: docs/load-generator.md: `--source` uses the addresses of its own family. `--server-cmd` uses the first
 --   address, because nothing listens yet.
-test_at("options choose addresses", {"127.0.0.1", "::1"}, function(port, load)
+test_at("--source and --server-cmd choose addresses", {"127.0.0.1", "::1"}, function(port, load)
     local ran = load("-c", "4", "--requests", "20", "--source", "::1", ("http://localhost:%d/"):format(port))
     equal(addresses_of(ran):match "::1 %d+ %d+", "::1 4 0", ran.errors)
     local command = ("exec %s -i 127.0.0.3 -p %d"):format(wire.program("sxe-httpd"), port)

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- How sxe-http ends its connections, as the server sees it: FIN or RST.
+-- How sxe-http closes its connections, as the server sees it: by FIN or by RST.
 
 local load = require "load"
 
--- How the other end of a connection ended it: "FIN" or "RST".
+-- How the peer ended a connection: "FIN" or "RST".
 local function how_it_ended(sock)
     local _, problem = pcall(sock.recv, sock, 1)
     return problem:find("reset", 1, true) and "RST" or problem:find("closed", 1, true) and "FIN"
@@ -20,7 +20,7 @@ end
 
 -- promise: docs/load-generator.md: A connection that rests at the end of a run is closed in order: all
 --   of its replies were read, and the server sees FIN, and no reset.
-test("a resting connection is closed with FIN", function()
+test("an idle connection is closed with FIN", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "2", "--requests", "20")
     for _, sock in ipairs(load.accept(listener, 2)) do
@@ -56,7 +56,7 @@ end)
 
 -- promise: docs/load-generator.md: A request that is not answered by then, or times out, or whose reply
 --   is none, ends its connection with a reset.
-test("what is not answered within the drain is reset", function()
+test("a request without a reply within the drain is reset", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1", "-d", "0.1", "--drain", "0.1")
     local sock <close> = listener:accept(20)

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- Comparisons of sxe-http, of results that are written here and of servers that run in turn.
+-- Comparisons of sxe-http: of result files that the tests write, and of servers that run in turn.
 
 local cli = require "cli"
 local known = require "known"
 
--- A result with ten trials, times and the rate around 1 by half a percent, times these factors.
+-- Write a result with ten trials. Times and rate vary around 1 by half a percent, multiplied by `factors`.
 local function write(factors)
     local path, trials = os.tmpname(), {}
     for i = 0, 9 do
@@ -48,7 +48,7 @@ end)
 
 -- promise: docs/load-generator.md: All intervals of a comparison hold together with a confidence of
 --   95 %: with N figures that can be judged, each is wrong once in 20 * N (Bonferroni).
-test("the level is that of all figures", function()
+test("the confidence level holds for all figures together", function()
     local usual = {rate = 1, p50 = 1, p99 = 1}
     local ran = compare(usual, usual)
     check(ran.output:find("interval: 95 % for all 3 together\n", 1, true), ran.output)
@@ -64,7 +64,7 @@ test("two servers are compared in turn", function()
     local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "2", "--requests", "50",
                         "--server-cmd", server("new"), "--baseline-cmd", server("old"),
                         "--trials", "6", "--min-effect", "100%")
-    -- A machine that is busy with other tests may make any of them slow, or suspect.
+    -- On a machine that is busy with other tests, any trial may be slow or suspect.
     check(ran.status == 0 or ran.status >= 3, ran.output .. ran.errors)
     local sides = "compare   a: --baseline-cmd, 6 trials; b: this run, 6 trials\n"
     check(ran.output:find(sides, 1, true), ran.output)
@@ -117,7 +117,7 @@ test("a server that fails half of the time passes no comparison and no gate", fu
         equal(cli.run("sxe-http", "compare", bad, bad).status % 4, 0, "the same against itself")
         os.remove(bad)
 
-        -- A threshold says that so many errors are good enough; they are more all the same.
+        -- The threshold accepts so many errors, but the comparison must still report more of them.
         local server <close> = known.start(law)
         ran = known.load(server, "-c", "4", "--requests", "200", "--baseline", good, "--threshold",
                          "errors<90%")
@@ -140,7 +140,7 @@ end)
 
 -- promise: docs/load-generator.md: a or b is suspect: then what is said of times and rates shows
 --   nothing
-test("a comparison with what is suspect is suspect", function()
+test("a comparison with a suspect result is suspect", function()
     local function write_doubtful(factors)
         local path = write(factors)
         local file <close> = io.open(path)
@@ -162,7 +162,7 @@ end)
 -- promise: docs/load-generator.md: Whatever reads such a file (`merge`, `compare`, `--baseline`,
 --   `html`) refuses one that does not fit together, with exit status 2 and the name of what is
 --   wrong
-test("a file that does not fit together is refused by all", function()
+test("every command refuses a file whose numbers contradict each other", function()
     local good = measure("storm:0.1,1", "--requests", "300")
     local file <close> = io.open(good)
     local text, bad = file:read("a"), os.tmpname()

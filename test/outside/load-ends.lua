@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- How a run of sxe-http ends: with the last request, when the server is gone, by an interrupt.
+-- How a run of sxe-http ends: after the last request, when the server is gone, and by an interrupt.
 
 local cli = require "cli"
 local httpd = require "httpd"
@@ -8,7 +8,7 @@ local load = require "load"
 
 -- promise: docs/load-generator.md: its time ends when the last of its requests was answered or has
 --   failed, so an outage at its end lowers its rate.
-httpd.test_at_a_pace("an outage at the end of a run of so many requests lowers its rate", function(pace)
+httpd.test_at_a_pace("an outage at the end of a run with -n lowers its rate", function(pace)
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "1", "-n", "4", "--timeout", httpd.seconds(0.3 * pace))
     local first <close> = listener:accept(20)
@@ -42,7 +42,7 @@ end)
 -- promise: docs/load-generator.md: Only when the server is gone, that is, when no connection could be
 --   opened and no byte came for two timeouts, it ends early: it says so, those that were not sent
 --   are skipped as `server gone`, and the exit status is 1.
-httpd.test_at_a_pace("a server that is gone ends a run of so many requests, which says so", function(pace)
+httpd.test_at_a_pace("a run with --requests ends when the server is gone, and says so", function(pace)
     local listener = wire.listen("127.0.0.1", 0)
     local port = listener:port()
     local client = load.start(port, "-c", "1", "--requests", "20", "--timeout",
@@ -77,7 +77,7 @@ end
 
 -- promise: docs/load-generator.md: In flight is 0 at the end, unless a worker was killed or died;
 --   what a second interrupt cuts off is unanswered.
-test("a second interrupt ends at once, and what was in flight is unanswered", function()
+test("a second interrupt ends at once, and requests in flight count as unanswered", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "3", "-d", "3600", "-t", "2", "--json", "-")
     local socks = load.accept(listener, 3)
@@ -85,7 +85,7 @@ test("a second interrupt ends at once, and what was in flight is unanswered", fu
         sock:recv_until("\r\n\r\n")
     end
     client.proc:signal("INT")
-    -- Two signals that are pending are one.
+    -- A second signal of the same kind is lost while the first is pending: wait until the process has taken the first.
     await("the signal is not taken", function()
         local file <close> = io.open(("/proc/%d/status"):format(client.proc:pid()))
         return tonumber(file:read("a"):match("\nShdPnd:%s*(%x+)"), 16) & 2 == 0

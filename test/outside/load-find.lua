@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- Searches of sxe-http for the highest rate. How fast this machine is must not matter: a condition
--- is one that holds, or does not, wherever it runs.
+-- Searches of sxe-http for the highest rate. The result must not depend on this machine's speed, so the tests use
+-- conditions that hold, or fail, on any machine.
 
 local cli = require "cli"
 
--- A server of known behaviour (test/peer/README.md).
+-- Start a server whose response times follow a known law (test/peer/README.md).
 local function serve(law)
     local path = wire.program("sxe-http"):gsub("[^/]+$", "test/known-server")
     local proc = wire.spawn{path, law}
@@ -19,7 +19,7 @@ end
 -- promise: docs/load-generator.md: Before each step nothing arrives until nothing is in flight:
 --   each request of the step before is answered, or has timed out and its connection is opened again.
 --   So a step does not measure the backlog of the one before.
-test("a server of 500 a second is found to do so, from 5,000 downwards", function()
+test("a search from 5,000/s down finds the limit of a server with 500/s", function()
     local server <close>, port = serve "capped:500"
     local ran = find(port, "p50<300ms", "-R", "5000", "-d", "2")
     local found = tonumber(ran.output:match "\nfound     ([%d.]+)/s is the highest rate that held")
@@ -30,7 +30,7 @@ end)
 
 -- promise: docs/load-generator.md: Where no rate was found that holds, and lower ones cannot be
 --   told in that time, the answer is `could not tell`, with the exit status 5; use a longer `-d`.
-test("what cannot be told has an answer of its own", function()
+test("a search that cannot decide says so", function()
     local server <close>, port = serve "fixed:5"
     local ran = find(port, "p99<1ms", "-R", "50", "-d", "0.3")
     check(ran.status == 5 or ran.status == 4, ran.output .. ran.errors)
@@ -42,7 +42,7 @@ end)
 -- promise: docs/load-generator.md: It begins at 10/s, or at `-R`, and doubles the rate until one
 --   does not hold; then it cuts in two what lies between the highest that held and the lowest that
 --   did not, until these are 2 % apart.
-test("a search begins low", function()
+test("a search begins at 10/s", function()
     local server <close>, port = serve "fixed:5"
     local ran = find(port, "p99<1ms", "-d", "0.3")
     check(ran.errors:find "^find      10/s  ok [%d.]+/s  [^\n]*\nfind      20/s  ", ran.errors)

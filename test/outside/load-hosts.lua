@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
--- URLs of several hosts in one run: what the logs of the servers say of it.
+-- URLs of several hosts in one run, checked by the logs of the servers.
 
 local cli = require "cli"
 
--- A server with a log: its port; a function that ends it and says how often each path was asked for.
+-- Start a server with an access log. Returns its port, and a function that ends it and counts the requests of each
+-- path.
 local function serve(...)
     local port, log = wire.free_port(), os.tmpname()
     local server = wire.spawn{wire.program("sxe-httpd"), "-p", tostring(port), "--access-log", log,
@@ -27,7 +28,7 @@ local function run(...)
     return cli.run("sxe-http", "-q", "--timeout", "60", "--json", "-", ...)
 end
 
--- A number of a host of the total.
+-- A number of the nth host in the JSON's "total".
 local function host(ran, nth, name)
     local hosts = ran.output:match('\n  "total": (%b{})'):match('"hosts": (%b[])')
     local i = 0
@@ -40,7 +41,7 @@ local function host(ran, nth, name)
 end
 
 -- promise: docs/load-generator.md: | URL... | they take turns, in each worker, too; `-m`, `-H`, `-b` (`@FILE`) change them |
-test("a slow URL is asked for as often as a fast one, whatever -t is", function()
+test("a slow URL is asked for as often as a fast one, whatever the number of workers (-t)", function()
     local script = os.tmpname()
     local file <close> = assert(io.open(script, "w"))
     file:write [[
@@ -62,7 +63,7 @@ end)
 
 -- promise: docs/load-generator.md: With a rate or `--requests` each host gets as many of them, and
 --   the URLs of a host take turns among them.
-test("hosts share the requests, and URLs those of their host", function()
+test("hosts get equal shares of the requests, and URLs equal shares of their host's", function()
     local a, end_a = serve()
     local b, end_b = serve()
     local ran = run("-c", "8", "--requests", "80", ("http://127.0.0.1:%d/one"):format(a),
@@ -137,14 +138,14 @@ end)
 
 -- promise: docs/load-generator.md: Names are looked up once, before the start; one that is not found
 --   is refused, with the URL that has it.
-test("a host that is not found is named", function()
+test("the message names a host that is not found", function()
     cli.check_refused("the URL is 'http://no-such-host.invalid/'", "sxe-http",
                       "http://127.0.0.1:1/", "http://no-such-host.invalid/")
 end)
 
 -- promise: docs/load-generator.md: Several hosts cannot be combined with `-p`, `--server-cmd` or `--probe`,
 --   and `-t` is a multiple of their number.
-test("what is of one host is refused", function()
+test("options for a single host are refused", function()
     local a, b = "http://127.0.0.1:1/", "http://127.0.0.1:2/"
     cli.check_refused("they cannot be combined with -p", "sxe-http", "-p", "5", a, b)
     cli.check_refused("they cannot be combined with --server-cmd", "sxe-http", "--server-cmd", "true", a, b)
@@ -154,7 +155,7 @@ end)
 
 -- promise: docs/load-generator.md: With `-i` or `--unix` all URLs go to that one address, each with
 --   its own Host field.
-test("an address that is given is that of all", function()
+test("with -i all URLs go to that address", function()
     local a, end_a = serve()
     local ran = run("-c", "4", "--requests", "20", "-i", "127.0.0.1", "-p", tostring(a),
                     "http://one.example/1", "http://two.example/2")

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- sxe-http against servers whose behaviour is known. Nothing here depends on how fast the machine
--- is: what is slow here only makes slow replies slower.
+-- sxe-http against servers whose response times follow a known law. No test depends on the machine's speed: a slow
+-- machine only makes slow replies slower.
 
 local cli = require "cli"
 local known = require "known"
 
 -- promise: docs/load-generator.md: A request that failed has no time: however long one had waited,
 --   no good reply would have come. So it counts as at least the `--timeout`
-test("a timeout is in the percentiles", function()
+test("timeouts count in the percentiles", function()
     local server <close> = known.start "bimodal:0.05,1,3000"
     local ran = known.load(server, "-c", "64", "--requests", "1000", "--timeout", "0.5",
                            "--threshold", "p99<400ms", "--threshold", "errors<50%")
@@ -22,7 +22,7 @@ test("a timeout is in the percentiles", function()
 end)
 
 -- promise: docs/load-generator.md: A storm of quick refusals improves no percentile
-test("half of the replies are quick refusals, and p50 is no better for it", function()
+test("quick refusals do not improve p50", function()
     for _, law in ipairs{"storm:0.6,20", "resets:0.6,20", "lying:0.6,20"} do
         local server <close> = known.start(law)
         local ran = known.load(server, "-c", "8", "--requests", "200", "--timeout", "5")
@@ -36,7 +36,7 @@ test("half of the replies are quick refusals, and p50 is no better for it", func
 end)
 
 -- promise: docs/load-generator.md: Without any reply no threshold holds.
-test("a server that never replies passes nothing", function()
+test("a server that never replies meets no threshold", function()
     local server <close> = known.start "hung"
     for _, condition in ipairs{"errors<1%", "errors<=100%", "skipped<50%", "achieved>=0",
                                "connect.max<1h", "rate>=0"} do
@@ -51,7 +51,7 @@ end)
 
 -- promise: docs/load-generator.md: A request that is still in flight when the drain is over has failed: it is
 -- `unanswered`.
-test("a run whose last replies do not come is no good run", function()
+test("a run whose last replies do not come fails", function()
     local server <close> = known.start "stalled:300,60000"
     local ran = known.load(server, "-c", "4", "-d", "1", "--drain", "0.1")
     check(ran.status == 1 or ran.status == 4, ran.output .. ran.errors)
@@ -61,7 +61,7 @@ end)
 
 -- promise: docs/load-generator.md: The rate is that of the good replies that came within the time,
 --   divided by that time.
-test("what comes in the drain is told apart", function()
+test("replies that come in the drain are reported apart", function()
     local server <close> = known.start "fixed:400"
     local ran = known.load(server, "-c", "10", "-d", "1")
     check(ran.status == 0 or ran.status == 4, ran.output .. ran.errors)
@@ -74,7 +74,7 @@ end)
 -- promise: docs/load-generator.md: A load of which more than 1 % was not sent is not what was asked
 --   for: the exit status is 1, unless a `--threshold` on `skipped` or `achieved` says how much is
 --   enough.
-test("an overload is no success in any model", function()
+test("an overload fails in each model", function()
     local server <close> = known.start "capped:50"
     for _, words in ipairs{{}, {"--open"}, {"--deadline", "20ms"}} do
         local ran = known.load(server, "-c", "4", "-R", "2000", "-d", "0.5", table.unpack(words))

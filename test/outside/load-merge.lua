@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- sxe-http merge: the figures of the sum are those that the parts' own JSON has.
+-- sxe-http merge: the sum must have the figures that follow from the parts' JSON.
 
 local cli = require "cli"
 
@@ -11,8 +11,8 @@ local function serve()
     return proc, port
 end
 
--- So many runs at the same time, long enough that they overlap on a busy machine; their files. They
--- have so many connections that nothing is skipped at their end.
+-- Run sxe-http once for each list of options, all at the same time; returns the result files. The runs are long enough
+-- to overlap on a busy machine, and have enough connections that no query is skipped at the end.
 local function run_beside(port, options)
     local procs, paths = {}, {}
     for i, more in ipairs(options) do
@@ -65,7 +65,7 @@ test("accounts of the sum are those of the parts together, and close", function(
 end)
 
 -- promise: docs/load-generator.md: The sum of some files can be merged with others.
-test("a sum of a sum is the sum of all", function()
+test("a sum can be merged with another file", function()
     local server <close>, port = serve()
     local option = {"--think", "10ms"}
     local paths = run_beside(port, {option, option, option})
@@ -84,7 +84,7 @@ end)
 
 -- promise: docs/load-generator.md: Otherwise merge exits with status 2, and says which name of the
 --   plan differs, with both values.
-test("runs of different things are refused", function()
+test("runs with different plans are refused", function()
     local server <close>, port = serve()
     local paths = run_beside(port, {{"-R", "50"}, {"-R", "50", "--open"}})
     cli.check_refused('model is "partly_open" in the first and "open" in the second', "sxe-http",
@@ -95,7 +95,7 @@ end)
 
 -- promise: docs/load-generator.md: Without an output option the JSON goes to standard output and
 --   the report to standard error; `-q` leaves the report out.
-test("the sum is on standard output", function()
+test("the sum goes to standard output", function()
     local server <close>, port = serve()
     local paths = run_beside(port, {{"-R", "50"}})
     local ran = cli.run("sxe-http", "merge", paths[1])

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- sxe-http-mpi on four hosts: network namespaces on a bridge, with ranks that talk over TCP.
+-- sxe-http-mpi on four hosts, which are network namespaces on a bridge; the ranks communicate over TCP.
 
 local path = os.tmpname()
 os.remove(path)
@@ -64,8 +64,8 @@ local function add_hosts()
         slots[i] = address(i) .. " slots=1\n"
     end
     write("hosts", table.concat(slots))
-    -- What Open MPI has in the place of ssh. Each host has a place of its own for Open MPI's files,
-    -- which the agents of several hosts make and remove.
+    -- The command that Open MPI runs instead of ssh. Each host needs its own TMPDIR: Open MPI's agents create and
+    -- remove files there, and those of several hosts would remove each other's.
     write("rsh", ([[#!/bin/sh
 host=sx%s${1##*.}
 export TMPDIR=%s/$host
@@ -119,7 +119,7 @@ end
 test("four hosts make one load", check_sum)
 
 if succeeds("ip netns exec %s tc qdisc add dev eth0 root netem delay 20ms", host(2)) then
-    test("four hosts make one load, and the way to one takes 20 ms", check_sum)
+    test("four hosts make one load, one of them 20 ms away", check_sum)
     succeeds("ip netns exec %s tc qdisc del dev eth0 root", host(2))
 else
     print("skipped: sxe-http-mpi with a slow network, because the kernel has no netem")
@@ -127,19 +127,19 @@ end
 
 -- promise: docs/load-generator.md: When a machine cannot be reached any more, rank 0 reports in the
 --   same way, though `mpirun` may then wait for that machine until it is interrupted.
-test("of a host that is cut off there is a report", function()
+test("there is a report although a host is cut off", function()
     local server <close> = serve(8000)
     local json = path .. "/json"
     local proc = start("-R", "200", "-c", "8", "-d", "100", "--drain", "1", "--json", json,
                        ("http://%s:8000/"):format(address(1)))
-    -- The second line says that all sockets are open.
+    -- The second line of output says that all sockets are open.
     proc:line(120)
     proc:line(120)
     wire.sleep(1)
     sh("ip -n %s link set p3 down", bridge)
     local until_s = wire.time() + 120
     local written
-    repeat -- until the file of what was measured is there
+    repeat -- until the results file is complete
         wire.sleep(0.05)
         local file <close> = io.open(json)
         written = file and file:read("a") or ""

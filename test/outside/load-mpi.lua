@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- sxe-http-mpi with four ranks: what the server's own log says of their load, and what becomes of it
--- when a rank dies or stops.
+-- sxe-http-mpi with four ranks: their load, checked by the server's log, and what happens when a rank dies or stops.
 
 local function can_open(path)
     local file = io.open(path)
@@ -18,12 +17,12 @@ if not wire.has("mpirun") then
 end
 
 local RANKS = 4
--- Many more of them than cores; no network but that of this machine; Open MPI itself leaks.
+-- Allow more ranks than cores; use no network but loopback. (LeakSanitizer is off below: Open MPI itself leaks.)
 local mpirun = {"mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "btl", "self,vader",
                 "--mca", "plm", "isolated", "-np", tostring(RANKS)}
 local env = {ASAN_OPTIONS = "detect_leaks=0", UCX_LOG_LEVEL = "error"}
 
--- A directory that goes, with a server that logs into it.
+-- A new directory, removed by <close>, with a server that writes its access log there.
 local function place()
     local path = os.tmpname()
     os.remove(path)
@@ -45,7 +44,7 @@ local function read(path)
     return file and file:read("a") or ""
 end
 
--- Begins a job whose ranks say who they are, in files of that place: rank.0 and so on.
+-- Start a job whose ranks write their pids to the files rank.0, rank.1 ... of the directory.
 local function start(at, ...)
     local words = {table.unpack(mpirun)}
     for _, word in ipairs{"sh", "-c", 'echo $$ >"$0/rank.$OMPI_COMM_WORLD_RANK"; exec "$@"',
@@ -53,19 +52,19 @@ local function start(at, ...)
                           at.path .. "/json", ...} do
         words[#words + 1] = word
     end
-    words.env = {TMPDIR = at.path} -- jobs that end remove the place that they share otherwise
+    words.env = {TMPDIR = at.path} -- a job that ends removes TMPDIR, which jobs would share otherwise
     for name, value in pairs(env) do
         words.env[name] = value
     end
     return wire.spawn(words)
 end
 
--- A machine that is busy with other tests makes a good result a suspect one.
+-- Wait for the end of a job. On a machine that is busy with other tests, a good result may be suspect.
 local function finish(at, proc)
     local output = proc:output(240)
     local ran = {status = proc:wait(120), output = output, errors = proc:errors()}
     local until_s = wire.time() + 60
-    repeat -- the engine of rank 0 writes the file, and may do so after mpirun has ended
+    repeat -- a process of rank 0 writes the file, perhaps after mpirun has ended
         ran.json = read(at.path .. "/json")
         local is_whole = ran.json:find "\n}\n$"
         if not is_whole then
@@ -124,7 +123,7 @@ end)
 
 -- promise: docs/load-generator.md: The sum is exact: counts, and buckets of histograms, are added
 --   up by the function that adds up the workers of one process.
-test("the sum is what the ranks have counted, in each trial", function()
+test("the sum equals the counts of the ranks, in each trial", function()
     local at <close> = place()
     local ran = run(at, "--requests", "500", "-c", "8", "-R", "2k", "--trials", "3", at.url)
     equal(total(ran, "ok"), 1500)
@@ -136,10 +135,10 @@ test("the sum is what the ranks have counted, in each trial", function()
 end)
 
 -- promise: docs/load-generator.md: the report says how well the clocks are known (*clocks within*).
-test("clocks are compared", function()
+test("the report says how well the clocks agree", function()
     local at <close> = place()
     local ran = run(at, "-d", "1", "-R", "400", "-c", "256", at.url)
-    -- A report of many suspect ranks has no room for the line, which the JSON has.
+    -- The report has no room for this line if many ranks are suspect; the JSON always has the clocks.
     check(ran.status == 4 or ran.output:find("clocks within %d"), ran.output)
     for rank = 1, RANKS - 1 do
         local microseconds = part(ran, rank, "clock")
@@ -150,7 +149,7 @@ end)
 -- promise: docs/load-generator.md: So `--trials`, `--until-ci`, `--aa`, `--warmup auto`, `--find`,
 --   `--replay`, scripts and every output are the same as with one client, and its exit status is that
 --   of `mpirun`.
-test("a search goes over all ranks, and thresholds are of the sum", function()
+test("a search uses all ranks, and thresholds judge the sum", function()
     local at <close> = place()
     local found = finish(at, start(at, "--find", "p99<30s", "-R", "50", "-d", "1", "-c", "8", at.url))
     check(found.output:find("\nfound     ", 1, true), found.output .. found.errors)
@@ -162,7 +161,7 @@ test("a search goes over all ranks, and thresholds are of the sum", function()
 end)
 
 -- promise: docs/load-generator.md: One rank is one worker, so `-t` is left out;
-test("a number of workers that is not that of the ranks is refused", function()
+test("-t is refused unless it is the number of ranks", function()
     local at <close> = place()
     local ran = finish(at, start(at, "-t", "3", at.url))
     equal(ran.status, 2)
@@ -170,7 +169,7 @@ test("a number of workers that is not that of the ranks is refused", function()
 end)
 
 -- promise: docs/load-generator.md: Without `mpirun` it is one rank.
-test("it runs without mpirun", function()
+test("sxe-http-mpi runs without mpirun", function()
     local at <close> = place()
     local proc = wire.spawn{wire.program("sxe-http-mpi"), "--requests", "10", "-c", "2", "-q",
                             "--timeout", "120", at.url, env = env}
@@ -186,13 +185,14 @@ local function children(pid)
     return read(("/proc/%s/task/%s/children"):format(pid, pid))
 end
 
--- A worker wakes for each request and for each reply.
+-- How often a process slept and woke up. A worker wakes up for each request and for each reply.
 local function wakes(pid)
     local status = pid and read(("/proc/%s/status"):format(pid)) or ""
     return tonumber(status:match "\nvoluntary_ctxt_switches:%s*(%d+)") or 0
 end
 
--- The process that mpirun started, the agent below it, and its worker, which is at work.
+-- The processes of a rank: the one that mpirun started, the agent that it started, and the agent's worker, once it
+-- works.
 local function processes_of(at, rank)
     local until_s = wire.time() + 120
     repeat
@@ -221,7 +221,7 @@ end
 
 -- promise: docs/load-generator.md: A rank that dies, or that says nothing for ten seconds, ends the
 --   run: standard error names it, what was measured is reported, and the exit status is 1.
-test("a rank that dies or stops is named, and ends the run", function()
+test("a rank that dies or stops is named in the report, and ends the run", function()
     for _, case in ipairs{{"KILL", "worker", "ended with signal 9"},
                           {"KILL", "agent", "has lost its agent"},
                           {"STOP", "agent", "has said nothing for too long"}} do
@@ -241,7 +241,7 @@ end)
 
 -- promise: docs/load-generator.md: The load stops then, the files that were asked for are written,
 --   and the run is called interrupted;
-test("when mpirun ends the job there is a file of what was measured", function()
+test("when mpirun ends the job the results so far are in a file", function()
     local ran = strike("KILL", "relay")
     check(ran.errors:find("exited on signal 9", 1, true), ran.errors)
     check(ran.json:find('"is_interrupted": true', 1, true), ran.json)
@@ -259,7 +259,7 @@ end)
 
 -- promise: docs/load-generator.md: Each rank is judged for itself, and a reason why the result is
 --   suspect has its name:
-test("a rank that cannot keep up is named", function()
+test("the report names a rank that cannot keep up", function()
     local at <close> = place()
     local proc = start(at, "-R", "400", "-c", "8", "-d", "12", at.url)
     local pid = processes_of(at, 3).worker

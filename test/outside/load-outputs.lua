@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Where results go: what was judged, for servers of continuous integration.
+-- The outputs of sxe-http for continuous integration: JUnit, Markdown, annotations; and lines and metrics during a run.
 
 local cli = require "cli"
 local json = require "json-text"
@@ -19,7 +19,7 @@ local function read(path)
     return file:read("a")
 end
 
--- A run that is soon over; the machine may be too busy for it to be believed.
+-- A short run. It may be suspect, because the machine may be busy.
 local function run(url, ...)
     return cli.run("sxe-http", "-q", "-c", "2", "--requests", "400", url, ...)
 end
@@ -34,7 +34,7 @@ end
 -- promise: docs/load-generator.md: XML as JUnit's, with a test case for each row: what is missed is
 --   a `failure`, a run that is no result an `error`, and a figure that cannot be judged is `skipped`;
 --   the message is the sentence.
-test("each row is a case of JUnit's", function()
+test("each row of the report is a test case of the JUnit file", function()
     local server <close>, url = serve()
     local before = os.tmpname()
     run(url, "--json", before)
@@ -51,7 +51,7 @@ test("each row is a case of JUnit's", function()
     check(server)
 end)
 
-test("a run that is no result is an error, and texts of others are escaped", function()
+test("a run without a result is an error, and foreign text is escaped", function()
     local server <close>, url = serve()
     local cases = junit.check(run(url .. "none?a&b'c", "--expect-status", "404", "--junit", "-").output)
     equal(cases["run: the load was sent and answered well"].outcome, "error")
@@ -62,7 +62,7 @@ end)
 
 -- promise: docs/load-generator.md: A file is written again, but the one that `GITHUB_STEP_SUMMARY`
 --   names is continued, since it belongs to all steps of a job.
-test("the summary of a job is continued, another file is not", function()
+test("GITHUB_STEP_SUMMARY is appended to, another file is overwritten", function()
     local server <close>, url = serve()
     local path = os.tmpname()
     run(url, "--markdown", path)
@@ -76,13 +76,13 @@ test("the summary of a job is continued, another file is not", function()
     check(server)
 end)
 
--- Cells of a row; a "|" that is escaped is in one.
+-- The number of cells in a row of a table; an escaped "|" is part of a cell.
 local function cells(line)
     return select(2, line:gsub("\\|", ""):gsub("|", "")) - 1
 end
 
 -- promise: docs/load-generator.md: A text is shown as it is, whatever it has in it.
-test("no text breaks a table", function()
+test("a text with Markdown's special characters does not break a table", function()
     local server <close>, url = serve()
     local text = run(url .. "a*b_c&d~$", "--threshold", "errors<1%", "--markdown", "-").output
     check(text:find([[/a\*b\_c&#38;d\~\$]], 1, true), text)
@@ -100,7 +100,7 @@ end)
 
 -- promise: docs/load-generator.md: They go to standard output, after the report, or to standard error
 --   where an output goes to standard output.
-test("annotations are lines after the report, and never in data", function()
+test("annotations are lines after the report, and never inside JSON or Markdown", function()
     local server <close>, url = serve()
     local line = "::error title=sxe-http%3A Threshold missed::errors>50%25: the figure is 0 %25\n"
     local ran = run(url, "--threshold", "errors>50%", "--annotate")
@@ -113,7 +113,7 @@ end)
 
 -- promise: docs/load-generator.md: Where `GITHUB_ACTIONS` is `true`, they are written without being
 --   asked for.
-test("a step of a workflow has annotations without being asked", function()
+test("a step of a workflow has annotations by default", function()
     local server <close>, url = serve()
     for value, expected in pairs{["true"] = true, ["false"] = false, [""] = false} do
         local ran = run_in({GITHUB_ACTIONS = value}, url, "--threshold", "errors>50%")
@@ -123,7 +123,7 @@ test("a step of a workflow has annotations without being asked", function()
 end)
 
 -- promise: docs/load-generator.md: A merge has all three as well.
-test("a sum is judged, too", function()
+test("a merged result has JUnit, Markdown and annotations, too", function()
     local server <close>, url = serve()
     local path = os.tmpname()
     run(url, "--json", path)
@@ -138,11 +138,11 @@ test("a sum is judged, too", function()
     check(server)
 end)
 
--- ---- While it runs ----
+-- ---- Lines and metrics during a run ----
 
 -- promise: docs/load-generator.md: The lines of a trial add up to its accounts: the last one is of the
 --   part of a second that was left.
-test("what the lines say adds up to what the report says", function()
+test("the lines of --jsonl add up to the report", function()
     local server <close>, url = serve()
     local ran = cli.run("sxe-http", "-q", "-c", "4", "-t", "2", "-R", "300", "-d", "1.5", "--timeout", "60",
                         "--trials", "2", "--jsonl", "-", url)
@@ -172,7 +172,7 @@ end)
 
 -- promise: docs/load-generator.md: If one cannot be written, standard error says so, the run goes on
 --   without further lines, and its exit status is 1.
-test("a full disk costs the lines, not the run", function()
+test("a full disk loses lines, and the run goes on", function()
     local server <close>, url = serve()
     local ran = run(url, "--jsonl", "/dev/full")
     equal(ran.status, 1)
@@ -182,7 +182,7 @@ test("a full disk costs the lines, not the run", function()
     check(server)
 end)
 
--- A run until it is told to stop; where its metrics are.
+-- Start a run that lasts until a signal; returns the process and the port of its metrics.
 local function run_served(url, ...)
     local words = {wire.program("sxe-http"), "-c", "4", "-R", "300", "--timeout", "60", "--drain", "60",
                    "--metrics", "0", url, ...}
@@ -207,7 +207,7 @@ local function scrape(port)
     return text:match("\r\n\r\n(.*)")
 end
 
--- Until a figure is there.
+-- Scrape the metrics until is_there() accepts the family `name`.
 local function scrape_until(port, name, is_there)
     local families
     repeat
@@ -225,7 +225,7 @@ end
 
 -- promise: docs/load-generator.md: `--metrics [ADDR:]PORT` serves the figures of the last second as
 --   OpenMetrics 1.0.0, for Prometheus and what reads the same, at `/metrics`.
-test("a parser of OpenMetrics understands what is served, and counters only rise", function()
+test("an OpenMetrics parser accepts the metrics, and counters never fall", function()
     local server <close>, url = serve()
     local proc <close>, port = run_served(url, "-t", "2")
     local first = scrape_until(port, "sxe_http_requests_ended", function(family)
@@ -267,7 +267,7 @@ test("counters do not fall from trial to trial, nor in a search", function()
     check(server)
 end)
 
-test("python's prometheus_client understands it, too", function()
+test("Python's prometheus_client accepts the metrics, too", function()
     if not has_client then
         return
     end
@@ -309,7 +309,7 @@ end)
 -- promise: docs/load-generator.md: Nobody who asks can hold the run: there are at most 8 connections,
 --   each has 5 seconds, 4 KB for its request and one reply, and all of them together 300 system calls
 --   a second of the coordinating process; what comes beyond that waits.
-test("silent, endless and many scrapers do not hold the run, and a good one is served", function()
+test("silent, endless and many scrapers do not delay the run, and a good one is served", function()
     local server <close>, url = serve()
     local proc <close>, port = run_served(url)
     local socks = {}
@@ -328,9 +328,9 @@ test("silent, endless and many scrapers do not hold the run, and a good one is s
     check(server)
 end)
 
--- ---- What these tests read with ----
+-- ---- The parsers that these tests use ----
 
-test("the parsers of these tests refuse what is wrong", function()
+test("the parsers of these tests refuse malformed input", function()
     local family = "# TYPE a counter\n# HELP a b\na_total 1\n"
     check(pcall(openmetrics.parse, family .. "# EOF\n"))
     local times = '# TYPE t_seconds histogram\n# UNIT t_seconds seconds\nt_seconds_bucket{le="0.1"} 1\n'

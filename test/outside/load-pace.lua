@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- What pacing costs the client, as its own report says.
+-- The cost of pacing (spinning until an arrival is due), as the report shows it.
 
 local cli = require "cli"
 local httpd = require "httpd"
 
--- One worker's run; a function that finds a number of its JSON by the name before it. A server that
--- the machine keeps waiting may get less than 99 % of it.
+-- Run sxe-http with one worker; returns a function that finds a number in the JSON by its name. On a busy machine less
+-- than 99 % of the requests may be sent, which the threshold allows.
 local function run(...)
     local ran = cli.run("sxe-http", "-q", "-t", "1", "-c", "16", "--json", "-", "--threshold",
                         "skipped<=100%", ...)
@@ -22,17 +22,17 @@ test("a client with a low rate does not spin", function()
     local server <close> = httpd.start()
     local number = run("-R", "20", "--arrivals", "fixed", "-d", "0.5", server.url)
     equal(number "offered", 10)
-    -- Ten arrivals and few other times, each at most 50 us and the turn that finds it over.
+    -- Ten arrivals and a few timers, each preceded by at most 50 us of spinning and one turn of the loop.
     check(number "spun_s" < 0.01, number "spun_s")
     check(number "spun" < 0.02, number "spun")
 end)
 
 -- promise: docs/load-generator.md: Spun time is not counted in the `cpu` of the report, and a client
 --   with a low rate sleeps.
-test("what is spun is not in the cpu of the verdict", function()
+test("spun time is not part of the report's cpu", function()
     local server <close> = httpd.start()
     local number = run("-R", "20k", "-d", "0.3", server.url)
     local spent = number "cpu_user_s" + number "cpu_system_s"
-    -- It took 0.3 s, or longer if the last reply was late: then the part is smaller.
+    -- The run took 0.3 s, or longer if the last reply was late: then this share is smaller.
     check(number "cpu" <= math.max(spent - number "spun_s", 0) / 0.3 + 1e-6, number "cpu")
 end)

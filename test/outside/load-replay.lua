@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Logs that sxe-http sends again: what of them is sent, and what is said of the rest.
+-- Logs that sxe-http replays (--replay): which entries are sent, and how it reports the others.
 
 local cli = require "cli"
 
@@ -23,7 +23,7 @@ local LINE = '::1 - - [10/Oct/2026:13:55:%02d +0000] "%s" %d 0\n'
 -- promise: docs/load-generator.md: Not of these are those that asked nothing of a server: a log's
 --   `"-"` or `""` with status 408 or 400, for a client that sent nothing, and a HAR's URLs of
 --   `data:`, `blob:`, `ws:` and the like. They are left out, and how many is said.
-test("what asked nothing is left out and counted", function()
+test("entries without a request are left out and counted", function()
     local ran = replay(LINE:format(1, "-", 408) .. LINE:format(2, "GET / HTTP/1.1", 200) ..
                        LINE:format(3, "", 400) .. LINE:format(4, "-", 408))
     check(ran.output:find("requests  1  ok 1  errors 0", 1, true), ran.output .. ran.errors)
@@ -42,7 +42,7 @@ end)
 -- promise: docs/load-generator.md: Lines of a log and entries of a HAR file that are no requests,
 --   like one whose URL is not `http://` or `https://` with a host, are counted, and the first one
 --   is named; if they are more than a tenth, the file is refused with exit status 2.
-test("what is no request is named, or refuses the file", function()
+test("malformed entries are named, or the file is refused", function()
     local entry = '{"startedDateTime": "2026-01-02T03:04:05Z", "request": {"method": "GET", ' ..
                   '"url": "%s"}}'
     for _, bad in ipairs{"", "/a", "htp://www/", "http://", "http:///a", "https://?b"} do

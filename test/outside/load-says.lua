@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- What sxe-http says of options that ask for nothing, or for a part of something.
+-- The messages of sxe-http for options that ask for nothing, or for a fraction of something.
 
 local cli = require "cli"
 local httpd = require "httpd"
 local load = require "load"
 
 -- promise: docs/load-generator.md: Counts are whole numbers: `-c 1.5` is refused, and `-c 1.5k` is 1,500.
-test("a part of a connection is refused", function()
+test("a count that is not a whole number is refused", function()
     for option, what in pairs{["-c"] = "(-c)", ["-n"] = "(-n)", ["-t"] = "(-t)",
                               ["--requests"] = "(--requests)", ["--trials"] = "(--trials)",
                               ["--pipeline"] = "(--pipeline)", ["--seed"] = "(--seed)",
@@ -27,7 +27,7 @@ end)
 
 -- promise: docs/load-generator.md: If the rate is so low that nothing arrives during the run, `sxe-http`
 --   says so, and exits with 1.
-test("a rate at which nothing arrives is said", function()
+test("a rate so low that nothing arrives is reported", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-q", "-c", "1", "-R", "0.001", "-d", "0.1", server.url)
     equal(ran.status, 1)
@@ -50,7 +50,7 @@ end)
 
 -- promise: docs/load-generator.md: The first line of a shard's report describes the whole load, and
 --   says which part of it this is; all other lines are the shard's own.
-test("a shard's report says that it is a part", function()
+test("a shard's report says which part of the load it is", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-q", "-c", "4", "-n", "5", "--shard", "1/2", server.url)
     check(ran.output:find("4 connections * 5 requests each = 20 requests", 1, true), ran.output)

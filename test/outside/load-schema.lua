@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What sxe-http writes is what its JSON schema says, of every kind of run.
+-- The JSON of every kind of run is valid by its JSON schema.
 
 local json = require "json-text"
 local json_schema = require "json-schema"
@@ -23,7 +23,7 @@ end
 
 local schema = json_schema.load(read(page))
 
--- What another validator says of files: "good" or "bad", a line each.
+-- The verdicts of Python's jsonschema about files: "good" or "bad", one line for each file.
 local function ask_peer(paths)
     local python <close> = wire.spawn{"/usr/bin/env", "python3", "-W", "ignore", "-c", [[
 import json, sys, jsonschema
@@ -62,7 +62,7 @@ end
 
 local outputs = {}
 
--- A run with both outputs; "kill" in front: interrupted after a while.
+-- A run with --json and --jsonl. If the first word is "kill", the run is interrupted after a while.
 local function run(...)
     local path, lines = os.tmpname(), os.tmpname()
     local words = {...}
@@ -88,7 +88,7 @@ end
 
 -- promise: docs/load-generator.md: Both, and each line of `--jsonl`, are as
 --   [load-generator.schema.json](load-generator.schema.json) says, a JSON schema (draft 2020-12) that knows every name.
-test("every kind of run writes what the schema says", function()
+test("every kind of run writes JSON that the schema accepts", function()
     local server <close>, url = serve()
     local _, found = run("-c", "4", "--requests", "2000", url)
     check(found.total.rate > 0 and found.probe == nil)
@@ -110,7 +110,7 @@ test("every kind of run writes what the schema says", function()
     check(server)
 end)
 
-test("a run without a server, and one with a server that lies, write what the schema says", function()
+test("a run without a server, and one with bad replies, write JSON that the schema accepts", function()
     run("-p", tostring(wire.free_port()), "-c", "2", "-n", "1")
     local listener <close> = wire.listen("127.0.0.1", 0)
     local path, lines = os.tmpname(), os.tmpname()
@@ -128,7 +128,7 @@ test("a run without a server, and one with a server that lies, write what the sc
     os.remove(lines)
 end)
 
-test("servers in turn, a unix socket, a script and a log write what the schema says", function()
+test("comparisons, unix sockets, scripts and replays write JSON that the schema accepts", function()
     local port = wire.free_port()
     local command = wire.program("sxe-httpd") .. " -p " .. port
     run("-c", "2", "-d", "0.05", "--trials", "6", "--server-cmd", command, "--baseline-cmd", command,
@@ -145,7 +145,7 @@ test("servers in turn, a unix socket, a script and a log write what the schema s
     check(server)
 end)
 
-test("sums write what the schema says", function()
+test("merged results are JSON that the schema accepts", function()
     local server <close>, url = serve()
     local a = run("-c", "2", "-d", "0.5", "--threshold", "p50<1s", url)
     local proc <close> = wire.spawn{wire.program("sxe-http"), "merge", a, "-q"}
@@ -179,7 +179,7 @@ local function encode(value)
     return tostring(value)
 end
 
--- Each makes of a good run what is none.
+-- Functions that each make a valid result invalid.
 local wrongs = {
     function(run_) run_.news = 1 end,
     function(run_) run_.plan.news = "x" end,
@@ -206,7 +206,7 @@ local wrongs = {
     function(run_) run_.plan.port = 65536 end,
 }
 
-test("what is wrong is refused", function()
+test("the schema refuses each invalid result", function()
     local server <close>, url = serve()
     local path, good = run("-c", "2", "--requests", "500", url)
     local paths = {path}
@@ -230,7 +230,7 @@ test("what is wrong is refused", function()
     check(server)
 end)
 
-test("another validator says so, too", function()
+test("Python's jsonschema agrees", function()
     if has_peer then
         equal(ask_peer(outputs), ("good\n"):rep(#outputs))
     end

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- Sessions of sxe-http: what the server's own log says of users that log in, keep cookies, take
--- values out of replies, follow redirects, and read rows.
+-- Sessions of sxe-http, checked by the server's log: users log in, keep cookies, take values from replies, follow
+-- redirects, and read rows of data.
 
 local cli = require "cli"
 local script = require "script"
 
--- Writes down what it was asked: method, target, cookie, body. Other replies are the paths' own.
+-- The server logs each request: method, target, cookie, body. Some paths have their own reply.
 local server <close> = script.start [[
 local log, count = {}, 0
 local replies = {
@@ -34,7 +34,7 @@ return function(req, res)
 end
 ]]
 
--- Runs these steps, with files beside them; returns how it went, and the server's lines.
+-- Run a scenario of these steps, with `files` beside it. Returns the result and the server's log.
 local function run(text, files, ...)
     local folder = os.tmpname()
     os.remove(folder)
@@ -63,13 +63,13 @@ local function run_with(words, text, files)
     return run(text, files, table.unpack(words))
 end
 
--- One user, so many requests.
+-- Run with one user and `number` requests.
 local function run_one(number, text, files)
     return run_with({"-c", "1", "--requests", tostring(number)}, text, files)
 end
 
 -- promise: docs/load-generator.md: Each new session has no cookies and no values, and the next row.
-test("a session begins with nothing but its row", function()
+test("a session begins without cookies and values, with the next row", function()
     local ran = run_one(6, [[return {cookies = true, data = "u.csv", steps = {
         {path = "/cookie"}, {path = "/{user}"}, {path = "/last"}}}]],
         {["u.csv"] = "user\nanna\nbob\n"})
@@ -91,14 +91,14 @@ test("a bad reply ends the session", function()
 end)
 
 -- promise: docs/load-generator.md: A value that is not in the reply is a failed check of that reply.
-test("a value that is not there is a failed check", function()
+test("a value that the reply lacks is a failed check", function()
     local ran = run_one(2, 'return {steps = {{path = "/a", take = {x = {json = "$.x"}}}}}')
     check(ran.output:find("failed check 2", 1, true), ran.output)
     check(ran.errors:find("steps[1] (GET /a): take.x: JSON path '$.x'", 1, true), ran.errors)
 end)
 
 -- promise: docs/load-generator.md: The first failure is reported on standard error.
-test("the first failure is said, with its step", function()
+test("the first failure is reported with its step", function()
     local ran = run_one(3, 'return {steps = {{path = "/a"}, {path = "/bad", name = "mine"}}}')
     check(ran.errors:find("sessions that failed: 1, the first: steps[2] (mine): bad status", 1, true),
           ran.errors)
@@ -106,7 +106,7 @@ end)
 
 -- promise: docs/load-generator.md: Where a value is put, it is escaped, so that no value can end a
 --   line, or make a second request
-test("a value with line ends stays one", function()
+test("a value with line ends cannot make another line or request", function()
     local ran = run_one(4, [[return {steps = {{path = "/json", take = {
         v = {json = "$.user.names[1]"}}}, {path = "/{v}", headers = {["X-Bad"] = "<{v}>"}},
         {path = "/{raw:v}", body = '{"a": "{json:v}"}'}, {path = "/", form = {a = "{v}&"}}}}]])
@@ -123,7 +123,7 @@ end)
 
 -- promise: docs/load-generator.md: Each redirect that is followed is a good reply, and each hop a
 --   request of its own, in the row of its step; what is expected and taken is of the last reply.
-test("a redirect is followed by a request that counts", function()
+test("a redirect is followed by a request, which is counted", function()
     local ran = run_one(4, [[return {steps = {
         {method = "POST", path = "/hop", body = "x", follow = 1, expect_body = "ok"}}}]])
     equal(table.concat(ran.lines, "\n"),
@@ -134,7 +134,7 @@ end)
 
 -- promise: docs/load-generator.md: A `Location` on another server, or one redirect too many, is a
 --   failed check.
-test("redirects have an end", function()
+test("the number of redirects is limited", function()
     local ran = run_one(3, 'return {steps = {{path = "/loop", follow = 2}}}')
     check(ran.output:find("failed check 1", 1, true), ran.output)
     check(ran.errors:find("it is redirected more than 2 times (follow)", 1, true), ran.errors)
@@ -160,7 +160,7 @@ end
 
 -- promise: docs/load-generator.md: `"once"`: each row is had once, and the run ends when all were
 --   had;
-test("each row is had once, by whomever", function()
+test("each row is used exactly once, by any user", function()
     local text = [[return {data = {file = "n.csv", order = "once"}, steps = {
         {path = "/{n}"}, {path = "/then/{n}"}}}]]
     for _, words in ipairs{{"-c", "7", "-t", "2", "-d", "600"}, {"-c", "40", "-d", "600"},
@@ -194,7 +194,7 @@ end)
 
 -- promise: docs/load-generator.md: The boundary of a multipart body is in none of its parts: with a
 --   value that has it, another one is used.
-test("a value with the boundary gets another", function()
+test("a value that contains the boundary gets another boundary", function()
     local text = 'return {data = "v.csv", steps = {{path = "/", multipart = {a = "{v}"}}}}'
     local first = run_one(1, text, {["v.csv"] = "v\nx\n"}).lines[1]:match "%-%-(%S-)|"
     local line = run_one(1, text, {["v.csv"] = "v\n" .. first .. "\n"}).lines[1]
@@ -204,7 +204,7 @@ end)
 
 -- promise: docs/load-generator.md: A misspelt name, a value of another type, and a place for a value
 --   that no step before takes are refused, with the step and the field.
-test("what makes no sense is refused before the run", function()
+test("wrong scenarios are refused before the run", function()
     for text, why in pairs{
         ['{path = "/"}, {pth = "/"}'] = "steps[2] has an unknown field 'pth'",
         ['{path = {}}'] = "steps[1].path must be a string, not a table",
@@ -220,7 +220,7 @@ end)
 
 -- promise: docs/load-generator.md: Matching never goes back, so it takes at most as many steps as the
 --   body has bytes, times the items, whatever the pattern is.
-test("no pattern hangs", function()
+test("no pattern takes long to match", function()
     local ran = run_one(2, [[return {steps = {{path = "/csrf", take = {
         x = {pattern = ".-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-.-never"}}}}}]])
     equal(ran.failed, "2")
@@ -235,7 +235,7 @@ end)
 
 -- promise: docs/load-generator.md: With `-R`, arrivals are requests: each is the next step of the
 --   user that has rested longest.
-test("a rate is one of requests", function()
+test("-R counts requests, not sessions", function()
     local ran = run_with({"-R", "1k", "--arrivals", "fixed", "--requests", "40", "-c", "10"},
                          'return {steps = {{path = "/1"}, {path = "/2"}}}')
     equal(#ran.lines, 40)

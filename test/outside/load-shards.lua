@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- sxe-http --shard and --start-at: what the server's own log says of the parts of a load.
+-- sxe-http --shard and --start-at: the parts of a load, checked by the server's log.
 
 local cli = require "cli"
 
--- Runs all shards one after the other: the paths that the server was asked for, with counts.
+-- Run all shards one after the other. Returns how often the server was asked for each path.
 local function asked(shards, ...)
     local port, log, counts = wire.free_port(), os.tmpname(), {}
     do
@@ -49,7 +49,7 @@ end)
 
 -- promise: docs/load-generator.md: Options that decide by the replies of one shard alone are refused: `--find`,
 -- `--until-ci`, `--warmup auto`; so is `--server-cmd`, because each shard would start one.
-test("what needs the other shards is refused", function()
+test("options that need all shards are refused", function()
     for _, words in ipairs{{"--find", "p99<1s"}, {"--until-ci", "5%"}, {"--server-cmd", "true"}} do
         cli.check_refused("it cannot be combined with " .. words[1], "sxe-http", "--shard", "1/2", words[1],
                           words[2])
@@ -58,7 +58,7 @@ end)
 
 -- promise: docs/load-generator.md: A time that is past is refused, and so is one more than a day
 --   ahead.
-test("a time that is no use is refused", function()
+test("a start time in the past, or too far ahead, is refused", function()
     cli.check_refused("that time is past", "sxe-http", "--start-at", tostring(os.time() - 1))
     local later = tostring(os.time() + 90000)
     cli.check_refused("more than a day ahead", "sxe-http", "--start-at", later)
@@ -67,7 +67,7 @@ end)
 
 -- promise: docs/load-generator.md: `--start-at TIME` begins the first trial at that time of this
 --   machine's wall clock: seconds since 1970, with a fraction or without;
-test("it does not begin before its time", function()
+test("a run does not begin before --start-at", function()
     local port = wire.free_port()
     local server <close> = wire.spawn{wire.program("sxe-httpd"), "-p", tostring(port)}
     server:line(20)

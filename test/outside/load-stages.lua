@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- sxe-http --stages: what the server's own log says of the load, and what the reports say of each stage.
+-- sxe-http --stages: the load, checked by the server's log, and the report of each stage.
 
 local cli = require "cli"
 local httpd = require "httpd"
 
--- Runs it against a server with a log: what it was asked for, in all, and the run. With a connection
--- for each request none is skipped at the end, though a busy machine is late with the others.
+-- Run sxe-http against a server with an access log. Returns how many requests came, and the run. There is a connection
+-- for each request, so none is skipped at the end, even if a busy machine is late.
 local function asked(...)
     local port, log, number = wire.free_port(), os.tmpname(), 0
     local ran
@@ -27,7 +27,7 @@ local function asked(...)
     return number, ran
 end
 
--- A number of a stage of the total.
+-- A number of the nth stage in the JSON's "total".
 local function stage(ran, nth, name)
     local stages = ran.output:match('\n  "total": (%b{})'):match('"stages": (%b[])')
     local i = 0
@@ -41,10 +41,10 @@ end
 
 -- promise: docs/load-generator.md: With `--arrivals fixed`, the number from the start of the
 --   run to the end of any stage is the area up to there, rounded up.
-test("stages of fixed arrivals have the area under their rates", function()
+test("the number of fixed arrivals is the area under the stages' rates", function()
     local number, ran = asked("--arrivals", "fixed", "-c", "96", "--stages",
                               "0:100ms,200:200ms,200:0.29s,0:0,0:0.1,50:0,50:100ms,0:100ms")
-    -- 0 + 20 + 58 + 0 + 5 + 2.5
+    -- The areas: 0 + 20 + 58 + 0 + 5 + 2.5 requests.
     equal(number, 86)
     for nth, offered in ipairs{0, 20, 58, 0, 0, 0, 5, 3} do
         equal(stage(ran, nth, "offered"), offered, "stage " .. nth)
@@ -54,7 +54,7 @@ test("stages of fixed arrivals have the area under their rates", function()
 end)
 
 -- promise: docs/load-generator.md: `-t` and `--shard` divide each stage as they divide a rate.
-test("workers and shards have the stages together", function()
+test("workers and shards divide each stage", function()
     local words = {"--arrivals", "fixed", "-c", "120", "--stages", "100:0,100:200ms,300:0,300:200ms"}
     local first, a = asked("--shard", "1/3", "-t", "2", table.unpack(words))
     local second, b = asked("--shard", "2/3", "-t", "2", table.unpack(words))
@@ -65,14 +65,14 @@ test("workers and shards have the stages together", function()
 end)
 
 -- promise: docs/load-generator.md: `-R 1k:0` lowers it until nothing arrives any more.
-test("a rate falls to nothing", function()
+test("a rate can fall to 0", function()
     local number = asked("--arrivals", "fixed", "-c", "64", "-R", "200:0", "-d", "0.5")
     equal(number, 50)
 end)
 
 -- promise: docs/load-generator.md: A stage whose RATE is that of the one before it is level, and
 --   one of no time is a step.
-test("one stage that is level has a row, and a step has none", function()
+test("a level stage has a row in the report, a step has none", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-q", "-c", "4", "--stages", "50:0,50:200ms", server.url)
     check(ran.output:find("\nstage 2 +50/s +200 ms"), ran.output)
@@ -99,7 +99,7 @@ end)
 
 -- promise: docs/load-generator.md: A threshold on a stage does not hold without a good reply to what
 --   arrived in it.
-test("nothing holds of a stage without replies", function()
+test("no threshold holds for a stage without replies", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-q", "-c", "64", "--threshold", "stage4.errors<50%",
                         "--stages", "100:0,100:100ms,0:0,0:100ms", server.url)
@@ -109,7 +109,7 @@ end)
 
 -- promise: docs/load-generator.md: The stages say the rate from the beginning to the end, so they
 --   cannot be combined with `-R`, `-d`, `-n`, `--requests`, `--replay` or `--find`
-test("what says a rate or an end of its own is refused", function()
+test("options for a rate or an end are refused with --stages", function()
     for _, words in ipairs{{"-R", "5"}, {"-d", "1"}, {"-n", "1"}, {"--requests", "1"},
                            {"--replay", "a.log"}, {"--find", "p99<1s"}} do
         cli.check_refused("it cannot be combined with " .. words[1], "sxe-http", "--stages", "5:1s", words[1],
@@ -120,7 +120,7 @@ test("what says a rate or an end of its own is refused", function()
 end)
 
 -- promise: docs/load-generator.md: There are at most 32 stages, of a day together.
-test("more stages, and longer ones, are refused", function()
+test("too many stages, and too long ones, are refused", function()
     cli.check_refused("more than 32 stages", "sxe-http", "--stages", ("1:1,"):rep(32) .. "1:1")
     cli.check_refused("more than a day", "sxe-http", "--stages", "1:1d,1:1s")
 end)

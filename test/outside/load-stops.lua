@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Processes of sxe-http that are stopped, or die, while they measure.
+-- Processes of sxe-http that are stopped (SIGSTOP), or die, while they measure.
 
 local httpd = require "httpd"
 local load = require "load"
@@ -18,8 +18,8 @@ local function send(signal, pid)
     check(os.execute(("kill -%s %d"):format(signal, pid)), signal)
 end
 
--- A run of 100 requests a second, whose sockets are open and whose load has begun. There are so many
--- that none is missing at the end, though a busy machine is late with what arrived before.
+-- Start a run with 100 requests a second; return when its sockets are open and its load has begun. It has so many
+-- sockets that no request is skipped at the end, even if a busy machine is late.
 local function start(server, seconds, ...)
     local client = load.start(server.port, "-c", "512", "-R", "100", "--arrivals", "fixed", "-d",
                               tostring(seconds), ...)
@@ -29,7 +29,7 @@ local function start(server, seconds, ...)
     return client
 end
 
--- Waits for the end of a run of which the first lines were read.
+-- Wait for the end of a run whose first lines of output were read already.
 local function finish(client)
     client.output = client.proc:output()
     client.status = client.proc:wait(20)
@@ -72,7 +72,7 @@ end)
 
 -- promise: docs/load-generator.md: The parent process only watches: while it alone is stopped, the
 --   load goes on and nothing is lost.
-test("a parent that is stopped misses nothing", function()
+test("a stopped parent process loses no request", function()
     local server <close> = httpd.start()
     local client = start(server, 6, "-t", "2")
     stop_for(client.proc:pid(), 5)
@@ -80,7 +80,7 @@ test("a parent that is stopped misses nothing", function()
     local queries, ok = client:numbers("requests%s+(%d+)%s+ok%s+(%d+)")
     equal(queries, 600, client.output)
     equal(ok, 600, client.output)
-    -- A busy machine may stop it, too, but not for five seconds of six.
+    -- A busy machine may stop the worker as well, but not for five of six seconds.
     local part = tonumber(client.output:match("the client stood still for ([%d.]+) %%") or 0)
     check(part < 80, client.output)
 end)

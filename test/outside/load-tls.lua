@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- sxe-http over TLS, as docs/load-generator.md promises it, against sxe-httpd and certificates made by openssl.
+-- sxe-http over TLS, by docs/load-generator.md, with sxe-httpd as the server and certificates made by openssl.
 
 local cli = require "cli"
 
@@ -20,7 +20,7 @@ if not has_openssl then
     print("skipped: certificates of https for sxe-http, because openssl is not installed")
 end
 
--- A server, and its port.
+-- Start a server; returns the process and its port.
 local function start(...)
     local proc = wire.spawn{wire.program("sxe-httpd"), "-p", "0", ...}
     local first = proc:line(60)
@@ -29,7 +29,7 @@ local function start(...)
     return proc, port
 end
 
--- Two connections with three requests each.
+-- Run two connections with three requests each.
 local function run(...)
     local proc <close> = wire.spawn{wire.program("sxe-http"), "-q", "-c", "2", "-n", "3", "--timeout", "60", ...}
     local said = proc:output()
@@ -46,7 +46,7 @@ end
 
 -- promise: docs/load-generator.md: With `--insecure` the report says `INSECURE`, so does a line on standard error, and
 --   `is_insecure` of the JSON is true.
-test("a server whose certificate is not verified is loaded, and that is said", function()
+test("with --insecure any certificate is accepted, and the report says so", function()
     local server <close>, port = start("--tls-dev")
     local ran = run("--insecure", url(port))
     has(ran.output, "INSECURE")
@@ -58,7 +58,7 @@ end)
 
 -- promise: docs/load-generator.md: A handshake that fails is a connection that was not opened: `TLS failed`, with the
 --   reason of the first one in words.
-test("a certificate that nobody signed is refused, and the report says so", function()
+test("a self-signed certificate is refused, and the report says so", function()
     local server <close>, port = start("--tls-dev")
     local ran = run(url(port))
     equal(ran.status, 1)
@@ -69,7 +69,7 @@ end)
 
 -- promise: docs/load-generator.md: The server's certificate must lead to an authority that is trusted, be in its time,
 --   and have the URL's host as a name or an address.
-test("a certificate is good for its own names only", function()
+test("a certificate is accepted for its own names only", function()
     if not has_openssl then
         return
     end
@@ -91,7 +91,7 @@ test("a certificate is good for its own names only", function()
 end)
 
 -- promise: docs/load-generator.md: Files that cannot be used are found before the run: the exit status is 2.
-test("a file of authorities that is not there is found before the run", function()
+test("a missing file of authorities is reported before the run", function()
     local ran = run("--tls-ca", "/none", url(1))
     equal(ran.status, 2)
     has(ran.errors, "/none")
@@ -106,7 +106,7 @@ test("URLs of http and https are not mixed", function()
 end)
 
 -- promise: docs/load-generator.md: TLS does not go with `--unix`, `--proxy` or a scenario that has `steps`.
-test("what does not go with TLS is refused", function()
+test("options that cannot be combined with TLS are refused", function()
     for _, words in ipairs{{"--unix", "/x"}, {"--proxy", "1"}} do
         local ran = run(words[1], words[2], url(1))
         equal(ran.status, 2)
@@ -125,7 +125,7 @@ end)
 -- promise: docs/load-generator.md: By default each connection makes a full handshake, so `-H 'Connection: close'`
 --   measures full handshakes. With `--tls-resume 50` every other connection resumes a session that the server gave to an
 --   earlier one of the same worker.
-test("the asked share of connections resumes a session", function()
+test("--tls-resume sets the share of connections that resume a session", function()
     local server <close>, port = start("--tls-dev")
     local ran = run("--insecure", "-c", "1", "-n", "8", "-H", "Connection: close", url(port))
     has(ran.output, "TLS       handshakes: 8 full, 0 resumed (0 %)")
@@ -138,7 +138,7 @@ test("the asked share of connections resumes a session", function()
 end)
 
 -- promise: docs/load-generator.md: A server that gives no tickets leaves `no session to resume`.
-test("a server that gives no tickets is told", function()
+test("a server without tickets is reported", function()
     if not has_openssl then
         return
     end

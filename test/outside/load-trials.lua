@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Trials of sxe-http: their arrivals, and which figures are results. How many queries arrive in a
--- given time depends on the seed alone, so it is the same in each run of this.
+-- Trials of sxe-http: their arrivals, and which figures are results. The seed alone decides how many queries arrive in
+-- a given time, so each run of this test has the same numbers.
 
 local cli = require "cli"
 
@@ -12,7 +12,7 @@ local function serve()
     return proc, port
 end
 
--- What arrived in each trial, and in all of them.
+-- How many queries arrived in each trial, and in all of them.
 local function offered(port, ...)
     local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "64", "-R", "400", "-d", "0.25",
                         "--timeout", "120", "--drain", "60", "--json", "-", ...)
@@ -35,7 +35,7 @@ end
 
 -- promise: docs/load-generator.md: Each trial has arrivals and random values of its own: the seed
 --   of trial N, from 0 on, is `--seed` + N * 2^48.
-test("trials have different arrivals, and the same in each run", function()
+test("trials have different arrivals, and each run has the same ones", function()
     local server <close>, port = serve()
     local numbers = offered(port, "--trials", "6")
     check(not are_all_equal(numbers, 1, 6), table.concat(numbers, " "))
@@ -60,7 +60,7 @@ end)
 -- promise: docs/load-generator.md: With a rate (`-R`) or a log (`--replay`), the rate is given, and
 --   no result: the report has no interval of it, `compare` does not judge it, and `--until-ci`
 --   needs another figure.
-test("a rate that is given is no result", function()
+test("a rate set by -R is not a result", function()
     local server <close>, port = serve()
     local a, b = os.tmpname(), os.tmpname()
     for path, rate in pairs{[a] = "1000", [b] = "100"} do
@@ -81,7 +81,7 @@ end)
 -- promise: docs/load-generator.md: A percentile that one trial cannot tell has no interval: which
 --   trials have enough requests is no chance, and those of the others alone would say something
 --   else. It is `n/a`, as in that trial.
-test("an interval is told of what each trial tells", function()
+test("a figure has an interval only if every trial has it", function()
     local server <close>, port = serve()
     local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "4", "--requests", "300",
                         "--trials", "6", "--json", "-")
@@ -99,12 +99,12 @@ end)
 -- promise: docs/load-generator.md: `--until-ci` of such a figure ends after the first trial that
 --   cannot tell it, says how many requests a trial takes (p50 20, p95 200, p99 1,000), and makes
 --   the exit status 5, as it does whenever its interval was not reached.
-test("a width that cannot be reached is not waited for", function()
+test("--until-ci ends when its interval cannot be reached", function()
     local server <close>, port = serve()
     for name, needs in pairs{p50 = 20, p95 = 200, p99 = 1000} do
         local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "2", "--requests",
                             tostring(needs - 1), "--trials", "50", "--until-ci", name .. ":5%")
-        -- A client that waited for a CPU is suspect, and that is said first.
+        -- If the client had to wait for a CPU, the result is suspect (4), which takes precedence over 5.
         check(ran.status == 5 or ran.status == 4, ran.output .. ran.errors)
         check(ran.errors:find(("response.%s takes %d requests a trial, and trial 1 had %d;")
                               :format(name, needs, needs - 1), 1, true), ran.errors)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What sxe-http says without being asked: its help, the type of a body, and how two runs compare.
+-- sxe-http's defaults: the help without arguments, the Content-Type of a HAR's body, the comparison of two runs.
 
 local cli = require "cli"
 local httpd = require "httpd"
@@ -8,7 +8,7 @@ local load = require "load"
 
 -- promise: docs/load-generator.md: Without arguments it prints the help of `-h`, and exits with
 --   status 2, since nothing was measured.
-test("without arguments there is help, and a status that a script notices", function()
+test("without arguments there is help, and exit status 2", function()
     local none = cli.run("sxe-http")
     equal(none.status, 2)
     equal(none.output, cli.run("sxe-http", "-h").output)
@@ -17,7 +17,7 @@ end)
 
 -- promise: docs/load-generator.md: The `mimeType` of a HAR's body is sent as its Content-Type,
 --   unless the entry's fields have one.
-test("a body of a HAR has its type", function()
+test("a HAR's mimeType is sent as Content-Type", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local path = os.tmpname()
     local file <close> = io.open(path, "w")
@@ -54,7 +54,7 @@ test("the page of two runs has their comparison", function()
     equal(page.status, 0, page.errors)
     local compared = cli.run("sxe-http", "compare", a, b).output
     check(page.output:find('"comparison":', 1, true))
-    -- A line of it: as text of JSON it stands there as it is, but for quotes and what is no ASCII.
+    -- A line of the comparison. JSON escapes only quotes and non-ASCII characters, of which this line has none.
     local line = compared:match("\n(rate a second [^\n]*)")
     check(line and page.output:find(line, 1, true), compared)
     os.remove(a)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Strings of JSON that a C program makes of bytes from a stranger, read back by the grammar
- * of RFC 8259.
+ * JSON strings that a C program makes of untrusted bytes, read back by the grammar of RFC 8259.
  */
 #include <stdint.h>
 #include <string.h>
@@ -27,7 +26,7 @@ make_text(char *text, unsigned *seed)
     return length;
 }
 
-/* Escape the text in rooms of that size, one call after the other, into whole. */
+/* Escape the text by calls with a buffer of `size` bytes each; collect their results in whole. */
 static size_t
 escape_in_parts(char *whole, size_t size, const char *text, size_t length, unsigned style)
 {
@@ -44,7 +43,7 @@ escape_in_parts(char *whole, size_t size, const char *text, size_t length, unsig
     return end;
 }
 
-/* The unit of \uXXXX, whose u is at in; -1: it has not four digits. */
+/* The number of \uXXXX, whose u is at `in`; -1: there are not four hexadecimal digits. */
 static long
 unit_at(const char *in, const char *end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A C program that was started with closed standard descriptors: what it prints goes nowhere, and
- * never into a dict's file or to the client of a socket.
+ * A C program that was started with closed standard descriptors: what it prints is lost, and never
+ * goes into a dict's file or to a client.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 static const char noise[] = "printed by a careless program\n";
 
-/* Close those of 0, 1 and 2 whose bit is set, as a starter may have done. */
+/* Close the descriptors 0, 1 and 2 whose bit is set, as the program's parent may have done. */
 static void
 close_standard(unsigned closed)
 {
@@ -24,7 +24,7 @@ close_standard(unsigned closed)
     }
 }
 
-/* 0, or what is wrong with a descriptor that was closed: it must be /dev/null. */
+/* Check that each closed descriptor is /dev/null now. Returns 0, or the number of the fault. */
 static int
 look_at_numbers(unsigned closed)
 {
@@ -40,7 +40,7 @@ look_at_numbers(unsigned closed)
     return 0;
 }
 
-/* 0, or what is wrong: a closed descriptor 0 must not be read, a closed 1 or 2 not be written. */
+/* Check that a closed 0 cannot be read, and a closed 1 or 2 not be written. 0: it is so. */
 static int
 look_at_bytes(unsigned closed)
 {
@@ -94,7 +94,7 @@ listen_at_a_port(const char *path, unsigned closed, int (*look)(unsigned closed)
 
 typedef int (*program)(const char *path, unsigned closed, int (*look)(unsigned closed));
 
-/* Each set of closed descriptors, in a child of its own for each program. */
+/* Run each program with each set of closed descriptors, each in a new child. */
 static void
 run_with_each_set(int (*look)(unsigned closed))
 {

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua-handlers.md says of what keeps sxe-lua alive, and of its exit status. A program that hangs here is what
--- the limits of seconds are for.
+-- What keeps sxe-lua running, and its exit status, by docs/lua-handlers.md. If a program hangs here, the limits of
+-- seconds end the test.
 
 local FIRST = "local tcp, udp, spawn, task = require 'sxe.tcp', require 'sxe.udp', require 'sxe.spawn', require 'sxe.task'\n"
 
--- Runs a script in sxe-lua: its exit status, what it printed, and its errors. "PORT" in it is that of a listener that
--- accepts and never says a word.
+-- Run a script in sxe-lua; returns its exit status, its output and its errors. "PORT" in the script is replaced by the
+-- port of a listener that accepts connections and sends nothing.
 local function run(text, listener)
     local script = text:gsub("PORT", function() return tostring(listener:port()) end)
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. script, env = {SXE_LOG_LEVEL = "error"}}
@@ -21,7 +21,7 @@ local function ends(text, expected, listener)
 end
 
 -- promise: docs/lua-handlers.md: A connection, a UDP socket or a pipe of a process that no task waits for does not.
-test("connections that nobody waits for end with the script, reachable or not", function()
+test("connections that no task waits for end with the script, garbage-collected or not", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     ends("assert(tcp.connect('127.0.0.1', PORT))", "", listener)
     ends("assert(tcp.connect('127.0.0.1', PORT)) collectgarbage() collectgarbage()", "", listener)
@@ -35,7 +35,7 @@ test("connections that nobody waits for end with the script, reachable or not", 
 end)
 
 -- promise: docs/lua-handlers.md: A connection, a UDP socket or a pipe of a process that no task waits for does not.
-test("a server's connections, UDP sockets and pipes that nobody waits for end with the script", function()
+test("a server's connections, UDP sockets and pipes that no task waits for end with the script", function()
     ends("socket = assert(udp.open('127.0.0.1', 0))")
     ends("assert(udp.open('127.0.0.1', 0)) collectgarbage()")
     ends("socket = assert(udp.open('127.0.0.1', 0)) socket:sendto('x', '127.0.0.1', socket.local_port)")
@@ -55,7 +55,7 @@ test("a server's connections, UDP sockets and pipes that nobody waits for end wi
 end)
 
 -- promise: docs/lua-handlers.md: A task keeps it alive that can go on, sleeps, waits with a time limit, or waits for what comes from outside: a connection, a datagram, a file, the end of a process.
-test("a task that waits for what may come from outside is waited for", function()
+test("sxe-lua waits for a task that waits for input from outside", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. ([[
         local conn = assert(tcp.connect("127.0.0.1", %d))
@@ -92,7 +92,7 @@ test("tasks that wait for each other end, and the script's own wait is an error"
 end)
 
 -- promise: docs/lua-handlers.md: At the end connections are closed once what was written is sent
-test("what was written is sent, though nobody waits for that", function()
+test("written data is sent, although no task waits for it", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     for _, kept in ipairs{"local conn", "conn"} do
         local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. ([[
@@ -107,7 +107,7 @@ test("what was written is sent, though nobody waits for that", function()
 end)
 
 -- promise: docs/lua-handlers.md: Then processes that still run are waited for: those that read find the end of their input, those that write a pipe that is closed.
-test("processes find their pipes closed, and are waited for", function()
+test("child processes find their pipes closed, and sxe-lua waits for them", function()
     local path = os.tmpname()
     ends(("spawn{'sh', '-c', 'cat; echo done > %s', stdin = 'pipe'}"):format(path))
     local file <close> = assert(io.open(path))
@@ -123,7 +123,7 @@ test("processes find their pipes closed, and are waited for", function()
 end)
 
 -- promise: docs/lua-handlers.md: Then processes that still run are waited for: those that read find the end of their input, those that write a pipe that is closed.
-test("SIGTERM ends one that waits for its processes", function()
+test("SIGTERM ends a script that waits for its child processes", function()
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", FIRST .. [[
         spawn{"sleep", "1000"} print "started" io.stdout:flush()]]}
     equal(proc:line(60), "started")
@@ -131,16 +131,16 @@ test("SIGTERM ends one that waits for its processes", function()
     equal(proc:wait(60), 143)
 end)
 
--- ---- Its exit status ----
+-- ---- The exit status of sxe-lua ----
 
 -- promise: docs/lua-handlers.md: An error that `join`, `task.deadline` or `task.parallel` raised is received, before or after the task ended, by one or by several.
-test("an error that a join raised is no failure of the program", function()
+test("an error that a join raised does not change the exit status", function()
     local failing = "local function fail() error('no', 0) end\n"
     for _, text in ipairs{
-        "local t = task.start(fail) print(pcall(t.join, t))",                             -- joined before
-        "local t = task.start(fail) task.sleep(0.02) print(pcall(t.join, t))",            -- after
+        "local t = task.start(fail) print(pcall(t.join, t))",                             -- joined before the task ends
+        "local t = task.start(fail) task.sleep(0.02) print(pcall(t.join, t))",            -- joined after the task ended
         "local t = task.start(fail) task.sleep(0) pcall(t.join, t) print(pcall(t.join, t))",
-        "local t = task.start(fail) local function join() return pcall(t.join, t) end\n" .. -- by two
+        "local t = task.start(fail) local function join() return pcall(t.join, t) end\n" .. -- joined by two tasks
             "local a, b = task.start(join), task.start(join) a:join() print(b:join())",
         "print(pcall(task.deadline, 1, fail))",
         "print(pcall(task.parallel, { 1, 2, 3 }, fail))",
@@ -154,7 +154,7 @@ test("an error that a join raised is no failure of the program", function()
 end)
 
 -- promise: docs/lua-handlers.md: is 1 after an error that nobody received: the script's own, a callback's, or one that ended a task which no `join` raised.
-test("an error that nobody received is a failure of the program", function()
+test("an error that no join raised makes the exit status 1", function()
     local failing = "local function fail() error('no', 0) end\n"
     for _, text in ipairs{
         "fail()",
@@ -163,7 +163,7 @@ test("an error that nobody received is a failure of the program", function()
         "local t = task.start(function() task.sleep(0.1) fail() end) print(t:join(0.01)) task.sleep(0.2)",
         "local t = task.start(fail) t:join()",
         "local t = task.start(fail) pcall(t.join, t) task.start(fail)",
-        "local t = task.start(fail) task.start(function() t:join() end)", -- the joiner fails with it
+        "local t = task.start(fail) task.start(function() t:join() end)", -- the task that joins fails with the error
         "task.parallel({ fail })",
         "local main = task.self() task.start(function() pcall(main.join, main) end) task.sleep(0) fail()",
         "require 'sxe.timer'.after(0.01, fail)",
@@ -180,7 +180,7 @@ test("an error that nobody received is a failure of the program", function()
 end)
 
 -- promise: docs/lua-handlers.md: All errors that end tasks are logged.
-test("an error that was received stands on standard error, too", function()
+test("an error that a join raised is also logged", function()
     local status, _, errors = run("local t = task.start(error, 'where is it', 0) pcall(t.join, t)")
     equal(status, 0)
     check(errors:find("where is it", 1, true), errors)
@@ -189,7 +189,7 @@ end)
 -- ---- Signals ----
 
 -- promise: docs/lua-handlers.md: Under `nohup`, where SIGHUP is ignored when it starts, SIGHUP stays ignored.
-test("SIGHUP ends a script, but not one under nohup, nor its processes", function()
+test("SIGHUP ends a script, but neither a script under nohup nor its child processes", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local script = FIRST .. ([[
         local conn = assert(tcp.connect("127.0.0.1", %d))

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- Tasks that are cancelled and do not listen, in sxe-lua.
+-- Cancelled tasks that compute, or that catch the error of their cancelling, in sxe-lua.
 
--- What a script prints; it must end well.
+-- Run a script in sxe-lua; it must exit with 0. Returns what it prints.
 local function run(text)
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e",
                                     'local task = require "sxe.task"\n' .. text,
@@ -29,7 +29,7 @@ end)
 
 -- promise: docs/lua-handlers.md: A task that has been told, by that error or by a call that returned `nil, "cancelled"`,
 --   may compute for 50 time slices (half a second of CPU) to clean up before it is interrupted again.
-test("what cleans up computes for several time slices and is not interrupted", function()
+test("a task that cleans up may compute for several time slices", function()
     for _, wait in ipairs{"while true do end", "task.sleep(1000)"} do
         equal(run([[
             local function tidy()

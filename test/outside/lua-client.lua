@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: MIT
 --
--- Calls of sxe.client to servers of ours in the same process, as docs/http-client.md promises them.
+-- Calls of sxe.client to servers in the same process, by docs/http-client.md.
 
--- The handler answers /try/NAME/PORT, the port is its own, with what the function of that name returned, as text.
+-- GET /try/NAME/PORT calls the function NAME of the script; PORT is the server's own. The reply is the result as text.
 local APP = [[
 local client, http, task = require "sxe.client", require "sxe.http", require "sxe.task"
 local tcp = require "sxe.tcp"
 local other = http.serve{ip = "127.0.0.1", port = 0, connections = 5, handler = function(req)
   return (req.headers.authorization or "-") .. (req.headers.cookie or "-") .. (req.headers.x or "-")
 end}
-local asked = 0 -- connections of the server below
+local asked = 0 -- the number of connections of the server below
 local closing = tcp.serve("127.0.0.1", 0, {connections = 20, handler = function(conn)
   asked = asked + 1
   local line = conn:read("l")
@@ -100,7 +100,7 @@ function tries.json_of_stream()
 end
 
 local function bytes(hex) return (hex:gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end)) end
-local hello = bytes "1f8b08000000000002ffcb48cdc9c9070086a6103605000000" -- as gzip, and 100,000 bytes of zero
+local hello = bytes "1f8b08000000000002ffcb48cdc9c9070086a6103605000000" -- in gzip, as are 100,000 zeros:
 local zeros = bytes("1f8b08000000000002ffedc13101000000c2a0f54f6d0d0fa0" .. ("00"):rep(96) .. "8057037d9511d4a0860100")
 local bodies = {hello = hello, bomb = zeros:rep(1000), damaged = hello:sub(1, -4) .. "xyz", early = hello:sub(1, -4),
   late = hello .. "more"}
@@ -233,7 +233,7 @@ test("a response of any status is a response", function() equal(try "status", "4
 
 -- promise: docs/http-client.md: Where `response:read()` returns nil and a message, `response:chunks()` raises the
 -- message; so a loop that ends without an error has seen the whole body.
-test("a loop over half a body raises", function()
+test("a loop over a body that is cut short raises", function()
     check(try("half_in_parts"):find("false client: the connection ended", 1, true))
 end)
 
@@ -253,7 +253,7 @@ test("a body whose parts wait is a timeout", function()
 end)
 
 -- promise: docs/http-client.md: `nil, why` ends the call
-test("a body that cannot be had whole never looks whole", function() equal(try "half_parts", "nil no more") end)
+test("a body whose function fails never looks complete", function() equal(try "half_parts", "nil no more") end)
 
 -- promise: docs/http-client.md: so does a part of a body that is not a string.
 test("a part that is a table raises", function()
@@ -269,17 +269,17 @@ test("interim responses without end are an error", function()
 end)
 
 -- promise: docs/http-client.md: The connection of a call that failed is reset at once
-test("calls that failed leave their sockets to the next", function() equal(try "silent", "hello") end)
+test("calls that failed free their sockets for the next call", function() equal(try "silent", "hello") end)
 
 -- promise: docs/http-client.md: half a body never looks whole.
 test("half a body is an error", function() check(try("half"):find("nil client: the connection ended", 1, true)) end)
 
 -- promise: docs/http-client.md: A redirect to another scheme, host or port goes without `Authorization`, `Cookie` and
 -- `Proxy-Authorization`.
-test("secrets stay at their host", function() equal(try "far", "--x") end)
+test("a redirect to another host carries no secrets", function() equal(try "far", "--x") end)
 
 -- promise: docs/http-client.md: 303, and 301 or 302 after a POST, are followed by a GET without the body.
-test("see other is a GET", function() equal(try "see_other", "GET") end)
+test("a 303 after a POST is followed by a GET", function() equal(try "see_other", "GET") end)
 
 -- promise: docs/http-client.md: 307 and 308 repeat method and body.
 test("a temporary redirect repeats the POST", function() equal(try "again", "POST[1]") end)
@@ -303,17 +303,17 @@ test("a misspelt option raises", function() check(try("typo"):find("false client
 
 -- promise: docs/http-client.md: When its task is cancelled, a call returns `nil, "cancelled"`, and its connection is
 -- closed.
-test("a call ends with its task", function() equal(try "cancelled", "nil cancelled") end)
+test("a call ends when its task is cancelled", function() equal(try "cancelled", "nil cancelled") end)
 
 -- promise: docs/http-client.md: | `body_max` | bytes of a body that comes whole | 8 MiB |
-test("a body is bounded", function() check(try("whole"):find("nil client: the body has more than 1000", 1, true)) end)
+test("a body is limited", function() check(try("whole"):find("nil client: the body has more than 1000", 1, true)) end)
 
 -- promise: docs/http-client.md: | `stream` | the response comes with its head, the body in parts | false |
-test("a stream has no bound", function() equal(try "stream", "200000 in parts") end)
+test("a stream is not limited by body_max", function() equal(try "stream", "200000 in parts") end)
 
 -- promise: docs/http-client.md: A call is sent again, once, if its kept connection closed before a byte came and its
 -- method is idempotent.
-test("a kept connection that closed costs no call", function() equal(try "kept", "okGETGET") end)
+test("a call on a kept connection that has closed is repeated", function() equal(try "kept", "okGETGET") end)
 
 -- promise: docs/http-client.md: A call sends `Accept-Encoding: gzip, deflate`, and decodes the body of a reply that has
 -- one of these codings.
@@ -325,7 +325,7 @@ test("a decompression bomb is an error", function()
 end)
 
 -- promise: docs/http-client.md: A stream has at most 64 KiB of decoded data in each part.
-test("parts of a bomb are bounded", function() equal(try "bomb_in_parts", "100000000 true") end)
+test("parts of a bomb are limited", function() equal(try "bomb_in_parts", "100000000 true") end)
 
 -- promise: docs/http-client.md: A compressed body that is damaged, ends early or goes on after its end is an error, with
 -- code 74.
@@ -339,17 +339,17 @@ test("a script may decode itself", function()
 end)
 
 -- promise: docs/http-client.md: Redirects set cookies, and get those of their own host.
-test("a jar keeps cookies, a call without one none", function() check(try("jar"):find("^id=1 id=1 none ")) end)
+test("a jar keeps cookies, a call without a jar sends none", function() check(try("jar"):find("^id=1 id=1 none ")) end)
 
 -- promise: docs/http-client.md: A call with a header `Cookie` of its own sends that header alone.
-test("a call may have cookies of its own", function() check(try("jar"):find(" own=1$")) end)
+test("a call may set its own Cookie header", function() check(try("jar"):find(" own=1$")) end)
 
 -- promise: docs/http-client.md: A cookie without `Domain` is for its host only.
-test("a cookie stays at its host", function() equal(try "host_only", "none true") end)
+test("a cookie without Domain is sent to its host only", function() equal(try "host_only", "none true") end)
 
 -- promise: docs/http-client.md: A `Domain` of one label, such as `com`, or of two as in `co.uk` is refused, and so is a
 -- `Domain` that is a part of an IP address.
-test("a cookie is not for all of a public suffix", function()
+test("a cookie for a public suffix is refused", function()
     check(try("suffix"):find("^none client: .*none client: .*none client: "))
  end)
 
@@ -358,7 +358,7 @@ test("a cookie is not for all of a public suffix", function()
 test("a secure cookie is safe from http", function() equal(try "secure", "none n=1") end)
 
 -- promise: docs/http-client.md: A jar holds 1,000 cookies, 50 of one domain
-test("a jar is bounded", function() equal(try "many", "50 1000") end)
+test("the number of cookies in a jar is limited", function() equal(try "many", "50 1000") end)
 
 -- promise: docs/http-client.md: Quotation marks and ends of lines in names are escaped as browsers do it: `%22`, `%0D`
 -- and `%0A`.
@@ -367,16 +367,16 @@ test("names of parts are escaped", function()
 end)
 
 -- promise: docs/http-client.md: Files are read while they are sent, 64 KiB at a time.
-test("a file is a part", function()
+test("a file can be a part of a multipart body", function()
     equal(try "files", '--B\r\nContent-Disposition: form-data; name="f"; filename="n"\r\nContent-Type: a/b\r\n\r\n200000\r\n' ..
         "--B--\r\n 1")
 end)
 
 -- promise: docs/http-client.md: The boundary has 128 random bits, so it does not occur in a file by chance, and no
 -- file's author can guess it.
-test("each boundary is another", function() equal(try "boundary", "20 true") end)
+test("each boundary is different", function() equal(try "boundary", "20 true") end)
 
 -- promise: docs/http-client.md: A redirect with 307 or 308 sends the parts again.
-test("parts are sent again", function()
+test("a 307 sends the parts again", function()
     equal(try "parts_again", '--B\r\nContent-Disposition: form-data; name="n"\r\n\r\nv\r\n--B--\r\n')
 end)

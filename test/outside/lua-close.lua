@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua-handlers.md says of <close>, of unix sockets, and of the sockets that a script may have.
+-- <close> variables, unix sockets, and the number of sockets of a script, by docs/lua-handlers.md.
 
 local FIRST = "local tcp, task = require 'sxe.tcp', require 'sxe.task'\n"
 
--- Runs a script in sxe-lua, with these options; it has to print what is expected, and nothing else.
+-- Run a script in sxe-lua with these options; it must print exactly what is expected.
 local function runs(expected, script, ...)
     local command = {wire.program("sxe-lua"), "-e", FIRST .. script, ...}
     command.env = {SXE_LOG_LEVEL = "warn"}
@@ -14,7 +14,7 @@ local function runs(expected, script, ...)
 end
 
 -- promise: docs/lua-handlers.md: `local conn <close> = assert(tcp.connect(...))` is closed at the end of its scope, after an error too.
-test("a connection is closed at the end of its scope, also by an error, and twice is once", function()
+test("a connection is closed at the end of its scope, also by an error; a second close does nothing", function()
     runs("2\n", [[
         local ends = 0
         local server <close> = tcp.serve("127.0.0.1", 0, function(conn)
@@ -32,7 +32,7 @@ test("a connection is closed at the end of its scope, also by an error, and twic
 end)
 
 -- promise: docs/lua-handlers.md: connects to a unix socket; `"unix:@name"` is an abstract one.
-test("a client speaks to a server at a unix socket, whose path may have a blank", function()
+test("a client connects to a server at a unix socket, whose path may have a blank", function()
     local path = os.tmpname()
     os.remove(path)
     runs("200\n", ([[

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- sxe.encoding as docs/crypto.md promises it, by processes of sxe-lua.
+-- sxe.encoding, by docs/crypto.md, in sxe-lua.
 
 local function run(text, ...)
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", "local e = require 'sxe.encoding'\n" .. text, ...}
@@ -11,7 +11,7 @@ end
 
 -- promise: docs/crypto.md: A decoder is strict: each value has exactly one text that is accepted, so two different texts
 --   never mean the same token.
-test("of all short texts one is accepted for each value", function()
+test("for each value a decoder accepts exactly one text", function()
     equal(run[[
 local alphabet = "AQgwBZaz09+/-_=\n \0"
 local function try(decode, options)
@@ -30,7 +30,7 @@ end)
 
 -- promise: docs/crypto.md: A text that is refused gives `nil, message, at`, where `at` is the number of the first byte that
 --   is wrong. A missing byte is counted as the one after the last.
-test("the byte that is wrong is named", function()
+test("the result names the position of the wrong byte", function()
     equal(run[[
 for _, call in ipairs{{e.decode_base64, "AAAA*"}, {e.decode_base64, "AAA"}, {e.decode_hex, "00zz"}, {e.decode_hex, "000"},
                       {e.decode_url, "ab%2"}, {e.decode_url, "%zz"}} do
@@ -41,7 +41,7 @@ end)
 
 -- promise: docs/crypto.md: The decoder refuses line breaks and blanks, the other alphabet, padding that is missing or that
 --   should not be there, and bits after the last byte that are not 0.
-test("what is nearly base64 is refused", function()
+test("text that is almost base64 is refused", function()
     equal(run[[
 for _, text in ipairs{"YQ==\n", "YW Jj", "YW\r\nJj", " YQ==", "-_8=", "YQ", "YQ=", "YWJj=", "YR==", "YWK="} do
   assert(not e.decode_base64(text), text)

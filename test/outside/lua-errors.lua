@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua-handlers.md says of errors in the log.
+-- Errors in the log, by docs/lua-handlers.md.
 
 local cli = require "cli"
 
@@ -12,7 +12,7 @@ test("an uncaught table shows its fields and where it was raised", function()
 end)
 
 -- promise: docs/lua-handlers.md: The log shows the fields of any other table, and the traceback of the place that raised it.
-test("an error whose __tostring fails says so, and does not end the program otherwise", function()
+test("an error whose __tostring fails is logged as such", function()
     local ran = cli.run("sxe-lua", "-e", [[
         local bad = setmetatable({}, { __tostring = function(self) error(self) end })
         error(bad)]])
@@ -21,7 +21,7 @@ test("an error whose __tostring fails says so, and does not end the program othe
 end)
 
 -- promise: docs/lua-httpd.md: A browser gets the same as a page, with the request and the local variables of the function that failed.
-test("--dev: a browser gets a page, in which nothing of the request or the script is markup", function()
+test("--dev: a browser gets an error page in which all text of request and script is escaped", function()
     local server <close> = require "script".start([[
         return function(req)
             local secret = "<script>alert(1)</script>"
@@ -41,7 +41,7 @@ test("--dev: a browser gets a page, in which nothing of the request or the scrip
 end)
 
 -- promise: docs/lua-handlers.md: Options are checked where a misspelt name would otherwise be a silent default.
-test("each table of options refuses a name that is none", function()
+test("each table of options refuses an unknown name", function()
     for _, call in ipairs{
         [[require "sxe.tcp".serve("127.0.0.1", 0, { handler = print, timout = 0.1, conections = 1 })]],
         [[require "sxe.tcp".connect("127.0.0.1", 1, { timout = 1 })]],
@@ -76,7 +76,7 @@ test("counters whose names would not be keys of JSON are refused", function()
 end)
 
 -- promise: docs/lua-handlers.md: In `sxe.file` a path with one returns `nil, "path: Invalid argument", 22`, because no file has it.
-test("a path with a zero byte is no file's", function()
+test("a path with a zero byte is refused", function()
     local ran = cli.run("sxe-lua", "-e", [[
         local file = require "sxe.file"
         for _, call in ipairs{ file.read, file.list, file.stat, file.open, file.remove } do
@@ -88,7 +88,7 @@ test("a path with a zero byte is no file's", function()
 end)
 
 -- promise: docs/lua-handlers.md: A sum that does not fit 64 bits is `nil, message, 75`, and the counter stays as it is.
-test("no counter of a dict wraps, in memory or in a file", function()
+test("no counter of a dict wraps around, in memory or in a file", function()
     local name = os.tmpname()
     os.remove(name)
     local ran = cli.run("sxe-lua", "-e", ([[

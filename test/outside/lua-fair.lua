@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- What docs/lua.md and docs/lua-handlers.md say of tasks that compute: they wait for the others,
--- however many tasks a request starts.
+-- Tasks that compute, by docs/lua.md and docs/lua-handlers.md: other tasks get their turns, however many tasks a
+-- request starts.
 
 local script = require "script"
 
@@ -31,7 +31,7 @@ return function(req)
     return "well"
 end]]
 
--- How many of the tasks of one request ended before another request that waits three times did.
+-- How many tasks of one request ended before another request did, which waits three times.
 local function ended_before(path)
     local server <close> = script.start(TEXT, "--lua-sandbox")
     local sock <close> = server:connect()
@@ -46,7 +46,7 @@ end
 for _, path in ipairs { "/spin", "/wait" } do
     -- promise: docs/lua-handlers.md: A request that starts hundreds of tasks that compute delays
     --   another one's waits by little more than a request that starts one.
-    test("tasks that compute wait for others: " .. path, function()
+    test("tasks that compute let others run: " .. path, function()
         check(ended_before(path) < 25)
     end)
 end

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- Functions of C that do not return, from docs/lua-httpd.md: the server is replaced, ended by SIGTERM,
--- and ends when its parent is killed. So is sxe-lua.
+-- C functions that do not return, by docs/lua-httpd.md: the server's child is replaced, SIGTERM ends it, and it ends
+-- when its parent is killed. The same for sxe-lua.
 
 local httpd = require "httpd"
 local script = require "script"
 
-local PATIENCE = 120 -- seconds, on a machine that does other things
+local PATIENCE = 120 -- seconds, for a busy machine
 
--- A call that takes hours, at /hang.
+-- A request for /hang calls a function that takes hours.
 local TEXT = [[
 return function(req)
     if req.path == "/pid" then return io.open("/proc/self/stat"):read "n" .. "" end
@@ -18,7 +18,7 @@ return function(req)
 end
 ]]
 
--- Has a request hang.
+-- Send a request that hangs.
 local function hang(server)
     local sock = server:connect()
     sock:timeout(PATIENCE)
@@ -64,7 +64,7 @@ for name, text in pairs{
 } do
     -- promise: docs/lua-httpd.md: When one turn of the loop takes longer than `--hang-timeout` (10 s; 0: no limit), the child
     --   is ended and another one started.
-    test(name .. " hangs no more than one process", function()
+    test(name .. " hangs one process only", function()
         local server <close> = script.start(([[
             return function(req) if req.path == "/hang" then %s end return "well" end]]):format(text),
                                             "--hang-timeout", "500ms")
@@ -94,7 +94,7 @@ end)
 
 -- promise: docs/lua-httpd.md: A child that a debugger or SIGSTOP has stopped is not ended; the log
 --   says that it is stopped.
-test("a server that is stopped while it works is not replaced", function()
+test("a child that SIGSTOP stopped is not replaced", function()
     local server <close> = script.start(
         [[return function(req)
             if req.path == "/stop" then os.execute "kill -STOP $PPID" end

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- Scripts that would never end, from docs/lua.md and docs/lua-handlers.md: each costs its own client
--- the reply and others nothing, and SIGTERM still ends the server.
+-- Scripts that would never end, by docs/lua.md and docs/lua-handlers.md: only their own client loses its reply, and
+-- SIGTERM still ends the server.
 
 local script = require "script"
 
-local PATIENCE = 120 -- seconds, on a machine that does other things
+local PATIENCE = 120 -- seconds, for a busy machine
 
--- A handler, which runs one of these at /hang.
+-- A handler that runs one of the texts of HANGS at /hang.
 local TEXT = [[
 local function spin() while true do end end
 local function closing() return setmetatable({}, {__close = spin}) end
@@ -65,7 +65,7 @@ local HANGS = {
         'while true do load(function() return "local a = 1 " end) end',
 }
 
--- Hangs a request, and has another client served.
+-- Let one request hang, and check that another client is served.
 local function check_hang(text, ...)
     local server <close> = script.start(TEXT:format(text), ...)
     local sock <close> = server:connect()
@@ -90,7 +90,7 @@ end
 -- promise: docs/lua.md: Nothing keeps a script alive after that: no `pcall`, no handler of `xpcall`,
 --   no `<close>` variable (even of a coroutine that has died), no finalizer, no hook of `debug.sethook`,
 --   no coroutine.
-test("a finalizer that its metatable got later, and a hook of the script's, end", function()
+test("a finalizer that is set after setmetatable, and a hook of debug.sethook, end", function()
     check_hang([[local late = {__gc = true}
         setmetatable({}, late)
         late.__gc = spin
@@ -101,7 +101,7 @@ end)
 
 -- promise: docs/lua.md: Nothing it does keeps other requests waiting for more than 100 ms of CPU, or takes more
 --   memory than its cap.
-test("tables that are empty, but were large, end a reply of JSON", function()
+test("encoding tables that were large, and are empty now, does not hang", function()
     local server <close> = script.start([[
 local e, t = {}, {}
 for i = 1, 131000 do e[i] = true end

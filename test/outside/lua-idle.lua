@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua.md says of a server that has nothing to do.
+-- An idle server, by docs/lua.md.
 
--- How often the threads of a process and of its children were woken so far.
+-- How often the threads of a process and of its children have slept and woken up so far.
 local function wakes(pid)
     local sum = 0
     local command = ("cat /proc/%d/task/*/status $(for c in $(cat /proc/%d/task/*/children); do "
@@ -13,7 +13,7 @@ local function wakes(pid)
     return sum
 end
 
--- A thread that looks every 10 ms makes 100 a second, however busy the machine is with other things.
+-- A thread that woke up every 10 ms would do so 100 times a second, however busy the machine is.
 -- promise: docs/lua.md: That thread sleeps while no script runs, so an idle server hardly wakes up.
 test("an idle server hardly wakes up, and a script that computes for ever is ended all the same", function()
     local server <close> = require "script".start([[

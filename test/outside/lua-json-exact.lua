@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Numbers at the borders of what integers and floats hold, random ones, and tables that are no lists, in sxe-lua.
+-- JSON in sxe-lua: numbers at the limits of integers and floats, random numbers, and tables that are not lists.
 
--- What a script prints; it must end well.
+-- Run a script in sxe-lua; it must exit with 0. Returns what it prints.
 local function run(text)
     local proc <close> = wire.spawn{wire.program "sxe-lua", "-e", 'local json = require "sxe.json"\n' .. text,
                                     env = {SXE_LOG_LEVEL = "error"}}
@@ -39,7 +39,7 @@ end)
 
 -- promise: docs/lua-handlers.md: integers beyond 64 bits, and whole numbers from 2^53 on that are written with a
 --   fraction or an exponent, become floats.
-test("what is beyond becomes a float", function()
+test("an integer beyond 64 bits becomes a float", function()
     equal(run [[
         for _, text in ipairs{"9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
                               "9007199254740991.0", "9007199254740993.0", "1e15", "1e16", "18446744073709551615"} do
@@ -50,7 +50,7 @@ end)
 
 -- promise: docs/lua-handlers.md: A string that is not UTF-8 is refused, and the message says at which byte; `json.encode`
 --   writes the bytes of a string as they are.
-test("bytes that are not UTF-8 are refused, and said where", function()
+test("a string that is not UTF-8 is refused, with the position", function()
     equal(run [[
         for _, text in ipairs{'"ab\xff"', '"\xc3\x28"', '["ok", "\xed\xa0\x80"]', '{"\xc0\xaf":1}', '"\xe2\x82"'} do
             local value, message = json.decode(text)
@@ -63,7 +63,7 @@ end)
 -- promise: docs/lua-handlers.md: It raises for a function, a coroutine, a cycle, more than 1000 values in one another, a
 --   key that is neither a text nor a number, NaN, infinity, and a list of more than 10 that has more holes than values;
 --   fewer are null.
-test("what is no JSON raises, and the next call is well", function()
+test("a value that JSON does not have raises, and the next call works", function()
     equal(run [[
         local cycle, deep = {}, {}
         cycle[1] = { cycle }
@@ -79,7 +79,7 @@ test("what is no JSON raises, and the next call is well", function()
 end)
 
 -- promise: docs/lua-handlers.md: **`json.null`** is null in both directions.
-test("null is null wherever it stands", function()
+test("null is json.null at every depth", function()
     equal(run [[
         print(json.encode(json.decode '[null,[null],1,null]'), json.encode(json.null), json.decode "null" == json.null)
     ]], "[null,[null],1,null]\tnull\ttrue\n")

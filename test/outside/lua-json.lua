@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua-handlers.md says about JSON, tried on a handler that sends back what it decoded.
+-- JSON, by docs/lua-handlers.md, with a handler that sends back what it decoded.
 
 local http = require "http"
 local script = require "script"
@@ -25,7 +25,7 @@ end
 
 -- promise: docs/lua-handlers.md: Numbers come back as they were: integers are written with all their
 --   digits, floats with as many as it takes.
-test("numbers come back", function()
+test("numbers come back unchanged", function()
     for _, text in ipairs{"9007199254740992", "9007199254740993", "9223372036854775807",
                           "-9223372036854775808", "1700000000.123456", "0.1", "1e+300", "-0",
                           "0.30000000000000004", "2.5"} do
@@ -35,7 +35,7 @@ test("numbers come back", function()
 end)
 
 -- promise: docs/lua-handlers.md: NaN, Infinity, `0x10` and numbers that no float can hold are refused
-test("what is no JSON is refused", function()
+test("text that is not JSON is refused", function()
     for _, text in ipairs{"NaN", "nan", "[NaN]", "Infinity", "-Infinity", "inf", "0x10", "[0x1p3]", "1e400",
                           "010", "1.", ".5", "+1", "[1,]", "{\"a\":1,}", "'a'", "// c\n1", "1 2", ""} do
         equal(post("/echo", text).status, 400)
@@ -43,7 +43,7 @@ test("what is no JSON is refused", function()
 end)
 
 -- promise: docs/lua-handlers.md: so are more than 1000 values in one another
-test("depth is bounded", function()
+test("the depth of nesting is limited", function()
     equal(post("/echo", ("["):rep(1000) .. ("]"):rep(1000)).status, 200)
     equal(post("/echo", ("["):rep(1001) .. ("]"):rep(1001)).status, 400)
     equal(post("/echo", ("["):rep(500000)).status, 400)
@@ -67,7 +67,7 @@ end)
 
 -- promise: docs/lua-handlers.md: **`json.array([table])`** returns the table, or a new one, that is a
 --   list also when it is empty
-test("an empty list is one if it was made as one", function()
+test("an empty table of json.array is a list", function()
     local body = post("/empty", "").body
     check(body:find('"list":[]', 1, true) and body:find('"notes":{}', 1, true), body)
 end)

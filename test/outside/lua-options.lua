@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua-handlers.md says of options, of limits of tasks and counters, and of bodies that were refused.
+-- Options, limits of tasks and counters, and refused bodies, by docs/lua-handlers.md.
 
 local cli = require "cli"
 local script = require "script"
@@ -16,7 +16,7 @@ local function prints(expected, text)
 end
 
 -- promise: docs/lua-handlers.md: An option that the call does not have, or whose value is of another type, raises; the message names it.
-test("options of another type, and of another call, are refused by their names", function()
+test("an option of the wrong type, or of another call, is refused by name", function()
     for _, case in ipairs{
         {"half_close", [[require "sxe.http".serve{ port = 0, handler = print, half_close = "no" }]]},
         {"connections", [[require "sxe.http".serve{ port = 0, handler = print, connections = "many" }]]},
@@ -82,7 +82,7 @@ test("options of another type, and of another call, are refused by their names",
 end)
 
 -- promise: docs/lua-handlers.md: Raises for an option with another name, for a limit or `connections` of 0,
-test("no limit of 0 is taken for the default", function()
+test("a limit of 0 raises", function()
     for _, option in ipairs{"limits = { body = 0 }", "limits = { bodies = 0 }", "limits = { line = 0 }", "limits = { head = 0 }",
                             "limits = { fields = 0 }", "limits = { requests = 0 }", "limits = { address = 0 }",
                             "connections = 0"} do
@@ -104,7 +104,7 @@ test("one item that is cancelled ends the call and the other items", function()
 end)
 
 -- promise: docs/lua-handlers.md: `fn()` run as a task when `t` is cancelled, and before it; several run in the order in which they were given.
-test("each function that on_cancel was given runs, once", function()
+test("each function of on_cancel runs once", function()
     prints("one two three\n", [[
         local said = {}
         local t = task.start(function() task.sleep(1000) end)
@@ -129,7 +129,7 @@ test("a counter does not wrap around", function()
 end)
 
 -- promise: docs/lua-handlers.md: 64 KiB of them at least are kept while nobody takes them, each counted with 36 bytes for its sender;
-test("as many datagrams of each size are kept", function()
+test("64 KiB of datagrams are kept, of any size", function()
     for _, size in ipairs{0, 1, 30, 500, 5000, 60000} do
         local number = 65536 // (size + 36)
         prints(number .. "\n", ([[
@@ -146,7 +146,7 @@ test("as many datagrams of each size are kept", function()
 end)
 
 -- promise: docs/lua-handlers.md: A body that was refused is refused again.
-test("a body that was too long stays so, in on_error and after a pcall", function()
+test("a refused body is refused again, in on_error and after a pcall", function()
     local server <close> = script.start([[
         local http = require "sxe.http"
         local r = http.router()
@@ -175,7 +175,7 @@ test("a body that was too long stays so, in on_error and after a pcall", functio
 end)
 
 -- promise: docs/lua-handlers.md: a list makes several lines, of which the first is read back;
-test("a list of header lines is sent whole, and its first line is read back", function()
+test("a list of header lines is sent completely, and its first line is read back", function()
     local server <close> = script.start([[
         return function(_, res)
             res.headers["Set-Cookie"] = { "a=1", "b=2" }

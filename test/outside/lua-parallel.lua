@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua-handlers.md says of task.parallel when it is cancelled.
+-- task.parallel when it is cancelled, by docs/lua-handlers.md.
 
 local function runs(expected, script)
     local proc <close> = wire.spawn{wire.program("sxe-lua"), "-e", script, env = {SXE_LOG_LEVEL = "error"}}
@@ -8,7 +8,7 @@ local function runs(expected, script)
 end
 
 -- promise: docs/lua-handlers.md: When the call is cancelled, no further item begins.
-test("a parallel call that is cancelled begins nothing more", function()
+test("a cancelled task.parallel begins no further item", function()
     runs("1\n3\n", [[
         local task = require "sxe.task"
         for _, limit in ipairs{ 1, 3 } do
@@ -24,9 +24,9 @@ test("a parallel call that is cancelled begins nothing more", function()
         end]])
 end)
 
--- It took 5 seconds of CPU, and four times as long for twice as many.
+-- A regression test: this took 5 seconds of CPU, and four times as long for twice as many items.
 -- promise: docs/lua-handlers.md: at most `limit` at a time, and returns the results, their number in `n`.
-test("more items than there may be tasks are all done, and cancelled in little time", function()
+test("more items than there can be tasks are all done, and are cancelled quickly", function()
     runs("40000\ttrue\n", [[
         local task = require "sxe.task"
         local list = {}
@@ -40,10 +40,10 @@ test("more items than there may be tasks are all done, and cancelled in little t
         print(done.n, os.clock() - before < 3)]])
 end)
 
--- Each of them had its time slice first, before the one that was to end them: with 16,000 that took minutes.
+-- A regression test: each of 16,000 items got a time slice before the task that was to end them, which took minutes.
 -- promise: docs/lua-handlers.md: When its client is gone it is cancelled: the call in which it waits returns
 --   `nil, "cancelled"`.
-test("items that compute end without another time slice", function()
+test("cancelled items that compute end without another time slice", function()
     runs("true\n", [[
         local task = require "sxe.task"
         local list, counts, before, more = {}, {}, {}, 0
@@ -61,7 +61,7 @@ test("items that compute end without another time slice", function()
 end)
 
 -- promise: docs/lua-handlers.md: It may wrap anything, `task.parallel` too.
-test("a deadline in a task that was told of its cancelling begins nothing", function()
+test("task.deadline in a cancelled task begins nothing", function()
     runs("nil\tcancelled\nfalse\tcancelled\n1\n", [[
         local task = require "sxe.task"
         local t = task.start(function()
@@ -93,5 +93,5 @@ test("the error of the first that failed is raised, whatever the others raise wh
             print(message)
         end
         print(select(2, pcall(task.parallel, { type, function() error("THIRD", 0) end }, function(f) f(1) end)))
-        os.exit(0) -- or the errors of tasks would be the status]])
+        os.exit(0) -- otherwise the errors of the tasks would make the status 1]])
 end)

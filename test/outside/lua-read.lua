@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What docs/lua-handlers.md says of the bytes that a failed read of a connection leaves.
+-- Which bytes a failed read of a connection returns or leaves, by docs/lua-handlers.md.
 
 local cli = require "cli"
 
@@ -20,16 +20,16 @@ end
 
 -- promise: docs/lua-handlers.md: After a failed read of `"a"`, or of more than a buffer, 16 KiB, the bytes that had come
 --   are the fourth result.
-test("a large read that fails returns what had come", function()
+test("a large read that fails returns the bytes that came", function()
     equal(said "print(conn:read(20000))", "nil\tclosed\tnil\tabc\nrest\n")
 end)
 
 -- promise: docs/lua-handlers.md: After any other failed read they stay in the buffer: `conn:read()` returns them.
-test("a small read that fails leaves what had come", function()
+test("a small read that fails leaves the bytes in the buffer", function()
     equal(said "print(conn:read(10)) print(conn:read())", "nil\tclosed\nabc\nrest\n")
 end)
 
 -- promise: docs/lua-handlers.md: A last line without its end is left for `conn:read()`.
-test("lines leave the last one without its end", function()
+test("conn:lines() leaves a last line without a line end", function()
     equal(said "for line in conn:lines() do print(line) end print(conn:read())", "abc\nrest\n")
 end)

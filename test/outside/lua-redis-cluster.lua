@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- redis.cluster with a cluster of six real servers, as docs/redis.md promises it; and the example with a server of this
--- script.
+-- redis.cluster, by docs/redis.md, with a cluster of six real servers; and examples/lua/cluster-hits.lua with a server
+-- that this test plays.
 
 local build = os.getenv("SXE_BUILD") or "build/release"
 local counts = build:find("coverage", 1, true) and os.execute("mkdir -p " .. build .. "/lua")
@@ -9,7 +9,7 @@ local counts = build:find("coverage", 1, true) and os.execute("mkdir -p " .. bui
 local function bulk(text) return ("$%d\r\n%s\r\n"):format(#text, text) end
 
 -- promise: docs/redis.md: [cluster-hits.lua](../examples/lua/cluster-hits.lua) is a handler.
-test("the example counts, and says when there is no cluster", function()
+test("the example counts hits, and replies with an error if there is no cluster", function()
     local listener = wire.listen("127.0.0.1", 0)
     local port = listener:port()
     local httpd = require "httpd"
@@ -54,7 +54,7 @@ local function read(path)
     return file and file:read("a") or ""
 end
 
--- A server cannot choose its ports, so two that were free are tried.
+-- Redis cannot choose free ports itself, so the test tries two that were free a moment ago.
 local function start_node(n)
     for _ = 1, 20 do
         local one, two = wire.listen("127.0.0.1", 0), wire.listen("127.0.0.1", 0)
@@ -86,7 +86,7 @@ local function cli(...)
     return output
 end
 
--- Six servers, three of them masters; closing the cluster ends them.
+-- Six servers, three of which are masters; closing the cluster kills them.
 local clusters = {__close = function(cluster)
     for _, node in ipairs(cluster) do node.proc:signal("KILL") end
     os.execute("rm -rf " .. directory .. "/*")
@@ -110,7 +110,7 @@ local function start_cluster()
     return cluster
 end
 
--- Run a script with a client, db, of the cluster: what it prints.
+-- Run a script with a client of the cluster, `db`; returns what it prints.
 local function run(cluster, text)
     local proc <close> = wire.spawn{wire.program "sxe-lua", "--sockets", "400", "-e", ([[
 local redis, task, spawn = require "sxe.redis", require "sxe.task", require "sxe.spawn"
@@ -167,14 +167,14 @@ print(#list, wrong)]]), "300\t0\n")
 end)
 
 -- promise: docs/redis.md: A blocking command is on the node of its keys, a subscription on that of its first name.
-test("handles of the real cluster", function()
+test("blocking commands and subscriptions go to the right node", function()
     equal(run(cluster, [[
 local waiting = task.start(function() return db:blpop("list", 0) end)
 task.sleep(0)
 db:rpush("list", "one")
 print(waiting:join()[2])
 local sub <close> = db:subscribe{"a", "b"}
-for i = 1, 6 do db:publish("b", i) end -- each master in turn
+for i = 1, 6 do db:publish("b", i) end -- published at each master in turn
 local sum = 0
 for i = 1, 6 do sum = sum + 10 ^ sub:read().text // 1 end
 print(math.tointeger(sum // 10))
@@ -203,7 +203,7 @@ end
 for i = 1, 100 do reader:set("r" .. i, i) end
 reader:close()
 local good, on_masters = 0, 0
-for round = 1, 300 do -- a replica that is still loading is not in the cluster's map
+for round = 1, 300 do -- a replica that is still loading is not in the cluster's map yet
   reader = open{read_from = "replica"}
   for _, master in ipairs(reader:masters()) do master:wait(1, 0) end
   local before = reads()
@@ -221,8 +221,8 @@ end
 print(good, on_masters)]]), "100\t0\n")
 end)
 
--- Numbered commands of each kind, a tenth of them cancelled, until `is_over`; each reply must be its own, and no INCR
--- may have been carried out twice.
+-- Numbered commands of each kind until `is_over`, a tenth of them cancelled. Each task must get the reply to its own
+-- command, and no INCR may be carried out twice.
 local LOAD <const> = [[
 local wrong, good, cut, failed, number = 0, 0, 0, 0, 0
 local function echo(to, key, id) return to:eval("return ARGV[1]", 1, key, id) end
@@ -308,7 +308,7 @@ local is_over = false
 task.start(function()
   while number < 3000 do task.sleep(0.001) end
   os.execute("kill -9 " .. VICTIM)
-  for i = 1, 300 do -- all slots answer again
+  for i = 1, 300 do -- until all slots answer again
     while not db:get("alive" .. i) do task.sleep(0.01) end
   end
   is_over = true

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- Commands of sxe.redis to a server of ours in the same process, as docs/redis.md promises them; and to a real one, where
--- it is installed.
+-- Commands of sxe.redis, by docs/redis.md, to a server in the same process; and to a real server, if it is installed.
 
--- The handler answers /try/NAME with what the function of that name returned, as text. Of the server's commands, GET
--- answers with its key, LATE waits for the gate, NEVER is silent, DEAF is not read to its end, and GONE ends the connection.
+-- GET /try/NAME calls the function NAME and replies with its result as text. The test's Redis server replies to GET
+-- with the key, delays the reply to LATE until the gate opens, never replies to NEVER, stops reading at DEAF, and
+-- closes the connection at GONE.
 local APP = [==[
 local redis, http, task = require "sxe.redis", require "sxe.http", require "sxe.task"
 local tcp = require "sxe.tcp"
@@ -67,7 +67,7 @@ function tries.share()
   task.sleep(0)
   local before = connections
   list[33] = task.start(function() return db:get("33") end)
-  await("GET", 1) -- in another connection
+  await("GET", 1) -- sent in another connection
   gate:set()
   for i = 1, 33 do assert(list[i]:join() == tostring(i)) end
   return before .. "," .. connections
@@ -154,36 +154,36 @@ local function try(name)
 end
 
 -- promise: docs/redis.md: A key that is not there is `redis.null`, and nil is an error: `if value == redis.null`.
-test("a null is a value", function() equal(try "null", "true") end)
+test("a missing key is redis.null", function() equal(try "null", "true") end)
 
 -- promise: docs/redis.md: | error | `nil, message, code`; the code is its first word, `"WRONGTYPE"` |
 test("an error of the server has a code", function() equal(try "err", "WRONGTYPE no list|WRONGTYPE") end)
 
 -- promise: docs/redis.md: Anything else raises, before a byte is sent.
-test("wrong arguments and commands raise", function() equal(try "raises", "falsefalse0") end)
+test("wrong arguments and unknown commands raise", function() equal(try "raises", "falsefalse0") end)
 
 -- promise: docs/redis.md: An option that there is not, or of another type, raises.
 test("a misspelt option raises", function() check(try("typo"):find("false redis.new: there is no option", 1, true)) end)
 
 -- promise: docs/redis.md: Another connection is opened when 32 commands wait in each, up to `size`.
-test("commands share a connection", function() equal(try "share", "1,2") end)
+test("32 commands share a connection", function() equal(try "share", "1,2") end)
 
 -- promise: docs/redis.md: Another connection is opened when 32 commands wait in each, up to `size`.
-test("a connection that is being opened is enough for four commands", function() equal(try "first", "1") end)
+test("four commands wait for one connection that is being opened", function() equal(try "first", "1") end)
 
 -- promise: docs/redis.md: A long reply becomes values while its bytes come, so it holds up no other task.
 test("a counter goes on while a long list comes", function() equal(try "list", "200000 after true") end)
 
 -- promise: docs/redis.md: A task that ends while it reads or writes for others, by its limit of CPU time for instance,
 -- leaves them their replies, or an error at once.
-test("a task that ends anywhere in a command holds up no other", function() equal(try "ends", "true 0 after") end)
+test("a task that ends in a command delays no other", function() equal(try "ends", "true 0 after") end)
 
 -- promise: docs/redis.md: A command whose turn to be written did not come, because the one before it was cut off, goes to
 -- another connection.
 test("a command that was not sent goes to another connection", function() equal(try "unsent", "cancelled after 1") end)
 
 -- promise: docs/redis.md: A reply never reaches another task than its own.
-test("a late reply is nobody else's", function() equal(try "late", "cancelled timeout 1 3 after") end)
+test("a late reply reaches no other task", function() equal(try "late", "cancelled timeout 1 3 after") end)
 
 -- promise: docs/redis.md: A command is never sent twice.
 test("a command whose connection ends is not repeated", function()
@@ -195,7 +195,7 @@ end)
 test("rubbish ends a connection, and not the client", function() equal(try "rubbish", "speak longer than reply_max, 4096 bytes next") end)
 
 -- promise: docs/redis.md: Memory grows with the bytes that came, not with the lengths that they promise.
-test("a promise costs nothing", function() equal(try "memory", "timeout true") end)
+test("a length that the server announces takes no memory", function() equal(try "memory", "timeout true") end)
 
 -- ---- The example, with a server of this script ----
 
@@ -215,7 +215,7 @@ local function with_example(port, examine)
 end
 
 -- promise: docs/redis.md: [hits.lua](../examples/lua/hits.lua) is a handler.
-test("the example counts, and says when there is no Redis", function()
+test("the example counts hits, and replies with an error if there is no Redis", function()
     local listener = wire.listen("127.0.0.1", 0)
     with_example(listener:port(), function(send)
         local client <close> = send()
@@ -246,7 +246,7 @@ os.remove(directory)
 assert(os.execute("mkdir " .. directory))
 local path = directory .. "/redis"
 
--- A server at a socket in the directory, with a password; it is there when it answers.
+-- Start a server with a password at a socket in the directory, and wait until it listens.
 local function start_redis()
     local proc = wire.spawn{program, "--port", "0", "--unixsocket", path, "--save", "", "--dir", directory,
                             "--requirepass", "secret", "--logfile", directory .. "/log"}
@@ -269,7 +269,7 @@ end
 end
 
 -- promise: docs/redis.md: | `unix` | the path of its socket, in place of host and port | |
-test("the real server keeps any bytes, and gives all types", function()
+test("the real server stores any bytes, and returns all types", function()
     local server <close> = start_redis()
     equal(run[[
 for _, protocol in ipairs{2, 3} do
@@ -291,7 +291,7 @@ print(select(3, open{password = "wrong"}:get("a")))]],
 ("OK\ttrue\ttrue\t256000\nWRONGTYPE\n0.1\t\n2.5\tMY\n"):rep(2) .. "NOAUTH\nWRONGPASS\n")
 end)
 
--- Run it in RESP2 and RESP3: each prints the lines.
+-- Run a script with RESP2 and with RESP3; both must print these lines.
 local function run_both(text, lines)
     local server <close> = start_redis()
     equal(run("for _, protocol in ipairs{2, 3} do\nlocal db = open{protocol = protocol, password = 'secret', size = 1}\n" ..
@@ -299,7 +299,7 @@ local function run_both(text, lines)
 end
 
 -- promise: docs/redis.md: The replies of a pipeline are a list, in which an error is `{error = message, code = code}`.
-test("the real server has a pipeline", function()
+test("a pipeline of the real server", function()
     run_both([[
 local list = db:pipeline():set("a", 1):lpush("a", 1):get("a"):exec()
 print(list[1], list[2].code, list[3])]], "OK\tWRONGTYPE\t1\n")
@@ -314,7 +314,7 @@ print(db:get("b") == redis.null)]], "ERR\ttrue\nfalse\toh\ntrue\n")
 end)
 
 -- promise: docs/redis.md: If a watched key changed meanwhile, the function is called again, `retries` times at most.
-test("a watched key of the real server changes", function()
+test("a transaction is repeated if a watched key changes", function()
     run_both([[
 local other, times = open{password = "secret"}, 0
 db:set("a", 1)
@@ -332,7 +332,7 @@ print(db:transaction(add, {watch = {"a"}, retries = 0}))]], "11\t2\nnil\tredis: 
 end)
 
 -- promise: docs/redis.md: A blocking command has a connection of its own while it waits, and holds up no other.
-test("a command waits in the real server", function()
+test("a blocking command delays no other", function()
     run_both([[
 local waiting = task.start(function() return db:blpop("list", 0) end)
 while not db:client("LIST"):find("cmd=blpop", 1, true) do task.sleep(0.001) end
@@ -342,7 +342,7 @@ print(waiting:join()[2], db:blpop("list", 0.001) == redis.null, db:xread("BLOCK"
 end)
 
 -- promise: docs/redis.md: `db:subscribe{...}` and `db:psubscribe{...}` return a subscription when all names are confirmed.
-test("the real server publishes", function()
+test("a subscription gets the messages of the real server", function()
     run_both([[
 local sub <close> = db:subscribe{"a", "b"}
 local all <close> = db:psubscribe{"*"}
@@ -354,7 +354,7 @@ print((select(2, sub:read(0.001))))]], "b\t3\t*\tb\tc\tz\ntimeout\n")
 end)
 
 -- promise: docs/redis.md: A script that the server forgot, after a restart for instance, is sent as text, once.
-test("the real server forgets a script", function()
+test("a script that the server forgot is sent again", function()
     run_both([[
 local add = db:prepare("return redis.call('INCRBY', KEYS[1], ARGV[1])")
 db:del("n")
@@ -382,7 +382,7 @@ os.execute("kill -9 ]] .. server:pid() .. [[")
 for i = 1, 4 do
   local value, why = all[i]:join()
   print(value, why ~= nil)
-end]], {SXE_LOG_LEVEL = "error"}), ("nil\ttrue\n"):rep(4)) -- a new connection to it fails with a warning
+end]], {SXE_LOG_LEVEL = "error"}), ("nil\ttrue\n"):rep(4)) -- the warnings about failed connections are left out
 end)
 
 -- promise: docs/redis.md: A reply never reaches another task than its own.

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What docs/lua-handlers.md says of the start of a script: its top level may compute before it makes
--- servers, routes and files.
+-- The start of a script, by docs/lua-handlers.md: its top level may compute before it makes servers, routes and files.
 
 local cli = require "cli"
 local httpd = require "httpd"

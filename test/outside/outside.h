@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the frame of a test from outside that is written in C. Such a test knows the documentation
- * and the public headers only: no private header, no fake, no line of a library's source.
+ * What: the frame of a C test in test/outside. Such a test uses only the documentation and the
+ * public headers: no private header, no fake, no source of a library.
  *
  * Place: each test/outside/<area>-<topic>.c is one check program; tools/run-tests.sh runs it in
- * every flavour. tools/promises.sh reads the comment above each case, which quotes the promise that
- * the case would find broken:
+ * every flavour. tools/promises.sh reads the comment above each case, which quotes the sentence of
+ * the documentation that the case tests:
  *
  *     // promise: docs/dict.md: A batch can be used again after its commit.       (as a C comment)
  *     START_TEST(a_batch_commits_twice)
@@ -33,8 +33,8 @@
 
 static char outside_directory[] = "/tmp/sxe-outside-XXXXXX";
 
-/* The path of a file that this case may make. The directory is the program's own; each case removes
- * what it makes there. The path is valid until the next call. */
+/* The path of a file that this case may make, in the program's own directory; each case removes its
+ * files. The path is valid until the next call. */
 static inline const char *
 outside_path(const char *name)
 {
@@ -44,8 +44,8 @@ outside_path(const char *name)
     return path;
 }
 
-/* Run the cases, of which NULL is the last, each in a process of its own unless CK_FORK says
- * otherwise. Returns what main() returns. */
+/* Run the cases of a list that ends in NULL, each in a new process (unless CK_FORK is "no").
+ * Returns main()'s result. */
 static inline int
 outside_run(const char *name, const TTest *const *cases)
 {

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/lua-handlers.md says of sums that do not fit.
+-- Sums that do not fit 64 bits, by docs/lua-handlers.md.
 
 local cli = require "cli"
 
@@ -28,7 +28,7 @@ local script = [[
     assert(dict:add("i") == nil and dict:counter "i" == math.maxinteger)]]
 
 -- promise: docs/lua-handlers.md: A sum that does not fit wraps in a shared pool, and raises in one of the script's own.
-test("a sum past 2^63 wraps where it is shared, and raises where it is not", function()
+test("a sum beyond 2^63 wraps in a shared pool, and raises in another", function()
     local path = os.tmpname()
     os.remove(path)
     local ran = cli.run("sxe-lua", "-e", script:format(path))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/pool.md says of the bits of a file that all have closed: each byte has one of its
- * bits changed, and no open serves that, of a pool or of a dict.
+ * Changed bits in a file that all users have closed, by docs/pool.md: in turn one bit of each byte
+ * is changed, and each open refuses the file, of a pool and of a dict.
  */
 #include "outside.h"
 
@@ -59,7 +59,7 @@ make_dict(const char *path)
     sxe_dict_close(dict);
 }
 
-/* The file is open at the result; what is in it is in `bytes`. */
+/* Open the file and read its content to `bytes`. Returns the descriptor. */
 static int
 load(const char *path, size_t *size)
 {
@@ -88,8 +88,8 @@ put_back(int fd, size_t at)
     ck_assert_int_eq(pwrite(fd, bytes + at, 1, (off_t)at), 1);
 }
 
-/* The file's own shape, which each open looks at first, has an error of its own where no copy of it
- * is whole; one byte leaves the copy whole. */
+/* Damage of the file's shape, which each open checks first, has its own error, but only if the
+ * copy of the head is damaged as well; one changed byte leaves the copy intact. */
 static void
 expect_refused(bool is_open, size_t at)
 {
@@ -158,7 +158,7 @@ START_TEST(a_repair_mends_the_copy)
     ck_assert_int_eq(sxe_pool_get_found(array), SXE_POOL_REBUILT);
     ck_assert_str_eq(array + 3 * 16, "what was put in");
     sxe_pool_delete(array);
-    /* Now the head may be damaged, and the copy takes its place. */
+    /* The copy is intact again: a repair uses it when the head is damaged. */
     ck_assert_int_eq(pwrite(fd, "", 1, 40), 1);
     flip(fd, 40);
     array = open_pool(path, SXE_POOL_OPTION_REPAIR);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/pool.md says of the time of a shared pool, by processes whose clocks differ.
+ * The time of a shared pool, by docs/pool.md, in processes whose clocks differ.
  */
 #include "outside.h"
 
@@ -45,8 +45,8 @@ take(void *pool, unsigned id)
     ck_assert_uint_eq(sxe_pool_move(pool, id, FREE, READY), SXE_POOL_LOCK_TAKEN);
 }
 
-/* In a child whose children have a monotonic clock that is 100 hours ahead: run it in one of them.
- * 77: namespaces are not allowed here. */
+/* Run act in a process whose monotonic clock is 100 hours ahead: a child makes a time namespace for
+ * its own children. Returns the exit status; 77: namespaces are not allowed here. */
 static int
 run_ahead(void (*act)(const char *), const char *path)
 {

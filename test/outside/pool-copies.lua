@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/pool.1 says of backup, restore and resize, and of the states of a dict's entries.
+-- sxe-pool backup, restore and resize, and the states of a dict's entries, by docs/pool.1.
 
 local cli = require "cli"
 
@@ -11,7 +11,7 @@ local function lua(code, ...)
     return ran.output
 end
 
--- A dict of 500 counters in a file; the first ten of them are pinned.
+-- Make a dict of 500 counters in a file, the first ten of which are pinned.
 local function make(path)
     lua([[
         local d = require "sxe.dict".open{ file = %q, name = "copied", cells = 1000, shards = 2 }
@@ -38,7 +38,7 @@ local function expect_all(path)
     equal(ran.status, 0, ran.errors)
 end
 
--- A path at which nothing is.
+-- A path without a file.
 local function fresh()
     local path = os.tmpname()
 
@@ -79,7 +79,7 @@ end)
 
 -- promise: docs/pool.1: A dict that is there is replaced, be it damaged; not if a process has it open, nor any other
 --   kind of file.
-test("a damaged dict is replaced, a text is not", function()
+test("restore replaces a damaged dict, but no other kind of file", function()
     local path, backup = fresh(), fresh()
     make(path)
     equal(cli.run("sxe-pool", "backup", path, backup).status, 0)
@@ -104,7 +104,7 @@ test("a damaged dict is replaced, a text is not", function()
 end)
 
 -- promise: docs/pool.1: With too few for what is in it, nothing is changed.
-test("a dict grows and shrinks, but not below what is in it", function()
+test("a dict grows and shrinks, but not below the number of its entries", function()
     local path = fresh()
     make(path)
     for _, cells in ipairs{"20k", "5000", "700"} do
@@ -125,7 +125,7 @@ end)
 
 -- promise: docs/pool.1: a kill or a power cut leaves the old one or the new one, and perhaps a file.XXXXXX to be
 --   removed.
-test("kill -9 leaves a whole dict, whenever it comes", function()
+test("a kill -9 at any time leaves an intact dict", function()
     local path = fresh()
     make(path)
     for round = 1, 20 do
@@ -144,7 +144,7 @@ test("kill -9 leaves a whole dict, whenever it comes", function()
 end)
 
 -- promise: docs/pool.1: They are for dicts; of any other pool, copy the file while nobody uses it.
-test("a pool that is no dict is told how it is copied", function()
+test("for a pool that is not a dict, the message says how to copy it", function()
     local path, backup = fresh(), fresh()
     lua([[
         assert(require "sxe.pool".open{ file = %q, name = "jobs", count = 8, states = { "free", "busy" },
@@ -159,7 +159,7 @@ test("a pool that is no dict is told how it is copied", function()
 end)
 
 -- promise: docs/pool.1: --state takes LIVE, PINNED or DIRTY, the states that an entry can be in, and refuses any other.
-test("a state that no entry can have is an error", function()
+test("--state refuses a state that an entry cannot have", function()
     local path = fresh()
     make(path)
     local _, pinned = cli.run("sxe-pool", "--state", "PINNED", "dump", path).output:gsub("\n", "")

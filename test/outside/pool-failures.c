@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of the tables of docs/pool.md and docs/dict.md that say which failure leaves what. Others
- * are in dict-damage.c, pool-file.c, pool-clock.c and dict-batch.c.
+ * Rows of the tables of failures in docs/pool.md and docs/dict.md. Other rows are tested in
+ * dict-damage.c, pool-file.c, pool-clock.c and dict-batch.c.
  */
 #include "outside.h"
 

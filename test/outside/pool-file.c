@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/pool.md says of files in which a pool may be made: somebody's data stay.
+ * Files in which a pool may be made, by docs/pool.md: other data are never overwritten.
  */
 #include "outside.h"
 
@@ -38,7 +38,7 @@ expect_unchanged(const char *path, size_t size)
     close(fd);
 }
 
-/* By each way that there is to open a file. */
+/* Try each way to open the file; it must stay unchanged. */
 static void
 expect_left_alone(const char *path, size_t size)
 {

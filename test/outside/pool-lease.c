@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/pool.md promises of leases: a worker that was too slow changes nothing of the
- * next one's.
+ * Leases, by docs/pool.md: a worker that was too slow cannot change the job of the next worker.
  */
 #include "outside.h"
 
@@ -17,7 +16,7 @@ struct job {
 
 static const char *path;
 
-/* One of several programs that have the pool open. */
+/* Open the pool, as one of several programs. */
 static struct job *
 open_jobs(unsigned shards)
 {
@@ -98,7 +97,7 @@ START_TEST(no_stamp_comes_twice)
         ck_assert_uint_eq(sxe_pool_lease_indexed(jobs, from, (from + 1) % STATES, NULL, &lease), 0);
         ck_assert_uint_gt(lease.stamp, last);
         last = lease.stamp;
-        if (i % 7 == 0) { /* opened again by the only one that has it */
+        if (i % 7 == 0) { /* the pool's only user closes and opens it */
             sxe_pool_delete(jobs);
             jobs = open_jobs(2);
         }
@@ -166,7 +165,7 @@ END_TEST
 
 static unsigned outcomes[3];
 
-/* An act of another program at that moment: it ends the job and begins the next in its place. */
+/* Before the timeout acts, another program ends the job and begins the next one in its place. */
 static void
 be_too_late(void *jobs, unsigned id, void *user)
 {
@@ -193,7 +192,7 @@ START_TEST(only_what_is_due_is_taken_back)
     ck_assert_int_eq(sxe_pool_set_timeouts(jobs, timeouts, be_too_late, NULL), 0);
     for (unsigned id = 0; id < 2; id++)
         sxe_pool_move(jobs, id, FREE, BUSY);
-    usleep(5000); /* at least: the timeout is 1 ms */
+    usleep(5000); /* longer than the timeout of 1 ms */
     outcomes[0] = outcomes[1] = 4711;
     sxe_pool_check_timeouts();
     ck_assert_uint_eq(outcomes[0], SXE_POOL_LEASE_LOST);

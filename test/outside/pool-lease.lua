@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Leases and elements of sxe.pool in the wrong hands, as docs/lua-handlers.md has them: in pools of the script, and in
--- shared ones of one and of several shards.
+-- Leases and elements of sxe.pool used by the wrong owner, by docs/lua-handlers.md: in pools of the script, and in
+-- shared pools with one shard and with several.
 
 local cli = require "cli"
 
@@ -24,7 +24,7 @@ end
 
 -- promise: docs/lua-handlers.md: Pass it to `p:move`, `p:touch` or `p:write`: if it is not the element's last one,
 --   nothing is changed and the result is `nil, "lost"`.
-test("a lease of another element, an old one and an impossible one change nothing", function()
+test("a lease of another element, an outdated lease and an impossible one change nothing", function()
     equal(run [[
         local a, mine = p:take("free", "busy")
         local b, other = p:take("free", "busy")
@@ -65,7 +65,7 @@ end)
 
 -- promise: docs/lua-handlers.md: One that went back to the first state since is gone: its fields
 --   are nil, and to assign one raises; it is never somebody else's.
-test("an element that is gone is nobody's, though others have its place", function()
+test("an element that was freed reads as nil, although its slot is used again", function()
     equal(run [[
         local a, lease = p:take("free", "busy")
         a.n = 5
@@ -84,7 +84,7 @@ end)
 
 -- promise: docs/lua-handlers.md: A loop over `p:each(state)` meets those that are in a state, oldest first; they may
 --   be moved meanwhile.
-test("a loop whose elements leave, come back and go on meets each once", function()
+test("a loop meets each element once, although elements leave the state and come back", function()
     equal(run [[
         for _ = 1, 16 do p:take("free", "busy") end
         local met, n = {}, 0

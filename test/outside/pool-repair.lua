@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/pool.1 says of sxe-pool repair, tried on files in which bits changed, in the head as well.
+-- sxe-pool repair, by docs/pool.1, on files in which bits changed, also in the head.
 
 local cli = require "cli"
 
@@ -25,7 +25,7 @@ local function pool(command, ...)
     return cli.run("sxe-pool", command, path, ...)
 end
 
--- A dict of 40 entries, which all users have closed.
+-- Make a dict of 40 entries and close it; returns the file's bytes.
 local function make()
     local ran = cli.run("sxe-lua", "-e", ([[
         local d = require "sxe.dict".open{file = %q, name = "d", cells = 60, cell_size = 128}
@@ -39,7 +39,8 @@ local function flip(bytes, at, bit)
     return bytes:sub(1, at - 1) .. string.char(bytes:byte(at) ~ 1 << bit) .. bytes:sub(at + 1)
 end
 
--- A repair that says that all is well is the last that is needed. Returns whether it said so.
+-- Repair the file. If repair exits with 0, a check must find nothing, and a second repair must change nothing. Returns
+-- whether repair exited with 0.
 local function check_repair(case)
     local repaired = pool "repair"
     if repaired.status ~= 0 then return false end
@@ -54,14 +55,14 @@ local function check_repair(case)
 end
 
 -- promise: docs/pool.1: After a repair that exits 0, check finds nothing, and another repair changes nothing.
-test("one repair mends all that can be mended, whichever bits changed", function()
+test("one repair mends all that can be mended, whatever bits changed", function()
     local original = make()
     local well = 0
     math.randomseed(SEED)
     for round = 1, ROUNDS do
         local bytes, case = original, ("round %d, bits at"):format(round)
         for i = 1, ({1, 3, 20})[round % 3 + 1] do
-            -- In the head, which has a copy, in each second round.
+            -- In every second round the first bit is in the head, of which the file has a copy.
             local at = math.random(1, i == 1 and round % 2 == 0 and HEAD or #bytes)
             bytes, case = flip(bytes, at, math.random(0, 7)), case .. " " .. at
         end

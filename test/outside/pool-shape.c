@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/pool.md says of files that are no longer what they were, or are not what the
- * program thinks: refused with a sentence, and left as they are. And of pages that came back.
+ * Files that changed, or whose shape is not the one that the program expects, by docs/pool.md: they
+ * are refused with a reason, and left unchanged. Then pages that reverted to an older version.
  */
 #include "outside.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/pool.md and sxe-pool-shared.h say of the disk.
+ * Writing a pool to the disk (sxe_pool_sync), by docs/pool.md and sxe-pool-shared.h.
  */
 #include "outside.h"
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What docs/pool.1 says of the tool.
+-- The tool sxe-pool, by docs/pool.1.
 
 local cli = require "cli"
 local json = require "json-text"
@@ -26,7 +26,7 @@ test("check, show and dump leave elements and states as they are", function()
 end)
 
 -- promise: docs/pool.1: To look at a file without a change to any byte of it, copy it first, while nobody uses it.
-test("a copy can be looked at, and says what the file says", function()
+test("a copy of the file shows the same content", function()
     local path = os.tmpname()
     os.remove(path)
     make(path)
@@ -57,7 +57,7 @@ test("SIGHUP ends sxe-pool watch, but not under nohup", function()
 end)
 
 -- promise: docs/pool.1: Such a signal also ends a command whose output nobody reads: the rest of the output is lost.
-test("a signal ends sxe-pool dump whose reader stands still", function()
+test("a signal ends sxe-pool dump while its reader does not read", function()
     local path = os.tmpname()
     os.remove(path)
     local ran = cli.run("sxe-lua", "-e", ([[
@@ -76,7 +76,7 @@ test("a signal ends sxe-pool dump whose reader stands still", function()
 end)
 
 -- promise: docs/pool.1: and how the pool was found: in use; closed; its users killed, and their changes completed; or damaged, and rebuilt.
-test("show as JSON has what the text has", function()
+test("show has the same content as JSON and as text", function()
     local path = os.tmpname()
     os.remove(path)
     make(path)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/pool.md promises of calls that may wait for a lock. The lock is that of a process
- * which was stopped (SIGSTOP) in the middle of a call: it makes calls on the pool without end, and
- * is stopped again and again until it stops with the lock.
+ * Calls that wait for a lock, by docs/pool.md. The lock is held by a process that was stopped
+ * (SIGSTOP) in the middle of a call: it makes calls on the pool without end, and is stopped again
+ * and again until it holds the lock when it stops.
  */
 #include "outside.h"
 
@@ -38,7 +38,7 @@ open_jobs(unsigned shards)
     ck_assert_msg(jobs != NULL, "%s", why);
 }
 
-/* A child that has the pool's lock most of the time. */
+/* Start a child that holds the pool's lock most of the time. */
 static void
 start_child(void)
 {
@@ -49,7 +49,7 @@ start_child(void)
             (void)!sxe_pool_check(jobs, NULL);
 }
 
-/* The child stands still, with the lock. */
+/* Stop the child until it holds the lock when it stops. */
 static void
 stop_with_lock(void)
 {
@@ -107,7 +107,8 @@ START_TEST(a_call_that_waits_takes_no_processor)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
     ck_assert_uint_eq(sxe_pool_touch(jobs, 0), SXE_POOL_LOCK_NOT_TAKEN);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-    /* Spins of some 50 us between sleeps of 1 ms are a tenth; half a second is not. */
+    /* Spinning for some 50 us between sleeps of 1 ms takes a tenth of the time; not half a second.
+     * */
     ck_assert_double_lt((double)(after.tv_sec - before.tv_sec) +
                             (double)(after.tv_nsec - before.tv_nsec) / 1e9,
                         0.5);
@@ -126,7 +127,7 @@ START_TEST(a_call_goes_on_when_the_owner_goes_on_or_dies)
         ck_assert_int_eq(sxe_pool_set_wait(jobs, SXE_POOL_WAIT_MAX), 0);
         const pid_t helper = fork();
         if (helper == 0) {
-            usleep(10000); /* so that most of the time the call has begun; it need not have */
+            usleep(10000); /* so the call has probably begun; the test holds if it has not */
             kill(child, i == 0 ? SIGCONT : SIGKILL);
             _exit(0);
         }

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What the one who starts a program may have done to it: closed descriptors, blocked signals, limits.
+-- Programs that are started with closed descriptors, blocked signals or limits.
 
 local http = require "http"
 
@@ -28,7 +28,7 @@ assert(d:get "key7" == "value")
 ]])
 
 -- promise: docs/pool.1: Beyond that, only repair changes the elements, their states or their order.
-test("output goes into no pool's file, whichever standard descriptors are closed", function()
+test("output never goes into a pool's file, whichever standard descriptors are closed", function()
     for _, closed in ipairs{"", ">&-", "<&-", "2>&-", ">&- 2>&-", "<&- >&-", "<&- >&- 2>&-"} do
         os.remove(dict)
         shell('"$1" "$2" "$3" ' .. closed, lua, fill, dict)
@@ -52,7 +52,7 @@ return function(req) while req.path == "/spin" do end return "well" end
 ]])
 
 -- promise: docs/httpd.1: Signals that were blocked when it was started are not.
-test("a server whose starter blocked all signals can be ended, and ends what computes", function()
+test("a server that was started with all signals blocked can be ended, and ends scripts that compute", function()
     local words = {"--lua", spin, "--lua-cpu", "0.2"}
     for i = 1, 2 do
         local proc <close>, port = serve("exec env --block-signal", table.unpack(words, i == 1 and 1 or 5))
@@ -68,7 +68,7 @@ end)
 
 -- promise: docs/httpd.1: If it cannot be written, because the disk is full, a limit is reached or nobody reads the pipe,
 --   lines are dropped, whole ones only, and standard error says so and how many; no request waits for it.
-test("an access log at the limit of a file's size costs lines, and no request", function()
+test("an access log at the limit of a file's size loses lines, and no request fails", function()
     local log = directory .. "/access.log"
     local proc <close>, port = serve("ulimit -f 4; exec", "--access-log", log, "-r", directory)
     local sock <close> = wire.connect("127.0.0.1", port)
@@ -85,7 +85,7 @@ test("an access log at the limit of a file's size costs lines, and no request", 
 end)
 
 -- promise: docs/pool.1: or the output cannot be written
-test("help that nobody can read is a failure", function()
+test("help that cannot be written is a failure", function()
     for _, program in ipairs{pool, lua, httpd, wire.program "sxe-http"} do
         for _, option in ipairs{"--help", "--version", "-h"} do
             local _, status, errors = shell('"$1" ' .. option .. ' >/dev/full', program)
@@ -98,7 +98,7 @@ test("help that nobody can read is a failure", function()
 end)
 
 -- promise: docs/httpd.1: The file is removed at the end, unless another process has put its own there.
-test("a file in the place of the socket stays, and is named", function()
+test("a file at the socket's path stays, and the message names it", function()
     local path = write("text", "whole\n")
     local _, status, errors = shell('"$1" -p 0 --unix "$2"', httpd, path)
     equal(status, 1)

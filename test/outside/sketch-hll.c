@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/sketch.md says of HyperLogLog: many processes, kills, merges, damaged files,
- * hostile strings.
+ * HyperLogLog, by docs/sketch.md: many processes, kills, merges, damaged files, malformed strings.
  */
 #include "outside.h"
 
@@ -48,7 +47,7 @@ is_equal(const SXE_HLL *one, const SXE_HLL *other)
 
 /* ---- Kills ---- */
 
-struct progress { /* of a worker; shared */
+struct progress { /* of one worker; in shared memory */
     uint64_t begun;
     uint64_t done;
 };
@@ -70,10 +69,10 @@ work(SXE_HLL *hll, unsigned worker, struct progress *progress)
         __atomic_store_n(&progress->done, i + 1, __ATOMIC_SEQ_CST);
     }
     for (;;)
-        pause(); /* it is killed all the same */
+        pause(); /* the parent kills all workers */
 }
 
-/* Kill workers when each has gone on for a while; the sketch is counted meanwhile. */
+/* Start workers, and kill each when it has added for a while; meanwhile count the sketch. */
 static void
 run_and_kill(SXE_HLL *hll, struct progress *progress, unsigned round)
 {
@@ -100,7 +99,7 @@ run_and_kill(SXE_HLL *hll, struct progress *progress, unsigned round)
         ck_assert_int_eq(waitpid(children[i], NULL, 0), children[i]);
 }
 
-/* All that was added is there, and nothing else but what was being added. */
+/* The sketch must hold all finished adds, and nothing else but the add that a kill interrupted. */
 static void
 expect_all(SXE_HLL *hll, const struct progress *progress)
 {
@@ -131,7 +130,7 @@ START_TEST(kills_lose_nothing_that_was_added)
 
     for (unsigned round = 0; round < ROUNDS; round++) {
         run_and_kill(hll, progress, round);
-        if (round % 3 == 0) { /* or found by a process that opens it */
+        if (round % 3 == 0) { /* or the sketch stays open here */
             sxe_hll_close(hll);
             hll = open_of(14, 0, outside_path("kills.hll"));
         }
@@ -252,7 +251,7 @@ START_TEST(error_is_that_of_theory)
             add_number(hll, set << 32 | i);
         squares += pow(sxe_hll_count(hll) / THINGS - 1, 2);
     }
-    /* The error of a standard error from 200 sets is 5 %. */
+    /* With 200 sets, the measured standard error is itself off by some 5 %. */
     ck_assert_double_le(sqrt(squares / SETS), 1.04 / 32 * 1.15);
     ck_assert_double_ge(sqrt(squares / SETS), 1.04 / 32 * 0.85);
     sxe_hll_close(hll);

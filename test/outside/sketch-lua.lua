@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- sxe.sketch as docs/lua-handlers.md and docs/sketch.md promise it, by processes of sxe-lua.
+-- sxe.sketch, by docs/lua-handlers.md and docs/sketch.md, in processes of sxe-lua.
 
 local file = os.tmpname()
 os.remove(file)
@@ -37,7 +37,7 @@ print(h:count() == all:count(), h:export() == all:export(), math.abs(h:count() -
 end)
 
 -- promise: docs/lua-handlers.md: With a file and no name, the file says the precision.
-test("the file says the precision", function()
+test("an existing file sets the precision", function()
     equal(run[[
 local sketch = require "sxe.sketch"
 sketch.hll{name = "h", file = path, precision = 9}:close()
@@ -47,7 +47,7 @@ end)
 
 -- promise: docs/lua-handlers.md: **`hll:close()`**, which a `<close>` variable does itself, ends a sketch: each later call
 -- raises.
-test("a closed sketch raises in each call", function()
+test("each call of a closed sketch raises", function()
     equal(run[[
 local sketch = require "sxe.sketch"
 local kept
@@ -64,7 +64,7 @@ end)
 -- ---- Bloom filters ----
 
 -- promise: docs/sketch.md: true: it was not there
-test("an add says whether the thing was there", function()
+test("an add returns whether the thing was new", function()
     equal(run[[
 local b = require "sxe.sketch".bloom{name = "b", capacity = 100}
 print(b:add "a", b:add "a", b:has "a", b:has "b", b:add "", b:has "", b:add "a\0b", b:has "a\0c", b:add(7), b:has "7")]],
@@ -73,8 +73,8 @@ end)
 
 -- promise: docs/sketch.md: "No" is certain; "yes" is wrong for at most the chosen share of the things that were not added,
 -- while no more than `capacity` were.
-test("a full filter is wrong at most as often as was chosen, whatever the number of hashes", function()
-    -- The things are the same in each run. 3 standard deviations are allowed.
+test("a full filter has at most the chosen error, whatever the number of hashes", function()
+    -- The things are the same in each run. The check allows 3 standard deviations.
     equal(run[[
 local sketch = require "sxe.sketch"
 for _, error in ipairs{0.5, 0.36, 0.1, 0.01, 0.001} do
@@ -112,7 +112,7 @@ print(math.abs(wrong / 20000 - 0.16) < 0.02, math.abs(b:error_rate() - 0.16) < 0
 end)
 
 -- promise: docs/sketch.md: `into` has what either has; `-EDOM`: another number of bits or hashes
-test("filters of one shape are merged, others are not, and keep what they have", function()
+test("filters of the same size are merged; others are refused and stay unchanged", function()
     equal(run[[
 local sketch = require "sxe.sketch"
 local function filter(capacity, error) return sketch.bloom{name = "b", capacity = capacity, error = error} end
@@ -131,7 +131,7 @@ print(pcall(into.merge, into, sketch.hll{name = "h"}))]],
 end)
 
 -- promise: docs/sketch.md: If two processes add one thing at the same time, both may be told that it is new
-test("of processes that add the same things, each thing is told to be new to at least one", function()
+test("if several processes add the same things, at least one is told that a thing is new", function()
     local procs, told = {}, {}
     for i = 1, 3 do
         procs[i] = start[[
@@ -153,7 +153,7 @@ end)
 -- ---- The most frequent keys ----
 
 -- promise: docs/sketch.md: the keys with the highest counts, the highest first
-test("a list has the highest counts first, and no more than were asked for", function()
+test("a list has the highest counts first, and no more entries than were asked for", function()
     equal(run[[
 local t = require "sxe.sketch".topk{name = "t", number = 3}
 local function show(list)
@@ -208,7 +208,7 @@ print(t:total(), far <= 0.02 * keys)]], "30000\ttrue\n")
 end)
 
 -- promise: docs/sketch.md: No key that is missing in the list was added more often than the smallest count in it.
-test("no frequent key is missing, however coarse the sketch is", function()
+test("no frequent key is missing, however large the error of the sketch", function()
     equal(run[[
 local sketch = require "sxe.sketch"
 math.randomseed(22)
@@ -234,7 +234,7 @@ print "ok"]], "ok\n")
 end)
 
 -- promise: docs/sketch.md: adds counts and keys; `-EDOM`: another error or key_size
-test("sketches of one error and key_size are merged, others are not, and keep what they have", function()
+test("sketches of the same error and key_size are merged; others are refused and stay unchanged", function()
     equal(run[[
 local sketch = require "sxe.sketch"
 local into, from = sketch.topk{name = "i", number = 2}, sketch.topk{name = "f", number = 3}
@@ -251,7 +251,7 @@ end)
 
 -- promise: docs/sketch.md: Merging twice counts twice. A key that neither sketch lists is not listed after a merge, even if
 -- its sum is high.
-test("a merge counts each time, of itself as well", function()
+test("each merge adds the counts again, also a merge of a sketch into itself", function()
     equal(run[[
 local sketch = require "sxe.sketch"
 local into, from = sketch.topk{name = "i", number = 2}, sketch.topk{name = "f", number = 2}
@@ -307,7 +307,7 @@ end
 print "ok"]], "ok\n")
 end)
 
-test("a sketch that was made with other numbers says which", function()
+test("the error for a sketch with other parameters names them", function()
     equal(run[[
 local sketch = require "sxe.sketch"
 sketch.hll{name = "s", precision = 12, file = path}:close()
@@ -319,7 +319,7 @@ print(why:match "the file has a sketch (HLL_12 of 4096 bytes, the program says H
 end)
 
 -- promise: docs/sketch.md: A process may be killed at any instruction of any call: the sketch stays whole
-test("sketches answer rightly after kills in adds, merges and clears", function()
+test("sketches are right after kills in adds, merges and clears", function()
     for round = 1, 6 do
         local proc <close> = start[[
 local sketch = require "sxe.sketch"
@@ -398,7 +398,7 @@ end)
 
 -- promise: docs/sketch.md: Memory that another process damages is never a crash: a HyperLogLog says `-EUCLEAN`, the others
 -- answer wrongly.
-test("sketches whose memory another process fills with anything answer, and are cleared", function()
+test("sketches whose memory another process overwrites still answer, and can be cleared", function()
     equal(run[[
 local sketch = require "sxe.sketch"
 local b = sketch.bloom{name = "b", capacity = 1000, file = path .. ".b"}

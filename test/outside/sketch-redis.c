@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/sketch.md says of Redis, with a real server, where there is one: it goes on with
- * our strings, we go on with its strings, and both count alike.
+ * HyperLogLog and Redis, by docs/sketch.md, with a real server, if it is installed: Redis goes on
+ * with our strings, we go on with those of Redis, and both count alike.
  */
 #include "outside.h"
 
@@ -27,7 +27,7 @@ static char why[SXE_POOL_WHY_SIZE];
 
 /* ---- A client of Redis ---- */
 
-/* Connect when the server listens. False: it has ended. */
+/* Connect when the server listens. False: the server has ended. */
 static bool
 connect_to(const char *path)
 {
@@ -98,7 +98,7 @@ begin_request(unsigned words)
     request_size = (size_t)snprintf(request, 32, "*%u\r\n", words);
 }
 
-/* Read a reply: the size of a string, or the number, or -1 for an error. */
+/* Read a reply. Returns the length of a string, or a number, or -1 for an error. */
 static long
 receive_reply(void)
 {
@@ -133,7 +133,7 @@ send_request(void)
     return receive_reply();
 }
 
-/* Send the command of some words. */
+/* Send a command of `words` words; returns its reply. */
 static long
 command(unsigned words, ...)
 {
@@ -210,7 +210,7 @@ import_key(SXE_HLL *hll, const char *key)
     ck_assert_msg(sxe_hll_import(hll, reply, (size_t)size, why) == 0, "%s", why);
 }
 
-/* Numbers that give the sparse form, one about at its end, and the dense form. */
+/* Numbers of elements: some give the sparse form, one about at its largest, some the dense form. */
 static const unsigned sizes[] = {0, 1, 10, 500, 900, 1300, 5000, 20000};
 #define EACH_SIZE(at) (size_t at = 0; at < sizeof(sizes) / sizeof(sizes[0]); at++)
 

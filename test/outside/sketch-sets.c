@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what docs/sketch.md says of Bloom filters and of the most frequent keys: errors, kills,
- * damaged files.
+ * Bloom filters and lists of the most frequent keys, by docs/sketch.md: errors, kills, damaged
+ * files.
  */
 #include "outside.h"
 
@@ -42,7 +42,7 @@ open_topk(unsigned number, double error, const char *file)
 
 /* ---- Kills ---- */
 
-struct progress { /* of a worker; shared */
+struct progress { /* of one worker; in shared memory */
     uint64_t begun;
     uint64_t done;
 };
@@ -79,7 +79,7 @@ work(unsigned worker)
         __atomic_store_n(&progress[worker].done, i + 1, __ATOMIC_SEQ_CST);
     }
     for (;;)
-        pause(); /* it is killed all the same */
+        pause(); /* the parent kills all workers */
 }
 
 static void
@@ -128,7 +128,7 @@ expect_all_counts(void)
             exact[number / 3 % FREQUENT]++;
     }
     ck_assert_uint_ge(sxe_topk_get_total(topk), done);
-    /* In each round each worker may have been killed in one update. */
+    /* In each round, the kill may have interrupted one add of each worker. */
     ck_assert_uint_le(sxe_topk_get_total(topk), begun + WORKERS * ROUNDS);
     for (uint64_t key = 0; key < FREQUENT; key++)
         ck_assert_uint_ge(sxe_topk_count(topk, &key, sizeof(key)), exact[key]);
@@ -138,7 +138,7 @@ expect_all_counts(void)
         ck_assert_uint_eq(entries[i].size, sizeof(uint64_t));
 }
 
-/* After another add of each. */
+/* Add each frequent key once more: then the list must have all of them. */
 static void
 expect_frequent(void)
 {
@@ -205,7 +205,7 @@ START_TEST(filter_is_wrong_as_often_as_was_chosen)
         }
     }
     ck_assert_uint_eq(missing, 0);
-    /* 2,000 of 200,000 are expected; the standard deviation is 45. */
+    /* 2,000 of 200,000 are expected, with a standard deviation of 45. */
     ck_assert_uint_le(wrong, 2000 + 4 * 45);
     ck_assert_uint_ge(wrong, 1500);
     sxe_bloom_close(bloom);
@@ -220,7 +220,7 @@ START_TEST(no_frequent_key_is_missing)
     SXE_TOPK_ENTRY entries[LISTED];
     uint64_t random = 1;
 
-    topk = open_topk(LISTED, 0.1, NULL); /* coarse, so that many counts are too high */
+    topk = open_topk(LISTED, 0.1, NULL); /* a large error, so that many counts are too high */
     for (unsigned set = 0; set < SETS; set++) {
         unsigned exact[KEYS] = {0};
         bool is_listed[KEYS] = {false};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of a socket: who calls whom, how often, in which order, and what is left of it.
+ * The life of a socket: which callbacks run, how often, in which order, and that it is freed.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -15,7 +15,7 @@
 enum { CONNECTIONS = 64 };
 
 static SXE *listener;
-static bool inside;                      /* a call of the program's is under way */
+static bool inside;                      /* true: the program is inside a call of the library */
 static unsigned closes[2 * CONNECTIONS]; /* by id */
 static unsigned open_number;             /* sockets whose on_close is still to come */
 static unsigned greetings;
@@ -63,7 +63,7 @@ dial(SXE_IN_EVENT_CONNECTED connected, SXE_IN_EVENT_READ read)
 
 /* ---- Callbacks of sockets ---- */
 
-/* A call of each kind, marked as one of the program's. */
+/* Make one call of each kind; a callback that ran inside one of them would see `inside`. */
 static void
 do_everything(SXE *this)
 {
@@ -110,7 +110,7 @@ END_TEST
 
 /* ---- Ends of connections ---- */
 
-static unsigned way; /* of closing */
+static unsigned way; /* how close_some_way closes */
 
 static void
 close_some_way(SXE *this)
@@ -172,7 +172,7 @@ START_TEST(a_refused_connection_is_closed_with_its_reason)
     SXE *this;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof(address);
-    int nobody = socket(AF_INET, SOCK_STREAM, 0); /* bound, and does not listen */
+    int nobody = socket(AF_INET, SOCK_STREAM, 0); /* bound to a port, but not listening */
 
     ck_assert_int_eq(bind(nobody, (struct sockaddr *)&address, length), 0);
     ck_assert_int_eq(getsockname(nobody, (struct sockaddr *)&address, &length), 0);
@@ -215,14 +215,14 @@ START_TEST(the_library_ends_and_begins_again)
     unsigned before = 0;
 
     for (unsigned round = 0; round < 5; round++) {
-        if (round == 1) /* libev's default loop, with its descriptors, is for ever */
+        if (round == 1) /* libev's default loop keeps its descriptors */
             before = count_descriptors();
         begin(16 + round, close_some_way, ignore_read);
         for (unsigned i = 0; i < 7; i++)
             dial(NULL, ignore_read);
         open_number = 1000;
         ck_assert_int_ge(ev_run(sxe_loop(), EVRUN_ONCE), 0);
-        memset(closes, 1, sizeof(closes)); /* one more would fail */
+        memset(closes, 1, sizeof(closes)); /* so that a further on_close would fail */
         ck_assert_int_eq(sxe_fini(), 0);
         memset(closes, 0, sizeof(closes));
         ck_assert(round == 0 || count_descriptors() == before);
@@ -325,7 +325,7 @@ START_TEST(more_connections_than_sockets_are_served_one_after_the_other)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int peers[30];
 
-    begin(3, serve, ignore_read); /* the listener and two more */
+    begin(3, serve, ignore_read); /* the listener and two connections */
     address.sin_port = htons(sxe_local_port(listener));
     for (unsigned i = 0; i < 30; i++) {
         peers[i] = socket(AF_INET, SOCK_STREAM, 0);
@@ -376,7 +376,7 @@ unref_write_and_close(SXE *this)
     ck_assert_int_eq(sxe_close(listener), 0);
 }
 
-/* The exit status of a process that reads all: 0 if that is a million bytes. */
+/* Read until the end in a child; returns its exit status: 0 if a million bytes came. */
 static int
 read_a_million(in_port_t port)
 {

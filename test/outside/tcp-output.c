@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what is written arrives, whole and in order, or the writer is told that it did not.
+ * Output: bytes that were written arrive, all and in order, or the writer gets an error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ ignore(SXE *this, int length)
     SXE_BUF_CLEAR(this);
 }
 
-/* A client that does not read yet, and a server that may write to it. */
+/* Connect a client, which does not read yet, and a server, which may write to it. */
 static void
 connect_both(SXE_IN_EVENT_READ client_reads)
 {
@@ -81,7 +81,7 @@ check_bytes(SXE *this, int length)
     SXE_UNUSED_PARAMETER(length);
     for (int i = 0; i < SXE_BUF_USED(this); i++)
         wrong += SXE_BUF(this)[i] != byte_at(got++);
-    ck_assert_uint_eq(wrong, 0); /* once: each ck_assert writes to a file */
+    ck_assert_uint_eq(wrong, 0); /* checked once for all: each ck_assert writes to a file */
     SXE_BUF_CLEAR(this);
 }
 
@@ -198,7 +198,7 @@ START_TEST(each_loan_comes_back_once_and_not_inside_the_call)
     }
     for (unsigned i = 0; i < 20; i++)
         ev_run(sxe_loop(), EVRUN_NOWAIT);
-    ck_assert_uint_lt(sent_number, 10); /* nobody reads so much */
+    ck_assert_uint_lt(sent_number, 10); /* the client does not read so much */
     sxe_abort(server);
     ck_assert_int_eq(sxe_run(), 0);
     ck_assert_uint_eq(sent_number, 10);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds clients of docs/tls.md against servers whose certificates are wrong in one way each, as
- * badssl.com has them, with authorities made here.
+ * Clients by docs/tls.md, with servers whose certificates are wrong in one way each, as those of
+ * badssl.com are. The test makes its own authorities.
  */
 #include <errno.h>
 #include <openssl/pem.h>
@@ -18,7 +18,7 @@ static char authority[PATH_MAX];
 static char certificate[PATH_MAX];
 static char key[PATH_MAX];
 static char failure[SXE_TLS_PROBLEM_SIZE];
-static char asked[64]; /* the name that the server was asked for */
+static char asked[64]; /* the server name that the client sent (SNI) */
 static int error;
 static bool was_resumed;
 
@@ -30,7 +30,7 @@ struct made {
 };
 
 static struct made root;
-static struct made between; /* an authority that the root signed */
+static struct made between; /* an intermediate authority, signed by the root */
 static struct made served;
 
 static void
@@ -42,7 +42,8 @@ extend(X509 *x509, int nid, const char *value)
     X509_EXTENSION_free(extension);
 }
 
-/* Signed by that issuer, or by itself; good from that day on for 10 days. */
+/* A certificate signed by issuer, or by itself if that is NULL; valid for 10 days from day `from`.
+ * */
 static struct made
 make(const char *name, const char *names, const struct made *issuer, long from, bool is_authority)
 {
@@ -66,7 +67,7 @@ make(const char *name, const char *names, const struct made *issuer, long from, 
     return made;
 }
 
-/* All but a key into one file. */
+/* Write both certificates, and the first one's key, to one file. */
 static void
 write_files(const char *path, const struct made *first, const struct made *second)
 {
@@ -94,7 +95,7 @@ start(struct made made, const struct made *issuer)
     ck_assert_int_eq(sxe_tls_serve(server, listener), 0);
 }
 
-/* ---- Both ends ---- */
+/* ---- Client and server ---- */
 
 static void
 answer(SXE *this, int length)
@@ -146,7 +147,7 @@ begin(struct sxe_tls_config config)
     ck_assert_msg(client != NULL, "%s", sxe_tls_problem());
 }
 
-/* Whether the host is trusted: a word goes there and back. */
+/* Whether the client trusts the host: it exchanges a word with the server. */
 static bool
 is_trusted(const char *host)
 {

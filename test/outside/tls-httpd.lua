@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- HTTPS of sxe-httpd, as docs/tls.md promises it, with clients of others: curl, openssl and Python.
+-- HTTPS of sxe-httpd, by docs/tls.md, with curl, openssl and Python as clients.
 
 local cli = require "cli"
 local httpd = require "httpd"
@@ -57,7 +57,7 @@ test("a client without TLS is told what the port speaks", function()
     check(said:find("This port speaks HTTPS.\n", 1, true), said)
 end)
 
--- The head of a reply, by curl with these arguments.
+-- The head of a reply that curl gets with these arguments.
 local function head_by_curl(server, ...)
     local proc <close> = wire.spawn{"curl", "-ski", ("https://127.0.0.1:%d/"):format(server.port), ...}
     local said = proc:output()
@@ -93,7 +93,7 @@ end)
 
 -- promise: docs/tls.md: A redirect leads to the host of the request if a certificate has that name, and otherwise to
 --   the first name of the first certificate: a client cannot choose another host.
-test("plain HTTP is led to HTTPS at our host", function()
+test("plain HTTP is redirected to HTTPS at a host of the certificate", function()
     local server <close> = start("--tls-dev", "--http-redirect", "0")
     local line = server.proc:line(60)
     local port = line:match("^listening on http://127%.0%.0%.1:(%d+)/, to redirect to HTTPS$")

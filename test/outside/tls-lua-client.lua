@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- https of sxe.client, as docs/http-client.md promises it, with certificates that the openssl command makes.
+-- https of sxe.client, by docs/http-client.md, with certificates made by the openssl command.
 
 local cli = require "cli"
 local httpd = require "httpd"
@@ -19,7 +19,7 @@ if not is_installed "openssl version" then
     return
 end
 
--- An authority, and certificates of hosts that it signed, in a directory that goes at the end.
+-- Make an authority and certificates that it signs, in a temporary directory.
 local MAKE = [[
 set -e
 cd "$1"
@@ -59,7 +59,7 @@ function site:serve(name, ...)
     return setmetatable({proc = proc, pid = proc:pid(), ip = "127.0.0.1", port = tonumber(port)}, httpd)
 end
 
--- What a script prints of a call to that server, with these options as text.
+-- The output of a script that calls that server; `options` is the text of a Lua table.
 function site:get(server, options)
     local script = ([[
 local a, why = require "sxe.client".get("https://127.0.0.1:%d/", %s)
@@ -72,7 +72,7 @@ local TRUSTED <const> = '{ tls = { ca = "DIR/ca.pem" } }'
 
 -- promise: docs/http-client.md: The server's certificate is verified: it must lead to an authority of the system, be
 -- valid at present, and have the host's name or address.
-test("a server is verified", function()
+test("a server's certificate is verified", function()
     local made <close> = make_site()
     for name, why in pairs{good = "200", other = "is not for 127.0.0.1, but for b.example", stranger = "self-signed"} do
         local server <close> = made:serve(name)
@@ -92,7 +92,7 @@ end)
 
 -- promise: docs/http-client.md: | `name` | the name that is sent to the server (SNI), and that its certificate must
 -- have | the host of the URL |
-test("a server may have another name than its address", function()
+test("tls.name sets the name that the certificate must have", function()
     local made <close> = make_site()
     local server <close> = made:serve("other")
     equal(made:get(server, '{ tls = { ca = "DIR/ca.pem", name = "b.example" } }'), "200\n")
@@ -100,7 +100,7 @@ end)
 
 -- promise: docs/http-client.md: | `cert`, `key` | files in PEM with a certificate of the client's own, for servers that
 --   ask for one | none |
-test("a client has a certificate of its own", function()
+test("a client can send its own certificate", function()
     local made <close> = make_site()
     local server <close> = made:serve("good", "--tls-client-ca", made.directory .. "/ca.pem")
     equal(made:get(server, '{ tls = { ca = "DIR/ca.pem", cert = "DIR/client.pem", key = "DIR/client.key" } }'), "200\n")

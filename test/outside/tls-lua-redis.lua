@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- TLS of sxe.redis, as docs/redis.md promises it, with the real server and certificates that the openssl command makes.
+-- TLS of sxe.redis, by docs/redis.md, with the real server and certificates made by the openssl command.
 
 local cli = require "cli"
 
@@ -29,7 +29,7 @@ assert(os.execute("mkdir " .. directory))
 assert(is_good("cd " .. directory .. " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key " ..
                "-out cert -subj /CN=a.example -days 9 -addext subjectAltName=IP:127.0.0.1"))
 
--- The server cannot choose a port, so one that was free is tried.
+-- Redis cannot choose a free port itself, so the test tries one that was free a moment ago.
 local function start_redis()
     local path, said = directory .. "/log", ""
     for _ = 1, 20 do

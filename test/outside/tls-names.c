@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds servers and clients of docs/tls.md against each other, in one loop: who gets a connection,
- * who is refused, and what each side is told.
+ * Servers and clients of docs/tls.md in one loop: which connections are accepted, which are
+ * refused, and what each side learns of the other.
  */
 #include <errno.h>
 #include <openssl/pem.h>
@@ -15,9 +15,9 @@ static struct sxe_tls *server;
 static struct sxe_tls *client;
 static SXE *listener;
 static SXE *dialer;
-static int error;       /* that the client's close came with */
-static bool was_secure; /* the client was told something by the server */
-static bool was_ended;  /* and then that it ended */
+static int error;       /* of the client's on_close */
+static bool was_secure; /* the client received data from the server */
+static bool was_ended;  /* then the server ended the connection by close_notify */
 static char version[16];
 static char protocol[16];
 
@@ -71,7 +71,7 @@ serve(struct sxe_tls *with)
     ck_assert_int_eq(sxe_tls_serve(server, listener), 0);
 }
 
-/* The errno that the client's connection ended with. */
+/* Connect to the host; returns the errno with which the client's connection ended. */
 static int
 dial(const struct sxe_tls_config *config, const char *host)
 {
@@ -173,7 +173,7 @@ START_TEST(without_memory_for_it_a_client_is_closed)
 }
 END_TEST
 
-/* Write a key and a certificate for it with that name. */
+/* Write a new key, and a certificate for it with the name dns. */
 static void
 write_pair(const char *certificate_path, const char *key_path, const char *dns)
 {
@@ -237,7 +237,7 @@ START_TEST(a_key_that_does_not_fit_changes_nothing)
 }
 END_TEST
 
-/* Two pairs of files, and their certificates as authorities of clients. */
+/* Two pairs of files (certificate, key), and a file with the authorities of clients. */
 static char paths[5][PATH_MAX];
 static struct sxe_tls_pair pairs[2];
 
@@ -375,7 +375,7 @@ START_TEST(a_server_that_asks_for_certificates_lets_in_those_that_have_one)
         ck_assert_str_eq(subject, i == 0 ? "CN=DNS:one.example" : "");
         ck_assert_uint_eq(strlen(fingerprint), i == 0 ? 64 : 0);
         subject[0] = fingerprint[0] = '\0';
-        has_one.pair_count = 0; /* the next one has none */
+        has_one.pair_count = 0; /* the second client has no certificate */
         sxe_tls_delete(client);
     }
     client = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds servers and clients of docs/tls.md against peers that are OpenSSL itself, each in a process
- * of its own: versions, tickets, staples, floods, ends.
+ * Servers and clients of docs/tls.md, with peers that use OpenSSL directly, each in its own
+ * process: versions, tickets, staples, floods, ends of connections.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,9 +23,9 @@ static char key[2][PATH_MAX];
 static struct sxe_tls_pair pairs[2];
 static SXE *listeners[3];
 static struct sxe_tls *servers[3];
-static unsigned closes; /* that the server waits for */
-static int error;       /* that the last one came with */
-static bool was_ended;  /* and whether the client had said so */
+static unsigned closes; /* how many closes the server waits for */
+static int error;       /* of the last on_close */
+static bool was_ended;  /* the client of the last on_close had sent close_notify */
 static SSL_CTX *context;
 
 /* ---- Certificates ---- */
@@ -64,7 +64,7 @@ remove_pair(unsigned which)
     unlink(key[which]);
 }
 
-/* ---- Our side ---- */
+/* ---- Our servers ---- */
 
 static void
 greet(SXE *this)
@@ -118,8 +118,8 @@ finish(void)
     remove_pair(0);
 }
 
-/* The peer's result after so many connections of our server were closed. It comes through a
- * pipe, for the loop reaps the child. */
+/* Run peer() in a child until `connections` connections of our server have closed. Returns its
+ * result, which comes through a pipe, because the loop reaps the child. */
 static int
 run_with(int (*peer)(void), unsigned connections)
 {
@@ -145,7 +145,7 @@ run_with(int (*peer)(void), unsigned connections)
     return result;
 }
 
-/* ---- The peer's side: calls that block ---- */
+/* ---- The peers: blocking calls of OpenSSL ---- */
 
 static int
 dial(unsigned which)
@@ -158,7 +158,7 @@ dial(unsigned which)
     return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? fd : -1;
 }
 
-/* A new connection, whose handshake is yet to come. */
+/* Connect; the handshake is still to come. */
 static SSL *
 new_ssl(unsigned which)
 {
@@ -189,7 +189,8 @@ end(SSL *ssl)
     close(fd);
 }
 
-/* Say no more, and wait for the server's end: bytes that nobody read would become a reset. */
+/* Send close_notify and read until the server closes: unread bytes would turn the close into a
+ * reset. */
 static void
 end_gently(SSL *ssl)
 {
@@ -201,7 +202,7 @@ end_gently(SSL *ssl)
     end(ssl);
 }
 
-/* One bit for each version that is spoken: 1.0, 1.1, 1.2, 1.3. */
+/* A bit for each version that the server accepts: 1.0, 1.1, 1.2, 1.3. */
 static int
 try_versions(void)
 {
@@ -242,7 +243,8 @@ START_TEST(a_modern_server_speaks_1_3_only)
 }
 END_TEST
 
-/* Of two clients, one knows curves first, and one RSA only: a bit each if its server has RSA. */
+/* Connect as a client that prefers curves, and as one with RSA only: a bit for each that got an RSA
+ * certificate. */
 static int
 look_at_keys(void)
 {
@@ -278,8 +280,8 @@ START_TEST(the_clients_algorithms_decide)
 }
 END_TEST
 
-/* Get a session from the first server, and show it to the others: a bit each that resumes it, and
- * four for a strict one that lets us in. */
+/* Get a session from the first server, and offer it to the other two: a bit for each that resumes
+ * it; 4: the strict server accepted the connection. */
 static int
 resume_elsewhere(void)
 {
@@ -290,7 +292,7 @@ resume_elsewhere(void)
     if (!is_greeted(ssl))
         return 99;
     session = SSL_get1_session(ssl);
-    SSL_shutdown(ssl); /* or OpenSSL does not resume it */
+    SSL_shutdown(ssl); /* otherwise OpenSSL does not resume the session */
     end(ssl);
     for (unsigned i = 1; i < 3; i++) {
         bool is_in;
@@ -352,7 +354,7 @@ START_TEST(a_client_that_asks_gets_the_staple)
     write_pair(0, EVP_EC_gen("P-256"));
     snprintf(staple, sizeof(staple), "%s", outside_path("staple"));
     file = fopen(staple, "w");
-    fwrite("\x30\x03\x0a\x01\x03", 5, 1, file); /* try again later */
+    fwrite("\x30\x03\x0a\x01\x03", 5, 1, file); /* an OCSP reply: try again later */
     fclose(file);
     pairs[0].staple = staple;
     begin();
@@ -399,7 +401,7 @@ say_nothing(void)
     char byte;
     int fd = dial(0);
 
-    return recv(fd, &byte, 1, 0) <= 0; /* its end */
+    return recv(fd, &byte, 1, 0) <= 0; /* the connection has ended */
 }
 
 /* promise: docs/tls.md: A handshake has 10 seconds (`handshake_timeout_ms`). */
@@ -414,7 +416,7 @@ START_TEST(a_client_that_says_nothing_is_closed)
 }
 END_TEST
 
-/* Two connections end: without close_notify, and with it. */
+/* End one connection without close_notify, and one with it. */
 static int
 end_silently(void)
 {
@@ -453,7 +455,7 @@ START_TEST(a_server_knows_whether_a_client_said_that_it_ended)
 }
 END_TEST
 
-/* A server that is OpenSSL, on a socket made before the fork. */
+/* A server of OpenSSL, on a socket that was made before the fork. */
 static int raw;
 static bool cuts;
 

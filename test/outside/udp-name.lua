@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Names in sxe.udp, on machines whose hosts file lists ::1 or 127.0.0.1 first.
+-- Host names in sxe.udp, on machines whose hosts file lists ::1 first or 127.0.0.1 first.
 
 -- promise: docs/lua-handlers.md: a name is resolved each time, to an address of the socket's own family.
 test("a datagram to localhost arrives from a socket of IPv4, twice", function()
@@ -59,7 +59,7 @@ test("a datagram of any size is received as it was sent", function()
 end)
 
 -- promise: docs/lua-handlers.md: More bytes than a datagram can carry, 65,507 with IPv4, give `nil, message, 90`.
-test("what is too long for a datagram is not sent", function()
+test("more bytes than a datagram can carry are not sent", function()
     local script = [[
         local udp, task = require "sxe.udp", require "sxe.task"
         task.start(function()

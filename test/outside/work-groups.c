@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Work that blocks: one part of a program hangs, others go on.
+ * Blocking work: one group of threads hangs, the other groups go on.
  */
 #include <semaphore.h>
 

@@ -18,7 +18,7 @@ for _, status in ipairs{"404 Not Found", "500 Internal Server Error", "301 Moved
     end)
 end
 
--- What a server does instead of answering the second of three queries, and the kind of error that sxe-http must report.
+-- The act of a server instead of an answer to the second of three queries, and the kind of error that sxe-http must report.
 local reply = load.reply("hello")
 local faults = {
     {"reset before the reply", "reset", function(sock) sock:reset() end},

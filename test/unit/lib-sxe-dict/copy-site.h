@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a directory for each test, with a dict in it that is to be copied.
+ * What: a new directory for each test, with a dict that the test copies.
  *
  *     tcase_add_checked_fixture(c, make_site, remove_site);
  *     SXE_DICT *dict = open_source();        in source, 400 cells of 128 bytes in 4 shards
- *     fill(dict);                            40 entries, of all states, sizes and times to live
- *     expect_full(target);                   the same entries, in a dict that is whole
+ *     fill(dict);                            40 entries of all states, sizes and times to live
+ *     expect_full(target);                   checks that target is a valid dict with these entries
  */
 #ifndef COPY_SITE_H
 #define COPY_SITE_H
@@ -100,7 +100,7 @@ open_any(const char *file)
     return open_with(&spec);
 }
 
-/* The value of the entry of a number. */
+/* Make the value of entry i; returns its size. */
 static inline size_t
 value_of(unsigned i, char *value)
 {
@@ -136,7 +136,7 @@ check_whole(SXE_DICT *dict)
     ck_assert_msg(sxe_pool_check(sxe_dict_get_pool(dict), why) == 0, "%s", why);
 }
 
-/* The states of all entries, by a walk. */
+/* Find the states of all entries by a walk. */
 static inline void
 find_states(SXE_DICT *dict, unsigned states[ENTRIES])
 {
@@ -171,7 +171,7 @@ check_full(SXE_DICT *dict)
     }
 }
 
-/* The file is a dict that was closed in good order, with all that fill() puts in. */
+/* The file must be a dict that was closed properly, with all entries that fill() puts. */
 static inline void
 expect_full(const char *file)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Backup, restore and resize while the system fails each call in turn, and killed before and after
- * each call: the old file is there, or the new one, and nothing else is.
+ * Backup, restore and resize while system calls fail, each in turn, or while the process is killed
+ * before or after a call: afterwards there is the old file or the new one, and no other.
  */
 #include "copy-site.h"
 
@@ -16,7 +16,7 @@ enum { BACKUP, BACKUP_AGAIN, RESTORE, RESIZE, JOBS };
 
 static unsigned job;
 
-/* A dict to be copied, and one to be replaced, both with all entries: any of them may stay. */
+/* Make a dict to be copied, and one to be replaced, both with all entries. */
 static void
 make_files(void)
 {
@@ -56,7 +56,7 @@ remove_files(void)
 
 /* ---- Calls that fail ---- */
 
-static unsigned failed; /* runs that told an error */
+static unsigned failed; /* how many runs returned an error */
 
 static void
 expect_whole(const char *file)
@@ -67,8 +67,8 @@ expect_whole(const char *file)
     sxe_dict_close(dict);
 }
 
-/* The files after an error, or after none. `litter` files may be left of the new one, which is
- * closed in good order before it is put in place; others may not have been. */
+/* Check the files after a call, which may have failed. At most `litter` unfinished files may be
+ * left. A new file was closed properly before it was renamed; an old one may be in use. */
 static void
 expect_old_or_new(int result, ino_t old, bool litter)
 {
@@ -139,14 +139,14 @@ START_TEST(each_call_may_fail)
 }
 END_TEST
 
-/* Room is asked for as a whole, before anything is written. */
+/* The copy reserves all its disk space before it writes anything. */
 START_TEST(a_full_file_system_is_told)
 {
     job = (unsigned)_i;
     make_files();
     const ino_t old = job == BACKUP ? 0 : inode_of(target);
     SXE_DICT *dict = job == RESIZE ? NULL : open_any(source);
-    /* A resize opens its source first, which allocates too. */
+    /* A resize and a restore open a dict first, which reserves memory, too. */
     fake_os_fail(FAKE_POSIX_FALLOCATE, job == RESIZE || job == RESTORE ? 2 : 1, 1, ENOSPC);
     if (job == RESTORE)
         sxe_dict_close(dict);
@@ -158,7 +158,7 @@ START_TEST(a_full_file_system_is_told)
 }
 END_TEST
 
-/* The log has what msync said; the dict is not as it should be on the disk. */
+/* The log has the error of msync; the copy on the disk may be incomplete. */
 START_TEST(a_disk_that_cannot_be_written_is_told)
 {
     job = BACKUP_AGAIN;
@@ -189,14 +189,14 @@ START_TEST(a_directory_that_is_not_synced_is_told)
 }
 END_TEST
 
-/* The path leads to another file each time that the lock is had. */
+/* The path leads to another file each time that this process has got the lock. */
 START_TEST(a_file_that_is_replaced_again_and_again_is_left_alone)
 {
     job = _i == 0 ? BACKUP_AGAIN : RESIZE;
     make_files();
     const ino_t old = job == BACKUP ? 0 : inode_of(target);
     SXE_DICT *dict = job == RESIZE ? NULL : open_any(source);
-    if (job == RESIZE) /* its first stat is that of opening */
+    if (job == RESIZE) /* the first stat is that of opening */
         fake_os_fail(FAKE_STAT, 2, 1, ENOENT);
     else
         fake_os_fail(FAKE_STAT, 1, 0, ENOENT);
@@ -207,7 +207,7 @@ START_TEST(a_file_that_is_replaced_again_and_again_is_left_alone)
 }
 END_TEST
 
-/* ---- Killed ---- */
+/* ---- Processes that are killed ---- */
 
 _Noreturn static void
 copy_traced(void)
@@ -221,8 +221,8 @@ copy_traced(void)
     _exit(result == 0 ? 0 : 1);
 }
 
-/* Let a child go on to the nth stop, before and after each call, and kill it there. False: it ended
- * before that. */
+/* Let a child go on to its nth stop, before or after a system call, and kill it there. False: the
+ * child ended before that stop. */
 static bool
 kill_at(unsigned nth, bool *possible)
 {
@@ -261,7 +261,7 @@ START_TEST(a_process_that_is_killed_leaves_the_old_file_or_the_new_one)
             expect_whole(target);
         if (job != RESIZE)
             expect_whole(source);
-        /* The next one is not in its way. */
+        /* The files of the dead process do not disturb the next copy. */
         if (!is_there || inode_of(target) == old) {
             SXE_DICT *dict = job == BACKUP || job == BACKUP_AGAIN ? open_any(source) : NULL;
             ck_assert_msg(do_job(dict) == 0, "%s", why);
@@ -275,8 +275,6 @@ START_TEST(a_process_that_is_killed_leaves_the_old_file_or_the_new_one)
         printf("skipped: no tracing here\n");
 }
 END_TEST
-
-/* ---- */
 
 static Suite *
 suite(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Backup, restore and resize: what a copy has, what is refused, and what other processes meet while
- * a file is replaced. See test-dict-copy-faults.c for calls that fail and processes that die.
+ * Backup, restore and resize: the contents of a copy, refusals, and other processes that use a file
+ * while it is replaced. test-dict-copy-faults.c has calls that fail and processes that die.
  */
 #include "copy-site.h"
 
@@ -23,7 +23,7 @@ START_TEST(a_backup_has_all_entries_and_is_restored)
     expect_full(source);
     expect_full(target);
     ck_assert_uint_eq(count_files(), 2);
-    sxe_dict_close(open_source()); /* of the shape that the program says */
+    sxe_dict_close(open_source()); /* the copy has the shape of the program's spec */
 }
 END_TEST
 
@@ -40,7 +40,7 @@ START_TEST(an_empty_dict_is_copied_too)
 }
 END_TEST
 
-/* In memory: shared by processes, or by the threads of one. */
+/* A dict in memory, shared by processes or by threads. */
 START_TEST(a_dict_without_a_file_is_backed_up)
 {
     SXE_DICT_SPEC spec = spec_of(NULL);
@@ -54,7 +54,7 @@ START_TEST(a_dict_without_a_file_is_backed_up)
 }
 END_TEST
 
-/* As many entries in each shard as it has room for. */
+/* Each shard is full. */
 START_TEST(a_dict_that_is_full_is_copied)
 {
     SXE_DICT_SPEC spec = spec_of(source);
@@ -129,7 +129,7 @@ END_TEST
 static SXE_DICT *busy;
 static unsigned asked;
 
-/* Another writer, when the first entry is copied. */
+/* Another writer changes the dict when the first entry is copied. */
 static bool
 change_all(void)
 {
@@ -157,7 +157,7 @@ START_TEST(a_backup_is_of_one_moment)
 }
 END_TEST
 
-/* 2,000 s later. */
+/* Advance the time by 2,000 s when the first entry is copied. */
 static bool
 let_time_go_on(void)
 {
@@ -166,7 +166,7 @@ let_time_go_on(void)
     return false;
 }
 
-/* The first entry is copied before it does. */
+/* Half of the entries expire during the copy. The first entry is copied before that. */
 START_TEST(what_expires_meanwhile_does_not_live_for_ever)
 {
     sxe_time_set_turn_ns(sxe_time_ns());
@@ -203,7 +203,7 @@ END_TEST
 
 static unsigned storms;
 
-/* A writer that needs all room, so that snapshots end. */
+/* Another writer needs all cells, which ends the snapshots. */
 static bool
 need_all_room(void)
 {
@@ -268,7 +268,8 @@ is_enough(void)
     return ++asked > patience;
 }
 
-/* Asked at the 1st, the 257th, the 513th entry; after the first yes not again. */
+/* The copy asks is_enough() at the 1st, the 257th and the 513th entry, and not again after a yes.
+ * */
 START_TEST(a_copy_may_be_cancelled)
 {
     SXE_DICT_SPEC spec = {.name = "site", .cells = 1000, .file = source};
@@ -303,7 +304,8 @@ free_locks(void)
         busy->sharing->shards[shard].lock = 0;
 }
 
-/* The writer stops before the snapshot, or during the walk; one waits for it 1,000 times. */
+/* A writer stops with the locks, before the snapshot or during the walk; the copy tries 1,000 times
+ * to get a lock. */
 START_TEST(a_lock_is_waited_for_but_not_for_ever)
 {
     patience = 1000000;
@@ -364,7 +366,7 @@ write_file(const char *bytes, size_t size, off_t at)
     close(fd);
 }
 
-/* It is empty; or was closed, and then changed, grew, or got another head. */
+/* The file is empty; or it was closed, and then changed, extended, or given another head. */
 START_TEST(what_is_damaged_or_empty_is_replaced_and_keeps_its_mode)
 {
     back_up();
@@ -442,7 +444,7 @@ START_TEST(paths_that_lead_nowhere_are_told)
 }
 END_TEST
 
-/* As in sxe_dict_open. */
+/* A path without a slash is a file in /dev/shm, as for sxe_dict_open. */
 START_TEST(a_bare_name_is_one_in_dev_shm)
 {
     const char *name = strrchr(directory, '/') + 1;
@@ -562,7 +564,7 @@ END_TEST
 
 static pid_t opener;
 
-/* A process opens what is replaced just now. It waits, and uses the new file. */
+/* Another process opens the file that is being replaced. It waits, and then uses the new file. */
 static bool
 open_elsewhere(void)
 {
@@ -635,8 +637,6 @@ START_TEST(a_file_that_another_makes_meanwhile_is_not_replaced)
     expect_full(target);
 }
 END_TEST
-
-/* ---- */
 
 static Suite *
 suite(void)

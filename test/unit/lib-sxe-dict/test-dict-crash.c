@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process is killed before each of its stores into shared memory in turn, in every kind of call;
- * another then finds the table as it was before the call or as it is after it, nothing in between,
- * and no cell lost. The lines that run are those of the library, compiled here with the macros that
- * all its accesses go through.
+ * A process is killed before each of its stores into shared memory in turn, in every kind of call.
+ * Another process then finds the table as it was before the call or as it is after it, and each
+ * cell can be used. The library's own lines are compiled here with macros that end the process at a
+ * chosen store.
  */
 #include "mortal-stores.h"
 
@@ -25,17 +25,17 @@
 #define KEYS       12u
 #define VALUE_ROOM 400u
 #define START_NS   UINT64_C(1000000000000)
-#define FILL_MAX   100000u /* keys, of which each shard gets its share */
+#define FILL_MAX   100000u /* keys; a hash chooses the shard of each */
 
-/* A fork costs ten times as much with the sanitizer, which has seen these lines in other tests.
- * Thin sweeps do as many. */
+/* Try every fourth store only: a fork is ten times as slow with the sanitizer, which checks these
+ * lines in other tests anyhow. Short runs do the same. */
 #define EVERY (SXE_HAVE_ASAN || sxe_test_is_thin() ? 4u : 1u)
 
 /* ---- The entries of a dict ---- */
 
 struct contents {
     struct {
-        ssize_t size; /* -1: it is not there */
+        ssize_t size; /* -1: there is no entry */
         unsigned state;
         bool expires;
         char value[VALUE_ROOM];
@@ -177,7 +177,7 @@ give_time(SXE_DICT *dict)
     ck_assert_int_eq(sxe_dict_expire(dict, key_of(1), 6, 100), 0);
 }
 
-/* All entries but one have expired, and there is no room. */
+/* All entries but one have expired, and no cell is free. */
 static void
 put_all_that_expire(SXE_DICT *dict)
 {
@@ -244,7 +244,7 @@ commit_in_vain(SXE_DICT *dict)
     sxe_dict_batch_delete(batch);
 }
 
-static SXE_DICT_SNAPSHOT *taken; /* by a scenario that nobody dies in */
+static SXE_DICT_SNAPSHOT *taken; /* in a scenario's preparation, where no process dies */
 
 static void
 keep_snapshot(SXE_DICT *dict)
@@ -253,7 +253,7 @@ keep_snapshot(SXE_DICT *dict)
     ck_assert_ptr_nonnull(taken);
 }
 
-/* Of several versions of all, and with one snapshot among others. */
+/* Release a snapshot that sees old versions, while there is another snapshot. */
 static void
 release_snapshot(SXE_DICT *dict)
 {
@@ -266,7 +266,7 @@ release_snapshot(SXE_DICT *dict)
     sxe_dict_snapshot_release(snapshot);
 }
 
-/* Each sees versions that the other does not. */
+/* Release two snapshots, each of which sees versions that the other does not. */
 static void
 release_two(SXE_DICT *dict)
 {
@@ -282,19 +282,19 @@ release_two(SXE_DICT *dict)
     sxe_dict_snapshot_release(second);
 }
 
-/* The last act of a scenario's child is found in part: only these may differ. */
+/* How much of a call may be found done: all or nothing, or this for each of its entries. */
 enum outcome { BEFORE_OR_AFTER, EACH_BEFORE_OR_AFTER };
 
 static const struct scenario {
     const char *name;
     void (*prepare)(SXE_DICT *);
-    void (*call)(SXE_DICT *); /* NULL: a value of `size` is put at `key` */
+    void (*call)(SXE_DICT *); /* NULL: put a value of `size` at `key` */
     unsigned key;
     unsigned size;
     unsigned cells;
     unsigned shards; /* 0: 1 */
     bool evicts;
-    bool with_snapshot; /* taken after the preparation, in the process that lives */
+    bool with_snapshot; /* taken after prepare(), in the surviving process */
     enum outcome outcome;
 } scenarios[] = {
     {"put", put_some, .key = 8, .size = 30, .cells = 60},
@@ -384,7 +384,7 @@ world_close(struct world *world)
     sxe_dict_close(world->dict);
 }
 
-/* Call it in a child, which dies before a store. True: it did not come so far. */
+/* Make the call in a child that dies before the given store. False: the call ended before it. */
 static bool
 call_and_die(const struct scenario *scenario, SXE_DICT *dict, uint64_t store)
 {
@@ -432,7 +432,7 @@ compare(const struct scenario *scenario, uint64_t store, const struct contents *
                   (unsigned)store);
 }
 
-/* Every cell can still be used: the table is filled to the brim. */
+/* Fill the table completely, which shows that no cell is lost. */
 static void
 fill_up(const struct scenario *scenario, SXE_DICT *dict, uint64_t store)
 {
@@ -440,7 +440,7 @@ fill_up(const struct scenario *scenario, SXE_DICT *dict, uint64_t store)
         const int removed = sxe_dict_remove(dict, key_of(i), 6);
         ck_assert(removed == 0 || removed == -ENOENT);
     }
-    /* Chance fills one shard before another, which then takes no more. */
+    /* Hashes fill one shard before the other; a full shard refuses further entries. */
     for (unsigned i = 0; sxe_dict_get_count(dict) < scenario->cells; i++) {
         char key[16];
         const int length = snprintf(key, sizeof(key), "fill-%u", i);
@@ -464,7 +464,7 @@ before_and_after(const struct scenario *scenario, struct contents *before, struc
     world_close(&world);
 }
 
-/* The state that the living find after one death or two. */
+/* The surviving process must find this state after one death or two. */
 static void
 find_whole(const struct scenario *scenario, struct world *world, uint64_t store,
            const struct contents *before, const struct contents *after)
@@ -523,7 +523,7 @@ START_TEST(death_of_who_completes_it_leaves_all_or_nothing)
     for (uint64_t store = 1; died; store += 3 * EVERY) {
         world_open(&world, scenario);
         died = call_and_die(scenario, world.dict, store);
-        /* The place of the second death goes round and round, and is different each time. */
+        /* The store of the second death varies from round to round. */
         second = call_and_die(&take_locks, world.dict, second) ? second + 5 : second % 5 + 1;
         find_whole(scenario, &world, store, &before, &after);
         world_close(&world);
@@ -531,7 +531,7 @@ START_TEST(death_of_who_completes_it_leaves_all_or_nothing)
 }
 END_TEST
 
-/* A batch after that of one who is dead: of his, all shows with it, or nothing. */
+/* A batch that follows one of a dead process: all changes of the dead one appear, or none. */
 START_TEST(next_batch_decides_what_a_dead_one_has_left)
 {
     const struct scenario *scenario = &scenarios[_i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that something else wrote into, one word at a time, and the call that meets it: -EUCLEAN.
+ * Memory into which something else wrote, one word at a time: a call that meets it gives -EUCLEAN.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ open_of(bool evicts)
     sxe_time_set_turn_ns(UINT64_C(5000000000));
     dict = sxe_dict_open(&spec, NULL);
     ck_assert_ptr_nonnull(dict);
-    /* Not drawn: where things are is the same in every run. */
+    /* A fixed hash key, so that entries have the same places in every run. */
     dict->hash_key[0] = dict->control->hash_key[0] = 1;
     dict->hash_key[1] = dict->control->hash_key[1] = 2;
 }
@@ -379,7 +379,7 @@ END_TEST
 
 /* ---- Room ---- */
 
-/* Met by the release or not, it is met by the put that finds no room. */
+/* Whether or not the release meets the damage, the put that finds no free cell does. */
 START_TEST(old_version_that_is_damaged_stops_who_needs_room)
 {
     SXE_DICT_SNAPSHOT *snapshot;
@@ -437,7 +437,7 @@ START_TEST(victim_that_is_damaged_stops_who_needs_room)
     case 2:
         *bucket_of(0) = 1000;
         break;
-    default: /* evicted again and again, and never gone */
+    default: /* the list is broken, so evicting gives no free cell */
         sxe__dict_list(dict, 0, SXE__DICT_FREE)->count = 0;
         dict->sharing->nodes[0].prev = 1000;
         break;
@@ -454,7 +454,7 @@ START_TEST(younger_of_two_versions_is_kept)
     const uint32_t first = id_of(1);
     ck_assert_int_eq(put(1, 2), 0);
     const uint32_t second = id_of(1);
-    /* As if it had died between: both are LIVE. */
+    /* As if a process had died in the middle of a change: both versions are LIVE. */
     memcpy(sxe__dict_cell(dict, first), sxe__dict_cell(dict, second), 128);
     sxe__dict_cell(dict, first)->value_size = 0;
     ck_assert(sxe__pool_move_locked(dict->pool, _i == 0 ? first : second, SXE_DICT_LIVE));

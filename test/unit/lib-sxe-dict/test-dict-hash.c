@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * SipHash-1-3, against its definition written once more, and the key it is used with.
+ * SipHash-1-3, compared with a second implementation of its definition, and the key that is used.
  */
 #include "sxe-dict-private.h"
 #include "test-main.h"
 
-/* The definition once more, by a reader who knows neither the other's order nor its words: bytes in
- * a padded copy, rounds counted out. Checked in turn with 2-4 rounds against the vector that the
- * paper prints, key 00..0f and message 00..0e: a129ca6149be45e5. */
+/* SipHash by its definition, in another order than the library: bytes in a padded copy, a counter
+ * for rounds. It was checked with 2-4 rounds against the vector in the paper: key 00..0f, message
+ * 00..0e: a129ca6149be45e5. */
 static uint64_t
 sip(unsigned c, unsigned d, const uint8_t key[16], const uint8_t *message, size_t size)
 {

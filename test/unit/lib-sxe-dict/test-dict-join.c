@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A dict that others check, repair or complete just now: who comes in is not refused, and who walks
- * misses nothing. The walker's lines are compiled here, so that others may act between two looks.
+ * A dict that another process is checking, repairing or completing: an opener is not refused, and a
+ * walk misses nothing. The walker's lines are compiled here, so that another process can act
+ * between two of its loads.
  */
 #include <stddef.h>
 
-static unsigned looks_to_go; /* 0: nobody acts */
+static unsigned looks_to_go; /* loads until others_act; 0: never */
 static void (*others_act)(void);
 
 static inline void
@@ -27,7 +28,7 @@ look(void)
 #include "test-main.h"
 
 static SXE_DICT *dict;
-static SXE_DICT *other; /* as another process has it */
+static SXE_DICT *other; /* the same dict, opened again as by another process */
 static char why[SXE_POOL_WHY_SIZE];
 
 static SXE_DICT *
@@ -56,7 +57,7 @@ teardown(void)
     sxe_dict_close(dict);
 }
 
-/* A check of a large dict holds the lock for seconds. */
+/* A check of a large dict holds the lock for seconds, so opening must not wait for it. */
 START_TEST(dict_that_another_checks_is_joined)
 {
     ck_assert_int_eq(sxe__dict_lock(other, 0), 0);
@@ -65,7 +66,7 @@ START_TEST(dict_that_another_checks_is_joined)
 }
 END_TEST
 
-/* The present holder would release the next one's lock. */
+/* A rebuild must not free the lock: its holder would later release the lock of the next holder. */
 START_TEST(lock_of_who_commits_a_batch_stays_when_the_table_is_made_anew)
 {
     uint32_t *lock = &dict->control->batch;
@@ -77,7 +78,8 @@ START_TEST(lock_of_who_commits_a_batch_stays_when_the_table_is_made_anew)
 }
 END_TEST
 
-/* Of the bucket that a walk comes to first: what it sees of any other completes the rest. */
+/* A key in the bucket that a walk visits first: the walk completes other entries' changes anyhow.
+ * */
 static uint32_t key;
 
 static void
@@ -89,7 +91,7 @@ choose_key(struct sxe__dict_key *place)
     }
 }
 
-/* Committed, and not yet done, by who is dead. */
+/* Leave a put that a dead process has committed and not finished. */
 static void
 leave_a_put(void)
 {

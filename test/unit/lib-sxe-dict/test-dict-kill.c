@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process may be killed after any instruction of a call on a dict: who comes next finds what was
- * there before or what is there after it, and the table whole. The call is made step by step; what
- * memory holds after a step is what a death there would leave, so each time that it has changed, a
- * copy is opened, in which nobody is alive. (Deaths among the living, at each store of many more
- * kinds of calls: test-dict-crash.c.)
+ * A process may be killed after any instruction of a call on a dict: the next process finds the
+ * entry as it was before the call or as it is after it, and a valid table. A child makes the call
+ * step by step. A death after a step would leave the memory as it is then. So after each
+ * step that changes the memory, a copy of it is opened, of which all users are dead.
+ * (test-dict-crash.c kills processes at each store of many more kinds of calls.)
  */
 #include "stepped.h"
 
@@ -14,7 +14,7 @@
 
 #define STEPS_MAX  1000000u
 #define CELLS      30u
-#define LONG       200u /* bytes: of several cells */
+#define LONG       200u /* bytes, which take several cells */
 #define IMAGE_SIZE (1u << 16)
 
 static SXE_DICT *dict;
@@ -22,7 +22,7 @@ static SXE_DICT *dict;
 /* ---- Values ---- */
 
 struct value {
-    const char *bytes; /* NULL: it is not there */
+    const char *bytes; /* NULL: there is no entry */
     size_t size;
 };
 
@@ -85,7 +85,7 @@ commit(void)
     (void)!sxe_dict_batch_commit(batch);
 }
 
-/* Of the child's own, taken before its steps begin. */
+/* A snapshot of the child, taken before its steps begin. */
 static SXE_DICT_SNAPSHOT *own;
 
 static void
@@ -99,7 +99,7 @@ static const struct call {
     void (*make)(void);
     struct value before[2]; /* of the keys "a" and "b" */
     struct value after[2];
-    bool is_seen; /* by a snapshot */
+    bool is_seen; /* a snapshot sees the old value */
 } calls[] = {
     {"put", put_long, {{NULL, 0}}, {{long_new, LONG}}, false},
     {"put over", put_long, {{long_old, LONG}}, {{long_new, LONG}}, false},
@@ -112,14 +112,14 @@ static const struct call {
     {"release", release_own, {{long_old, LONG}}, {{long_new, LONG}}, false},
 };
 
-/* ---- Looking ---- */
+/* ---- Checking a copy ---- */
 
-static const uint8_t *shared; /* the file of the dict, in memory */
+static const uint8_t *shared; /* the dict's memory */
 static uint8_t image[IMAGE_SIZE];
 static size_t image_size;
 static int copy_fd;
 
-/* By its first call it becomes a user. */
+/* Make a first call: it makes the child a user of the dict. */
 static void
 get_ready(void)
 {
@@ -127,7 +127,7 @@ get_ready(void)
     }
 }
 
-/* It has a snapshot that alone sees all that is replaced. */
+/* Like get_ready, and take the only snapshot that sees the replaced values. */
 static void
 get_ready_to_release(void)
 {
@@ -174,7 +174,7 @@ expect_past(const struct call *call, unsigned steps, const struct sxe_dict_snaps
                   "%s, %u steps: another past", call->name, steps);
 }
 
-/* Nobody sees a past any more, and each cell can be used again. */
+/* No snapshot sees old versions, so all cells can be used again. */
 static void
 expect_room(const struct call *call, unsigned steps, SXE_DICT *copy)
 {
@@ -190,7 +190,7 @@ expect_room(const struct call *call, unsigned steps, SXE_DICT *copy)
     ck_assert_msg(sxe_dict_check(copy, why) == 0, "%s, %u steps: %s", call->name, steps, why);
 }
 
-/* Whether it is as after the call. It is closed. */
+/* Check a copy of the memory. Returns whether it has the state after the call. */
 static bool
 expect_whole(const struct call *call, unsigned steps, const struct sxe_dict_snapshot *snapshot)
 {
@@ -219,7 +219,7 @@ setup(void)
 {
     const SXE_DICT_SPEC spec = {.name = "kill", .cells = CELLS, .cell_size = 128, .shards = 2};
 
-    /* All calls at the same time, so that each takes the same steps. */
+    /* The time stands still, so that each run of a call takes the same steps. */
     sxe_time_set_turn_ns(sxe_time_ns());
     dict = sxe_dict_open(&spec, NULL);
     ck_assert_ptr_nonnull(dict);
@@ -245,7 +245,7 @@ teardown(void)
     sxe_time_set_turn_ns(0);
 }
 
-/* The old value stays for some steps; from one step on, the new one is there. */
+/* The copies have the old value up to some step, and the new value from then on. */
 static void
 step_and_look(const struct call *call, pid_t child, const struct sxe_dict_snapshot *snapshot)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening: what is refused, what is found again, what is made again, and that memory which another
- * program wrote into is an error and never a crash.
+ * Opening a dict: refusals, what a later process finds, when the table is made again; and memory
+ * into which another program wrote causes an error and never a crash.
  */
 #include <errno.h>
 #include <signal.h>
@@ -70,7 +70,7 @@ fill(SXE_DICT *dict)
     }
 }
 
-/* How many of what fill() puts in are there, and as they were. */
+/* How many of the entries that fill() puts are there unchanged. */
 static unsigned
 count_whole(SXE_DICT *dict)
 {
@@ -191,7 +191,7 @@ START_TEST(pool_that_is_no_dict_is_refused)
 }
 END_TEST
 
-/* The shape of a dict of 9 cells. */
+/* A pool with the shape of a dict of 9 cells. */
 #define DICT_EXTRA                                                        \
     (sizeof(struct sxe__dict_control) + sizeof(struct sxe__dict_record) + \
      sizeof(struct sxe__dict_counts) + 16 * sizeof(uint32_t))
@@ -203,7 +203,7 @@ END_TEST
     "u32 next, u32 value_size, u16 key_size, u8 entry_state, u8 reserved, u32 value_sum, " \
     "u32 reserved_2, char[64] data"
 
-/* Nothing of another program's pool becomes a table, though all numbers are a dict's and the extra
+/* A pool of another program is refused, even if all its numbers are those of a dict and its extra
  * bytes are zero. */
 START_TEST(pool_of_the_shape_of_a_dict_is_refused)
 {
@@ -227,7 +227,8 @@ START_TEST(pool_of_the_shape_of_a_dict_is_refused)
 }
 END_TEST
 
-/* All of it is as if a dict's maker had died; but then no cell was ever given out. */
+/* The pool looks like that of a maker that died before it made the table; but then no cell could be
+ * in use. */
 START_TEST(cells_in_use_without_a_table_are_refused)
 {
     const SXE_POOL_SPEC foreign = {DICT_SHAPE, .state_names = SXE__DICT_STATE_NAMES,
@@ -339,7 +340,7 @@ START_TEST(descriptor_is_as_good_as_a_file)
 }
 END_TEST
 
-/* Do that in another process, which is then killed. */
+/* Call what() in a child, which is then killed. */
 static void
 do_and_die(void (*what)(SXE_DICT *))
 {
@@ -548,7 +549,7 @@ static const struct {
     {damage_place, "another bucket"},
 };
 
-/* Every call, whatever is there: no crash, no endless loop. */
+/* Make each kind of call. The dict may contain anything: no call may crash or loop for ever. */
 static void
 call_everything(SXE_DICT *dict)
 {
@@ -657,7 +658,7 @@ is_enough(void)
     return ++asked > patience;
 }
 
-/* Asked before the shard, and four times about its 262,144 places. */
+/* The check asks five times: before the shard, and four times about its 262,144 places. */
 START_TEST(a_check_may_be_ended_and_leaves_no_lock)
 {
     const SXE_DICT_SPEC spec = {.name = "large", .cells = 140000};

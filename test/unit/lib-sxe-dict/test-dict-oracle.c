@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random operations on a dict and on a plain array of entries; they must always agree.
+ * Random operations on a dict and on a plain array of entries: both must always agree.
  */
 #include "dict-model.h"
 
@@ -8,7 +8,7 @@
 
 #include "test-main.h"
 
-/* A roomy dict has room for every key and its versions, at their longest. */
+/* So many cells that all keys with all their versions fit, at the longest. */
 #define ROOMY (DICT_MODEL_KEYS * (DICT_MODEL_SNAPSHOTS + 2) * 12)
 
 static char path[64];
@@ -28,7 +28,7 @@ static const struct {
     {"tight file, evicts", true, true, {.cells = 20, .evicts = true}},
 };
 
-/* xorshift64* */
+/* The generator xorshift64*. */
 static uint32_t
 random_bits(uint64_t *seed)
 {
@@ -38,7 +38,7 @@ random_bits(uint64_t *seed)
     return (uint32_t)(*seed * UINT64_C(2685821657736338717) >> 32);
 }
 
-/* The number of rounds, which a sanitizer makes slow. */
+/* The number of operations: fewer with a sanitizer, which is slow. */
 static unsigned
 operations(void)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The room of a dict: a put or a batch finds all that is to be had, whenever other processes end
- * their snapshots, and sxe_dict_check finds cells that would never come back. The lines that run
- * are those of the library, compiled here with the macros that all its accesses go through.
+ * The free cells of a dict: a put or a batch finds all that can be freed, whenever other processes
+ * end their snapshots; and sxe_dict_check finds cells that could never be used again. The library's
+ * own lines are compiled here with macros for its accesses to shared memory.
  */
 #include <stdint.h>
 
-/* An act of another process, right before one of the accesses of a call to shared memory. */
-static unsigned accesses_left; /* 0: it does nothing */
+/* The action of another process right before a chosen access of a call to shared memory. */
+static unsigned accesses_left; /* until meanwhile(); 0: never */
 static void (*meanwhile)(void);
 
 static inline void
@@ -86,7 +86,7 @@ keep_snapshot(void)
     ck_assert_ptr_nonnull(snapshot);
 }
 
-/* Entries that take half of the cells, and their past, which takes the rest. */
+/* Fill half of the cells with entries, and the rest with old versions that a snapshot sees. */
 static void
 fill_half_and_half(unsigned cells)
 {
@@ -98,7 +98,8 @@ fill_half_and_half(unsigned cells)
 
 /* ---- Snapshots that end while room is made ---- */
 
-/* As far as a process comes that releases a snapshot: the lock of the shard is another's. */
+/* End the snapshot without freeing its versions: the releasing process waits for the shard's lock.
+ * */
 static void
 end_it(void)
 {
@@ -137,7 +138,7 @@ commit_some(void)
 
 static void (*const calls[])(void) = {put_new, put_over, add_new, commit_some};
 
-/* All room that there is was in use when the call began, and all it needs is to be had. */
+/* No cell is free when the call begins; the cells of the snapshot that ends are enough. */
 START_TEST(call_finds_the_room_of_a_snapshot_that_ends_at_any_moment)
 {
     bool was_met = true;
@@ -155,7 +156,7 @@ START_TEST(call_finds_the_room_of_a_snapshot_that_ends_at_any_moment)
 }
 END_TEST
 
-/* One that is released while a sweep for another is under way. */
+/* A second snapshot is released while the cells of the first are being freed. */
 START_TEST(call_finds_the_room_of_two_snapshots)
 {
     bool was_met = true;
@@ -182,10 +183,10 @@ START_TEST(call_finds_the_room_of_two_snapshots)
 }
 END_TEST
 
-/* ---- Searches that end with the budget ---- */
+/* ---- Searches that reach their limit (budget) ---- */
 
-/* A round for what has expired looks at as many cells as one call may, and finds none; what is in
- * the way is the past. */
+/* The search for expired entries looks at as many cells as one call may, and finds none; the cells
+ * hold old versions. */
 START_TEST(search_that_ends_with_the_budget_goes_on_with_the_next_call)
 {
     open_of(SXE__DICT_BUDGET - 1, false);
@@ -199,7 +200,7 @@ START_TEST(search_that_ends_with_the_budget_goes_on_with_the_next_call)
 }
 END_TEST
 
-/* Nothing can be evicted, and the search is not over. */
+/* All entries are pinned, so none can be evicted, and the search takes several calls. */
 START_TEST(search_goes_on_with_the_next_call_where_all_are_pinned)
 {
     int result;
@@ -223,7 +224,7 @@ START_TEST(search_goes_on_with_the_next_call_where_all_are_pinned)
 }
 END_TEST
 
-/* ---- Room that would not come back ---- */
+/* ---- Cells that could never be used again ---- */
 
 static void
 expect_lost(const char *words)
@@ -242,8 +243,8 @@ is_over(void)
     return questions-- == 0;
 }
 
-/* As an older version of this library left it, when a process was killed in a release; and as
- * nothing can leave it now. */
+/* Older versions of this library left this when a process was killed during a release. The present
+ * version cannot. */
 START_TEST(check_finds_old_cells_that_no_sweep_comes_to)
 {
     char why[SXE_POOL_WHY_SIZE] = "";
@@ -309,7 +310,7 @@ START_TEST(check_of_a_long_past_can_be_ended)
 {
     open_of(150000, false);
     fill_half_and_half(150000);
-    /* Asked before the shard, and four times in its buckets. */
+    /* The check asks before the shard, and four times in its buckets. */
     questions = 5;
     ck_assert_int_eq(sxe_dict_check_until(dict, NULL, is_over), -ECANCELED);
     ck_assert_int_eq(sxe_dict_check_until(dict, NULL, is_over), 0);

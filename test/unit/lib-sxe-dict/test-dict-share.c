@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads and processes that use one dict at the same time, are killed at random, or write random
- * words all over it.
+ * Threads and processes that use one dict at the same time, are killed at random, or overwrite it
+ * with random words.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@
 #    define KILLS  100u
 #endif
 
-/* xorshift64* */
+/* The generator xorshift64*. */
 static uint32_t
 random_bits(uint64_t *seed)
 {
@@ -59,7 +59,7 @@ check(SXE_DICT *dict)
     ck_assert_msg(sxe_pool_check(sxe_dict_get_pool(dict), why) == 0, "%s", why);
 }
 
-/* ---- Values that say whether they are whole: all bytes the same, as many as they say ---- */
+/* ---- Values that show whether they are intact: all bytes equal, and their number stored ---- */
 
 struct value {
     uint8_t size;
@@ -87,7 +87,7 @@ is_whole(const struct value *value, ssize_t size)
     return true;
 }
 
-/* Two keys of different shards always have the same value: they are only written together. */
+/* Two keys of different shards always have the same value, because one batch writes both. */
 static int
 put_pair(SXE_DICT *dict, uint32_t bits)
 {
@@ -102,7 +102,7 @@ put_pair(SXE_DICT *dict, uint32_t bits)
     return result;
 }
 
-/* Of one moment, that is, of a snapshot. */
+/* Whether the pair has one value in a snapshot. */
 static bool
 pair_agrees(SXE_DICT *dict)
 {
@@ -129,7 +129,7 @@ pair_agrees(SXE_DICT *dict)
     return agrees && value[0] == value[1] && value[1] == value[2];
 }
 
-/* All kinds of calls at random; false: something was not as it must be. */
+/* Make random calls of all kinds; false: a result was wrong. */
 static bool
 work(SXE_DICT *dict, uint64_t *seed, int64_t *added)
 {
@@ -261,7 +261,7 @@ START_TEST(killed_processes_leave_a_dict_that_is_whole)
 }
 END_TEST
 
-/* ---- A process that writes anything anywhere ---- */
+/* ---- A process that writes random words anywhere ---- */
 
 static void
 scribble(SXE_DICT *dict, uint64_t *seed, unsigned words)
@@ -274,12 +274,12 @@ scribble(SXE_DICT *dict, uint64_t *seed, unsigned words)
         const uint32_t bits = random_bits(seed);
         uint32_t *word = (uint32_t *)(void *)(array + random_bits(seed) % (size / 4) * 4);
 
-        /* Small numbers lead to other cells; the rest leads astray. */
+        /* Small numbers are often valid indexes of cells; large ones are not. */
         *word = bits % 3 == 0 ? bits >> 8 : bits % 3 == 1 ? bits >> 26 : 0;
     }
 }
 
-/* No call crashes, or goes on for ever; what it answers does not matter. */
+/* No call crashes or loops for ever; its result does not matter. */
 START_TEST(scribbled_memory_is_an_error_and_no_crash)
 {
     const SXE_DICT_SPEC spec = {.name = "share",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walks, snapshots and batches: what they see, and where they end.
+ * Walks, snapshots and batches: which values they see, and when they end.
  */
 #include <errno.h>
 #include <math.h>
@@ -58,7 +58,7 @@ fill(unsigned from, unsigned to)
         ck_assert_int_eq(put(i, i), 0);
 }
 
-/* The value; negative: -errno. */
+/* The value of a key as a number, or -errno. */
 static int64_t
 get_of(const SXE_DICT_SNAPSHOT *snapshot, unsigned key)
 {
@@ -213,7 +213,7 @@ START_TEST(counter_that_a_snapshot_sees_goes_on_beside_it)
 }
 END_TEST
 
-/* Of a version, only the snapshots taken while it lived keep it. */
+/* A version is kept only by the snapshots that were taken while it was current. */
 START_TEST(version_goes_with_the_last_snapshot_that_sees_it)
 {
     SXE_DICT_SNAPSHOT *snapshot[4];
@@ -283,7 +283,7 @@ START_TEST(eviction_ends_the_snapshots_that_see_the_victim)
 }
 END_TEST
 
-/* One version that nobody sees any more, after 2000 that somebody does. */
+/* A version that no snapshot sees any more comes after 2000 that a snapshot sees. */
 START_TEST(long_sweep_goes_on_with_the_next_put)
 {
     SXE_DICT_SNAPSHOT *snapshot[2];
@@ -473,16 +473,16 @@ START_TEST(batch_is_committed_only_if_its_conditions_hold)
     }
     ck_assert_int_eq(sxe_dict_batch_expect(batch, &(unsigned){9}, 4, NULL, 7), 0);
     ck_assert_int_eq(batch_expect(batch, 7, 8), 0);
-    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST); /* 7 is 7 */
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST); /* 7 is not 8 */
     ck_assert_int_eq(put(9, 9), 0);
     ck_assert_int_eq(batch_expect(batch, 7, 7), 0);
-    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST); /* there is a 9 */
+    ck_assert_int_eq(sxe_dict_batch_commit(batch), -EEXIST); /* there is an entry 9 */
     for (unsigned i = 0; i < 8; i++)
         ck_assert_int_eq(get_of(NULL, i), (int)i);
     ck_assert_int_eq(sxe_dict_remove(dict, &(unsigned){9}, 4), 0);
     ck_assert_int_eq(sxe_dict_batch_expect(batch, &(unsigned){8}, 4, "", 0), 0);
     ck_assert_int_eq(sxe_dict_batch_commit(batch),
-                     -EEXIST); /* there is no 8, not even an empty one */
+                     -EEXIST); /* there is no entry 8, not even an empty one */
     ck_assert_int_eq(sxe_dict_put(dict, &(unsigned){8}, 4, NULL, 0, 0), 0);
     ck_assert_int_eq(sxe_dict_batch_commit(batch), 0);
     for (unsigned i = 0; i < 4; i++)
@@ -519,8 +519,8 @@ START_TEST(batch_of_conditions_alone_changes_nothing)
 }
 END_TEST
 
-/* After a commit nothing of the notes is left: not their bytes, which the heap may have given to
- * somebody else by then, nor what was noted after them. */
+/* A commit empties the batch: it may touch neither the memory of the old changes, which the heap
+ * may have given to others, nor keep a change. */
 START_TEST(batch_is_used_again_after_its_commit)
 {
     SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);
@@ -550,7 +550,7 @@ START_TEST(batch_is_used_again_after_its_commit)
 }
 END_TEST
 
-/* A commit that is refused keeps the notes; the next one does them. */
+/* A refused commit keeps the changes in the batch; the next commit makes them. */
 START_TEST(batch_is_used_again_after_it_was_refused)
 {
     SXE_DICT_BATCH *batch = sxe_dict_batch_new(dict);

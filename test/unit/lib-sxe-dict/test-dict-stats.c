@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Metrics: which call counts what, over all shards and processes, and the lengths of chains.
+ * Counters: which call counts what, over all shards and processes; and the lengths of chains.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ START_TEST(evictions_and_expirations_are_counted)
     ck_assert_int_eq(put(3, 1), 0);
     check_counts(0, 0, 1, 0);
     sxe_time_set_turn_ns(START_NS + UINT64_C(2000000000));
-    ck_assert_int_eq(put(4, 1), 0); /* in the room of the one that expired */
+    ck_assert_int_eq(put(4, 1), 0); /* in the cell of the expired entry */
     check_counts(0, 0, 1, 1);
     sxe_time_set_turn_ns(START_NS + UINT64_C(4000000000));
     ck_assert_int_eq(get(4), -ENOENT);
@@ -160,7 +160,7 @@ START_TEST(chains_of_a_locked_shard_are_eagain)
 }
 END_TEST
 
-/* A link that leads nowhere, or back. */
+/* A link leads outside the table, or back. */
 START_TEST(chains_that_lead_astray_are_damage)
 {
     const uint32_t links[] = {UINT32_MAX, 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dicts in which bits change while they are open: what is read is compared with its sum, in a file
- * or where that is asked for.
+ * Dicts in which bits change while they are open: what a call reads is compared with its checksum,
+ * for dicts in files, or if the program asks for it.
  */
 #include "sxe-dict-private.h"
 #include "sxe-pool-sharing-private.h"
@@ -21,7 +21,7 @@ static char why[SXE_POOL_WHY_SIZE];
 static SXE_DICT *dict;
 static char value[300];
 
-/* Entry 0 has 100 bytes, 1 is a counter, 2 has more than a cell, 3 has none. */
+/* Entry 0 has 100 bytes, 1 is a counter, 2 has several cells, 3 is empty. */
 static size_t
 size_of(unsigned number)
 {
@@ -94,7 +94,8 @@ forget_damage(void)
     dict->control->doubtful = 0;
 }
 
-/* Whether an entry is served as it was put; if it is not served, that is because of damage. */
+/* Whether a get returns the entry; false: it found damage. A value that it returns must be right.
+ * */
 static bool
 is_served(unsigned number)
 {
@@ -110,9 +111,9 @@ is_served(unsigned number)
     return true;
 }
 
-/* ---- Bits ---- */
+/* ---- Changed bits ---- */
 
-/* Of a cell: what the sum covers, and the bytes of an entry that is in one cell. */
+/* Whether the checksum of an entry in a single cell covers the byte `at` of that cell. */
 static bool
 is_covered(size_t at, unsigned number)
 {
@@ -149,7 +150,7 @@ START_TEST(an_older_page_of_cells_is_missed)
     char *old = malloc(dict->cell_size);
 
     memcpy(old, cell, dict->cell_size);
-    /* The cell is freed, and gets another entry. */
+    /* Free the cell, and put another entry into it. */
     memset(value, 1, sizeof(value));
     for (unsigned i = 0; i < 100 && cell_of(0) != cell; i++)
         ck_assert_int_eq(sxe_dict_put(dict, key_of(0), 6, value, 100, 1e6), 0);
@@ -337,7 +338,7 @@ START_TEST(what_is_changed_where_it_is_stays_sound)
 }
 END_TEST
 
-/* The store, the sum, both or neither were made when it died. */
+/* When the process died, it had made the store, changed the checksum, both, or neither. */
 START_TEST(a_change_that_was_left_is_finished)
 {
     struct sxe__dict_cell *cell = cell_of(1);

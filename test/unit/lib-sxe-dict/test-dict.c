@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls on one entry, as sxe-dict.h describes them, and what there is room for.
+ * The calls on one entry, by sxe-dict.h, and the limits of a dict's size.
  */
 #include <errno.h>
 #include <math.h>
@@ -71,7 +71,7 @@ put(const char *key, const char *value)
     return sxe_dict_put(dict, key, strlen(key), value, strlen(value), SXE_DICT_FOREVER);
 }
 
-/* "" if it is not there. */
+/* The value of a key; "": there is no entry. */
 static const char *
 get(const char *key)
 {
@@ -499,7 +499,7 @@ END_TEST
 
 /* ---- The example ---- */
 
-/* The output of the example for those words. */
+/* The example's output for these words. */
 static const char *
 run_example(char **words, int number)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a pool in a file of its own, which a test opens, spoils and opens again.
+ * What: a pool in a file, which a test opens, changes byte by byte, and opens again.
  *
  *     tcase_add_checked_fixture(c, begin_with_no_file, remove_the_file);
  *     SXE_POOL_SPEC spec = file_spec();
@@ -34,7 +34,7 @@ void __gcov_dump(void);
 static char file_path[64];
 static char why[SXE_POOL_WHY_SIZE];
 
-/* All of a file's bytes. */
+/* The bytes of the file, as load_image() reads and store_image() writes them. */
 static union {
     struct sxe__pool_head head;
     uint8_t bytes[1 << 16];
@@ -54,7 +54,7 @@ remove_the_file(void)
     unlink(file_path);
 }
 
-/* The defaults in an initializer, before the fields that differ. */
+/* The default members of a spec; members after it in the initializer replace them. */
 #define FILE_SPEC                                                                   \
     .name = "pond", .number = 64, .element_size = 8, .states = STATES, .shards = 2, \
     .file = file_path, .state_names = "FREE READY BUSY", .fields = "u64 hits", .extra_size = 40
@@ -76,7 +76,7 @@ load_image(void)
     image_size = (size_t)length;
 }
 
-/* The file becomes the first bytes of the image. */
+/* Write the first `size` bytes of the image to the file. */
 static inline void
 store_bytes(size_t size)
 {
@@ -87,7 +87,8 @@ store_bytes(size_t size)
     close(fd);
 }
 
-/* The same, and the sum is that of what is in it, as if it had been closed like that. */
+/* Like store_bytes, but make the sum of the contents right first, as if a program had closed the
+ * file with these contents. */
 static inline void
 store_image(size_t size)
 {
@@ -100,7 +101,7 @@ store_image(size_t size)
     store_bytes(size);
 }
 
-/* A head that is spoiled then has no whole copy. */
+/* Damage the copy of the head, so that a damaged head cannot be restored. */
 static inline void
 spoil_copy(void)
 {
@@ -121,7 +122,7 @@ image_node(unsigned index)
            index;
 }
 
-/* One of ours that is whole, and closed by all. */
+/* Make a valid pool that all users have closed, and load its file to the image. */
 static inline void
 make_image(void)
 {
@@ -134,7 +135,7 @@ make_image(void)
     load_image();
 }
 
-/* Where many open it, on a busy machine, one may have to wait for longer than opening does. */
+/* Open the pool. If many processes open it on a busy machine, one may get EAGAIN: try again. */
 static inline char *
 open_patiently(const SXE_POOL_SPEC *spec)
 {
@@ -186,7 +187,7 @@ walk_all(char *array, unsigned state)
         ck_assert_uint_le(++steps, 64);
 }
 
-/* Whatever is in it, all calls come back. */
+/* Make each kind of call. The pool may contain anything, but each call must return. */
 static inline void
 use_all(char *array)
 {
@@ -212,7 +213,7 @@ file_exists(void)
     return access(file_path, F_OK) == 0;
 }
 
-/* A child that is to be killed keeps its counters. */
+/* Kill this child. Write its coverage counters first, which a kill would lose. */
 _Noreturn static inline void
 die(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the pool that tests of pools use: ints with three states, in a block of the test's own.
+ * What: the pool that tests of pools use: ints with three states, in memory of the test.
  */
 #ifndef POOL_OF_INTS_H
 #define POOL_OF_INTS_H

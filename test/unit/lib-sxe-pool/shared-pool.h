@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: pools on each footing, for tests that run on all of them; and processes beside the test's.
+ * What: pools on each footing (for one thread, for threads, for processes), and child processes.
  *
  *     char *array = open_footing(_i, "pond", 10, 1);
- *     char *other = join(array);           as another process would: a slot of its own
+ *     char *other = join(array);           opens the pool once more, as another user
  *     pid_t child = start_child(); if (child == 0) { ...; _exit(0); }
  *     end_child(child, 0);
  */
@@ -92,7 +92,7 @@ end_child(pid_t child, int signal)
         ck_assert_int_eq(WTERMSIG(status), signal);
 }
 
-/* The token of a user that has been killed. */
+/* Start a process that opens the pool, kill it, and return the token that it had as a user. */
 static inline uint32_t
 dead_token(const char *array)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names of 2010 and 2011: each calls what the modern name calls.
+ * The names of 2010 and 2011: each calls its modern function.
  */
 #include "sxe-pool-shared.h"
 #include "test-main.h"

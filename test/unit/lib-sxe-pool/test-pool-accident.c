@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what others do at a bad moment: to the file of a pool, to its lock, and by dying in a
- * change. The lines that run are those of the library, compiled here with stores that can be a
- * process's last.
+ * Other processes change the file or the lock of a pool at a bad moment, or die
+ * in the middle of a change. The library's own lines are compiled here with macros that end the
+ * process at a chosen store.
  */
 #include "mortal-stores.h"
 
@@ -42,8 +42,8 @@ teardown(void)
 
 /* ---- The file ---- */
 
-/* Another process opens the file that this one has just made, locks it first, and makes its own
- * pool in it. */
+/* Another process locks the file that this process has just created before this one does, and makes
+ * its own pool in it. */
 START_TEST(a_pool_that_another_made_in_a_new_file_stays)
 {
     const SXE_POOL_SPEC other = file_spec();
@@ -63,8 +63,8 @@ START_TEST(a_pool_that_another_made_in_a_new_file_stays)
 }
 END_TEST
 
-/* The seconds that an open waits for another open of a file of this size: large pools take longer
- * to check and to write. */
+/* How many seconds an open waits for another open of a file of this size: checking and writing a
+ * large pool takes longer. */
 static const struct {
     off_t size;
     unsigned seconds;
@@ -102,7 +102,7 @@ START_TEST(a_file_whose_size_is_not_known_is_waited_for_a_second)
 }
 END_TEST
 
-/* The system would answer with a signal that ends the program. */
+/* Without this refusal the kernel would send SIGXFSZ, which ends the program. */
 START_TEST(a_file_larger_than_the_process_may_write_is_refused)
 {
     SXE_POOL_SPEC spec = file_spec();
@@ -194,7 +194,7 @@ START_TEST(a_child_of_fork_does_not_wait_for_a_thread_that_opens)
 }
 END_TEST
 
-/* Wakes that nobody reads fill the send buffer of the process that sent them. */
+/* Wakes that a process does not read fill the send buffer of the process that sends them. */
 START_TEST(who_does_not_read_its_wakes_keeps_nobody_asleep)
 {
     char *array = open_shared(PROCESSES, 4, 1, 1);
@@ -246,7 +246,8 @@ free_it(void *array, unsigned id, void *user)
     ck_assert_uint_eq(sxe_pool_move(array, id, READY, FREE), SXE_POOL_LOCK_TAKEN);
 }
 
-/* Killed before a store of the move of element 1 to READY: it is in FREE, or its timeout comes. */
+/* A child moves element 1 to READY and dies before a store: the element stays in FREE, or has its
+ * timeout. Returns whether the child died. */
 static bool
 move_and_die(char *array, unsigned store)
 {
@@ -286,8 +287,6 @@ START_TEST(an_element_whose_mover_was_killed_has_its_timeout)
     sxe_pool_delete(array);
 }
 END_TEST
-
-/* ---- */
 
 int
 main(void)

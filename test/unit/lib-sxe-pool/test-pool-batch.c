@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many elements under one lock, on each footing.
+ * Calls that move many elements under one lock, on each footing.
  */
 #include "shared-pool.h"
 
@@ -34,7 +34,7 @@ close_whole(char *array)
     sxe_pool_delete(array);
 }
 
-/* ---- The oldest ---- */
+/* ---- Taking the oldest elements ---- */
 
 START_TEST(the_oldest_are_taken_in_their_order)
 {
@@ -94,7 +94,7 @@ START_TEST(many_to_the_state_they_are_in_stop_the_program)
 }
 END_TEST
 
-/* ---- Elements that are named ---- */
+/* ---- Moving elements by their ids ---- */
 
 START_TEST(those_that_are_named_go_in_their_order)
 {
@@ -168,14 +168,14 @@ START_TEST(a_shard_that_is_locked_ends_it)
 }
 END_TEST
 
-/* Of element 2, the third of FREE; and how many move before that is seen. */
+/* Damage to element 2, the third of FREE, and how many elements move before the call finds it. */
 static const struct {
     size_t offset;
     uint32_t value;
     unsigned expected;
 } damages[] = {
-    {offsetof(struct sxe__pool_node, state), 2, 2},  /* it says that it is BUSY */
-    {offsetof(struct sxe__pool_node, state), 77, 2}, /* there is none */
+    {offsetof(struct sxe__pool_node, state), 2, 2},  /* claims to be BUSY */
+    {offsetof(struct sxe__pool_node, state), 77, 2}, /* there is no state 77 */
     {offsetof(struct sxe__pool_node, next), 999, 2},
     {offsetof(struct sxe__pool_node, prev), 2, 1},
 };
@@ -210,7 +210,7 @@ START_TEST(damage_to_the_first_is_said)
 }
 END_TEST
 
-/* Where they should go is not the end of a list. */
+/* The damage is in the list to which the elements should go, not at its end. */
 START_TEST(a_state_whose_list_is_damaged_is_not_entered)
 {
     static const unsigned ids[] = {2};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe_pool_check against a naive oracle that walks the lists, and new lists where they are broken.
+ * sxe_pool_check, compared with a simple oracle that walks the lists; and lists that are rebuilt
+ * after damage.
  */
 #include "sxe-pool-sharing-private.h"
 
@@ -54,7 +55,7 @@ list_of(uint32_t state, uint32_t shard)
     return sxe__pool_shard_list(pool, sharing, state, shard);
 }
 
-/* 0 and 3 FREE, 1 and 2 BUSY, none DONE: FREE is node 4, BUSY 5, DONE 6. */
+/* Four elements: 0 and 3 are FREE, 1 and 2 BUSY, none DONE. Nodes 4, 5, 6 are these lists. */
 static void
 open_four(void)
 {
@@ -84,7 +85,8 @@ use_at_random(unsigned changes)
 
 /* ---- The oracle ---- */
 
-/* Walks one list; how many elements are on it, or -1. Marks each. */
+/* Walk one list and mark its elements as met. Returns how many there are, or -1 for a broken list.
+ * */
 static int
 walk(uint32_t state, uint32_t shard, bool *met)
 {
@@ -126,7 +128,7 @@ is_whole(void)
     return good && total == (int)pool->number;
 }
 
-/* ---- Whole pools ---- */
+/* ---- Pools without damage ---- */
 
 START_TEST(a_pool_is_whole_from_the_beginning_and_after_whatever_is_done_with_it)
 {
@@ -166,7 +168,8 @@ is_enough(void)
     return ++asked > patience;
 }
 
-/* Asked before the shard, twice about its elements, twice about its lists. */
+/* The check asks is_enough() five times: before the shard, twice while it looks at the elements,
+ * and twice while it looks at the lists. */
 START_TEST(a_check_may_be_ended_and_leaves_no_lock)
 {
     enum { MANY = 140000 };
@@ -177,7 +180,7 @@ START_TEST(a_check_may_be_ended_and_leaves_no_lock)
         asked = 0;
         ck_assert_int_eq(sxe_pool_check_until(array, why, is_enough), -ECANCELED);
         ck_assert_uint_eq(sharing->shards[0].lock, 0);
-        asked = 1; /* as if before a shard */
+        asked = 1; /* a pool of one thread is not asked before its shard */
         ck_assert_int_eq(sxe_pool_check_until(own, why, is_enough), -ECANCELED);
     }
     asked = 0;
@@ -319,7 +322,7 @@ START_TEST(a_lock_that_is_held_is_no_damage)
 }
 END_TEST
 
-/* Slot 9 was never used: its generation 5 is dead. */
+/* No user ever had slot 9, so its generation 5 belongs to a dead process. */
 START_TEST(the_locks_of_the_dead_are_taken_over)
 {
     open_four();
@@ -386,7 +389,7 @@ START_TEST(random_words_are_judged_as_the_oracle_does)
 }
 END_TEST
 
-/* ---- New lists ---- */
+/* ---- Rebuilding the lists ---- */
 
 struct entry {
     uint32_t id;
@@ -407,7 +410,7 @@ compare(const void *left, const void *right)
     return a->id < b->id ? -1 : 1;
 }
 
-/* Whether the lists of a shard have just those elements in that order. */
+/* Check that the lists of a shard have exactly these elements in this order. */
 static void
 check_order(uint32_t shard, const struct entry *entries, unsigned number)
 {
@@ -495,7 +498,7 @@ START_TEST(no_stamp_is_later_than_now_then)
 }
 END_TEST
 
-/* ---- Somebody writes meanwhile ---- */
+/* ---- Another process writes during the check ---- */
 
 static void
 scribble(void)
@@ -530,7 +533,7 @@ START_TEST(a_scribbler_makes_neither_check_nor_rebuild_go_astray)
 }
 END_TEST
 
-/* A death in it leaves what it takes to do it again. */
+/* A process that dies while it rebuilds the lists leaves what another needs to rebuild them. */
 START_TEST(who_makes_new_lists_may_be_killed)
 {
     uint32_t states[300];

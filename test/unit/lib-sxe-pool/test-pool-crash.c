@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * A process is killed at every instruction of a call on a shared pool. After each kill another
- * process has the lock at once, finds all lists in order, and the element in its old state or in
- * its new one. And processes are killed at random; `make soak` does that for an hour.
+ * process gets the lock at once, finds all lists in order, and the element in its old or its new
+ * state. Then processes are killed at random; `make soak` does that for an hour.
  *
- * The child steps through the call under ptrace, from where it says that it begins to where it says
- * that it has ended. In a build for debugging a call takes some ten times as long: there only
- * every so-many-th instruction has its kill.
+ * The test steps a child through the call by ptrace. In a debug build a call has some ten times as
+ * many instructions: there the child is killed at every so-many-th instruction only.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,7 +25,7 @@
 #define ELEMENTS    8u
 #define ELEMENT     48u /* bytes */
 #define WAIT_NS_MAX (100 * SXE_NS_PER_MS)
-#define TRIES_MAX   20u /* to see a step in less than that: others may have had the CPU meanwhile */
+#define TRIES_MAX   20u /* for a step to be that fast: others may take the CPU */
 #define STEPS_MAX   200000u
 
 #if defined(__OPTIMIZE__) && !SXE_HAVE_ASAN
@@ -44,7 +43,7 @@ struct call {
     const char *name;
     void (*make)(void);
     unsigned shards;
-    unsigned id; /* what it moves */
+    unsigned id; /* the element that the call moves */
     unsigned from;
     unsigned to;
 };
@@ -102,7 +101,7 @@ write_whole(void)
     sxe_pool_write_element(pool, 3, new_value);
 }
 
-/* A lease of what is there: nobody else changes it. */
+/* A lease of the element as it is now; no other process changes it. */
 static SXE_POOL_LEASE
 lease_of(unsigned id)
 {
@@ -162,7 +161,7 @@ open_pool(unsigned shards)
     pool = sxe_pool_open(&spec, why);
     ck_assert_msg(pool != NULL, "%s", why);
     stepped_begin();
-    /* All calls at the same time, so that each takes the same steps. */
+    /* The time stands still, so that each run of a call takes the same steps. */
     sxe_time_set_turn_ns(sxe_time_ns());
     memset(old_value, 'o', sizeof(old_value));
     memset(new_value, 'n', sizeof(new_value));
@@ -175,7 +174,7 @@ close_pool(void)
     sxe_pool_delete(pool);
 }
 
-/* It becomes a user of the pool by its first call. */
+/* Make a first call: it makes the child a user of the pool. */
 static void
 become_user(void)
 {
@@ -183,7 +182,7 @@ become_user(void)
     }
 }
 
-/* Let it make so many steps of the call. Whether it still was in the call then. */
+/* Let the child make so many steps of the call. Returns whether it was still in the call. */
 static bool
 kill_after(pid_t child, unsigned steps)
 {
@@ -195,9 +194,9 @@ kill_after(pid_t child, unsigned steps)
     return is_in_it;
 }
 
-/* ---- Looking ---- */
+/* ---- Checking the pool after a kill ---- */
 
-/* A process that is alive has the lock without having to try again; in ns. */
+/* A living process gets each lock at the first attempt. Returns how many ns that took. */
 static uint64_t
 take_locks_over(unsigned steps)
 {
@@ -221,7 +220,8 @@ expect_order(unsigned steps)
     ck_assert_uint_eq(total, ELEMENTS);
 }
 
-/* Old, new, or known to be neither; and then it can be written. */
+/* The contents must be old or new, or the pool must know that they are torn; then they can be
+ * written again. */
 static void
 expect_contents(const struct call *call, unsigned steps)
 {
@@ -255,7 +255,8 @@ make_ready(const struct call *call)
     sxe_pool_write_element(pool, 3, old_value);
 }
 
-/* Whether the call was still going on when it was killed. */
+/* Kill a child after `steps` and check the pool. Returns whether the child was still in the call.
+ * */
 static bool
 kill_and_look(const struct call *call, unsigned steps, uint64_t *ns)
 {
@@ -273,7 +274,8 @@ kill_and_look(const struct call *call, unsigned steps, uint64_t *ns)
     return killed;
 }
 
-/* The same; at no step do the locks take long each time. */
+/* Like kill_and_look, but also measure how long the locks take; a slow attempt is repeated, because
+ * other processes may have had the CPU. */
 static bool
 kill_and_time(const struct call *call, unsigned steps, uint64_t *worst_ns)
 {
@@ -307,9 +309,9 @@ START_TEST(process_killed_at_any_instruction_leaves_the_pool_whole)
 }
 END_TEST
 
-/* ---- Killed while completing what another, who was killed, had begun ---- */
+/* ---- Killed while it completes the change of a killed process ---- */
 
-/* To the first step after the question whether the lock's owner lives, a system call. */
+/* Step over the system call that asks whether the lock's owner lives. */
 static void
 run_to_the_take_over(pid_t child)
 {
@@ -328,7 +330,7 @@ touch_another(void)
     sxe_pool_touch(pool, 5);
 }
 
-/* So many steps after its intent was there. */
+/* Kill the child `steps` after it has written its intent. */
 static void
 kill_in_the_middle(pid_t child, unsigned steps)
 {
@@ -342,7 +344,8 @@ kill_in_the_middle(pid_t child, unsigned steps)
     ck_assert(sxe__pool_is_begun(shard));
 }
 
-/* The first is killed in the middle, the second `steps` after it took the lock over. */
+/* Kill the first child in the middle of a change, the second `steps` after it took the lock over.
+ * */
 static bool
 kill_both(const struct call *call, unsigned middle, unsigned steps)
 {
@@ -407,7 +410,7 @@ open_and_close(void)
     sxe_pool_delete(array);
 }
 
-/* The states of a file: not there; closed; left by a killed process. */
+/* The state of a file: missing; closed; left in use by a killed process. */
 enum before { MISSING, CLOSED, LEFT, BEFORE };
 
 static void
@@ -430,7 +433,7 @@ prepare(enum before before)
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
 
-/* Killed at its `stops`-th entry into the kernel or return from it. Whether it came so far. */
+/* Kill a child at its nth stop, before or after a system call. Returns whether it came so far. */
 static bool
 kill_at_system_call(unsigned stops)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random operations on pools of each kind that threads and processes share, and on a plain array of
- * states: they must always agree (test-pool-oracle.c does this for pools of one thread).
+ * Random operations on pools that threads or processes share, and on a plain array of states: both
+ * must always agree (test-pool-oracle.c does this for pools of one thread).
  */
 #include "pool-model.h"
 
@@ -43,7 +43,7 @@ name_the_file(void)
     unlink(path);
 }
 
-/* xorshift64* */
+/* The generator xorshift64*. */
 static uint32_t
 random_bits(uint64_t *seed)
 {
@@ -53,7 +53,8 @@ random_bits(uint64_t *seed)
     return (uint32_t)(*seed * UINT64_C(2685821657736338717) >> 32);
 }
 
-/* The number of rounds, which a sanitizer makes slow; a file is closed and opened all the time. */
+/* The number of operations: fewer with a sanitizer, which is slow, and for files, which are closed
+ * and opened again and again. */
 static unsigned
 operations(bool in_file)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files that are not what they should be: refused with a sentence, or harmless.
+ * Malformed files: they are refused with a reason, or opened without harm.
  */
 #include "pool-file.h"
 
@@ -32,7 +32,7 @@ end(void)
     check_that_nothing_is_left();
 }
 
-/* ---- Rubbish ---- */
+/* ---- Random changes ---- */
 
 static void
 check_that_the_file_is_the_image(size_t size)
@@ -45,7 +45,8 @@ check_that_the_file_is_the_image(size_t size)
     close(fd);
 }
 
-/* Open the image. It is refused with a sentence, and if it is no pool's it is not written to. */
+/* Open the image. If it is refused, there is a reason; a file that is not a pool's stays unchanged.
+ * Returns whether it was opened. */
 static bool
 try_image(size_t size)
 {
@@ -67,10 +68,10 @@ try_image(size_t size)
     return true;
 }
 
-/* The bytes that the head's checksum covers, and the checksum. */
+/* The size of the part of the head that its checksum covers, checksum included. */
 #define FIXED_SIZE (offsetof(struct sxe__pool_head, checksum) + sizeof(uint64_t))
 
-/* Builds with sanitizers and thin sweeps look at a part of the cases. */
+/* Builds with sanitizers, and short runs, try only one of five cases. */
 #define STRIDE (SXE_CHECKED || sxe_test_is_thin() ? 5 : 1)
 
 START_TEST(each_bit_of_a_file_may_be_wrong)
@@ -100,7 +101,7 @@ START_TEST(a_file_may_be_cut_at_each_length)
 }
 END_TEST
 
-/* xorshift: the same numbers everywhere. */
+/* The generator xorshift, which gives the same numbers on each machine. */
 static uint32_t
 random_below(uint32_t limit)
 {
@@ -323,7 +324,7 @@ START_TEST(a_forged_head_is_refused_and_why_is_said)
 }
 END_TEST
 
-/* FNV-1a over all that is in front of it. */
+/* Compute FNV-1a over all that precedes the checksum, and store it there. */
 static void
 make_the_checksum_right(void)
 {
@@ -377,7 +378,8 @@ START_TEST(what_a_dead_maker_left_is_made_anew)
     expect_refused(&whatever, EMEDIUMTYPE, "no pool is in the file");
     struct stat status;
     ck_assert_int_eq(stat(file_path, &status), 0);
-    ck_assert_int_eq(status.st_size, (off_t)image_size); /* it may be somebody's */
+    /* The size stays: the file may be another program's. */
+    ck_assert_int_eq(status.st_size, (off_t)image_size);
     expect_found(&spec, SXE_POOL_CREATED);
     expect_found(&spec, SXE_POOL_CLOSED);
     load_image();
@@ -393,7 +395,7 @@ START_TEST(what_a_dead_maker_left_is_made_anew)
 }
 END_TEST
 
-/* A disk's image, say, whose first block is often zero: it is somebody's data. */
+/* Another program's data, for example the image of a disk, whose first block is often zero. */
 START_TEST(a_file_that_begins_with_zeros_is_left_alone)
 {
     static const size_t places[] = {1024, 4096, 20000, sizeof(image) - 1};
@@ -412,7 +414,7 @@ START_TEST(a_file_that_begins_with_zeros_is_left_alone)
 }
 END_TEST
 
-/* Data after a hole of a terabyte, which is not read; and nothing but the hole. */
+/* Data after a hole of a terabyte, which must not be read; then a file that is only the hole. */
 START_TEST(a_file_that_is_all_hole_but_its_end_is_left_alone)
 {
     const SXE_POOL_SPEC spec = file_spec();
@@ -437,7 +439,7 @@ START_TEST(a_file_whose_zeros_cannot_be_read_is_left_alone)
 
     memset(image.bytes, 0, sizeof(image));
     store_image(sizeof(image));
-    /* After the head, and where its copy might be for four sizes of pages. */
+    /* The sixth read: after the head, and after the four places where its copy might be. */
     fake_os_fail(FAKE_PREAD, 6, 1, EIO);
     ck_assert_ptr_null(sxe_pool_open(&spec, why));
     expect_why("cannot read the file: Input/output error");
@@ -560,7 +562,7 @@ START_TEST(a_file_that_others_may_write_is_refused)
 }
 END_TEST
 
-/* Whom the system lets do everything becomes nobody in particular first. */
+/* Root may write any file, so the child becomes an ordinary user first. */
 START_TEST(a_file_that_may_only_be_read_is_refused)
 {
     const SXE_POOL_SPEC spec = file_spec();
@@ -577,7 +579,7 @@ START_TEST(a_file_that_may_only_be_read_is_refused)
 }
 END_TEST
 
-/* ---- Room ---- */
+/* ---- Disk space ---- */
 
 START_TEST(a_file_that_has_no_room_is_removed_again)
 {
@@ -619,7 +621,8 @@ START_TEST(a_copy_with_holes_gets_room)
     const int fd = open(file_path, O_RDWR | O_TRUNC | O_CLOEXEC);
     const size_t used = image_size - 16384;
     ck_assert_int_eq(pwrite(fd, image.bytes, used, 0), (ssize_t)used);
-    const size_t page = image.head.page_size; /* the copy of the head is no hole */
+    /* The copy of the head is written, it is not a hole. */
+    const size_t page = image.head.page_size;
     ck_assert_int_eq(pwrite(fd, image.bytes + image_size - page, page, (off_t)(image_size - page)),
                      (ssize_t)page);
     ck_assert_int_eq(fstat(fd, &status), 0);
@@ -631,8 +634,6 @@ START_TEST(a_copy_with_holes_gets_room)
     close(fd);
 }
 END_TEST
-
-/* ---- */
 
 static Suite *
 suite(void)

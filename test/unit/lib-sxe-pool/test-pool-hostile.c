@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Another process writes random words into all that it shares with us, while we go on: calls answer
- * what they like, but they answer, soon, and touch no memory that is not the pool's. The sanitizers
- * of the debug flavour watch.
+ * Another process writes random words into all memory that it shares with this one. The calls of
+ * this process may return anything, but they return soon, and touch no memory outside the pool,
+ * which the sanitizers of the debug flavour check.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,7 +23,7 @@
 #define SHARDS      4u
 #define ROUNDS      10000u
 #define SECONDS_MAX 2.0  /* of CPU time for one call */
-#define HANG_MAX    60.0 /* seconds, on a machine that does much else */
+#define HANG_MAX    60.0 /* seconds, for a busy machine */
 
 struct element {
     uint64_t words[4];
@@ -32,7 +32,7 @@ struct element {
 static struct element *pool;
 static char why[SXE_POOL_WHY_SIZE];
 
-/* Of the process's own: what no call may change. */
+/* The part of the pool that only this process has: no call may change it. */
 static struct sxe__pool_header own_header;
 
 static uint32_t
@@ -68,7 +68,7 @@ end(void)
     sxe_pool_delete(pool);
 }
 
-/* ---- The hostile one ---- */
+/* ---- The process that writes ---- */
 
 struct part {
     uint32_t *words;
@@ -90,7 +90,7 @@ find_parts(struct part parts[3])
     return 3;
 }
 
-/* Near what is possible as often as far from it. */
+/* A random word: as often near a valid value as far from it. */
 static uint32_t
 hostile_word(uint64_t *seed)
 {
@@ -126,7 +126,7 @@ scribble(uint64_t *seed)
     __atomic_store_n(word, hostile_word(seed), __ATOMIC_RELAXED);
 }
 
-/* ---- Us ---- */
+/* ---- This process ---- */
 
 static double
 cpu_seconds(void)
@@ -238,7 +238,7 @@ call_all(uint64_t *seed)
     }
 }
 
-/* Each round with few things wrong, so that calls get far. */
+/* Each round changes only a few words, so that calls do not stop at once. */
 START_TEST(random_words_in_shared_memory_harm_nobody)
 {
     uint64_t seed = 19700101;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Layouts of fields: which are accepted, and the messages for others.
+ * Layouts of fields: which ones are accepted, and the message for each other one.
  */
 #include <check.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases, on each footing: a change with a lease is made only if nobody else has changed the
- * element since.
+ * Leases, on each footing: a call with a lease changes an element only if nobody else has changed
+ * it since.
  */
 #include "shared-pool.h"
 
@@ -54,7 +54,7 @@ expect_contents(unsigned id, const char *wanted)
     ck_assert_str_eq(found, wanted);
 }
 
-/* Every call with that lease refuses, and changes nothing. */
+/* Each call with this lease must refuse, and change nothing. */
 static void
 expect_lost(SXE_POOL_LEASE *lost)
 {
@@ -77,7 +77,7 @@ expect_lost(SXE_POOL_LEASE *lost)
     ck_assert_uint_eq(sxe_pool_get_time(array, id), stamp);
 }
 
-/* ---- Held ---- */
+/* ---- Leases that are held ---- */
 
 START_TEST(a_lease_goes_on_with_what_is_done_with_it)
 {
@@ -162,9 +162,9 @@ START_TEST(all_are_leased_once)
 }
 END_TEST
 
-/* ---- Lost ---- */
+/* ---- Leases that are lost ---- */
 
-/* The changes that others may make to a job that is BUSY. */
+/* The changes that other processes may make to a job that is BUSY. */
 static void
 touch_it(void)
 {
@@ -275,7 +275,7 @@ free_what_is_due(void *pool, unsigned id, void *user)
     results[id] = sxe_pool_lease_move(pool, &due, FREE, NULL);
 }
 
-/* As if another process were faster: it ends the job, and begins the next in the same place. */
+/* Before the callback acts, another process ends the job, and begins the next one in its place. */
 static void
 free_what_was_due(void *pool, unsigned id, void *user)
 {
@@ -335,7 +335,7 @@ START_TEST(nothing_is_due_in_a_pool_without_timeouts)
 }
 END_TEST
 
-/* A worker that stood still for longer than its lease. */
+/* A worker that was stopped for longer than its lease lasts. */
 START_TEST(who_wakes_up_late_ends_no_job_of_another)
 {
     char *late = (array = open_shared(PROCESSES, 1, ELEMENT, 1));
@@ -346,7 +346,7 @@ START_TEST(who_wakes_up_late_ends_no_job_of_another)
     ck_assert_uint_eq(sxe_pool_move(swift, 0, BUSY, READY), 0);
     ck_assert_uint_eq(sxe_pool_lease_oldest(swift, READY, BUSY, NULL, &other), 0);
     ck_assert_uint_eq(sxe_pool_handle_to_index(late, handle),
-                      0); /* that it is stale, nobody says */
+                      0); /* the handle does not show that another worker has the job */
     ck_assert_uint_eq(sxe_pool_lease_move(late, &lease, FREE, NULL), SXE_POOL_LEASE_LOST);
     ck_assert_uint_eq(sxe_pool_lease_move(swift, &other, FREE, NULL), SXE_POOL_LOCK_TAKEN);
     sxe_pool_delete(swift);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Locks whose owners live, are dead, or are other processes than they were: children of fork.
+ * Locks whose owners are alive, dead, or have become other processes by fork.
  */
 #include "pool-file.h"
 
@@ -44,7 +44,7 @@ end(void)
     check_that_nothing_is_left();
 }
 
-/* Pipes between a case and its child: a byte says "go on". */
+/* Pipes between a case and its child. A byte means: go on. */
 static int to_child[2];
 static int to_parent[2];
 
@@ -78,7 +78,7 @@ await(int ends[2])
     ck_assert_int_eq(read(ends[0], &byte, 1), 1);
 }
 
-/* Until all others that could tell have ended, and noted which lines they ran. */
+/* Wait until all other processes that hold the pipe's other end have ended. */
 static void
 await_end(int ends[2])
 {
@@ -97,7 +97,7 @@ leave_well(void)
     _exit(0);
 }
 
-/* ---- The living and the dead ---- */
+/* ---- Owners that are alive, and owners that are dead ---- */
 
 START_TEST(a_lock_is_taken_once)
 {
@@ -255,7 +255,7 @@ START_TEST(a_lock_that_is_let_go_while_another_spins_is_taken)
 }
 END_TEST
 
-/* ---- Children ---- */
+/* ---- Children of fork ---- */
 
 START_TEST(a_child_of_fork_becomes_a_user_with_its_first_lock)
 {
@@ -337,7 +337,8 @@ START_TEST(a_lock_that_the_parent_holds_is_the_parents)
 }
 END_TEST
 
-/* The parent here is itself a child: it forks, takes the lock and is killed; its child lives on. */
+/* The parent is itself a child of the test: it forks, takes the lock and is killed, while its own
+ * child lives on. */
 START_TEST(a_child_that_does_nothing_does_not_keep_its_parents_lock)
 {
     make_pipes();
@@ -428,7 +429,7 @@ START_TEST(a_child_becomes_no_user_where_there_are_128)
 }
 END_TEST
 
-/* Each lock of a byte that the child asks for fails in turn. */
+/* Each record lock (fcntl) that the child asks for fails in turn. */
 START_TEST(a_child_that_cannot_become_a_user_tries_again_later)
 {
     const pid_t child = fork();
@@ -460,7 +461,8 @@ START_TEST(a_child_that_closes_it_leaves_its_parent_a_user)
 }
 END_TEST
 
-/* All have closed it, it is on the disk; then a child that none knew of goes on with it. */
+/* The parent closes the pool, so that it is on the disk as closed; then the child, of which the
+ * pool does not know yet, uses it. */
 START_TEST(a_child_that_goes_on_alone_is_in_it)
 {
     make_pipes();
@@ -508,7 +510,8 @@ open_and_close(void *user)
     return NULL;
 }
 
-/* A child must not get what a thread opens during a fork: the user would look alive for ever. */
+/* A child must not inherit a descriptor that a thread of its parent opens during the fork: with it
+ * the parent's user would look alive for ever. */
 START_TEST(a_child_has_nothing_of_what_is_opened_meanwhile)
 {
     enum { CHILDREN = 20 };
@@ -520,7 +523,7 @@ START_TEST(a_child_has_nothing_of_what_is_opened_meanwhile)
     ck_assert_int_eq(pthread_create(&thread, NULL, open_and_close, NULL), 0);
     for (unsigned i = 0; i < CHILDREN; i++) {
         children[i] = fork();
-        if (children[i] == 0) /* without libcheck, whose lock the other thread may have held */
+        if (children[i] == 0) /* no call of libcheck, whose lock the other thread may have held */
             _exit(read(to_child[0], &byte, 1) == 1 ? 0 : 1);
     }
     pthread_join(thread, NULL);
@@ -535,8 +538,6 @@ START_TEST(a_child_has_nothing_of_what_is_opened_meanwhile)
     close_pipes();
 }
 END_TEST
-
-/* ---- */
 
 static Suite *
 suite(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what stops the program, in every build, and what it says then.
+ * Wrong calls that end the program, in every build, and their messages.
  */
 #include "pool-of-ints.h"
 
@@ -159,8 +159,8 @@ write_text_past_the_end(void *array)
 
 static const struct {
     void (*call)(void *array);
-    const char *numbers; /* what the message says where states have no names */
-    const char *names;   /* NULL: the same */
+    const char *numbers; /* the message if states have no names */
+    const char *names;   /* the message if they have; NULL: the same */
 } stops[] = {
     {use_a_wrong_old_state, "     3 1 - ERROR: assertion 'nodes[id].state == old_state' failed at ",
      NULL},

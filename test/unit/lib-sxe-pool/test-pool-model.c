@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every schedule, and every death, of small cases of shared pools (test/model); `make model` runs
- * the larger ones. And the proof of the proof: faults put into the library's lines are noticed.
+ * Runs every order of steps, and every death, of small cases of shared pools (test/model); `make
+ * model` runs larger cases. Then checks that the model notices faults put into the library.
  */
 #include "../../model/model-cases.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Processes that open one pool at the same time, and some that are killed while they do.
+ * Processes that open one pool at the same time; some are killed while they do.
  */
 #include "pool-file.h"
 
@@ -26,7 +26,7 @@ end(void)
     check_that_nothing_is_left();
 }
 
-/* ---- At the same time ---- */
+/* ---- Processes that open it at the same time ---- */
 
 enum { PROCESSES_MAX = 8, ROUNDS = 50 };
 
@@ -123,8 +123,8 @@ open_use_and_close(void)
     _exit(0);
 }
 
-/* Let a child go on to the nth stop, before and after each call, and kill it there. False: it ended
- * before that. */
+/* Let a child go on to its nth stop, before or after a system call, and kill it there. False: the
+ * child ended before that stop. */
 static bool
 kill_at(unsigned nth, bool *possible)
 {
@@ -146,7 +146,7 @@ kill_at(unsigned nth, bool *possible)
     return WIFSIGNALED(status);
 }
 
-/* How many elements are not free; what is found is whole. */
+/* Open and check the pool. Returns how many elements are not free. */
 static unsigned
 look(bool *created)
 {
@@ -192,7 +192,7 @@ START_TEST(who_is_killed_while_opening_or_closing_leaves_what_was_there)
 }
 END_TEST
 
-/* Another is in it all the time. */
+/* The test has the pool open all the time. */
 START_TEST(who_is_killed_while_joining_or_leaving_does_not_disturb_the_others)
 {
     bool possible;
@@ -211,8 +211,6 @@ START_TEST(who_is_killed_while_joining_or_leaving_does_not_disturb_the_others)
     expect_found(&spec, SXE_POOL_CLOSED);
 }
 END_TEST
-
-/* ---- */
 
 static Suite *
 suite(void)

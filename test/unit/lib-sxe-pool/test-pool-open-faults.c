@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening and closing while the system fails, see sweep.h: each call in turn, once and from then
- * on. After each run nothing is left over: no file that was not there, no descriptor, no memory;
- * and the pool that was there is whole.
+ * Opening and closing while system calls fail, each in turn, once or from then on (sweep.h). After
+ * each run there is no new file, descriptor or memory, and a pool that was there is unchanged.
  */
 #include "pool-file.h"
 
@@ -53,7 +52,7 @@ end(void)
     check_that_nothing_is_left();
 }
 
-/* Bytes of address space. */
+/* How many bytes of address space this process has mapped. */
 static unsigned long
 mapped(void)
 {
@@ -65,7 +64,7 @@ mapped(void)
     return pages * 4096;
 }
 
-/* Open while struck; whether a call was. The sentence says what could not be done. */
+/* Open a pool while a call fails, which must give a reason. Returns whether the call was made. */
 static bool
 open_struck(const struct strike *strike, char *(*open_it)(void), char **array)
 {
@@ -89,7 +88,7 @@ open_struck(const struct strike *strike, char *(*open_it)(void), char **array)
     return true;
 }
 
-/* ---- Made ---- */
+/* ---- Making a pool ---- */
 
 static char *
 open_file(void)
@@ -116,7 +115,7 @@ make_once(const struct strike *strike)
 
 START_TEST(nothing_is_left_of_a_file_that_cannot_be_made)
 {
-    sxe_pool_delete(open_pool(&spec)); /* what the process needs once */
+    sxe_pool_delete(open_pool(&spec)); /* allocate what a process needs only once */
     unlink(file_path);
     sweep(&faults[_i], make_once);
 }
@@ -173,7 +172,7 @@ START_TEST(nothing_is_left_of_a_pool_of_threads_that_cannot_be_made)
 }
 END_TEST
 
-/* An empty file that was there stays there, and empty. */
+/* An empty file that existed before stays, and stays empty. */
 static bool
 fill_once(const struct strike *strike)
 {
@@ -195,7 +194,7 @@ START_TEST(an_empty_file_that_cannot_be_made_a_pool_stays_empty)
 }
 END_TEST
 
-/* ---- There ---- */
+/* ---- Opening an existing pool ---- */
 
 static bool
 open_there_once(const struct strike *strike)
@@ -271,7 +270,7 @@ START_TEST(a_descriptor_that_cannot_be_joined_stays_open)
 }
 END_TEST
 
-/* ---- Closed ---- */
+/* ---- Closing ---- */
 
 static bool
 close_once(const struct strike *strike)
@@ -308,7 +307,7 @@ START_TEST(what_cannot_be_written_at_closing_is_logged)
 }
 END_TEST
 
-/* ---- Once ---- */
+/* ---- Single failures ---- */
 
 START_TEST(a_process_that_cannot_be_told_of_forks_opens_no_pool)
 {
@@ -334,8 +333,6 @@ START_TEST(a_file_that_cannot_be_emptied_again_is_logged)
     ck_assert(logged("cannot empty the file again"));
 }
 END_TEST
-
-/* ---- */
 
 static Suite *
 suite(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening pools that are shared: what a spec may say, on which footing, who finds what, and who may
- * be a user.
+ * Opening shared pools: valid and wrong specs, the footings, what an opener finds, and which
+ * processes can become users.
  */
 #include "pool-file.h"
 
@@ -32,7 +32,7 @@ end(void)
 
 /* ---- Specs ---- */
 
-/* Each spec is the good one with one member replaced: of two initializers the last counts. */
+/* Each spec is the valid one, with one member given again: the last initializer counts. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 static const struct {
@@ -108,7 +108,7 @@ START_TEST(more_memory_than_the_machine_has_is_refused)
     SXE_POOL_SPEC spec = {
         .name = "lake", .number = 1, .element_size = (size_t)1 << 50, .states = 1};
 
-    /* Or the machine would be without memory. */
+    /* Fails, because a success would take all memory of the machine. */
     fake_os_fail(FAKE_POSIX_FALLOCATE, 1, 0, EIO);
     spec.options = SXE_POOL_OPTION_LOCKED;
     expect_refused(&spec, ENOMEM, "bytes of memory, and this machine has ");
@@ -262,7 +262,7 @@ receive_descriptor(int socket)
     return fd;
 }
 
-/* It has nothing else of the pool: it begins before that is made. */
+/* The child gets the pool by its descriptor alone: it was forked before the pool was made. */
 static void
 use_what_is_received(int socket)
 {
@@ -295,7 +295,7 @@ START_TEST(memory_goes_to_a_stranger_over_a_socket)
 }
 END_TEST
 
-/* A descriptor that its user keeps open must not make the dead look alive. */
+/* A process that keeps a descriptor of the pool must not make a dead user look alive. */
 START_TEST(who_keeps_the_descriptor_does_not_keep_its_owner_alive)
 {
     SXE_POOL_SPEC spec = file_spec();
@@ -584,7 +584,8 @@ START_TEST(who_opens_waits_for_who_is_opening)
     ck_assert_int_eq(sxe__pool_opening_lock(fd), 0);
     fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
     expect_refused(&spec, EAGAIN, "another process has been opening or closing it for a second");
-    ck_assert_uint_ge(sxe_time_ns(), 3 * SXE_NS_PER_SECOND); /* it was refused twice */
+    /* Two attempts of a second and more each were refused. */
+    ck_assert_uint_ge(sxe_time_ns(), 3 * SXE_NS_PER_SECOND);
     close(fd);
     fake_os_fail(FAKE_FCNTL, 1, 5, EAGAIN);
     expect_found(&spec, SXE_POOL_CLOSED);
@@ -644,7 +645,7 @@ START_TEST(a_file_that_another_makes_meanwhile_is_opened)
 }
 END_TEST
 
-/* Another process unlinks the file and makes it again, while this one waits for the lock. */
+/* Another process unlinks the file and makes a new one, while this process waits for the lock. */
 START_TEST(a_file_that_is_replaced_meanwhile_is_not_the_one)
 {
     struct sxe__pool_opening opening = {.spec = file_spec(), .what = "pond"};
@@ -659,8 +660,6 @@ START_TEST(a_file_that_is_replaced_meanwhile_is_not_the_one)
     close(opening.fd);
 }
 END_TEST
-
-/* ---- */
 
 static Suite *
 suite(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random operations on a pool and on a plain array of states; they must always agree.
+ * Random operations on a pool and on a plain array of states: both must always agree.
  */
 #include "pool-model.h"
 
@@ -11,7 +11,7 @@
 static const unsigned numbers[] = {1, 2, 7, 1000};
 static const unsigned states[] = {1, 2, 7};
 
-/* xorshift64* */
+/* The generator xorshift64*. */
 static uint32_t
 random_bits(uint64_t *seed)
 {
@@ -21,7 +21,7 @@ random_bits(uint64_t *seed)
     return (uint32_t)(*seed * UINT64_C(2685821657736338717) >> 32);
 }
 
-/* The number of rounds, which a sanitizer makes slow. */
+/* The number of operations: fewer with a sanitizer, which is slow. */
 static unsigned
 operations(unsigned number)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Contents of elements: what was written is read, and never half of it.
+ * Contents of elements: a reader gets what was written, and never a half-written value.
  */
 #include "shared-pool.h"
 
@@ -13,9 +13,9 @@
 #include "stops.h"
 #include "test-main.h"
 
-/* ---- Every place and size, on every footing ---- */
+/* ---- Each element and size, on each footing ---- */
 
-/* In memory of exactly that size, so that a byte too many is seen. */
+/* The bytes are in memory of exactly this size, so that the sanitizer sees an access beyond it. */
 static char *
 random_bytes(size_t size)
 {
@@ -91,7 +91,7 @@ START_TEST(two_processes_add_and_no_addition_is_lost)
 }
 END_TEST
 
-/* ---- Writers beside readers ---- */
+/* ---- Reading while another process writes ---- */
 
 enum { SIZE = 200, READS = 200000 };
 
@@ -156,7 +156,8 @@ START_TEST(a_process_never_reads_half_of_what_another_writes)
 }
 END_TEST
 
-/* A page that cannot be touched until someone has written the element again. */
+/* The reader's buffer is on a page without access: the first store into it raises a signal, whose
+ * handler writes the element again and then allows the access. */
 static struct {
     char *page;
     char *array;
@@ -193,7 +194,7 @@ END_TEST
 
 /* ---- Writers that are killed ---- */
 
-/* The value ends where a page ends that may not be read: the writer dies in the middle. */
+/* Write a value that ends at a page without access: the writer dies in the middle of its copy. */
 static void
 die_while_writing(char *array, size_t written)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pools that are damaged, and pools that all their users, or the machine, left in the middle of
- * something.
+ * Damaged pools, and pools that were in the middle of a change when all their users, or the
+ * machine, stopped.
  */
 #include "pool-file.h"
 
@@ -125,7 +125,7 @@ START_TEST(what_the_dead_had_begun_is_complete)
     image.head.timeouts = 128;
     image.head.slots[3] = (struct sxe__pool_slot){.generation = 7, .process = 1, .watched = 7};
     struct sxe__pool_shard *shard = image_shard(0);
-    /* Element 1 to state BUSY, with the first of its links already changed. */
+    /* The dead process moved element 1 to BUSY, and has changed the first of its links. */
     const unsigned id = 1;
     const struct sxe__pool_node node = *image_node(id);
     const unsigned from = 64 + node.state * 2;
@@ -163,8 +163,9 @@ END_TEST
 #define HOUR_NS (3600 * SXE_NS_PER_SECOND)
 #define WALL_NS (UINT64_C(1790000000) * SXE_NS_PER_SECOND)
 
-/* A pool whose element 0 came into READY at hour 100 of the monotonic clock, closed an hour later;
- * then another kernel, whose clock says one hour, `passed` after that by the wall clock. */
+/* Make a pool whose element 0 came to READY at hour 100 of the monotonic clock; close it an hour
+ * later. Then the machine restarts: the monotonic clock is at one hour, and the wall clock has gone
+ * on by `passed_ns`. */
 static void
 restart_after(int64_t passed_ns)
 {
@@ -187,7 +188,7 @@ age_of_0(const char *array)
     return sxe_pool_get_now(array) - sxe_pool_get_time(array, 0);
 }
 
-/* The stamp of element 0 is made unique, so a few ns after the hour. */
+/* The age of element 0 is `ns`, less a few ns by which its stamp was made unique. */
 #define CHECK_AGE(array, ns)                          \
     do {                                              \
         ck_assert_uint_ge(age_of_0(array) + 100, ns); \
@@ -295,8 +296,6 @@ START_TEST(a_pool_in_use_when_the_machine_stopped_is_refused_or_rebuilt)
     fake_time_stop();
 }
 END_TEST
-
-/* ---- */
 
 static Suite *
 suite(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Timeouts of pools that are shared: one process at a time runs them, and if it dies another does.
+ * Timeouts of shared pools: one process at a time runs them; if it dies, another one does.
  */
 #include "shared-pool.h"
 
@@ -180,7 +180,7 @@ START_TEST(time_goes_on_where_it_was_before_a_restart)
     put_at(10, array, 0, READY);
     ck_assert_uint_eq(sxe_pool_get_time(array, 0), START + 10 + 3600 * SECOND);
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), START + 10 + SECOND);
-    /* As if the machine had been started again: the clock is young, the pool's time is not. */
+    /* As after a restart of the machine: the clock begins near 0, the pool's time goes on. */
     sharing_of(array)->time_offset_ns += START;
     sxe_time_set_turn_ns(11);
     ck_assert_uint_eq(sxe_pool_get_next_timeout(), 10 + SECOND);
@@ -194,7 +194,7 @@ START_TEST(time_goes_on_where_it_was_before_a_restart)
 }
 END_TEST
 
-/* An element that was not put there by us may be due sooner than what we know of. */
+/* Another process may have moved an element, which is due sooner than all that we know of. */
 START_TEST(the_next_look_is_at_most_a_second_ahead)
 {
     char *array = open_timed(footings[_i], 2, 1, free_it);
@@ -273,7 +273,8 @@ START_TEST(what_on_timeout_leaves_is_asked_again_and_holds_up_only_its_shard)
 }
 END_TEST
 
-/* The other has put it into BUSY and back to READY, or is about to. */
+/* Another process is in the middle of moving the element: it is on the list of READY with the state
+ * BUSY. */
 START_TEST(an_element_on_the_list_of_another_state_is_passed_by)
 {
     char *array = open_timed(PROCESSES, 2, 1, free_it);
@@ -404,7 +405,7 @@ when(void)
 
 static pid_t parent;
 
-/* Both come back from it; the child comes back to sxe_pool_check_timeouts, too. */
+/* Parent and child both return from the callback, the child to sxe_pool_check_timeouts as well. */
 static void
 fork_and_free_it(void *array, unsigned id, void *user)
 {

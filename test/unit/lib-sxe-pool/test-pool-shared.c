@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls of sxe-pool.h on pools that are shared: the same results, and those that only they
- * have.
+ * The calls of sxe-pool.h on shared pools: they have the same results as on others, and some that
+ * only shared pools have.
  */
 #include "shared-pool.h"
 
@@ -45,7 +45,7 @@ check_whole(char *array)
     sxe_pool_delete(array);
 }
 
-/* ---- The same results ---- */
+/* ---- Results as on other pools ---- */
 
 START_TEST(a_change_is_seen_in_state_count_time_and_handle)
 {
@@ -162,7 +162,7 @@ START_TEST(a_walk_meets_who_stays_once_and_nobody_who_came)
         ck_assert(!met[id]);
         met[id] = true;
         steps++;
-        if (steps % 3 == 0) /* the one just met goes away and comes back */
+        if (steps % 3 == 0) /* the element just met leaves the state and comes back */
             ck_assert_uint_eq(sxe_pool_touch(array, id), SXE_POOL_LOCK_TAKEN);
         if (steps % 3 == 1)
             put(array, id, READY, BUSY);
@@ -201,7 +201,7 @@ START_TEST(a_wrong_old_state_stops_the_program_among_threads)
 }
 END_TEST
 
-/* Every call that takes a lock, for element 1, the oldest of FREE but for 0, which is BUSY. */
+/* Each call that takes a lock, made for element 1. That is the oldest of FREE; 0 is BUSY. */
 static unsigned
 call_set(char *array)
 {
@@ -252,7 +252,7 @@ call_walk(char *array)
 static unsigned (*const calls[])(char *array) = {call_set,  call_try,   call_touch,
                                                  call_take, call_exact, call_walk};
 
-/* Two elements; with two shards, each has its own. */
+/* A pool of two elements; with two shards there is one in each. */
 static char *
 open_two(unsigned shards)
 {
@@ -298,7 +298,7 @@ START_TEST(of_the_dead_a_lock_is_taken_over)
 }
 END_TEST
 
-/* An intent to move element 1 from FREE to BUSY, of which nothing is done yet. */
+/* The intent of a dead process to move element 1 from FREE to BUSY; nothing is moved yet. */
 static struct sxe__pool_intent
 intent_of_the_dead(const char *array)
 {
@@ -330,7 +330,7 @@ START_TEST(what_the_dead_had_begun_is_completed_first)
 }
 END_TEST
 
-/* Its counts and generation are what another change left there. */
+/* A touch does not use the counts and the generation in the intent: an earlier change left them. */
 START_TEST(a_touch_that_the_dead_had_begun_is_completed_too)
 {
     char *array = open_two(1);
@@ -388,15 +388,15 @@ START_TEST(an_intent_that_is_impossible_is_not_done)
     capture_log();
     ck_assert_uint_eq(call_set(array), SXE_POOL_DAMAGED);
     check_has(log_line(0), "pool pond is damaged: ");
-    ck_assert_uint_eq(call_set(array), SXE_POOL_DAMAGED); /* and again */
+    ck_assert_uint_eq(call_set(array), SXE_POOL_DAMAGED); /* damaged again */
     ck_assert_uint_eq(sxe_pool_get_state(array, 1), FREE);
     sxe_pool_delete(array);
 }
 END_TEST
 
-/* ---- Damage: links that no process of ours can have written ---- */
+/* ---- Damaged links, as no process of ours writes them ---- */
 
-/* In a pool of two elements, with 0 in BUSY and 1 in FREE: nodes 2, 3, 4 are the lists. */
+/* The pool has two elements: 0 is BUSY, 1 is FREE. Nodes 2, 3 and 4 are the lists. */
 static const struct {
     uint32_t node;
     size_t offset;
@@ -431,7 +431,7 @@ START_TEST(damaged_links_are_not_followed)
 }
 END_TEST
 
-/* The oldest of FREE, by what its list says. */
+/* Wrong values of the oldest element in the list of FREE. */
 static const uint32_t wrong_oldest[] = {6, 100, UINT32_MAX, 0, 3};
 
 START_TEST(a_list_that_leads_astray_is_not_followed)
@@ -440,7 +440,7 @@ START_TEST(a_list_that_leads_astray_is_not_followed)
 
     put(array, 0, FREE, BUSY);
     put(array, 2, FREE, BUSY);
-    /* Lists of shard 0: 4 FREE, 6 READY, 8 BUSY; now FREE is only element 1 and 3, in shard 1. */
+    /* Shard 0 has the lists 4 (FREE), 6 (READY), 8 (BUSY). Only 1 and 3, in shard 1, are FREE. */
     sharing_of(array)->nodes[4].next = wrong_oldest[_i];
     sharing_of(array)->nodes[4].count = 1;
     sharing_of(array)->nodes[5].count = 0;
@@ -519,7 +519,7 @@ START_TEST(what_a_dead_process_counted_nowhere_is_found)
 }
 END_TEST
 
-/* A taker gets one from the next shard after SXE_POOL_TAKES of its own. */
+/* A process takes from the next shard after SXE_POOL_TAKES elements of its own shard. */
 START_TEST(the_oldest_of_all_is_taken_in_the_end)
 {
     enum { ELEMENTS = 64, SHARDS = 8 };

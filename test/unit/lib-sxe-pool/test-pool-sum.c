@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files whose bits changed, or whose pages were lost, while nobody used them.
+ * Files whose bits changed, or whose pages were lost, while no process used them.
  */
 #include "pool-file.h"
 
@@ -88,14 +88,14 @@ START_TEST(who_does_not_verify_is_served_what_is_there)
     store_bytes(image_size);
     expect_refused(&whatever, EUCLEAN, "its sum is another");
     ck_assert(opens(&trusted));
-    ck_assert(opens(&whatever)); /* the last to close it made no sum */
+    ck_assert(opens(&whatever)); /* the last close made no sum */
     const SXE_POOL_SPEC both = {.file = file_path,
                                 .options = SXE_POOL_OPTION_UNVERIFIED | SXE_POOL_OPTION_VERIFIED};
     expect_refused(&both, EINVAL, "VERIFIED or UNVERIFIED, not both");
 }
 END_TEST
 
-/* A child that leaves its change undone, and its lock taken. */
+/* A user died in the middle of a change, and holds the lock. */
 START_TEST(what_the_dead_have_begun_is_done_before_the_sum_is_made)
 {
     make_image();
@@ -127,7 +127,7 @@ START_TEST(a_file_that_cannot_be_opened_stays_closed)
 }
 END_TEST
 
-/* A file that an earlier release has closed. */
+/* A file that an earlier release of the library closed. */
 START_TEST(a_file_of_an_earlier_release_opens)
 {
     make_image();
@@ -135,7 +135,7 @@ START_TEST(a_file_of_an_earlier_release_opens)
     image.head.is_summed = 1;
     image.head.slots[3].generation++;
     store_image(image_size);
-    image.head.slots[3].generation++; /* was in no sum */
+    image.head.slots[3].generation++; /* an earlier release did not include the slots in its sum */
     store_bytes(image_size);
     expect_found(&whatever, SXE_POOL_CLOSED);
     load_image();
@@ -144,7 +144,7 @@ START_TEST(a_file_of_an_earlier_release_opens)
 }
 END_TEST
 
-/* The sum covers all that an opening changes in the head before it fails. */
+/* A failed open leaves the head as it was, so that the sum still fits. */
 START_TEST(a_file_whose_user_cannot_be_told_of_stays_closed)
 {
     make_image();
@@ -161,7 +161,7 @@ END_TEST
 
 /* ---- The head and its copy ---- */
 
-/* After a kill nothing is compared. */
+/* After a kill no sum is compared, so a damaged copy is no error. */
 START_TEST(a_copy_that_is_damaged_while_in_use_is_written_again)
 {
     make_image();
@@ -255,7 +255,7 @@ END_TEST
 
 static char disks[64];
 
-/* The disk with the file has that number now; or a file of the disk it is a part of has. */
+/* Write the number of the disk that holds the file, or of the disk of which that is a partition. */
 static void
 number_disk(const char *number, bool is_part)
 {
@@ -316,7 +316,7 @@ START_TEST(a_disk_that_was_detached_in_use_may_have_lost_pages)
     ck_assert_uint_eq(image.head.disk, 7);
     expect_found(&whatever, SXE_POOL_COMPLETED);
     number_disk("8\n", _i == 1);
-    ck_assert(opens(&whatever)); /* closed: nothing was under way */
+    ck_assert(opens(&whatever)); /* closed, so no write was lost */
     leave_in_use();
     image.head.disk = 7;
     store_bytes(image_size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe_pool_sync: what is written, and what is refused.
+ * sxe_pool_sync: what it writes, and when it is refused.
  */
 #include "pool-file.h"
 #include "sxe-dict.h"
@@ -12,7 +12,8 @@ START_TEST(all_that_is_mapped_of_the_file_is_written)
     char *array = open_pool(&spec);
 
     fake_os_fail(FAKE_MSYNC, 3, 1, EIO);
-    ck_assert_int_eq(sxe_pool_sync(array), 0); /* two calls: elements and head */
+    /* Two calls of msync: for the elements and for the head. */
+    ck_assert_int_eq(sxe_pool_sync(array), 0);
     ck_assert_uint_eq(fake_os_injected(), 0);
     ck_assert_int_eq(sxe_pool_sync(array), -EIO);
     ck_assert_uint_eq(fake_os_injected(), 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads on one pool, of each kind that they can share; and the same under ThreadSanitizer, in a
- * program that is built here.
+ * Threads on one pool, of each kind that threads can share; and the same in a program that this
+ * test builds with ThreadSanitizer.
  */
 #include "../../soak/pool-threads.h"
 
@@ -35,7 +35,7 @@ END_TEST
 static char directory[] = "/tmp/sxe-threads-XXXXXX";
 static char said[4096];
 
-/* Exit status; what it printed first is in `said`. */
+/* Run a command. Returns the exit status; `said` is the beginning of its output. */
 static SXE_PRINTF(1, 2) int run(const char *format, ...)
 {
     char command[1024];
@@ -55,7 +55,7 @@ static SXE_PRINTF(1, 2) int run(const char *format, ...)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Whether the compiler can do that, and the kernel lets such a program run. */
+/* Whether the compiler has ThreadSanitizer, and the kernel lets such a program run. */
 static bool
 is_possible(const char *compiler)
 {
@@ -72,7 +72,8 @@ START_TEST(thread_sanitizer_finds_no_race)
     if (!is_possible(compiler))
         printf("skipped: ThreadSanitizer: %s\n", said);
     else {
-        /* It knows no fences, and says so; here no access depends on them but the atomic ones. */
+        /* -Wno-tsan: ThreadSanitizer does not know fences. Here only atomic accesses depend on
+         * them. */
         ck_assert_msg(run("%s -std=c11 -D_GNU_SOURCE -DSXE_LOG_NO_2010 -O1 -g -Wno-tsan "
                           "-fsanitize=thread -Ilib-sxe-log -Ilib-sxe-pool -o %s/threads "
                           "test/soak/threads.c lib-sxe-pool/*.c lib-sxe-log/*.c -lpthread 2>&1",

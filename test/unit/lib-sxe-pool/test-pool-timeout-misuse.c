@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Timeouts that are refused, and what stops the program.
+ * Timeouts that are refused, and calls that end the program.
  */
 #include "sxe-pool-private.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Timeouts: nothing early, each once, in order, whatever the callback does.
+ * Timeouts of private pools: none comes early, each comes once and in order, whatever the callback
+ * does.
  */
 #include "sxe-pool-private.h"
 
@@ -20,7 +21,7 @@ enum { FREE, BUSY, DONE, STATES };
 
 static const double timeouts[STATES] = {0.0, 1.0, 2.5};
 
-/* The action of an on_timeout here, beside telling: its user data. */
+/* The action of on_timeout after it has recorded the event: chosen by its user data. */
 enum { TO_FREE, TO_DONE, TOUCH, LEAVE_AND_RETURN, NOTHING };
 
 static int plans[] = {TO_FREE, TO_DONE, TOUCH, LEAVE_AND_RETURN, NOTHING};
@@ -84,7 +85,7 @@ ck_assert_event(const char *name, long id)
     ck_assert_int_eq(event->number, id);
 }
 
-/* Every pool is gone, so every record is. */
+/* When all pools are deleted, no record of a timeout is left. */
 static void
 ck_assert_all_gone(void)
 {
@@ -92,9 +93,9 @@ ck_assert_all_gone(void)
     ck_assert_ptr_null(sxe__pool_locals);
 }
 
-/* ---- When ----
- * Stamps are unique: the nth element of a pool that moves in a turn does so n ns after its begin,
- * and the pool's own elements came first. */
+/* ---- The time of a timeout ----
+ * Stamps are unique: the nth move in a turn of the loop gets the turn's time plus n ns. Making the
+ * pool has used the first numbers. */
 
 START_TEST(a_timeout_comes_not_a_nanosecond_early)
 {
@@ -367,7 +368,7 @@ static struct {
     uint64_t stamp;
 } model[NUMBER];
 
-/* The oldest in a state that is due, or NUMBER. */
+/* The oldest element in a state that is due, or NUMBER: none. */
 static unsigned
 find_due(unsigned state, uint64_t now_ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls that may wait for a lock, of pools and of dicts: for as long as was said, whatever the call
- * and however many locks it needs, and no longer than the lock is taken. The clock is a fake one,
- * which sleeps move on.
+ * Calls that may wait for a lock, of pools and of dicts: each waits as long as the program has set,
+ * however many locks it needs, and not longer than the lock is taken. The clock is a fake, which
+ * only sleeping advances.
  */
 #include "shared-pool.h"
 
@@ -20,7 +20,7 @@
 #define WAIT_NS (2 * SECOND)
 
 static char *array;
-static char *other; /* as another process has it */
+static char *other; /* the same pool, opened again as by another process */
 static SXE_DICT *dict;
 static SXE_DICT *other_dict;
 static SXE_DICT_SNAPSHOT *snapshot;
@@ -78,7 +78,7 @@ unlock_all(void)
     sxe__dict_unlock_all(other_dict);
 }
 
-/* ---- Calls: whether a lock was not to be had ---- */
+/* ---- Calls: each returns whether it did not get a lock ---- */
 
 static bool
 is_not_taken(unsigned result)
@@ -160,7 +160,8 @@ walk(void)
 static bool
 watch(void)
 {
-    /* A lock that is taken may be that of a change to this state. */
+    /* The holder of a lock may be about to move an element to BUSY, so watch must not wait on it.
+     * */
     for (uint32_t shard = 0; shard < SHARDS; shard++) {
         const uint32_t list =
             sxe__pool_shard_list(sxe__pool_header(array), sharing_of(array), BUSY, shard);
@@ -310,7 +311,7 @@ START_TEST(a_call_that_may_not_wait_does_not)
 }
 END_TEST
 
-static int ends[2]; /* a byte: the lock may go */
+static int ends[2]; /* a byte tells the thread to unlock */
 
 static void *
 let_go(void *unused)
@@ -322,7 +323,7 @@ let_go(void *unused)
     return unused;
 }
 
-/* A minute is as good as for ever: this ends because the lock is free. */
+/* The wait of a minute never ends here: the call returns because the lock becomes free. */
 START_TEST(a_call_goes_on_when_the_lock_is_free)
 {
     pthread_t thread;
@@ -389,8 +390,7 @@ START_TEST(sleeps_are_doubled_up_to_a_millisecond)
 }
 END_TEST
 
-/* Between two slices a call leaves the lock to others that want it, but not without
- * end. */
+/* Between two slices a call leaves the lock free for others that want it, but not for ever. */
 START_TEST(the_next_slice_waits_for_others_and_not_for_ever)
 {
     uint64_t *is_wanted = &dict->counts[0].is_wanted;

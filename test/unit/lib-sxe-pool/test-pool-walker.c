@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walks, and what may happen to the list under them. Random changes are in test-pool-oracle.c.
+ * Walks of a list that changes meanwhile. Random changes are in test-pool-oracle.c.
  */
 #include "pool-of-ints.h"
 
@@ -33,7 +33,7 @@ move(unsigned id, unsigned new_state)
     sxe_pool_move(array, id, sxe_pool_get_state(array, id), new_state);
 }
 
-/* The rest of the walk is these ids, given as digits, and after them nothing. */
+/* The rest of the walk must meet these ids, given as digits, and then end. */
 static void
 ck_assert_walks(const char *ids)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Being told: who waits for a state wakes when an element comes, and nobody sleeps on one.
+ * sxe_pool_watch: an element that comes to a state wakes a process that waits for one, and no
+ * process sleeps while there is one.
  */
 #include "shared-pool.h"
 
@@ -26,7 +27,7 @@ is_awake(char *array)
     return poll(&polled, 1, 0) == 1;
 }
 
-/* Awake, and asleep again after this. */
+/* Whether the process was woken. It is ready to sleep again afterwards. */
 static bool
 wakes(char *array)
 {
@@ -49,7 +50,7 @@ watch(char *array, unsigned state)
     ck_assert_int_eq(sxe_pool_watch(array, state), 0);
 }
 
-/* ---- One who watches ---- */
+/* ---- One process that watches ---- */
 
 START_TEST(an_element_that_comes_wakes_who_watches_its_state_once)
 {
@@ -110,7 +111,7 @@ START_TEST(what_is_there_already_is_said_at_once)
     put(array, 5, FREE, READY);
     ck_assert_int_eq(sxe_pool_watch(array, READY), 1);
     ck_assert_uint_eq(sharing_of(array)->head->watching, 0);
-    /* A count that is not yet right: the list is what says it. */
+    /* The count is wrong, as in the middle of a change: sxe_pool_watch must look at the list. */
     sharing_of(array)->nodes[8 + READY * 8 + 5].count = 0;
     ck_assert_int_eq(sxe_pool_watch(array, READY), 1);
     put(array, 5, READY, BUSY);
@@ -241,7 +242,7 @@ START_TEST(an_overfull_socket_belongs_to_someone_awake)
 {
     watch(mine, READY);
     watch(theirs, READY);
-    fake_os_fail(FAKE_SENDTO, 1, 2, EAGAIN); /* then by a socket that nothing was sent by */
+    fake_os_fail(FAKE_SENDTO, 1, 2, EAGAIN); /* the second time from a new socket */
     put(mine, 0, FREE, READY);
     ck_assert(!is_awake(mine) && !is_awake(theirs));
     fake_os_fail(FAKE_SENDTO, 1, 1, ENOBUFS);
@@ -266,7 +267,7 @@ START_TEST(without_a_socket_nobody_is_told_and_nothing_else_is_wrong)
 }
 END_TEST
 
-/* ---- Several ---- */
+/* ---- Several processes that watch ---- */
 
 START_TEST(one_of_those_who_watch_is_woken_for_each_element_in_turn)
 {
@@ -319,7 +320,7 @@ START_TEST(the_dead_are_passed_by)
     }
     end_child(child, SIGKILL);
     watch(array, READY);
-    /* Either process may be asked first. */
+    /* The wake may go first to this process, or to the dead one. */
     for (unsigned i = 0; i < 2; i++) {
         put(array, i, FREE, READY);
         ck_assert(i > 0 || wakes(array));
@@ -352,7 +353,7 @@ END_TEST
 
 enum { ROUNDS = 100000 };
 
-/* Wait for an element and take it; that no wake is lost shows in that poll's time is never over. */
+/* Wait for an element and take it. A wake that is lost shows as a timeout of poll. */
 static void
 take_when_told(char *array, unsigned old_state, unsigned new_state)
 {
@@ -399,13 +400,13 @@ START_TEST(a_name_that_is_taken_is_refused_and_nothing_is_watched)
     fake_os_fail(FAKE_BIND, 1, 1, EADDRINUSE);
     ck_assert_int_eq(sxe_pool_watch(array, READY), -EADDRINUSE);
     ck_assert_uint_eq(sharing_of(array)->head->watching, 0);
-    fake_os_fail(FAKE_BIND, 1, 1, EINVAL); /* another thread was faster */
+    fake_os_fail(FAKE_BIND, 1, 1, EINVAL); /* as if another thread had bound the name first */
     watch(array, READY);
     sxe_pool_delete(array);
 }
 END_TEST
 
-/* As in a child of fork for which there is no slot. */
+/* As in a child of fork that found no free slot. */
 START_TEST(who_is_no_user_cannot_watch)
 {
     char *array = open_shared(PROCESSES, 3, 1, 1);
@@ -451,7 +452,7 @@ START_TEST(a_damaged_pool_says_so)
 }
 END_TEST
 
-/* One who is no user of the pool sends to a socket whose name it has read in /proc/net/unix. */
+/* A process that is not a user reads the socket's name in /proc/net/unix and sends to it. */
 START_TEST(strangers_wake_us_in_vain_and_hold_nothing_up)
 {
     char *array = open_shared(PROCESSES, 4, 1, 1);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Readers without a lock on a processor that keeps less order than x86, as arm64 does.
+ * Readers without a lock, on a processor such as arm64 that reorders memory accesses more than x86.
  *
- * The library's own lines are compiled here with other macros for access to memory. A change is
- * made once, and each of its stores is kept as a message with what one who reads it must also see
- * (its view). Then a reader runs again and again, until every load has returned every message that
- * the rules of C11 allow:
+ * The library's own lines are compiled here with other macros for memory accesses. A change is made
+ * once; each of its stores is recorded as a message: the value, and the messages that a reader of
+ * this value must see as well (its view). Then a reader runs again and again, until each of its
+ * loads has returned each message that the rules of C11 allow:
  *
- *   - a load never returns an older message of a word than one its process has seen;
+ *   - a load never returns an older message of a word than one that its process has seen;
  *   - a release store carries all that its process has seen; any other store what it had seen at
  *     the last FENCE_STORES;
- *   - an acquiring load takes over what the message carries; FENCE_LOADS does that for all loads
+ *   - an acquire load takes over the view of the message; FENCE_LOADS does that for all loads
  *     before it.
  *
- * As the reader stores nothing, it makes no difference at which moment the stores are made.
- * Taking the lock acquires, and is a store like any other. Each ordering can be left out, and then
- * the fault that it prevents must show.
+ * The reader stores nothing, so it does not matter when the writer's stores are made. Taking the
+ * lock is an acquire load and an ordinary store. Each ordering can be left out: then the test must
+ * find the error that it prevents.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,28 +25,27 @@ enum { WORDS = 64, MESSAGES = 128, LOADS = 64 };
 
 enum weakness { SOUND, NO_FENCE_STORES, NO_FENCE_LOADS, NO_GET_FIRST, NO_PUT_LAST };
 
-/* Of each word, the first message that may still be returned. */
+/* For each word, the number of the oldest message that a load may still return. */
 struct view {
     uint8_t from[WORDS];
 };
 
 struct message {
-    const void *place; /* 4 bytes */
+    const void *place; /* of 4 bytes */
     uint32_t value;
     struct view view;
 };
 
 static struct {
     enum weakness weakness;
-    bool writes; /* the change runs; otherwise a reader, if `reads` */
+    bool writes; /* the change runs; false: the reader, if `reads` */
     bool reads;
     const void *words[WORDS];
     unsigned number_of_words;
     struct message messages[MESSAGES];
-    unsigned
-        number; /* of messages; those of a word are counted from 1, 0 is what was there first */
+    unsigned number; /* of messages. Within a word they count from 1; 0 is the value before */
     struct view seen;
-    struct view fenced; /* by FENCE_STORES, or to come by FENCE_LOADS */
+    struct view fenced; /* at the last FENCE_STORES, or for the next FENCE_LOADS */
     unsigned choices[LOADS];
     unsigned limits[LOADS];
     unsigned loads;
@@ -95,7 +94,7 @@ put(void *place, size_t size, uint64_t value, bool releases)
         store((char *)place + 4, halves[1], releases && weak.weakness != NO_PUT_LAST);
 }
 
-/* The messages of a word in turn, the nth being chosen. */
+/* Load a word: `choices` says which of the messages that the load may return it does return. */
 static uint32_t
 load(const void *place, const uint32_t *first, bool acquires)
 {
@@ -170,7 +169,7 @@ static struct sxe__pool_shard was_shard;
 static char *array;
 static const struct sxe__pool_header *pool;
 
-/* The value of a word before the change. */
+/* The value that a word had before the change. */
 static const uint32_t *
 first_of(const void *place)
 {
@@ -210,7 +209,8 @@ finds_nothing(void)
     return look_at(pool, FREE, 0) == EMPTY && look_at(pool, BUSY, 0) == EMPTY;
 }
 
-/* The only element is BUSY with the stamp that it had while it was FREE: that was at no moment. */
+/* The only element is BUSY, with the stamp that it had while it was FREE: a state that never was.
+ * */
 static bool
 takes_half_a_change_for_settled(void)
 {
@@ -221,7 +221,7 @@ takes_half_a_change_for_settled(void)
     return end.id == 0 && end.stamp == was_nodes[0].stamp;
 }
 
-/* Timeouts read in this order. An element that looks older than it is would be timed out early. */
+/* Timeouts read the state, then the stamp. An element that looks too old would time out early. */
 static bool
 meets_the_state_before_the_stamp(void)
 {
@@ -231,7 +231,7 @@ meets_the_state_before_the_stamp(void)
            SXE__POOL_GET(node->stamp) == was_nodes[0].stamp;
 }
 
-/* The next way to choose; false: all have been tried. */
+/* Go to the next combination of choices; false: all have been tried. */
 static bool
 choose_again(void)
 {
@@ -243,7 +243,7 @@ choose_again(void)
     return true;
 }
 
-/* Whether some order of memory deceives a reader. */
+/* Whether some order of memory accesses shows a reader something wrong. */
 static bool
 can_be(bool (*is_deceived)(void), enum weakness weakness)
 {
@@ -286,7 +286,7 @@ START_TEST(no_order_of_memory_deceives_a_reader)
 }
 END_TEST
 
-/* Which orderings each reader needs. */
+/* The orderings that each reader needs. */
 static const struct {
     unsigned reader;
     enum weakness weakness;

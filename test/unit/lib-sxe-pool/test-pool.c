@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pool: construction, states, handles, names. Cases that move elements run twice, the
- * second time on a block that hops from address to address.
+ * Private pools: construction, states, handles, names. Cases that move elements run twice, the
+ * second time on a pool that is copied to another address again and again.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #include "sxe-pool-shared.h"
 #include "test-main.h"
 
-/* The pool at another address, its old one overwritten; or as it is. */
+/* Copy the pool to another address and overwrite the old one; or, if not `really`, do nothing. */
 static int *
 hop(int *array, int really)
 {

@@ -56,7 +56,7 @@ function devtools:read()
     end
 end
 
--- Call a method of the protocol and return the reply. What the page logs in the meantime is added to `logged`.
+-- Call a method of the protocol and return the reply. Lines that the page logs in the meantime are added to `logged`.
 function devtools:call(method, parameters)
     self.number = self.number + 1
     self.to:write(('{"id":%d,%s"method":"%s","params":%s}\0'):format(self.number,
