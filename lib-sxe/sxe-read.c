@@ -283,15 +283,25 @@ sxe_consume(SXE *this, unsigned length)
     sxe__settle(this);
 }
 
+/* epoll does not report again an end that it reported before the pause, or before the program asked
+ * for it: have a deferred call show it. Not if the socket is closing: it is freed at the end of
+ * this event. */
+static void
+show_end_later(SXE *s)
+{
+    if (s->watches_end && (s->flags & SXE__PAUSED) && (s->flags & SXE__END_NEAR) &&
+        sxe__state(s) < SXE_STATE_CLOSING)
+        sxe__defer(s);
+}
+
 void
 sxe_pause(SXE *this)
 {
-    /* epoll does not report an end again that it reported before the pause: have a deferred call
-     * show it. Not if the socket is closing: it is freed at the end of this event. */
-    if (this->watches_end && (this->flags & (SXE__END_NEAR | SXE__PAUSED)) == SXE__END_NEAR &&
-        sxe__state(this) < SXE_STATE_CLOSING)
-        sxe__defer(this);
+    const bool is_paused = this->flags & SXE__PAUSED;
+
     this->flags |= SXE__PAUSED;
+    if (!is_paused)
+        show_end_later(this);
     settle_unless_reading(this);
 }
 
@@ -316,5 +326,9 @@ sxe_set_half_close(SXE *this, bool wanted)
 void
 sxe_watch_end(SXE *this, bool wanted)
 {
+    const bool is_new = wanted && !this->watches_end;
+
     this->watches_end = wanted;
+    if (is_new)
+        show_end_later(this);
 }

@@ -185,6 +185,9 @@ end_task(uint32_t index, int status, int results)
     sxe__lua_release_locks(index);
     sxe__lua_group_leave(index);
     sxe__lua_task_move(index, SXE__LUA_RUNNING, SXE__LUA_FREE);
+    /* A hook that the script set is this task's: another task gets another coroutine. */
+    if (SXE_UNLIKELY(lua_gethook(L) != NULL))
+        task->coroutine = NULL;
 }
 
 /* Close the coroutine's variables, as if the task ran, and leave the error alone on its stack.

@@ -76,3 +76,19 @@ test("a dict is closed by a call, by its scope, twice, and by a finalizer in the
         while pcall(g.get, g, "a") do end
         print(ok, (pcall(d.get, d, "a")), (pcall(e.get, e, "a")))]])
 end)
+
+-- promise: docs/lua-handlers.md: A task's hook ends with the task.
+test("a hook that a task set is not called in a later task", function()
+    runs("true\n0\n", [[
+        local calls = 0
+        local function hook() calls = calls + 1 end
+        local function has_hook() return debug.gethook() ~= nil end
+        task.start(function() debug.sethook(hook, "l") end):join()
+        local here = calls
+        local later = {}
+        for i = 1, 20 do later[i] = task.start(has_hook) end
+        local none = true
+        for i = 1, 20 do none = none and not later[i]:join() end
+        print(none)
+        print(calls - here)]])
+end)

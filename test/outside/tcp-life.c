@@ -231,6 +231,53 @@ START_TEST(the_library_ends_and_begins_again)
 }
 END_TEST
 
+static SXE *accepted;
+static unsigned ends;
+
+static void
+pause_at_once(SXE *this)
+{
+    accepted = this;
+    sxe_pause(this);
+}
+
+static void
+count_ends(SXE *this, int length)
+{
+    ck_assert_ptr_eq(this, accepted);
+    ck_assert_int_eq(length, -1);
+    ck_assert(!inside);
+    ends++;
+}
+
+/* promise: docs/sxe.md: After `sxe_watch_end(s, true)` you are told at once: `on_read` is called
+ * with length -1. */
+START_TEST(a_paused_socket_is_told_of_an_end_that_came_before_it_was_asked_for)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int peer = socket(AF_INET, SOCK_STREAM, 0);
+
+    begin(4, pause_at_once, count_ends);
+    address.sin_port = htons(sxe_local_port(listener));
+    ck_assert_int_eq(connect(peer, (struct sockaddr *)&address, sizeof(address)), 0);
+    while (accepted == NULL)
+        ev_run(sxe_loop(), EVRUN_ONCE);
+    ck_assert_int_eq(write(peer, "unread", 6), 6);
+    ck_assert_int_eq(shutdown(peer, SHUT_WR), 0);
+    for (unsigned i = 0; i < 10; i++)
+        ev_run(sxe_loop(), EVRUN_NOWAIT);
+    ck_assert_uint_eq(ends, 0);
+    inside = true;
+    sxe_watch_end(accepted, true);
+    inside = false;
+    for (unsigned i = 0; i < 10; i++)
+        ev_run(sxe_loop(), EVRUN_NOWAIT);
+    ck_assert_uint_ge(ends, 1);
+    ck_assert_int_eq(sxe_fini(), 0);
+    close(peer);
+}
+END_TEST
+
 /* ---- Ids and handles of sockets ---- */
 
 /* promise: lib-sxe/sxe.h: ids are 0, 1, 2 ... in order of creation, then the longest free one. */
@@ -421,6 +468,7 @@ main(void)
                             a_refused_connection_is_closed_with_its_reason,
                             a_connect_that_cannot_begin_may_be_tried_again,
                             the_library_ends_and_begins_again,
+                            a_paused_socket_is_told_of_an_end_that_came_before_it_was_asked_for,
                             ids_count_up_and_then_come_back_in_the_order_of_their_ends,
                             a_handle_finds_its_socket_or_nothing,
                             what_a_socket_left_beside_it_is_not_shown_to_the_next,

@@ -319,6 +319,19 @@ START_TEST(hooks_work_in_a_coroutine_after_one_raised_in_it)
 }
 END_TEST
 
+/* The coroutine of a task that ends well is used again, but not with its hook. */
+START_TEST(a_hook_ends_with_its_task)
+{
+    begin();
+    ck_assert_str_eq(SCRIPT("for i = 1, 3 do local t = task.start(function() "
+                            "local had = debug.gethook() "
+                            "debug.sethook(function() say 'called' end, '', 100000) "
+                            "say(had) end) t:join() end"),
+                     "nil;nil;nil;");
+    end_world();
+}
+END_TEST
+
 /* ---- The loop's turns ---- */
 
 START_TEST(a_turn_runs_so_many_and_then_looks_at_sockets)
@@ -655,6 +668,7 @@ suite(void)
     tcase_add_test(tc, coroutines_are_used_again_the_warmest_first);
     tcase_add_test(tc, a_finalizer_may_start_a_task_while_another_is_started);
     tcase_add_test(tc, hooks_work_in_a_coroutine_after_one_raised_in_it);
+    tcase_add_test(tc, a_hook_ends_with_its_task);
     tcase_add_test(tc, a_turn_runs_so_many_and_then_looks_at_sockets);
     tcase_add_test(tc, a_turn_runs_each_once);
     tcase_add_test(tc, a_turn_ends_after_a_slice_of_time);

@@ -512,6 +512,10 @@ START_TEST(a_paused_socket_that_watches_the_end_is_shown_it)
     }
     sxe_watch_end(ours, false);
     EXPECT_NOTHING();
+    sxe_watch_end(ours, true); /* epoll reported the end before */
+    EXPECT("read", ours, -1);
+    sxe_watch_end(ours, true);
+    EXPECT_NOTHING();
     ck_assert_int_eq(sxe_close(ours), 0);
     EXPECT("close", ours, 0);
     close_pair();
