@@ -486,6 +486,8 @@ sxe_stop_listening(void)
     SXE_POOL_WALKER walker;
     unsigned id;
 
+    if (CONTEXT->sockets == NULL)
+        return;
     sxe_pool_walker_construct(&walker, CONTEXT->sockets, SXE_STATE_LISTENING);
     while ((id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX) {
         if (sxe__socket(id)->kind != SXE__UDP)

@@ -490,6 +490,14 @@ sxe_stop(void)
 
 /* ---- Timers and signals ---- */
 
+static bool
+has_loop(const char *call)
+{
+    if (CONTEXT->loop == NULL)
+        SXE_WARN("%s: sxe_init was not called", call);
+    return CONTEXT->loop != NULL;
+}
+
 static void
 on_timer(struct ev_loop *loop, ev_timer *watcher, int events)
 {
@@ -514,7 +522,7 @@ sxe_timer_init(struct sxe_timer *timer, void (*callback)(struct sxe_timer *), do
 void
 sxe_timer_start(struct sxe_timer *timer)
 {
-    if (ev_is_active(&timer->ev))
+    if (ev_is_active(&timer->ev) || !has_loop("sxe_timer_start"))
         return;
     /* libev counts from the start of the turn, which may be long ago, and starts a timer that was
      * stopped with the time that was left: both would fire the timer early. */
@@ -526,7 +534,8 @@ sxe_timer_start(struct sxe_timer *timer)
 void
 sxe_timer_stop(struct sxe_timer *timer)
 {
-    ev_timer_stop(CONTEXT->loop, &timer->ev);
+    if (CONTEXT->loop != NULL)
+        ev_timer_stop(CONTEXT->loop, &timer->ev);
 }
 
 static void
@@ -545,6 +554,8 @@ sxe_signal_start(struct sxe_signal *watch, int signal_number, void (*callback)(s
 {
     ev_signal_init(&watch->ev, on_signal, signal_number);
     watch->on_signal = callback;
+    if (!has_loop("sxe_signal_start"))
+        return;
     ev_signal_start(CONTEXT->loop, &watch->ev);
     ev_unref(CONTEXT->loop);
 }
@@ -552,7 +563,7 @@ sxe_signal_start(struct sxe_signal *watch, int signal_number, void (*callback)(s
 void
 sxe_signal_stop(struct sxe_signal *watch)
 {
-    if (!ev_is_active(&watch->ev))
+    if (!ev_is_active(&watch->ev) || CONTEXT->loop == NULL)
         return;
     ev_ref(CONTEXT->loop);
     ev_signal_stop(CONTEXT->loop, &watch->ev);

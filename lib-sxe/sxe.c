@@ -177,7 +177,7 @@ sxe_state_to_string(unsigned state)
 unsigned
 sxe_number_in_state(enum sxe_state state)
 {
-    return sxe_pool_get_count(CONTEXT->sockets, state);
+    return CONTEXT->sockets == NULL ? 0 : sxe_pool_get_count(CONTEXT->sockets, state);
 }
 
 SXE *
@@ -219,7 +219,8 @@ sxe_handle(const SXE *this)
 SXE *
 sxe_from_handle(uint64_t handle)
 {
-    unsigned id = sxe_pool_handle_to_index(CONTEXT->sockets, handle);
+    unsigned id = CONTEXT->sockets == NULL ? SXE_POOL_NO_INDEX
+                                           : sxe_pool_handle_to_index(CONTEXT->sockets, handle);
     SXE *s = id == SXE_POOL_NO_INDEX ? NULL : sxe__socket(id);
 
     return s == NULL || sxe__state(s) == SXE_STATE_FREE ? NULL : s;

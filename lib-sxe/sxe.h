@@ -328,11 +328,11 @@ SXE_PUBLIC socklen_t sxe_get_peer(const SXE *this_, struct sockaddr_storage *add
 SXE_PUBLIC const struct sockaddr *sxe_peer_address(const SXE *this_, socklen_t *length);
 
 /* A number for this socket that no other socket ever gets. sxe_from_handle returns its socket, or
- * NULL if that has been freed (after its on_close). */
+ * NULL if that has been freed (after its on_close). After sxe_fini no handle has a socket. */
 SXE_PUBLIC uint64_t sxe_handle(const SXE *this_);
 SXE_PUBLIC SXE *sxe_from_handle(uint64_t handle);
 
-/* How many sockets of this thread are in a state. */
+/* How many sockets of this thread are in a state; 0 before sxe_init. */
 SXE_PUBLIC unsigned sxe_number_in_state(enum sxe_state state);
 
 /* Whether sxe_close_lingering closed this socket and it waits only for the peer's close: the peer's
@@ -356,7 +356,8 @@ struct sxe_timer {
     void *user;                           /* rw */
 };
 /* after and repeat are seconds; repeat 0: fire once; below 0 or NaN counts as 0. A timer never
- * fires early. sxe_timer_start counts from zero, or does nothing if the timer runs. */
+ * fires early. sxe_timer_start counts from zero, or does nothing if the timer runs. Before sxe_init
+ * and after sxe_fini timers and signals are not started: a line of the log says so. */
 SXE_PUBLIC void sxe_timer_init(struct sxe_timer *timer, void (*on_timer)(struct sxe_timer *),
                                double after, double repeat);
 SXE_PUBLIC void sxe_timer_start(struct sxe_timer *timer);

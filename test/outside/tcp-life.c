@@ -331,6 +331,36 @@ START_TEST(a_handle_finds_its_socket_or_nothing)
 END_TEST
 
 static void
+never(struct sxe_timer *timer)
+{
+    ck_abort_msg("a timer without a loop fired: %p", (void *)timer);
+}
+
+/* Handles, too.
+ * promise: lib-sxe/sxe.h: Before sxe_init and after sxe_fini timers and signals are not started: a
+ * line of the log says so. */
+START_TEST(calls_without_a_loop_are_harmless)
+{
+    struct sxe_timer timer;
+    uint64_t handle = 0;
+
+    sxe_timer_init(&timer, never, 0, 0);
+    for (unsigned round = 0; round < 3; round++) {
+        ck_assert_ptr_null(sxe_from_handle(handle));
+        ck_assert_ptr_null(sxe_from_handle(UINT64_MAX));
+        ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_LISTENING), 0);
+        sxe_stop_listening();
+        sxe_timer_start(&timer);
+        sxe_timer_stop(&timer);
+        begin(2, NULL, ignore_read);
+        handle = sxe_handle(listener);
+        ck_assert_int_ge(ev_run(sxe_loop(), EVRUN_NOWAIT), 0);
+        ck_assert_int_eq(sxe_fini(), 0);
+    }
+}
+END_TEST
+
+static void
 look_at_extra(SXE *this)
 {
     unsigned *extra = sxe_extra(this);
@@ -471,6 +501,7 @@ main(void)
                             a_paused_socket_is_told_of_an_end_that_came_before_it_was_asked_for,
                             ids_count_up_and_then_come_back_in_the_order_of_their_ends,
                             a_handle_finds_its_socket_or_nothing,
+                            calls_without_a_loop_are_harmless,
                             what_a_socket_left_beside_it_is_not_shown_to_the_next,
                             more_connections_than_sockets_are_served_one_after_the_other,
                             a_loop_whose_sockets_are_unref_returns,

@@ -320,6 +320,14 @@ static const struct story composed[] = {
     S("say(task.deadline(2, function(a) task.sleep(1) return a, 2 end, 1))", "1 2;"),
     S("say(task.deadline(1, function() say(task.sleep(2)) end))", "nil timeout;nil cancelled;"),
     S("say(pcall(task.deadline, 1, error, 'no'))", "false no;"),
+    S("for _, seconds in ipairs{-1, 0 / 0, 'x', {}} do say(pcall(task.deadline, seconds, say, 1)) "
+      "end",
+      "false bad argument #1 to 'deadline' (a timeout in seconds expected);"
+      "false bad argument #1 to 'deadline' (a timeout in seconds expected);"
+      "false bad argument #1 to 'deadline' (a timeout in seconds expected);"
+      "false bad argument #1 to 'deadline' (a timeout in seconds expected);"),
+    S("say(pcall(task.deadline, nil, 1)) say(task.deadline(nil, task.sleep, 1))",
+      "false bad argument #2 to 'deadline' (function expected);true;"),
     S("say(task.deadline(5, task.deadline, 1, task.sleep, 9))", "nil timeout;"),
 };
 

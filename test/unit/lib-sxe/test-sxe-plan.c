@@ -37,7 +37,49 @@ START_TEST(nothing_works_before_init)
     ck_assert_int_eq(sxe_run(), -EINVAL);
     ck_assert_int_eq(sxe_fini(), -EINVAL);
     ck_assert_ptr_null(sxe_loop());
+    ck_assert_ptr_null(sxe_from_handle(0));
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), 0);
+    sxe_stop_listening();
     sxe_stop();
+}
+END_TEST
+
+static void
+do_nothing(struct sxe_timer *unused)
+{
+    SXE_UNUSED_PARAMETER(unused);
+}
+
+static void
+do_not_look(struct sxe_signal *unused)
+{
+    SXE_UNUSED_PARAMETER(unused);
+}
+
+START_TEST(timers_and_signals_need_a_loop)
+{
+    struct sxe_timer timer;
+    struct sxe_signal watch;
+
+    capture_log();
+    sxe_timer_init(&timer, do_nothing, 0, 0);
+    sxe_timer_start(&timer);
+    ck_assert(logged("sxe_timer_start: sxe_init was not called"));
+    sxe_timer_stop(&timer);
+    sxe_signal_start(&watch, SIGUSR1, do_not_look);
+    ck_assert(logged("sxe_signal_start: sxe_init was not called"));
+    sxe_signal_stop(&watch);
+    plan_start(1);
+    sxe_timer_start(&timer);
+    sxe_signal_start(&watch, SIGUSR1, do_not_look);
+    ck_assert_int_eq(sxe_fini(), 0);
+    sxe_timer_stop(&timer);
+    sxe_signal_stop(&watch);
+    sxe_register(1, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    sxe_timer_stop(&timer);
+    sxe_signal_stop(&watch);
+    plan_stop();
 }
 END_TEST
 
@@ -579,6 +621,7 @@ main(void)
     TCase *sockets = tcase_create("sockets");
 
     tcase_add_test(init, nothing_works_before_init);
+    tcase_add_test(init, timers_and_signals_need_a_loop);
     tcase_add_test(init, a_plan_that_failed_is_forgotten_by_fini);
     tcase_add_test(init, a_second_init_is_refused_and_changes_nothing);
     tcase_add_test_raise_signal(init, registering_after_init_stops_the_program, SIGABRT);
