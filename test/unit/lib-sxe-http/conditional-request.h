@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a request made of field lines, and representations to select from, for the tests of
- * sxe-http-conditional.h.
+ * What: parse a request that is made of field lines, and representations that it may select, for
+ * the tests of sxe-http-conditional.h.
  */
 #ifndef CONDITIONAL_REQUEST_H
 #define CONDITIONAL_REQUEST_H

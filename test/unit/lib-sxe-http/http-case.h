@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a message and what the parser must say of it, in one line of text; http_case_run() tries it
- * in each way to scan, whole, cut in two at every place, and byte by byte. After each piece the
- * bytes move, to end at the edge of a page after which nothing may be read.
+ * What: a message, and the parser's expected result as one line of text. http_case_run() parses it
+ * with each set of processor features: whole, cut in two at every place, and byte by byte. After
+ * each piece the bytes move, so that they end at a page that cannot be read.
  *
  *     GET origin /a?b 1.1 [Host: x] length 5 keep upgrade rest 7
  *     1.1 200 OK [Server: x] chunked keep
@@ -27,12 +27,12 @@ enum http_case_kind {
     HTTP_REQUEST,
     HTTP_RESPONSE,
     HTTP_TO_HEAD,    /* a response to HEAD */
-    HTTP_TO_CONNECT, /* and to CONNECT */
+    HTTP_TO_CONNECT, /* a response to CONNECT */
     HTTP_TRAILER
 };
 
 struct http_case {
-    const char *title; /* begins with the section of RFC 9110 or 9112 */
+    const char *title; /* begins with the section's number in RFC 9110 or 9112 */
     enum http_case_kind kind;
     const char *bytes;
     size_t length;
@@ -44,7 +44,7 @@ struct http_case {
         title, kind, bytes, sizeof(bytes) - 1, expected \
     }
 
-/* Ways to scan, by features; those that this processor lacks fall back to the next. */
+/* Processor features to scan with; if this processor lacks one, the parser uses the next set. */
 static const unsigned http_case_ways[] = {SXE__HTTP_AVX2 | SXE__HTTP_SSE42, SXE__HTTP_SSE42, 0};
 enum { HTTP_CASE_WAYS = 3 };
 
@@ -54,7 +54,7 @@ http_case_choose(unsigned way)
     return sxe__http_scan_choose(http_case_ways[way] & sxe__http_scan_features());
 }
 
-/* A copy of the bytes after which a page begins that nobody may touch. */
+/* A copy of the bytes that ends at a page without access. */
 static inline const char *
 http_case_at_edge(const char *bytes, size_t length)
 {
@@ -112,7 +112,7 @@ http_case_describe_line(struct http_case_text *out, const struct sxe_http_parser
                       data + parser->reason.offset);
 }
 
-/* The finding of a parser in `length` bytes; the result is what sxe_http_parse returned. */
+/* Describe what the parser found in `length` bytes. `result` is that of sxe_http_parse. */
 static inline void
 http_case_describe(struct http_case_text *out, const struct sxe_http_parser *parser,
                    const char *data, size_t length, int result)
@@ -162,7 +162,7 @@ http_case_start(struct sxe_http_parser *parser, struct sxe_http_field *fields,
         parser->method = SXE_HTTP_CONNECT;
 }
 
-/* Feeds the pieces that begin at 0, step, 2 * step ...; the first one has `first` bytes. */
+/* Parse the message in growing pieces: first `first` bytes, then `step` more each time. */
 static inline void
 http_case_feed(struct http_case_text *out, const struct http_case *test, size_t first, size_t step,
                const struct sxe_http_limits *limits)
@@ -182,7 +182,7 @@ http_case_feed(struct http_case_text *out, const struct http_case *test, size_t 
             break;
         length = length + step < test->length ? length + step : test->length;
     }
-    /* Bytes after the head make no difference. */
+    /* Bytes after the head must not change the result. */
     http_case_describe(out, &parser, data, result > 0 ? test->length : length, result);
     ck_assert_int_eq(sxe_http_parse(&parser, data, length), result);
 }

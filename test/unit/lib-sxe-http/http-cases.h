@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: messages, and what RFC 9112 and RFC 9110 say of them. Included by test-http-parse.c, which
- * runs each, and by test-http-oracle.c.
+ * What: messages, and how they must be read by RFC 9112 and RFC 9110. test-http-parse.c runs them
+ * with our parser, test-http-oracle.c with others as well.
  */
 #ifndef HTTP_CASES_H
 #define HTTP_CASES_H
@@ -39,7 +39,7 @@
 #define STATUS(title, line, expected) \
     HTTP_CASE(title, HTTP_RESPONSE, "HTTP/1.1 " line "\r\nContent-Length: 3\r\n\r\n", expected)
 
-/* clang-format off: it would break strings, which are easier to read whole. */
+/* clang-format off: it would break the strings, which are easier to read in one piece. */
 static const struct http_case http_cases[] = {
     /* ---- Requests: the line ---- */
     OK_("9112 2.1: a request without a body", HEAD END, GOT " none keep"),

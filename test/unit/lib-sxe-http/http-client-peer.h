@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a client of lib-sxe-http whose server is the test: raw peers accept, read and answer by
- * script; what the client calls back is pushed into the event queue.
+ * What: a client of lib-sxe-http, and a server that the test plays: it accepts, reads and answers
+ * on raw sockets. Each callback of the client pushes an event to the event queue.
  *
- * Shape: events are "response" (the status), "body" (its length and bytes) and "done" (the result,
- * and the whole body); their object is the call's user, here the target's text.
+ * Shape: events are "response" (with the status), "body" (its length and bytes) and "done" (the
+ * result, and the complete body). An event's object is the call's user: here the text of its
+ * target.
  *
  * Example:
  *     serve(NULL, NULL);
@@ -39,9 +40,9 @@ static const char d[] = "/d";
 static struct sxe_http_client *client;
 static int listener;
 static unsigned short port;
-static enum sxe_http_refusal refusal; /* of the last on_done */
+static enum sxe_http_refusal refusal; /* as the last on_done reported it */
 
-/* ---- The client's end ---- */
+/* ---- The client ---- */
 
 static inline void
 push_response(const struct sxe_http_exchange *e)
@@ -64,7 +65,7 @@ push_done(const struct sxe_http_exchange *e, int result)
     ck_assert(result < 0 || e->response != NULL);
 }
 
-/* A GET whose body is given whole. */
+/* A GET whose body is collected and passed to on_done. */
 static inline struct sxe_http_call
 call_of(const char *target)
 {
@@ -90,7 +91,7 @@ get(const char *target)
     return must_send(&call);
 }
 
-/* The same, in spans, with the head. */
+/* Like get, but with on_response, and the body in parts to on_body. */
 static inline uint64_t
 get_spans(const char *target)
 {
@@ -116,14 +117,14 @@ links_in(enum sxe__http_link_state state)
     return sxe_pool_get_count(client->links, state);
 }
 
-/* ---- The server's end ---- */
+/* ---- The server that the test plays ---- */
 
-/* Listen, make the client and open the loop; both configurations may be NULL. */
+/* Listen, make the client and start the loop. `wanted` and `loop` may be NULL. */
 static inline void
 serve(const struct sxe_http_client_config *wanted, const struct sxe_config *loop)
 {
     struct sxe_http_client_config config = {0};
-    int window = 65536; /* or one that is not read would still take megabytes */
+    int window = 65536; /* small, so that unread output fills the kernel's buffers soon */
 
     if (wanted != NULL)
         config = *wanted;
@@ -145,7 +146,7 @@ stop(void)
     close(listener);
 }
 
-/* Read a request of no body from the peer: exactly that. */
+/* Read a request without a body from the peer, and nothing after it. */
 static inline void
 expect_request(int peer, const char *method, const char *target)
 {
@@ -164,7 +165,7 @@ somebody_connects(void)
     return poll(&fd, 1, 0) > 0;
 }
 
-/* The next connection; it sends each piece by itself. */
+/* Accept the next connection; it will send each piece at once (TCP_NODELAY). */
 static inline int
 accept_client(void)
 {
@@ -179,7 +180,7 @@ accept_client(void)
     return peer;
 }
 
-/* Accept a connection, and read a GET of that target from it. */
+/* Accept a connection and read a GET of this target from it. */
 static inline int
 take(const char *target)
 {
@@ -216,7 +217,7 @@ expect_done(const char *file, int line, const char *user, int result, const char
                   "%s:%d: the body is '%s', not '%s'", file, line, event->data, text);
 }
 
-/* Three connections that became idle in this order. */
+/* Make three connections that become idle in this order. */
 static inline void
 make_three_idle(int peers[3])
 {
@@ -240,7 +241,7 @@ close_three(const int peers[3])
     turn(3);
 }
 
-/* A call has been answered, and its connection is idle: the server's end of that. */
+/* Make one call and answer it, which leaves an idle connection; returns the server's end of it. */
 static inline int
 idle_peer(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: bytes that differ, in memory and in a file, for replies that are too long for the kernel's
- * buffers, or for what else a test sends.
+ * What: bytes that follow a known sequence, in memory and in a file: for replies that are too long
+ * for the kernel's buffers, and for other long data.
  */
 #ifndef HTTP_CONTENT_H
 #define HTTP_CONTENT_H
@@ -13,7 +13,7 @@
 
 #include "sxe-fixture.h"
 
-#define LONG_SIZE (8u * 1024 * 1024) /* more than any buffer of the kernel's on loopback */
+#define LONG_SIZE (8u * 1024 * 1024) /* more than the kernel buffers on loopback */
 
 static struct {
     char *bytes;
@@ -40,7 +40,7 @@ drop_content(void)
     close(content.file);
 }
 
-/* The peer gets the first length bytes of it. */
+/* The peer must receive the first `length` bytes of the content. */
 static inline void
 expect_content(int peer, size_t length)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a directory with files, a server that serves it, and clients that ask, in one process.
+ * What: a directory with files, a server for it, and clients, in one process.
  *
- * Place: tests of static files. The clock is virtual, and its wall clock an hour ahead, so that
- * every file is old; sxe-http-file.c's own threads open them.
+ * Place: tests of static files. The clock is virtual, and its wall clock is an hour ahead, so that
+ * every file is old. Real threads of sxe-http-file.c open the files.
  *
- * Shape: each case begins with an empty directory, site.root, which is removed at its end.
+ * Shape: each case begins with an empty directory, site.root, which is removed when the case ends.
  *
  *     put_file("a.txt", "hello");
  *     serve(NULL);
  *     get("/a.txt", "Range: bytes=0-1\r\n");      reply.status, reply.body, field("ETag")
- *     end_site();                                 no descriptor leaks
+ *     end_site();                                 checks that no descriptor is left open
  */
 #ifndef HTTP_FILE_SITE_H
 #define HTTP_FILE_SITE_H
@@ -34,18 +34,18 @@
 #include "sxe-fixture.h"
 
 #define REPLY_SIZE (9u * 1024 * 1024)
-#define FRESH_MS   20000     /* more than what a case waits for, and less than a stall */
-#define OLD        784111777 /* Sun, 06 Nov 1994 08:49:37 GMT: when files were changed */
+#define FRESH_MS   20000     /* longer than a case waits, and shorter than the stall timeout */
+#define OLD        784111777 /* Sun, 06 Nov 1994 08:49:37 GMT: modification time of all files */
 #define OLD_TEXT   "Sun, 06 Nov 1994 08:49:37 GMT"
 
 static struct {
     char root[32];
     struct sxe_http_files *files;
-    struct sxe_http_files *others; /* of a route; deleted too */
+    struct sxe_http_files *others; /* files of a route; deleted with the site */
     struct sxe_http *http;
     unsigned open_before;
-    unsigned done; /* replies */
-    int result;    /* of the last */
+    unsigned done; /* number of replies */
+    int result;    /* of the last reply */
 } site;
 
 static struct {
@@ -100,7 +100,7 @@ byte_at(size_t i)
     return (char)('a' + i * 7 % 26);
 }
 
-/* Of bytes that byte_at tells. */
+/* Write a file whose bytes byte_at() gives. */
 static inline void
 put_large(const char *name, size_t length)
 {
@@ -112,7 +112,7 @@ put_large(const char *name, size_t length)
     free(bytes);
 }
 
-/* How many of these bytes are those of a large file from `first` on. */
+/* How many of these bytes equal those of a large file from `first` on. */
 static inline size_t
 matching(const char *bytes, size_t first, size_t length)
 {
@@ -160,7 +160,8 @@ count_reply(struct sxe_http_request *request, const struct sxe_http_summary *sum
     site.result = summary->result;
 }
 
-/* NULL: the defaults, but for the site's root, and FRESH_MS: waiting turns the virtual clock. */
+/* The given configuration, with the site's root and FRESH_MS where it has none. (Waiting advances
+ * the virtual clock, so entries would become old too early.) NULL: all defaults. */
 static struct sxe_http_files_config
 config_of(const struct sxe_http_files_config *config)
 {
@@ -206,7 +207,7 @@ entries_in(enum sxe__http_file_state state)
     return sxe_pool_get_count(site.files->entries, state);
 }
 
-/* Open states have to be looked at again. */
+/* Make all entries old, so that the next request looks at the files again. */
 static inline void
 grow_old(void)
 {
@@ -214,7 +215,7 @@ grow_old(void)
     turn(1);
 }
 
-/* However long a thread takes: the virtual clock does not know. */
+/* Wait until the threads have opened their files, which takes real time. */
 static inline void
 wait_until_opened(void)
 {
@@ -224,7 +225,7 @@ wait_until_opened(void)
     }
 }
 
-/* Nobody uses anything any more. */
+/* Check that no entry is in use and that the sum of their memory is right. */
 static void
 check_rest(void)
 {
@@ -257,7 +258,7 @@ remove_site(void)
     ck_assert_int_eq(nftw(site.root, remove_path, 10, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-/* Without the files' rest: what is under way is dropped. */
+/* Close the server while files are still in use. */
 static void
 close_site(void)
 {
@@ -297,7 +298,7 @@ send_request(int peer, const char *method, const char *path, const char *fields)
     peer_send(peer, text, (size_t)length);
 }
 
-/* The field's value in the last reply; NULL: there is none. */
+/* The value of a field of the last reply; NULL: there is none. */
 static const char *
 field(const char *name)
 {
@@ -316,7 +317,7 @@ field(const char *name)
     return room;
 }
 
-/* Read one reply up to the end of the connection. */
+/* Read one reply; the server closes the connection after it. */
 static void
 receive_reply(int peer, bool has_body)
 {
@@ -371,7 +372,7 @@ get(const char *path, const char *fields)
 
 static struct {
     struct sxe_work work[SXE_WORK_THREADS];
-    unsigned held; /* works that are not done */
+    unsigned held; /* works that wait at the gate */
     sem_t arrived;
     sem_t gate;
 } held;
@@ -391,7 +392,7 @@ passed(struct sxe_work *work)
     held.held--;
 }
 
-/* No thread does anything until they are let go. */
+/* Let all threads wait until let_threads_go(). */
 static inline void
 hold_threads(void)
 {

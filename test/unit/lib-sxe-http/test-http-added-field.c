@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Header fields of a reply that were added, and are looked at or taken out before it is sent;
- * files at another path than the request's.
+ * Header fields that a handler added: reading and removing them before the reply is sent; and files
+ * at another path than the request's.
  */
 #include "http-site.h"
 

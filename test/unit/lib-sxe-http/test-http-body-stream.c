@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bodies of requests that are shown in parts: read at once, late, with pauses, or not at all.
+ * Request bodies that a handler reads in parts: at once, late, with pauses, or not at all.
  */
 #include "http-site.h"
 
@@ -10,7 +10,7 @@
 #define CHUNKED  "Transfer-Encoding: chunked\r\n"
 #define EXPECTS  "Expect: 100-continue\r\n"
 
-/* ---- Shown ---- */
+/* ---- Reading in parts ---- */
 
 static void
 serve_stream(sxe_http_handler handler)
@@ -18,7 +18,7 @@ serve_stream(sxe_http_handler handler)
     serve((struct sxe_http_config){.handler = handler, .stream = true, .on_reply = push_reply});
 }
 
-/* The test answers, and all of the request is over. */
+/* Reply, and check that the request is over. */
 static void
 finish(int peer)
 {
@@ -74,7 +74,7 @@ START_TEST(the_end_of_an_empty_body_is_shown)
 }
 END_TEST
 
-/* Keeps the parts, and gives them back only if the test says so. */
+/* Keep the parts; the test decides when they are given back. */
 static void
 keep_part(struct sxe_http_request *request, struct sxe_http_response *response,
           struct sxe_span part, bool last)
@@ -129,7 +129,7 @@ START_TEST(reading_may_begin_late)
     EXPECT_BODY("he", false);
     EXPECT_BODY("llo", true);
     finish(peer);
-    /* Where there is none, too. */
+    /* A request without a body, too. */
     say(peer, POST("", ""));
     EXPECT_OF("later", "/", 0);
     EXPECT_NOTHING();
@@ -185,7 +185,7 @@ START_TEST(behind_the_head_of_a_reply_nobody_is_asked)
 }
 END_TEST
 
-/* Both in one turn. */
+/* Read and begin the reply in the same turn. */
 static enum sxe_http_verdict
 read_and_begin(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -204,7 +204,7 @@ START_TEST(the_question_comes_before_the_head_of_a_reply_that_begins_in_the_same
     snprintf(head, sizeof(head), POST("%s" EXPECTS, ""), framings[_i]);
     serve_stream(read_and_begin);
     peer = client();
-    for (unsigned i = 0; i < 3; i++) { /* the connection is kept */
+    for (unsigned i = 0; i < 3; i++) { /* the connection is kept open */
         unsigned writes = fake_os_calls(FAKE_SEND) + fake_os_calls(FAKE_SENDMSG);
 
         say(peer, head);
@@ -259,7 +259,7 @@ START_TEST(a_client_that_does_not_wait_is_not_asked_before_the_head)
 }
 END_TEST
 
-/* A reply that is whole needs no body, whoever asked for one. */
+/* A complete reply needs no body, so it must not ask for one (100), although the handler reads. */
 static enum sxe_http_verdict
 read_and_end(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -295,7 +295,7 @@ read_and_try(struct sxe_http_request *request, struct sxe_http_response *respons
     return push_later(request, response);
 }
 
-/* Of 25 bytes the question and of 75 the head none, or one, has room. */
+/* Case 0 has no room for the 25 bytes of the 100, case 1 has, but not for the 75 of the head. */
 START_TEST(without_room_a_reply_begins_later_and_the_question_is_not_lost)
 {
     int peer;
@@ -338,7 +338,7 @@ START_TEST(who_is_answered_at_once_is_not_asked_to_go_on)
 }
 END_TEST
 
-/* One part at a time. */
+/* Record a part, and pause after it. */
 static void
 push_body_and_pause(struct sxe_http_request *request, struct sxe_http_response *response,
                     struct sxe_span part, bool last)
@@ -465,7 +465,7 @@ START_TEST(more_than_is_worth_reading_ends_the_connection)
     PEER_EXPECT_END(peer);
     EXPECT_OF("reply", "/", 200);
     close(peer);
-    /* Of chunks it is not known before. */
+    /* The length of a chunked body is not known in advance. */
     peer = client();
     say(peer, POST(CHUNKED, "1\r\nx\r\n100000\r\n"));
     EXPECT_BODY("x", false);
@@ -481,7 +481,7 @@ START_TEST(more_than_is_worth_reading_ends_the_connection)
 }
 END_TEST
 
-/* Bytes that the handler read are not dropped. */
+/* After the reply, a large body is not dropped at once if the handler reads it. */
 START_TEST(a_large_body_may_be_read_up_to_its_last_bytes)
 {
     size_t seen = 0;

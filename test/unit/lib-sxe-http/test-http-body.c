@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bodies of requests that are kept until they are whole: their limits, their memory, and who is
- * asked to send one.
+ * Request bodies that are collected before the handler runs: their limits, their memory, and which
+ * clients get 100 (Continue).
  */
 #include "http-site.h"
 
@@ -9,9 +9,9 @@
 #define CHUNKED  "Transfer-Encoding: chunked\r\n"
 #define EXPECTS  "Expect: 100-continue\r\n"
 
-/* ---- Kept ---- */
+/* ---- Collected bodies ---- */
 
-/* The length, and that a NUL is after it. */
+/* Reply with the body's length; a NUL must follow the body. */
 static enum sxe_http_verdict
 reply_length(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -136,7 +136,7 @@ START_TEST(bodies_that_are_not_whole_share_their_memory)
 }
 END_TEST
 
-/* ---- Memory that was touched ---- */
+/* ---- Memory that stays in use ---- */
 
 static size_t
 resident(void)
@@ -167,7 +167,7 @@ START_TEST(what_a_large_body_touched_goes_back_to_the_kernel)
         ck_assert_uint_eq(fake_os_calls(FAKE_MADVISE), i + 1);
         ck_assert_uint_le(resident(), 65536);
     }
-    /* A small one after a large one on the same connection. */
+    /* A small body after a large one on the same connection. */
     say(peer, POST("Content-Length: 1000000\r\n", ""));
     say_x(peer, 1000000);
     say(peer, POST("Content-Length: 1\r\n", "x"));
@@ -259,7 +259,7 @@ START_TEST(only_who_announces_a_body_is_asked_for_it)
 
     serve((struct sxe_http_config){.handler = echo});
     peer = client();
-    for (unsigned i = 0; i < 2; i++) { /* a head that comes again too */
+    for (unsigned i = 0; i < 2; i++) { /* the second head repeats the first */
         say(peer, POST(EXPECTS, ""));
         EXPECT_OK(peer, "POST /");
         say(peer, POST("Content-Length: 0\r\n" EXPECTS, ""));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chunked bodies, fed at every split point.
+ * Chunked bodies, cut in two at every place.
  */
 #include "http-case.h"
 
 #include "sxe-http-chunk.h"
 #include "test-main.h"
 
-/* The chunks as text:  data "hello" [Trailer: x] done rest 3   or   data "he" REFUSAL@5 */
+/* A body as text:  data "hello" [Trailer: x] done rest 3   or   data "he" REFUSAL@5 */
 struct body {
     char data[1024];
     size_t length;
@@ -107,7 +107,7 @@ enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
 static struct sxe_http_field fields[8];
 
-/* The part of a server: the bytes [0, length) are there, and `taken` of them are consumed. */
+/* Read as a server does: `length` bytes have come, `taken` of them were consumed before. */
 static ssize_t
 read_available(struct sxe_http_chunks *chunks, struct body *body, const char *data, size_t length)
 {
@@ -225,7 +225,7 @@ START_TEST(limits_hold_at_every_split)
 }
 END_TEST
 
-/* The line's length is counted beyond 16 bits. */
+/* The length of a chunk's line must not wrap at 16 bits. */
 START_TEST(the_widest_limit_is_one)
 {
     static const struct sxe_http_limits wide = {65535, 65535, 255};
@@ -255,7 +255,7 @@ START_TEST(a_trailer_may_be_forgotten)
 }
 END_TEST
 
-/* Any body, cut into chunks of any size, is found again. */
+/* A random body in chunks of random sizes must come out unchanged. */
 START_TEST(random_bodies_come_out_as_they_went_in)
 {
     static char sent[600], data[8192];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client while the system fails, see sweep.h: each call ends exactly once, and nothing is left
- * after. And only new allocates.
+ * The client while system calls fail (sweep.h): each call ends exactly once, and no memory or
+ * descriptor is left over. And only sxe_http_client_new allocates.
  */
 #include "http-client-peer.h"
 
@@ -13,7 +13,7 @@
 #include "sweep.h"
 
 #define CALLS 6
-#define TURNS 400 /* of a millisecond at most */
+#define TURNS 400 /* each of a millisecond at most */
 #define PEERS 40
 
 int __real_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
@@ -32,14 +32,14 @@ static const char *const answers[] = {
 
 static struct {
     int fds[PEERS];
-    size_t received[PEERS]; /* of the request being read */
+    size_t received[PEERS]; /* bytes of the request that is being read */
     unsigned number;
     unsigned answered;
 } server;
 
 static char body[20000];
 
-/* A request is whole when its head is, or with the one body there is. */
+/* Whether a request is complete: its head, and for PUT also the body, which is always the same. */
 static bool
 is_whole(const char *data, size_t length, size_t received)
 {
@@ -85,7 +85,7 @@ close_server(void)
     memset(&server, 0, sizeof(server));
 }
 
-/* ---- The scenario ---- */
+/* ---- The calls ---- */
 
 static struct {
     unsigned sent;
@@ -138,7 +138,7 @@ turn_both(unsigned times)
     }
 }
 
-/* Two at a time: on new connections, on kept ones, and waiting for one. */
+/* Make calls, two at a time: on new connections, on idle ones, and waiting for a connection. */
 static void
 scenario(void)
 {
@@ -281,7 +281,7 @@ do_nothing(struct ev_loop *loop, ev_timer *timer, int events)
     (void)events;
 }
 
-/* libev's own list of timers that are due grows, by bytes, the first time that some are. */
+/* Let timers fire: libev allocates its list of due timers when the first ones are due. */
 static void
 let_timers_fire(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connections of an address: whose one is, and that they are counted right whatever comes and goes.
+ * The limit of connections for each client address: whose connection it is, and the counts.
  */
 #include "sxe-http-server-private.h"
 
@@ -90,12 +90,12 @@ END_TEST
 #define KEYS        150
 #define STEPS       50000
 
-/* Against a plain array, with as many entries as there may be at times. */
+/* Compare the table with a plain array, sometimes with as many entries as there may be. */
 START_TEST(counts_are_those_of_a_plain_array)
 {
     struct sxe_http http = {.config.connections = CONNECTIONS};
     uint32_t counts[KEYS] = {0};
-    uint64_t keys[CONNECTIONS]; /* one of each connection */
+    uint64_t keys[CONNECTIONS]; /* the key of each connection */
     uint32_t number = 0;
     uint32_t seed = 1 + (uint32_t)_i;
 
@@ -106,7 +106,7 @@ START_TEST(counts_are_those_of_a_plain_array)
 
         seed = seed * 1664525 + 1013904223;
         at = seed >> 8;
-        /* A thousand steps fill it, a thousand empty it. */
+        /* For a thousand steps the table fills, for the next thousand it becomes empty. */
         if (!is_full && (number == 0 || (at >> 12 & 7) < (step / 1000 % 2 == 0 ? 6 : 2))) {
             uint64_t key = at % KEYS + 1;
 
@@ -164,7 +164,8 @@ START_TEST(a_connection_counts_in_all_shares)
 }
 END_TEST
 
-/* In the middle of a removal: its table never comes to rest, and is not waited for. */
+/* The process died in the middle of a removal, so its table stays inconsistent: others must not
+ * wait for it. */
 START_TEST(what_a_process_had_that_died_is_given_back)
 {
     struct sxe_http_shares *shares = sxe_http_shares_new(2, CONNECTIONS);
@@ -176,7 +177,7 @@ START_TEST(what_a_process_had_that_died_is_given_back)
 
         for (unsigned i = 0; i < 50; i++)
             sxe__http_clients_add(own.clients, 5);
-        ((uint32_t *)(void *)own.clients)[3] = 1; /* its version */
+        ((uint32_t *)(void *)own.clients)[3] = 1; /* odd: the table is being changed */
         _exit(0);
     }
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
@@ -187,7 +188,7 @@ START_TEST(what_a_process_had_that_died_is_given_back)
 }
 END_TEST
 
-/* A process that was taken over may write anything to the memory that all see. */
+/* An attacker who took over a process may write anything to the shared memory. */
 START_TEST(what_a_process_writes_over_its_table_clears_no_more_than_that)
 {
     struct sxe_http_shares *shares = sxe_http_shares_new(2, CONNECTIONS);
@@ -224,7 +225,7 @@ START_TEST(a_share_that_is_not_there_or_too_small_is_an_error)
 }
 END_TEST
 
-/* Two processes add and remove all the time: neither ever sees a sum that cannot be. */
+/* Two processes add and remove all the time: neither may ever see an impossible sum. */
 START_TEST(a_table_that_changes_is_read_whole)
 {
     struct sxe_http_shares *shares = sxe_http_shares_new(2, CONNECTIONS);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client's connections: which call gets which, and which are kept.
+ * The client's connections: which call uses which connection, and which ones stay open.
  */
 #include "http-client-peer.h"
 
 #include <errno.h>
 
-/* ---- Kept alive ---- */
+/* ---- Connections that stay open ---- */
 
 START_TEST(calls_one_after_another_share_a_connection)
 {
@@ -149,7 +149,7 @@ START_TEST(an_idle_connection_that_cannot_be_written_to_is_passed_over)
 
     serve(NULL, NULL);
     first = idle_peer();
-    /* Something else of the program closed it in this very turn. */
+    /* Another part of the program closed the connection in this very turn. */
     sxe_abort(client->links[sxe_pool_get_oldest(client->links, SXE__HTTP_LINK_IDLE)].socket);
     get(b);
     second = take(b);
@@ -161,7 +161,7 @@ START_TEST(an_idle_connection_that_cannot_be_written_to_is_passed_over)
 }
 END_TEST
 
-/* ---- The queue ---- */
+/* ---- Calls that wait for a connection ---- */
 
 START_TEST(calls_wait_in_order_for_a_connection)
 {
@@ -325,7 +325,7 @@ START_TEST(a_call_before_sxe_init_is_refused)
 }
 END_TEST
 
-/* ---- Cancelled ---- */
+/* ---- Cancelled calls ---- */
 
 START_TEST(a_cancelled_call_is_heard_of_no_more)
 {
@@ -415,7 +415,7 @@ START_TEST(a_call_may_be_cancelled_in_its_callbacks)
 }
 END_TEST
 
-/* ---- The end ---- */
+/* ---- Closing the client ---- */
 
 START_TEST(a_client_may_be_deleted_with_calls_of_every_kind)
 {

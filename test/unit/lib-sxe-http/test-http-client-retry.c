@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A server may close an idle connection just when a request is on its way: what is sent again then.
+ * A server may close an idle connection just when a request is on its way: which requests the
+ * client then sends again.
  */
 #include "http-client-peer.h"
 
@@ -28,7 +29,7 @@ expect_call(int peer, const char *method)
     PEER_EXPECT(peer, text);
 }
 
-/* How a server takes a connection back: after the request came, by an end or a reset, or before. */
+/* How the server closes: after it read the request, by a close or a reset; or before it. */
 START_TEST(a_stale_connection_is_replaced_for_idempotent_methods_only)
 {
     const char *method = methods[(unsigned)_i % METHODS].method;

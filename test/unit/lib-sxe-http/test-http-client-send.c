@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a call of the client sends, and where to.
+ * The bytes that a call of the client sends, and the address to which it connects.
  */
 #include "http-client-peer.h"
 
@@ -101,7 +101,7 @@ START_TEST(an_early_response_ends_the_sending_rfc_9112_9_5)
     expect_put_head(peer);
     say(peer, "HTTP/1.1 413 Too Much\r\nContent-Length: 2\r\n\r\nno");
     EXPECT_DONE(a, 0, "no");
-    memset(big, 0, BIG); /* it is no longer lent */
+    memset(big, 0, BIG); /* the memory belongs to the test again */
     turn(3);
     ck_assert_uint_eq(links_in(SXE__HTTP_LINK_FREE), 16);
     close(peer);

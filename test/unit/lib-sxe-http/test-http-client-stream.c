@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bodies that the program holds back, and connections that become something else.
+ * Response bodies that the program reads slowly, and connections that leave HTTP (upgrades).
  */
 #include "http-client-peer.h"
 

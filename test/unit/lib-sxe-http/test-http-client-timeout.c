@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client's timeouts, under a virtual clock: each after its time, not before, and progress
- * begins it again where the header says so.
+ * The client's timeouts, with a virtual clock: each comes after its time and not before; progress
+ * restarts it where sxe-http-client.h says so.
  */
 #include "http-client-peer.h"
 
@@ -24,7 +24,7 @@ serve_with_timeout(struct sxe_http_client_config config)
     began = sxe_time_ns();
 }
 
-/* It was the configured minute, from `began` on; timers are late by a few milliseconds. */
+/* A minute must have passed since `began`; timers are late by a few milliseconds. */
 static void
 expect_a_minute(void)
 {
@@ -34,7 +34,7 @@ expect_a_minute(void)
     ck_assert_uint_le(took, 61 * SECOND);
 }
 
-/* The next event is this, and it comes by the mere passing of time. */
+/* The next event must be the timeout of this call, and come by the passing of time alone. */
 static void
 expect_timeout(const char *user)
 {
@@ -43,7 +43,7 @@ expect_timeout(const char *user)
     EXPECT_DONE(user, -ETIMEDOUT, "");
 }
 
-/* Half a minute passes, and nothing happens. */
+/* Let half a minute pass; nothing must happen. */
 static void
 wait_half(void)
 {
@@ -56,7 +56,7 @@ START_TEST(connecting_may_take_as_long_as_connect_timeout)
     int fill[2];
 
     serve_with_timeout((struct sxe_http_client_config){.connect_timeout_ms = 60000});
-    /* A listener whose queue is full does not answer. */
+    /* The kernel ignores connections to a listener whose backlog is full. */
     ck_assert_int_eq(listen(listener, 0), 0);
     fill[0] = peer_connect(port);
     get(a);
@@ -219,7 +219,8 @@ START_TEST(a_timeout_of_uint32_max_is_none)
 }
 END_TEST
 
-/* The loop's own timeouts hold too, and are no sign of a stale connection. */
+/* Timeouts of the loop apply as well. They do not mean that the connection was stale, so the call
+ * is not sent again. */
 START_TEST(a_timeout_of_the_loop_is_no_reason_to_send_again)
 {
     struct sxe_config config = {.timeout_ms[SXE_STATE_IDLE] = 60000};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client's connections are handed to TLS before they connect, under the server's name. TLS
- * itself is test/outside/tls-http-client.c's.
+ * The client passes its connections to TLS, with the server's name, before they connect. (Tests
+ * with real TLS are in test/outside/tls-http-client.c.)
  */
 #include "http-client-peer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The writer of request heads: what it writes, and what it refuses to write.
+ * The writer of request heads: its output, and which calls it refuses.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@
         }                      \
     }
 
-/* The defaults of each case. */
+/* The head that the cases change. */
 static const struct sxe_http_request_head plain = {.target = TEXT("/"), .host = TEXT("h")};
 
 static const struct good {
@@ -134,7 +134,7 @@ START_TEST(there_are_at_most_255_fields)
     for (unsigned i = 0; i < FIELDS_MANY; i++)
         fields[i] = (struct sxe_http_pair)FIELD("a", "b");
     request.fields = fields;
-    request.fields_number = FIELDS_MANY - 2; /* and Host */
+    request.fields_number = FIELDS_MANY - 2; /* two less, because Host is a field, too */
     ck_assert_int_gt(sxe_http_request_write(&request, room, sizeof(room)), 0);
     request.fields_number++;
     ck_assert_int_eq(sxe_http_request_write(&request, room, sizeof(room)), -EINVAL);

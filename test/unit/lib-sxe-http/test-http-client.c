@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One call of the client: what becomes of what comes back.
+ * One call of the client: what it reports for each kind of response.
  */
 #include "http-client-peer.h"
 
@@ -16,7 +16,7 @@ static const struct whole {
     const char *bytes;
     long status;
     const char *body;
-    bool is_kept; /* the connection */
+    bool is_kept; /* whether the connection stays open */
 } wholes[] = {
     {"a body of a length", "GET", OK_LINE "Content-Length: 5\r\nX: y\r\n\r\nhello", 200, "hello",
      true},
@@ -216,7 +216,7 @@ END_TEST
 
 static const struct broken {
     const char *name;
-    const char *bytes; /* then the peer closes */
+    const char *bytes; /* after these bytes the peer closes */
     int result;
     enum sxe_http_refusal refusal;
 } brokens[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists, conditions, content codings: tables by section of RFC 9110, most of them of the field
- * lines of a request as a peer may send them.
+ * Lists, conditions and content codings: tables by section of RFC 9110. Most inputs are field lines
+ * as clients may send them.
  */
 #include "conditional-request.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dates: tables by section of RFC 9110, and the C library's calendar as an oracle.
+ * Dates: tables by section of RFC 9110, and comparisons with the calendar of the C library.
  */
 #include "sxe-http-date.h"
 
@@ -17,7 +17,8 @@
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
-#define EXAMPLE  INT64_C(784111777)      /* the RFC's: Sun, 06 Nov 1994 08:49:37 GMT */
+/* The example of RFC 9110: Sun, 06 Nov 1994 08:49:37 GMT. */
+#define EXAMPLE  INT64_C(784111777)
 #define IN_2026  INT64_C(1767225600)     /* Thu, 01 Jan 2026 00:00:00 GMT */
 #define EARLIEST (-INT64_C(62167219200)) /* Sat, 01 Jan 0000 00:00:00 GMT */
 #define LATEST   INT64_C(253402300799)   /* Fri, 31 Dec 9999 23:59:59 GMT */
@@ -165,7 +166,7 @@ START_TEST(a_date_with_any_other_byte_is_refused)
 }
 END_TEST
 
-/* Which year two digits mean, at several times of now. */
+/* The year that two digits mean depends on the present year. */
 static const struct {
     const char *now;
     const char *text;
@@ -202,9 +203,9 @@ START_TEST(rfc_9110_5_6_7_a_year_of_two_digits_is_at_most_50_years_ahead)
 }
 END_TEST
 
-/* ---- The C library's calendar as an oracle ---- */
+/* ---- Comparing with the calendar of the C library ---- */
 
-/* The same numbers everywhere: xorshift. */
+/* The generator xorshift, which gives the same numbers on each machine. */
 static uint64_t
 random_number(void)
 {
@@ -216,7 +217,7 @@ random_number(void)
     return state;
 }
 
-/* Whether both agree, in both directions. No check of its own: those are slow. */
+/* Whether both agree, in both directions. It is no ck_assert, which would be slow. */
 static bool
 is_as_in_libc(int64_t seconds)
 {
@@ -294,7 +295,7 @@ START_TEST(zone_and_locale_of_the_process_make_no_difference)
 }
 END_TEST
 
-/* ---- The date of now ---- */
+/* ---- The present date ---- */
 
 static void
 check_now(struct sxe_http_date_cache *cache, int64_t seconds)

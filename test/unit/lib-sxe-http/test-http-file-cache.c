@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Static files: what is kept open or in memory, for how long, who waits for it, and who makes way.
+ * The cache of static files: what stays open or in memory, for how long, which requests wait, and
+ * which entries are evicted.
  */
 #include "http-file-site.h"
 #include "test-main.h"
 
 enum { BIG = 8 * 1024 * 1024 };
 
-/* Calls that look at files, since the last fake_os_reset. */
+/* How many system calls looked at files since the last fake_os_reset(). */
 static unsigned
 looks(void)
 {
@@ -34,7 +35,7 @@ replace(const char *name, const char *text)
     ck_assert_int_eq(rename(path_of("new"), path_of(name)), 0);
 }
 
-/* ---- Fresh ---- */
+/* ---- Entries that are fresh ---- */
 
 START_TEST(what_is_fresh_is_sent_without_a_look_at_it)
 {
@@ -122,7 +123,7 @@ START_TEST(what_is_missing_is_looked_for_each_time)
 }
 END_TEST
 
-/* ---- Old ---- */
+/* ---- Entries that are old ---- */
 
 START_TEST(what_is_old_and_as_it_was_is_not_read_again)
 {
@@ -284,7 +285,7 @@ START_TEST(f9_a_reply_under_way_ends_with_the_file_it_began_with)
 }
 END_TEST
 
-/* ---- Waiting ---- */
+/* ---- Requests that wait for a file ---- */
 
 START_TEST(all_who_want_a_file_wait_for_one_to_open_it)
 {
@@ -461,7 +462,7 @@ START_TEST(the_end_may_come_while_files_are_opened)
 }
 END_TEST
 
-/* ---- Making way ---- */
+/* ---- Evicting entries ---- */
 
 START_TEST(the_one_that_was_not_used_for_the_longest_time_makes_way)
 {
@@ -510,7 +511,8 @@ START_TEST(when_every_entry_is_in_use_the_next_is_503)
     hold_threads();
     peers[0] = ask_alone("/b", "");
     grow_old();
-    EXPECT_STATUS("/a", 503); /* it is old, and there is no entry to look at it again */
+    /* The entry of a is old, and no other entry is free for the new look. */
+    EXPECT_STATUS("/a", 503);
     peers[1] = ask_alone("/c", "");
     EXPECT_STATUS("/a", 503);
     let_threads_go();

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Static files: what the system refuses, what others do to files meanwhile, and what a program asks
- * for that cannot be.
+ * Static files: errors of system calls, files that change meanwhile, and impossible configurations.
  */
 #include "http-file-site.h"
 #include "test-main.h"
 
 enum { BIG = 8 * 1024 * 1024, LETTERS = 30000 };
 
-/* ---- Answers of the system ---- */
+/* ---- Errors of system calls ---- */
 
 static const struct {
     int error;
@@ -73,7 +72,7 @@ START_TEST(short_reads_make_no_short_file)
 }
 END_TEST
 
-/* Whatever fails, the answer is the file or a refusal, and the next one is the file. */
+/* When a call fails, the reply is the file or an error status, and the next reply is the file. */
 START_TEST(any_call_may_fail)
 {
     static const enum fake_call kinds[] = {FAKE_SYSCALL, FAKE_OPENAT, FAKE_FSTAT, FAKE_PREAD,
@@ -208,7 +207,7 @@ START_TEST(f9_a_file_that_shrinks_while_it_is_sent_ends_the_connection)
 }
 END_TEST
 
-/* Of one letter, of which the length is a multiple. */
+/* Write a file of one letter; a reply of mixed letters would be a mixture of two files. */
 static void
 write_letters(const char *name, char letter, size_t length)
 {
@@ -261,7 +260,7 @@ START_TEST(a_file_with_less_than_its_size_ends_the_connection)
 }
 END_TEST
 
-/* ---- Replies that have no room ---- */
+/* ---- Replies that do not fit the output buffer ---- */
 
 START_TEST(without_room_for_its_fields_a_reply_is_500)
 {
@@ -292,9 +291,10 @@ START_TEST(parts_that_have_no_room_end_the_connection_early)
     loop.output_max = 16384;
     loop.output_pause = 8192;
     sxe_configure(&loop);
-    put_large("a", 16384); /* is copied */
+    put_large("a", 16384); /* small enough to be copied, not sent by sendfile */
     serve_with(NULL, &http);
-    /* The room ends in the second part's bytes, in its head, in the last line, or not at all. */
+    /* The buffer is full in the second part's bytes, in its head, in the last line, or not at all.
+     * */
     for (unsigned first = 14000; first < 16000; first += 20) {
         char range[100];
         int peer = connect_client();
@@ -317,7 +317,7 @@ START_TEST(parts_that_have_no_room_end_the_connection_early)
 }
 END_TEST
 
-/* ---- Servers of files that cannot be made ---- */
+/* ---- Configurations that are refused ---- */
 
 static char long_prefix[4097];
 static const char *const long_index[] = {

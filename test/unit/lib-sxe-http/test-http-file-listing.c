@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Static files: pages about directories.
+ * Static files: listings of directories.
  */
 #include "http-file-site.h"
 #include "test-main.h"
@@ -191,7 +191,7 @@ START_TEST(a_listing_is_kept_for_a_while_and_then_made_anew)
 }
 END_TEST
 
-/* Names "0" to number - 1, with a tail that makes pages long. */
+/* Make files with the names "0" to number - 1, each followed by `tail`, which makes pages long. */
 static void
 put_many(unsigned number, const char *tail)
 {

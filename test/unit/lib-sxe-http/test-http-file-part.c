@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Static files: what of them a request gets. Conditions, ranges, siblings in a content coding.
+ * Static files: conditional requests, ranges, and content codings that lie beside a file.
  */
 #include "http-file-site.h"
 #include "test-main.h"
 
 enum { SMALL = 1000, LARGE = 200000 };
 
-static const size_t sizes[] = {SMALL, LARGE}; /* in memory, by sendfile */
+/* One is kept in memory, the other sent by sendfile. */
+static const size_t sizes[] = {SMALL, LARGE};
 
 static const char *
 etag_of(const char *path)
@@ -19,7 +20,7 @@ etag_of(const char *path)
     return etag;
 }
 
-/* A line of a field that ends with the value. */
+/* A field line that ends with the value. */
 static const char *
 line(const char *before, const char *value)
 {
@@ -202,7 +203,7 @@ END_TEST
 
 /* ---- Several ranges ---- */
 
-/* At body: one part of that range; what is after it. */
+/* At `at` there must be one part with this range; returns what follows it. */
 static const char *
 expect_part(const char *at, const char *boundary, size_t first, size_t length, size_t size)
 {
@@ -266,7 +267,7 @@ END_TEST
 
 /* ---- Limits on the number of ranges ---- */
 
-/* "Range: " with so many ranges of five bytes each, as far from each other as they can be. */
+/* A Range field with `number` ranges of five bytes each, as far apart as possible. */
 static const char *
 spread(unsigned number, size_t size)
 {
@@ -378,7 +379,7 @@ START_TEST(without_randomness_several_ranges_get_all)
 }
 END_TEST
 
-/* ---- Siblings ---- */
+/* ---- Files in a content coding ---- */
 
 START_TEST(a_sibling_is_sent_to_those_who_accept_it)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Static files: from extensions to content types.
+ * Static files: content types by file extension.
  */
 #include "http-file-site.h"
 #include "test-main.h"

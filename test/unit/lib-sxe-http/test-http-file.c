@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Static files: which methods and paths are answered with which file, and what is not a file.
+ * Static files: which methods and paths get which file, and which paths are not files.
  */
 #include "http-file-site.h"
 #include "test-main.h"
@@ -568,7 +568,7 @@ send_directory(struct sxe_http_request *request, struct sxe_http_response *respo
     return sxe_http_files_send(site.files, request, (struct sxe_span){"/d", 2});
 }
 
-/* A directory without its slash, sent for any path: there is nowhere to redirect to. */
+/* A handler sends a directory without its slash for any path; some paths cannot be redirected. */
 START_TEST(a_directory_for_a_path_that_is_no_name_is_not_found)
 {
     struct sxe_http_router *router = sxe_http_router_new();

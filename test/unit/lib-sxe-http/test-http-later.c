@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies that come later: from timers, from other requests' callbacks, and too late.
+ * Replies that come later: from timers, from callbacks of other requests, and too late.
  */
 #include "http-site.h"
 
@@ -43,7 +43,7 @@ END_TEST
 
 static struct sxe_http_response *waiting;
 
-/* The first request waits for the second, whose handler answers both. */
+/* The first request waits; the handler of the second one answers both. */
 static enum sxe_http_verdict
 meet(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -84,7 +84,7 @@ START_TEST(the_handler_of_one_request_may_answer_another)
 }
 END_TEST
 
-/* Each that is done answers the one that waits. */
+/* on_done of a request answers the request that waits. */
 static void
 answer_waiting(struct sxe_http_request *request, struct sxe_http_response *response, int result)
 {
@@ -134,7 +134,7 @@ START_TEST(on_done_of_a_client_that_left_may_answer_another)
     for (unsigned i = 0; i < 2; i++)
         peers[i] = client();
     say(peers[0], GET("/leaves"));
-    say(peers[1], GET("/first")); /* it is this one that waits now */
+    say(peers[1], GET("/first")); /* now /first waits */
     peer_reset(peers[0]);
     EXPECT_OF("done", "/leaves", -ECONNRESET);
     EXPECT_OF("done", "/first", 0);
@@ -144,7 +144,7 @@ START_TEST(on_done_of_a_client_that_left_may_answer_another)
 }
 END_TEST
 
-/* ---- From a body's callback ---- */
+/* ---- Replies from the callback of a body ---- */
 
 static void
 reply_at_end(struct sxe_http_request *request, struct sxe_http_response *response,
@@ -190,7 +190,7 @@ START_TEST(on_body_may_answer_at_the_end_or_before_it)
 }
 END_TEST
 
-/* ---- Too late ---- */
+/* ---- Replies that come too late ---- */
 
 START_TEST(a_client_that_left_is_told_by_done_once)
 {
@@ -229,7 +229,7 @@ begin(struct sxe_http_response *response)
 static int (*const answers[])(struct sxe_http_response *response) = {end_copied, end_borrowed,
                                                                      end_file, begin};
 
-/* The connection has ended, but its event has not. */
+/* The connection is closed, but the library has not handled the event yet. */
 START_TEST(a_reply_to_a_client_that_is_gone_is_enotconn)
 {
     int peer;
@@ -249,9 +249,9 @@ START_TEST(a_reply_to_a_client_that_is_gone_is_enotconn)
 }
 END_TEST
 
-/* ---- The client's end ---- */
+/* ---- Clients that close ---- */
 
-/* How the request stands when its client ends. */
+/* The progress of a request when its client closes. */
 enum stand { WAITS, BEGUN, BODY_RESTS, STANDS };
 
 static int
@@ -375,15 +375,16 @@ START_TEST(a_reply_that_has_ended_is_sent_to_a_client_that_half_closed)
 }
 END_TEST
 
-/* A machine that is gone says nothing, and an orderly end may be that of a client which still
- * reads. The kernel asks whether there is one, and tells with a reset that there is none. */
+/* A machine that has gone down sends nothing, and after a half-close a client may still read. So
+ * the kernel probes the client (TCP keep-alive), and reports a reset if there is no answer. */
 START_TEST(the_kernel_asks_for_a_client_that_is_silent_but_not_for_idle_ones)
 {
     static const struct {
         int level, name, least, most;
     } options[] = {
         {SOL_SOCKET, SO_KEEPALIVE, 1, 1},
-        {IPPROTO_TCP, TCP_KEEPIDLE, 61, 120}, /* idle ones are closed after 60 */
+        /* Idle connections are closed after 60 s, so are never probed. */
+        {IPPROTO_TCP, TCP_KEEPIDLE, 61, 120},
         {IPPROTO_TCP, TCP_KEEPINTVL, 1, 30},
         {IPPROTO_TCP, TCP_KEEPCNT, 1, 5},
     };

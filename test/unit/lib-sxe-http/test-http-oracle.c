@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every message of http-cases.h, and chunked bodies, read by us and by http-parser and llhttp. In
- * what differs, docs/http-parser.md says why.
+ * Every message of http-cases.h, and chunked bodies, read by our parser and by http-parser and
+ * llhttp. docs/http-parser.md explains each difference.
  */
 #include "http-cases.h"
 
@@ -69,7 +69,7 @@ START_TEST(each_chunked_body_is_the_same_to_others_or_explained)
 }
 END_TEST
 
-/* A row of the table that explains nothing any more has to go. */
+/* Each row of the table must still explain a difference. */
 START_TEST(each_difference_is_one)
 {
     const struct http_oracle_difference *one = &http_oracle_differences[_i];
@@ -92,7 +92,7 @@ START_TEST(each_difference_is_one)
 }
 END_TEST
 
-/* ---- The page with the tables ---- */
+/* ---- The tables in docs/http-parser.md ---- */
 
 static const char *
 page(void)

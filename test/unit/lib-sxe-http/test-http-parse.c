@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Heads of requests and responses, fed at every split point.
+ * Heads of requests and responses, cut in two at every place.
  */
 #include "http-cases.h"
 
@@ -401,7 +401,7 @@ START_TEST(a_slow_sender_is_not_read_twice)
     memset(message + begin, 'x', sizeof(message) - begin);
     sxe_http_parser_init(&parser, SXE_HTTP_REQUEST, fields, HTTP_CASE_FIELDS, NULL);
     ck_assert_int_eq(sxe_http_parse(&parser, message, 8000), 0);
-    /* Overwrite the bytes read before: only those within a block of the new ones may be seen. */
+    /* Overwrite bytes that were parsed before: the parser may only look back within a block. */
     memset(message + begin, '\n', 8000 - begin - 64);
     ck_assert_int_eq(sxe_http_parse(&parser, message, 8001), 0);
     memcpy(message + 8001, "\r\n\r\n", 4);

@@ -7,7 +7,7 @@
 
 #include "conditional-request.h"
 
-/* The reply to be sent: "200", "416", or "206" with first+length of each range. */
+/* The expected reply as text: "200", "416", or "206" with first+length of each range. */
 static void
 say_ranges(char said[ROOM], int number, const struct sxe_http_range *ranges)
 {
@@ -230,7 +230,7 @@ START_TEST(rfc_9110_13_1_5_if_range_without_range_is_ignored)
 END_TEST
 
 static const struct {
-    struct sxe_http_range range; /* length 0: none */
+    struct sxe_http_range range; /* length 0: no range */
     uint64_t length;
     const char *text;
 } content_ranges[] = {

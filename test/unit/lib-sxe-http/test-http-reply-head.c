@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The head of a reply, which the server keeps: the next reply has it only where it is right.
+ * The server keeps the head of a reply, and sends it again only if it fits the next reply.
  */
 #include "http-site.h"
 
@@ -45,7 +45,7 @@ static const struct alike {
     {GET("/"), 201, NULL, 6, "HTTP/1.1 201 Created\r\nContent-Length: 6\r\n\r\n"},
     {GET("/"), 201, "a/b", 50000,
      "HTTP/1.1 201 Created\r\nContent-Type: a/b\r\nContent-Length: 50000\r\n\r\n"},
-    {GET("/"), 201, NULL, 20000, /* this and the next do not fit the loop's buffer together */
+    {GET("/"), 201, NULL, 20000, /* too large to fit the loop's buffer together with the next one */
      "HTTP/1.1 201 Created\r\nContent-Length: 20000\r\n\r\n"},
     {GET("/"), 201, "a/b", 50000,
      "HTTP/1.1 201 Created\r\nContent-Type: a/b\r\nContent-Length: 50000\r\n\r\n"},
@@ -97,7 +97,7 @@ START_TEST(a_reply_has_the_head_of_the_one_before_only_if_that_is_right)
 }
 END_TEST
 
-/* The target is a line of the reply, and says how the reply goes out. */
+/* The target of a request becomes a field of the reply, and says how the reply is sent. */
 static enum sxe_http_verdict
 reply_with_line(struct sxe_http_request *request, struct sxe_http_response *response)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what handlers ask of a request, and which handler it is that is asked.
+ * The functions by which handlers read a request, and which handler gets which request.
  */
 #include "http-site.h"
 
@@ -41,7 +41,7 @@ say_path(struct sxe_http_request *request, struct sxe_http_response *response)
     return ANSWER(request->path);
 }
 
-/* Twice, for the second time it is there. */
+/* Decode the path twice: the second call returns the stored result. */
 static enum sxe_http_verdict
 say_decoded(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -82,7 +82,7 @@ say_authority(struct sxe_http_request *request, struct sxe_http_response *respon
     return authority.base == NULL ? ANSWER(none) : ANSWER(authority);
 }
 
-/* User, a slash and password; otherwise the error. */
+/* Reply with user, slash, password; or with the error. */
 static enum sxe_http_verdict
 say_credentials(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -161,12 +161,14 @@ static const struct saying {
     {BASIC("Basic ===="), say_credentials, {"EINVAL", 6}},
     {BASIC("Basic YT pi"), say_credentials, {"EINVAL", 6}},
     {BASIC("Basic YTpi-_"), say_credentials, {"EINVAL", 6}},
-    {BASIC("Basic YWI"), say_credentials, {"EINVAL", 6}},      /* no colon */
-    {BASIC("Basic OgA"), say_credentials, {"EINVAL", 6}},      /* a NUL */
-    {BASIC("Basic On8"), say_credentials, {"EINVAL", 6}},      /* DEL */
-    {BASIC("Basic Oh"), say_credentials, {"EINVAL", 6}},       /* bits that belong to no byte */
-    {BASIC("Basic YTr7Zg9="), say_credentials, {"EINVAL", 6}}, /* likewise */
-    {BASIC("Basic YTpiY"), say_credentials, {"EINVAL", 6}},    /* a digit that makes no byte */
+    {BASIC("Basic YWI"), say_credentials, {"EINVAL", 6}}, /* no colon */
+    {BASIC("Basic OgA"), say_credentials, {"EINVAL", 6}}, /* a NUL in the user's name */
+    {BASIC("Basic On8"), say_credentials, {"EINVAL", 6}}, /* DEL */
+    /* Surplus bits after the last byte. */
+    {BASIC("Basic Oh"), say_credentials, {"EINVAL", 6}},
+    {BASIC("Basic YTr7Zg9="), say_credentials, {"EINVAL", 6}}, /* surplus bits */
+    /* A single digit, which makes no byte. */
+    {BASIC("Basic YTpiY"), say_credentials, {"EINVAL", 6}},
     {BASIC("Basic " LETTERS_640 LETTERS_16 LETTERS_16 LETTERS_16), say_credentials, {"EINVAL", 6}},
     {BASIC("Basic YTpi"), say_the_user, {"a", 1}},
 };
@@ -316,7 +318,7 @@ END_TEST
 
 /* ---- Peers ---- */
 
-/* Clients have a port that the system chose; those that a proxy names have small ones. */
+/* Direct clients have a port that the kernel chose; clients that a proxy names have small ports. */
 static enum sxe_http_verdict
 say_peer(struct sxe_http_request *request, struct sxe_http_response *response)
 {

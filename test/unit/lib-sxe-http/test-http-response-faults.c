@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies while the system fails or memory for output runs out: what the client gets is a beginning
- * of what it should get, each request is done once, and nothing stays in use.
+ * Replies while system calls fail or output memory runs out: the client gets a beginning of the
+ * reply, each request ends once, and no memory stays in use.
  */
 #include "http-site.h"
 
@@ -60,7 +60,7 @@ send_file(struct sxe_http_request *request, struct sxe_http_response *response)
 
 static const sxe_http_handler senders[] = {send_parts, send_borrowed, send_file};
 
-/* Of the whole, by writes of at most so many bytes. */
+/* The length of the reply, and how many bytes each write takes at most. */
 static const struct partial {
     size_t length;
     size_t limit;
@@ -89,12 +89,12 @@ START_TEST(f6_a_kernel_that_takes_little_at_a_time_gets_all)
 }
 END_TEST
 
-/* ---- Sweeps ---- */
+/* ---- Each system call fails in turn ---- */
 
 static struct {
     unsigned asked;
     unsigned done;
-    int result; /* of the last */
+    int result; /* of the last request */
 } run;
 
 static void
@@ -176,7 +176,7 @@ static const struct fault {
 
 static const char kinds[] = {'c', 'l', 'f', 'p'};
 
-/* One request; whether a call failed. */
+/* Make one request; returns whether a call failed. */
 static bool
 run_once(const struct fault *fault, char kind, unsigned nth, bool for_ever)
 {
@@ -194,7 +194,7 @@ run_once(const struct fault *fault, char kind, unsigned nth, bool for_ever)
     fake_os_sweep(&fault->call, 1, nth, for_ever, fault->error);
     say(peer, request);
     for (unsigned i = 0; i < 1000 && run.done == 0 && for_ever; i++)
-        wait_ms(100); /* until write stall, at the latest */
+        wait_ms(100); /* until the stall timeout at the latest */
     length = peer_receive(peer, got, sizeof(got) - 1);
     touched = fake_os_injected() > 0;
     fake_os_reset();
@@ -231,7 +231,7 @@ START_TEST(f3_every_failing_write_is_survived)
 }
 END_TEST
 
-/* ---- Chunks run out ---- */
+/* ---- No free chunk for output ---- */
 
 #define CHUNK 1024
 
@@ -248,27 +248,27 @@ socket_of(struct sxe_http_response *response)
     return SXE__HTTP_SLOT_OF_RESPONSE(response)->connection->sxe;
 }
 
-/* Take all chunks: output of another connection, which the kernel does not take. */
+/* Take all chunks for output of another connection, whose writes the kernel refuses. */
 static void
 hog(SXE *s)
 {
     fake_os_fail(FAKE_SEND, 1, 0, EAGAIN);
     fake_os_fail(FAKE_SENDMSG, 1, 0, EAGAIN);
-    GOOD(sxe_send(s, zeros, 1, NULL)); /* from here on all is queued */
+    GOOD(sxe_send(s, zeros, 1, NULL)); /* from now on all output is queued */
     for (unsigned length = 2048; length > 0; length /= 2) {
         while (sxe_write(s, zeros, length) == 0)
             continue;
     }
 }
 
-/* Leave so many bytes in the loop's own buffer of output. */
+/* Fill the loop's own output buffer until `length` bytes are left. */
 static void
 leave_room(SXE *s, unsigned length)
 {
     unsigned low = 0;
     unsigned high = 1 << 20;
 
-    while (high - low > 1) { /* low bytes there are, high bytes are too much */
+    while (high - low > 1) { /* low bytes fit, high bytes do not */
         unsigned middle = (low + high) / 2;
 
         if (sxe_reserve(s, middle) == NULL)
@@ -323,7 +323,7 @@ static const struct starved {
 } starved[] = {
     {UNANSWERED, 0, end_short, -ENOBUFS},
     {UNANSWERED, 0, begin, -ENOBUFS},
-    {UNANSWERED, 200, end_long, -ENOTCONN}, /* the head has room */
+    {UNANSWERED, 200, end_long, -ENOTCONN}, /* the buffer is large enough for the head */
     {UNANSWERED, 200, end_lent, -ENOTCONN},
     {KNOWN, 4, write_five, -ENOBUFS},
     {KNOWN, 5, write_five, 0},
@@ -355,7 +355,7 @@ START_TEST(f7_without_a_chunk_a_reply_waits_or_ends_but_is_not_garbled)
         GOOD(sxe_http_begin(site.response, test->before == KNOWN ? 5 : SXE_HTTP_LENGTH_UNKNOWN));
     leave_room(socket_of(site.response), test->room);
     ck_assert_int_eq(test->call(site.response), test->result);
-    if (test->result == -ENOBUFS) /* nothing was taken */
+    if (test->result == -ENOBUFS) /* the call took nothing */
         ck_assert_ptr_nonnull(sxe_reserve(socket_of(site.response), test->room));
     if (test->result == -ENOTCONN)
         EXPECT("done", NULL, -ECONNABORTED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a handler may not send: fields that would end their line, and calls that are not in
+ * Calls of a handler that are refused: fields that would end their line, and calls in the wrong
  * order.
  */
 #include "http-site.h"
@@ -196,7 +196,7 @@ upgrade(struct sxe_http_response *response)
     return sxe_http_upgrade(response, "y", NULL, NULL, NULL) == NULL ? -EINVAL : 0;
 }
 
-/* The calls that a call may follow; after others it returns -EINVAL. */
+/* When a call is allowed: before the reply has begun, or after. Otherwise it returns -EINVAL. */
 enum { BEFORE = 1, BEGUN = 2 };
 
 static const struct call {
@@ -223,7 +223,7 @@ expected(const struct call *call, unsigned progress)
     return call->good & progress ? 0 : -EINVAL;
 }
 
-/* Wrong ones change nothing. */
+/* Calls in the wrong order change nothing. */
 static enum sxe_http_verdict
 try_calls(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -258,7 +258,7 @@ START_TEST(a_call_out_of_order_changes_nothing)
 }
 END_TEST
 
-/* Before the reply has begun, and after. */
+/* Send a file that does not exist, before the reply has begun and after. */
 static enum sxe_http_verdict
 send_no_file(struct sxe_http_request *request, struct sxe_http_response *response)
 {

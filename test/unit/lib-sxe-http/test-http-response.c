@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies that are whole: what the library sends of its own, what it refuses to send, and what
- * becomes of a reply that cannot be sent.
+ * Complete replies: the fields that the library adds, calls that it refuses, and replies that
+ * cannot be sent.
  */
 #include "http-site.h"
 
@@ -12,7 +12,7 @@
 #define GET_AS(method, version, lines) method " / HTTP/" version "\r\nHost: h\r\n" lines "\r\n"
 #define CLOSE                          "Connection: close\r\n"
 
-/* ---- Whole replies ---- */
+/* ---- Complete replies ---- */
 
 static unsigned reply_with; /* the status */
 
@@ -56,7 +56,7 @@ START_TEST(rfc_9110_whole_replies_have_what_their_status_and_method_allow)
     EXPECT_REPLY(peer, whole->reply);
     if (whole->ends) {
         PEER_EXPECT_END(peer);
-    } else { /* nothing more was sent, or this would not come next */
+    } else { /* the next reply follows immediately, so nothing else was sent */
         reply_with = 200;
         say(peer, GET("/"));
         EXPECT_OK(peer, "hello");
@@ -211,7 +211,7 @@ START_TEST(fields_of_a_reply_that_did_not_come_are_in_no_other)
 }
 END_TEST
 
-/* ---- Large ones ---- */
+/* ---- Large replies ---- */
 
 static char large[3u * 1024 * 1024];
 
@@ -388,7 +388,7 @@ START_TEST(where_there_is_no_room_for_a_head_nothing_begins)
 }
 END_TEST
 
-/* ---- Closing ---- */
+/* ---- Replies that close the connection ---- */
 
 static enum sxe_http_verdict
 reply_and_close(struct sxe_http_request *request, struct sxe_http_response *response)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Routes that are refused.
+ * Routes that the router refuses, and the messages.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random routes in a router and in a plain list; they must always agree, also when a route could
- * not be added because there was no memory.
+ * Random routes in the router and in a plain list: both must always agree, also after a route could
+ * not be added for lack of memory.
  */
 #include <stdint.h>
 
@@ -12,7 +12,7 @@
 
 #define LENGTH_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-/* xorshift64* */
+/* The generator xorshift64*. */
 static unsigned
 random_below(uint64_t *seed, unsigned limit)
 {
@@ -22,8 +22,8 @@ random_below(uint64_t *seed, unsigned limit)
     return (unsigned)((*seed * UINT64_C(2685821657736338717) >> 32) % limit);
 }
 
-/* A pattern, or a path, of up to five segments that often begin alike. In a pattern ? becomes a
- * name, mostly the same one for the same segment. */
+/* Make a pattern or a path of up to five segments that often begin alike. In a pattern, "?" becomes
+ * a parameter, mostly with the same name in the same segment. */
 static void
 make_text(uint64_t *seed, char *text, bool is_pattern)
 {
@@ -36,7 +36,7 @@ make_text(uint64_t *seed, char *text, bool is_pattern)
     for (unsigned i = 0; i <= last; i++) {
         const char *segment = literals[random_below(seed, LENGTH_OF(literals))];
 
-        if (is_pattern && i < last && *segment == '\0') /* no path has it */
+        if (is_pattern && i < last && *segment == '\0') /* no path has an empty segment there */
             segment = "a";
         if (is_pattern && random_below(seed, 10) > 5)
             segment = parameters[random_below(seed, LENGTH_OF(parameters))];
@@ -87,9 +87,9 @@ START_TEST(tree_and_list_of_routes_agree)
 }
 END_TEST
 
-/* ---- Paths as other layers read them ---- */
+/* ---- Paths as routers and file servers read them ---- */
 
-/* A path as an attacker writes it. */
+/* A path as an attacker would write it. */
 static size_t
 make_path(uint64_t *seed, char *path)
 {
@@ -124,7 +124,7 @@ START_TEST(all_layers_agree_about_a_path)
 }
 END_TEST
 
-/* Whatever would open a file below admin is taken by its route, and nothing else is. */
+/* A path is guarded by the routes of /admin if and only if it would open a file below admin. */
 START_TEST(a_route_guards_the_files_below_it)
 {
     struct sxe_http_router *router = sxe_http_router_new();

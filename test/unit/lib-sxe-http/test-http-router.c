@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what finds what; refused routes are in test-http-route-pattern.c.
+ * Which route a path finds. Refused routes are in test-http-route-pattern.c.
  */
 #include "sxe-http-router.h"
 
@@ -17,7 +17,7 @@
 
 enum { TEXT_MAX = 1024, EDGE = 1 << 16 };
 
-/* A copy after which a page begins that nobody may touch. */
+/* A copy of the bytes that ends at a page without access. */
 static const char *
 at_edge(const char *bytes, size_t length)
 {
@@ -45,7 +45,7 @@ find(const struct sxe_http_router *router, const char *method, const char *path,
                                 (struct sxe_span){path, length}, match);
 }
 
-/* Add "GET /a; PUT,DELETE /b". */
+/* Add routes written as "GET /a; PUT,DELETE /b". */
 static void
 add_routes(struct sxe_http_router *router, const char *routes)
 {
@@ -62,7 +62,7 @@ add_routes(struct sxe_http_router *router, const char *routes)
     }
 }
 
-/* The result of find in a line: "GET,PUT /users/{id} id=5", "404", "405 GET, HEAD, OPTIONS". */
+/* The result of a search as text: "GET,PUT /users/{id} id=5", "404", "405 GET, HEAD, OPTIONS". */
 static const char *
 answer(const struct sxe_http_router *router, const char *method, const char *path)
 {
@@ -89,7 +89,7 @@ answer(const struct sxe_http_router *router, const char *method, const char *pat
     return line;
 }
 
-/* ---- Finding ---- */
+/* ---- Finding a route ---- */
 
 #define API                                                                            \
     "GET /; GET,POST /users; GET /users/me; GET /users/{id}; PUT,DELETE /users/{id}; " \
@@ -132,7 +132,7 @@ static const struct {
     {"GET /a+b~c!$&'(),=:@-._", "GET", "/a+b~c!$&'(),=:@-._", "GET /a+b~c!$&'(),=:@-._"},
     {"GET /...", "GET", "/...", "GET /..."},
     {"GET /.a/..b/c.", "GET", "/.a/..b/c.", "GET /.a/..b/c."},
-    /* Splits. */
+    /* Literals with a common beginning. */
     {"GET /abc; GET /abd", "GET", "/abc", "GET /abc"},
     {"GET /abc; GET /abd", "GET", "/abd", "GET /abd"},
     {"GET /abc; GET /abd", "GET", "/ab", "404"},
@@ -176,7 +176,7 @@ static const struct {
      "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16",
      "GET /{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}/{j}/{k}/{l}/{m}/{n}/{o}/{p} a=1 b=2 c=3 d=4 e=5 f=6 "
      "g=7 h=8 i=9 j=10 k=11 l=12 m=13 n=14 o=15 p=16"},
-    /* Literals around a parameter in its segment. */
+    /* Literals before or after a parameter in the same segment. */
     {FILES, "GET", "/f/a", "GET /f/{name} name=a"},
     {FILES, "GET", "/f/a.json", "GET /f/{name}.json name=a"},
     {FILES, "GET", "/f/a.min.json", "GET /f/{name}.min.json name=a"},
@@ -193,7 +193,7 @@ static const struct {
     {FILES, "GET", "/f/v1/x.js", "GET /f/v{major}/{name}.js major=1 name=x"},
     {FILES, "GET", "/f/v1/.js", "404"},
     {FILES, "GET", "/f/ver/x.js", "GET /f/v{major}/{name}.js major=er name=x"},
-    /* Tails. */
+    /* Parameters for the rest of the path. */
     {TAILS, "GET", "/", "GET /{all...} all="},
     {TAILS, "GET", "", "404"},
     {TAILS, "GET", "/x/y/", "GET /{all...} all=x/y/"},
@@ -212,7 +212,7 @@ static const struct {
     {TAILS, "GET", "/pq/r", "GET /p{rest...} rest=q/r"},
     {"GET /a/{x...}; GET /a/", "GET", "/a/", "GET /a/"},
     {"GET /a/{x...}; GET /a/", "GET", "/a", "404"},
-    /* Dead ends. */
+    /* Searches that must go back. */
     {DEEP, "GET", "/a/b/c/d", "GET /a/b/c/d"},
     {DEEP, "GET", "/a/b/c/d/x", "GET /a/b/c/{d}/x d=d"},
     {DEEP, "GET", "/a/b/c/d/y", "GET /a/b/{c}/{d}/y c=c d=d"},
@@ -257,7 +257,7 @@ static const struct {
     {"GET /a/b; POST /a/{x}", "POST", "/a/b", "405 GET, HEAD, OPTIONS"},
     {"TRACE,CONNECT /t", "GET", "/t", "405 CONNECT, OPTIONS, TRACE"},
     {"PATCH,DELETE,PUT,POST /w", "GET", "/w", "405 POST, PUT, DELETE, OPTIONS, PATCH"},
-    /* The whole server. */
+    /* OPTIONS * asks for the methods of all routes. */
     {"", "OPTIONS", "*", "OPTIONS OPTIONS"},
     {"GET /a; PUT /b", "OPTIONS", "*", "OPTIONS GET, HEAD, PUT, OPTIONS"},
     {"* /a", "OPTIONS", "*", "OPTIONS GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"},
@@ -280,7 +280,7 @@ START_TEST(a_path_and_a_method_find_their_route)
 }
 END_TEST
 
-/* ---- The match ---- */
+/* ---- The parameters of a match ---- */
 
 START_TEST(a_route_carries_what_its_caller_gave_it)
 {
@@ -369,7 +369,7 @@ START_TEST(a_method_needs_its_name_only_where_it_is_no_well_known_one)
 }
 END_TEST
 
-/* ---- The whole router ---- */
+/* ---- Deleting the router, memory, large routers ---- */
 
 START_TEST(routes_are_listed_in_the_order_in_which_they_were_added)
 {
@@ -409,8 +409,8 @@ START_TEST(no_router_is_deleted_without_harm)
 }
 END_TEST
 
-/* A pattern of 40 segments, all of them "a" but the ith and jth, which are parameters, and an end
- * that no path has. */
+/* Add a pattern of 40 segments, all of them "a" but the ith and jth, which are parameters, and a
+ * last segment that no path has. */
 static void
 add_deep_route(struct sxe_http_router *router, unsigned i, unsigned j, unsigned levels)
 {
@@ -427,8 +427,8 @@ add_deep_route(struct sxe_http_router *router, unsigned i, unsigned j, unsigned 
     ck_assert_int_eq(sxe_http_router_add(router, "GET", pattern, router_model_handler, NULL), 0);
 }
 
-/* Almost everywhere in the tree the path may go on in two ways, 40 times in a row, and all of them
- * are dead ends. Were a node met again for each way that leads to its level, this would not end. */
+/* At almost every node the path can go on in two ways, at 40 levels, and all ways are dead ends. If
+ * the router visited a node once for each way to it, the search would not end. */
 START_TEST(dead_ends_do_not_multiply)
 {
     enum { LEVELS = 40 };
@@ -470,7 +470,7 @@ START_TEST(the_order_of_addition_changes_nothing)
         {"/a", "404"},
     };
     struct sxe_http_router *router = sxe_http_router_new();
-    unsigned rank = (unsigned)_i; /* of a permutation */
+    unsigned rank = (unsigned)_i; /* the rank of a permutation of the routes */
     bool taken[LENGTH_OF(routes)] = {false};
 
     for (unsigned left = LENGTH_OF(routes); left > 0; left--) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scanning functions, in each of their versions.
+ * The scanning functions, in the version for each set of processor features.
  */
 #include "http-case.h"
 #include "sxe-http-list.h"
@@ -10,7 +10,7 @@ enum { ROUNDS = 300, LENGTH_MAX = 300 };
 
 static const char *const names[] = {"AVX2", "SSE4.2", "plain"};
 
-/* The same numbers everywhere. */
+/* A generator that gives the same numbers on each machine. */
 static uint32_t
 random_below(uint32_t limit)
 {
@@ -22,7 +22,7 @@ random_below(uint32_t limit)
     return state % limit;
 }
 
-/* From the words of the RFCs, for comparison. */
+/* The sets of characters as the RFCs define them, for comparison. */
 static bool
 is_inside(enum sxe__http_set set, unsigned char byte)
 {
@@ -108,7 +108,7 @@ START_TEST(the_faster_way_is_taken_and_the_slower_if_it_must)
 }
 END_TEST
 
-/* Every byte, alone among letters, at every place of every length up to two blocks. */
+/* Every byte alone among letters, at every place, in texts of up to two blocks. */
 START_TEST(each_byte_is_inside_or_outside)
 {
     char bytes[130];
@@ -132,7 +132,7 @@ START_TEST(each_byte_is_inside_or_outside)
 }
 END_TEST
 
-/* Bytes of any kind, mostly good ones, stops asked for at any place, also further back. */
+/* Random texts of mostly allowed bytes, with random limits for the scan. */
 START_TEST(each_way_gives_the_same_answers)
 {
     static const char usual[] = "abcdefgXYZ012-_.:/ \t\r\n\"(\x80";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Accepting: which connections get a place, which make room, limits of an address, proxies that say
- * whose connection it is.
+ * Accepting connections: which ones get a free connection, which ones are closed to make room, the
+ * limit for each address, and proxies that send the client's address.
  */
 #include "http-site.h"
 
@@ -12,7 +12,7 @@
 #include "sxe-cidr.h"
 #include "sxe-proxy.h"
 
-/* ---- Places ---- */
+/* ---- Free connections ---- */
 
 #define NO_PLACE                                  \
     "HTTP/1.1 503 Service Unavailable\r\n"        \
@@ -21,8 +21,7 @@
     "Connection: close\r\n\r\n"                   \
     "503 Service Unavailable\n"
 
-/* The reply that is not composed for anybody has no Date, which 503 need not have (RFC 9110,
- * 6.6.1). */
+/* This reply is a constant, so it has no Date, which a 503 may leave out (RFC 9110, 6.6.1). */
 static void
 expect_no_place(int peer)
 {
@@ -86,7 +85,8 @@ END_TEST
 
 #define CLOSING "GET /c HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
-/* Their replies are with the kernel; whether they ever close is up to them. */
+/* Both connections have sent their last reply, and wait for the client's close, which may never
+ * come. */
 START_TEST(who_lingers_for_longest_makes_room_if_nobody_waits)
 {
     int refused, served, newcomers[2];
@@ -213,7 +213,7 @@ START_TEST(who_is_told_that_there_is_no_place_takes_none_for_long)
 }
 END_TEST
 
-/* Enough for the kernel not to take it while nobody reads. */
+/* A reply that is too long for the kernel's buffers, so its end waits until the client reads. */
 static char large[400000];
 
 static enum sxe_http_verdict
@@ -223,7 +223,8 @@ reply_large(struct sxe_http_request *request, struct sxe_http_response *response
     return sxe_http_reply(response, 200, NULL, large, sizeof(large));
 }
 
-/* A client that does not read, by a window that its end never opens. */
+/* A client that does not read. The server's send buffer is small, so output stays in the library.
+ * */
 static int
 blind_client(void)
 {
@@ -254,7 +255,7 @@ START_TEST(who_does_not_read_its_last_reply_makes_room_at_once)
 }
 END_TEST
 
-/* ---- Attacks: all connections but one are slow ---- */
+/* ---- Attacks: all connections except one are slow ---- */
 
 #define SLOW 20
 
@@ -270,7 +271,7 @@ static const char *const slow[] = {"", "GET / HTTP/1.1\r\nX", POST("Content-Leng
                                    POST("Transfer-Encoding: chunked\r\n", "5\r\n"),
                                    GET("/large") GET("/large") GET("/large")};
 
-/* Nothing is waited for: its reply is there in the same few turns. */
+/* The server need not wait for the slow clients: the reply comes within the same few turns. */
 START_TEST(the_remaining_one_is_served_at_once)
 {
     int peers[SLOW];
@@ -294,7 +295,7 @@ START_TEST(the_remaining_one_is_served_at_once)
 }
 END_TEST
 
-/* ---- Connections of an address: a proxy says which ---- */
+/* ---- The limit for each address, which a proxy sends ---- */
 
 static struct sxe_cidr_list proxies;
 
@@ -336,7 +337,7 @@ START_TEST(one_more_than_an_address_may_have_is_refused)
     EXPECT_STATUS(other, "200 OK", LINES("", "Connection: close\r\n"), "GET /");
     EXPECT_OF("reply", "/", 200);
     close(other);
-    /* It counts until it is gone. */
+    /* The refused connection counts until it is closed. */
     close(refused);
     close(peers[0]);
     turn(5);
@@ -350,7 +351,7 @@ START_TEST(one_more_than_an_address_may_have_is_refused)
 }
 END_TEST
 
-/* Nothing of the request that had its memory before is in the way. */
+/* The refusal must not use an earlier request in the same memory, which was a HEAD. */
 START_TEST(a_refusal_has_a_body_whoever_came_before)
 {
     int one, refused;
@@ -413,7 +414,7 @@ START_TEST(without_a_limit_nobody_is_counted)
     for (unsigned i = 0; i < 3; i++)
         close(peers[i]);
     end_site();
-    /* Neither asked for, nor looked at. */
+    /* Without a limit, the address of a direct client is not even asked for. */
     serve((struct sxe_http_config){.handler = echo, .address_max = UINT32_MAX});
     fake_os_forbid(FAKE_GETPEERNAME, true);
     peers[0] = client();
@@ -434,7 +435,7 @@ reply_peer(struct sxe_http_request *request, struct sxe_http_response *response)
     return sxe_http_reply(response, 200, NULL, ip, strlen(ip));
 }
 
-/* v2 with its twelve bytes of signature, as sxe_proxy_write makes it. */
+/* A version 2 header with its twelve bytes of signature, from sxe_proxy_write. */
 static size_t
 make_header(char *to, size_t size, unsigned version, const char *ip)
 {
@@ -516,7 +517,7 @@ START_TEST(a_proxy_that_begins_otherwise_is_dropped)
     serve_proxies((struct sxe_http_config){.handler = echo, .on_reply = push_reply});
     peer = client();
     peer_send(peer, texts[_i], _i == 3 ? 12 : strlen(texts[_i]));
-    if (_i == 2) { /* it might go on like version 2 */
+    if (_i == 2) { /* these bytes could also begin a version 2 header */
         PEER_EXPECT_SILENCE(peer);
         say(peer, "x");
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server while the system fails, see sweep.h: each request ends exactly once, a client sees
- * whole replies or an end, and nothing is left over. And only new allocates.
+ * The server while system calls fail (sweep.h): each request ends exactly once, a client gets
+ * complete replies or a closed connection, and nothing is left over. And only sxe_http_new
+ * allocates.
  */
 #include "http-site.h"
 
@@ -14,7 +15,7 @@
 #include "sxe-cidr.h"
 
 #define CLIENTS  5
-#define REQUESTS 11 /* that are good */
+#define REQUESTS 11 /* requests that are not malformed */
 #define TURNS    60
 
 int __real_close(int fd);
@@ -23,7 +24,7 @@ int __real_connect(int fd, const struct sockaddr *address, socklen_t length);
 ssize_t __real_send(int fd, const void *data, size_t length, int flags);
 ssize_t __real_recv(int fd, void *data, size_t length, int flags);
 
-/* ---- Handlers, each of its own kind ---- */
+/* ---- Handlers that reply in different ways ---- */
 
 static char lent[100000];
 static int file;
@@ -32,8 +33,8 @@ static struct sxe_cidr_list proxies;
 static struct {
     unsigned begun;
     unsigned done;
-    unsigned good;     /* of those done */
-    unsigned answered; /* replies that clients have whole */
+    unsigned good;     /* done with result 0 */
+    unsigned answered; /* complete replies that clients received */
 } run;
 
 static void
@@ -107,7 +108,8 @@ connect_one(unsigned i)
     (void)!__real_connect(peers[i], (struct sockaddr *)&to, sizeof(to));
 }
 
-/* The replies so far, as "HTTP/1.1 200 OK" counted; a split one would be missed, which is rare. */
+/* Count the replies by their "HTTP/1.1 200". One that is cut in two by recv is missed, which is
+ * rare. */
 static void
 receive_all(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server as a whole: what cannot be configured, its plan, its listeners, its end.
+ * The server: wrong configurations, its plan of memory, its listeners, stopping.
  */
 #include "http-site.h"
 
@@ -208,7 +208,7 @@ START_TEST(a_unix_socket_serves_too)
 }
 END_TEST
 
-/* ---- The end ---- */
+/* ---- Stopping ---- */
 
 static void
 push_stopped(struct sxe_http *http)
@@ -254,7 +254,8 @@ START_TEST(stopping_closes_who_has_no_whole_head)
 }
 END_TEST
 
-/* Closing would reset the connection: the client would not know whether its request was handled. */
+/* If the server closed these connections at once, the kernel would reset them, and the clients
+ * would not know whether their requests were handled. */
 START_TEST(stopping_answers_requests_that_the_kernel_has)
 {
     int idle, fresh, waiting;
@@ -321,7 +322,8 @@ START_TEST(stopping_lets_what_was_begun_finish)
     EXPECT_STATUS(body, "200 OK", LINES("", "Connection: close\r\n"), "");
     PEER_EXPECT_END(body);
     ck_assert_uint_eq(event_count(), 0);
-    while (!sxe_http_all_is_sent(site.http)) /* until the peer's system says that it has all */
+    /* Until the peer's kernel has acknowledged all bytes. */
+    while (!sxe_http_all_is_sent(site.http))
         turn(1);
     close(body);
     EXPECT("stopped", NULL, 0);
@@ -360,7 +362,7 @@ START_TEST(draining_answers_everybody_once_more)
 }
 END_TEST
 
-/* Its head said that the connection goes on. */
+/* The head of the reply did not announce a close, so the connection stays open. */
 START_TEST(draining_leaves_the_connection_of_a_reply_that_was_begun)
 {
     int peer;

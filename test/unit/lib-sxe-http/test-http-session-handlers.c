@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One connection's requests, between what handlers and programs may do: odd verdicts, calls from
- * outside, leaving HTTP, logs; and heads that repeat one another.
+ * One connection: handlers with unusual verdicts, calls from outside of handlers, upgrades, logs;
+ * and heads that repeat the last one.
  */
 #include "http-site.h"
 
@@ -85,7 +85,7 @@ START_TEST(the_server_may_be_stopped_when_a_reply_is_done)
 }
 END_TEST
 
-/* ---- In the same turn, before what a call of the program's leads to ---- */
+/* ---- Input in the same turn, between a call of the program and its effects ---- */
 
 static void
 end_by_timer(struct sxe_timer *timer)
@@ -94,8 +94,8 @@ end_by_timer(struct sxe_timer *timer)
     ck_assert_int_eq(sxe_http_end(site.response, "bye", 3), 0);
 }
 
-/* libev calls timers first; so the rest of the body, and more, comes between the reply's end and
- * what follows from it. */
+/* libev runs timers first, so this input comes after the timer has ended the reply, and before the
+ * library has handled that end. */
 static const char *const after[] = {"y", "y" GET("/n"), "y" GET("/l"), "yGET /n"};
 
 START_TEST(what_comes_between_is_not_mistaken_for_what_was)
@@ -169,7 +169,7 @@ START_TEST(a_head_that_repeats_another_is_a_request_of_its_own)
 }
 END_TEST
 
-/* Its memory may have gone to the kernel in between, and is zero. */
+/* The input buffer's memory may have been given back to the kernel, and is zero then. */
 START_TEST(zeros_repeat_no_head)
 {
     static const char zeros[sizeof(GET("/a")) - 1];
@@ -194,8 +194,8 @@ stand_still(struct ev_loop *loop, ev_prepare *watcher, int events)
     ev_prepare_stop(loop, watcher);
 }
 
-/* The process is stopped for long, just when a reply has ended and the next head is still to be
- * looked at: it is late, and of what had its memory before nothing remains. */
+/* The process stands still just when a reply has ended and the next head has not been parsed: that
+ * head is too late (408), and must not look like the earlier request in the same memory. */
 START_TEST(a_head_that_was_not_looked_at_in_time_leaves_no_trace)
 {
     ev_prepare stop;
@@ -225,7 +225,7 @@ START_TEST(a_head_that_was_not_looked_at_in_time_leaves_no_trace)
 }
 END_TEST
 
-/* ---- Leaving HTTP ---- */
+/* ---- Upgrades ---- */
 
 #define UPGRADE "Connection: upgrade\r\nUpgrade: x\r\n"
 
@@ -237,7 +237,8 @@ push_upgraded(SXE *s, int length)
     sxe_close(s);
 }
 
-static int token; /* the program's own, that is no connection */
+/* Its address stands for a protocol that the program keeps, not for a connection. */
+static int token;
 
 static void
 upgrade(struct sxe_http_response *response)
@@ -289,7 +290,8 @@ START_TEST(whoever_leaves_http_is_let_alone)
     say(peer, upgrades[_i]);
     if (_i == 3) {
         EXPECT_OF("later", "/", 0);
-        sxe_http_resume(site.request); /* looked at in the next turn, when it is not ours */
+        /* Is handled in the next turn, when the connection has left HTTP. */
+        sxe_http_resume(site.request);
         site.response->on_done = NULL;
         upgrade(site.response);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One connection's requests: in order however they come and are answered, and whenever the client
- * goes.
+ * The requests of one connection are answered in order, in whatever pieces they come, however late
+ * replies are, and whenever the client closes.
  */
 #include "http-site.h"
 
@@ -9,9 +9,9 @@
 
 #define KEEP "Connection: keep-alive\r\n"
 
-/* ---- Each at every split point ---- */
+/* ---- Conversations, cut in two at every place ---- */
 
-/* In one connection, to its end; the reply to each beginning is the same. */
+/* The input of one connection; its replies must not depend on the pieces in which it comes. */
 static const char *const conversations[] = {
     GET("/a") GET("/b?c") "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n",
     "\r\nGET / HTTP/1.0\r\n" KEEP "\r\nGET /last HTTP/1.0\r\n\r\n",
@@ -26,7 +26,7 @@ static const char *const conversations[] = {
 };
 #define CONVERSATIONS (sizeof(conversations) / sizeof(conversations[0]))
 
-/* Half-closes, and reads all that comes: its length, Dates taken out. */
+/* Half-close and read all replies, without their Dates; returns their length. */
 static size_t
 all_replies(int peer, char *to, size_t size)
 {
@@ -50,9 +50,9 @@ START_TEST(the_replies_do_not_depend_on_how_the_bytes_come)
     close(peer);
     for (size_t piece = 1; piece < length; piece++) {
         peer = client();
-        if (piece < length / 2) /* two pieces */
+        if (piece < length / 2) /* in two pieces */
             say_in_pieces(peer, text, piece, piece);
-        else /* all as small as that */
+        else /* all pieces have this length */
             say_in_pieces(peer, text, piece, length - piece);
         say_in_pieces(peer, text + piece, length - piece, length - piece);
         ck_assert_uint_eq(all_replies(peer, split, sizeof(split)), whole_length);
@@ -138,7 +138,7 @@ START_TEST(the_last_request_of_a_connection_says_so)
 }
 END_TEST
 
-/* ---- Output that nobody reads ---- */
+/* ---- Replies that the client does not read ---- */
 
 #define REQUESTS 10000
 #define BODY     1024
@@ -157,7 +157,7 @@ reply_kilobyte(struct sxe_http_request *request, struct sxe_http_response *respo
     return sxe_http_reply(response, 200, NULL, body, sizeof(body));
 }
 
-/* Sends what the server takes; false when it takes no more. */
+/* Send as much as the server takes; false: it takes no more. */
 static bool
 send_some(int peer, const char *text, size_t length, size_t *at)
 {
@@ -169,7 +169,7 @@ send_some(int peer, const char *text, size_t length, size_t *at)
     return n > 0;
 }
 
-/* A client that pipelines until nobody takes more, because it does not read. */
+/* A client that pipelines without reading, until the server takes no more. */
 static int
 stuff(const char *text, size_t length, size_t *at)
 {
@@ -225,7 +225,7 @@ START_TEST(ten_thousand_pipelined_requests_wait_for_who_reads)
 }
 END_TEST
 
-/* There is no chunk for the mark that says when to go on, and nothing to keep in one. */
+/* The chunks do not suffice for the mark that resumes reading, nor for unparsed input. */
 START_TEST(output_goes_on_without_chunks)
 {
     static const struct sxe_config loop = {.chunks = 2, .chunk_size = 16384};
@@ -257,7 +257,7 @@ START_TEST(who_goes_while_its_output_waits_is_gone)
     if (_i == 0)
         peer_reset(peer);
     else
-        wait_ms(61000); /* it does not read: write stall, twice if acknowledgements came late */
+        wait_ms(61000); /* longer than the stall timeout, twice if acknowledgements came late */
     turn(3);
     ck_assert_uint_eq(connections_in(SXE__HTTP_FREE), 100);
     if (_i == 1)
@@ -337,7 +337,7 @@ START_TEST(a_handler_hears_that_its_client_is_gone)
 }
 END_TEST
 
-/* More than the kernel takes, lent. */
+/* Lent memory, longer than the kernel buffers. */
 static char lent[8 * 1024 * 1024];
 
 START_TEST(memory_is_lent_until_the_client_is_gone)

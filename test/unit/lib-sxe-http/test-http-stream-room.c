@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies in parts whose client reads slowly: on_room, bodies that go through a handler, and output
- * that is full.
+ * Streamed replies to a client that reads slowly: on_room, bodies that a handler passes on, and a
+ * full output buffer.
  */
 #include "http-site.h"
 
@@ -25,7 +25,7 @@ static struct {
     unsigned most_unsent;
 } stream;
 
-/* As much as there is room for, again and again. */
+/* Write parts as long as there is room. */
 static void
 stream_more(struct sxe_http_response *response)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies in parts: framing, back-pressure, lent memory and files, and trailers.
+ * Streamed replies: framing, back-pressure, lent memory and files, trailers.
  */
 #include "http-site.h"
 
@@ -131,7 +131,7 @@ START_TEST(rfc_9112_6_parts_are_framed_as_version_method_and_status_want)
     EXPECT_REPLY(peer, framing->reply);
     if (framing->ends) {
         PEER_EXPECT_END(peer);
-    } else { /* nothing more was sent, or this would not come next */
+    } else { /* the next reply follows immediately, so nothing else was sent */
         say(peer, "? / HTTP/1.1\r\n\r\n");
         EXPECT_REFUSAL(peer, "400 Bad Request");
     }
@@ -211,7 +211,7 @@ START_TEST(rfc_9110_10_1_1_no_100_comes_behind_the_head_of_a_reply)
     EXPECT_REPLY(peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
                        "Connection: close\r\n\r\n");
     PEER_EXPECT_SILENCE(peer);
-    say(peer, "abc"); /* it need not wait for ever */
+    say(peer, "abc"); /* the client need not wait for 100 for ever */
     EXPECT_BODY("abc", true);
     GOOD(sxe_http_end(site.response, NULL, 0));
     EXPECT("done", NULL, 0);
@@ -244,7 +244,7 @@ lend_file(struct sxe_http_request *request, struct sxe_http_response *response)
     return SXE_HTTP_DONE;
 }
 
-/* All ways in one reply. */
+/* Copy, send from a file, and lend memory, all in one reply. */
 static enum sxe_http_verdict
 lend_both(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -393,7 +393,7 @@ START_TEST(a_client_that_leaves_ends_what_was_lent)
 }
 END_TEST
 
-/* Its handler has ended, and nothing of the body is copied. */
+/* The handler has ended, and the body is lent, so that no byte of it is in the library's output. */
 START_TEST(a_server_that_breaks_off_resets_who_has_not_got_all_that_was_lent)
 {
     int peer;
@@ -420,7 +420,7 @@ push_sent_bytes(struct sxe_http_request *request, const struct sxe_http_summary 
     ck_assert_int_eq(summary->result, -ECONNRESET);
 }
 
-/* The kernel takes 1000 bytes of the body, and then the client is gone. */
+/* The kernel takes 1000 bytes of the body, then the client resets the connection. */
 START_TEST(what_was_not_sent_is_in_no_summary)
 {
     const size_t head =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Time: how long a client, a handler and the end of a connection may take. An hour is as quick as
- * a millisecond here, and each limit is looked at from both sides.
+ * Timeouts for clients, handlers and the end of a connection. The clock is virtual, so an hour
+ * takes no time; each timeout is tested shortly before it and shortly after it.
  */
 #include "http-site.h"
 
@@ -70,7 +70,7 @@ START_TEST(the_time_of_a_head_begins_with_each_request)
     serve((struct sxe_http_config){.handler = echo, .head_timeout_ms = 3000});
     peer = client();
     for (unsigned i = 0; i < 3; i++) {
-        /* The end of one, the beginning of the next. */
+        /* The rest of one head, and the beginning of the next. */
         say(peer, i == 0 ? "GET / HT" : "TP/1.1\r\nHost: h\r\n\r\nGET / HT");
         if (i > 0)
             EXPECT_OK(peer, "GET /");
@@ -109,7 +109,7 @@ START_TEST(a_head_that_waits_in_the_kernel_is_answered_408_too)
 }
 END_TEST
 
-/* A handler that answers later holds the only chunk, by the request after its own. */
+/* The only chunk is in use, so the head of the second request is not kept. */
 START_TEST(of_a_head_that_nobody_kept_a_log_knows_nothing)
 {
     static const struct sxe_config loop = {.chunks = 1};
@@ -296,7 +296,7 @@ START_TEST(a_handler_that_reads_hears_that_the_body_does_not_come)
     say(peer, POST("Content-Length: 10\r\n", "x"));
     EXPECT_OF("later", "/", 0);
     sxe_http_read(site.request, ignore_body);
-    if (_i == 1) /* half a reply must not look like a whole one */
+    if (_i == 1) /* a half-sent reply must not look like a complete one */
         ck_assert_int_eq(sxe_http_begin(site.response, 5), 0);
     wait_ms(2100);
     if (_i == 0) {
@@ -312,7 +312,7 @@ START_TEST(a_handler_that_reads_hears_that_the_body_does_not_come)
 }
 END_TEST
 
-/* Takes a part, and holds the next one back for so long. */
+/* Record a part, then pause, so that the next part waits. */
 static void
 take_part(struct sxe_http_request *request, struct sxe_http_response *response,
           struct sxe_span part, bool last)
@@ -328,7 +328,7 @@ take_parts(struct sxe_http_request *request, struct sxe_http_response *response)
     return push_later(request, response);
 }
 
-/* A part of that text comes after so long, and is held for so long. */
+/* After `after_ms` send a part, and after `held_ms` resume, so that the next part can come. */
 static void
 send_part(int peer, const char *text, unsigned after_ms, unsigned held_ms)
 {
@@ -509,7 +509,7 @@ START_TEST(a_reply_that_was_begun_may_take_its_time)
     wait_ms(1000000);
     ck_assert_int_eq(sxe_http_end(site.response, "x", 1), 0);
     EXPECT_REPLY(peer, "x");
-    if (_i == 1) /* what is left of the body is in the kernel */
+    if (_i == 1) /* the rest of the body is still in the kernel */
         turn(3);
     EXPECT_OF("done", "/", 0);
     close(peer);

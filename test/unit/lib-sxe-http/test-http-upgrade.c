@@ -119,7 +119,7 @@ START_TEST(an_upgrade_may_come_later)
     upgrade_now(site.request, site.response);
     EXPECT_READ(left, "first ");
     expect_upgrade(peer);
-    wait_ms(100000); /* no timeout of HTTP strikes */
+    wait_ms(100000); /* HTTP's timeouts no longer apply */
     close(peer);
     EXPECT("close", left, 0);
     end_site();
@@ -178,7 +178,7 @@ START_TEST(an_upgrade_may_come_from_the_bodys_callback)
 }
 END_TEST
 
-/* ---- Refused ---- */
+/* ---- Upgrades that are refused ---- */
 
 #define LONG_16  "0123456789abcdef"
 #define LONG_257 LONG_64 LONG_64 LONG_64 LONG_64 "x"

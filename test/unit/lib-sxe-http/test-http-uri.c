@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Targets, paths, queries, escapes: tables of what goes in and what comes out, by section of RFC
- * 3986, RFC 9112 and the URL standard's form encoding.
+ * Targets, paths, queries and escapes: tables of inputs and results, by section of RFC 3986 and RFC
+ * 9112, and by the form encoding of the URL standard.
  */
 #include "sxe-http-uri.h"
 
@@ -459,7 +459,7 @@ START_TEST(a_parameter_is_found_by_its_decoded_name)
 }
 END_TEST
 
-/* ---- Writing ---- */
+/* ---- Writing escapes ---- */
 
 static const struct {
     const char *text;

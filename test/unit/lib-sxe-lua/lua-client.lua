@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- For test-lua-client.c: calls of sxe.client, to handlers of ours and to servers that answer by script. `done` is true at
--- the end, or what went wrong.
+-- For test-lua-client.c: calls of sxe.client to HTTP servers, and to servers that a script plays. At the end `done` is
+-- true, or an error.
 local client, http, task = require "sxe.client", require "sxe.http", require "sxe.task"
 local tcp, udp = require "sxe.tcp", require "sxe.udp"
 require "sxe.file"
@@ -42,7 +42,7 @@ server = http.serve{ ip = "127.0.0.1", port = 0, connections = 20, handler = r }
 many = http.serve{ ip = "0.0.0.0", port = 0, connections = 50, handler = r }
 other = http.serve{ ip = "127.0.0.1", port = 0, connections = 5, handler = r }
 
--- A server that says these texts, one for each connection, after it read something; "" ends it at once.
+-- A server that reads something on each connection, and then sends the next of these texts; "": it closes at once.
 local function answering(...)
   local texts, at = { ... }, 0
   return tcp.serve("127.0.0.1", 0, { connections = 3, handler = function(conn)
@@ -68,7 +68,7 @@ local OK = "HTTP/1.1 200 OK\r\n"
 
 local function bytes(hex) return (hex:gsub("%x%x", function(byte) return string.char(tonumber(byte, 16)) end)) end
 
--- "hello" as gzip, as deflate, and as deflate without the format of zlib; 100,000 bytes of zero as gzip.
+-- "hello" as gzip, as zlib ("deflate") and as raw deflate; 100,000 zero bytes as gzip.
 local GZIP, ZLIB = bytes "1f8b08000000000002ffcb48cdc9c9070086a6103605000000", bytes "78dacb48cdc9c90700062c0215"
 local RAW = bytes "cb48cdc9c90700"
 local ZEROS = bytes("1f8b08000000000002ffedc13101000000c2a0f54f6d0d0fa0" .. ("00"):rep(96) .. "8057037d9511d4a0860100")
@@ -212,7 +212,7 @@ local cases = {
     equal(length, 300000)
     equal(parts >= 5 and longest <= 65536, true)
   end,
-  function() -- what was not asked for, or cannot be decoded, comes as it is
+  function() -- a body in a coding that was not asked for, or that cannot be decoded, is returned unchanged
     local url = "http://127.0.0.1:" .. servers.other_coding.port
     local function is_raw(a, body)
       equal(a.body, body)
@@ -247,7 +247,7 @@ local cases = {
     equal(a.body:find(pattern:gsub("%-%-%-%-%-%-sxe", "%%-%%-%%-%%-%%-%%-sxe"):gsub("^%^%-%-", "^%%-%%-")) ~= nil, true)
     equal(a.length, tostring(#a.body))
     equal(a.type:find("^multipart/form%-data; boundary=%-%-%-%-sxe" .. ("%x"):rep(32) .. "$") ~= nil, true)
-    equal(assert(send(parts, "/post/307")):json().length, a.length) -- again
+    equal(assert(send(parts, "/post/307")):json().length, a.length) -- sent again by the redirect
     equal(assert(send(parts, "/post/303")):json().body, "")
     equal(assert(send{}):json().body:sub(1, 8), "------sx")
     fails("No such file", send{ { name = "f", file = "/none" } })
@@ -259,7 +259,7 @@ local cases = {
     fails("a control character", pcall(send, { { name = "f", value = 1, type = "a\r\nb" } }))
     fails("one of body", pcall(client.post, base, { body = "", multipart = {} }))
     local stat = file.stat
-    file.stat = function(...) -- the file changes after it was looked at
+    file.stat = function(...) -- the file changes after its size was read
       local status = stat(...)
       if send_gone then os.remove(path) else assert(file.write(path, "short")) end
       return status
@@ -269,7 +269,7 @@ local cases = {
     fails("No such file", send{ { name = "f", file = path } })
     file.stat, send_gone = stat, nil
   end,
-  function() -- a jar holds through redirects, each host for itself
+  function() -- a jar is used in redirects, with its own cookies for each host
     local jar = client.jar()
     local a = assert(client.get(base .. "/login", { cookies = jar }))
     equal(a:json().cookie, "id=1; new=2")
@@ -279,7 +279,7 @@ local cases = {
     equal(assert(client.get(base .. "/show")):json().cookie, nil)
     fails("must come from client.jar()", pcall(client.get, base, { cookies = {} }))
   end,
-  function() -- the server closes after its first answer
+  function() -- the server closes after its first reply
     equal(assert(try "gone").body, "first")
     equal(assert(try "gone").body, "last")
     equal(assert(try "gone").body, "last")
@@ -318,13 +318,13 @@ local cases = {
     t:cancel()
     fails("cancelled", t:join())
   end,
-  function() -- more idle connections than are kept
+  function() -- more idle connections than the client keeps
     local waiting = {}
     for i = 1, 12 do waiting[i] = task.start(function() return client.get(base .. "/parts") end) end
     for i = 1, 12 do assert(waiting[i]:join()) end
     equal(assert(client.get(base .. "/json")).body, '{"n":1}')
   end,
-  function() -- all sockets are in use: idle connections make room
+  function() -- all sockets are in use: idle connections are closed to make room
     local held = {}
     equal(assert(client.get(base .. "/json")).body, '{"n":1}')
     repeat
@@ -334,7 +334,7 @@ local cases = {
     equal(assert(client.get(("http://127.0.0.1:%d/json"):format(many.port))).body, '{"n":1}')
     for _, socket in ipairs(held) do socket:close() end
   end,
-  function() -- of all targets
+  function() -- the limit of connections counts those to all hosts
     for i = 1, 40 do
       equal(assert(client.get(("http://127.0.0.%d:%d/json"):format(i, many.port))).body, '{"n":1}')
     end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- For lua-client.lua: a jar of cookies, without a server. Returns a function that raises what went wrong.
+-- For lua-client.lua: tests of cookie jars, without a server. Returns a function that raises an error if one fails.
 local client = require "sxe.client"
 
 local function equal(got, wanted)
@@ -11,7 +11,7 @@ local function fails(why, ...)
   if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
 end
 
--- What a server at the first URL sets, the URL of a request, and the cookies that go with it.
+-- The URL of a reply, its Set-Cookie, the URL of a later request, and the cookies that are sent with that request.
 local TABLE <const> = {
   { "http://a.example/", "n=1", "http://a.example/x", "n=1" },
   { "http://a.example/", " n = 1 2 ; Path = / ", "http://a.example:8080/x?y", "n=1 2" },
@@ -68,7 +68,7 @@ local REFUSED <const> = {
   { "nonsense", "n=1", "not a URL" },
 }
 
--- Seconds since 1970 of dates as servers write them, false: it is none.
+-- Dates as servers write them, in seconds since 1970; false: the text is no date.
 local DATES <const> = {
   ["Sun, 06 Nov 1994 08:49:37 GMT"] = 784111777, ["Sunday, 06-Nov-94 08:49:37 GMT"] = 784111777,
   ["Sun Nov  6 08:49:37 1994"] = 784111777, ["29 Feb 2000 00:00:00"] = 951782400, ["1:2:3 1 jan 69"] = 3124227723,
@@ -87,7 +87,7 @@ local function try_limits()
   local jar = client.jar()
   for i = 1, 60 do assert(jar:set("http://a.example/", ("n%d=%d"):format(i, i))) end
   equal(#jar:list(), 50)
-  equal(jar:list()[1].name, "n11") -- the oldest went
+  equal(jar:list()[1].name, "n11") -- the oldest were removed
   for i = 1, 1100 do assert(jar:set(("http://h%d.example/"):format(i), "n=1")) end
   equal(#jar:list(), 1000)
   equal(jar:header "http://h1.example/", nil)
@@ -104,7 +104,7 @@ local function try_time()
   jar.all[1].expires = 1
   equal(jar:header "http://a.example/", nil)
   equal(#jar:list(), 0)
-  assert(jar:set("http://a.example/", "m=1")) -- makes room
+  assert(jar:set("http://a.example/", "m=1")) -- expired cookies are removed first
   equal(#jar.all, 1)
   assert(jar:set("http://a.example/", "m=2"))
   equal(jar:header "http://a.example/", "m=2")
@@ -140,7 +140,7 @@ local function try_order()
     "a1a.example/truefalse")
 end
 
--- Texts by chance never raise, and never set what another host gets.
+-- Random texts never raise an error, and never set a cookie for another host.
 local function try_anything()
   local parts = { "n", "=", ";", " ", "Domain", "Path", "/", "Max-Age", "Expires", "Secure", ".", "example", "a.example", "1",
     ":", "-", "Jan", "2030", "\0", "\255", "[", "%" }

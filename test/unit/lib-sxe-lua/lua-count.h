@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: counts the lines of a module's part in Lua, for tools/coverage.sh.
+ * What: counts which lines of a module's Lua part run, for tools/coverage.sh.
  */
 #ifndef LUA_COUNT_H
 #define LUA_COUNT_H
@@ -9,8 +9,8 @@
 
 #include "coverage.h"
 
-/* Count them in the state from now on; the file, build/coverage/lua/NAME.info, is written when the
- * test's process ends. Nothing happens in other flavours. */
+/* Count the lines that run in the state from now on. The file build/coverage/lua/NAME.info is
+ * written when the test's process ends. In other flavours this does nothing. */
 static inline void
 count_lines(const char *path)
 {

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- For test-lua-docs.c: a handler. Scripts find, lib-sxe-lua/types/ describes and the page explains the same names. The
--- reply has a line for each name that one of them lacks, and so it is empty.
+-- For test-lua-docs.c: a handler that compares three sets of names: those that scripts can use, those that
+-- lib-sxe-lua/types/ describes, and those that the page explains. The reply has a line for each name that one set
+-- lacks.
 --
--- A name is "sxe.task.start", "sxe.Task.join", "_G.sxe_register". What objects have is found out by asking them for
--- every name that the sources of lib-sxe-lua have between quotes.
+-- A name is "sxe.task.start", "sxe.Task.join" or "_G.sxe_register". The members of an object are found by asking the
+-- object for every name that is between quotes in the sources of lib-sxe-lua.
 
 local PAGE = "docs/lua-handlers.md and docs/crypto.md"
 local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
@@ -12,7 +13,7 @@ local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
   "client", "redis", "sketch", "encoding" }
 
--- What the page calls them, by the module of the section; "" is what all have.
+-- The variable names of objects in the page, by the module of the section; "" has those of all sections.
 local receivers = {
   task = { t = "Task", lock = "Lock", event = "Event", queue = "Queue" },
   timer = { alarm = "Timer" },
@@ -48,7 +49,7 @@ local function names_in_sources()
   for path in io.popen("ls lib-sxe-lua/*/*.c"):lines() do
     for name in read(path):gmatch('"([%a_][%w_]*)"') do names[name] = true end
   end
-  -- Functions that are written in Lua have their names without quotes.
+  -- Functions that are written in Lua have names without quotes.
   for path in io.popen("ls lib-sxe-lua/io/*.lua"):lines() do
     for name in read(path):gmatch("[%a_][%w_]*") do names[name] = true end
   end
@@ -59,7 +60,7 @@ local function ask(object, name)
   return pcall(function() return object[name] end)
 end
 
--- Handles refuse names that they do not have; a userdata has nil there, or a method of its metatable.
+-- A handle raises for an unknown name; a userdata returns nil, or a method of its metatable.
 local function add_object(exported, candidates, class, object)
   local is_strict = not ask(object, "no name of ours")
 
@@ -91,7 +92,7 @@ local function add_globals(exported)
   exported["sxe.log_level"], exported["sxe.read_arg"] = sxe.log_level ~= nil, sxe.read_arg ~= nil
 end
 
--- ---- Live objects ----
+-- ---- One object of each class ----
 
 local router, files = http.router(), http.static("examples")
 local planned = http.serve{ ip = "127.0.0.1", port = 0, handler = router }
@@ -118,14 +119,14 @@ local function make()
     c:write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
   end)
   response = assert(require "sxe.client".get("http://127.0.0.1:" .. web.port))
-  response.state = nil -- which is not for scripts
-  response.decoded = "gzip" -- as a compressed reply has it
+  response.state = nil -- not for scripts
+  response.decoded = "gzip" -- as in a compressed reply
   jar = require "sxe.client".jar()
   jar.all = nil
   task.sleep(0.1)
 end
 
--- Of objects of Redis, which have a method for each name in small letters, those that are not commands count.
+-- Objects of Redis have a method for each name in small letters; those that are no commands are compared.
 local function redis_methods(object, ...)
   local methods = {}
 
@@ -172,7 +173,7 @@ local function objects(req, res)
   }
 end
 
--- What a class of C or a metatable has to be among the objects; those that have no members of their own are not.
+-- Each class of C, and each metatable, must have an object above; except classes without members of their own.
 local function add_missing_classes(lines, all)
   local seen = { ["req.headers"] = true, ["req.query"] = true, ["req.params"] = true,
     ["req.escaped_params"] = true, ["res.headers"] = true }
@@ -186,9 +187,9 @@ local function add_missing_classes(lines, all)
   end
 end
 
--- ---- What is described ----
+-- ---- Names in lib-sxe-lua/types/ ----
 
--- The options of calls are classes with small letters that are no modules.
+-- Classes with small letters that are no modules are tables of options.
 local function is_described(class)
   if class:find("^sxe%.%u") or class == "sxe" then return true end
   for _, name in ipairs(modules) do
@@ -197,7 +198,7 @@ local function is_described(class)
   return false
 end
 
--- Each parameter of a function has its line above it, in order.
+-- Each parameter of a function must have its line above the function, in order.
 local function check_parameters(lines, where, described, line)
   local arguments = line:match("^l?o?c?a?l? ?function [%w_.:]+%((.-)%)")
 
@@ -225,7 +226,7 @@ local function add_described(lines, described, path)
   end
 end
 
--- ---- What is explained ----
+-- ---- Names in the page ----
 
 local function explained_name(module, text)
   local of, name = text:match("^([%w_]+)[.:]([%w_]+)")

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- For test-lua-encoding.c: sxe.encoding beside references that are slow and obvious. A text is strict base64 exactly if
--- it is what some bytes are encoded to; a reference that takes anything finds the bytes, and encodes them again.
+-- For test-lua-encoding.c: sxe.encoding, compared with slow and simple reference implementations. A text is strict
+-- base64 if some bytes are encoded to exactly this text; so the reference decodes leniently, encodes the bytes again,
+-- and compares.
 
 local encoding = require "sxe.encoding"
 local random = math.random
@@ -61,7 +62,7 @@ local function some_bytes()
   return table.concat(bytes)
 end
 
--- A text in which up to two bytes are others, are missing or are there once more.
+-- The text with up to two bytes changed, removed or doubled.
 local function spoilt(text, others)
   for _ = 1, random(0, 2) do
     local at, other = random(0, #text), random(#others)
@@ -78,7 +79,7 @@ local function check(decode, text, expected, ...)
   assert(bytes or (math.type(at) == "integer" and at >= 1 and at <= #text + 1 and why:find("at byte " .. at, 1, true)))
 end
 
--- ---- All of them ----
+-- ---- Random inputs ----
 
 for i = 1, 6000 do
   local bytes, url, pad = some_bytes(), i % 2 == 0, i % 4 < 2
@@ -109,7 +110,7 @@ for i = 1, 6000 do
   check(encoding.decode_url, bad, bytes_of_url(bad, url), of_form)
 end
 
--- ---- What RFC 4648 (10) has, and where a text is wrong ----
+-- ---- The examples of RFC 4648, section 10, and the positions of wrong bytes ----
 
 for text, expected in pairs{ [""] = "", f = "Zg==", fo = "Zm8=", foo = "Zm9v", foob = "Zm9vYg==", fooba = "Zm9vYmE=",
                              foobar = "Zm9vYmFy" } do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a world of Lua beside a file, for what several processes share: scripts find its path in
- * arg[1]. The other process is C, in this one; what scripts ask it to do is their module "peer".
+ * What: a state of Lua, and a file that several processes share; scripts find its path in arg[1].
+ * The other process is played by C code in this one; scripts call it by the module "peer".
  *
  *     begin_file_world(peer_functions);         or begin_file_state(peer_functions): without a loop
  *     run_story(&story);                           run_script("assert(arg[1])");
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static char directory[] = "/tmp/sxe-lua-file-XXXXXX";
-static char path[64]; /* there is no file yet */
+static char path[64]; /* no file exists there at first */
 
 static inline const struct sxe_lua_config *
 file_config(void)

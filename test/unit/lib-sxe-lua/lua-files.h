@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a directory, and a script that has files in it, for tests of sxe.file: `at "a"` is the path
- * of one, and `fails(errno, call)` wants it to fail.
+ * What: a directory, and functions for scripts that test sxe.file: `at "a"` is the path of the file
+ * a, and `fails(errno, call)` checks that a call fails.
  */
 #ifndef LUA_FILES_H
 #define LUA_FILES_H
@@ -37,7 +37,7 @@ remove_root(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* Before sxe_init: calls are done at once. */
+/* Start without a loop (before sxe_init): calls of sxe.file are made in this thread. */
 static inline void
 start_at_once(void)
 {
@@ -59,7 +59,7 @@ stop_at_once(void)
     remove_root();
 }
 
-/* With a loop and threads. */
+/* Start with a loop: calls of sxe.file are made by threads. */
 static inline void
 start_loop(void)
 {
@@ -77,14 +77,14 @@ stop_loop(void)
     remove_root();
 }
 
-/* ---- Threads that are busy ---- */
+/* ---- Keeping the threads for files busy ---- */
 
-/* Works that keep all threads for files until somebody writes into the pipe. */
-enum { FILES = 1 }; /* the group of sxe.file, which is required first */
+/* Works that occupy all threads for files until the test writes to the pipe. */
+enum { FILES = 1 }; /* the number of sxe.file's group of works, which is required first */
 
 static int pipe_fds[2];
 static struct sxe_work keepers[SXE_WORK_THREADS];
-static unsigned kept_number; /* of these, that have ended */
+static unsigned kept_number; /* how many of them have ended */
 
 static inline void
 keep_thread(struct sxe_work *work)
@@ -118,13 +118,13 @@ let_threads_go(void)
 {
     ck_assert_int_eq(write(pipe_fds[1], "xxxx", SXE_WORK_THREADS), SXE_WORK_THREADS);
     turn_slowly(5);
-    while (kept_number < SXE_WORK_THREADS) /* one that has not read yet needs the pipe */
+    while (kept_number < SXE_WORK_THREADS) /* a work that has not read yet needs the pipe */
         turn_slowly(1);
     close(pipe_fds[0]);
     close(pipe_fds[1]);
 }
 
-/* Until a thread has written that file; the loop has not turned meanwhile. */
+/* Wait, without turning the loop, until a thread has written this file. */
 static inline void
 wait_for_file(const char *name)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a script with sockets, and the loop it runs in, for tests of lib-sxe-lua.
+ * What: a script with sockets, and the loop in which it runs, for tests of lib-sxe-lua.
  *
  * Example:
  *     net_start("server = require 'sxe.tcp'.serve('127.0.0.1', 0, function(c) ... end)");
@@ -21,10 +21,11 @@
 
 static unsigned net_open_before;
 
-static const struct sxe_lua_inflate *net_inflate; /* of the state; NULL: none */
-static void (*net_on_state)(void); /* called before the first script; NULL: nothing is */
+static const struct sxe_lua_inflate *net_inflate; /* for the state; NULL: no decompression */
+static void (*net_on_state)(void);                /* called before the first script; may be NULL */
 
-/* Load it, then sxe_init, then what it queued. config may be NULL. */
+/* Load the script, call sxe_init(), then run the tasks that the script started. config may be NULL.
+ * */
 static inline void
 net_start_with(const struct sxe_config *config, const char *text)
 {
@@ -51,7 +52,7 @@ net_start(const char *text)
     net_start_with(NULL, text);
 }
 
-/* The script in a file; its port is 0. */
+/* Start the script in a file; its first argument, the port, is 0. */
 static inline void
 net_start_file(const char *path)
 {
@@ -64,7 +65,7 @@ net_start_file(const char *path)
     net_start(text);
 }
 
-/* When the state is gone. */
+/* Check the descriptors and the loop when the state is deleted. */
 static inline void
 net_end(void)
 {
@@ -81,7 +82,7 @@ net_stop(void)
     net_end();
 }
 
-/* The value of an expression; 1 or 0 if it is no number. */
+/* The value of an expression; a boolean as 1 or 0. */
 static inline long
 number(const char *expression)
 {
@@ -105,7 +106,7 @@ do_not_care(struct ev_loop *loop, ev_timer *tick, int events)
     (void)events;
 }
 
-/* Turns that wait for at most 1 ms each. */
+/* Turn the loop; each turn waits for at most 1 ms. */
 static inline void
 turn_slowly(unsigned times)
 {
@@ -130,8 +131,8 @@ until(const char *expression)
     ck_assert_msg(number(expression) != 0, "%s never came true", expression);
 }
 
-/* Run a script again and again while its 1st, 2nd, 3rd ... allocation fails, until none does. After
- * it another one closes what it left, and no socket is in use. */
+/* Run a script while its 1st, 2nd, 3rd ... allocation fails, until no allocation fails. After each
+ * run, `cleanup` is run to close what is left, and no socket may be in use. */
 static inline void
 sweep_allocations(const char *text, const char *cleanup)
 {
@@ -141,7 +142,7 @@ sweep_allocations(const char *text, const char *cleanup)
     for (uint64_t after = 0; is_touched; after++) {
         captured.number = 0;
         lua->heap.fail_after = after;
-        lua->heap.fail_times = 2; /* Lua tries once more, after it collected garbage */
+        lua->heap.fail_times = 2; /* Lua collects garbage and tries once more */
         (void)load_text(text);
         turn(3);
         is_touched = lua->heap.fail_times != 2;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: finalizers in the middle of a call of C: wherever that makes an object of Lua's, all
- * garbage is collected. `often(fn)` has fn called there each time, until the function that it
- * returns is.
+ * What: finalizers that run in the middle of a C function: each time that the function makes a Lua
+ * object, a full collection runs. `often(fn)` lets a finalizer call fn each time, until the
+ * function that often() returned is called.
  */
 #ifndef LUA_OFTEN_H
 #define LUA_OFTEN_H
 
-/* A pause of 4 % is over at once, and a step of 2^30 bytes is a whole cycle. Nothing is made
- * between the first object that is garbage and what comes after often(). */
+/* The collector's pause of 4 % is over at once, and a step of 2^30 bytes is a full cycle. often()
+ * makes no object after the first one that is garbage. */
 #define OFTEN                                                             \
     "function often(fn)\n"                                                \
     "    local is_on = true\n"                                            \

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- For test-lua-redis.c: redis.cluster and servers in the same process that answer by script, as nodes of a cluster. `done`
--- is true at the end, or what went wrong.
+-- For test-lua-redis.c: redis.cluster, with nodes that are servers in the same process, played by a script. At the end
+-- `done` is true, or an error.
 local redis, task, tcp = require "sxe.redis", require "sxe.task", require "sxe.tcp"
 
 done = false
@@ -14,7 +14,7 @@ local function fails(why, ...)
   if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
 end
 
--- What fails for a reason, though not always within its short time.
+-- The call must fail for this reason; it may take longer than its short timeout.
 local function fails_in_time(why, fn, ...)
   local value, got
 
@@ -50,7 +50,7 @@ local function list_of(items)
   return "*" .. #items .. "\r\n" .. table.concat(items)
 end
 
--- {first, last, node, ...} as bytes; an address is that of nodes[n], or a list of bytes.
+-- The reply {first, last, node, ...} of CLUSTER SLOTS as bytes. A node is an index of nodes, or a list of bytes.
 local function range(first, last, ...)
   local items = { ":" .. first .. "\r\n", ":" .. last .. "\r\n" }
 
@@ -88,7 +88,7 @@ local answers = {
   MAP = function() return "%2\r\n+error\r\n+MOVED 3300 127.0.0.1:1\r\n+code\r\n+MOVED\r\n" end,
 }
 
--- The rules of a node come before the answers that all nodes have. They return bytes, nil to close.
+-- Add a node. Its rules are tried before the replies that all nodes have; a rule returns bytes, or nil to close.
 local function add_node(n)
   local node = { n = n, rules = {}, connections = 0, gone = 0 }
 
@@ -140,7 +140,7 @@ local function count(what, mark)
   return number
 end
 
--- A rule that holds for so many commands, and then no longer.
+-- Add a rule that answers `times` commands with this name, and then is removed.
 local function rule(n, name, times, answer)
   nodes[n].rules[name] = function(...)
     times = times - 1
@@ -163,7 +163,7 @@ local function reset()
   gate:clear()
 end
 
--- ---- Cases: b is a key of node 1, c of 2, a and foo of 3 ----
+-- ---- Cases. Node 1 has the key b, node 2 has c, node 3 has a and foo ----
 
 local cases = {
   function() -- options
@@ -228,7 +228,7 @@ local cases = {
     fails("WRONGTYPE not that", db:wrong "a")
     equal(db.Upper, nil)
     equal(db[1], nil)
-    equal(db:map("b").error, "MOVED 3300 127.0.0.1:1") -- a value, no redirect
+    equal(db:map("b").error, "MOVED 3300 127.0.0.1:1") -- a value that looks like a redirect, and is none
     equal(db:pipeline():map("b"):exec()[1].error, "MOVED 3300 127.0.0.1:1")
     equal(db:blpop("b", 0)[2], "x")
     equal(db:prepare "text"({ "c" }), "text")
@@ -244,7 +244,7 @@ local cases = {
     local fresh <close> = open()
     equal(#fresh:masters(), 3)
   end,
-  function() -- a thousand moves, one new map
+  function() -- a thousand redirects lead to one new map
     local db <close> = open{ size = 1 }
     equal(db:get "b", "b")
     local mark, list = #log, {}
@@ -255,7 +255,7 @@ local cases = {
     equal(count("CLUSTER SLOTS", mark), 1)
     equal(count("1 GET b", mark), 20)
     equal(count("2 GET b", mark), 20)
-    await(function() return nodes[1].gone == nodes[1].connections end) -- it is no node any more
+    await(function() return nodes[1].gone == nodes[1].connections end) -- the node is no longer in the map
     equal(db:get "b", "b")
     equal(log[#log], "2 GET b")
   end,
@@ -268,7 +268,7 @@ local cases = {
     nodes[4].rules.CLUSTER, nodes[5].rules.CLUSTER = nodes[1].rules.CLUSTER, nodes[1].rules.CLUSTER
     equal(db:get "b", "b")
     equal(log[#log], "5 GET b")
-    equal(db:get "b", "b") -- although no node has told a new map
+    equal(db:get "b", "b") -- although no node has sent a new map
     equal(log[#log], "5 GET b")
   end,
   function() -- ASK: ASKING goes before the command
@@ -297,7 +297,7 @@ local cases = {
     equal(db:get "b", "b")
     equal(log[#log], "1 GET b")
   end,
-  function() -- redirects without end, or to nowhere
+  function() -- endless redirects, and redirects to nowhere
     local db <close> = open{ nodes = 4 }
     for _, name in ipairs{ "MOVED", "ASK" } do
       nodes[1].rules.GET = function() return moved(3300, 2, name) end
@@ -322,7 +322,7 @@ local cases = {
     rule(1, "GET", 1, function() return moved(3300, 5) end)
     fails("names more than 4 nodes", db:get "b")
   end,
-  function() -- refusals that pass, and one that does not
+  function() -- temporary errors, and one that stays
     local db <close> = open()
     for _, word in ipairs{ "TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN" } do
       rule(1, "GET", 2, function() return "-" .. word .. " for now\r\n" end)
@@ -341,12 +341,12 @@ local cases = {
       mark = #log
       local waiting = task.start(send)
       await(function() return count("1 GET b", mark) > 5 end)
-      for _ = 1, 20 do task.sleep(0.001) end -- it is in a pause
+      for _ = 1, 20 do task.sleep(0.001) end -- now the call waits before its next attempt
       waiting:cancel()
       fails("cancelled", waiting:join())
     end
   end,
-  function() -- maps that are none: another node is asked
+  function() -- malformed maps: the client asks another node
     local null = "_\r\n"
     local function one(host, port, last)
       return list_of{ list_of{ ":0\r\n", last or ":16383\r\n", list_of{ host, port } } }
@@ -376,7 +376,7 @@ local cases = {
     nodes[1].map = nil
     local few <close> = open{ nodes = 3, timeout = 0.05 }
     fails_in_time("the cluster has 4 nodes, more than 3, the option nodes", few.get, few, "b")
-    for _, host in ipairs{ null, text "" } do -- the host that was asked
+    for _, host in ipairs{ null, text "" } do -- no host means: the host that was asked
       local db <close> = open()
       map = one(host, port)
       equal(db:get "b", "b")
@@ -394,13 +394,13 @@ local cases = {
     local db <close> = open{ read_from = "replica" }
     equal(db:get "a" .. log[#log], "a3 GET a")
   end,
-  function() -- a node that is gone: the map is read again; what was sent is not repeated
+  function() -- a node is gone: the map is read again, and a command that was sent is not repeated
     local db <close> = open()
     local gone = free_port()
     map = list_of{ list_of{ ":0\r\n", ":5460\r\n", list_of{ text "127.0.0.1", ":" .. gone .. "\r\n" } },
       range(5461, 16383, 2) }
     local number = 0
-    nodes[1].rules.CLUSTER = function() -- the second map is the whole one
+    nodes[1].rules.CLUSTER = function() -- the second map is complete
       number = number + 1
       return number == 1 and map or whole_map()
     end
@@ -413,7 +413,7 @@ local cases = {
     equal(count("END b", mark), 1)
     mark = #log
     equal(db:get "c", "c")
-    equal(count("CLUSTER", mark), 1) -- by the next command
+    equal(count("CLUSTER", mark), 1) -- read by the next command
     local later <close> = open{ seeds = { "127.0.0.1:" .. gone, address(2) } }
     equal(later:get "b", "b")
     local never <close> = open{ seeds = { "127.0.0.1:" .. gone }, timeout = 0.05 }
@@ -442,11 +442,11 @@ local cases = {
     gate:clear()
     local slow <close> = open{ seeds = { address(1), address(2) }, timeout = 0.2 }
     local value
-    repeat value = slow:get "b" until value -- the second seed answers within its part of the time
+    repeat value = slow:get "b" until value -- the second seed replies within its share of the timeout
     equal(value, "b")
     gate:set()
   end,
-  function() -- one task reads the map for all; another goes on if it is cancelled
+  function() -- one task reads the map for all; if it is cancelled, another one does
     nodes[1].rules.CLUSTER = function() gate:wait() return whole_map() end
     local db <close> = open()
     local list, mark = {}, #log
@@ -478,7 +478,7 @@ local cases = {
     db:incr "b"
     equal(log[#log], "1 INCR b")
     equal(db:get "c", "c")
-    equal(log[#log], "2 GET c") -- it has no replica
+    equal(log[#log], "2 GET c") -- node 2 has no replica
     rule(4, "GET", 1, function() return "-LOADING\r\n" end)
     equal(db:get "b", "b")
     equal(log[#log], "1 GET b")
@@ -490,7 +490,7 @@ local cases = {
     local refused <close> = open{ read_from = "replica" }
     fails("ERR no", refused:get "c")
   end,
-  function() -- pipelines: by node, and the replies in order
+  function() -- pipelines are split by node, and the replies are in order
     local db <close> = open()
     local p <close> = db:pipeline()
     equal(#assert(p:exec()), 0)
@@ -510,7 +510,7 @@ local cases = {
     equal(table.concat(list), "babc")
     equal(table.concat(log, ",", #log - 1), "2 GET b 1,2 GET b 2")
     equal(count("CLUSTER", mark), 1)
-    list = assert(p["end"](p, "c"):get("c"):get("a"):exec()) -- one node has no replies
+    list = assert(p["end"](p, "c"):get("c"):get("a"):exec()) -- one node closes without a reply
     equal(list[3], "a")
     equal(list[1].error .. list[2].error, ("redis: the connection ended before the reply"):rep(2))
     equal(count("END", mark), 1)
@@ -526,7 +526,7 @@ local cases = {
     equal(db:get "a", "a")
     gate:clear()
   end,
-  function() -- a pipeline of which a part was not sent, as the command before it in its connection was cut off
+  function() -- a part of a pipeline is not sent, because the command before it in its connection was cut off
     local deaf <close> = tcp.serve("127.0.0.1", 0, { connections = 9, handler = function(conn)
       for command in read_command, conn do
         if command[1] == "HELLO" then conn:write "%0\r\n" else conn:write(text(command[2])) end
@@ -600,12 +600,12 @@ local cases = {
         equal(assert(db:transaction(double, { watch = { "b" } }))[1], "done")
         equal(log[#log], word == "TRYAGAIN" and "1 EXEC" or "2 EXEC")
         equal(count("ASKING", mark), word == "ASK" and 3 or 0)
-        db:get "b" -- the map was read again, and has the slot at its old place
+        db:get "b" -- now the map was read again, and has the slot at its old place
       end
     end
     local calls = 0
     rule(1, "GET", 1, function() return moved(3300, 2) end)
-    assert(db:transaction(function(t) -- another key in the second call
+    assert(db:transaction(function(t) -- the second attempt uses another key
       calls = calls + 1
       if calls == 1 then t:get "b" else t:get "a" end
     end))
@@ -624,7 +624,7 @@ local cases = {
     equal(all.db, db)
     fails("a list of names", pcall(db.subscribe, db, {}))
   end,
-  function() -- a node that is no longer in the map: what waits there gets its replies
+  function() -- a node leaves the map: commands that wait there get their replies
     local db <close> = open()
     local mark = #log
     local held = task.start(function() return db:gate "b" end)
@@ -645,7 +645,7 @@ local cases = {
     equal(db:get "b", "b")
     equal(log[#log], "2 GET b")
   end,
-  function() -- what the nodes say is cut at each byte: each kind fails, or is right
+  function() -- replies of the nodes are cut at each byte: each kind of command fails, or is right
     local kinds = {
       function(db)
         local value = db:get "b"

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- For test-lua-redis.c: tasks that share a connection while one of them ends, or makes way, at each instruction in turn.
--- make_way_after(n) makes the task make way before its n-th instruction; made_way() says whether it did. `done` is true at
--- the end, or what went wrong.
+-- For test-lua-redis.c: tasks that share a connection while one of them ends or yields at its first, second, third ...
+-- instruction. make_way_after(n) makes the running task yield before its nth instruction; made_way() returns whether it
+-- did. At the end `done` is true, or an error.
 local redis, task, tcp = require "sxe.redis", require "sxe.task", require "sxe.tcp"
 
 done = false
@@ -26,7 +26,7 @@ local function check(got, wanted)
   if got ~= wanted then error(("%s, not %s"):format(got, wanted), 2) end
 end
 
--- A command whose reply is its own, or fails: its key, or "failed".
+-- Get a key. The reply must be this key's, or the command fails: returns the key, or "failed".
 local function get(db, key)
   local list, why = db:get(key)
 
@@ -35,8 +35,8 @@ local function get(db, key)
   return list[1]
 end
 
--- One of three tasks ends at its n-th instruction: the others have their replies, or an error at once. Returns whether it
--- came so far.
+-- Three tasks, one of which ends at its nth instruction: the others must get their replies, or an error at once.
+-- Returns whether the task had so many instructions.
 local function end_at(n, db)
   local has_ended = false
   local function die()
@@ -64,7 +64,7 @@ local function end_at(n, db)
   return has_ended
 end
 
--- Three tasks make way at their n-th instructions: all have their replies.
+-- Three tasks that yield at their nth instruction: all must get their replies.
 local function make_way_at(n, db)
   local tasks = {}
   local made = false

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- For test-lua-redis.c: pipelines, transactions, subscriptions and commands that wait in the server, with servers in the
--- same process that answer by script. `done` is true at the end, or what went wrong.
+-- For test-lua-redis.c: pipelines, transactions, subscriptions and blocking commands, with servers in the same process
+-- that a script plays. At the end `done` is true, or an error.
 local redis, task, tcp = require "sxe.redis", require "sxe.task", require "sxe.tcp"
 
 done = false
@@ -14,12 +14,12 @@ local function fails(why, ...)
   if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
 end
 
--- Let others go on until it is so.
+-- Let other tasks run until is_so() is true.
 local function await(is_so)
   repeat task.sleep(0.001) until is_so()
 end
 
--- ---- A server ----
+-- ---- A server that the test plays ----
 
 local function read_command(conn)
   local head = conn:read "l"
@@ -33,7 +33,7 @@ local function read_command(conn)
 end
 
 local server, connections, gone, log, gate = nil, 0, 0, {}, task.event()
-local execs = {} -- what EXEC answers, in order; then an empty list
+local execs = {} -- the replies to EXEC, in order; after them, an empty list
 
 local function list_of(...)
   local parts = { "*" .. select("#", ...) .. "\r\n" }
@@ -78,7 +78,7 @@ function answers.PSUBSCRIBE(command)
   return list_of("psubscribe", command[2], "1") .. list_of("pmessage", "n*", "news", "hot")
 end
 
-local budget -- bytes that the server says before it closes; nil: any number
+local budget -- bytes that the server sends before it closes; nil: no limit
 local last -- the connection that sent the last command
 server = tcp.serve("127.0.0.1", 0, { connections = 20, handler = function(conn)
   connections = connections + 1
@@ -102,7 +102,7 @@ local function open(options)
   return redis.new(all)
 end
 
--- Wait until the server has read a command after a mark.
+-- Wait until the server has logged this command after the given position of its log.
 local function await_command(text, mark)
   await(function()
     for i = mark + 1, #log do
@@ -135,7 +135,7 @@ local cases = {
     db:close()
     fails("closed", p:get("d"):exec())
   end,
-  function() -- a pipeline that is cancelled between its replies: a late reply is nobody's
+  function() -- a pipeline that is cancelled between its replies: a late reply reaches no other task
     local db <close> = open{ size = 1 }
     local mark, before = #log, connections
     local cut = task.start(function() return db:pipeline():get("1"):gate("2"):get("3"):exec() end)
@@ -167,12 +167,12 @@ local cases = {
     equal(table.concat(log, ",", mark + 1), "HELLO 3,WATCH a b,GET a,MULTI,SET a 1,SET b 2,EXEC")
     local times = 0
     equal(#assert(db:transaction(function(t) times = times + 1 t:multi() t:set("a", 1) end, { watch = { "a" } })), 0)
-    equal(times, 2) -- a key changed the first time
+    equal(times, 2) -- a watched key had changed the first time
     execs[1], execs[2] = "_\r\n", "_\r\n"
     fails("a watched key changed, 2 times", db:transaction(function(t) t:multi() t:set("a", 1) end, { retries = 1 }))
     equal(connections - before, 1)
   end,
-  function() -- transactions that fail, or are given up
+  function() -- transactions that fail, or that their task abandons
     local db <close> = open()
     local kept
     execs[1] = "-EXECABORT because of errors\r\n"
@@ -205,7 +205,7 @@ local cases = {
     db:close()
     fails("closed", db:transaction(print))
   end,
-  function() -- a command that waits in the server has a connection of its own, which the next one has, too
+  function() -- a blocking command has its own connection, which the next one uses again
     local db <close> = open{ handles = 1 }
     local impatient <close> = open{ handles = 1, timeout = 0.02 }
     local before, mark = connections, #log
@@ -214,7 +214,7 @@ local cases = {
     equal(db:get "not held up", "not held up")
     local second = task.start(function() return db:call("XREAD", "BLOCK", 5, "STREAMS", "s", 0) end)
     await(function() return second.status == "waiting" end)
-    equal(db:xread("COUNT", 1, "STREAMS", "block", 0), "read") -- it does not wait
+    equal(db:xread("COUNT", 1, "STREAMS", "block", 0), "read") -- this one does not block
     equal(db:xread("STREAM"), "read")
     gate:set()
     equal(pop:join()[2], "x")
@@ -230,20 +230,20 @@ local cases = {
     fails("cancelled", vain:join())
     held:cancel()
     fails("cancelled", held:join())
-    fails("timeout", impatient:blmpop(0.001, 1, "a", "LEFT")) -- later than the server's time and its own
+    fails("timeout", impatient:blmpop(0.001, 1, "a", "LEFT")) -- after the server's time and its own timeout
     local ended = redis.new{ port = 1, handles = 1 }
     local tasks = {}
     for i = 1, 3 do tasks[i] = task.start(function() return ended:wait(0, 0) end) end
     for i = 1, 3 do fails("Connection refused", tasks[i]:join()) end
   end,
-  function() -- connections that the server closed are not taken
+  function() -- connections that the server closed are not used
     local db <close> = open()
     for _, send in ipairs{ function() return db:wait(0, 0) == 1 end, function() return db:get "x" == "x" end } do
       equal(send(), true)
       local before, number = gone, connections
       last:close()
       await(function() return gone > before end)
-      for _ = 1, 30 do task.sleep(0.001) end -- by now the client has seen it; if not, the first command fails
+      for _ = 1, 30 do task.sleep(0.001) end -- by now the client has noticed; if not, the first command fails
       await(function() return send() and connections > number end)
     end
   end,
@@ -302,7 +302,7 @@ local cases = {
     fails("the connection ended", sub:read())
     fails("the connection ended", pcall(sub:messages()))
   end,
-  function() -- a script: its hash, and its text where the server does not know that
+  function() -- a script is sent as its hash, and as text if the server does not know the hash
     local db <close> = open()
     local run = db:prepare "return 1"
     equal(run({ "k" }, "a", 2), "ran")
@@ -314,7 +314,7 @@ local cases = {
     fails("ERR compiling", db:prepare "bad"({}))
     fails("a script is a string", pcall(db.prepare, db, 1))
   end,
-  function() -- what the server says is cut at each byte: each kind fails, or is right
+  function() -- replies of the server are cut at each byte: each kind of command fails, or is right
     local kinds = {
       function(db)
         local list = db:pipeline():get("a"):get("b"):exec()
@@ -357,12 +357,12 @@ local cases = {
     budget = nil
     gate:clear()
   end,
-  function() -- one that its server does not read
+  function() -- a command that its server does not read
     local reading
     local deaf <close> = tcp.serve("127.0.0.1", 0, function(conn)
       read_command(conn)
       conn:write("%0\r\n")
-      conn:read(1) -- the next command is being written
+      conn:read(1) -- returns when the next command is being written
       reading = conn
       task.event():wait()
     end)

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- For test-lua-redis.c: replies of Redis as values of Lua, whole and cut at each byte; `c` has the functions of C.
+-- For test-lua-redis.c: replies of Redis as Lua values, complete and cut at each byte; `c` has the C functions.
 local NULL = require "sxe.json".null
 local MAX <const> = 70000
 
--- A value as text; keys in order.
+-- A value as text; keys are sorted.
 local function shown(value)
   if value == NULL then return "null" end
   if type(value) ~= "table" then return math.type(value) == "float" and ("%.17g"):format(value) or ("%q"):format(value) end
@@ -20,7 +20,7 @@ local function equal(got, wanted, about)
   if got ~= wanted then error(("%s: %s, not %s"):format(about, got, wanted), 2) end
 end
 
--- What bytes give that come in these parts: "value 1", or nil.
+-- Read a reply that comes in these parts: "value 1", for example, or nil if it is incomplete.
 local function read(parts, max)
   local reader, all = c.new_reader(max or MAX), {}
   for _, part in ipairs(parts) do
@@ -36,7 +36,7 @@ local function read(parts, max)
   return #all > 0 and table.concat(all, "; ") or nil
 end
 
--- Whole, in two parts at each byte, and in single bytes. Less than all of it is no reply.
+-- Read a reply as a whole, in two parts cut at each byte, and in single bytes; a part of it must give nil.
 local function try(bytes, wanted)
   local singles = {}
   equal(read{ bytes }, wanted, bytes)
@@ -91,7 +91,7 @@ equal(read{ "$3\r\na", "b", "c\r\n$2\r\nd", "e\r\n" }, 'value "abc"; value "de"'
 equal(read{ "*1\r\n" .. ("$9\r\n123456789\r\n"):rep(1) .. "+" .. ("x"):rep(60), ("y"):rep(20), "z\r\n" },
   'value {"123456789"}; value "' .. ("x"):rep(60) .. ("y"):rep(20) .. 'z"', "what was read is not kept")
 
--- The elements of a list are values before its last one has come.
+-- The elements of a list are decoded before the last element has come.
 do
   local reader = c.new_reader(1 << 30)
   c.feed(reader, "*100000\r\n" .. ("*0\r\n"):rep(50000))
@@ -103,7 +103,7 @@ do
   equal(#select(2, c.next(reader)), 100000, "a list")
 end
 
--- A reply that is dropped after each part of it: what follows is read as ever.
+-- Drop a reply after each byte of it: the next reply must be read correctly.
 local function try_dropped(bytes, kind)
   for i = 0, #bytes - 1 do
     local reader = c.new_reader(MAX)
@@ -121,7 +121,7 @@ for _, bytes in ipairs{ "+OK\r\n", "-ERR x\r\n", "$2\r\nab\r\n", "*2\r\n%1\r\n+k
 end
 try_dropped(">1\r\n+a\r\n", "push")
 
--- So deep, and no deeper.
+-- The limit of nesting is 32 lists.
 equal(read{ ("*1\r\n"):rep(32) .. ":1\r\n" }, "value " .. ("{"):rep(32) .. "1" .. ("}"):rep(32), "deep")
 local LONG <const> = "the reply is longer than reply_max, 70000 bytes"
 local function bad(bytes, why, max)
@@ -168,7 +168,7 @@ fails("argument 2 is a boolean", c.encode, "SET", "a", true)
 equal(#c.encode(table.unpack({}, 1, 0)), 4, "none")
 equal(c.encode("X", ("y"):rep(100000)):sub(-10), "yyyyyyyy\r\n", "long")
 
--- ---- Slots: those of CLUSTER KEYSLOT ----
+-- ---- Slots, as CLUSTER KEYSLOT computes them ----
 
 for key, slot in pairs{ ["123456789"] = 12739, [""] = 0, a = 15495, foo = 12182, bar = 5061, ["{bar}x"] = 5061,
     ["x{bar}{foo}"] = 5061, ["foo{}{bar}"] = 8363, ["foo{{bar}}zap"] = 4015, ["foo{bar"] = 15278, ["}{"] = 12793,

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- For test-lua-redis.c: commands of sxe.redis to servers in the same process that answer by script. `done` is true at
--- the end, or what went wrong.
+-- For test-lua-redis.c: commands of sxe.redis to servers in the same process, played by a script. At the end `done` is
+-- true, or an error.
 local redis, task, tcp = require "sxe.redis", require "sxe.task", require "sxe.tcp"
 
 done = false
@@ -14,7 +14,7 @@ local function fails(why, ...)
   if ok or not tostring(got):find(why, 1, true) then error(("%s, not %s"):format(got, why), 2) end
 end
 
--- ---- A server ----
+-- ---- A server that a test plays ----
 
 local function read_command(conn)
   local head = conn:read "l"
@@ -33,8 +33,9 @@ end
 
 local servers = {}
 
--- For each command answer(command, connection, what is known of the connection) returns bytes, "" for none, nil to close;
--- HELLO is answered when it returns true. The server says how many connections it had, and all commands.
+-- A server. For each command, answer(command, connection, data of the connection) returns bytes, "" for no reply, or
+-- nil to close; HELLO gets the usual reply if answer returns true. The server counts its connections, and logs all
+-- commands.
 local function serving(answer)
   local one = { connections = 0, log = {} }
 
@@ -55,7 +56,7 @@ local function serving(answer)
   return one
 end
 
--- Answers GET x with x, and waits where it is told to.
+-- Reply to GET x with x; wait at the gate if there is one.
 local gate
 local function echo(command)
   if command[1] == "HELLO" then return true end
@@ -94,7 +95,7 @@ local reading = {} -- connections of a server that reads nothing
 local deaf = { server = tcp.serve("127.0.0.1", 0, { connections = 5, handler = function(conn)
   read_command(conn)
   conn:write("%0\r\n")
-  conn:read(1) -- the next command is being written
+  conn:read(1) -- returns when the next command is being written
   reading[#reading + 1] = conn
   task.event():wait()
 end }) }
@@ -108,12 +109,12 @@ local function open(server, options)
   return redis.new(all)
 end
 
--- Let others go on until it is so.
+-- Let other tasks run until is_so() is true.
 local function await(is_so)
   repeat task.sleep(0.001) until is_so()
 end
 
--- Wait until the plain server has read a command that it had not read at a mark.
+-- Wait until the server `plain` has logged this command after the given position of its log.
 local function await_plain(text, mark)
   await(function()
     for i = mark + 1, #plain.log do
@@ -125,7 +126,7 @@ end
 -- ---- Cases ----
 
 local cases = {
-  function() -- replies, errors and what is no reply
+  function() -- replies, errors, and malformed replies
     local db <close> = open(shared)
     equal(db:get "a\0\r\nb", "a\0\r\nb")
     equal(db:set("k", 12), "k")
@@ -145,7 +146,7 @@ local cases = {
     equal(db[1], nil)
     equal(db.get, db.get)
   end,
-  function() -- a reply that nobody asked for ends those that wait
+  function() -- a reply without a command fails the commands that wait
     local db <close> = open(plain, { size = 1 })
     gate = task.event()
     local mark = #plain.log
@@ -170,7 +171,7 @@ local cases = {
     for _, one in ipairs(tasks) do one:join() end
     equal(plain.connections - before, 2)
   end,
-  function() -- while a connection is being made, 32 commands wait for it before another one is
+  function() -- while a connection is being opened, 32 commands wait for it before another one is opened
     for _, number in ipairs{ 32, 33 } do
       local db <close> = open(plain)
       local before, tasks = plain.connections, {}
@@ -179,7 +180,7 @@ local cases = {
       equal(plain.connections - before, number == 32 and 1 or 2)
     end
   end,
-  function() -- one of several is cancelled: its reply, late, is nobody's
+  function() -- a command is cancelled: its late reply reaches no other task
     local db <close> = open(plain, { size = 1 })
     gate = task.event()
     local before, mark = plain.connections, #plain.log
@@ -189,7 +190,7 @@ local cases = {
       if i == 1 then await_plain("GATE 1", mark) end
       await(function() return tasks[i].status == "waiting" end)
     end
-    tasks[1]:cancel() -- it reads for all
+    tasks[1]:cancel() -- this task reads for all
     fails("cancelled", tasks[1]:join())
     tasks[3]:cancel()
     fails("cancelled", tasks[3]:join())
@@ -200,7 +201,7 @@ local cases = {
     equal(later:join(), "later")
     equal(plain.connections - before, 2)
   end,
-  function() -- a timeout: the late reply comes to a connection that is gone
+  function() -- a timeout: the connection is closed before the late reply comes
     local db <close> = open(plain, { size = 1, timeout = 0.02 })
     local ok, why = db:never()
     equal(ok, nil)
@@ -212,7 +213,7 @@ local cases = {
     gate:set()
     equal(other:get "on time", "on time")
   end,
-  function() -- a place that is waited for in vain, and closing
+  function() -- a command that waits for a connection times out; then the client is closed
     local db <close> = open(plain, { size = 1 })
     local impatient <close> = open(plain, { size = 1, timeout = 0.02 })
     gate = task.event()
@@ -255,7 +256,7 @@ local cases = {
     fails("timeout", open(silent, { timeout = 0.02 }):ping())
     fails("ended before the reply", open(ending):ping())
   end,
-  function() -- who we are
+  function() -- user, password and database
     equal(open(old):get(), "--")
     equal(open(old, { password = "secret" }):get(), "default-")
     equal(open(old, { password = "secret", user = "ann", db = 3 }):get(), "ann3")
@@ -268,7 +269,7 @@ local cases = {
     equal(open(modern, { password = "secret" }):ping(), "PING")
     fails("WRONGPASS", open(modern, { password = "x" }):ping())
   end,
-  function() -- the server closes a connection: the command in it fails, and the next one has another
+  function() -- the server closes a connection: its command fails, and the next command uses another connection
     local db <close> = open(first_ends)
     fails("ended before the reply", db:get "a")
     equal(db:get "b", "b")
@@ -277,7 +278,7 @@ local cases = {
     equal(again:get "c", "c")
     equal(#first_ends.log, 6)
   end,
-  function() -- long commands: while one is written, others leave theirs to it
+  function() -- while a long command is written, other tasks leave their commands to the writer
     local db <close> = open(plain, { size = 1 })
     local long = ("x"):rep(3000000)
     equal(db:get "1", "1")
@@ -286,7 +287,8 @@ local cases = {
     equal(tasks[1]:join(), #long)
     for i = 2, 4 do equal(#tasks[i]:join(), i * 20000) end
   end,
-  function() -- one that is not taken fails; those after it, which were not sent, go to another connection
+  -- A command that the server does not read fails; those after it, which were not sent, use another connection
+  function()
     local db <close> = open(deaf, { size = 1 })
     local writing = task.start(function() return db:get(("x"):rep(16000000)) end)
     await(function() return #reading == 1 and writing.status == "waiting" end)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a script whose server has the test as its clients, on the virtual clock of http-site.h.
- * Its log lines of level warning or worse are captured.
+ * What: a script with a server, and the test as its clients, on the virtual clock of http-site.h.
+ * Log lines of level warning or worse are captured.
  *
  * Example:
  *     serve_script("http.serve{handler = function(req) return 'at ' .. req.path end}");
@@ -20,7 +20,7 @@
 
 static unsigned fds_before_script;
 
-/* Load a script that knows http, task and json already, and a local `kept`; it may serve. */
+/* Load a script, in which http, task and json are loaded, and `kept` is a local; it may serve. */
 static inline void
 load_site(const char *text, const struct sxe_lua_config *config)
 {
@@ -60,7 +60,7 @@ serve_script(const char *text)
     serve_script_with(text, &(struct sxe_lua_config){.tasks = 64});
 }
 
-/* serve_script of one function(req, res) with this body. */
+/* Serve a handler function(req, res) with this body. */
 static inline void
 serve_handler(const char *body)
 {
@@ -71,7 +71,7 @@ serve_handler(const char *body)
     serve_script(text);
 }
 
-/* Nothing is left: no request, no connection, no descriptor. */
+/* Close everything; no request, connection or descriptor may be left. */
 static inline void
 end_script(void)
 {
@@ -93,7 +93,7 @@ end_script(void)
 #define ASK(line, fields, body) \
     line " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" fields "\r\n" body
 
-/* Until the end of the connection, its Date and Connection taken out. */
+/* Receive until the connection ends; returns the reply without its Date and Connection. */
 static inline const char *
 hear(int peer)
 {
@@ -107,7 +107,7 @@ hear(int peer)
     return got;
 }
 
-/* The whole reply to a request, on a connection of its own that it ends. */
+/* Send a request on a new connection; returns the whole reply. */
 static inline const char *
 ask(const char *request)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a state of Lua in virtual time, for tests whose story is a script. What the script says is
- * one line of text, "a;b 1;", to be compared; SCRIPT() runs until nothing is left to wait for.
+ * What: a state of Lua in virtual time, for tests whose story is a script. What the script says
+ * with say() is collected as one line, "a;b 1;", and compared. SCRIPT() runs until no task waits.
  *
- * Scripts find task, timer and these: say(...), advance(seconds): the clock goes on without the
- * loop; count(): tasks that are not FREE; world.now(), world.now_ms(): time since the test began.
+ * Scripts have task, timer, and these functions: say(...); advance(seconds) advances the clock
+ * without turning the loop; count(): tasks that are not FREE; world.now(), world.now_ms(): the time
+ * since the test began.
  */
 #ifndef LUA_TASK_WORLD_H
 #define LUA_TASK_WORLD_H
@@ -74,7 +75,7 @@ static const luaL_Reg world_functions[] = {{"say", l_say},       {"advance", l_a
                                            {"count", l_count},   {"now", l_now},
                                            {"now_ms", l_now_ms}, {NULL, NULL}};
 
-/* Before sxe_init: what scripts of tests find is there. */
+/* Start a state before sxe_init(), with the module "world" that the tests' scripts use. */
 static inline void
 begin_state(const struct sxe_lua_config *config)
 {
@@ -109,7 +110,7 @@ end_world(void)
     fake_time_stop();
 }
 
-/* Load it, and run the loop until nothing is left to wait for: what it said. */
+/* Load the script and run the loop until no task waits; returns what the script said. */
 static inline const char *
 run_world(const char *script)
 {
@@ -121,7 +122,7 @@ run_world(const char *script)
 }
 #define SCRIPT(text) run_world(PRELUDE text)
 
-/* The tasks that are left. */
+/* How many tasks are left. */
 static inline unsigned
 tasks_left(void)
 {
@@ -129,13 +130,13 @@ tasks_left(void)
            sxe_pool_get_count(SCHEDULER->tasks, SXE__LUA_FREE);
 }
 
-/* A script and what it says. */
+/* A script, and what it must say. */
 struct story {
     const char *script;
     const char *says;
 };
 
-/* It says just that, and no task is left. */
+/* The script must say exactly this, and no task may be left. */
 static inline void
 run_story(const struct story *story)
 {

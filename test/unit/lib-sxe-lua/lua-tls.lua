@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- For test-lua-tls.c: connections of sxe.tcp and calls of sxe.client over TLS. `done` is true at the end, or what went
--- wrong. Servers are at `ports`, certificates in `directory`.
+-- For test-lua-tls.c: connections of sxe.tcp and calls of sxe.client over TLS. The servers' ports are in `ports`, their
+-- certificates in `directory`. At the end `done` is true, or an error.
 local CA = directory .. "authority.pem"
 local TRUSTED = { ca = CA }
 
@@ -28,7 +28,7 @@ local cases = {
     equal(assert(client.get(url "late", { tls = { insecure = true } })).status, 200)
     equal(assert(client.get(url "good", { tls = { ca = CA, insecure = false } })).status, 200)
   end,
-  function() -- each wrong in one way, as badssl.com has them
+  function() -- certificates that are wrong in one way each, as those of badssl.com
     for name, why in pairs{ late = "has expired", early = "is not yet valid", other = "is not for 127.0.0.1, but for b.example",
       stranger = "self-signed", chain = "incomplete chain" } do
       fails("tls: ", client.get(url(name), { tls = TRUSTED }))
@@ -39,7 +39,7 @@ local cases = {
     fails("cannot read", client.get(url "good", { tls = { ca = directory .. "none.pem" } }))
     fails("cannot read", client.get(url "good", { tls = { ca = directory .. "none.pem" } }))
   end,
-  function() -- what was verified otherwise is another target
+  function() -- a connection that was verified otherwise is not used again
     equal(assert(client.get(url "good", { tls = { insecure = true } })).status, 200)
     fails("incomplete chain", client.get(url "good"))
   end,
@@ -53,7 +53,7 @@ local cases = {
     fails("from https to http, which allow_downgrade would permit: http://127.0.0.1:1/",
       client.get(url("good", "/plain"), { tls = TRUSTED }))
     fails("refused", client.get(url("good", "/plain"), { tls = TRUSTED, allow_downgrade = true }))
-    -- The name is for the first host only.
+    -- tls.name applies to the first host only, not to that of the redirect.
     equal(assert(client.get(("https://localhost:%d/far"):format(ports.good), { tls = { ca = CA, name = "a.example" } })).body,
       "")
   end,
@@ -68,7 +68,8 @@ local cases = {
   function()
     fails("not public", client.get(url "good", { tls = TRUSTED, public_only = true }))
     fails("not public", tcp.connect("127.0.0.1", ports.good, { public_only = true }))
-    local listener <close> = tcp.serve("127.0.0.1", 0, function(conn) conn:read "a" end) -- does not shake hands
+    -- It never replies to the handshake
+    local listener <close> = tcp.serve("127.0.0.1", 0, function(conn) conn:read "a" end)
     fails("timeout", tcp.connect("127.0.0.1", listener.port, { tls = true, timeout = 0.01 }))
     fails("refused", tcp.connect("127.0.0.1", 1, { tls = true }))
     fails("", tcp.connect("127.0.0.1", ports.good, { tls = { ca = CA, name = "" } }))
@@ -86,7 +87,7 @@ local cases = {
     fails("tls must be a table", pcall(client.get, url "good", { tls = true }))
     fails("public_only must be true or false", pcall(tcp.connect, "127.0.0.1", 1, { public_only = 1 }))
   end,
-  function() -- more clients than a state may have
+  function() -- more clients of TLS than a state may have
     for i = 1, 70 do
       local ok, why = tcp.connect("127.0.0.1", 1, { tls = { insecure = true, alpn = "p" .. i } })
       equal(ok, nil)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of a state: first as an allocator, then with Lua on top of it.
+ * The memory of a state: the allocator alone, then Lua with this allocator.
  */
 #include "lua-state.h"
 
@@ -245,7 +245,7 @@ START_TEST(the_steady_state_asks_the_system_for_nothing)
 }
 END_TEST
 
-/* One of everything that lib-sxe-lua itself does, whichever allocation fails. */
+/* Scripts that use each thing that lib-sxe-lua adds to Lua; any of their allocations may fail. */
 static const char *const scripts[] = {
     "return {}",
     "local f = coroutine.wrap(function(...) coroutine.yield(...) error 'x' end) f(1) pcall(f)",
@@ -266,7 +266,7 @@ static const char *const scripts[] = {
 
 START_TEST(any_allocation_of_a_script_may_fail)
 {
-    const uint64_t times = _i % 2 == 0 ? 2 : UINT64_MAX; /* Lua tries twice */
+    const uint64_t times = _i % 2 == 0 ? 2 : UINT64_MAX; /* Lua tries each allocation twice */
     uint64_t after = 0;
     unsigned failed = 0;
     bool touched;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.client": calls over connections of the same process (lua-client.lua), and the
- * functions of C that it is made of.
+ * require "sxe.client": calls to servers in the same process (lua-client.lua), and the C functions
+ * that it uses.
  */
 #include "lua-net.h"
 
@@ -26,11 +26,11 @@ START_TEST(calls_get_their_answers_or_the_reason)
     net_on_state = count;
     net_inflate = script_inflate();
     net_start("dofile 'test/unit/lib-sxe-lua/lua-client.lua'");
-    /* Names are looked up in a thread, which may have to wait for a CPU. */
+    /* Host names are looked up by a thread, which may have to wait for a CPU. */
     for (unsigned i = 0; i < 20 * WAIT_TURNS && number("done") == 0; i++)
         turn_slowly(1);
     run_script("assert(done == true, done)");
-    /* Servers of HTTP are deleted with the state, after their sockets. */
+    /* HTTP servers are deleted with the state, so their sockets must be closed first. */
     ck_assert_int_eq(sxe_fini(), 0);
     state_stop();
     ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
@@ -38,7 +38,7 @@ START_TEST(calls_get_their_answers_or_the_reason)
 }
 END_TEST
 
-/* The address that a connection has decides: is_public is what it asks. */
+/* The function is_public decides by the address of a connection. */
 static const struct {
     const char *address;
     bool is_public;
@@ -102,7 +102,7 @@ START_TEST(addresses_of_the_internet_are_public)
 }
 END_TEST
 
-/* It is opened while each 97th allocation fails. */
+/* The module is loaded while every 97th allocation in turn fails. */
 START_TEST(without_memory_the_module_is_not_opened)
 {
     bool is_touched = true;
@@ -128,7 +128,7 @@ create_none(bool is_gzip)
     return NULL;
 }
 
-/* A reply that cannot be decoded for lack of memory is an error. */
+/* If there is no memory to decode a reply, the call returns an error. */
 START_TEST(without_memory_a_reply_is_not_decoded)
 {
     static const struct sxe_lua_inflate none = {.create = create_none};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clocks and chance, as a script sees them.
+ * Clocks and random numbers as a script sees them.
  */
 #include "lua-state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sockets of 2010 and 2011 in Lua.
+ * The names of 2010 and 2011 for sockets in Lua.
  */
 #include "lua-net.h"
 
@@ -15,7 +15,7 @@ static const char reply[] =
     "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 14\r\n\r\n"
     "Hello World\n\r\n";
 
-/* The listener is the first socket that was made. */
+/* The port of the listener, which is the first socket that was made. */
 static unsigned short
 port_of_first(void)
 {
@@ -27,7 +27,7 @@ port_of_first(void)
     return sxe_local_port(s);
 }
 
-/* A listener with this read callback, and others if need be; "all" is called with it. */
+/* Make a listener with this read callback (and further ones after a comma), and connect to it. */
 static int
 connect_to(const char *read)
 {
@@ -342,7 +342,7 @@ START_TEST(a_kept_handle_is_closed_and_never_another_s)
     fails_with("old.onread = print", "cannot set 'onread': the socket is closed");
     fails_with("old.mine = 2", "the socket is closed");
     close(peer);
-    /* Until the index has another tenant. */
+    /* Connect until another socket has the index of the old one. */
     run_script("s = false");
     for (int i = 0; i < 40; i++) {
         int next = peer_connect(port_of_first());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names of 2010 and 2011 that are about no socket: sxe_register, the log, timers, pools, TAP.
+ * The names of 2010 and 2011 that do not concern sockets: sxe_register, log, timers, pools, TAP.
  */
 #include "lua-net.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The script's own coroutines, as Lua has them, and with tasks that wait inside of them.
+ * Coroutines of a script: as in plain Lua, and with tasks that wait inside of them.
  */
 #include "lua-state.h"
 

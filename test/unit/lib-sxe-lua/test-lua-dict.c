@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.dict". The other side is the dict opened once more by C, in the same process.
+ * require "sxe.dict". The other process is played by C code, which has the dict opened once more.
  */
 #include "lua-file-world.h"
 
@@ -35,7 +35,7 @@ cells(void)
     return sxe__pool_header(sxe_dict_get_pool(other));
 }
 
-/* peer.open() */
+/* peer.open(): open the dict as another process. */
 static int
 l_open(lua_State *L)
 {
@@ -64,7 +64,7 @@ l_unlock(lua_State *L)
     return 0;
 }
 
-/* peer.put(key, value) */
+/* peer.put(key, value): put an entry as another process. */
 static int
 l_put(lua_State *L)
 {
@@ -76,7 +76,7 @@ l_put(lua_State *L)
     return 0;
 }
 
-/* All links of the cells lead nowhere. */
+/* peer.wreck(): damage all links of the cells. */
 static int
 l_wreck(lua_State *L)
 {
@@ -89,7 +89,7 @@ l_wreck(lua_State *L)
     return 0;
 }
 
-/* peer.calloc(nth), peer.malloc(nth): that one fails. */
+/* peer.calloc(nth), peer.malloc(nth): let the nth call fail. */
 static int
 l_calloc(lua_State *L)
 {
@@ -108,7 +108,7 @@ static const luaL_Reg peer_functions[] = {
     {"open", l_open},   {"lock", l_lock},     {"unlock", l_unlock}, {"put", l_put},
     {"wreck", l_wreck}, {"calloc", l_calloc}, {"malloc", l_malloc}, {NULL, NULL}};
 
-/* ---- A world with a file ---- */
+/* ---- A state with a file ---- */
 
 static void
 close_other(void)
@@ -118,7 +118,7 @@ close_other(void)
     other = NULL;
 }
 
-/* In a state without a loop: a script that waits would never go on. */
+/* Run a script in a state without a loop, in which a script that waits would never continue. */
 static void
 check_script(const char *text)
 {
@@ -258,7 +258,7 @@ START_TEST(a_file_is_shared_and_stays)
 }
 END_TEST
 
-/* A bit of the value changes in the file, which all have closed, or which is open. */
+/* A bit of a value changes in the file: while it is closed by all, and while it is open. */
 START_TEST(a_value_that_changed_in_the_file_is_not_served)
 {
     check_script(
@@ -279,8 +279,8 @@ START_TEST(a_value_that_changed_in_the_file_is_not_served)
 }
 END_TEST
 
-/* Each is a user of the file, of which there may be 128. The collector has so much else to look at
- * that it does not come to them by itself. */
+/* Each open dict is a user of the file, which allows 128. There are so many other objects that the
+ * collector does not reach the dicts by itself. */
 START_TEST(dicts_that_were_forgotten_are_closed_where_another_has_no_room)
 {
     check_script(SHARED "local much = {} for i = 1, 100000 do much[i] = {} end\n"
@@ -404,7 +404,7 @@ START_TEST(a_batch_is_done_only_if_its_conditions_hold)
 }
 END_TEST
 
-/* By a <close> variable of the script's own, or with its dict. */
+/* The batch is closed by a <close> variable of the script, or with its dict. */
 START_TEST(a_batch_that_was_closed_is_not_done)
 {
     check_script(OWN "d:put('a', 'one')\n"
@@ -421,7 +421,7 @@ START_TEST(a_batch_that_was_closed_is_not_done)
 }
 END_TEST
 
-/* Its memory stays until the last of them is closed. */
+/* The dict's memory stays until its last snapshot is closed. */
 START_TEST(snapshots_of_a_dict_that_is_closed_refuse)
 {
     check_script(OWN "d:put('a', 'one') local s, t = d:snapshot(), d:snapshot()\n"
@@ -469,7 +469,7 @@ START_TEST(a_dict_is_closed_by_a_call_or_with_its_scope)
 }
 END_TEST
 
-/* Whatever a call allocates may run the finalizer that closes what the call is about. */
+/* An allocation in a call may run a finalizer that closes the dict of this call. */
 START_TEST(a_finalizer_may_close_the_dict_of_a_call)
 {
     static const char *const calls[] = {
@@ -571,11 +571,11 @@ static const struct story locked[] = {
     {LOCKED FREED "say(s:get 'a')", "one;"},
     {LOCKED FREED "local t = d:snapshot() say(t:get 'a')", "one;"},
     {LOCKED FREED "for k, v in d:each() do say(k, v) end", "a one;"},
-    /* A batch's function may wait, too. */
+    /* The function of a batch may wait, too. */
     {SHARED "say(d:batch(function(b) b:put('a', 'x') task.sleep(1) b:put('b', 'y') end))\n"
             "say(sorted(d:each()))",
      "true;a=x b=y;"},
-    /* A cancelled task gets "cancelled". */
+    /* In a cancelled task each call returns "cancelled". */
     {LOCKED "local walk = d:each()\n"
             "for _, f in ipairs{function() return d:get 'a' end,\n"
             "    function() return d:batch{a = 'two'} end, function() return d:snapshot() end,\n"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pages about Lua: every example runs, and every name that scripts find is explained there and
- * described in lib-sxe-lua/types/.
+ * The pages about Lua: every example runs, and every name that scripts can use is explained in a
+ * page and described in lib-sxe-lua/types/.
  *
- *     ```lua            runs as a script; what it prints is what stands after each -->
- *     -- GET /a --> 200 hello      asks it, as a handler: the status, and a part of the body
- *     ```lua sandbox    the same, without handlers, as a script that is not trusted
- *     ```lua fragment   compiles
+ *     ```lua            runs as a script; its output must be the texts after -->
+ *     -- GET /a --> 200 hello      sends the handler a request: its status, and a part of its body
+ *     ```lua sandbox    runs in a sandbox, without handlers
+ *     ```lua fragment   is compiled only
  */
 #include "lua-site.h"
 
@@ -16,15 +16,15 @@ enum { BLOCKS_MAX = 200, TEXT_SIZE = 200000, SAID_SIZE = 10000, LINE_SIZE = 500,
 
 static struct {
     const char *page;
-    unsigned line; /* of its first line, from 1 */
+    unsigned line; /* the line of the page where the block begins, from 1 */
     bool is_fragment;
     bool is_sandbox;
-    char *text; /* after so many newlines that lines have the page's numbers */
+    char *text; /* begins with newlines, so that line numbers are those of the page */
 } blocks[BLOCKS_MAX];
 static unsigned blocks_number;
 
 /* ---- Reading a page ----
- * Before the tests begin, so that each block is one. */
+ * The pages are read before the tests begin, so that each block is a test. */
 
 static void
 begin_block(const char *page, const char *fence, unsigned line)
@@ -66,7 +66,7 @@ read_page(const char *page)
 
 static char said[SAID_SIZE];
 
-/* With one blank between words. */
+/* Add words to a text, with a single blank between words. */
 static void
 add_words(char text[SAID_SIZE], const char *words, size_t length)
 {
@@ -128,7 +128,7 @@ expect_said(const char *text)
 
 /* ---- Asking a handler ---- */
 
-/* Until it has answered; files are read by threads, in real time. */
+/* Wait until the handler has replied. Threads read files, so that takes real time. */
 static void
 wait_for_answer(void)
 {
@@ -142,7 +142,7 @@ wait_for_answer(void)
     }
 }
 
-/* A line "-- POST /a body --> 200 part of the reply". HTTP/1.0 has no chunks. */
+/* Run a line "-- POST /a body --> 200 part of the reply". (HTTP/1.0, because it has no chunks.) */
 static void
 ask_line(const char *from, const char *where)
 {
@@ -172,7 +172,7 @@ ask_line(const char *from, const char *where)
                   "%s: %s is answered '%s'; log: %s", where, from, reply, log_line(0));
 }
 
-/* How many requests there were. */
+/* Send all requests of a block; returns how many there were. */
 static unsigned
 ask_all(const char *text, const char *where)
 {
@@ -189,7 +189,7 @@ ask_all(const char *text, const char *where)
 
 /* ---- Running a block ---- */
 
-/* The handler that the script returned serves in a server of C, or in one of the script's own. */
+/* Serve the block's handler: by a C server if the script returned it, or by the script's own. */
 static struct sxe_http *
 start_block(void)
 {
@@ -207,7 +207,7 @@ start_block(void)
     return http;
 }
 
-/* Examples that log, or show how an error is answered, leave lines there. */
+/* The log must have no error, except in blocks that log, or that show the reply to an error. */
 static void
 expect_silence(const char *text)
 {
@@ -296,7 +296,7 @@ add_name(lua_State *L, const char *name)
     lua_rawseti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1);
 }
 
-/* A list of the classes that are there: of handles, and of userdata. */
+/* The list of all classes of objects: of handles, and of userdata. */
 static int
 l_classes(lua_State *L)
 {

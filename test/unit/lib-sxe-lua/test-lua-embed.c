@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A state and its scripts, as a program in C has them.
+ * A state of Lua and its scripts, as a C program uses them.
  */
 #include "lua-state.h"
 
@@ -97,7 +97,8 @@ can_require(const char *module)
     return is_there;
 }
 
-/* Wherever the limit is met: in the state's making, in a module's, in the text that it has. */
+/* The memory limit is reached in turn while the state is made, a module is loaded, or a script
+ * runs. */
 START_TEST(a_limit_of_memory_may_be_met_anywhere)
 {
     struct sxe_lua_config config = {.tasks = 4, .memory_max = 512};
@@ -128,7 +129,8 @@ START_TEST(memory_is_what_it_holds_and_the_most_it_held)
     size_t before, after, most;
 
     state_start();
-    run_script("collectgarbage() collectgarbage()"); /* or the next allocation may free more */
+    /* Otherwise the next allocation may free more than it takes. */
+    run_script("collectgarbage() collectgarbage()");
     before = sxe_lua_memory(lua, NULL);
     run_script("kept = ('x'):rep(1000000)");
     after = sxe_lua_memory(lua, &most);
@@ -240,7 +242,7 @@ refuse_memory(lua_State *L)
     return 0;
 }
 
-/* Some number of keys leaves no room for one more. */
+/* With some number of keys the registry is full, so that the next key needs memory, which fails. */
 START_TEST(what_cannot_be_kept_leaves_nothing)
 {
     static const char keys[64];
@@ -402,7 +404,7 @@ START_TEST(results_may_be_too_many_for_the_memory)
 }
 END_TEST
 
-/* As a program's C function may: call Lua, and let others run. */
+/* A C function of a program that calls Lua and lets other tasks run. */
 static int
 call_back(lua_State *L)
 {

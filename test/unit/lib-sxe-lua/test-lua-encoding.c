@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.encoding". Most of it is in lua-encoding.lua, with references in Lua.
+ * require "sxe.encoding". Most tests are in lua-encoding.lua, with reference implementations in
+ * Lua.
  */
 #include "lua-state.h"
 
@@ -32,7 +33,7 @@ set_wall(lua_State *L)
     return 0;
 }
 
-/* 1645557742 s is the time of the example in RFC 9562, A.6. */
+/* 1645557742 s is the time of the example in RFC 9562, appendix A.6. */
 START_TEST(uuids_begin_with_the_time_and_grow)
 {
     struct sxe_lua_clock clock = *sxe_lua_get_clock();

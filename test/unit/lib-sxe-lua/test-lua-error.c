@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what the log says of errors, and what becomes of them.
+ * Errors of scripts: the log's lines about them, and their effects.
  */
 #include "lua-state.h"
 
@@ -8,7 +8,7 @@
 
 #include "test-main.h"
 
-/* The nth line without its head and the id that it begins with, which is compared with the first's.
+/* The nth line of the log, without its head and the error's id, which must equal the first line's.
  * */
 static const char *
 line_behind_id(unsigned nth)
@@ -182,7 +182,7 @@ START_TEST(without_memory_an_error_is_logged_all_the_same)
 }
 END_TEST
 
-/* Fill a stack with what fits, so that the next slot has to be allocated. */
+/* Fill the stack as far as it is allocated, so that the next push has to allocate. */
 static void
 fill_stack(lua_State *L)
 {

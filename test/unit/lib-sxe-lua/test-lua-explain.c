@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a person is told of an error, and what a program hears of its scripts' errors.
+ * Explanations of errors for people, and the errors of its scripts that a program gets.
  */
 #include "lua-state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * file.read of what the kernel has in its caches, which no thread does.
+ * file.read of files that are in the kernel's cache, which is done without a thread.
  */
 #include "lua-files.h"
 
@@ -74,7 +74,7 @@ START_TEST(only_some_of_a_turn_are_read_without_a_thread)
 }
 END_TEST
 
-/* The file is open for a thread that never gets to it. */
+/* The file was opened for a thread that never runs. */
 START_TEST(a_read_that_is_cancelled_leaves_no_file_open)
 {
     start_loop_with_file();
@@ -84,7 +84,7 @@ START_TEST(a_read_that_is_cancelled_leaves_no_file_open)
     run_script("t:cancel()");
     until("log == 'cancelled'");
     let_threads_go();
-    stop_loop(); /* which counts descriptors */
+    stop_loop(); /* checks the number of descriptors */
 }
 END_TEST
 

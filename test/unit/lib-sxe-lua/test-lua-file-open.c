@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * file.open: files that stay open, by threads.
+ * file.open: files that stay open, read and written by threads.
  */
 #include "lua-files.h"
 
@@ -14,7 +14,7 @@ count_open(void)
     open_before = (int)fake_os_open_fds();
 }
 
-/* How many more there are now. */
+/* opened(): how many more descriptors are open now than at the start. */
 static int
 l_opened(lua_State *L)
 {
@@ -223,7 +223,7 @@ START_TEST(who_waits_for_one_that_is_closed_is_told)
 }
 END_TEST
 
-/* The one who gets it is the one whom it is kept for, if he still wants it. */
+/* Two writes wait for the file; the first task closes it, so the second gets "closed". */
 START_TEST(one_that_is_kept_may_be_closed)
 {
     begin_loop();
@@ -261,7 +261,7 @@ START_TEST(a_call_may_be_cancelled)
 }
 END_TEST
 
-/* The thread has opened it, and nobody has it. */
+/* A thread has opened the file, but its task was cancelled, so no variable refers to the file. */
 START_TEST(one_that_was_opened_for_nobody_is_collected)
 {
     begin_loop();
@@ -327,7 +327,7 @@ START_TEST(the_state_may_go_while_a_thread_is_at_one)
 }
 END_TEST
 
-/* A thread wrote, and the task that wrote does not run any more. */
+/* A thread has written, but the state is deleted before the task can continue. */
 START_TEST(the_state_may_go_before_the_task_is_told)
 {
     begin_loop();
@@ -335,7 +335,7 @@ START_TEST(the_state_may_go_before_the_task_is_told)
                "assert(f:write('x'))");
     turn_slowly((unsigned)_i);
     state_stop();
-    ev_run(sxe_loop(), 0); /* until no thread has work */
+    ev_run(sxe_loop(), 0); /* until no thread has any work */
     stop_loop();
 }
 END_TEST

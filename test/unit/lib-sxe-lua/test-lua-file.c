@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.file": files by threads, and sxe.split.
+ * require "sxe.file": files, read and written by threads; and sxe.split.
  */
 #include "lua-files.h"
 
@@ -322,7 +322,7 @@ START_TEST(the_state_may_go_before_the_thread_is_done)
 }
 END_TEST
 
-/* Finalizers are called in the order in which they came, backwards. */
+/* Finalizers run in the reverse order of their marking, so this one runs after the module's. */
 START_TEST(a_finalizer_behind_the_end_of_all_jobs_is_refused)
 {
     make_root();

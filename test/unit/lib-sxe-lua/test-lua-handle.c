@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Objects of C as light userdata.
+ * Handles: objects of C as light userdata.
  */
 #include "lua-state.h"
 
@@ -64,7 +64,7 @@ static const struct sxe__lua_class_spec full = {"my.full", methods, get,     set
                                                 length,    call,    close_it};
 static const struct sxe__lua_class_spec bare = {"my.bare", NULL, NULL, NULL, NULL, NULL, NULL};
 
-/* full(index, generation) and make_bare(index). */
+/* full(index, generation): a handle with all parts; bare(index): one without a generation. */
 static int
 make_full(lua_State *L)
 {
@@ -80,7 +80,7 @@ make_bare(lua_State *L)
     return 1;
 }
 
-/* Of a class that nobody registered, and of one that does not exist. */
+/* A handle of a class that was not registered, or of one that does not exist. */
 static int
 make_unknown(lua_State *L)
 {

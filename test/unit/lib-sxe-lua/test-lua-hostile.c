@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scripts that mean harm, or were written as if. Each ends, with an error or without, within its
- * limits; then the state works as ever. The watchdog's thread is the real one.
+ * Malicious or very faulty scripts. Each ends within its limits, with an error or without; after it
+ * the state works as before. The watchdog runs in its real thread.
  */
 #include "lua-state.h"
 
@@ -9,7 +9,7 @@
 
 #include "test-main.h"
 
-/* Of CPU, in which nobody else is served. */
+/* Milliseconds of CPU for which a script may block all others. */
 #if SXE_CHECKED || defined(SXE_COVERAGE)
 enum { BLOCKED_MS_MAX = 500 };
 #else
@@ -97,14 +97,14 @@ END_TEST
 #define STEPS  "a pattern takes more than 16777216 steps"
 #define MEMORY "not enough memory"
 
-/* t: a list of tables, whose array of 131,000 has nothing in it. */
+/* t: a list of references to a table whose array part has 131,000 slots, all nil. */
 #define EMPTIED                                                  \
     "local e, t = {}, {} for i = 1, 131000 do e[i] = true end\n" \
     "for i = 1, 131000 do e[i] = nil end for i = 1, 100000 do t[i] = e end\n"
 
 static const struct {
     const char *text;
-    const char *why; /* what the log says; NULL: it does no harm */
+    const char *why; /* expected in the log; NULL: the script ends without an error */
     const char *or_why;
 } sandboxed[] = {
     /* Patterns, which take exponential time */
@@ -141,7 +141,7 @@ static const struct {
     {"assert(load(('goto a '):rep(30000) .. '::a::'))", "load takes at most 65536 bytes", CPU},
     {"assert(load(function() return 'x = 1 ' end))", "load takes at most 65536 bytes", CPU},
     {"while true do load('return ' .. ('a and '):rep(10000) .. 'a') end", CPU, NULL},
-    /* The tables', and the collector's */
+    /* Tables and the garbage collector */
     {"local t = {} for i = 1, 1 << 17 do t[i * 131071] = true end", MEMORY, CPU},
     {"local t = {} for i = 1, 4096 do t[i * 8191] = true end\n"
      "while true do t[8191] = nil t[-8191] = true t[-8191] = nil t[8191] = true end",
@@ -174,7 +174,7 @@ static const struct {
     {"local t = '[' .. ('1.5e-300,'):rep(90000) .. '1]'\n"
      "while true do require('sxe.json').decode(t) end",
      CPU, MEMORY},
-    /* Errors, which C looks at */
+    /* Error values, which C code inspects */
     {"error(setmetatable({}, {__index = function() while true do end end}))", "error that is", CPU},
     {"error({message = ('x\\n'):rep(1 << 19)})", "x", NULL},
     {"error(('x\\n'):rep(1 << 19))", "x", NULL},
@@ -201,7 +201,7 @@ cpu_ns(void)
     return (uint64_t)used.tv_sec * SXE_NS_PER_SECOND + (uint64_t)used.tv_nsec;
 }
 
-/* How long the loop was blocked by it at most, of CPU. */
+/* The longest time, of CPU, for which the script blocked the loop. */
 static uint64_t
 run_sandboxed(const char *text)
 {
@@ -219,7 +219,7 @@ run_sandboxed(const char *text)
     return most_ns;
 }
 
-/* Three times, as the watchdog may find no time to look when it should. */
+/* Three attempts: on a busy machine the watchdog may look too late. */
 START_TEST(in_a_sandbox_none_keeps_the_others_waiting)
 {
     const char *why = sandboxed[_i].why;

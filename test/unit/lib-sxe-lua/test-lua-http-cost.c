@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what requests cost beside time: allocations of Lua's, once the pooled objects are there.
+ * The number of Lua's allocations for a request, once the pooled objects exist.
  */
 #include "lua-site.h"
 
@@ -8,7 +8,7 @@
 
 enum { WARM_UP = 3, TIMES = 20 };
 
-/* Allocations for each of TIMES requests that are all alike, at most. */
+/* The highest number of allocations for one request, of TIMES equal requests. */
 static uint64_t
 allocations_each(const char *request)
 {
@@ -37,7 +37,8 @@ END_TEST
 START_TEST(hello_that_is_composed_allocates_one_string)
 {
     serve_handler("return 'Hello ' .. req.path");
-    ck_assert_uint_le(allocations_each(ASK("GET /you", "", "")), 2); /* the path is the other */
+    /* The path, and the text of the reply. */
+    ck_assert_uint_le(allocations_each(ASK("GET /you", "", "")), 2);
     end_script();
 }
 END_TEST
@@ -49,7 +50,7 @@ START_TEST(known_header_fields_and_parameters_allocate_no_tables)
                  "  res.headers['X-A'] = 'a' res.headers['X-B'] = req.params.name "
                  "  res.headers['X-C'] = req.headers['User-Agent'] return kept end) "
                  "http.serve{ip = '127.0.0.1', handler = r}");
-    /* Two strings, and a table that becomes JSON needs none. */
+    /* Two strings; a table that is encoded as JSON needs no allocation. */
     ck_assert_uint_le(allocations_each(ASK("GET /ann", "User-Agent: x\r\n", "")), 2);
     end_script();
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * examples/lua: each runs as it is, and does what it says.
+ * examples/lua: each example runs unchanged, and does what its comment says.
  */
 #include "lua-site.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 
-/* Run an example on a port of the system's choice. An example that returns a handler gets a server
- * of C. */
+/* Run an example at port 0. A C server serves the handler if the example returns one. */
 static struct sxe_http *
 run_example(const char *path, const char *argument)
 {
@@ -127,7 +126,7 @@ START_TEST(sse)
 }
 END_TEST
 
-/* A directory of the test's own; it is removed with what is in it. */
+/* A temporary directory, removed with its files. */
 static char directory[] = "/tmp/sxe-lua-examples-XXXXXX";
 
 static void
@@ -139,7 +138,7 @@ remove_directory(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* The reply to a request for which threads work. */
+/* The reply to a request for which threads have to work. */
 static const char *
 ask_slowly(const char *request)
 {
@@ -212,7 +211,7 @@ START_TEST(rate_limit)
 }
 END_TEST
 
-/* Turn until there are so many in the directory. */
+/* Turn the loop until there are `number` files in the directory. */
 static void
 wait_for_files(int number)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a program with a script and a server does besides answering: looks whether there is a
- * handler, limits bodies, ends the script's own servers.
+ * A program with a script and a server: it asks whether there is a handler, limits bodies, and
+ * stops the script's own servers.
  */
 #include "lua-site.h"
 
@@ -36,7 +36,7 @@ START_TEST(whether_the_script_answers_is_known)
 }
 END_TEST
 
-/* As a program's own server, whose handler asks the script. */
+/* The program's own server calls the script's handler. */
 START_TEST(bodies_are_limited_as_the_program_wants)
 {
     struct sxe_http_config config = {.handler = sxe_lua_http_handle, .stream = true};

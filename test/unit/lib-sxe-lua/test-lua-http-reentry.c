@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a script does in the middle of a call of require "sxe.http": in a metamethod, or in a
- * finalizer.
+ * Scripts that do something else in the middle of a call of require "sxe.http": in a metamethod, or
+ * in a finalizer.
  */
 #include "lua-site.h"
 
@@ -23,10 +23,11 @@ START_TEST(a_server_that_the_options_of_another_make_is_one_more)
 }
 END_TEST
 
-/* Called by a handler. It replies with a file, which no longer belongs to the script at once. */
+/* A handler makes this call; a metamethod or finalizer in it replies with a file, which ends the
+ * script's access to request and response at once. */
 static const struct {
     const char *call;
-    const char *why; /* it raises */
+    const char *why; /* the error that the call raises */
 } cases[] = {
     {"function() res.headers['X'] = setmetatable({}, {__index = function(_, i)\n"
      "    if i == 1 then reply() return 'value' end end}) end",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * req: its properties, and bodies, whole and in parts.
+ * req: its properties, and its body as a whole and in parts.
  */
 #include "lua-site.h"
 
@@ -313,7 +313,8 @@ START_TEST(a_body_that_its_client_breaks_off_cancels_the_task)
 }
 END_TEST
 
-/* The reply is a file's, and so are request and response, when more of the body comes. */
+/* The reply is a file, so request and response are closed for the script when more of the body
+ * comes. */
 START_TEST(a_body_that_is_being_read_is_dropped_when_a_file_is_the_reply)
 {
     static const char *const readers[] = {"req.body", "req:chunks()"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * res: status and header fields, whole replies, replies in parts, server-sent events.
+ * res: status and header fields, complete replies, streamed replies, server-sent events.
  */
 #include "lua-site.h"
 
@@ -8,7 +8,7 @@
     "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: " #length "\r\n\r\n" body
 #define PLAIN(length, body) "HTTP/1.1 200 OK\r\n" TEXT "Content-Length: " #length "\r\n\r\n" body
 
-/* ---- Whole replies ---- */
+/* ---- Complete replies ---- */
 
 static const struct reply {
     const char *body;
@@ -60,7 +60,8 @@ static const struct reply {
      "Transfer-Encoding: chunked\r\n\r\nc\r\ndata: tick\n\n\r\n"
      "3a\r\nevent: e\nid: 7\nretry: 100\ndata: a\ndata: b\ndata: c\ndata: \n\n\r\n"
      "1\r\n\n\r\n4\r\n: \n\n\r\n9\r\n: x\n: y\n\n\r\n0\r\n\r\n"},
-    {"res:sse():send('a\\0b')", /* eleven bytes, of which a text of C has the first seven */
+    /* Eleven bytes, with a zero after the seventh, where the C string of this test ends. */
+    {"res:sse():send('a\\0b')",
      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
      "Transfer-Encoding: chunked\r\n\r\nb\r\ndata: a"},
     {"res.headers['Cache-Control'] = 'no-store' res:sse()",
@@ -154,7 +155,7 @@ START_TEST(who_writes_faster_than_the_client_reads_waits)
 }
 END_TEST
 
-/* Begin a reply of many parts, and read none of it. */
+/* Begin a reply of many parts, of which the client reads none. */
 static int
 stall(const char *path)
 {
@@ -172,7 +173,7 @@ stall(const char *path)
     "local function much() local s, ok = ('x'):rep(1000000) " \
     "repeat ok, kept = res:write(s) until not ok end "
 
-/* It is told by this write, or, if that was about to go on, by the next wait. */
+/* This write fails; or, if it was about to continue, the next wait. */
 START_TEST(a_client_that_goes_while_a_write_waits_ends_it)
 {
     int peer;
@@ -250,7 +251,7 @@ START_TEST(abort_resets_the_connection)
 }
 END_TEST
 
-/* Without chunks there is no room for what the kernel does not take, nor for a mark. */
+/* Without free chunks there is no memory for unsent output, nor for the mark that resumes it. */
 START_TEST(a_write_is_tried_again_when_there_was_no_room)
 {
     static char got[3000000];
@@ -273,7 +274,7 @@ START_TEST(a_write_is_tried_again_when_there_was_no_room)
 }
 END_TEST
 
-/* Longer than what is copied, or than the room for a reply's JSON. */
+/* Bodies that are too long to be copied, or for the buffer of a JSON reply. */
 START_TEST(long_replies_have_their_status_and_type_too)
 {
     static const char *const bodies[] = {
@@ -337,7 +338,7 @@ START_TEST(a_client_that_does_not_read_ends_what_waits_for_it)
 }
 END_TEST
 
-/* So little output is allowed that not even a head fits. */
+/* output_max is so small that not even a head fits. */
 START_TEST(a_reply_that_cannot_begin_says_why)
 {
     static const char *const calls[] = {"res:write('x')", "res:finish()", "res:sse()"};

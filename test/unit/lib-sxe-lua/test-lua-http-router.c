@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http.router, http.static, res:file.
+ * http.router, http.static and res:file.
  */
 #include "lua-site.h"
 
@@ -77,7 +77,7 @@ static const struct value {
     {"/all/a%2Fb", "400 Bad Request", NULL},
 };
 
-/* A value that would read as another path is no value. */
+/* A parameter whose decoded value could be read as another path is refused. */
 START_TEST(a_value_is_one_name)
 {
     char request[200];
@@ -122,7 +122,7 @@ START_TEST(a_filter_answers_or_lets_pass)
 }
 END_TEST
 
-/* The results of a check that fails. */
+/* Return values of a filter whose check fails. */
 static const char *const refusals[] = {
     "return nil, 'denied'",
     "return nil, {status = 500, message = 'denied'}",
@@ -160,7 +160,7 @@ START_TEST(a_filtered_handler_may_wait)
 }
 END_TEST
 
-/* The stages that a request meets, each as a letter. */
+/* Nested routers whose filters each add a letter to req.ctx.s. */
 #define NESTED                                                                                \
     "local function mark(c) return function(req) req.ctx.s = (req.ctx.s or '') .. c end end " \
     "local function say(req) return req.ctx.s .. ':' .. req.path end "                        \
@@ -199,7 +199,7 @@ START_TEST(filters_of_outer_routers_run_first)
 }
 END_TEST
 
-/* Nothing says whether there is a route, or a file, before the filters have let it. */
+/* The reply must not show whether a route or a file exists before the filters have let it pass. */
 START_TEST(filters_run_before_what_no_route_answers)
 {
     static const char *const requests[] = {
@@ -476,7 +476,7 @@ remove_directory(void)
     rmdir(directory);
 }
 
-/* The answer comes from a thread: in real time. */
+/* A thread reads the file, so the reply takes real time. */
 static const char *
 ask_file(const char *request)
 {
@@ -557,7 +557,7 @@ END_TEST
 
 static const struct {
     const char *options;
-    const char *said[4]; /* to one range, two, three, none */
+    const char *said[4]; /* the reply to one range, to two, to three, to none */
 } kinds_of_ranges[] = {
     {"{}", {PART, PART, PART, "\r\nAccept-Ranges: bytes\r\n"}},
     {"{ranges = 2}", {PART, PART, WHOLE, "\r\nAccept-Ranges: bytes\r\n"}},
@@ -883,7 +883,7 @@ END_TEST
 
 START_TEST(a_router_refuses_at_the_end_of_the_state)
 {
-    /* The object that got its finalizer first is finalized last. */
+    /* Finalizers run in the reverse order of their marking, so this object is finalized last. */
     serve_script("local log, r = require 'sxe.log' setmetatable({}, {__gc = function() "
                  "log.error('%s', select(2, pcall(r.get, r, '/b', print))) end}) "
                  "r = http.router() http.serve{ip = '127.0.0.1', handler = r}");

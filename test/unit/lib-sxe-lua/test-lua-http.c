@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.http": what handlers return, how they end, and what becomes of their errors.
+ * require "sxe.http": return values of handlers, the end of a handler, and errors.
  */
 #include "lua-site.h"
 
@@ -426,7 +426,7 @@ START_TEST(without_memory_for_another_task_it_is_503)
 }
 END_TEST
 
-/* Whatever fails, the client gets one reply or a reset, and all is given back. */
+/* Whichever allocation fails, the client gets one reply or a reset, and no memory is lost. */
 static const char *const hungry[] = {
     "GET /hello HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
     "GET /json/5?a=b%20c HTTP/1.1\r\nHost: h\r\nX-A: 1\r\nX-A: 2\r\nConnection: close\r\n\r\n",

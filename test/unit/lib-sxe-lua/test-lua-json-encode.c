@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what json.encode writes, and why it refuses, is what lua-cjson does.
+ * json.encode writes the same text as lua-cjson, and refuses the same values.
  */
 #include "lua-state.h"
 
@@ -8,7 +8,7 @@
 #include "sxe-lua-http-private.h"
 #include "test-main.h"
 
-/* compare(value) for all that follow. */
+/* Defines compare(value), which encodes a value by both modules. */
 #define COMPARE                                                                     \
     "local json, cjson = require 'sxe.json', require 'cjson' "                      \
     "local function compare(value) "                                                \
@@ -124,7 +124,7 @@ START_TEST(an_index_above_all_of_cjsons_makes_an_object)
 }
 END_TEST
 
-/* In a room that is too small nothing is written after its end. */
+/* If the buffer is too small, nothing is written beyond its end. */
 START_TEST(any_room_is_enough_or_is_not)
 {
     static const char text[] = "{\"a\":[1,-2.5,\"x\\/y\\u0001z\",true,false,null,{},{\"1\":{}}]}";
@@ -153,14 +153,14 @@ END_TEST
 
 static uint64_t looks;
 
-/* A clock that goes on by a millisecond each time it is read. */
+/* A clock that advances by a millisecond each time that it is read. */
 static uint64_t
 next_ms(void)
 {
     return ++looks * SXE_NS_PER_MS;
 }
 
-/* Its places cost time, though nothing of them is written. */
+/* A large table without entries takes time, although it adds nothing to the text. */
 START_TEST(what_takes_too_long_is_not_written_at_once)
 {
     static const struct sxe_lua_clock clock = {.now_ns = next_ms};
@@ -183,7 +183,7 @@ START_TEST(what_takes_too_long_is_not_written_at_once)
 }
 END_TEST
 
-/* Each allocation that could be needed fails once. */
+/* Each allocation that may be needed fails in turn. */
 START_TEST(without_memory_it_is_an_error_of_lua)
 {
     state_start();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Lua module sxe.json: values as JSON, and JSON as values.
+ * The Lua module sxe.json: encoding values, and decoding texts.
  */
 #include "lua-state.h"
 
@@ -83,7 +83,8 @@ END_TEST
 
 static const struct text {
     const char *text;
-    const char *value; /* an expression of `v`, or */
+    /* An expression that checks the decoded value v; NULL: `problem` is the error. */
+    const char *value;
     const char *problem;
 } texts[] = {
     {"[]", "#v == 0 and json.encode(v) == '[]'", NULL},

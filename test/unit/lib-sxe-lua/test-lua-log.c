@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Lua module sxe.log: lines of the log at each level.
+ * The Lua module sxe.log: log lines of each level.
  */
 #include "lua-state.h"
 

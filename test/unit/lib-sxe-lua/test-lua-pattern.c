@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The patterns of a sandbox against Lua's own: the same results, the same errors.
+ * The sandbox's pattern functions give the same results and errors as Lua's own.
  */
 #include "lua-state.h"
 
@@ -8,7 +8,8 @@
 
 #include "test-main.h"
 
-/* ours: a table of our functions; same(name, ...) calls both. */
+/* ours: a table of our functions. same(name, ...) calls ours and Lua's, and compares the results.
+ * */
 static const char comparison[] =
     "function same(name, ...)\n"
     "    local a, b = table.pack(pcall(string[name], ...)), table.pack(pcall(ours[name], ...))\n"
@@ -188,7 +189,8 @@ START_TEST(a_match_has_an_end)
 }
 END_TEST
 
-/* But in the first large buffer of a state: what lauxlib.c makes for it is not made again. */
+/* Each allocation fails in turn, except the metatable that lauxlib.c makes for the first large
+ * buffer of a state. */
 START_TEST(where_memory_ends_is_an_error)
 {
     unsigned failed = 0;

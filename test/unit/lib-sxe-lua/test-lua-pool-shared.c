@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.pool": pools that are shared. The other side is the pool opened once more by C, in
- * the same process: another user of it, with locks and a struct of its own.
+ * require "sxe.pool": shared pools. The other process is played by C code, which has the pool
+ * opened once more as another user.
  */
 #include "lua-file-world.h"
 
@@ -13,7 +13,7 @@
 #undef SXE_LOG_CONTROL
 #include "sxe-pool-sharing-private.h"
 
-/* The value that a program in C has there. */
+/* An element as a C program declares it. */
 struct job {
     uint64_t hits;
     uint8_t kind;
@@ -60,7 +60,7 @@ open_peer(const SXE_POOL_SPEC *wanted)
 
 /* ---- Functions of the test that scripts call ---- */
 
-/* peer.lock(shard), peer.unlock(shard) */
+/* peer.lock(shard), peer.unlock(shard): take or release the lock as another process. */
 static int
 l_lock(lua_State *L)
 {
@@ -77,7 +77,7 @@ l_unlock(lua_State *L)
     return 0;
 }
 
-/* peer.put(): a job becomes READY, in the way of C. */
+/* peer.put(): move a job to READY as a C program does. */
 static int
 l_put(lua_State *L)
 {
@@ -89,7 +89,7 @@ l_put(lua_State *L)
     return 1;
 }
 
-/* peer.tear(id): a writer was killed. */
+/* peer.tear(id): leave the element as a writer that was killed. */
 static int
 l_tear(lua_State *L)
 {
@@ -107,7 +107,7 @@ l_wreck(lua_State *L)
     return 0;
 }
 
-/* peer.mislead(i): its links lead astray. */
+/* peer.mislead(i): damage the links of node i. */
 static int
 l_mislead(lua_State *L)
 {
@@ -115,7 +115,7 @@ l_mislead(lua_State *L)
     return 0;
 }
 
-/* peer.count(n): how many are READY, as if that had changed since. */
+/* peer.count(n): set the list's count of READY elements, as if it had changed meanwhile. */
 static int
 l_count_ready(lua_State *L)
 {
@@ -123,7 +123,7 @@ l_count_ready(lua_State *L)
     return 0;
 }
 
-/* A watched state is not told of new elements. */
+/* peer.forget(): nobody is told of new elements in a watched state. */
 static int
 l_forget(lua_State *L)
 {
@@ -150,7 +150,7 @@ static const luaL_Reg peer_functions[] = {{"lock", l_lock},       {"unlock", l_u
                                           {"forget", l_forget},   {"count", l_count_ready},
                                           {"mislead", l_mislead}, {NULL, NULL}};
 
-/* ---- A world with a file ---- */
+/* ---- A state with a file ---- */
 
 static void
 close_jobs(void)
@@ -169,7 +169,7 @@ check(const struct story *story)
     close_jobs();
 }
 
-/* In a state without a loop. */
+/* Run a script in a state without a loop. */
 static void
 check_script(const char *text)
 {
@@ -361,7 +361,7 @@ START_TEST(what_is_wrong_is_told)
 }
 END_TEST
 
-/* A file that is opened, as it is, and the message about it. */
+/* Opening this file must fail with this message and code. */
 static void
 check_refused(const char *options, const char *message, int code)
 {
@@ -401,7 +401,7 @@ START_TEST(what_cannot_be_opened_is_told)
 }
 END_TEST
 
-/* As those of dicts that were forgotten are closed in between. */
+/* A first failure closes forgotten pools and dicts, whose descriptors then suffice. */
 START_TEST(without_descriptors_a_pool_is_opened_at_the_second_try)
 {
     begin_file_state(peer_functions);
@@ -430,7 +430,7 @@ START_TEST(without_memory_nothing_is_left_open)
                               after++))
         ck_assert_uint_eq(fake_os_open_fds(), before);
     before = fake_os_open_fds();
-    /* Of the pool and its texts the last is its record of timeouts. */
+    /* The last allocation of C is the record of its timeouts; let each one fail in turn. */
     for (unsigned nth = 1;; nth++) {
         fake_os_reset();
         fake_os_fail(FAKE_CALLOC, nth, 100, ENOMEM);
@@ -515,7 +515,7 @@ START_TEST(an_element_is_moved_from_where_it_is_believed_to_be)
 END_TEST
 
 static const struct story locked[] = {
-    /* Others run meanwhile. */
+    /* Other tasks run while one waits for the lock. */
     {JOBS "local peer = require 'peer' task.sleep(0) peer.lock()\n"
           "task.start(function() task.sleep(0.05) peer.unlock() end)\n"
           "local j = p:take('FREE', 'BUSY') say(j.index, world.now_ms() >= 50)",
@@ -545,14 +545,14 @@ static const struct story locked[] = {
           "task.start(function() task.sleep(0) p:write(0, {name = 'again'}) end)\n"
           "say(p:read(0).name)",
      "fresh;again;"},
-    /* Not for ever. */
+    /* A task does not wait for ever. */
     {JOBS "local peer = require 'peer' task.sleep(0) peer.lock()\n"
           "say(p:take('FREE', 'BUSY')) say(world.now_ms() < 500) peer.unlock()",
      "nil busy 11;true;"},
     {OPEN "local p = assert(pool.open{file = path, wait = 3, " SHAPE "})\n"
           "local peer = require 'peer' task.sleep(0) peer.lock()\n"
           "say(p:touch(1)) local ms = world.now_ms() say(ms >= 3000 and ms < 3010)\n"
-          /* Where it cannot yield it would hold up all others. */
+          /* Where the script cannot yield, waiting would delay all tasks, so it fails at once. */
           "table.sort({1, 2}, function() say(p:touch(1)) return false end)\n"
           "say(world.now_ms() - ms < 10) peer.unlock()",
      "nil busy 11;true;nil busy 11;true;"},
@@ -560,7 +560,7 @@ static const struct story locked[] = {
           "local peer = require 'peer' task.sleep(0) peer.lock() local before = world.now_ms()\n"
           "say(p:touch(1)) say(world.now_ms() == before) peer.unlock()",
      "nil busy 11;true;"},
-    /* A cancelled task gets "cancelled". */
+    /* In a cancelled task each call returns "cancelled". */
     {JOBS "local peer = require 'peer' task.sleep(0) peer.lock() peer.tear(2)\n"
           "local walk = p:each 'FREE'\n"
           "for _, f in ipairs{function() return p:take('FREE', 'BUSY') end,\n"
@@ -595,17 +595,17 @@ static const struct story waits[] = {
     {JOBS WAITING "say(p:take('READY', 'BUSY', 0)) say(p:take('READY', 'BUSY', 3), world.now())",
      "nil timeout;nil 3;"},
     {JOBS WAITING "wait('a', 9) task.sleep(1) p:take('FREE', 'READY')", "a 0 1;"},
-    /* One for each, in the order in which they came. */
+    /* One element for each task, in the order in which the tasks came. */
     {JOBS WAITING "wait('a', 99) wait('b', 99) wait('c', 99) task.sleep(1.5)\n"
                   "p:take('FREE', 'READY') task.sleep(4) p:take('FREE', 'READY')\n"
                   "p:take('FREE', 'READY')",
      "a 0 1;b 1 5;c 2 5;"},
-    /* Told by another process. */
+    /* Another process puts the element. */
     {JOBS WAITING "wait('a', 9) task.sleep(0.5) require('peer').put()", "a 0 0;"},
     {JOBS WAITING "wait('a', math.huge) wait('b', 99) task.sleep(0.5) require('peer').put()\n"
                   "task.sleep(0.2) require('peer').put()",
      "a 0 0;b 1 0;"},
-    /* Not told, as who put it there was killed before; looked at once a second. */
+    /* The process that put it was killed before it told us; once a second we look anyhow. */
     {JOBS WAITING "local peer = require 'peer' wait('a', 9) task.sleep(1.2)\n"
                   "task.sleep(0) peer.forget() peer.put()\n",
      "a 0 2;"},
@@ -614,20 +614,20 @@ static const struct story waits[] = {
                   "say(peer.watched() ~= 0) t:cancel() t:join() say(peer.watched())\n"
                   "wait('b', 1):join() say(peer.watched())",
      "true;a cancelled 0;0;b timeout 1;0;"},
-    /* Two came, one was told of. */
+    /* Two elements came, of which one was reported. */
     {JOBS WAITING "local peer = require 'peer' wait('a', 9) wait('b', 9) task.sleep(0.5)\n"
                   "peer.put() peer.put() task.sleep(0.1) say(world.now_ms() < 700)",
      "a 0 0;b 1 0;true;"},
-    /* For as long as it likes a lock is held. */
+    /* The lock is held for longer than a task waits. */
     {JOBS WAITING "local peer = require 'peer' task.sleep(0) peer.put() peer.lock() wait('a', 9)\n"
                   "wait('b', 1) task.sleep(2) peer.unlock()",
      "b timeout 1;a 0 2;"},
-    /* The element that it sees is gone when it takes it. */
+    /* The element that the task saw is gone when it tries to take it. */
     {JOBS WAITING
      "local peer = require 'peer' task.sleep(0) peer.put() peer.count(0) wait('a', 9)\n"
      "task.sleep(0) task.sleep(0) peer.count(1) task.sleep(0.1) say(world.now())",
      "a 0 0;0;"},
-    /* Of this state's own. */
+    /* A private pool of this state. */
     {OWN "local t = task.start(function() say(p:take('READY', 'FREE', 5), world.now()) end)\n"
          "t:join() t = task.start(function()\n"
          "    say(p:take('READY', 'FREE', 5).index, world.now()) end)\n"
@@ -646,7 +646,7 @@ START_TEST(a_task_waits_for_an_element)
 }
 END_TEST
 
-/* It is another process, with a descriptor of its own: the parent's watcher is none of it. */
+/* The child is another process: it needs its own watcher, and must not use its parent's. */
 START_TEST(a_child_of_fork_waits_on)
 {
     pid_t child;
@@ -665,7 +665,8 @@ START_TEST(a_child_of_fork_waits_on)
             "local task, peer = require 'sxe.task', require 'peer'\n"
             "task.start(function() task.sleep(2.5) peer.put() task.sleep(2) peer.put() end)");
         sxe_run();
-        /* The parent is told of the first, so it is found by looking; the child of the second. */
+        /* The parent's user is told of the first element, so the child finds it only by looking
+         * once a second; it is told of the second one itself. */
         exit(strcmp(said, "0 3;1 4;") == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -695,8 +696,8 @@ static const struct story timed[] = {
           "    on_timeout = function(j) say(j.index, j.state) p:move(j, 'READY') end}\n"
           "p:take('FREE', 'BUSY') task.sleep(3.5) say(p:at(0).state)",
      "0 BUSY;READY;"},
-    /* An element that another process holds is looked at again later. */
-    /* A worker that stood still ends no job of the next one. */
+    /* An element whose lock another process holds is checked again later. */
+    /* A worker that was stopped for a while cannot end the job of the next worker. */
     {OPEN "local p p = pool.open{file = path, timeouts = {BUSY = 2}, " SHAPE ",\n"
           "    on_timeout = function(j, lease) say(p:move(j, 'READY', 'BUSY', lease) == j) end}\n"
           "p:move((p:take('FREE', 'BUSY')), 'READY')\n"

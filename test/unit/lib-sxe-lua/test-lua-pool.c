@@ -16,7 +16,7 @@
     "    user = 'char[4]', hits = 'u64', score = 'f64', ratio = 'f32', on = 'bool',\n"           \
     "    a = 'u8', b = 'u16', c = 'u32', d = 'i8', e = 'i16', f = 'i32', g = 'i64'}}\n"
 
-/* In a state without a loop. */
+/* Run a script in a state without a loop. */
 static void
 check_script(const char *text)
 {
@@ -304,7 +304,7 @@ END_TEST
 START_TEST(pools_are_gone_with_the_state)
 {
     state_start();
-    /* Finalizers are called in the order in which they came, backwards. */
+    /* Finalizers run in the reverse order of their marking, so this one runs after the pool's. */
     run_script("p, e, open = 1, 1, 1 kept = setmetatable({}, {__gc = function()\n"
                "    assert(p.name == nil and #p == 0 and e.hits == nil)\n"
                "    assert(select(2, pcall(p.count, p, 'free')):find 'the pool is gone')\n"

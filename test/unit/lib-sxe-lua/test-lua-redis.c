@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.redis": commands to servers of the same process that answer by script
- * (lua-redis.lua, lua-redis-handles.lua, and as a cluster lua-redis-cluster.lua), also while tasks
- * end or make way (lua-redis-ends.lua), and replies as values (lua-redis-reader.lua).
+ * require "sxe.redis": commands to servers in the same process that a script plays (lua-redis.lua,
+ * lua-redis-handles.lua, and a cluster in lua-redis-cluster.lua); tasks that end or yield at any
+ * instruction (lua-redis-ends.lua); and the parser of replies (lua-redis-reader.lua).
  */
 #include "lua-net.h"
 
@@ -24,7 +24,7 @@ open_reader(lua_State *L)
     return 0;
 }
 
-/* The functions of C that make bytes and values are the global c. */
+/* Make the global `c`: the C functions that encode commands and decode replies. */
 static void
 start_reader(void)
 {
@@ -33,7 +33,7 @@ start_reader(void)
     ck_assert_int_eq(lua_pcall(lua->main, 0, 0, 0), LUA_OK);
 }
 
-/* ---- Tasks that make way at an instruction ---- */
+/* ---- Tasks that yield at a chosen instruction ---- */
 
 static bool has_made_way;
 
@@ -69,7 +69,7 @@ START_TEST(tasks_that_end_or_make_way_at_any_place_hold_up_no_other)
     lua_register(lua->main, "make_way_after", make_way_after);
     lua_register(lua->main, "made_way", made_way);
     run_script("dofile 'test/unit/lib-sxe-lua/lua-redis-ends.lua'");
-    /* About 7,000 turns, and one more for each wait of a turn until a byte has come. */
+    /* About 7,000 turns, and more turns while no byte has come. */
     for (unsigned i = 0; i < 200 * WAIT_TURNS && number("done") == 0; i++)
         turn_slowly(1);
     run_script("assert(done == true, done)");
@@ -86,7 +86,7 @@ START_TEST(calls_get_their_replies_or_the_reason)
     net_on_state = count;
     snprintf(text, sizeof(text), "dofile 'test/unit/lib-sxe-lua/%s.lua'", scripts[_i]);
     net_start(text);
-    /* Names are looked up in a thread, which may have to wait for a CPU. */
+    /* Host names are looked up by a thread, which may have to wait for a CPU. */
     for (unsigned i = 0; i < 100 * WAIT_TURNS && number("done") == 0; i++)
         turn_slowly(1);
     run_script("assert(done == true, done)");
@@ -102,7 +102,7 @@ START_TEST(replies_are_values_however_they_are_cut)
 }
 END_TEST
 
-/* It is opened while each 97th allocation fails. */
+/* The module is loaded while every 97th allocation in turn fails. */
 START_TEST(without_memory_the_module_is_not_opened)
 {
     bool is_touched = true;
@@ -121,7 +121,7 @@ START_TEST(without_memory_the_module_is_not_opened)
 }
 END_TEST
 
-/* Each allocation fails of a command and of its reply, which comes in two parts. */
+/* Each allocation for a command and its reply, which comes in two parts, fails in turn. */
 START_TEST(without_memory_a_reply_is_not_half_read)
 {
     bool is_touched = true;
@@ -143,7 +143,7 @@ START_TEST(without_memory_a_reply_is_not_half_read)
 }
 END_TEST
 
-/* Each allocation fails while a reply is read of which a part has come: nothing of it is lost. */
+/* Each allocation fails in turn while a reply is decoded of which a part has come before. */
 START_TEST(without_memory_a_reader_stays_whole)
 {
     bool is_touched = true;

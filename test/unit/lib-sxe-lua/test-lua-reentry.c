@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a script does in the middle of one of our calls: in a metamethod of its options, in a
- * finalizer, or when the state ends.
+ * Scripts that do something else in the middle of a call: in a metamethod of its options, in a
+ * finalizer, or when the state is deleted.
  */
 #include "lua-files.h"
 
@@ -108,7 +108,7 @@ START_TEST(a_walk_that_a_finalizer_goes_on_with_has_memory)
 }
 END_TEST
 
-/* One that was not started by task.start has none until it asks. */
+/* A task that task.start did not start has no object until it calls task.self(). */
 START_TEST(a_task_has_one_object)
 {
     net_start(OFTEN "task = require 'sxe.task'\n"
@@ -144,7 +144,8 @@ START_TEST(tasks_may_end_while_they_are_listed)
 }
 END_TEST
 
-/* A connection with nine lines, read by a task and, wherever it makes a string, by a finalizer. */
+/* A task reads nine lines from a connection; each time it makes a string, a finalizer reads as
+ * well. */
 static const char *const reads[] = {"conn:read('l')", "conn:read(6)",   "conn:read(40000)",
                                     "conn:read('a')", "conn:read('L')", "conn:read()"};
 
@@ -254,7 +255,7 @@ END_TEST
 
 /* ---- The end of the state ---- */
 
-/* A socket made there would never be closed. */
+/* A socket or dict that a finalizer makes at the end of the state would never be closed. */
 static const char *const makers[] = {
     "require 'sxe.http'.router()",
     "require 'sxe.http'.static('.')",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shell: what is typed on a pseudo-terminal, and what appears there. The text waited for is
- * text, never time.
+ * The interactive shell on a pseudo-terminal: lines that the test types, and text that must appear.
+ * The test waits for text, never for a time.
  */
 #include "lua-count.h"
 
@@ -22,16 +22,16 @@
 
 int sxe_lua_main(int argc, char **argv);
 
-enum { WAIT_TURNS = 10000 }; /* of 2 ms at most, then it is given up */
+enum { WAIT_TURNS = 10000 }; /* of 2 ms at most; then the test fails */
 
-static int terminal = -1; /* our end of it */
+static int terminal = -1; /* our end of the pseudo-terminal */
 static char screen[65536];
-static size_t looked; /* what of it was expected already */
+static size_t looked; /* up to here the text was compared already */
 static size_t shown;
 static unsigned ends;
 static char home[64];
 
-/* ---- A libedit whose calls fail on demand ---- */
+/* ---- libedit, whose calls can fail on demand ---- */
 
 static bool fail_el_init;
 static bool fail_history_init;
@@ -92,7 +92,7 @@ close_terminal(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* The cursor is moved to a column, "\r\033[12G", where it is already. */
+/* Drop the sequences "\r\033[12G", which move the cursor to the column where it is already. */
 static void
 drop_moves(void)
 {
@@ -142,7 +142,7 @@ on_tick(struct ev_loop *loop, ev_timer *tick, int events)
     (void)events;
 }
 
-/* A turn that waits for a short while. */
+/* Turn the loop once; it waits for a short while. */
 static void
 turn_once(void)
 {
@@ -155,7 +155,7 @@ turn_once(void)
     look();
 }
 
-/* Turn the loop until that appears, after what was expected before. */
+/* Turn the loop until this text appears, after the text that was expected before. */
 static void
 expect(const char *text)
 {
@@ -175,7 +175,7 @@ has_shown(const char *text)
     return strstr(screen, text) != NULL;
 }
 
-/* Type a line; this is what comes of it, then the prompt. */
+/* Type a line; this answer must appear, then the prompt. */
 static void
 answers(const char *line, const char *answer)
 {
@@ -201,7 +201,7 @@ l_ctrl_c(lua_State *L)
     return raise(SIGINT) == 0 ? 0 : luaL_error(L, "raise");
 }
 
-/* Let so many allocations of the state fail; returns its other arguments. */
+/* starve(n, ...): let the state's next n allocations fail; returns the other arguments. */
 static int
 l_starve(lua_State *L)
 {
@@ -243,7 +243,7 @@ stop_shell(void)
     close_terminal();
 }
 
-/* ---- Lines ---- */
+/* ---- Lines of input ---- */
 
 START_TEST(values_are_shown)
 {
@@ -470,7 +470,7 @@ START_TEST(ctrl_c_interrupts_what_computes)
     answers("ctrl_c() while true do end", "error: interrupted\r\n");
     answers("coroutine.wrap(function() ctrl_c() while true do end end)()", "error: ");
     answers("pcall(function() ctrl_c() while true do end end)", "\nfalse  \"");
-    /* The second one raises until it is over. */
+    /* A script that catches the interrupt is interrupted again until it ends. */
     answers("while true do pcall(function() ctrl_c() while true do end end) end",
             "error: interrupted\r\n");
     answers("1 + 1", "\n2\r\n");
@@ -489,7 +489,7 @@ START_TEST(only_the_second_ctrl_c_interrupts_other_tasks)
 }
 END_TEST
 
-/* ---- Ends ---- */
+/* ---- Leaving the shell ---- */
 
 START_TEST(ctrl_d_ends_it)
 {
@@ -666,7 +666,7 @@ START_TEST(names_that_could_follow_are_listed)
 }
 END_TEST
 
-/* ---- Without memory ---- */
+/* ---- Failing allocations ---- */
 
 START_TEST(a_line_without_memory_is_lost_but_not_the_shell)
 {
@@ -700,7 +700,7 @@ START_TEST(results_without_memory_are_lost_but_not_the_shell)
 }
 END_TEST
 
-/* ---- Output that is not taken ---- */
+/* ---- Output that cannot be written ---- */
 
 START_TEST(output_goes_on_after_an_interruption_and_ends_with_an_error)
 {
@@ -790,7 +790,7 @@ START_TEST(a_plan_without_memory_fails)
 }
 END_TEST
 
-/* ---- The program ---- */
+/* ---- The program sxe-lua ---- */
 
 static pid_t program;
 

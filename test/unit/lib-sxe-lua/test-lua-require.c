@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require: whose modules may wait.
+ * require: modules whose top level waits, and those where it may not.
  */
 #include "lua-state.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sandbox: what is there, what is not, and that what is there is as ever. Scripts that try to
- * get out of their limits are in test-lua-hostile.c.
+ * The sandbox: which names exist in it, which do not, and that its functions work as outside.
+ * Scripts that try to exceed its limits are in test-lua-hostile.c.
  */
 #include "lua-site.h"
 
@@ -16,7 +16,7 @@
 
 #include "test-main.h"
 
-/* stock: Lua's own libraries, each again. */
+/* stock: a new copy of Lua's own libraries. */
 static int
 open_stock(lua_State *L)
 {
@@ -49,7 +49,7 @@ START_TEST(defaults_are_small)
 }
 END_TEST
 
-/* Everything that can be reached, tables' metatables too, by its shortest name. */
+/* All values that a script can reach, also by metatables, by their shortest names. */
 static const char walk[] =
     "local seen, names, queue = {}, {}, {{'', _G}}\n"
     "local function visit(name, value)\n"
@@ -289,8 +289,8 @@ START_TEST(methods_of_strings_are_their_own)
 }
 END_TEST
 
-/* ---- Functions that take long look at the watchdog ----
- * demand(ms) stands for the watchdog's thread, whose signals are lost. */
+/* ---- Functions that take long ask the watchdog ----
+ * demand(ms) plays the watchdog's thread, whose signals are blocked here. */
 
 static int
 demand(lua_State *L)
@@ -317,7 +317,7 @@ START_TEST(what_takes_long_ends_when_it_is_told_to)
 
     sigemptyset(&lost);
     sigaddset(&lost, SIGRTMIN);
-    sandbox_start(); /* which unblocks it */
+    sandbox_start(); /* unblocks SIGRTMIN */
     pthread_sigmask(SIG_BLOCK, &lost, NULL);
     lua->config.cpu_ms = 100;
     sxe__lua_watch_stop(lua);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.sketch". The other side is the sketch opened once more by C, in the same process.
+ * require "sxe.sketch". The other process is played by C code, which has the sketch opened once
+ * more.
  */
 #include "lua-file-world.h"
 
@@ -15,7 +16,7 @@
     "    assert(result == nil and why:find(text, 1, true) and got == code, why) end\n"
 #define OWN OPEN "local h = sketch.hll{name = 'h'}\n"
 
-/* peer.wreck(): a register of the file has an impossible value. */
+/* peer.wreck(): write an impossible value to a register in the file. */
 static int
 l_wreck(lua_State *L)
 {
@@ -38,7 +39,7 @@ l_malloc(lua_State *L)
     return 0;
 }
 
-/* peer.once(): the next sketch has no memory, the one after it has. */
+/* peer.once(): the allocation for the next sketch fails once, a second attempt succeeds. */
 static int
 l_once(lua_State *L)
 {
@@ -214,7 +215,8 @@ START_TEST(without_memory_none_is_opened)
 }
 END_TEST
 
-/* The first sketch was forgotten, and its memory is found when the second is opened. */
+/* When the second sketch gets no memory, the first one, to which no variable refers, is collected.
+ * */
 START_TEST(forgotten_sketches_make_room)
 {
     check_script(OPEN "sketch.hll{name = 'forgotten'}\n"
@@ -222,7 +224,7 @@ START_TEST(forgotten_sketches_make_room)
 }
 END_TEST
 
-/* An argument is converted, so that a string is made and the collector runs. */
+/* Converting the argument makes a string, so the collector runs in the middle of the call. */
 START_TEST(a_finalizer_may_close_the_sketch_of_a_call)
 {
     check_script(OWN "collectgarbage 'generational'\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.spawn": children, their streams and their ends.
+ * require "sxe.spawn": child processes, their streams and how they end.
  */
 #include "lua-net.h"
 
@@ -29,7 +29,7 @@ start(void)
     net_start(PRELUDE);
 }
 
-/* A task with this body; then until it has said that. */
+/* Start a task with this body, and wait until the log has this text. */
 static void
 expect(const char *body, const char *said)
 {
@@ -201,7 +201,7 @@ START_TEST(a_read_that_raises_keeps_no_socket)
 }
 END_TEST
 
-/* ---- Ends ---- */
+/* ---- The end of a child ---- */
 
 START_TEST(who_waits_is_told_the_end)
 {
@@ -290,7 +290,7 @@ START_TEST(in_another_loop_the_pidfd_tells_the_end)
 }
 END_TEST
 
-/* ---- At the end of a program ---- */
+/* ---- Children at the end of the program ---- */
 
 START_TEST(a_child_that_nobody_waits_for_is_waited_for_at_last)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scheduler, as functions of C see it: starting, parking, waking, cancelling, the loop's turns,
- * the end of a state, what it costs.
+ * The scheduler, as C functions use it: starting, parking, waking, cancelling, the loop's turns,
+ * the end of a state, and the cost of tasks.
  */
 #include "lua-task-world.h"
 
@@ -31,7 +31,7 @@ woken(lua_State *L, int status, lua_KContext context)
     return 2;
 }
 
-/* wait([timeout]) -> reason, 77 */
+/* wait([timeout]): park the task; returns the reason why it was woken, and 77. */
 static int
 l_wait(lua_State *L)
 {
@@ -53,7 +53,7 @@ push_end(lua_State *L, int status, int results, void *user)
     event_push_data("end", user, status, text, strcspn(text, "\n"));
 }
 
-/* start_now(fn, ...): a task inside of this one. */
+/* start_now(fn, ...): start a task that runs at once, inside of this one. */
 static int
 l_start_now(lua_State *L)
 {
@@ -89,20 +89,20 @@ l_hook(lua_State *L)
     return 0;
 }
 
-/* start_in_collection(fn): as its coroutine is made, a finalizer starts another task. */
+/* start_in_collection(fn): while the coroutine of fn is made, a finalizer starts another task. */
 static int
 l_start_in_collection(lua_State *L)
 {
     lua_gc(L, LUA_GCCOLLECT);
     lua_gc(L, LUA_GCSTOP);
-    lua_gc(L, LUA_GCINC, 1, 1000, 100); /* a step is a whole cycle */
+    lua_gc(L, LUA_GCINC, 1, 1000, 100); /* a step is a full cycle */
     ck_assert(!luaL_dostring(L, "local task, say = require 'sxe.task', require 'world'.say "
                                 "setmetatable({}, {__gc = function() "
                                 "task.start(say, 'finalizer') end})"));
     lua_newtable(L);
     lua_gc(L, LUA_GCRESTART);
     lua_pushboolean(L, true);
-    lua_rawseti(L, -2, 1); /* allocates without a step */
+    lua_rawseti(L, -2, 1); /* allocates without a step of the collector */
     lua_pushvalue(L, 1);
     ck_assert_uint_ne(sxe__lua_start(L, 0, false, NULL, NULL), 0);
     return 0;
@@ -297,7 +297,6 @@ START_TEST(coroutines_are_used_again_the_warmest_first)
 }
 END_TEST
 
-/* As the watchdog does. Lua leaves hooks off in a coroutine that a hook's error has left. */
 START_TEST(a_finalizer_may_start_a_task_while_another_is_started)
 {
     begin();
@@ -307,6 +306,7 @@ START_TEST(a_finalizer_may_start_a_task_while_another_is_started)
 }
 END_TEST
 
+/* The hook raises, as the watchdog's does. Lua leaves hooks off in a coroutine after that. */
 START_TEST(hooks_work_in_a_coroutine_after_one_raised_in_it)
 {
     begin();
@@ -430,7 +430,7 @@ START_TEST(tasks_may_wait_before_the_loop_is_there)
 }
 END_TEST
 
-/* Deadlines at random, half of them cancelled at random: each is woken in time, and in order. */
+/* 500 tasks with random deadlines, many of them cancelled: each is woken in time and in order. */
 START_TEST(deadlines_come_in_order_whatever_is_cancelled)
 {
     begin_world_with(&(struct sxe_lua_config){.tasks = 600});
@@ -542,7 +542,7 @@ START_TEST(a_task_that_sleeps_costs_at_most_1_5_kib)
     while (SCHEDULER->heap_used < many)
         turn(1);
     each = (sxe_lua_memory(lua, NULL) - before) / many;
-    /* And what C has for each. */
+    /* The memory that C needs for each task. */
     each += sizeof(struct sxe__lua_task) + 24 + sizeof(uint32_t);
     ck_assert_uint_le(each, 1536);
     sxe_run();
@@ -596,7 +596,7 @@ START_TEST(groups_of_tasks_that_stand_back_take_turns)
 }
 END_TEST
 
-/* One that stands back is ready, and is cancelled as such: alone in its group, or not. */
+/* A task that has used up its slice is ready, and can be cancelled, alone in its group or not. */
 START_TEST(a_task_that_stands_back_can_be_cancelled)
 {
     static const char canceller[] =
@@ -608,14 +608,15 @@ START_TEST(a_task_that_stands_back_can_be_cancelled)
     expect_of_both(PRELUDE "task.start(advance, 0.02) world.t = task.start(say, 'never') "
                            "task.sleep(1)",
                    canceller, "ready;cancelled 2;end;");
-    /* By one that stood back, too, and is the last to run then. */
+    /* The canceller, too, has used up its slice, and runs last. */
     expect_of_both(PRELUDE "task.start(advance, 0.02) world.t = task.start(say, 'never')",
                    C PRELUDE "c.make_way() c.make_way() world.t:cancel() say(world.t.status)",
                    "cancelled;");
 }
 END_TEST
 
-/* Thousands of its group may stand back, and it may be the one that ends them. */
+/* A group may have thousands of tasks that wait for a slice; a cancelled one must come first,
+ * because it may end the others. */
 START_TEST(a_cancelled_task_comes_before_the_others_of_its_group)
 {
     static const char group[] =
@@ -623,7 +624,7 @@ START_TEST(a_cancelled_task_comes_before_the_others_of_its_group)
                   "c.make_way() say(i) end) if i == 3 then world.t = t end end";
 
     expect_of_both(group, C PRELUDE "c.make_way() world.t:cancel()", "1;2;3;4;3;3;1;2;4;1;2;4;");
-    /* Alone there, it is the first one, too. */
+    /* A cancelled task that is alone in its group comes first, too. */
     expect_of_both(C PRELUDE "world.t = task.start(function() c.make_way() say(1) end)",
                    C PRELUDE "c.make_way() world.t:cancel() say 'cancelled'", "cancelled;1;");
 }

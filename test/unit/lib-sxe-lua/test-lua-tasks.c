@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.task", as scripts see it: each case is a script and what it says.
+ * require "sxe.task" as scripts use it: each case is a script, and the text that it must say.
  */
 #include "lua-task-world.h"
 
@@ -50,7 +50,7 @@ START_TEST(tasks_start_and_are_joined)
 }
 END_TEST
 
-/* Work for a caller that was told of its cancelling does not run. */
+/* A cancelled task gets "cancelled" from task.deadline, whose function does not run. */
 START_TEST(a_deadline_of_a_cancelled_task_begins_nothing)
 {
     static const struct story story =
@@ -113,7 +113,7 @@ START_TEST(waiting_lets_others_run)
 }
 END_TEST
 
-/* Each way of waiting, in a task t that is cancelled meanwhile. */
+/* Each way of waiting, in a task t that is cancelled while it waits. */
 #define CANCELLED(wait)                                                                       \
     S("local lock, none, event, empty, full = task.lock(), task.semaphore(0), task.event(), " \
       "task.queue(), task.queue(1) lock:acquire() full:put(1) local sleeper = "               \
@@ -136,13 +136,13 @@ static const struct story cancelling[] = {
     CANCELLED("task.deadline(8, task.sleep, 9)"),
     CANCELLED("task.parallel{function() task.sleep(9) end}"),
     CANCELLED("coroutine.wrap(function() return task.sleep(9) end)()"),
-    /* Before it began. */
+    /* Cancelled before it began. */
     S("local t = task.start(say, 'never') t:cancel() say(t.status, t:join())",
       "cancelled nil cancelled;"),
-    /* While it runs: the next wait. */
+    /* Cancelled while it runs: the next wait returns. */
     S("task.self():cancel() say(task.sleep(1)) say(pcall(task.sleep, 1)) say(pcall(task.sleep, 1))",
       "nil cancelled;false cancelled;false cancelled;"),
-    /* It does not listen, and is ended. */
+    /* A task that ignores its cancelling is ended. */
     S("local t = task.start(function() local c <close> = setmetatable({}, {__close = function() "
       "say 'closed' end}) while true do task.sleep(1) say 'tick' end end) "
       "task.sleep(2.5) t:cancel() say(t:join()) say(t.status)",
@@ -168,7 +168,7 @@ static const struct story cancelling[] = {
       "error 'in close' end}) task.sleep(9) task.sleep(9) end) task.sleep(1) t:cancel() "
       "say(pcall(t.join, t))",
       "false test:1: in close;"),
-    /* It runs already, or soon. */
+    /* Cancelled when it is running or ready. */
     S("local t t = task.start(function() say(task.sleep(1)) say(task.sleep(1)) end) "
       "task.sleep(1) say(t.status) t:cancel() say(t.status)",
       "ready;ready;true;nil cancelled;"),
@@ -181,7 +181,7 @@ static const struct story cancelling[] = {
       "false bad argument #2 to '?' (function expected, got no value);"),
     S("do local t <close> = task.start(function() say(task.sleep(9)) end) task.sleep(1) end",
       "nil cancelled;"),
-    /* One that joins is cancelled when what it waits for has ended. */
+    /* A task that joins another one is cancelled when the other one has just ended. */
     S("local a = task.start(task.sleep, 1) local b = task.start(function() say(a:join()) end) "
       "task.sleep(0.5) a:cancel() b:cancel()",
       "nil cancelled;"),
@@ -205,7 +205,7 @@ static const struct story locks[] = {
       "task.sleep(1) say(pcall(l.release, l)) say(l:acquire(0)) say(l:acquire(0.5)) "
       "say(l:acquire(5) == l)",
       "false this task does not have the lock;nil timeout;nil timeout;true;"),
-    /* A waiting task does not lose the lock to one that comes between the release and its turn. */
+    /* A waiting task keeps its claim to a lock that another task asks for before it runs. */
     S("local l = task.lock() l:acquire() task.start(function() l:acquire() say 'waited' "
       "l:release() "
       "end) task.sleep(1) l:release() l:acquire() say 'came'",
@@ -253,14 +253,14 @@ static const struct story queues[] = {
     S("local q = task.queue(2) task.start(function() for i = 1, 5 do q:put(i) say('put', i) end "
       "q:close() end) for item in q:each() do say('got', item) task.sleep(1) end say 'end'",
       "put 1;put 2;got 1;put 3;got 2;put 4;got 3;put 5;got 4;got 5;end;"),
-    /* One that waited gets the item, not one who comes before its turn. */
+    /* The waiting task gets the item, not one that asks before the waiting task runs. */
     S("local q = task.queue() task.start(function() say('waited', q:get()) end) task.sleep(1) "
       "q:put 'a' say('came', q:get(1)) q:put 'b' say('came', q:get(1))",
       "waited a;came nil timeout;came b;"),
     S("local q = task.queue(1) q:put(1) task.start(function() say('waited', q:put(2)) end) "
       "task.sleep(1) q:get() say('came', q:put(3, 1)) say(q:get(), #q)",
       "waited true;came nil timeout;2 0;"),
-    /* The end: what is there is given out, who waits is told. */
+    /* A closed queue: its items are given out, and waiting tasks are told that it is closed. */
     S("local q = task.queue() q:put(1) q:close() say(q:put(2)) say(q:get()) say(q:get())",
       "nil closed;1;nil closed;"),
     S("local q = task.queue() for i = 1, 3 do task.start(function() say(i, q:get()) end) end "
@@ -435,7 +435,7 @@ START_TEST(nothing_waits_outside_of_a_task)
 }
 END_TEST
 
-/* Not even while it is promised to one that did not run yet. */
+/* A callback is no task, so it cannot release a lock, not even one that is promised to a task. */
 START_TEST(a_callback_releases_no_lock)
 {
     begin_world();
@@ -512,7 +512,7 @@ START_TEST(any_allocation_may_fail)
 }
 END_TEST
 
-/* ---- Anything ---- */
+/* ---- Random calls ---- */
 
 #define CHAOS                                                                                    \
     "local random = math.random "                                                                \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.tcp": servers, clients and connections as tasks.
+ * require "sxe.tcp": servers, clients and connections, as tasks use them.
  */
 #include "lua-net.h"
 
@@ -20,7 +20,7 @@
 #include "sxe-private.h"
 #include "test-main.h"
 
-/* A server whose function is this, and a peer of it. */
+/* Start a server whose function has this body; returns a client of it. */
 static int
 serve_with(const struct sxe_config *config, const char *function)
 {
@@ -382,7 +382,8 @@ START_TEST(a_task_that_was_cancelled_lends_nothing)
 }
 END_TEST
 
-/* Marks that nobody waits for would wake the next writer too early. */
+/* Where a script cannot yield, a write must leave no mark of waiting, which would wake the next
+ * writer too early. */
 START_TEST(what_cannot_be_waited_for_leaves_no_mark)
 {
     static char block[20000000];
@@ -533,7 +534,7 @@ START_TEST(a_server_for_which_there_is_no_memory_is_not_kept)
 }
 END_TEST
 
-/* Finalizers are called in the order in which they came, backwards. */
+/* Finalizers run in the reverse order of their marking, so this one runs after the server's. */
 START_TEST(servers_are_gone_with_the_state)
 {
     net_start("tcp, server = 1, 1 kept = setmetatable({}, {__gc = function()\n"
@@ -582,7 +583,7 @@ START_TEST(serve_checks_its_arguments)
     fails_with("tcp.serve('::1%' .. ('x'):rep(100), 0, print)", "too long");
     fails_with("for i = 1, 65 do tcp.serve('', 0, print) end", "64 servers at most");
     state_stop();
-    /* Registrations go with their plan. */
+    /* The registration of sockets ends with the state, so sxe_init still works. */
     ck_assert_int_eq(sxe_init(), 0);
     sxe_fini();
     ev_loop_destroy(ev_default_loop(EVFLAG_AUTO));
@@ -800,7 +801,7 @@ START_TEST(connecting_times_out)
 {
     int peer = serve("conn:read()");
 
-    /* A listener whose queue is full takes no more. */
+    /* The kernel ignores connections to a listener whose backlog is full. */
     unsigned short port;
     int listener = peer_listen(&port);
     ck_assert_int_eq(listen(listener, 0), 0);
@@ -825,7 +826,7 @@ START_TEST(connecting_times_out)
 }
 END_TEST
 
-/* Look-ups wait in their threads while they are held. */
+/* Host look-ups block in their threads while is_held is set. */
 static atomic_bool is_held;
 static atomic_uint held;
 
@@ -842,7 +843,7 @@ getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
     return real(host, service, hints, found);
 }
 
-/* Start as many, of which some are in threads then. */
+/* Start `number` look-ups, and wait until one is in a thread. */
 static void
 hold_look_ups(unsigned number)
 {
@@ -889,7 +890,7 @@ START_TEST(the_state_may_go_while_names_are_looked_up)
 }
 END_TEST
 
-/* There are 256, whatever became of them in a state before. */
+/* The limit of 256 look-ups also holds after an earlier state left some unfinished. */
 START_TEST(too_many_look_ups_are_refused)
 {
     int peer = serve("conn:read()");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Strings of scripts where C takes a text, which ends at a zero byte.
+ * Strings of scripts that contain a zero byte, where C expects a text that ends at one.
  */
 #include "lua-net.h"
 

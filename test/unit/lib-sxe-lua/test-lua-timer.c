@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.timer", as scripts see it.
+ * require "sxe.timer" as scripts use it.
  */
 #include "lua-task-world.h"
 
@@ -15,7 +15,8 @@ static const struct story stories[] = {
     S("local n, t = 0 t = timer.every(1, function() n = n + 1 say(n) if n == 3 then t:stop() end "
       "end)",
       "1;2;3;"),
-    /* Stopped: before its task began, in its sleep, when it is due, in its call, after its end. */
+    /* Stopped before its task began, in its sleep, when it is due, in its call, and after its end.
+     * */
     S("timer.after(1, say):stop()", ""),
     S("local t = timer.after(5, say) task.sleep(1) t:stop() t:stop() task.sleep(0) say(count())",
       "1;"),
@@ -24,7 +25,7 @@ static const struct story stories[] = {
     S("local t t = timer.every(1, function() t:stop() say(task.sleep(5)) end)", "true;"),
     S("local t = timer.after(1, function() say 'once' end) task.sleep(3) t:stop()", "once;"),
     S("do local t <close> = timer.after(1, say) end", ""),
-    /* It waits in its call: what is missed meanwhile is left out. */
+    /* If a call of a periodic timer takes long, the times missed meanwhile are left out. */
     S("local n, t = 0 t = timer.every(2, function() n = n + 1 say(n, 'at', now()) task.sleep(5) "
       "if n == 3 then t:stop() end end)",
       "1 at 2;2 at 8;3 at 14;"),
@@ -42,7 +43,7 @@ static const struct story stories[] = {
       "1;"),
     S("for i = 1, 15 do task.start(task.sleep, 1) end say(timer.after(1, say))",
       "nil no task is free, or no memory for one;"),
-    /* Its task is cancelled like any other. */
+    /* The task of a timer can be cancelled like any other. */
     S("timer.every(1, say) task.sleep(0) for _, t in ipairs(task.all()) do "
       "if t ~= task.self() then t:cancel() end end",
       ""),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The option tls of tcp.connect, and https of sxe.client (lua-tls.lua), against servers of
- * lib-sxe-tls in the same loop, whose certificates are wrong in one way each.
+ * The option tls of tcp.connect, and https in sxe.client (lua-tls.lua), with servers of lib-sxe-tls
+ * in the same loop, whose certificates are each wrong in one way.
  */
 #include "lua-net.h"
 
@@ -20,7 +20,7 @@ say(SXE *s, const char *text)
     ck_assert_int_eq(sxe_write(s, text, (unsigned)strlen(text)), 0);
 }
 
-/* The end of TCP without that of TLS. */
+/* Close the TCP connection without TLS's close_notify. */
 static void
 cut(SXE *s, int result)
 {
@@ -28,7 +28,7 @@ cut(SXE *s, int result)
     ck_assert_int_eq(shutdown(sxe_fd(s), SHUT_WR), 0);
 }
 
-/* Answer what the path wants: by default the name that the server was asked for. */
+/* Reply as the path says; by default with the server name that the client sent. */
 static void
 answer(SXE *s, int length)
 {
@@ -123,7 +123,7 @@ tls_end_all(void)
     site_stop();
 }
 
-/* A script says `done` when it is over. */
+/* Turn the loop until the script sets `done`. */
 static void
 wait_until_done(void)
 {
@@ -142,7 +142,7 @@ START_TEST(calls_over_tls_get_their_answers_or_the_reason)
 }
 END_TEST
 
-/* One task, which begins when the loop turns. */
+/* Run a script as a task, which begins when the loop turns. */
 static void
 run_task(const char *text)
 {
@@ -170,12 +170,12 @@ END_TEST
 START_TEST(without_memory_a_connection_is_refused)
 {
     tls_start(script_tls());
-    run_task("assert(tcp.connect('127.0.0.1', ports.good)):close()"); /* has slots made */
+    run_task("assert(tcp.connect('127.0.0.1', ports.good)):close()"); /* allocates the slots */
     fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
     run_task("local ok, why = " CONNECT " assert(not ok and why == 'tls: not enough memory', why)");
     fake_os_reset();
     run_task("local conn = assert(" CONNECT ") conn:close()");
-    /* The client is there; what a connection needs of OpenSSL is not. */
+    /* Now the client exists, and OpenSSL has no memory for the connection. */
     heap_arm(1, true);
     run_task("local ok, why, code = " CONNECT " assert(not ok and code == 12, why)");
     ck_assert(heap_disarm());
@@ -184,7 +184,8 @@ START_TEST(without_memory_a_connection_is_refused)
 }
 END_TEST
 
-/* Each allocation of Lua fails in turn while it connects; then another connection is good. */
+/* Each allocation of Lua fails in turn while a script connects; then another connection succeeds.
+ * */
 START_TEST(a_call_survives_that_lua_has_no_memory)
 {
     tls_start(script_tls());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * require "sxe.udp": sockets whose datagrams tasks take.
+ * require "sxe.udp": sockets, and tasks that receive their datagrams.
  */
 #include "lua-net.h"
 
@@ -14,7 +14,7 @@
 #include "fake-time.h"
 #include "test-main.h"
 
-/* The C library's, with a hosts file that lists "::1 localhost" in front of 127.0.0.1. */
+/* The C library's function, as with a hosts file that lists ::1 before 127.0.0.1 for localhost. */
 int
 getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
             struct addrinfo **list)
@@ -27,7 +27,7 @@ getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
     return real(name, service, hints, list);
 }
 
-/* udp.serve with this function, whose socket is s. */
+/* Call udp.serve with a function of this body; its socket is the global s. */
 static void
 serve(const char *function)
 {
@@ -81,7 +81,7 @@ START_TEST(ipv6_is_told_as_well)
 }
 END_TEST
 
-/* Without IPv6 this says nothing. */
+/* On a machine without IPv6 this case tests nothing. */
 START_TEST(a_name_is_an_address_of_the_sockets_family)
 {
     serve("");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The watchdog. In most cases look(ms) stands for its thread, from inside of the script: after so
- * many ms more of CPU time it looks again. Its thread itself finds too little time to do anything.
+ * The watchdog. In most cases look(ms) plays its thread, called by the script itself: the watchdog
+ * looks after `ms` more of CPU time. The real thread sees so little CPU time that it does nothing.
  */
 #include "lua-state.h"
 
@@ -21,7 +21,7 @@ fake_cpu_ns(void)
     return cpu_ns;
 }
 
-/* look(ms): as if the script had computed for so long. */
+/* look(ms): the watchdog looks, as if the script had computed for ms. */
 static int
 look(lua_State *L)
 {
@@ -30,7 +30,7 @@ look(lua_State *L)
     return 0;
 }
 
-/* look_and_call(ms, f): no instruction of the caller's is between the two. */
+/* look_and_call(ms, f): no instruction of the caller is executed between look and call. */
 static int
 look_and_call(lua_State *L)
 {
@@ -39,7 +39,8 @@ look_and_call(lua_State *L)
     return 0;
 }
 
-/* look_uncounted(ms): and Lua counts past the instruction at which its hook was to be called. */
+/* look_uncounted(ms): like look, but Lua misses the instruction at which it should call the hook.
+ * */
 static int
 look_uncounted(lua_State *L)
 {
@@ -48,8 +49,8 @@ look_uncounted(lua_State *L)
     return 0;
 }
 
-/* block(ms, cpu_ms): a function of C that does not return for so long, in the eyes of a watchdog
- * that looks every 10 ms, and in which it uses cpu_ms more. */
+/* block(ms, cpu_ms): a C function that does not return for ms, during which the watchdog looks
+ * every 10 ms, and each time finds cpu_ms more of CPU time. */
 static int
 block(lua_State *L)
 {
@@ -63,7 +64,7 @@ block(lua_State *L)
     return 0;
 }
 
-/* clock(): ms of CPU time. */
+/* clock(): the CPU time in ms. */
 static int
 get_clock(lua_State *L)
 {
@@ -71,7 +72,7 @@ get_clock(lua_State *L)
     return 1;
 }
 
-/* Limits of 100 and 30 ms; the real thread sees a thread that uses no time. */
+/* Limits of 100 ms and 30 ms. The real watchdog thread sees no CPU time. */
 static void
 watch_start(void)
 {
@@ -138,7 +139,7 @@ START_TEST(no_way_of_catching_errors_keeps_it_alive)
         "local co = coroutine.create(function() local t <close> = setmetatable({},\n"
         "{__close = function() while true do look(10) end end}) coroutine.yield() end)\n"
         "coroutine.resume(co) while true do coroutine.close(co) look(10) end",
-        /* a handler of the error, and functions that close what it left, called from the hook */
+        /* A message handler of xpcall, and functions that close variables, called from the hook. */
         "local function spin() while true do look(10) end end xpcall(spin, spin) spin()",
         "local function spin() while true do look(10) end end\n"
         "coroutine.wrap(function() xpcall(spin, spin) end)() spin()",
@@ -161,7 +162,8 @@ START_TEST(no_way_of_catching_errors_keeps_it_alive)
     ck_assert_int_lt(_i / 2, (int)(sizeof(scripts) / sizeof(scripts[0])));
     watch_start();
     lua->config.slice_ms = 1000;
-    lua->config.is_sandbox = _i % 2 == 1; /* where functions of C that return are hooked, too */
+    /* Where the hook also checks C functions when they return. */
+    lua->config.is_sandbox = _i % 2 == 1;
     fails_with(scripts[_i / 2], "handler exceeded 100 ms of CPU");
     watch_stop();
 }
@@ -178,7 +180,7 @@ START_TEST(where_no_line_of_a_script_is_left_the_message_says_so)
 }
 END_TEST
 
-/* describe(size): what there would be to say now. */
+/* describe(size): the text that the log would show about the running script. */
 static int
 describe(lua_State *L)
 {
@@ -234,7 +236,7 @@ START_TEST(a_finalizer_that_came_late_is_ended_too)
 }
 END_TEST
 
-/* As if lua_sethook() took 10 ms, as it does in half a million calls. */
+/* The clock when lua_sethook() takes 10 ms, as one call in half a million does. */
 static uint64_t
 slow_cpu_ns(void)
 {
@@ -370,7 +372,8 @@ START_TEST(a_call_that_blocks_is_logged_with_its_place)
 }
 END_TEST
 
-/* look_late(): the watchdog's thread reads the clock, and looks when the loop has answered. */
+/* look_late(): the watchdog's thread reads the clock, and looks only after the loop has answered.
+ * */
 static int
 look_late(lua_State *L)
 {
@@ -574,7 +577,8 @@ START_TEST(a_child_of_one_whose_thread_sleeps_has_one_that_wakes)
 }
 END_TEST
 
-/* Have one from when the other's is gone, before the watchdog looks, until its delete returned. */
+/* Make a state when the other one has been deleted and the watchdog has not looked yet; keep it
+ * until the other one's delete has returned. */
 static void *
 follow(void *barrier)
 {
@@ -625,8 +629,8 @@ START_TEST(a_child_has_a_thread_of_its_own)
     capture_log();
     lua = sxe_lua_new(&(struct sxe_lua_config){.cpu_ms = 20, .slice_ms = 1000});
     ck_assert_ptr_nonnull(lua);
-    /* Its thread has begun when this ends. Forked before, it may have a lock of the sanitizer's
-     * allocator, which nobody in the child gives back. */
+    /* When this call returns, the watchdog's thread has begun. A child forked before that might
+     * inherit a locked lock of the sanitizer's allocator. */
     ck_assert_int_eq(load_text("while true do end"), -EINVAL);
     child = fork();
     if (child == 0) {
