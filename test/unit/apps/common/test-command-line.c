@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line of our programs, with a table of its own.
+ * The command line of our programs, with a table of options for this test.
  */
 #include "command-line.h"
 
@@ -19,7 +19,7 @@ enum { HEADER = COMMAND_LINE_LONG, PLAIN, LONGEST };
 
 /* ---- A program ---- */
 
-static char taken[1000]; /* "p=80 H=K: V " */
+static char taken[1000]; /* the options that take() got, such as "p=80 H=K: V " */
 
 static int
 take(void *settings, int val)
@@ -86,7 +86,7 @@ parse(const char **argv)
 }
 #define PARSE(...) parse((const char *[]){"program", __VA_ARGS__, NULL})
 
-/* ---- Taking ---- */
+/* ---- Options that are accepted ---- */
 
 START_TEST(without_arguments_nothing_is_taken)
 {
@@ -226,7 +226,7 @@ static const char help[] =
     "  -h, --help               print all options, and exit\n"
     "      --version            print the version, and exit\n";
 
-/* The table without the longest name, which would make the lines above long. */
+/* Hide the longest option, which would make the lines above too long. */
 static void
 without_the_longest(void)
 {
@@ -293,7 +293,7 @@ START_TEST(a_letter_asks_for_the_common_options_only)
 }
 END_TEST
 
-/* ---- The table in other shapes ---- */
+/* ---- Tables with unusual options ---- */
 
 static const struct command_option odd[] = {
     COMMAND_LINE_GROUP("Empty"),
@@ -428,7 +428,7 @@ START_TEST(the_completion_option_knows_three_shells)
 }
 END_TEST
 
-/* ---- Words ---- */
+/* ---- Options whose value is a word ---- */
 
 START_TEST(words_are_taken_in_their_order_among_the_options)
 {
@@ -459,7 +459,7 @@ END_TEST
 
 static unsigned long value;
 
-/* Parse text as a value; what is said if it is none is in errors. */
+/* Parse text as a value; if it is refused, the message is in errors. */
 static bool
 value_of(bool (*as)(const struct command_line *, const char *, unsigned long, unsigned long,
                     unsigned long *),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The counting allocator: what it counts, and what it refuses.
+ * The counting allocator: how it counts memory, and when it refuses.
  */
 #include "counted-memory.h"
 
@@ -14,7 +14,7 @@
 START_TEST(bytes_in_use_and_all_that_were_given_are_counted)
 {
     struct counted_memory memory = {.used_max = 1000, .total_max = SIZE_MAX};
-    /* Without a block, the old size is a type of Lua's, and does not count. */
+    /* For a new block, the "old size" that Lua passes is a type, and must not be counted. */
     char *block = counted_memory_allocate(&memory, NULL, 4, 600);
 
     ck_assert_ptr_nonnull(block);

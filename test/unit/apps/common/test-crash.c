@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report of a process that dies of its own fault.
+ * The report about a process that a fault ends.
  */
 #include "crash.h"
 
@@ -55,7 +55,7 @@ START_TEST(a_report_says_what_and_where)
 }
 END_TEST
 
-/* The second kill is the handler's, and fails, so that the case sees what was written. */
+/* The handler's own kill is made to fail, so that the test goes on and can read the report. */
 START_TEST(a_signal_is_reported_and_then_does_what_it_does)
 {
     FILE *file = tmpfile();

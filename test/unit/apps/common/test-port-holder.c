@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finding the process that holds a port: in a made-up /proc, and in the real one, where it is this
- * process.
+ * Finding the process that listens at a port: in a made-up /proc, and in the real one, where it is
+ * this process.
  */
 #include "port-holder.h"
 
@@ -37,7 +37,7 @@ of_path(const char *proc, const char *path)
     return text;
 }
 
-/* ---- A made-up /proc ---- */
+/* ---- The made-up /proc ---- */
 
 static char proc[64];
 
@@ -66,7 +66,7 @@ make_directory(const char *name)
     ck_assert_int_eq(mkdir(below_proc(name), 0700), 0);
 }
 
-/* A process with two files open, the second being the socket. */
+/* A process with two open files, of which the second is the socket. */
 static void
 make_process(const char *pid, const char *command, unsigned inode)
 {
@@ -99,7 +99,7 @@ make_process(const char *pid, const char *command, unsigned inode)
 #define UNIX_LINE(flags, inode, path) \
     "0000000092d24d79: 00000002 00000000 " flags " 0001 01 " inode path "\n"
 
-/* Addresses are words of a little-endian machine; port 8000 is 1F40. */
+/* Addresses are in the byte order of a little-endian machine; port 8000 is 1F40. */
 static const char tcp[] = TCP_HEAD                  /* who listens */
     TCP_LINE("0100007F:9C40", "01", "    0", "101") /* a connection of port 40000 */
     TCP_LINE("0100007F:1F40", "01", "    0", "102") /* one of port 8000 */
@@ -136,10 +136,10 @@ make_proc(void)
     make_file("net/unix", unix_sockets);
     make_file("uptime", "1 2\n");
     make_directory("self");
-    make_directory("1"); /* whose fd is not for us */
+    make_directory("1"); /* its fd directory cannot be read */
     make_process("22", "sshd\n", 500);
     make_process("103", "nginx\n", 103);
-    make_process("23", "nginx\n", 103); /* the parent */
+    make_process("23", "nginx\n", 103); /* the parent of 103 */
     make_process("1030", "nginx\n", 103);
     make_process("104", "a b (c)\n", 104);
     make_process("105", "bell\a\x1b[2J\xff", 105);
@@ -267,7 +267,7 @@ START_TEST(the_process_that_listens_on_the_path_is_named)
 }
 END_TEST
 
-/* ---- Files that /proc lacks ---- */
+/* ---- /proc without some files ---- */
 
 START_TEST(without_proc_nothing_is_shown)
 {
@@ -335,9 +335,9 @@ START_TEST(the_text_is_cut_to_its_room)
 }
 END_TEST
 
-/* ---- The real one ---- */
+/* ---- The real /proc ---- */
 
-/* "test-port-holde (pid 4711)" */
+/* This process, such as "test-port-holde (pid 4711)". */
 static const char *
 ourselves(void)
 {

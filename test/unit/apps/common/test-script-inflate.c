@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decompression for scripts: streams in pieces of any size, each byte damaged, each cut, and each
- * allocation failed.
+ * Decompression for scripts: input in pieces of any size, each byte damaged, cut at each byte, and
+ * with each allocation failing.
  */
 #include "script-inflate.h"
 
@@ -18,7 +18,7 @@ enum { PLAIN_SIZE = 40000, ROOM_SIZE = 50000, GZIP = 15 + 16, ZLIB = 15, RAW = -
 static char plain[PLAIN_SIZE];
 static char room[ROOM_SIZE];
 
-/* Half of it repeats, half does not. */
+/* Half of the data repeats itself, half does not. */
 static void
 make_plain(void)
 {
@@ -44,7 +44,7 @@ compress_plain(int window, char *packed, size_t size)
     return stream.total_out;
 }
 
-/* Decode all in pieces: the bytes in room, or -errno. */
+/* Decode everything in pieces. Returns the number of bytes in room, or -errno. */
 static ssize_t
 decode_all(void *stream, const char *bytes, size_t length, size_t piece, size_t room_piece)
 {
@@ -107,7 +107,7 @@ START_TEST(a_stream_that_is_cut_is_never_whole)
 }
 END_TEST
 
-/* Both formats have a sum of all data, so what was changed is refused or was without a meaning. */
+/* Both formats have a checksum, so a changed byte is refused, or had no meaning. */
 START_TEST(a_damaged_stream_is_refused_or_says_the_same)
 {
     char packed[ROOM_SIZE];
@@ -133,7 +133,7 @@ START_TEST(a_damaged_stream_is_refused_or_says_the_same)
 }
 END_TEST
 
-/* In one run the first allocation fails, in the next the second, and so on. */
+/* The first allocation fails in one run, the second in the next, and so on. */
 START_TEST(without_memory_a_stream_is_not_decoded)
 {
     static const enum fake_call calls[] = {FAKE_CALLOC};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How processes ended: each exit status and each signal, from children that ended so.
+ * Texts about how a process ended: for each exit status and each signal, from real children.
  */
 #include "wait-status.h"
 
@@ -71,7 +71,7 @@ START_TEST(a_signal_has_its_name_as_well)
 }
 END_TEST
 
-/* A core is a bit of the status; its text and exit status are those of the signal. */
+/* A status with the bit for a core dump has the text and the exit status of its signal. */
 START_TEST(every_signal_fits_with_a_core_and_without)
 {
     char expected[WAIT_STATUS_MAX];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a job of sxe-http-mpi without MPI: each rank is a process with a relay and an engine, and
- * messages go over socket pairs. Workers are made up (fake-worker.h). Place: test-http-mpi-*.c.
+ * messages go through socket pairs. Workers are fakes (fake-worker.h). Place: test-http-mpi-*.c.
  *
  *     RUN_JOB(3, "--requests", "300", "-q");
- *     ck_assert_int_eq(ran.status, 0);         ran is that of run-program.h
+ *     ck_assert_int_eq(ran.status, 0);         `ran` is that of run-program.h
  */
 #ifndef FAKE_JOB_H
 #define FAKE_JOB_H
@@ -24,11 +24,11 @@
 static struct {
     unsigned ranks;
     int ends[JOB_RANKS][2];      /* between rank 0 and each other rank */
-    const char *more[JOB_RANKS]; /* the last word of that rank's command line; NULL: the others' */
-    unsigned lost;               /* so many PINGs are not sent */
-    unsigned busy;               /* so many ENDs and BYEs find no room at first */
-    unsigned full;               /* so often rank 0's relay finds a channel full */
-    unsigned silent;             /* this rank does not say BYE; 0: none */
+    const char *more[JOB_RANKS]; /* an extra last word of that rank's command line; NULL: none */
+    unsigned lost;               /* how many PINGs are lost */
+    unsigned busy;               /* how many sends of END or BYE fail at first */
+    unsigned full;               /* how often rank 0's relay finds a channel full */
+    unsigned silent;             /* the rank that does not send BYE; 0: none */
     bool was_clean;
     pid_t relay; /* of rank 0 */
     int channel; /* private */
@@ -63,7 +63,7 @@ job_receive(struct load_link *link, unsigned from, void *bytes, size_t size)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* Rank 0 has the ends 0, and each other rank its end 1. */
+/* Rank 0 keeps the ends 0; each other rank keeps its own end 1. */
 static inline void
 job_keep_ends(unsigned rank)
 {
@@ -79,7 +79,7 @@ job_engine(int argc, char **argv)
     return load_engine_run(job.channel, argc, argv);
 }
 
-/* The command line of that rank. */
+/* The command line of this rank. */
 static inline const char **
 job_words(const char **argv, unsigned rank, int channel)
 {
@@ -118,7 +118,7 @@ job_rank(unsigned rank, const char **argv, int clean)
     sigemptyset(&mask);
     sigaddset(&mask, SIGTERM);
     sigprocmask(SIG_BLOCK, &mask, NULL);
-    /* A rank may be gone when something is written for it. */
+    /* A write to a rank that has ended must not end the writer. */
     signal(SIGPIPE, SIG_IGN);
     load_engine_tell(ends[0], rank, job.ranks);
     if (rank == 0 && job.full > 0)
@@ -129,7 +129,7 @@ job_rank(unsigned rank, const char **argv, int clean)
     exit(rank > 0 ? 0 : WEXITSTATUS(end.status));
 }
 
-/* The rest of a job whose rank 0 has ended, as mpirun ends it. */
+/* Rank 0 has ended: end the other ranks as mpirun does. */
 static inline void
 job_end(const pid_t *pids)
 {

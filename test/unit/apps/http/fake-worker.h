@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a worker process without sockets, for tests of the coordinator: it speaks worker.h's
- * protocol, and counts queries that nobody sent. Place: run-plan.h; what it shall do is set in
- * fake_worker before load_run, since it is inherited over fork.
+ * What: a worker process without sockets, for tests of the coordinator: it speaks the protocol of
+ * worker.h, and counts queries that were never sent. Place: run-plan.h. A test sets fake_worker
+ * before load_run(); the workers inherit it by fork.
  *
- * Shape: its clock is faster than the real one, so that a second of load takes a millisecond. While
- * it runs it makes up queries at its rate, each as slow as the server of the test's choice says; or
- * it is an M/D/1 queue, whose backlog stays until it is worked off.
+ * Shape: its clock is faster than the real one, so that a second of load takes a few milliseconds.
+ * It counts queries at its rate, each with the latency that the test's function gives; or it
+ * simulates an M/D/1 queue, whose backlog stays until it is worked off.
  */
 #ifndef FAKE_WORKER_H
 #define FAKE_WORKER_H
@@ -28,32 +28,33 @@
 #define FAKE_FASTER 200 /* times the real clock */
 
 static struct {
-    int ready_error;             /* of READY: it ends with that */
-    uint64_t queries;            /* then DONE; 0: until STOP */
-    uint64_t queries_after_mark; /* that many, then DONE; only with queries 0 */
-    unsigned bad_shard;          /* 1 is the first: only that one does what follows; 0: none */
+    int ready_error;             /* sent with READY; the worker ends after it */
+    uint64_t queries;            /* after so many queries comes DONE; 0: at STOP */
+    uint64_t queries_after_mark; /* queries from the mark until DONE; only if queries is 0 */
+    unsigned bad_shard;          /* the shard whose do_...() are called: from 1 on; 0: all */
     void (*do_before_ready)(const struct load_worker *worker);
     void (*do_before_done)(const struct load_worker *worker);
     void (*do_at_stop)(const struct load_worker *worker);
     void (*do_at_mark)(const struct load_worker *worker);
     uint64_t (*latency_ns)(double rate, uint64_t nth); /* NULL: 1 ms */
-    double capacity; /* of all workers, a second, one after the other; 0: no queue */
+    /* Queries a second of all workers together, one after the other; 0: no queue. */
+    double capacity;
 } fake_worker;
 
 struct fake_worker_state {
     const struct load_worker *worker;
     double rate;
-    uint64_t now_ns; /* real */
-    double due;      /* queries, not yet made up */
-    uint64_t end_ns; /* real; 0: none was told */
+    uint64_t now_ns; /* of the real clock */
+    double due;      /* queries that are due and not counted yet */
+    uint64_t end_ns; /* of the real clock; 0: no end was set */
     uint64_t queries;
 
-    /* The queue, in its own seconds */
+    /* The queue; times are in seconds of the worker's clock */
     double at_s;
-    double arrival_s; /* of the next; HUGE_VAL */
+    double arrival_s; /* of the next query; HUGE_VAL: none */
     double free_s;
     uint64_t random[2];
-    double *queue; /* when each in flight came: [FAKE_QUEUE], a ring */
+    double *queue; /* a ring [FAKE_QUEUE]: when each query in flight arrived */
     unsigned first, last;
 };
 
@@ -65,7 +66,7 @@ fake_worker_gap(struct fake_worker_state *state, double rate)
     return rate > 0 ? -log1p(-load_random_fraction(state->random)) / rate : HUGE_VAL;
 }
 
-/* Answer the requests that are done by now, in order. The worker is free since the last of them. */
+/* End the queries that are answered by now, in order; the server is free after the last of them. */
 static inline void
 fake_worker_answer(struct fake_worker_state *state, double service_s)
 {
@@ -139,7 +140,7 @@ fake_worker_query(struct fake_worker_state *state)
     load_histogram_record(&result->response, latency);
 }
 
-/* Make up what happened since the last time. */
+/* Count what happened since the last call. */
 static inline void
 fake_worker_go_on(struct fake_worker_state *state)
 {
@@ -191,7 +192,7 @@ fake_worker_begin(struct fake_worker_state *state)
     fake_worker_set_rate(state, worker->plan->rate);
 }
 
-/* False: the parent wants it to stop. */
+/* Handle the parent's messages; false: the worker must stop. */
 static inline bool
 fake_worker_obey(struct fake_worker_state *state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: reads logs of HdrHistogram's, with histograms in its V2 encoding. Place: fixture; it shares
- * nothing with what writes them, and finds the bounds of a bucket as HdrHistogram's documentation
- * does, from the digits and the lowest value that stand in the encoding.
+ * What: a reader of logs of HdrHistogram, with histograms in its V2 encoding. Place: fixture. It
+ * shares no code with the writer; it computes the bounds of a bucket as HdrHistogram's
+ * documentation does, from the number of digits and the lowest value in the encoding.
  *
  *     struct hdr_line line;
  *     const char *rest = hdr_line_read(&line, text);       the first line after the head
@@ -20,13 +20,13 @@
 #define HDR_BYTES_MAX   (1 << 20)
 
 struct hdr_bucket {
-    uint64_t from; /* both inclusive */
+    uint64_t from; /* inclusive, as is `to` */
     uint64_t to;
     uint64_t count;
 };
 
 struct hdr_line {
-    char tag[32]; /* "": none */
+    char tag[32]; /* "": no tag */
     double start;
     double length;
     double max;
@@ -34,10 +34,10 @@ struct hdr_line {
     uint64_t count;
     size_t packed_size;
     unsigned number;
-    struct hdr_bucket buckets[HDR_BUCKETS_MAX]; /* those that are not empty */
+    struct hdr_bucket buckets[HDR_BUCKETS_MAX]; /* the buckets that are not empty */
 };
 
-/* Where the next byte is, and the end. */
+/* The position of the next byte, and the end. */
 struct hdr_bytes {
     const uint8_t *at;
     const uint8_t *end;
@@ -54,7 +54,7 @@ hdr_number(struct hdr_bytes *bytes, unsigned size)
     return number;
 }
 
-/* ZigZag LEB128 of at most nine bytes. */
+/* Read a number in ZigZag LEB128 of at most nine bytes. */
 static inline int64_t
 hdr_count(struct hdr_bytes *bytes)
 {
@@ -69,7 +69,7 @@ hdr_count(struct hdr_bytes *bytes)
     return bits % 2 == 0 ? (int64_t)(bits / 2) : -(int64_t)(bits / 2) - 1;
 }
 
-/* RFC 4648, as far as a comma or a line's end. */
+/* Decode base64 (RFC 4648) up to a comma or the end of the line. */
 static inline size_t
 hdr_unbase64(uint8_t *to, const char *text)
 {
@@ -90,10 +90,10 @@ hdr_unbase64(uint8_t *to, const char *text)
     return size - (text[length - 1] == '=') - (text[length - 2] == '=');
 }
 
-/* A histogram's array of counts: so many a power of two; the first is twice as long. */
+/* The array of counts: `half` buckets for each power of two, twice as many for the first. */
 struct hdr_layout {
     unsigned half; /* a power of two: at least 10^digits */
-    unsigned unit; /* bits of the lowest value that is told apart */
+    unsigned unit; /* log2 of the lowest value that has a bucket of its own */
     unsigned length;
 };
 
@@ -167,7 +167,7 @@ hdr_decode(struct hdr_line *line, const char *text)
     hdr_take_counts(line, &bytes);
 }
 
-/* One line after the head; returns what follows it. */
+/* Read a line after the head; returns the text after it. */
 static inline const char *
 hdr_line_read(struct hdr_line *line, const char *text)
 {
@@ -189,7 +189,7 @@ hdr_line_read(struct hdr_line *line, const char *text)
     return strchr(end, '\n') + 1;
 }
 
-/* The longest value that is in the bucket of that rank, from 1 on. */
+/* The longest value in the bucket that contains this rank; ranks begin at 1. */
 static inline uint64_t
 hdr_at_rank(const struct hdr_line *line, uint64_t rank)
 {

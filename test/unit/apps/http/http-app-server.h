@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a server in another process that does as a test says, and what sxe-http reports of it.
+ * What: a server in another process that behaves as a test says, and checks of sxe-http's report.
  *
  * Example:
  *     start_server(hello);
@@ -30,7 +30,7 @@
 
 /* ---- The server ---- */
 
-/* Called for a socket's nth request, 1 the first: true keeps the connection. */
+/* Called for the nth request of a connection, from 1 on. True keeps the connection open. */
 typedef bool (*answer_fn)(int fd, unsigned nth);
 
 static char port[8];
@@ -39,7 +39,7 @@ static pid_t server;
 static inline void
 say(int fd, const char *text)
 {
-    /* A client that is gone is found when it is read from. */
+    /* An error is ignored: if the client is gone, the next read finds that out. */
     (void)!write(fd, text, strlen(text));
 }
 
@@ -68,10 +68,10 @@ listen_anywhere(int backlog)
 
 struct requests {
     unsigned number;
-    unsigned matched; /* bytes of the blank line that ends the next one */
+    unsigned matched; /* how many bytes of the next request's blank line have come */
 };
 
-/* Read once, and answer each request that ends in it. */
+/* Read once, and answer each request that is complete then. */
 static inline bool
 receive(int fd, struct requests *requests, answer_fn answer)
 {
@@ -91,7 +91,7 @@ receive(int fd, struct requests *requests, answer_fn answer)
     return keep;
 }
 
-/* Says the greeting on each connection, and answers what comes, for ever. */
+/* Send the greeting on each connection, and answer its requests, for ever. */
 static inline void
 serve(int listener, const char *greeting, answer_fn answer)
 {
@@ -117,7 +117,7 @@ serve(int listener, const char *greeting, answer_fn answer)
     }
 }
 
-/* Two that are often wanted. */
+/* Two servers that many tests use. */
 static inline bool
 hello(int fd, unsigned nth)
 {
@@ -133,7 +133,7 @@ not_found_once(int fd, unsigned nth)
     return true;
 }
 
-/* True in the new process, which ends with ours at the latest. */
+/* Fork; true in the child, which ends with its parent. */
 static inline bool
 fork_server(void)
 {
@@ -176,8 +176,7 @@ stop_server(void)
 
 #define RUN(sockets, queries) RUN_HTTP("-p", port, "-c", #sockets, "-n", #queries, "--timeout", "5")
 
-/* A machine that is busy with other tests makes a good result a suspect one, or the result that it
- * is compared with. */
+/* The expected status; or suspect (4), because the machine may be busy with other tests. */
 static inline bool
 is_status(int status)
 {
@@ -186,7 +185,7 @@ is_status(int status)
                                      strstr(ran.output, "\nsuspect   ") != NULL));
 }
 
-/* The status, and parts of the report, then NULL. */
+/* Check the exit status, and that the report contains each text of a list that ends in NULL. */
 static inline void
 check_report(int status, const char *const *parts)
 {

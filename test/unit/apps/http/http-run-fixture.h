@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a run made up by hand, for what prints runs: no sockets, no clocks, always the same.
+ * What: a run made by hand, for tests of reports: no sockets, no clocks, always the same figures.
  *
  *     struct made made;
  *     make_run(&made, 2);                 two trials of 20,000 queries each, all ok
@@ -33,7 +33,7 @@ struct made {
     struct load_run run;
 };
 
-/* Between 0 and 1, the same in each program. */
+/* A random fraction between 0 and 1, the same sequence in each program. */
 static inline double
 made_fraction(uint64_t *state)
 {
@@ -41,7 +41,7 @@ made_fraction(uint64_t *state)
     return ((double)(*state >> 11) + 0.5) / (double)(UINT64_C(1) << 53);
 }
 
-/* Most are near 200 us, few take much longer. */
+/* A random time: most are near 200 us, a few are much longer. */
 static inline uint64_t
 made_ns(uint64_t *state)
 {
@@ -55,7 +55,7 @@ made_query(struct load_result *result, uint64_t *state, unsigned i)
 {
     uint64_t at_ns = MADE_NS / MADE_QUERIES * i;
     uint64_t service_ns = made_ns(state);
-    /* Requests in the second second wait. */
+    /* Requests in the second second wait for 2 ms. */
     uint64_t response_ns = service_ns + (at_ns / 1000000000 == 1 ? 2000000 : 3000);
     unsigned client = i / 2 % 4 * result->kinds + i % 2;
 
@@ -173,7 +173,7 @@ free_run(struct made *made)
 
 #define MADE_PROBED 400u
 
-/* Beside each trial a probe, whose queries took 1.5 ms, 0.5 of them until they were sent. */
+/* Add a probe to each trial; its queries took 1.5 ms, 0.5 ms of which they waited to be sent. */
 static inline void
 make_probe(struct made *made)
 {
@@ -200,7 +200,7 @@ make_probe(struct made *made)
     run->probe_verdict.cpu = 0.02;
 }
 
-/* A search: the rate doubles, latency has a knee at 8,000. */
+/* Add a search: the rate doubles at each step, and latency rises steeply at 8,000/s. */
 static inline void
 make_find(struct made *made)
 {
@@ -226,7 +226,7 @@ make_find(struct made *made)
     run->found_rate = 8500;
 }
 
-/* The output of a function to a file, as a text that the caller frees. */
+/* Write a run by this function to a file; returns its text, which the caller frees. */
 static inline char *
 text_of(FILE *file, size_t *length)
 {

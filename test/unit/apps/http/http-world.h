@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A worker of the load generator, its parent and its server, in one thread and in virtual time: the
- * worker runs its loop, and whenever that has nothing to do, the other two do their part; only when
- * they have nothing to do either, time jumps to what is due next. So a run of an hour takes no
- * time, and every figure in its result is exact.
+ * worker runs its loop; whenever the loop waits, parent and server act; when they have nothing to
+ * do either, the time jumps to the next event. So a run of an hour takes no time, and every figure
+ * of its result is exact.
  *
  *     static void slow(unsigned client, unsigned query) { answer_in(client, MS(20 * query), OK); }
  *
@@ -11,7 +11,7 @@
  *     run_world();
  *     ck_assert_uint_eq(world.result->ends[LOAD_END_OK], 12);
  *
- * The server listens at a unix socket, where bytes arrive at once; at 127.0.0.1 if a test says so.
+ * The server listens at a unix socket, where bytes arrive at once, or at 127.0.0.1 (world.is_tcp).
  */
 #ifndef HTTP_WORLD_H
 #define HTTP_WORLD_H
@@ -43,8 +43,8 @@
 #define CLIENTS_MAX 160
 #define ACTS_MAX    4096
 
-/* The real functions that --wrap hides: calls of the parent and the server are neither counted nor
- * made to fail. */
+/* The real functions that --wrap replaces: calls of parent and server are not counted and do not
+ * fail. */
 int __real_socket(int family, int type, int protocol);
 int __real_socketpair(int family, int type, int protocol, int fds[2]);
 int __real_bind(int fd, const struct sockaddr *address, socklen_t length);
@@ -61,7 +61,7 @@ void *__real_mmap(void *address, size_t length, int protection, int flags, int f
 
 enum act_what { ANSWER, HANG_UP, RESET, TELL, PARENT_GOES, LISTEN_ENDS, CALL };
 
-/* Something that the parent or the server will do. */
+/* A future action of the parent or the server. */
 struct act {
     uint64_t at_ns;
     enum act_what what;
@@ -73,7 +73,7 @@ struct act {
 };
 
 struct client {
-    int fd; /* -1: gone */
+    int fd; /* -1: closed */
     size_t unread;
     bool is_unread; /* the server does not read it */
     char bytes[65536];
@@ -89,43 +89,44 @@ static struct world {
     unsigned shards;
     int error; /* what load_worker_run returned */
 
-    /* The source */
-    const char *request; /* what it gives out, if there is no... */
+    /* The source of requests */
+    const char *request; /* each request, if there is no next() */
     int (*next)(struct load_requests *, uint64_t sequence, struct load_query *query);
-    uint64_t sequences[ACTS_MAX]; /* as they were asked for */
+    uint64_t sequences[ACTS_MAX]; /* as next() was asked for them */
     unsigned asked;
 
     /* The parent */
     int control;
     int workers_end;
     bool holds_go;
-    uint64_t go_ns; /* after READY */
+    uint64_t go_ns; /* from READY to GO */
     unsigned ready;
     unsigned marked;
     unsigned done;
     int ready_error;
-    uint64_t started_ns; /* what GO said */
+    uint64_t started_ns; /* the start time in GO */
     uint64_t ended_ns;
 
     /* The server */
     bool is_tcp;
     int listener;
     char path[128];
-    void (*serve)(unsigned client, unsigned query); /* queries are counted over all clients */
+    /* Called for each query, counted over all clients. */
+    void (*serve)(unsigned client, unsigned query);
     void (*welcome)(unsigned client);
     unsigned accepted;
     unsigned queries;
-    uint64_t arrived_ns[ACTS_MAX]; /* the first queries, after GO's time */
+    uint64_t arrived_ns[ACTS_MAX]; /* when each query arrived, after the start time in GO */
     struct client clients[CLIENTS_MAX];
     struct act acts[ACTS_MAX];
     unsigned acts_number;
-    bool is_continued;    /* the worker was stopped in its wait, and SIGCONT ends that */
-    bool has_waited;      /* tcp: for what may be on its way */
-    unsigned patience_ms; /* real ones, for what the kernel does in its own time */
+    bool is_continued;    /* the worker was stopped while it waited; SIGCONT ends the wait */
+    bool has_waited;      /* TCP: waited once for packets on their way */
+    unsigned patience_ms; /* real milliseconds to wait for the kernel */
     bool does_not_accept;
-    char last_request[512]; /* what came before and with it, as far as it fits */
+    char last_request[512]; /* the last request and bytes before it, as many as fit */
     size_t last_length;
-    unsigned ended; /* calls of the source's end() */
+    unsigned ended; /* how often the source's end() was called */
 } world;
 
 static uint64_t
@@ -134,7 +135,7 @@ now_ns(void)
     return sxe_time_ns();
 }
 
-/* ---- Setting how servers behave ---- */
+/* ---- Actions of servers ---- */
 
 static void
 act_at(struct act act)
@@ -174,7 +175,7 @@ reset_in(unsigned client, uint64_t ns)
     act_at((struct act){.at_ns = now_ns() + ns, .what = RESET, .client = client});
 }
 
-/* After GO's time. */
+/* Let the parent send a message at this time after the start in GO. */
 static inline void
 tell_at(uint64_t ns, enum load_message_type type)
 {
@@ -195,7 +196,7 @@ close_client(unsigned client)
     world.clients[client].fd = -1;
 }
 
-/* Of a unix socket: closing with unread bytes is a reset for the other end. */
+/* Reset a unix socket: closing it with unread bytes is a reset for the peer. */
 static void
 reset_client(unsigned client)
 {
@@ -207,7 +208,7 @@ reset_client(unsigned client)
     close_client(client);
 }
 
-/* Bytes that do not fit now are sent a little later. */
+/* Send; bytes that do not fit now are sent a little later. */
 static void
 send_some(int fd, const struct act *act)
 {
@@ -256,7 +257,7 @@ perform(const struct act *act)
     }
 }
 
-/* Due actions run in the order in which they were given. */
+/* Run the actions that are due, in the order in which they were added. */
 static bool
 perform_due(uint64_t *next_ns)
 {
@@ -335,7 +336,7 @@ accept_one(void)
     return true;
 }
 
-/* A PROXY header of version 2 has an empty line too. */
+/* The end of a request's head. A PROXY header of version 2 contains an empty line, too. */
 static char *
 end_of_request(const struct client *client)
 {
@@ -411,9 +412,9 @@ never(unsigned client, unsigned query)
     (void)query;
 }
 
-/* ---- The world ---- */
+/* ---- Running the world ---- */
 
-/* Packets between two TCP sockets of this machine may need a moment. */
+/* Wait a moment: packets between two TCP sockets of one machine may need it. */
 static bool
 wait_for_packets(void)
 {
@@ -513,7 +514,7 @@ give_request(struct load_requests *requests, uint64_t sequence, struct load_quer
     return world.next == NULL ? 0 : world.next(requests, sequence, query);
 }
 
-/* For world.next. */
+/* For world.next: three requests, then no more. */
 static inline int
 three_only(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
@@ -541,7 +542,8 @@ end_nothing(struct load_requests *requests, uint64_t *calls, uint64_t *ns)
 
 static unsigned fds_before;
 
-/* 1 socket * 1 query, closed loop; the server answers at once; GO comes 1 ms after READY. */
+/* The default: one socket, one query, closed loop; the server answers at once; GO comes 1 ms after
+ * READY. */
 static void
 make_world(void)
 {
@@ -611,7 +613,7 @@ end_world(void)
     fake_time_stop();
 }
 
-/* The whole run; whatever happened in it, the accounts close and nothing is left open. */
+/* Run the world to its end. The accounts must balance, and nothing may be left open. */
 static void
 run_world(void)
 {
@@ -626,7 +628,7 @@ run_world(void)
     end_world();
 }
 
-/* So many queries ended well, and so many as that. */
+/* `ok` queries must have ended well, and `number` in this other way. */
 static inline void
 expect_ends(uint64_t ok, enum load_end end, uint64_t number)
 {

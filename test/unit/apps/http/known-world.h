@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the server of http-world.h answers after a known law (test/peer/known-law.h), in virtual
- * time, so that what a worker measures can be held against theory to the nanosecond.
+ * What: the server of http-world.h with response times of a known law (test/peer/known-law.h), in
+ * virtual time, so that the worker's figures can be compared with theory to the nanosecond.
  *
  *     make_world();
  *     serve_law("md1:1000");
@@ -32,7 +32,7 @@ serve_by_law(unsigned client, unsigned query)
         hang_up_in(client, in_ns);
 }
 
-/* After make_world(). */
+/* Serve by this law; to be called after make_world(). */
 static inline void
 serve_law(const char *law)
 {
@@ -40,7 +40,7 @@ serve_law(const char *law)
     world.serve = serve_by_law;
 }
 
-/* A paced run of one worker over so many sockets. */
+/* A run of one worker at a rate over so many sockets. */
 static inline void
 load_world(enum load_model model, double rate, uint64_t duration_ns, unsigned sockets)
 {

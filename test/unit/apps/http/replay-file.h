@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a log in a file, replayed: its queries one after the other, and what was said about it.
+ * What: a log in a file that is replayed: its queries in order, and the messages about it.
  */
 #ifndef REPLAY_FILE_H
 #define REPLAY_FILE_H
@@ -27,7 +27,7 @@ replay_path(void)
     return text;
 }
 
-/* Into replay, and replay_said; false: it was refused. */
+/* Read a log; sets `replay` and `replay_said`. False: the log was refused. */
 static bool
 replay_bytes(const char *bytes, size_t length, const struct load_template_options *options,
              double speed, size_t entries_max)
@@ -44,7 +44,7 @@ replay_bytes(const char *bytes, size_t length, const struct load_template_option
     return replay != NULL;
 }
 
-/* The usual. */
+/* Read a log with the usual options. */
 static inline bool
 replay_text(const char *text)
 {

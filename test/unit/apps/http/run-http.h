@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs sxe-http in this process: RUN_HTTP("-c", "1"), as run-program.h has it.
+ * What: RUN_HTTP("-c", "1") runs sxe-http in this process, by means of run-program.h.
  */
 #ifndef RUN_HTTP_H
 #define RUN_HTTP_H
@@ -9,7 +9,7 @@
 
 int sxe_http_main(int argc, char **argv);
 
-/* The same, with standard output going elsewhere. */
+/* Like RUN_HTTP, with standard output to another file. */
 static inline void
 run_http_into(FILE *output, const char **argv)
 {

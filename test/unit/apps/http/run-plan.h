@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs a plan made by hand, with the fake worker, and keeps what was printed. Place: fixture
- * of the coordinator's tests; set_up_run() and tear_down_run() around each case.
+ * What: runs a plan made by hand with fake workers, and keeps the output. Place: fixture of the
+ * coordinator's tests; set_up_run() and tear_down_run() run around each case.
  */
 #ifndef RUN_PLAN_H
 #define RUN_PLAN_H
@@ -31,7 +31,7 @@ run_plan(void)
     return status;
 }
 
-/* Two workers with 100 queries each. */
+/* A plan for two workers with 100 queries each. */
 static inline void
 set_up_run(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs scripts and scenarios as the worker and its parent do, in one process. A case sets
- * `options` where it wants other ones, loads a text, and looks at queries, at what was said on err
- * (said()), and at what was printed on stdout (printed()).
+ * What: runs scripts and scenarios as worker and parent do, in one process. A case may set
+ * `options`; it loads a script, and checks the queries, the messages on stderr (said()), and the
+ * output on stdout (printed()).
  */
 #ifndef SCRIPT_CASE_H
 #define SCRIPT_CASE_H
@@ -35,7 +35,7 @@ static char *err_text;
 static size_t err_length;
 static size_t err_seen;
 
-/* The lines since the last call. */
+/* The messages on stderr since the last call. */
 static inline const char *
 said(void)
 {
@@ -47,7 +47,7 @@ said(void)
     return text;
 }
 
-/* Of a script, or of a scenario if options say so; NULL: it was refused. */
+/* Load a script, or a scenario if options say so; NULL: it was refused. */
 static inline struct load_requests *
 load(const char *text)
 {
@@ -90,7 +90,7 @@ must_begin(const char *text)
     ck_assert_str_eq(said(), "");
 }
 
-/* The next query as a text; NULL: the run ends. */
+/* The next query as text; NULL: the run is over. */
 static inline const char *
 next_text(void)
 {
@@ -134,7 +134,7 @@ end_calls(void)
     return calls;
 }
 
-/* The result of a run of one trial, all zero at first. */
+/* The result of a run with one trial; all zero at first. */
 static struct load_result total;
 static struct load_run run = {.trials_number = 1, .total = &total, .trials = {{.result = &total}}};
 
@@ -144,7 +144,7 @@ done(void)
     return load_script_done(requests, &run);
 }
 
-/* stdout goes to a file from here to printed(). */
+/* Capture stdout from here until printed(). */
 static struct captured printing;
 
 static inline void

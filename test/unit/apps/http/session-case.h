@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: script-case.h for scenarios with steps: so many users in one worker, whose queries and
- * replies a case makes. Files that a scenario names are in the folder of the case.
+ * What: script-case.h for scenarios with steps: users in one worker, whose queries and replies a
+ * case makes. Files that a scenario names are in the case's folder.
  */
 #ifndef SESSION_CASE_H
 #define SESSION_CASE_H
@@ -60,7 +60,7 @@ end_session(void)
     rmdir(folder);
 }
 
-/* The steps of a scenario in the folder. */
+/* Load a scenario whose files are in the folder. */
 static inline struct load_requests *
 load_steps(const char *text)
 {
@@ -118,7 +118,7 @@ reads(uint32_t client, unsigned status, const char *fields, const char *body)
     return requests->read(requests, &exchange);
 }
 
-/* A query and its good reply; how it ended for the session. */
+/* Make the client's next query, and give it this reply. Returns how the query ended. */
 static inline unsigned
 goes(uint32_t client, const char *fields, const char *body)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests the addresses of a name in a result: adding them up, and what the reports say of each.
+ * The addresses of a host name in a result: adding them up, and the reports' rows about them.
  */
 #include <errno.h>
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-http as a whole against a server in another process, which does as each test says.
+ * sxe-http as a whole, with a server in another process that behaves as each case says.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -13,7 +13,7 @@
 #include "test-main.h"
 #include "worker.h"
 
-/* ---- All is well ---- */
+/* ---- Runs without errors ---- */
 
 START_TEST(every_socket_has_its_queries)
 {
@@ -33,7 +33,7 @@ START_TEST(more_sockets_than_a_batch_have_theirs_too)
 }
 END_TEST
 
-/* With digits as #, and the numbers that come before a unit as one. */
+/* The output with "#" for each digit, and one "#" for a number before a unit. */
 static const char *
 shape(const char *text)
 {
@@ -105,7 +105,7 @@ START_TEST(a_reply_without_a_length_ends_with_its_connection)
 }
 END_TEST
 
-/* Until the peer's kernel has all that was sent. */
+/* Wait until the peer's kernel has acknowledged all bytes. */
 static void
 await_delivery(int fd)
 {
@@ -115,11 +115,11 @@ await_delivery(int fd)
         sched_yield();
 }
 
-static int first;  /* the connection that asked first */
-static int second; /* the other one, while its reply waits */
+static int first;  /* the connection whose request came first */
+static int second; /* the other connection, whose reply waits */
 
-/* The second connection is answered after the first has had both its replies; so when it asks again
- * the client has read those. */
+/* Answer the second connection only after the first one has had both replies. So when the second
+ * one sends its next request, the client has read those replies. */
 static bool
 is_answered_first(int fd, unsigned nth)
 {
@@ -178,7 +178,7 @@ START_TEST(a_server_may_close_when_all_is_answered)
 }
 END_TEST
 
-/* ---- Kinds of replies, two to each of two sockets ---- */
+/* ---- Kinds of replies, two of each to two sockets ---- */
 
 static const struct {
     const char *reply;
@@ -356,7 +356,7 @@ START_TEST(connections_that_nobody_accepts_time_out)
 }
 END_TEST
 
-/* ---- Interrupted ---- */
+/* ---- Interrupts ---- */
 
 static bool
 interrupt_at_third(int fd, unsigned nth)
@@ -377,7 +377,7 @@ START_TEST(ctrl_c_prints_what_was_done_so_far)
 }
 END_TEST
 
-/* One connection is accepted, others hang. */
+/* One connection is accepted, the others wait in the backlog. */
 START_TEST(ctrl_c_ends_the_ramp_too)
 {
     int listener = listen_anywhere(0);
@@ -393,7 +393,7 @@ START_TEST(ctrl_c_ends_the_ramp_too)
 }
 END_TEST
 
-/* ---- The system fails us, in a worker ---- */
+/* ---- System calls that fail in a worker ---- */
 
 START_TEST(without_descriptors_the_run_goes_on_with_those_there_are)
 {
@@ -435,7 +435,7 @@ START_TEST(a_failing_call_is_an_error_of_its_socket)
 }
 END_TEST
 
-/* A signal that cannot be read may say that a worker has ended. */
+/* A signal was lost. It may have reported the end of a worker, so the parent must look. */
 START_TEST(workers_that_ended_are_seen_without_their_signals)
 {
     start_server(hello);

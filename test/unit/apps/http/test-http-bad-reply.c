@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what is said of the first reply that is none: why, and which bytes are shown.
+ * The report about the first malformed reply: the reason, and the bytes that are shown.
  */
 #include "bad-reply.h"
 

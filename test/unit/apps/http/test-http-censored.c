@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what becomes of requests that failed in all that is said of a run: their times are lower
- * bounds, and each output says so.
+ * Requests that failed have no time, only a lower bound (they are censored): each output must say
+ * so.
  */
 #include <unistd.h>
 
@@ -140,7 +140,7 @@ START_TEST(other_files_have_them_too)
 }
 END_TEST
 
-/* Both sides are bounds: nobody knows which is longer. */
+/* Both sides have only lower bounds, so nobody knows which is slower. */
 START_TEST(two_lower_bounds_are_not_compared)
 {
     char path[] = "/tmp/test-http-censored-XXXXXX";

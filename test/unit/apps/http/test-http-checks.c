@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what was judged, for servers of continuous integration: JUnit's XML, Markdown, GitHub's
- * lines.
+ * The outputs for continuous integration: JUnit XML, Markdown, GitHub annotations.
  */
 #include <errno.h>
 #include <string.h>
@@ -316,7 +315,7 @@ START_TEST(junit_has_a_case_for_each_check)
 }
 END_TEST
 
-/* Whatever a URL, a file's name or a server's text has in it. */
+/* URLs, file names and texts of a server may contain any characters. */
 START_TEST(junit_is_xml_whatever_is_in_a_text)
 {
     snprintf(made.plan.what, sizeof(made.plan.what),

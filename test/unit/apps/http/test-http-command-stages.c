@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * --stages: what is taken, and what is refused with which words.
+ * --stages: which values are accepted, and the messages for others.
  */
 #include <stdlib.h>
 #include <string.h>

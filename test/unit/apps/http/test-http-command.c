@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line of sxe-http, as a plan.
+ * The command line of sxe-http, which is parsed to a plan.
  */
 #include "command.h"
 
@@ -80,7 +80,7 @@ teardown(void)
     }
 }
 
-/* The plan's next query, as text. */
+/* The plan's next query as text. */
 static const char *
 next_query(void)
 {
@@ -483,7 +483,7 @@ START_TEST(a_session_goes_without_a_pipeline)
 }
 END_TEST
 
-/* ---- Judging and saying ---- */
+/* ---- Checking a plan, and printing it ---- */
 
 START_TEST(expectations_replace_the_default)
 {

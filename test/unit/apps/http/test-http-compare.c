@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two results that are written here as JSON, and what is said of them. A result has six trials, the
- * rate 1,000 +- 1 %, service p50 2 ms and p99 9 ms +- 1 %, if nothing else is said.
+ * Comparisons of two results, which the test writes as JSON. By default a result has six trials, a
+ * rate of 1,000 +- 1 %, service p50 2 ms and p99 9 ms +- 1 %.
  */
 #include "../../../../apps/http/stats/compare.h"
 
@@ -18,9 +18,9 @@
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
 struct recipe {
-    double rate, p50, p99; /* times the usual ones; 0: no p99 */
+    double rate, p50, p99; /* factors of the default figures; p99 0: none */
     unsigned trials;
-    const char *more; /* members of the whole */
+    const char *more; /* further members of the JSON */
 };
 
 static const struct recipe usual = {1, 1, 1, 6, ""};
@@ -69,7 +69,7 @@ put(unsigned side, const char *format, ...)
     fclose(file);
 }
 
-/* One of a few values around 1, 1 % apart at most. */
+/* A factor near 1, different from trial to trial by 1 % at most. */
 static double
 around(unsigned trial)
 {
@@ -124,7 +124,7 @@ is_not_said(const char *text)
     check_has_not(said, text);
 }
 
-/* The line that begins so also has that. */
+/* The line that begins with `line` must contain the text. */
 static void
 line_says(const char *line, const char *text)
 {
@@ -354,7 +354,7 @@ START_TEST(the_noise_stands_behind_what_it_is_of)
 }
 END_TEST
 
-/* A p99 varies by more than a rate. */
+/* A p99 varies more than a rate, so its interval is wider. */
 START_TEST(each_figure_has_a_noise_of_its_own)
 {
     put_result(0, &(struct recipe){1, 1, 1, 6,
@@ -391,8 +391,8 @@ END_TEST
 /* ---- Differences and doubts ---- */
 
 static const struct {
-    const char *a, *b; /* members of the whole */
-    const char *said;  /* NULL: nothing differs */
+    const char *a, *b; /* further members of the JSON */
+    const char *said;  /* NULL: no difference is reported */
 } differences[] = {
     {"\"fingerprint\": {\"kernel\": \"6.1\"}, ", "\"fingerprint\": {\"kernel\": \"6.2\"}, ",
      "differs   kernel: 6.1 | 6.2\n"},
@@ -483,7 +483,7 @@ END_TEST
 
 #define SUSPECT "\"verdict\": {\"reasons\": [\"late\"]}, "
 
-/* Trials of 1,000 requests of which so many fail, 4 sockets, and the usual times. */
+/* A result with trials of 1,000 requests, so many of which failed; 4 sockets, and default times. */
 static void
 put_failing(unsigned side, const char *more, unsigned trials, unsigned failed, unsigned unsent,
             unsigned unopened)
@@ -717,7 +717,7 @@ START_TEST(more_trials_than_there_can_be_are_refused)
 }
 END_TEST
 
-/* A whole result, cut off after each of its bytes. */
+/* A valid result, cut off after each of its bytes. */
 START_TEST(a_file_that_was_cut_off_is_refused)
 {
     char text[4096];
@@ -743,7 +743,8 @@ END_TEST
 static struct load_run run;
 static struct load_result results[7];
 
-/* Six trials of four seconds, the usual rate times that, each reply as long as that. */
+/* A run of six trials of four seconds, with `rate` times the default rate; each reply took
+ * service_ns. */
 static void
 make_run(double rate, uint64_t service_ns)
 {
@@ -802,7 +803,7 @@ START_TEST(a_run_is_the_same_as_what_is_written_of_it)
 }
 END_TEST
 
-/* Its times are longer, and not compared. */
+/* The probe has longer times, which are not compared. */
 START_TEST(a_probe_on_one_side_changes_no_figure)
 {
     static struct load_result probe;
@@ -824,7 +825,7 @@ START_TEST(a_probe_on_one_side_changes_no_figure)
 }
 END_TEST
 
-/* The trials of --baseline-cmd are in the run itself. */
+/* With --baseline-cmd the run itself has the trials of both sides. */
 START_TEST(a_run_is_compared_with_the_server_in_turn)
 {
     static const struct load_plan with_baseline = {.baseline_cmd = "./old", .min_effect = 0.02};

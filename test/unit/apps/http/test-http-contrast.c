@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How often a comparison cries wolf, and how often it sees a wolf: simulated servers, in simulated
- * time, with fixed seeds. A server's replies take lognormal times; besides, each trial is faster or
- * slower as a whole, one of twenty much slower, and the machine drifts from trial to trial.
+ * How often a comparison reports a difference that is none, and how often it finds a real one:
+ * simulated servers, in simulated time, with fixed seeds. Replies take lognormal times; each trial
+ * is faster or slower as a whole, one of twenty much slower, and the machine drifts slowly.
  */
 #include "contrast.h"
 
@@ -19,9 +19,9 @@
 #define QUERIES 3000
 
 struct scene {
-    bool is_interleaved; /* --baseline-cmd, --aa; or one side after the other */
-    unsigned trials;     /* a side */
-    double slower;       /* b: times of 1 */
+    bool is_interleaved; /* trials of both sides in turn, or one side after the other */
+    unsigned trials;     /* for each side */
+    double slower;       /* factor of b's times */
 };
 
 static uint64_t chance[2];
@@ -37,7 +37,7 @@ normal(void)
     return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979 * load_random_fraction(chance));
 }
 
-/* The result of a trial where each reply takes so many times as long as usual. */
+/* The result of a trial whose replies take `level` times as long as usual. */
 static void
 measure(struct load_contrast_side *side, double level)
 {
@@ -59,8 +59,8 @@ measure(struct load_contrast_side *side, double level)
                                   : (double)load_histogram_quantile(&histogram, figures[i]);
 }
 
-/* Trials of a machine differ by 1 %, one of twenty takes 5 % longer, and over a session it drifts
- * by up to 2 % in one direction, and at random by 0.2 % from one trial to the next. */
+/* Trials differ by 1 %; one of twenty takes 5 % longer; over the session the machine drifts by up
+ * to 2 % in one direction, and at random by 0.2 % from trial to trial. */
 static void
 compare_sides(const struct scene *scene, unsigned seed)
 {
@@ -80,7 +80,8 @@ compare_sides(const struct scene *scene, unsigned seed)
         drift += trend + 0.002 * normal();
     }
     load_contrast(&contrast, &sides[0], &sides[1], 0.02);
-    ck_assert_uint_eq(contrast.judged, 4); /* rate, p50, p95, p99: response is service */
+    /* Rate, p50, p95, p99; the response times equal the service times. */
+    ck_assert_uint_eq(contrast.judged, 4);
 }
 
 static unsigned
@@ -126,7 +127,7 @@ END_TEST
 
 /* ---- Words ---- */
 
-/* Ten trials around those ratios of b/a, 0.4 % apart at most. */
+/* Ten trials with these ratios of b to a, different by 0.4 % at most. */
 static void
 make_sides(double rate, double p50, double p99)
 {
@@ -207,7 +208,7 @@ START_TEST(a_difference_inside_the_noise_is_none)
 }
 END_TEST
 
-/* A side whose times are lower bounds can only be shown to be the slower one. */
+/* If a side's times are only lower bounds, it can only be shown to be slower, not faster. */
 START_TEST(a_lower_bound_may_be_any_longer)
 {
     static const struct {
@@ -231,7 +232,7 @@ END_TEST
 
 static const struct {
     struct load_share a[LOAD_CONTRAST_COUNTS], b[LOAD_CONTRAST_COUNTS];
-    unsigned dead[2]; /* of ten trials */
+    unsigned dead[2]; /* trials without a good reply, of ten */
     enum load_contrast_word words[LOAD_CONTRAST_COUNTS];
     bool is_dead, is_failing;
 } failures[] = {
@@ -240,12 +241,13 @@ static const struct {
     {{{2000, 4000}}, {{0, 4000}}, {0, 0}, {LOAD_CONTRAST_FEWER}, false, false},
     {{{0, 4000}}, {{4000, 4000}}, {0, 10}, {LOAD_CONTRAST_MORE}, true, true},
     {{{0, 0}}, {{0, 0}}, {0, 10}, {0}, true, true},      /* no socket opened */
-    {{{40, 40}}, {{40, 40}}, {10, 10}, {0}, true, true}, /* whatever a did */
-    {{{0, 4}}, {{2, 4}}, {0, 2}, {0}, true, true},       /* too few requests to be more */
+    {{{40, 40}}, {{40, 40}}, {10, 10}, {0}, true, true}, /* however many failed in a */
+    {{{0, 4}}, {{2, 4}}, {0, 2}, {0}, true, true},       /* too few requests for a verdict */
     {{{2, 4}}, {{2, 4}}, {2, 2}, {0}, false, false},
     {{{2, 4}}, {{0, 4}}, {2, 0}, {0}, false, false},
     {{{0, 9}, {0, 4000}}, {{0, 9}, {400, 4000}}, {0, 0}, {0, LOAD_CONTRAST_MORE}, false, true},
-    {{{0, 9}, {2000, 4000}}, {{0, 9}, {2070, 4000}}, {0, 0}, {0}, false, false}, /* 1.75 points */
+    /* A difference of 1.75 percentage points. */
+    {{{0, 9}, {2000, 4000}}, {{0, 9}, {2070, 4000}}, {0, 0}, {0}, false, false},
     {{{0, 9}, {0, 4000}, {0, 64}},
      {{0, 9}, {0, 4000}, {64, 64}},
      {0, 0},

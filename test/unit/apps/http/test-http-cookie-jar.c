@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cookies of a virtual user: RFC 6265, one server, bounded.
+ * The cookies of a virtual user: RFC 6265, for one server, with a limited number.
  */
 #include "../../../../apps/http/input/cookie-jar.h"
 
@@ -69,7 +69,7 @@ END_TEST
 
 static const struct {
     const char *field;
-    const char *sent; /* to /a/b */
+    const char *sent; /* the cookies sent with a request to /a/b */
 } fields[] = {
     {"a=1", "a=1"},
     {" a = 1 ", "a=1"},
@@ -203,7 +203,7 @@ START_TEST(of_too_many_the_oldest_goes)
 }
 END_TEST
 
-/* An expired entry goes before an old one. */
+/* If the jar is full, an expired cookie is removed rather than an old one. */
 START_TEST(too_many_bytes_are_as_too_many_cookies)
 {
     struct load_jar_origin origin = {{host, strlen(host)}, {"/", 1}};
@@ -225,7 +225,7 @@ START_TEST(too_many_bytes_are_as_too_many_cookies)
 }
 END_TEST
 
-/* An attribute that is too long is none; nor is a path of the request that is. */
+/* An attribute that is too long is ignored; so is the request's path if it is too long. */
 START_TEST(a_path_that_is_too_long_is_not_kept)
 {
     static char path[1100] = "a=1; Path=/";
@@ -244,7 +244,7 @@ END_TEST
 
 static const struct {
     const char *text;
-    int64_t seconds; /* -1: it is no date */
+    int64_t seconds; /* -1: the text is no date */
 } dates[] = {
     {"Thu, 01 Jan 1970 00:00:00 GMT", 0},
     {"Sun, 09 Sep 2001 01:46:40 GMT", 1000000000},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what replies must be: statuses and fields by tables, bodies in pieces cut at every place.
+ * Expectations about replies: tables of statuses and fields, and bodies cut at every place.
  */
 #include "expect.h"
 
@@ -150,7 +150,7 @@ END_TEST
 
 /* ---- Body ---- */
 
-/* Whether the body is ok, cut in three at those places. */
+/* Whether a body that comes in three pieces, cut at these places, meets the expectation. */
 static bool
 feed(const struct load_expect *expect, const char *body, size_t cut, size_t other)
 {
@@ -165,7 +165,7 @@ feed(const struct load_expect *expect, const char *body, size_t cut, size_t othe
     return load_expect_body_end(expect, &state);
 }
 
-/* The same with every pair of cuts. */
+/* Check the body with every pair of cuts. */
 static void
 check_body(const struct load_expect *expect, const char *body, bool is_good)
 {
@@ -210,7 +210,7 @@ START_TEST(a_text_is_found_across_pieces)
 }
 END_TEST
 
-/* Words of two letters repeat themselves in every way there is. */
+/* All words of two letters, so that the searched text repeats its own beginning in every way. */
 START_TEST(all_short_texts_are_found_as_strstr_does)
 {
     char text[6] = "";
@@ -252,7 +252,7 @@ write_file(const char *bytes, size_t length)
     return path;
 }
 
-/* Expect the whole of that body. */
+/* Expect exactly this body. */
 static void
 expect_whole(struct load_expect *expect, const char *bytes, size_t length)
 {

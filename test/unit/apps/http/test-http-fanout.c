@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pages that wait for the slowest of several queries. Oracle: of times 1 to N us, each as likely,
- * the slowest of K is at most m with a probability of (m/N)^K.
+ * Pages that wait for the slowest of several queries. Oracle: if times of 1 to N us are equally
+ * likely, the slowest of K is at most m with the probability (m/N)^K.
  */
 #include "fanout.h"
 
@@ -17,7 +17,7 @@
 static struct made made;
 static struct load_fanout fanout;
 
-/* One query of each time from 1 us on. */
+/* Record one query for each time from 1 us on. */
 static void
 record_each(struct load_histogram *histogram, unsigned times)
 {
@@ -32,7 +32,7 @@ tell(unsigned queries)
     load_fanout_tell(&fanout, &made.run);
 }
 
-/* The first m of which a page is no slower with that probability, in us. */
+/* The lowest m, in us, such that a page takes at most m with this probability. */
 static uint64_t
 expected_us(double probability, unsigned queries)
 {
@@ -95,7 +95,8 @@ START_TEST(of_no_query_nothing_is_told)
 }
 END_TEST
 
-/* The example of The Tail at Scale: 1 % are slow, of 100 at once 63 % have one that is. */
+/* The example of "The Tail at Scale": if 1 % of the queries are slow, 63 % of the pages with 100
+ * queries have a slow one. */
 START_TEST(of_a_hundred_queries_63_percent_have_one_beyond_the_p99)
 {
     make_run(&made, 0);

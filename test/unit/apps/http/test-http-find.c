@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * --find with workers that make up a server: it answers so many a second, and slower when it is
- * busier.
+ * --find with workers that simulate a server: it has a capacity, and gets slower as it gets busier.
  */
 #include "run-plan.h"
 #include "test-main.h"
 
-/* 1 ms, and more as the rate comes near 5,000; one of 50 ten times as long. */
+/* 1 ms, more as the rate approaches 5,000/s; one of 50 takes ten times as long. */
 static uint64_t
 busy_latency_ns(double rate, uint64_t nth)
 {
@@ -24,7 +23,7 @@ set_up(void)
     fake_worker.latency_ns = busy_latency_ns;
     plan.stop = LOAD_STOP_TIME;
     plan.duration_ns = 10 * SXE_NS_PER_MS;
-    plan.find = "p99<20ms"; /* 1 ms * 10 / (1 - rate / 50000) */
+    plan.find = "p99<20ms"; /* p99 is 1 ms * 10 / (1 - rate / 50000) */
     load_find_speed = FAKE_FASTER;
 }
 
@@ -45,7 +44,8 @@ START_TEST(the_rate_at_which_the_condition_stops_to_hold_is_found)
 }
 END_TEST
 
-/* In so short a step a busy machine may leave a worker no time: then there are too few to tell. */
+/* On a busy machine a worker may have had too little time for a short step, which then has too few
+ * replies to decide. */
 START_TEST(the_steps_are_a_curve_by_rate)
 {
     unsigned told = 0;
@@ -69,7 +69,7 @@ START_TEST(the_steps_are_a_curve_by_rate)
 }
 END_TEST
 
-/* A busy machine may leave a worker no time for some of it, but gives none for more. */
+/* On a busy machine a worker may count fewer queries than are due, but never more. */
 START_TEST(what_is_reported_is_the_found_rate_once_more)
 {
     ck_assert_int_eq(run_plan(), 0);
@@ -116,7 +116,8 @@ END_TEST
 START_TEST(it_begins_at_what_the_workers_can_send)
 {
     plan.rate = 90e6;
-    fake_worker.capacity = 20000; /* a busy machine lets many wait, whose end the search awaits */
+    /* If the machine is busy, queries pile up, and the search waits for them. */
+    fake_worker.capacity = 20000;
     plan.quiet = false;
     ck_assert_int_eq(run_plan(), 0);
     check_has(errors, "sxe-http: --find begins at 2000000/s and not at 90000000/s, which the "
@@ -146,8 +147,8 @@ START_TEST(a_rate_that_is_not_answered_does_not_hold_however_fast_the_answers_ar
 }
 END_TEST
 
-/* One that does 200/s holds 154.7/s by theory. From 1000/s down each step would find what the one
- * before has left. A step may take a minute of the worker's time. */
+/* By theory a server of 200/s holds 154.7/s. Going down from 1000/s, each step would find the
+ * backlog of the step before. A step takes a minute of the worker's time at most. */
 START_TEST(a_step_does_not_see_the_backlog_of_the_one_before)
 {
     plan.find = "p99<50ms";
@@ -163,11 +164,11 @@ START_TEST(a_step_does_not_see_the_backlog_of_the_one_before)
 }
 END_TEST
 
-/* 4 s of the worker's time tell a p99 from 275/s on, which is too much for it. */
+/* In 4 s of the worker's time a p99 can be decided from 275/s on, which is too much for this
+ * server. */
 START_TEST(what_cannot_be_told_has_a_status_of_its_own)
 {
-    plan.find =
-        "p99.9<50ms"; /* 10,000 replies, of which 800 come in a step, and no stall makes so many */
+    plan.find = "p99.9<50ms"; /* needs 10,000 replies; a step has 800 */
     plan.rate = 1000;
     plan.duration_ns = 4 * SXE_NS_PER_SECOND / FAKE_FASTER;
     fake_worker.capacity = 200;
@@ -178,7 +179,7 @@ START_TEST(what_cannot_be_told_has_a_status_of_its_own)
 }
 END_TEST
 
-/* All that are asked end with the run, wherever it is interrupted in the second step. */
+/* Interrupt at any moment of the drain: all queries in flight end with the run. */
 static void
 interrupt_in_drain(const struct load_worker *worker)
 {
@@ -204,7 +205,7 @@ END_TEST
 START_TEST(when_no_rate_holds_the_threshold_is_missed)
 {
     plan.find = "p99<1us";
-    plan.duration_ns = 60 * SXE_NS_PER_SECOND / FAKE_FASTER; /* 30 at 0.5/s */
+    plan.duration_ns = 60 * SXE_NS_PER_SECOND / FAKE_FASTER; /* 30 queries at 0.5/s */
     ck_assert_int_eq(run_plan(), 0);
     check_found(0, 0);
     ck_assert_int_eq(run.status, LOAD_EXIT_THRESHOLD);
@@ -213,7 +214,7 @@ END_TEST
 
 START_TEST(too_few_samples_are_said_and_a_higher_rate_is_tried)
 {
-    plan.find = "p99.999<20ms"; /* at 1000/s for 2 s, however busy the machine is */
+    plan.find = "p99.999<20ms"; /* 1000/s for 2 s are too few, however busy the machine is */
     load_find_rate_max = 2000;
     plan.quiet = false;
     ck_assert_int_eq(run_plan(), 0);
@@ -240,7 +241,8 @@ START_TEST(when_the_client_was_busy_where_it_ended_the_result_is_suspect)
 }
 END_TEST
 
-/* Three a step: at its rate, after its settling, at its end; and one between two, to drain. */
+/* Each step has three marks: at its rate, when it has settled, at its end. Between steps, there is
+ * one mark for the drain. */
 static unsigned interrupted_mark;
 
 static void
@@ -290,7 +292,7 @@ END_TEST
 START_TEST(a_step_ends_as_soon_as_it_can_be_told)
 {
     plan.duration_ns = 3600 * SXE_NS_PER_SECOND;
-    interrupted_mark = 4; /* the second step's, so that this takes but a second */
+    interrupted_mark = 4; /* the second step's mark, so that the test takes about a second */
     fake_worker.bad_shard = 1;
     fake_worker.do_at_mark = interrupt_at_mark;
     ck_assert_int_eq(run_plan(), 0);
@@ -302,8 +304,8 @@ END_TEST
 START_TEST(a_low_rate_is_passed_on_the_way_up)
 {
     plan.duration_ns = 3600 * SXE_NS_PER_SECOND;
-    plan.rate = 0.5;      /* 100 in a second */
-    interrupted_mark = 4; /* the second step's */
+    plan.rate = 0.5;      /* 100 queries in a second */
+    interrupted_mark = 4; /* the second step's mark */
     fake_worker.bad_shard = 1;
     fake_worker.do_at_mark = interrupt_at_mark;
     ck_assert_int_eq(run_plan(), 0);
@@ -312,7 +314,8 @@ START_TEST(a_low_rate_is_passed_on_the_way_up)
 }
 END_TEST
 
-/* After 200 ms far fewer have been answered than are in flight, so 40 ms more are waited. */
+/* After 200 ms far fewer queries are answered than in flight, so the search waits only 40 ms more.
+ * */
 START_TEST(a_server_that_does_not_answer_is_not_waited_for_long)
 {
     plan.duration_ns = 1200 * SXE_NS_PER_MS;
@@ -330,9 +333,9 @@ END_TEST
 START_TEST(a_step_that_cannot_be_told_goes_on_to_its_end)
 {
     plan.duration_ns = 1150 * SXE_NS_PER_MS;
-    plan.rate = 1; /* 230 in the step, and no higher one to try */
+    plan.rate = 1; /* 230 queries in the step, and no higher rate to try */
     load_find_rate_max = 0.5;
-    interrupted_mark = 4; /* the second step's, so that this takes but a second */
+    interrupted_mark = 4; /* the second step's mark, so that the test takes about a second */
     fake_worker.bad_shard = 1;
     fake_worker.do_at_mark = interrupt_at_mark;
     ck_assert_int_eq(run_plan(), 0);

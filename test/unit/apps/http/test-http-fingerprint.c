@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fingerprint, of a machine that is made up: a tree of files below a root.
+ * The fingerprint of a made-up machine, which is a tree of files below a directory.
  */
 #include "../../../../apps/http/run/fingerprint.h"
 
@@ -52,7 +52,7 @@ remove_root(void)
     nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A file of the made-up machine, with the directories above it. */
+/* Write a file of the made-up machine, and make its directories. */
 static void
 put(const char *path, const char *text)
 {
@@ -82,7 +82,7 @@ take(const char *name)
     return NULL;
 }
 
-/* ---- Facts of files ---- */
+/* ---- Facts that are read from files ---- */
 
 static const struct {
     const char *path;
@@ -236,7 +236,7 @@ START_TEST(the_command_is_quoted_so_that_it_can_be_pasted)
 }
 END_TEST
 
-/* The shell's own word for it. */
+/* The limit as the shell prints it. */
 START_TEST(a_shell_reads_the_command_back)
 {
     char command[256], read[64];
@@ -273,7 +273,7 @@ START_TEST(the_servers_command_is_told_as_it_was_given)
 }
 END_TEST
 
-/* A process that listens at 127.0.0.1:8000 and at /run/web.sock. */
+/* A server process that listens at 127.0.0.1:8000 and at /run/web.sock. */
 static void
 put_server(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The heap of times: order, equal times, growth.
+ * The heap of times: their order, equal times, growth.
  */
 #include "heap.h"
 
@@ -23,7 +23,7 @@ compare(const void *a, const void *b)
     return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-/* Against a sorted array; with few different times, and with many. */
+/* Compare with a sorted array: with few different times, and with many. */
 START_TEST(what_is_due_comes_out_in_order_of_time)
 {
     struct load_due dues[NUMBER];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The histogram. Oracle: all that was recorded, in a sorted array.
+ * The histogram. Oracle: all recorded values in a sorted array.
  */
 #include "../../../../apps/http/stats/histogram.h"
 
@@ -39,7 +39,7 @@ START_TEST(an_empty_histogram_answers_zero)
 }
 END_TEST
 
-/* Around each power of two, in us: the edges of all widths of buckets. */
+/* Values around each power of two of a us, where the widths of buckets change. */
 START_TEST(a_value_is_answered_at_most_a_1024th_and_1_us_too_long)
 {
     uint64_t edge = US << _i;
@@ -79,7 +79,7 @@ START_TEST(buckets_are_a_us_wide_and_durations_rounded_up)
 }
 END_TEST
 
-/* One value in each bucket that there is: none overlaps another, and there is no gap. */
+/* One value in each bucket: buckets do not overlap, and leave no gap. */
 START_TEST(each_bucket_begins_where_the_one_before_it_ends)
 {
     struct load_bucket found;
@@ -163,7 +163,7 @@ by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Of all sizes from 0 to an hour. */
+/* A random value of any magnitude from 0 to an hour. */
 static uint64_t
 random_ns(void)
 {
@@ -210,7 +210,7 @@ START_TEST(mean_is_exact_and_deviation_nearly)
 }
 END_TEST
 
-/* 584 years of waiting: what an overload of hours can reach. */
+/* Waiting times of 584 years in total, as an overload of hours can cause. */
 START_TEST(a_sum_beyond_its_type_stays_there_and_the_mean_comes_from_the_buckets)
 {
     static struct load_histogram earlier;
@@ -316,7 +316,7 @@ START_TEST(subtracting_all_leaves_an_empty_one)
 }
 END_TEST
 
-/* Another process records while this one looks: the count may be ahead of the buckets. */
+/* Another process records while this one reads, so the count may be ahead of the buckets. */
 START_TEST(a_count_that_is_ahead_of_its_buckets_does_no_harm)
 {
     record_many(&histogram, 5 * US, 3);

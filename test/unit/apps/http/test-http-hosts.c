@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what the reports say of each of several hosts.
+ * The reports about each of several hosts.
  */
 #include "hosts.h"
 
@@ -12,7 +12,7 @@
 
 static struct made made;
 
-/* The first answered a whole trial, the second did not open two of its sockets. */
+/* The first host answered a whole trial; the second one did not open two of its connections. */
 static void
 make_hosts(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what is written is good JSON, whatever the bytes and numbers are: jansson reads it back.
+ * The JSON writer gives valid JSON for any bytes and numbers: jansson reads it back.
  */
 #include <jansson.h>
 #include <math.h>
@@ -45,12 +45,13 @@ static const struct {
     {"a\x80z", "a\\ufffdz"},
     {"\xc3", "\\ufffd"},
     {"\xc3(", "\\ufffd("},
-    {"\xc0\xaf", "\\ufffd\\ufffd"},                       /* overlong */
-    {"\xe0\x80\xaf", "\\ufffd\\ufffd\\ufffd"},            /* overlong */
-    {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},            /* a surrogate */
-    {"\xed\x9f\xbf", "\xed\x9f\xbf"},                     /* the last before them */
+    {"\xc0\xaf", "\\ufffd\\ufffd"},            /* overlong */
+    {"\xe0\x80\xaf", "\\ufffd\\ufffd\\ufffd"}, /* overlong */
+    {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"}, /* a surrogate */
+    /* The last character before the surrogates. */
+    {"\xed\x9f\xbf", "\xed\x9f\xbf"},
     {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* beyond U+10FFFF */
-    {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},             /* the last */
+    {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},             /* the last character */
     {"\xf0\x8f\xbf\xbf", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* overlong */
     {"\xe2\x82", "\\ufffd\\ufffd"},                       /* cut off */
     {"\xe2\x82\"", "\\ufffd\\ufffd\\\""},

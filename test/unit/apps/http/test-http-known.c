@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a worker says of servers whose behaviour is known, in virtual time: the figures are
- * those of theory.
+ * A worker's figures about servers whose response times follow a known law, in virtual time: they
+ * must be those of theory.
  */
 #include "known-world.h"
 
 #define QUANTILE(times, fraction) load_histogram_quantile(&world.result->times, fraction)
 
-/* A bucket is at most 1/1,024 of its value wide, and times are rounded up to whole us. */
+/* The width of a bucket is at most 1/1,024 of its value, and times are rounded up to whole us. */
 static void
 expect_ns(uint64_t ns, uint64_t expected_ns)
 {
@@ -15,7 +15,8 @@ expect_ns(uint64_t ns, uint64_t expected_ns)
     ck_assert_uint_le(ns, expected_ns + expected_ns / 512 + 1000);
 }
 
-/* Of 2,000 replies, the law's quantiles; at the edge of a part one reply may be on either side. */
+/* Compare 2,000 replies with the law's quantiles; at the edge of a part, one reply may be on either
+ * side. */
 static void
 expect_law(const char *law)
 {
@@ -46,7 +47,7 @@ START_TEST(times_are_those_of_the_law)
 }
 END_TEST
 
-/* M/D/1 at 70 % of what it can do: 2.17 times as long as one reply takes. */
+/* An M/D/1 queue at 70 % load: the mean response time is 2.17 times the service time. */
 START_TEST(a_queue_has_the_mean_of_pollaczek_and_khinchine)
 {
     double expected_ns;
@@ -64,7 +65,8 @@ START_TEST(a_queue_has_the_mean_of_pollaczek_and_khinchine)
 }
 END_TEST
 
-/* 400/s against 200/s: the last one sent, the 2,064th, arrived at 5.16 s; its reply is at 10.32. */
+/* 400/s to a server of 200/s: the 2,064th query, which is sent last, arrives at 5.16 s and is
+ * answered at 10.32 s. */
 START_TEST(what_a_capped_server_does_not_do_waits)
 {
     make_world();
@@ -77,7 +79,7 @@ START_TEST(what_a_capped_server_does_not_do_waits)
 }
 END_TEST
 
-/* 1 of 4 s: queries that arrive in it wait from 1 s down to nothing. */
+/* The server stalls for 1 of 4 s: queries that arrive then wait from 1 s down to nothing. */
 START_TEST(a_stall_is_in_the_response_times)
 {
     make_world();
@@ -92,7 +94,7 @@ START_TEST(a_stall_is_in_the_response_times)
 }
 END_TEST
 
-/* ---- Failed requests have no time, and make no percentile better ---- */
+/* ---- Failed requests have no time, and improve no percentile ---- */
 
 static void
 expect_at_least(uint64_t ns, uint64_t expected_ns)
@@ -101,7 +103,7 @@ expect_at_least(uint64_t ns, uint64_t expected_ns)
     ck_assert_uint_eq(ns, expected_ns);
 }
 
-/* 2 % of the replies take 3 s, and the client waits for one. */
+/* 2 % of the replies take 3 s, longer than the client waits. */
 START_TEST(what_timed_out_is_at_least_its_timeout)
 {
     make_world();
@@ -122,7 +124,7 @@ START_TEST(what_timed_out_is_at_least_its_timeout)
 }
 END_TEST
 
-/* Good replies take 50 ms: 60 % of quick refusals do not make half of the replies quick. */
+/* Good replies take 50 ms; 60 % quick refusals do not make the p50 quick. */
 START_TEST(a_storm_of_refusals_improves_no_percentile)
 {
     static const struct {
@@ -163,7 +165,8 @@ START_TEST(nothing_that_is_in_flight_after_the_drain_was_good)
 }
 END_TEST
 
-/* The timeout and the end of the drain come at the same moment: sent at 1 ms, 100 ms, 50 + 51. */
+/* Timeout and end of the drain come at the same time: sent at 1 ms, timeout 100 ms, end 50 + 51 ms.
+ * */
 START_TEST(a_timeout_at_the_end_of_the_drain_is_a_timeout)
 {
     make_world();
@@ -176,7 +179,7 @@ START_TEST(a_timeout_at_the_end_of_the_drain_is_a_timeout)
 }
 END_TEST
 
-/* Five rounds of 300 ms, of which the last comes 100 ms after the end. */
+/* Five rounds of 300 ms; the last one ends 100 ms after the load. */
 START_TEST(the_rate_is_of_what_came_within_the_time)
 {
     make_world();

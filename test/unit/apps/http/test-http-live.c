@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what is seen while a run runs: a line a second, or a few lines on a terminal (a real one: a
- * pty) that are drawn again in place.
+ * The view of a run in progress: a line each second, or, on a terminal (here a pty), a few lines
+ * that are drawn again in place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static struct load_plan plan;
 static struct load_result *sum;
 static struct load_live *live;
 static FILE *err;
-static int terminal; /* what a terminal shows can be read here */
+static int terminal; /* the test reads here what the terminal shows */
 static uint64_t now_ns;
 
 static void
@@ -68,7 +68,7 @@ open_terminal(unsigned short columns)
     ck_assert_ptr_nonnull(live);
 }
 
-/* The bytes that the terminal got since the last call. */
+/* The bytes that the terminal has received since the last call. */
 static const char *
 seen(void)
 {
@@ -82,7 +82,7 @@ seen(void)
     return bytes;
 }
 
-/* Everything that was printed into the file; ends the view. */
+/* All text that was printed to the file; ends the view. */
 static char *
 end_file(void)
 {
@@ -113,7 +113,7 @@ show_after(uint64_t ns)
     load_live_show(live, sum, now_ns);
 }
 
-/* ---- A line a second ---- */
+/* ---- A line each second ---- */
 
 START_TEST(a_file_gets_a_line_a_second_with_what_happened_in_it)
 {
@@ -182,7 +182,7 @@ stop_replay(void)
     plan.stop = LOAD_STOP_REPLAY;
 }
 
-/* It lasts until it has found something. */
+/* A search goes on until it has found a rate. */
 static void
 stop_search(void)
 {
@@ -382,7 +382,7 @@ START_TEST(a_dumb_terminal_is_treated_as_a_file)
 }
 END_TEST
 
-/* ---- None ---- */
+/* ---- No view ---- */
 
 START_TEST(a_quiet_run_and_one_without_memory_have_no_view)
 {

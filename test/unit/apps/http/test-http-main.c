@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what main() puts together: the run, its summary, its outputs, its comparison, its script,
- * and the exit status of them all.
+ * main() of sxe-http: the run, its summary, outputs, comparison and script together, and the exit
+ * status.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 static char directory[64];
 static char path[96];
 
-/* Load that is soon over. */
+/* A load that takes little time. */
 #define SHORT_RUN "-p", port, "-c", "1", "--requests", "100"
 
 START_TEST(json_on_stdout_is_alone_there)
@@ -36,14 +36,14 @@ START_TEST(results_go_to_files_and_are_compared)
     RUN_HTTP(SHORT_RUN, "--baseline", path);
     CHECK(0, "cannot tell");
     RUN_HTTP("compare", path, path);
-    ck_assert(ran.status == 0 || ran.status == 4); /* of a suspect result, as on a busy machine */
+    ck_assert(ran.status == 0 || ran.status == 4); /* a suspect result, as on a busy machine */
     check_has(ran.output, "cannot tell");
     RUN_HTTP("html", path, path);
     CHECK(0, "<html");
 }
 END_TEST
 
-/* The sum goes to another file, unless it is told which; then the report is the output. */
+/* merge prints the JSON; if the JSON goes to a file (--json), it prints the report. */
 START_TEST(results_are_merged)
 {
     start_server(hello);
@@ -76,7 +76,7 @@ START_TEST(the_comparison_is_no_data)
 }
 END_TEST
 
-/* Before it, so that no hour is lost. */
+/* Files are checked before the run, so that a long run is not lost. */
 START_TEST(with_a_file_that_cannot_be_read_or_written_nothing_is_run)
 {
     static const char *const files[][2] = {{"--baseline", "/nowhere/a.json"},
@@ -97,7 +97,7 @@ START_TEST(without_its_baseline_no_output_is_created)
 }
 END_TEST
 
-/* Of the process: no workers are forked meanwhile, which write files of their own. */
+/* The limit is this process's own; the server, which writes files, was stopped before. */
 START_TEST(a_file_that_grows_past_its_limit_is_an_error)
 {
     struct rlimit before;
@@ -146,7 +146,7 @@ START_TEST(files_are_written_even_if_nobody_reads_the_report)
     ck_assert(ran.status == 0 || ran.status == 4);
     ck_assert_ptr_null(strstr(ran.errors, "written"));
     RUN_HTTP("compare", path, path);
-    ck_assert(ran.status == 0 || ran.status == 4); /* of a suspect result, as on a busy machine */
+    ck_assert(ran.status == 0 || ran.status == 4); /* a suspect result, as on a busy machine */
     check_has(ran.output, "cannot tell");
 }
 END_TEST
@@ -161,8 +161,8 @@ START_TEST(a_threshold_that_is_missed_has_a_status_of_its_own)
 }
 END_TEST
 
-/* One on errors decides about them. */
-/* On standard output, which GitHub reads, unless that is data. */
+/* An annotation goes to standard output, which GitHub reads; unless that is data, then to standard
+ * error. */
 START_TEST(what_is_not_well_is_annotated_if_asked_for)
 {
     static const char line[] = "::error title=sxe-http%3A Threshold missed::p50<0.001us: the ";
@@ -183,7 +183,7 @@ START_TEST(what_is_not_well_is_annotated_if_asked_for)
 }
 END_TEST
 
-/* Each with the comparison. */
+/* Each file has the comparison, too. */
 START_TEST(what_was_judged_goes_to_files)
 {
     static char text[1 << 20];
@@ -284,8 +284,7 @@ START_TEST(two_workers_share_the_load)
 }
 END_TEST
 
-/* With a connection for each request: how soon they are answered is the machine's, which may be
- * busy. */
+/* There is a connection for each request, because a busy machine may answer late. */
 START_TEST(a_rate_is_offered)
 {
     start_server(hello);
@@ -337,7 +336,7 @@ remove_directory(void)
 
 /* ---- On a terminal ---- */
 
-/* The output where stdout is a terminal. */
+/* The output if standard output is a terminal. */
 static void
 run_on_terminal(void)
 {

@@ -32,7 +32,7 @@ static char *said;
 static size_t said_length;
 static FILE *err;
 static int status;
-static unsigned runs; /* so many have a name */
+static unsigned runs; /* how many runs have an id */
 
 static void
 prepare(void)
@@ -63,7 +63,7 @@ clean_up(void)
     free(said);
 }
 
-/* Part `part` of those that began after WALL_NS. */
+/* Make part `part` of those that began after_ns after WALL_NS. */
 static void
 make_part(unsigned part, unsigned trials, uint64_t after_ns)
 {
@@ -118,7 +118,7 @@ check_status(int expected)
 
 /* ---- A result that is read equals the one that was written ---- */
 
-/* Something in each member that the JSON has. */
+/* A value other than 0 in each member that the JSON has. */
 static void
 fill_result(struct load_result *result)
 {
@@ -230,7 +230,7 @@ check_same_member(const char *name, const char *a, const char *b)
     json_decref(root_b);
 }
 
-/* An oracle of the reader, also for members that are added later. */
+/* An oracle for the reader, which also finds members that are added later. */
 START_TEST(one_file_is_itself_again)
 {
     static const char *const members[] = {"plan",    "trials",     "total",       "figures",
@@ -251,7 +251,7 @@ START_TEST(one_file_is_itself_again)
     made.plan.arrivals = LOAD_FIXED;
     make_stages(&made.plan);
     make_hosts(&made.plan);
-    /* The run and merge draw the same conclusion from these trials. */
+    /* Run and merge must draw the same conclusion from these trials. */
     for (unsigned i = 0; i < 2; i++) {
         struct load_trial *trial = &made.run.trials[i];
 
@@ -380,7 +380,7 @@ START_TEST(more_facts_than_there_is_room_are_left_out)
 }
 END_TEST
 
-/* Of one, and of two that did not begin together. */
+/* The time of one part, and of two that did not begin at the same time. */
 START_TEST(the_time_is_from_the_first_beginning_to_the_last_end)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -394,7 +394,7 @@ START_TEST(the_time_is_from_the_first_beginning_to_the_last_end)
     ck_assert_uint_eq(run.verdict.number, 1);
     check_has(run.verdict.reasons[0], "the parts began 1.000 s apart, 20.0 % of the time");
     ck_assert_int_eq(run.status, LOAD_EXIT_SUSPECT);
-    /* Slices of 20 ms: for a second only the first one was there. */
+    /* Slices have 20 ms; during the first second only the first part ran. */
     ck_assert_uint_eq(run.total->timeline.width_ns, 40000000);
     ck_assert_uint_eq(run.total->timeline.slices[24].ok, 200);
     ck_assert_uint_eq(run.total->timeline.slices[25].ok, 400);
@@ -521,7 +521,7 @@ START_TEST(runs_that_differ_in_what_was_measured_are_refused)
 }
 END_TEST
 
-/* The same file; a sum that has it; and files that were written before runs had names. */
+/* The same file twice; a sum that contains it; and files from before runs had ids. */
 START_TEST(a_run_is_not_counted_twice)
 {
     FILE *out;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Figures for those who ask: the text, the address, and a server that nobody can keep busy.
+ * The metrics of a run: their text, their address, and a server that clients cannot keep busy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,7 +89,7 @@ START_TEST(workers_and_trials_are_added_up)
     static struct load_result one, two;
     struct load_tally tally = {0}, over = {0};
 
-    /* Too large to be made on the stack. */
+    /* The results are too large for the stack. */
     one.offered = 10;
     one.sent = 8;
     one.opened = 4;
@@ -354,7 +354,7 @@ close_metrics(void)
     free(metrics);
 }
 
-/* A name that another run of this test has not. */
+/* An abstract socket name that no other run of this test uses. */
 static const char *
 abstract(void)
 {
@@ -364,7 +364,7 @@ abstract(void)
     return name;
 }
 
-/* Someone who asks. */
+/* A new connection to the metrics. */
 static int
 connected(void)
 {
@@ -377,7 +377,7 @@ connected(void)
     return fd;
 }
 
-/* Do all that there is to do; whether there was anything. */
+/* Serve until there is nothing left to do; returns whether there was anything. */
 static bool
 serve(void)
 {
@@ -411,7 +411,7 @@ in_use(void)
 
 static char reply[LOAD_METRICS_TEXT_MAX + 1024];
 
-/* All that came, and whether the other side has ended. */
+/* Receive all bytes that have come; returns whether the peer has closed. */
 static bool
 hear(int fd)
 {
@@ -452,7 +452,7 @@ START_TEST(a_request_has_the_text)
     check_has(reply, "sxe_http_requests_offered_total 4711\n");
     ck_assert_uint_eq(strtoul(strstr(reply, "Length: ") + 8, NULL, 10),
                       strlen(strstr(reply, "\r\n\r\n") + 4));
-    /* The page of this second is not made again. */
+    /* Within the same second the page is not made again. */
     figures.sum.offered = 4712;
     check_has(asked(GET("/metrics?a=b")), "sxe_http_requests_offered_total 4711\n");
     load_metrics_tick(metrics, now_ns);
@@ -538,7 +538,7 @@ START_TEST(a_reply_may_go_in_pieces)
 }
 END_TEST
 
-/* A close with bytes unread would be a reset, and the peer might not see its reply. */
+/* Closing with unread bytes would reset the connection, and the peer might lose its reply. */
 START_TEST(what_follows_the_reply_is_thrown_away)
 {
     int fd;
@@ -631,7 +631,7 @@ START_TEST(those_that_say_nothing_make_room_after_a_while)
 }
 END_TEST
 
-/* However much comes, so many calls a second are made for it. */
+/* However many requests come, the server spends a limited number of system calls a second. */
 START_TEST(those_that_ask_all_the_time_wait_for_the_next_second)
 {
     unsigned replies_number = 0;
@@ -684,7 +684,7 @@ static const struct {
 } names[] = {
     {"0", "http://127.0.0.1:", "/metrics"},
     {"[::1]:0", "http://[::1]:", "/metrics"},
-    {NULL, "@sxe-metrics-", ""}, /* abstract */
+    {NULL, "@sxe-metrics-", ""}, /* an abstract name */
 };
 
 START_TEST(it_says_where_it_is)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A run for programs, while it runs: lines of JSON a second, and what is served of it.
+ * A run in progress, for programs: a line of JSON each second, and metrics.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static void
 set_up(void)
 {
     set_up_run();
-    signal(SIGPIPE, SIG_IGN); /* as the program does */
+    signal(SIGPIPE, SIG_IGN); /* as the program ignores it */
     snprintf(path, sizeof(path), "/tmp/sxe-monitor-%d", (int)getpid());
     plan.jsonl = path;
     result = calloc(2, sizeof(*result));
@@ -93,7 +93,7 @@ file_text(void)
     return text;
 }
 
-/* The nth line, from 0 on; the caller's. */
+/* The nth line, from 0 on; the caller frees it. */
 static json_t *
 line(unsigned n)
 {
@@ -201,7 +201,7 @@ START_TEST(the_next_trial_begins_at_nothing)
     reply(0, 1000, 1000000);
     look_after(SECOND);
     load_monitor_end(monitor);
-    look_after(SECOND); /* nobody is there */
+    look_after(SECOND); /* no worker is running */
     memset(result, 0, 2 * sizeof(*result));
     load_monitor_begin(monitor, now_ns);
     reply(0, 30, 1000000);
@@ -238,7 +238,7 @@ START_TEST(a_full_disk_is_said_once_and_the_run_goes_on)
 }
 END_TEST
 
-/* A pipe whose reader is there, and reads nothing. */
+/* A pipe that is open for reading, but is never read. */
 START_TEST(a_reader_that_stands_still_holds_nothing)
 {
     static char bytes[1 << 20];
@@ -308,14 +308,14 @@ START_TEST(where_nobody_asked_there_is_none)
 }
 END_TEST
 
-/* ---- A run ---- */
+/* ---- Complete runs ---- */
 
 START_TEST(the_lines_of_a_run_are_its_accounts)
 {
     double sent = 0;
     unsigned n = 0;
 
-    fake_worker.queries = 120000; /* 1.2 s of ours */
+    fake_worker.queries = 120000; /* 1.2 s of real time */
     plan.trials = 2;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_int_eq(load_monitor_finish(run.monitor, &run), 0);
@@ -337,7 +337,7 @@ START_TEST(the_lines_of_a_run_are_its_accounts)
 }
 END_TEST
 
-/* Asks at the end of a trial; the parent is at leave to answer between two turns. */
+/* Ask for the metrics at the end of a trial; the parent answers between two turns. */
 static void
 ask(const struct load_worker *worker)
 {
@@ -378,7 +378,7 @@ START_TEST(a_run_is_served_while_it_runs)
 }
 END_TEST
 
-/* Nobody else can know a port that was free; one that was asked for is known. */
+/* The address is printed if the kernel chose the port, not if the user named it. */
 START_TEST(a_quiet_run_says_the_port_that_it_chose)
 {
     plan.metrics = _i == 0 ? "0" : _i == 1 ? "127.0.0.1:0" : "@sxe-monitor-quiet";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-http-mpi without MPI: several ranks, with workers that make their queries up, and what
- * becomes of the run when one of them is late, dead or stopped.
+ * sxe-http-mpi without MPI: several ranks with fake workers, and the run when a rank is late, dead
+ * or stopped.
  */
 #include "fake-job.h"
 #include "leaks.h"
@@ -37,7 +37,7 @@ number_behind(const char *words)
     return strtod(at + strlen(words), NULL);
 }
 
-/* ---- Ranks that are well ---- */
+/* ---- Ranks without faults ---- */
 
 START_TEST(ranks_are_added_up_and_judged_each)
 {
@@ -154,7 +154,7 @@ START_TEST(a_file_that_one_machine_lacks_is_named_with_its_rank)
 }
 END_TEST
 
-/* ---- Ranks that are not well ---- */
+/* ---- Ranks with faults ---- */
 
 static void
 die(const struct load_worker *worker)
@@ -193,7 +193,7 @@ START_TEST(a_worker_that_is_stopped_for_long_is_ended)
 }
 END_TEST
 
-/* Another process lets it go on. */
+/* Stop this process; another process continues it later. */
 static void
 stop_for_a_while(const struct load_worker *worker)
 {
@@ -290,7 +290,7 @@ static void
 signal_relay(const struct load_worker *worker)
 {
     (void)worker;
-    /* Rank 0's agent is a child of its engine, which is one of its relay. */
+    /* Rank 0's agent is a child of its engine, which is a child of its relay. */
     kill(job.relay, SIGTERM);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * main() of sxe-http-mpi and its link, with an MPI of our own: what is sent comes back.
+ * main() of sxe-http-mpi and its link, with a fake MPI that returns what is sent.
  */
 #include "fake-os.h"
 #include "leaks.h"
@@ -22,11 +22,11 @@ static struct fake_request send_request, receive_request = {true};
 static struct {
     int rank;
     int ranks;
-    bool is_stuck; /* nothing that is sent arrives */
+    bool is_stuck; /* a message that is sent never arrives */
     int error;     /* of MPI_Test */
-    bool is_there; /* a message */
+    bool is_there; /* a message is waiting */
     int length;
-    char *receiving; /* where to */
+    char *receiving; /* the buffer of the pending receive */
     char bytes[sizeof(struct load_frame)];
 } mpi;
 
@@ -160,7 +160,7 @@ START_TEST(no_more_are_sent_than_there_is_room_for)
     for (unsigned i = 0; i < SLOTS; i++)
         ck_assert(link.send(&link, 0, "hello", 6));
     ck_assert(!link.send(&link, 0, "hello", 6));
-    /* A send that failed makes room, too. */
+    /* A failed send frees its slot as well. */
     mpi.error = 1;
     ck_assert(link.send(&link, 0, "hello", 6));
     close_link(&link);

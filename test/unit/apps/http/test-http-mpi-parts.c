@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of sxe-http-mpi one by one: deltas, frames, ranks, and an envoy and an agent whose
- * other end is this test.
+ * The parts of sxe-http-mpi one by one: deltas, frames, ranks; an envoy and an agent whose peer is
+ * this test.
  */
 #include <poll.h>
 #include <sys/prctl.h>
@@ -31,7 +31,8 @@ whole_delta(void)
         .now = memory, .sent = sent, .size = MEMORY, .end = MEMORY, .time_at = SIZE_MAX};
 }
 
-/* Into so much room at a time; how many times. */
+/* Take the delta in pieces of at most `room` bytes, and apply them to the copy. Returns how many.
+ * */
 static unsigned
 follow(struct load_delta *delta, size_t room)
 {
@@ -230,7 +231,7 @@ START_TEST(what_speaks_against_a_rank_has_its_name)
     ck_assert_double_eq(run.parts[1].rate, 20);
     ck_assert_uint_eq(run.parts[0].verdict.number, 0);
     ck_assert_uint_eq(run.parts[1].verdict.number, 1);
-    /* Of a search the last step counts, and of another server's trial nothing. */
+    /* In a search the last step counts; a trial of the baseline does not count. */
     plan.find = "p99<1s";
     judge_parts(&run.trials[0]);
     ck_assert_uint_eq(run.parts[1].ok, 20);
@@ -386,7 +387,7 @@ START_TEST(without_the_coordinator_it_ends)
 }
 END_TEST
 
-/* Once a second it says that it is there; what cannot be told any more is said. */
+/* The envoy sends ALIVE each second; an error of a send is reported. */
 START_TEST(it_says_that_rank_0_is_there)
 {
     static struct load_frame frame;
@@ -430,7 +431,7 @@ await_frame(enum load_frame_type type)
     return length >= 0;
 }
 
-/* The agent is another process, with what was set up here; this test is its rank 0. */
+/* Start an agent in another process; this test plays its rank 0. */
 static pid_t
 start_agent(enum fake_call call, unsigned nth)
 {
@@ -488,7 +489,7 @@ START_TEST(without_rank_0_the_worker_is_killed)
     pid = start_agent(FAKE_MMAP, 0);
     ck_assert(await_frame(LOAD_FRAME_SAID));
     ck_assert_uint_eq(got.u.message.type, LOAD_MESSAGE_READY);
-    /* It begins again when it is told to. */
+    /* The agent can be started again. */
     while (await_frame(LOAD_FRAME_RESULT) && sxe_time_ns() == 0)
         ;
     poll(NULL, 0, 300);
@@ -530,7 +531,7 @@ START_TEST(an_engine_without_mpi_ends)
 }
 END_TEST
 
-/* Memory for the ranks, a channel, the agent: each may lack. */
+/* The memory for the ranks, the channel or the agent cannot be had. */
 START_TEST(an_engine_that_lacks_something_says_so)
 {
     static const enum fake_call calls[] = {FAKE_MMAP, FAKE_SOCKETPAIR, FAKE_FORK, FAKE_SENDMSG};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The log of histograms: what a reader of its own gets out of it is what the JSON has.
+ * The log of histograms: an independent reader finds in it the same figures as in the JSON.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -36,8 +36,8 @@ behind_head(const char *log)
 
 /* ---- The reader of these tests ---- */
 
-/* HdrHistogram_c 0.11.10 wrote it: from 1 to 3,600,000,000 with three digits, 0 once, 1 twice,
- * 1,000 300 times, 5,000 40,000 times, and the highest five times. */
+/* This was written by HdrHistogram_c 0.11.10: values from 1 to 3,600,000,000 with three digits; 0
+ * once, 1 twice, 1,000 300 times, 5,000 40,000 times, and the highest value five times. */
 START_TEST(the_reader_reads_what_hdrhistogram_writes)
 {
     static const struct hdr_bucket expected[] = {
@@ -76,8 +76,8 @@ START_TEST(the_head_has_what_readers_look_for)
 }
 END_TEST
 
-/* Bounds are in whole us, where the JSON's longest time is exact, and its buckets begin 1 ns after
- * the one in front. */
+/* Bounds in the log are whole us. In the JSON the longest time is exact, and a bucket begins 1 ns
+ * after the one before. */
 static void
 check_buckets(const json_t *times)
 {
@@ -126,7 +126,7 @@ read_json(void)
     return root;
 }
 
-/* As many lines as kinds of time and trials, each with what the JSON has of it. */
+/* The log must have a line for each trial and kind of time, with the same figures as the JSON. */
 static void
 check_log(void)
 {
@@ -180,7 +180,7 @@ START_TEST(intervals_are_those_in_which_queries_were_sent)
 }
 END_TEST
 
-/* Around all edges of buckets, and beyond what the histogram holds. */
+/* Values around all edges of buckets, and above the highest value. */
 START_TEST(the_shortest_and_the_longest_times_are_in_it)
 {
     make_run(&made, 1);
@@ -194,7 +194,7 @@ START_TEST(the_shortest_and_the_longest_times_are_in_it)
 }
 END_TEST
 
-/* Doubled again and again, a count has from one byte to nine. */
+/* A count that is doubled again and again takes from one byte to nine. */
 START_TEST(counts_may_be_as_long_as_they_are)
 {
     struct load_histogram *response;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs for programs: what is written is read again, by jansson and by hand.
+ * Outputs for programs: the test reads them again, by jansson and by simple parsers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ read_json(void)
     return root;
 }
 
-/* "total.accounts.ends.ok", where ":" stands for a "." in a name. */
+/* The value at a path such as "total.accounts.ends.ok"; ":" stands for a "." in a name. */
 static json_t *
 at(json_t *value, const char *path)
 {
@@ -99,7 +99,7 @@ START_TEST(json_has_the_run_with_its_trials_and_their_sum)
     ck_assert_double_eq(number_at(root, "total.timeline.width_s"), 0.02);
     ck_assert_double_eq(number_at(root, "total.timeline.slices.0.2"), 200);
     ck_assert_double_gt(number_at(root, "total.timeline.slices.0.4"), 0);
-    ck_assert(json_is_null(at(root, "total.timeline.slices.0.5"))); /* p99 of 200 */
+    ck_assert(json_is_null(at(root, "total.timeline.slices.0.5"))); /* p99 of 200 replies */
     ck_assert(json_is_null(at(root, "total.trend")));
     ck_assert_str_eq(text_at(root, "total.kinds.1.name"), "POST, \"all\"</script>");
     ck_assert_double_eq(number_at(root, "total.kinds.0.clients.0.0"), MADE_QUERIES / 8.);
@@ -361,7 +361,8 @@ fields_of(const char *line, size_t length)
     return fields;
 }
 
-/* The lines, which all have that many fields, or as many as the first. */
+/* Check that all lines have `fields` fields, or, if 0, as many as the first. Returns how many
+ * lines. */
 static unsigned
 ck_lines(const char *text, unsigned fields)
 {
@@ -392,7 +393,8 @@ START_TEST(csv_has_a_line_a_trial_and_one_for_all)
     ck_assert_ptr_nonnull(strstr(text, ",service_p99.9_us,"));
     ck_assert_ptr_nonnull(strstr(text, "\r\n1,4.000000,5000.000,20000,20000,0,0,0,0,0,0,0,20000,"));
     ck_assert_ptr_nonnull(strstr(text, "\r\ntotal,12.000000,5000.000,60000,"));
-    ck_assert_ptr_nonnull(strstr(text, ",64,0,,131.500,131.000,,,,,,163.000,")); /* connect */
+    /* The connect time. */
+    ck_assert_ptr_nonnull(strstr(text, ",64,0,,131.500,131.000,,,,,,163.000,"));
     free(text);
     free_run(&made);
 }
@@ -439,7 +441,7 @@ START_TEST(candles_of_too_many_clients_are_those_of_the_kinds)
 
     make_run(&made, 1);
     made.run.total->clients = 0;
-    made.run.total->kinds = 3; /* the third never had a reply */
+    made.run.total->kinds = 3; /* the third kind never had a reply */
     text = written_by(load_output_candles);
     ck_assert_uint_eq(ck_lines(text, 5), 3);
     ck_assert_ptr_nonnull(strstr(text, "\r\n\"GET / all\","));
@@ -535,7 +537,7 @@ END_TEST
 
 /* ---- HTML ---- */
 
-/* The runs in the page, which no text of theirs can end. */
+/* The runs in the page. No text in them can end the script element. */
 static json_t *
 runs_of(const char *page)
 {
@@ -573,7 +575,7 @@ START_TEST(html_is_the_page_with_the_run_in_it)
 }
 END_TEST
 
-/* A file of the case's own; the caller unlinks it. */
+/* A complete result as text, for files that the cases write and remove. */
 #define WHOLE                                                                         \
     "\"sxe_http\": 1, \"plan\": {}, \"trials\": [], \"total\": {}, \"figures\": {}, " \
     "\"verdict\": {}, \"fingerprint\": {}, \"command\": []"
@@ -756,7 +758,7 @@ START_TEST(each_file_that_is_asked_for_is_written)
 }
 END_TEST
 
-/* The steps of a job have one summary. */
+/* GITHUB_STEP_SUMMARY is one file for all steps of a job. */
 START_TEST(the_summary_of_a_job_is_continued)
 {
     char *path = path_with("the step before\n");
@@ -779,7 +781,7 @@ START_TEST(the_summary_of_a_job_is_continued)
 }
 END_TEST
 
-/* Opening a FIFO would wait for its reader, and closing it would end the reader's input. */
+/* Opening a FIFO waits for its reader, and closing it ends the reader's input: both only once. */
 START_TEST(before_a_run_a_pipe_is_not_opened)
 {
     struct load_plan plan = {.json = path_with("")};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arrivals. Seeds are fixed, so what is random is the same each time.
+ * Arrivals. The seeds are fixed, so random arrivals are the same in each run.
  */
 #include "../../../../apps/http/load/pace.h"
 
@@ -34,7 +34,7 @@ difference(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* ---- Fixed ---- */
+/* ---- Fixed arrivals ---- */
 
 START_TEST(fixed_arrivals_begin_at_0_and_are_a_period_apart)
 {
@@ -46,7 +46,7 @@ START_TEST(fixed_arrivals_begin_at_0_and_are_a_period_apart)
 }
 END_TEST
 
-/* A shard of many looks at few of the arrivals of the whole day. */
+/* One of very many shards, so that the test sees a few arrivals of a whole day. */
 START_TEST(fixed_arrivals_do_not_drift_in_a_day)
 {
     unsigned shards = 100003;
@@ -77,7 +77,7 @@ END_TEST
 
 /* ---- Ramps ---- */
 
-/* Arrivals up to then, from the definition: what the rate adds up to. */
+/* How many arrivals there must be up to a time: the area under the rate, by its definition. */
 static long double
 area_until(uint64_t ns)
 {
@@ -91,7 +91,7 @@ area_until(uint64_t ns)
     return rate * t + (rate_end - rate) * t * t / (2 * ramp) + over;
 }
 
-/* 1 us of the rate that is then, and what a ns is, rounded. */
+/* The tolerance is 1 us at the rate of that moment, plus the rounding to ns. */
 START_TEST(the_nth_arrival_of_a_ramp_is_where_the_area_is_n)
 {
     uint64_t last_ns = 0;
@@ -136,7 +136,7 @@ START_TEST(behind_a_ramp_the_last_rate_holds)
 }
 END_TEST
 
-/* A slope of nearly nothing is where the usual solution of the quadratic loses its digits. */
+/* A slope near 0, where the usual solution of a quadratic equation loses precision. */
 START_TEST(a_ramp_that_is_nearly_level_is_as_good_as_level)
 {
     struct load_pace level;
@@ -149,7 +149,7 @@ START_TEST(a_ramp_that_is_nearly_level_is_as_good_as_level)
 }
 END_TEST
 
-/* Hours of a ramp, a few of its arrivals. */
+/* A few arrivals of a ramp of many hours. */
 START_TEST(a_long_ramp_stays_exact)
 {
     unsigned shards = 100003;
@@ -176,10 +176,10 @@ END_TEST
         (seconds) * SECOND, rate \
     }
 
-/* Rates at the ends, and when these are. */
+/* Points of profiles: a time, and the rate at that time. */
 static const struct load_stage profiles[][7] = {
-    {S(2, 0), S(12, 1000), S(20, 1000), S(25, 0)},                      /* from an idle to an end */
-    {S(0, 500), S(3, 500), S(3, 2000), S(4, 2000), S(4, 10), S(9, 10)}, /* steps */
+    {S(2, 0), S(12, 1000), S(20, 1000), S(25, 0)},                         /* from idle to idle */
+    {S(0, 500), S(3, 500), S(3, 2000), S(4, 2000), S(4, 10), S(9, 10)},    /* steps */
     {S(1, 100), S(2, 0), S(6, 0), S(6, 300), S(7, 300), S(7, 0), S(9, 0)}, /* idle in between */
     {S(0, 100), {290000000, 100}, {290000000, 0}, S(1, 0), S(1, 7), S(3, 7)},
 };
@@ -199,7 +199,7 @@ begin_stages(enum load_arrivals arrivals, unsigned profile)
     load_pace_init(&pace, &plan, 0, 1);
 }
 
-/* Of a stage, from the definition: half the sum of its rates, times its length. */
+/* The area of a stage, by its definition: the mean of its two rates, times its length. */
 static long double
 stage_area(unsigned stage)
 {
@@ -222,7 +222,7 @@ START_TEST(a_stage_of_fixed_arrivals_has_as_many_as_the_area_under_its_rate)
     for (unsigned i = 0; i < plan.stages_number; i++) {
         area += stage_area(i);
         seen += counts[i];
-        /* The nth arrival is where the area is n, from 0 on. */
+        /* Arrival n, from 0 on, is where the area reaches n. */
         ck_assert_uint_eq(seen, (unsigned)ceill(area));
     }
     ck_assert(fabs(load_pace_expected(&plan, plan.duration_ns) - (double)area) < 1e-9);
@@ -246,7 +246,7 @@ START_TEST(shards_of_stages_interleave_to_the_arrivals_of_a_single_run)
 }
 END_TEST
 
-/* A number of mean M has a deviation of sqrt(M); five shards are one process. */
+/* A count with the mean M has the deviation sqrt(M); five shards together are one process. */
 START_TEST(a_stage_of_poisson_arrivals_has_the_mean_and_the_variance_of_its_area)
 {
     double sum[LOAD_STAGES_MAX] = {0}, squares[LOAD_STAGES_MAX] = {0};
@@ -320,8 +320,8 @@ by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Kolmogorov and Smirnov: the largest distance to the exponential distribution, times sqrt(n), is
- * above 1.95 once in a thousand. */
+/* The test of Kolmogorov and Smirnov: the largest distance to the exponential distribution, times
+ * sqrt(n), is above 1.95 in one of a thousand cases. */
 static void
 check_exponential(double mean)
 {
@@ -385,7 +385,7 @@ START_TEST(poisson_shards_are_together_a_process_of_the_whole_rate)
 }
 END_TEST
 
-/* In the area under the rate they are a process of rate 1. */
+/* Measured in area under the rate, the arrivals are a Poisson process of rate 1. */
 START_TEST(poisson_arrivals_follow_a_ramp)
 {
     long double last = 0;
@@ -418,14 +418,14 @@ START_TEST(the_same_seed_has_the_same_arrivals_and_another_has_others)
 }
 END_TEST
 
-/* ---- Another rate ---- */
+/* ---- Changing the rate ---- */
 
 START_TEST(a_new_rate_goes_on_from_where_the_old_one_was)
 {
     begin(LOAD_FIXED, 10, 10, 0);
     ck_assert_uint_eq(load_pace_next(&pace), 0);
     ck_assert_uint_eq(load_pace_next(&pace), SECOND / 10);
-    /* Three quarters of the way to the next, which now takes a quarter of 2 s. */
+    /* Three quarters of the interval are over; the last quarter now takes a quarter of 2 s. */
     load_pace_set_rate(&pace, SECOND * 175 / 1000, 0.5, 1);
     ck_assert_uint_le(difference(load_pace_next(&pace), SECOND * 675 / 1000), 1);
     ck_assert_uint_le(difference(load_pace_next(&pace), SECOND * 2675 / 1000), 1);
@@ -491,7 +491,7 @@ START_TEST(a_pause_withdraws_what_was_still_to_come)
     ck_assert_uint_eq(load_pace_next(&pace), SECOND);
     load_pace_pause(&pace, SECOND / 2);
     ck_assert_uint_eq(load_pace_next(&pace), NEVER);
-    /* It was half a second away at 1/s, and is 50 ms away at 10/s. */
+    /* The next arrival was half a second away at 1/s; at 10/s it is 50 ms away. */
     load_pace_set_rate(&pace, 5 * SECOND, 10, 1);
     ck_assert_uint_le(difference(load_pace_next(&pace), 5 * SECOND + SECOND / 20), 1);
     ck_assert_uint_le(difference(load_pace_next(&pace), 5 * SECOND + 3 * SECOND / 20), 1);
@@ -582,7 +582,7 @@ START_TEST(numbers_below_the_largest_n_are_as_large)
 }
 END_TEST
 
-/* ---- Passing over many ---- */
+/* ---- Skipping many arrivals ---- */
 
 START_TEST(fixed_arrivals_are_passed_over_exactly)
 {
@@ -590,7 +590,7 @@ START_TEST(fixed_arrivals_are_passed_over_exactly)
     load_pace_init(&pace, &plan, 1, 3);
     ck_assert_uint_eq(load_pace_next(&pace), 1000000);
     ck_assert_uint_eq(load_pace_skip(&pace, 4000000), 0);
-    /* At 4, 7 ... 998 ms. */
+    /* The arrivals at 4, 7 ... 998 ms. */
     ck_assert_uint_eq(load_pace_skip(&pace, SECOND), 332);
     ck_assert_uint_eq(load_pace_skip(&pace, SECOND), 0);
     ck_assert_uint_eq(load_pace_next(&pace), SECOND);

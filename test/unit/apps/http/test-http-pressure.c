@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading the kernel's CPU pressure.
+ * Reading the CPU pressure that the kernel reports.
  */
 #include "pressure.h"
 

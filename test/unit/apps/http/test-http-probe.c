@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The probe: its plan, and how the coordinator keeps it apart from the load, with workers that make
- * their queries up.
+ * The probe: its plan, and that the coordinator keeps its figures apart from the load's, with fake
+ * workers.
  */
 #include "run-plan.h"
 #include "test-main.h"
 
-#define OWN_QUERIES 5 /* that the probe has besides those of its rate, which has none in a test */
+/* Further queries of the probe, besides those of its rate (which is 0 in most cases). */
+#define OWN_QUERIES 5
 
 static void
 set_up(void)
@@ -147,7 +148,7 @@ interrupt_parent(const struct load_worker *worker)
         kill(getppid(), SIGINT);
 }
 
-/* The interrupt, which comes after the mark, is only there to end it. */
+/* The interrupt after the mark only ends the probe. */
 START_TEST(it_begins_to_measure_at_the_mark_of_the_load)
 {
     plan.warmup_ns = SXE_NS_PER_MS;
@@ -205,7 +206,7 @@ START_TEST(it_is_stopped_when_the_load_is_over)
 {
     static const enum load_stop stops[] = {LOAD_STOP_TOTAL, LOAD_STOP_PER_SOCKET, LOAD_STOP_TIME};
 
-    /* A load with a duration may end before it. */
+    /* A load with a duration may end before the probe does. */
     plan.stop = stops[_i];
     plan.duration_ns = 3600 * SXE_NS_PER_SECOND;
     fake_worker.bad_shard = 1;
@@ -215,7 +216,7 @@ START_TEST(it_is_stopped_when_the_load_is_over)
 }
 END_TEST
 
-/* It would have fewer queries if it were stopped with the load, which is ten times as fast. */
+/* The load is ten times as fast; if the probe were stopped with it, it would have fewer queries. */
 START_TEST(with_a_duration_it_ends_by_itself)
 {
     plan.stop = LOAD_STOP_TIME;
@@ -229,7 +230,7 @@ START_TEST(with_a_duration_it_ends_by_itself)
 }
 END_TEST
 
-/* A load that has no replies, which is never warm, and then ends by what the mark said. */
+/* The load has no replies, so it is never warm; it ends by the rule in the mark. */
 START_TEST(where_the_warm_up_is_found_out_it_has_the_mark_and_the_end_of_the_load)
 {
     load_warmup_window_ns = SXE_NS_PER_MS;
@@ -354,7 +355,7 @@ START_TEST(its_accounts_must_close_too)
 }
 END_TEST
 
-/* So long beside each reply, but a small part of its time. */
+/* Waits for a CPU that are long compared with the replies, but a small part of the time. */
 static void
 wait_for_a_cpu(const struct load_worker *worker)
 {

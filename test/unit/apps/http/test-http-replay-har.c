@@ -72,7 +72,7 @@ static const struct {
      "a: {SEQ}\r\nContent-Length: 13\r\n\r\n{UUID}{SEQ:0}"},
 };
 
-/* A NUL in the wanted text's place cannot be compared as text. */
+/* The body contains a NUL, so it is compared by its length, not as text. */
 START_TEST(entries_are_requests)
 {
     char text[4096];
@@ -143,7 +143,7 @@ START_TEST(other_entries_are_refused_and_named)
 }
 END_TEST
 
-/* A HAR up to the fields of its one entry: that many. */
+/* Print a HAR file up to the fields of its only entry, `number` of them. */
 static int
 print_fields(char *text, size_t room, unsigned number)
 {
@@ -157,7 +157,7 @@ print_fields(char *text, size_t room, unsigned number)
     return length;
 }
 
-/* The type of its body would be the 255th. */
+/* With 254 fields there is no room for a Content-Type, which would be the 255th. */
 START_TEST(an_entry_with_all_fields_has_no_room_for_a_type)
 {
     char text[16000] = "";
@@ -308,7 +308,7 @@ START_TEST(there_are_as_many_fields_as_a_request_may_have)
             length += (size_t)snprintf(text + length, 40, "%s{\"name\": \"a\", \"value\": \"b\"}",
                                        i == 0 ? "" : ",");
         snprintf(text + length, 40, "]}}]}}");
-        ck_assert(replay_text(text) == (number <= 252)); /* and two of ours */
+        ck_assert(replay_text(text) == (number <= 252)); /* with two fields of sxe-http */
         if (number <= 252)
             load_replay_free(replay);
     }

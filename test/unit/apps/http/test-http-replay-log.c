@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Access logs: what a line may look like, and what is no line of one.
+ * Access logs: the lines that are understood, and those that are refused.
  */
 #include <errno.h>
 
@@ -127,7 +127,7 @@ START_TEST(other_lines_are_refused_and_shown)
 }
 END_TEST
 
-/* A letter after \ that is no escape stands for itself: x4 is x4, and a target may have that. */
+/* A letter after \ that is no escape stands for itself; a target may contain "x4". */
 START_TEST(half_escapes_are_letters)
 {
     ck_assert(replay_text(BEFORE "\"GET /\\x4\" HTTP/1.1\"") == false);
@@ -193,7 +193,7 @@ START_TEST(pieces_of_any_size_are_put_together)
 }
 END_TEST
 
-/* A line whose request is at its front, and so many bytes after. */
+/* A line with a request at its beginning, then `length` bytes, then `after`. */
 static char *
 long_line(size_t length, const char *after)
 {
@@ -225,7 +225,7 @@ START_TEST(of_a_line_that_is_too_long_the_front_counts)
 }
 END_TEST
 
-/* A line with a target of so many bytes. */
+/* A line whose target has this many bytes. */
 static const char *
 line_of_target(size_t length)
 {
@@ -266,7 +266,7 @@ START_TEST(a_seventeenth_method_is_one_too_many)
 }
 END_TEST
 
-/* ---- The command line's part ---- */
+/* ---- The request options of the command line ---- */
 
 START_TEST(the_command_lines_fields_are_sent)
 {
@@ -296,7 +296,7 @@ START_TEST(a_bad_field_is_not_the_logs_fault)
 }
 END_TEST
 
-/* ---- Without memory ---- */
+/* ---- Failing allocations ---- */
 
 START_TEST(each_allocation_may_fail)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what is replayed when: order, spread, speed; times as logs write them; and files that are
- * none.
+ * Replays: when each request is sent (order, spread, speed), times in the formats of logs, and
+ * files that are no logs.
  */
 #include <errno.h>
 
@@ -43,7 +43,7 @@ START_TEST(times_are_read)
 }
 END_TEST
 
-/* Nor is one whose end is cut off, or that has a byte of no meaning anywhere. */
+/* A time that is cut off, or has a wrong byte anywhere, is refused. */
 START_TEST(parts_of_times_are_none)
 {
     size_t length = strlen(times[_i].text);
@@ -94,7 +94,7 @@ START_TEST(other_texts_are_no_times)
 }
 END_TEST
 
-/* ---- Order ---- */
+/* ---- The order of requests ---- */
 
 static const char log_text[] = LINE("10/Oct/2000:13:55:37 -0700", "/2")
     LINE("10/Oct/2000:13:55:36 -0700", "/0") LINE("10/Oct/2000:20:55:37 +0000", "/3")
@@ -163,7 +163,7 @@ END_TEST
 
 /* ---- Bad lines ---- */
 
-/* Good lines, then bad ones. */
+/* Replay `good` valid lines, then `bad` malformed ones. */
 static bool
 replay_mixed(unsigned good, unsigned bad)
 {

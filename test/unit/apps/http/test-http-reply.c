@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a head, a chunk or a trailer may look like is tested with the parser; here, what
- * follows from it.
+ * Replies, as a worker scans them. The tests of the parser show which heads, chunks and trailers
+ * are valid; here are the consequences for the worker.
  */
 #include "../../../../apps/http/load/reply.h"
 
@@ -16,11 +16,11 @@
 #define HEAD_MAX    16384
 #define ROWS(table) (int)(sizeof(table) / sizeof((table)[0]))
 
-/* Of all replies of a case: what it says must be true of each. */
+/* One memo for all replies of a case, so that each reply is also scanned after any other. */
 static struct load_reply_memo memo;
 
-/* Offer [0, length), then `step` bytes more at a time, up to size; what was not taken is offered
- * again, as a connection does. Bytes taken, or -1. */
+/* Offer [0, length), then `step` bytes more each time, up to size; bytes that were not taken are
+ * offered again, as a connection does. Returns how many bytes were taken, or -1. */
 static ssize_t
 feed(struct load_reply *reply, const char *data, size_t length, size_t step, size_t size)
 {
@@ -128,7 +128,7 @@ START_TEST(one_reply_leaves_nothing_behind_for_the_next)
 }
 END_TEST
 
-/* Replies that only the peer's end finishes. */
+/* Replies that end only when the server closes. */
 static const char *const endless[] = {
     OK_200 "\r\n",
     OK_200 "Connection: keep-alive\r\n\r\n0\r\n\r\n",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A result that was written, with one number of it changed: whether that is seen. And a result with
- * any byte changed: that it does no harm.
+ * Checks of a result file: a valid one with one number changed, which must be found; and one with
+ * any byte changed, which must do no harm.
  */
 #include "result-check.h"
 
@@ -21,7 +21,7 @@
 static struct made made;
 static char problem[200];
 
-/* Two trials with a probe. */
+/* A valid result of two trials with a probe. */
 static json_t *
 result(void)
 {
@@ -66,7 +66,7 @@ owner_of(json_t *root, const char *path, const char **last)
 static const struct {
     const char *path;
     double value;
-    const char *says; /* NULL: nothing is wrong */
+    const char *says; /* NULL: the result stays valid */
 } changes[] = {
     {"status", 0, NULL},
     {"trials/0/accounts/offered", 1, "'accounts' offered 1 is not sent"},
@@ -145,7 +145,7 @@ START_TEST(the_slices_of_a_total_are_those_of_the_trials)
 }
 END_TEST
 
-/* The last bucket has all that took longer than an hour, and then the longest is exact. */
+/* The last bucket counts everything above an hour; then the longest time is the exact one. */
 START_TEST(a_time_over_an_hour_is_in_the_last_bucket)
 {
     json_t *root = json_pack("{s[{s{s{sf sf sf s[[fff]]}}}]}", "trials", "client", "loop_lag",
@@ -186,7 +186,7 @@ START_TEST(a_time_line_has_so_many_slices)
 }
 END_TEST
 
-/* One sample more, and one request less. */
+/* A kind of time has one sample too many, so one request is missing elsewhere. */
 START_TEST(each_request_is_in_each_time)
 {
     static const char *const names[] = {"first_byte", "service", "response"};
@@ -199,7 +199,7 @@ START_TEST(each_request_is_in_each_time)
     json_array_append_new(json_object_get(times, "histogram"), json_pack("[fff]", 1., 1., 1.));
     ck_assert(!check(root));
     ck_assert_ptr_nonnull(strstr(problem, "' has not as many samples as requests ended"));
-    /* A worker that was killed between two counts. */
+    /* This may happen if a worker was killed between two counts. */
     json_object_set_new(root, "status", json_real(_i == 0 ? 1 : 130));
     ck_assert_msg(check(root), "%s", problem);
     json_decref(root);
@@ -289,7 +289,7 @@ START_TEST(a_file_of_a_version_without_handshakes_is_good)
 }
 END_TEST
 
-/* Each number of the first trial becomes one that it may not be, and each member another type. */
+/* Set each number of the first trial to an invalid value, and each member to another type. */
 static void
 spoil_each(json_t *root, json_t *owner, unsigned depth)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results: their accounts, their sum, and what is left when an earlier copy is taken away.
+ * Results: their accounts, their sum, and the difference to an earlier copy.
  */
 #include "../../../../apps/http/stats/result.h"
 
@@ -22,7 +22,7 @@ static const struct {
     unsigned wanted, opened, refused;
     unsigned offered, sent, shed, unsent, waiting;
     unsigned carried, ok, reset, in_flight;
-    const char *problem; /* NULL: they close */
+    const char *problem; /* NULL: the accounts balance */
 } accounts[] = {
     {"nothing at all", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL},
     {"a whole run", 4, 3, 1, 10, 7, 1, 2, 0, 0, 5, 1, 1, NULL},
@@ -156,7 +156,7 @@ open_socket(struct load_result *worker, uint64_t ns)
     worker->handshakes_sessionless += 3;
 }
 
-/* Anything that may happen next, with the accounts kept as a worker keeps them. */
+/* A random next event, with the accounts updated as a worker does. */
 static void
 step(struct load_result *worker)
 {

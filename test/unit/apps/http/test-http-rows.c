@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of CSV and of JSON lines: what they have, what is refused, memory that is not there.
+ * Rows of CSV files and of JSON lines: valid ones, refused ones, and failing allocations.
  */
 #include "../../../../apps/http/input/rows.h"
 
@@ -18,7 +18,7 @@ static char path[80];
 static char why[LOAD_ROWS_WHY];
 static struct load_rows *rows;
 
-/* Of a file whose name ends so. */
+/* Read a file with this text, whose name has this end. */
 static struct load_rows *
 read_bytes(const char *end, const char *text, size_t length)
 {
@@ -47,7 +47,7 @@ free_rows(void)
     rows = NULL;
 }
 
-/* "user,password|a,1|b,2" */
+/* All rows as text: "user,password|a,1|b,2". */
 static const char *
 all(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The exit status of a run, and what is left of a worker that ended: its accounts and last words.
+ * The exit status of a run, and what a dead worker leaves: its accounts and last messages.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -221,7 +221,7 @@ START_TEST(a_search_that_finds_nothing_misses_its_threshold)
 }
 END_TEST
 
-/* Each is more than the next. */
+/* Each status takes precedence over the next one. */
 START_TEST(interrupted_is_more_than_errors_than_suspect_than_threshold)
 {
     plan.thresholds[0] = "p99<1ms";
@@ -242,7 +242,7 @@ static struct load_result probe;
 static void
 add_probe(void)
 {
-    /* A result is more than a stack holds. */
+    /* Results are too large for the stack. */
     memset(&probe, 0, sizeof(probe));
     probe.sockets_wanted = probe.opened = 16;
     run.probe = &probe;
@@ -324,7 +324,7 @@ START_TEST(what_was_sent_and_did_not_end_is_in_flight)
 }
 END_TEST
 
-/* A bucket that has a sample whose count did not come, and copies that were not made yet. */
+/* A bucket has a sample that is not counted yet, and the copies by kind are not made yet. */
 START_TEST(samples_of_a_worker_that_died_are_counted_and_copied)
 {
     struct load_result *result = load_results_map(1, false);
@@ -341,7 +341,7 @@ START_TEST(samples_of_a_worker_that_died_are_counted_and_copied)
 }
 END_TEST
 
-/* Wherever it died: any count may be ahead of any other. */
+/* A worker may die anywhere, so any count may be ahead of any other. */
 START_TEST(any_accounts_are_closed_by_force)
 {
     struct load_result *result = run.total;
@@ -363,7 +363,7 @@ START_TEST(any_accounts_are_closed_by_force)
 }
 END_TEST
 
-/* ---- Last words ---- */
+/* ---- Last messages ---- */
 
 static int
 say_done(const struct load_worker *worker)
@@ -379,7 +379,8 @@ say_nothing(const struct load_worker *worker)
     return worker->control < 0;
 }
 
-/* One worker that has ended before anybody listened; true: the parent thinks that it failed. */
+/* Run a worker that has ended before anybody reads its messages. True: the parent takes it for
+ * failed. */
 static bool
 has_failed_when_reaped(int (*work)(const struct load_worker *worker))
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * --warmup auto with workers that make up a server which is slow at first, always, or never.
+ * --warmup auto with workers that simulate a server which is slow at first, always, or never.
  */
 #include <signal.h>
 
@@ -29,8 +29,8 @@ is_suspect_for(const char *reason)
     return false;
 }
 
-/* However busy the machine is, what depends on the number of replies alone falls from each window
- * to the next. */
+/* The latency falls with the number of replies, so it falls from window to window however busy the
+ * machine is. */
 static uint64_t
 slow_at_first_ns(double rate, uint64_t nth)
 {

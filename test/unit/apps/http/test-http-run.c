@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The coordinator, with workers that make their queries up: trials, signals, what dies, what fails.
+ * The coordinator with fake workers: trials, signals, workers that die, system calls that fail.
  */
 #include <poll.h>
 #include <time.h>
@@ -11,7 +11,7 @@
 
 /* ---- A trial ---- */
 
-/* When it began, as a text and by both clocks. */
+/* Check the start time, which is given as text and by both clocks. */
 static void
 check_start(void)
 {
@@ -69,7 +69,7 @@ END_TEST
 START_TEST(what_the_warm_up_counted_is_not_reported)
 {
     plan.warmup_ns = 20 * SXE_NS_PER_MS;
-    fake_worker.queries = 0; /* those before the mark are as many as the machine has time for */
+    fake_worker.queries = 0; /* before the mark, as many queries as the machine has time for */
     fake_worker.queries_after_mark = 1000;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.total->ends[LOAD_END_OK], 2000);
@@ -103,7 +103,7 @@ END_TEST
 START_TEST(the_live_view_is_looked_at_while_the_workers_run)
 {
     plan.quiet = false;
-    fake_worker.queries = 120000; /* 1.2 s of ours */
+    fake_worker.queries = 120000; /* 1.2 s of real time */
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_str_ne(errors, "");
 }
@@ -219,12 +219,12 @@ START_TEST(trials_are_added_up_and_their_times_are_too)
     ck_assert(run.figures[LOAD_FIGURE_RATE].is_known);
     ck_assert(!run.noise[LOAD_FIGURE_RATE].is_known);
     check_has(errors, "trial     7/7  ");
-    /* The sockets line is the first trial's. */
+    /* Only the first trial prints the line about sockets. */
     ck_assert_ptr_eq(strstr(strstr(output, "4/4") + 1, "4/4"), NULL);
 }
 END_TEST
 
-/* Also not those that began at the same time, and were asked for different things. */
+/* This includes runs that began at the same time, but with different plans. */
 START_TEST(no_two_runs_have_the_same_name)
 {
     char name[] = "sxe-http", shard[] = "--shard=1/2";
@@ -262,7 +262,7 @@ START_TEST(trials_stop_at_their_greatest_number)
 }
 END_TEST
 
-/* 200 replies have 10 beyond their p95, and 2 beyond their p99. */
+/* Of 200 replies, 10 are above their p95, but only 2 above their p99. */
 START_TEST(a_figure_that_a_trial_cannot_tell_has_no_interval)
 {
     static const enum load_figure untold[] = {LOAD_FIGURE_SERVICE_P99, LOAD_FIGURE_RESPONSE_P99};
@@ -357,7 +357,7 @@ END_TEST
 START_TEST(another_figure_ends_the_trials)
 {
     plan.until_ci = 0.5;
-    plan.until_ci_figure = LOAD_FIGURE_RESPONSE_P50; /* 1 ms in each */
+    plan.until_ci_figure = LOAD_FIGURE_RESPONSE_P50; /* 1 ms in each trial */
     plan.trials = 50;
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_uint_eq(run.trials_number, LOAD_TRIALS_MIN);
@@ -381,7 +381,7 @@ be_killed(const struct load_worker *worker)
 {
     struct load_result *result = worker->result;
 
-    /* Somewhere between two counts. */
+    /* The worker dies between two counts. */
     result->offered += 7;
     result->sent += 3;
     raise(SIGKILL);
@@ -544,7 +544,7 @@ START_TEST(an_interrupt_in_the_ramp_lets_no_query_begin)
 }
 END_TEST
 
-/* It does not stop when it is told to. */
+/* This worker does not stop when it is told to. */
 static void
 interrupt_again_and_hang(const struct load_worker *worker)
 {
@@ -554,7 +554,7 @@ interrupt_again_and_hang(const struct load_worker *worker)
         pause();
 }
 
-/* As a worker does that is told to stop in its drain. */
+/* This worker stops in its drain, as a real one does. */
 static void
 interrupt_again_and_close_accounts(const struct load_worker *worker)
 {
@@ -625,7 +625,7 @@ START_TEST(a_second_interrupt_kills_one_that_does_not_end)
 }
 END_TEST
 
-/* Before it says that the warm-up is over. */
+/* Interrupt before the worker says that the warm-up is over. */
 static void
 interrupt_twice_and_hang(const struct load_worker *worker)
 {
@@ -688,7 +688,7 @@ START_TEST(an_interrupted_trial_is_not_in_the_intervals)
 }
 END_TEST
 
-/* ---- The system fails us ---- */
+/* ---- System calls that fail ---- */
 
 static const struct {
     enum fake_call call;
@@ -754,7 +754,7 @@ START_TEST(memory_that_cannot_be_given_back_is_cleared)
 }
 END_TEST
 
-/* The parent process ignores SIGCHLD. */
+/* The parent of sxe-http ignored SIGCHLD, and sxe-http inherits that. */
 START_TEST(workers_are_waited_for_where_children_were_ignored)
 {
     signal(SIGCHLD, SIG_IGN);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scenarios: the table is read strictly, its kinds take turns, each goes through all files.
+ * Scenarios: the table is read strictly, kinds of requests take turns, each goes through all files.
  */
 #include "../../../../apps/http/input/expect.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what goes from setup() to the workers and from them to done(): values, and figures.
+ * Values that go from setup() to the workers, and from the workers to done(); and figures.
  */
 #include "../../../../apps/http/input/script-values.h"
 #include "script-case.h"
 
 /* ---- thread:set and thread:get ---- */
 
-/* Lua values that go and come back the same; same() is in the prelude below. */
+/* Lua values that must come back unchanged; same() is in the prelude below. */
 static const char *const values[] = {
     "nil",
     "true",
@@ -152,7 +152,7 @@ START_TEST(what_cannot_come_from_a_worker_is_refused_when_it_is_asked_for)
 }
 END_TEST
 
-/* Room is left at each of the places where a value, its tag, or its name may not fit. */
+/* The memory is used up at each place in turn: so a value, its tag or its name does not fit. */
 START_TEST(globals_that_have_no_room_are_as_if_they_were_not_there)
 {
     options.workers = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scripts that are wrong: errors in each function, functions that do not end, values that make no
- * sense, memory that is not there.
+ * Scripts with mistakes: errors in each function, functions that do not end, invalid values,
+ * failing allocations.
  */
 #include <errno.h>
 #include <signal.h>
@@ -161,7 +161,8 @@ START_TEST(an_error_in_a_reply_ends_the_run_and_the_reply_is_no_good_one)
 }
 END_TEST
 
-/* All calls of request() and their shards as the workers of a run, one after the other. */
+/* Make all calls of request(), once for each shard, as the workers of a run do one after another.
+ * */
 static void
 run_workers(void)
 {
@@ -203,7 +204,7 @@ START_TEST(each_worker_says_what_no_other_has)
 }
 END_TEST
 
-/* Two errors of the one worker there is: a place is free for the first only. */
+/* One worker has two errors, but there is a slot for the first one only. */
 START_TEST(errors_for_which_there_is_no_place_are_said)
 {
     options.workers = 1;
@@ -239,7 +240,7 @@ END_TEST
 
 static const struct {
     const char *bytes;
-    unsigned first; /* bytes of the first request; 0: they are no request */
+    unsigned first; /* length of the first request; 0: the bytes are no request */
 } chunked[] = {
     {"POST / HTTP/1.1\\r\\nHost: x\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n"
      "3\\r\\nabc\\r\\n0\\r\\n\\r\\nGET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n",
@@ -349,7 +350,7 @@ START_TEST(nor_do_those_after_the_run)
 }
 END_TEST
 
-/* Each call has that time for itself, and waiting is not counted. */
+/* Each call has this time for itself; time in which it waits is not counted. */
 START_TEST(many_short_calls_may_take_long)
 {
     load_lua_patience_ms = 100;
@@ -415,7 +416,7 @@ live_through_a_run(void)
 
 static const enum fake_call allocations[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC};
 
-/* Lua collects its garbage and asks again, so two in a row have to fail. */
+/* If an allocation fails, Lua collects garbage and tries again: so two in a row must fail. */
 START_TEST(no_allocation_that_fails_is_more_than_a_message)
 {
     unsigned nth = 0, was_silent = 0;
@@ -430,7 +431,8 @@ START_TEST(no_allocation_that_fails_is_more_than_a_message)
         was_silent += strstr(said(), "memory") == NULL;
     } while (fake_os_injected() != 0);
     ck_assert_uint_gt(nth, 100);
-    /* Lua can do without some, such as a smaller table. And the last run. */
+    /* Lua can do without some allocations, such as for a smaller table. The last run has no
+     * failure. */
     ck_assert_uint_le(was_silent, nth / 10);
 }
 END_TEST
@@ -486,7 +488,7 @@ START_TEST(time_in_the_script_is_counted)
 }
 END_TEST
 
-/* 16 calls are looked at, and then each 16th, for 16. And 16 times nothing is, at first. */
+/* 16 calls are timed, then 16 of every 16th, then 16 of every 256th. */
 START_TEST(the_clock_is_not_read_for_each_call)
 {
     unsigned before;

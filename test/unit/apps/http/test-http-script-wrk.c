@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a script finds: wrk.format, wrk.lookup, wrk.connect; what LuaJIT has and Lua 5.4 has
- * not.
+ * Functions that scripts of wrk use: wrk.format, wrk.lookup, wrk.connect, and functions of LuaJIT
+ * that Lua 5.4 lacks.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -97,7 +97,7 @@ START_TEST(a_large_request_is_composed)
 }
 END_TEST
 
-/* ---- From the command line ---- */
+/* ---- Arguments from the command line ---- */
 
 START_TEST(wrk_begins_as_the_command_line_says)
 {

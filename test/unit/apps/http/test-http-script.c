@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what scripts of wrk do: those that wrk publishes, said again in other words, and what else
- * its SCRIPTING page promises.
+ * Scripts of wrk: those that wrk publishes, rewritten, and what wrk's page SCRIPTING promises.
  */
 #include "script-case.h"
 

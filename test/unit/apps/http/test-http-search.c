@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The search for a rate, against servers that are nothing but a curve.
+ * The search for a rate, with simulated servers that are only a curve.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@ static unsigned number;
 typedef bool (*curve)(double rate, unsigned nth);
 
 static double capacity;
-static double told_from; /* below that there are too few samples to see that it holds */
-static double miss_from; /* and below that, that it does not */
+static double told_from; /* below this rate there are too few samples to see that it holds */
+static double miss_from; /* and below this rate, to see that it does not hold */
 static double highest = 1e8;
 
 static bool
@@ -182,7 +182,7 @@ START_TEST(that_nothing_holds_is_told_by_fewer_samples)
 }
 END_TEST
 
-/* Rates that were passed on the way up are tried again, as long as it takes. */
+/* Rates that were passed on the way up are tried again, as often as necessary. */
 START_TEST(what_was_passed_is_tried_again)
 {
     const struct load_search what = {10, 1e6, 17};

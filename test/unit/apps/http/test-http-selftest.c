@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * --selftest: that it holds here, and that it says so when it does not.
+ * --selftest: it succeeds on this machine, and reports each fault.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -168,7 +168,7 @@ START_TEST(a_stopper_that_cannot_be_forked_fails_the_stall)
 }
 END_TEST
 
-/* Wherever memory ends, there is an answer, and nothing is left. */
+/* Whichever allocation fails, there is a verdict, and no memory is lost. */
 START_TEST(without_memory_for_requests_there_is_no_load)
 {
     static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC};
@@ -242,7 +242,7 @@ START_TEST(an_error_that_cannot_be_judged_is_not_good)
 }
 END_TEST
 
-/* One request, so that the server is stopped, and nothing else of what it was asked for. */
+/* Send one request, so that the server stalls, and no other of those that were asked for. */
 static int
 ask_once_with_all_of_a_cpu(const struct load_worker *worker)
 {
@@ -309,7 +309,7 @@ START_TEST(behind_an_interrupt_no_check_is_made)
 }
 END_TEST
 
-/* The listener stays ready, so it is tried again. */
+/* The listener stays readable, so accept is tried again. */
 START_TEST(a_connection_that_cannot_be_accepted_comes_again)
 {
     fake_os_fail(FAKE_ACCEPT4, 1, 2, EMFILE);

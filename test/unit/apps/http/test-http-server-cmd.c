@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * --server-cmd: started for each trial, waited for, ended with all of its group. The server is this
- * program itself, with arguments.
+ * --server-cmd: the command is started for each trial, sxe-http waits until it listens, and ends it
+ * with its whole process group. The server is this program itself, with arguments.
  */
 #include <arpa/inet.h>
 #include <limits.h>
@@ -18,7 +18,7 @@ static char command[3 * PATH_MAX];
 static char directory[64];
 static char path[108];
 
-/* ---- The server: this program, started with words ---- */
+/* ---- The server: this program, with arguments ---- */
 
 static int
 listen_at(const char *where)
@@ -44,8 +44,8 @@ listen_at(const char *where)
     return error == 0 && listen(fd, 10) == 0 ? fd : -1;
 }
 
-/* how: "serve"; "stubborn" does not end at SIGTERM; "mortal" exits at its second connection; "deaf"
- * never listens; "loud" prints. */
+/* how: "serve"; "stubborn" ignores SIGTERM; "mortal" exits at its second connection; "deaf" never
+ * listens; "loud" prints. */
 static int
 serve(const char *how, const char *where)
 {
@@ -96,8 +96,8 @@ connects(void)
     return is_open;
 }
 
-/* A port that is free now, and stays so while a server is started again: neither the kernel gives
- * it to the sockets of other tests, nor the wire driver. */
+/* A port that is free now, and stays free while a server is restarted: it is outside the range that
+ * the kernel hands out, and outside the wire driver's. */
 static uint16_t
 free_port(void)
 {
@@ -147,7 +147,7 @@ END_TEST
 START_TEST(each_trial_has_a_server_of_its_own)
 {
     plan.trials = 3;
-    set_command("mortal"); /* the second trial's would end the first one's */
+    set_command("mortal"); /* if a server were kept, the second trial would end it */
     ck_assert_int_eq(run_plan(), 0);
     ck_assert_str_eq(errors, "");
     ck_assert_uint_eq(run.trials_number, 3);
@@ -163,7 +163,7 @@ note_server(const struct load_worker *worker)
     worker->result->bytes_received = worker->plan->seed;
 }
 
-/* A baseline in turn with the server, each with the seeds of the other. */
+/* Add a baseline: its trials alternate with the server's, with the same seeds. */
 static void
 set_baseline(void)
 {
@@ -269,7 +269,7 @@ START_TEST(a_server_that_does_not_want_to_end_is_killed)
 }
 END_TEST
 
-/* Signals that the program ignores for itself. */
+/* Signals that sxe-http ignores must not be ignored in the server. */
 START_TEST(a_server_has_no_signal_ignored)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -345,7 +345,7 @@ START_TEST(a_server_that_dies_ends_the_run)
 }
 END_TEST
 
-/* ---- Somebody is there already ---- */
+/* ---- Another server listens already ---- */
 
 START_TEST(a_server_that_is_there_already_is_refused_and_named)
 {
@@ -379,7 +379,7 @@ START_TEST(where_nothing_can_be_connected_nobody_accepts)
 }
 END_TEST
 
-/* A connect that is under way is waited for: the backlog is full, so this one never ends. */
+/* The check waits for its connect; the backlog is full, so that never ends. */
 START_TEST(a_full_backlog_does_not_accept)
 {
     char where[8];
@@ -418,7 +418,7 @@ START_TEST(an_interrupt_while_it_is_waited_for_ends_it)
 }
 END_TEST
 
-/* A user who may have no more processes; root may always, so it is somebody else for a while. */
+/* A user who may start no more processes. Root always may, so root becomes another user here. */
 START_TEST(a_command_that_cannot_be_started_is_said)
 {
     uid_t user = geteuid();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A scenario with steps is read strictly: what makes no sense is refused with its step and field.
+ * Scenarios with steps are read strictly: a mistake is refused, with its step and field.
  */
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A virtual user goes through the steps of its session: what it sends, what it takes out of
- * replies, where redirects lead it, which row it has.
+ * A virtual user goes through the steps of its session: the requests that it sends, the values that
+ * it takes from replies, the redirects that it follows, the row that it has.
  */
 #include "script-query.h"
 #include "session-case.h"
@@ -124,7 +124,7 @@ START_TEST(a_form_is_encoded)
 }
 END_TEST
 
-/* The next one's boundary is in the contents of the first. */
+/* The contents of the first body contain the boundary that would come next. */
 START_TEST(a_boundary_is_in_no_part)
 {
     const char *text = "return {data = 'users.csv', steps = {{path = '/', multipart = {"
@@ -160,7 +160,8 @@ START_TEST(a_boundary_is_in_no_part)
 }
 END_TEST
 
-/* Any bytes, which JSON gives and a row has: one request, whose body is as long as it says. */
+/* A value may have any bytes, from JSON or from a row: it must be one request, whose body has the
+ * announced length. */
 START_TEST(no_value_splits_a_request)
 {
     static const char steps[] =
@@ -324,7 +325,7 @@ START_TEST(each_row_is_had_once)
 }
 END_TEST
 
-/* All workers together have each row as often as one would. */
+/* All workers together use each row as often as one worker would. */
 START_TEST(workers_share_the_rows)
 {
     unsigned had[5] = {0};
@@ -393,7 +394,7 @@ begin_redirect(const char *method)
     ask(0);
 }
 
-/* The request after a redirect to there; or why none is sent. */
+/* The request after a redirect to this location; or the reason why none is sent. */
 static const char *
 redirected(unsigned status, const char *location)
 {
@@ -485,7 +486,7 @@ START_TEST(what_is_sent_again_depends_on_the_status)
         else
             ck_assert_str_eq(ask(0), "POST /x HTTP/1.1\r\n" HOST "A: 1\r\nContent-Type: text/plain"
                                      "\r\nContent-Length: 1\r\n\r\nx");
-        /* A GET stays one. */
+        /* A GET stays a GET. */
         redirected(307, "y");
         check_has(ask(0), i < 3 ? "GET /y " : "POST /y ");
         ck_assert_int_eq(reads(0, 200, "", ""), LOAD_READ_JUDGE);
@@ -545,7 +546,7 @@ START_TEST(a_path_may_be_a_value)
 }
 END_TEST
 
-/* Only start-up asks for memory. */
+/* Memory is allocated at the start only. */
 static const enum fake_call allocators[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC, FAKE_MMAP};
 
 START_TEST(a_session_asks_for_no_memory)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether one side has more of something that is counted. Oracles: powers of two, Pascal's
- * triangle, and simulation with fixed seeds.
+ * Whether one of two sides has a larger share, of errors for example. Oracles: powers of two,
+ * Pascal's triangle, and simulation with fixed seeds.
  */
 #include "share.h"
 
@@ -18,23 +18,23 @@ static const struct {
     bool is_more;
 } rows[] = {
     {{0, 0}, {0, 0}, 0, false},
-    {{0, 0}, {5, 5}, 0, false}, /* of nothing nothing is known */
+    {{0, 0}, {5, 5}, 0, false}, /* one side has no requests */
     {{5, 5}, {0, 0}, 0, false},
     {{0, 100}, {0, 100}, 0, false},
-    {{0, 4000}, {7, 4000}, 0, false}, /* 1 of 128 */
-    {{0, 4000}, {8, 4000}, 0, true},  /* 1 of 256 */
+    {{0, 4000}, {7, 4000}, 0, false}, /* a probability of 1/128 */
+    {{0, 4000}, {8, 4000}, 0, true},  /* 1/256 */
     {{8, 4000}, {0, 4000}, 0, false},
-    {{0, 4000}, {4, 1000}, 0, true},  /* 1 of 625 */
-    {{0, 4000}, {3, 1000}, 0, false}, /* 1 of 125 */
+    {{0, 4000}, {4, 1000}, 0, true},  /* 1/625 */
+    {{0, 4000}, {3, 1000}, 0, false}, /* 1/125 */
     {{0, 1000}, {19, 9000}, 0, false},
     {{1, 4000}, {11, 4000}, 0, true}, /* (1 + 12) / 4096 */
     {{1, 4000}, {9, 4000}, 0, false}, /* (1 + 10) / 1024 */
-    {{0, 1}, {1, 1}, 0, false},       /* one request each says nothing */
-    {{0, 64}, {64, 64}, 0.02, true},  /* hung */
+    {{0, 1}, {1, 1}, 0, false},       /* one request on each side shows nothing */
+    {{0, 64}, {64, 64}, 0.02, true},  /* the server hung */
     {{100, 200}, {100, 200}, 0, false},
     {{100, 4000}, {2000, 4000}, 0.02, true},
     {{1e9, 1e12}, {1.001e9, 1e12}, 0, true},
-    {{1e9, 1e12}, {1.001e9, 1e12}, 0.02, false}, /* shown, but small */
+    {{1e9, 1e12}, {1.001e9, 1e12}, 0.02, false}, /* certain, but small */
     {{1e9, 1e12}, {1.03e9, 1e12}, 0.02, true},
     {{1e9, 1e12}, {1e9, 1e12}, 0, false},
     {{5, 5}, {1e15, 1e15}, 0, false},
@@ -55,7 +55,7 @@ START_TEST(a_share_is_a_part_of_one)
 }
 END_TEST
 
-/* Two that are alike: how often one has more than the other. */
+/* Two equal sides: how often one seems to have a larger share. */
 START_TEST(it_is_as_seldom_wrong_as_it_says)
 {
     static const double chances[] = {0.002, 0.02, 0.2, 0.7};
@@ -69,7 +69,7 @@ START_TEST(it_is_as_seldom_wrong_as_it_says)
             sides[k % 2].part += (double)random() / RAND_MAX < chances[_i];
         wrong += load_share_is_more(&sides[0], &sides[1], 0);
     }
-    ck_assert_uint_le(wrong, 17); /* 10, and two deviations */
+    ck_assert_uint_le(wrong, 17); /* 10 are expected; two deviations above */
 }
 END_TEST
 

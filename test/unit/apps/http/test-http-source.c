@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Local addresses: lists, ranges and networks, and the nth of them.
+ * Source addresses: lists, ranges, networks, and the nth address of them.
  */
 #include "source.h"
 

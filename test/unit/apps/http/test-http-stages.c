@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what the reports say of a load with stages: rows, marks, the JSON; and what conditions on a
- * stage are about.
+ * Loads with stages in the reports: rows, marks and the JSON; and conditions that are about a
+ * stage.
  */
 #include "stages.h"
 
@@ -18,7 +18,7 @@
 
 static struct made made;
 
-/* Of the 4 s: one idle, one up to 4000/s, a step to 1000/s, two of those. */
+/* A load of 4 s: 1 s idle, 1 s up to 4000/s, a step to 1000/s, 2 s of that. */
 static void
 make_stages(struct load_plan *plan)
 {
@@ -32,7 +32,7 @@ make_stages(struct load_plan *plan)
     plan->rate_end = 1000;
 }
 
-/* 2,000 queries of 5 ms in the second, 10 of them failed and 100 not sent. */
+/* 2,000 queries of 5 ms in the second stage; 10 of them failed, and 100 were not sent. */
 static void
 fill_stages(struct load_result *result)
 {
@@ -103,7 +103,7 @@ START_TEST(marks_stand_below_the_columns)
     load_summary_stage_marks(&page, &made.plan, SECOND / 10, 40);
     ck_assert_uint_eq(page.number, 1);
     ck_assert_str_eq(page.lines[0].text, "stages    1         2         4");
-    /* No two in a column, and none beyond the last. */
+    /* No two marks in a column, and none beyond the end. */
     load_summary_stage_marks(&page, &made.plan, 3 * SECOND / 2, 40);
     ck_assert_str_eq(page.lines[1].text, "stages    14");
     load_summary_stage_marks(&page, &made.plan, SECOND / 10, 15);
@@ -128,7 +128,7 @@ START_TEST(the_tenth_takes_two_columns)
     page.columns = 100;
     load_summary_stage_marks(&page, &made.plan, SECOND, 40);
     ck_assert_str_eq(page.lines[0].text, "stages    1234567891012");
-    /* So many rows are not worth more than the figures of the whole. */
+    /* So many rows are less important than the figures of the whole run. */
     load_summary_stages(&page, &made.run);
     ck_assert_int_eq(page.lines[1].weight, LOAD_WEIGHT_KINDS);
     free_run(&made);
@@ -217,7 +217,7 @@ START_TEST(the_json_has_each_stage)
 }
 END_TEST
 
-/* It ended after 1.5 s. */
+/* The run ended after 1.5 s. */
 START_TEST(a_stage_that_was_not_finished_took_as_long_as_it_took)
 {
     make_staged(1);

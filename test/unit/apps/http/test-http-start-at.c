@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The values of --start-at and --shard, and a run that begins when it was told to.
+ * The values of --start-at and --shard, and a run that waits for its start time.
  */
 #include "../../../../apps/http/cli/start-at.h"
 
@@ -18,7 +18,7 @@
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
-/* 2026-11-23 12:00:00 UTC, and half a second. */
+/* 2026-11-23 12:00:00 UTC; and half a second later. */
 #define NOON_S UINT64_C(1795435200)
 #define NOW_NS (NOON_S * SXE_NS_PER_SECOND + 500000000)
 
@@ -132,14 +132,14 @@ START_TEST(one_whose_sockets_are_open_too_late_is_suspect)
 }
 END_TEST
 
-/* It has done nothing yet. */
+/* The run has not begun. */
 START_TEST(one_that_waits_can_be_interrupted)
 {
     pid_t parent = getpid(), child;
     sigset_t mask;
 
     plan.start_at_ns = wall_ns() + 3600 * SXE_NS_PER_SECOND;
-    /* Before the run takes it, it must not end us. */
+    /* An interrupt that comes before the run handles it must not end the test. */
     sigemptyset(&mask);
     sigaddset(&mask, SIGINT);
     sigprocmask(SIG_BLOCK, &mask, NULL);
@@ -163,7 +163,7 @@ tell_shards(const struct load_worker *worker)
     worker->result->late = worker->shards;
 }
 
-/* With two workers of its own, the second of three shards has 1 and 4 of 0 to 5. */
+/* With two workers, the second of three shards has the numbers 1 and 4 of 0 to 5. */
 START_TEST(a_shard_has_every_nth_part)
 {
     load_shard_parse("2/3", &plan);

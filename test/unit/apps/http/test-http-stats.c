@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Intervals. Oracles: published tables, all arrangements of small samples, and simulation with
- * fixed seeds.
+ * Confidence intervals. Oracles: published tables, all permutations of small samples, and
+ * simulation with fixed seeds.
  */
 #include "../../../../apps/http/stats/stats.h"
 
@@ -32,7 +32,7 @@ uniform(void)
     return ((double)random() + 0.5) / ((double)RAND_MAX + 1);
 }
 
-/* Lognormal: what times look like. */
+/* A lognormal value, as times typically are. */
 static double
 time_like(double middle)
 {
@@ -60,11 +60,11 @@ START_TEST(a_median_is_the_middle_one_or_between_the_two)
 }
 END_TEST
 
-/* Of the sign test's table, two-sided, 0.05: the interval is from the nth smallest to the nth
- * largest. */
+/* From the table of the sign test, two-sided, 0.05: the interval is from the nth smallest to the
+ * nth largest value. */
 static const struct {
     unsigned number;
-    unsigned nth; /* 0: there is none */
+    unsigned nth; /* 0: there is no interval */
 } orders[] = {{1, 0},   {5, 0},   {6, 1},   {7, 1},   {8, 1},   {9, 2},   {10, 2},
               {11, 2},  {12, 3},  {13, 3},  {14, 3},  {15, 4},  {16, 4},  {17, 5},
               {18, 5},  {19, 5},  {20, 6},  {25, 8},  {30, 10}, {40, 14}, {50, 18},
@@ -76,7 +76,8 @@ START_TEST(the_interval_of_a_median_is_that_of_the_table)
     unsigned nth = orders[_i].nth;
 
     for (unsigned i = 0; i < number; i++)
-        a[i] = (i * 7919 % number) + 1; /* 1 to number, mixed: 7919 is prime */
+        /* The numbers 1 to `number` in mixed order: 7919 is prime. */
+        a[i] = (i * 7919 % number) + 1;
     load_stats_median_interval(&interval, a, number);
     ck_assert(interval.middle == (number + 1) / 2.);
     ck_assert(interval.is_known == (nth > 0));
@@ -141,7 +142,7 @@ END_TEST
 
 /* ---- Ratio ---- */
 
-/* How many of the ratios are below the interval. */
+/* How many of the ratios lie below the interval. */
 static unsigned
 outside(unsigned a_number, unsigned b_number)
 {
@@ -184,7 +185,7 @@ START_TEST(the_interval_of_a_ratio_leaves_out_what_the_table_of_u_says)
 }
 END_TEST
 
-/* Of each way to deal the ranks to two samples, how often is U no more than that. */
+/* The probability that U is at most `most`, over all ways to deal the ranks to two samples. */
 static double
 chance_of_u(unsigned a_number, unsigned b_number, unsigned most)
 {
@@ -217,7 +218,7 @@ START_TEST(the_interval_of_a_ratio_is_the_narrowest_that_is_right)
 }
 END_TEST
 
-/* Each of three is wrong once in sixty: 0.05 / 3 two-sided. */
+/* For a family of three, each interval may be wrong in one of sixty cases: 0.05 / 3, two-sided. */
 START_TEST(the_intervals_of_a_family_are_wider)
 {
     struct load_interval one;
@@ -235,7 +236,7 @@ START_TEST(the_intervals_of_a_family_are_wider)
 }
 END_TEST
 
-/* Six values on each side: 2 of 924 hands have U = 0 on one of both sides. */
+/* With six values on each side, 2 of 924 permutations have U = 0 at one end. */
 START_TEST(a_family_may_be_too_large_for_so_few_trials)
 {
     for (unsigned i = 0; i < 70; i++)
@@ -273,7 +274,7 @@ START_TEST(all_intervals_of_a_family_hold_together)
 }
 END_TEST
 
-/* Where the exact distribution ends the other one is as good. */
+/* Where the exact distribution ends, the normal approximation is equally good. */
 START_TEST(the_normal_approximation_goes_on_where_the_exact_one_ends)
 {
     ck_assert_uint_eq(outside(20, 20), 127);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A step of a search, and whole searches against simulated queues whose p99 theory knows: what is
- * found is the rate at which theory says that the condition stops to hold.
+ * A step of a search, and complete searches with simulated queues whose p99 is known by theory: the
+ * rate that is found must be the one at which the condition stops to hold.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ set_up(void)
     ck_assert_ptr_null(load_threshold_parse(&condition, "p99<20ms"));
 }
 
-/* So many were offered and answered, and so many of these took too long. */
+/* So many queries were offered and answered, and `late` of these took too long. */
 static void
 answer(unsigned number, unsigned late)
 {
@@ -44,15 +44,15 @@ static const struct {
     bool is_enough, is_told, holds;
 } counts[] = {
     {"p99<20ms", 0, 0, false, false, false},
-    {"p99<20ms", 500, 0, false, false, false},  /* too few */
-    {"p99<20ms", 1000, 0, true, true, true},    /* clearly */
-    {"p99<20ms", 1000, 2, true, true, true},    /* two where ten may be */
+    {"p99<20ms", 500, 0, false, false, false},  /* too few replies */
+    {"p99<20ms", 1000, 0, true, true, true},    /* clearly below the limit */
+    {"p99<20ms", 1000, 2, true, true, true},    /* two late replies, where ten are allowed */
     {"p99<20ms", 1000, 3, false, true, true},   /* it holds, but not clearly */
-    {"p99<20ms", 1000, 15, false, true, false}, /* nor does it not */
-    {"p99<20ms", 4000, 39, true, true, true},   /* near: told by more */
+    {"p99<20ms", 1000, 15, false, true, false}, /* nor is it clear that it does not */
+    {"p99<20ms", 4000, 39, true, true, true},   /* near the limit: needs more replies */
     {"p99<20ms", 4000, 41, true, true, false},
-    {"p99<20ms", 100, 19, false, false, false}, /* it may be one burst */
-    {"p99<20ms", 100, 20, true, true, false},   /* not even 100 */
+    {"p99<20ms", 100, 19, false, false, false}, /* could be a single burst */
+    {"p99<20ms", 100, 20, true, true, false},   /* clear even with 100 replies */
     {"p99.9<20ms", 2000, 0, false, false, false},
     {"p99.9<20ms", 10000, 0, true, true, true},
     {"p50<20ms", 199, 0, false, false, false},
@@ -99,7 +99,8 @@ START_TEST(errors_and_what_is_skipped_are_beyond)
 }
 END_TEST
 
-/* Of 1,000: 2 % and 10 that are on their way; besides, chance of those that were before. */
+/* Of 1,000 queries, 2 % and 10 in flight may be missing; plus as many as chance allows for those
+ * that were in flight before. */
 static const struct {
     unsigned missing, carried;
     bool holds;
@@ -119,7 +120,8 @@ END_TEST
 
 /* ---- Searches ---- */
 
-#define SEARCHES  (sxe_test_is_thin() ? 10u : 20u) /* arithmetic, which sanitizers do not change */
+/* Arithmetic only, which is the same with sanitizers. */
+#define SEARCHES  (sxe_test_is_thin() ? 10u : 20u)
 #define LONGEST_S 60.0
 #define LOOK_S    2.0
 
@@ -135,7 +137,7 @@ exponential(uint64_t random[2], double rate)
     return -log1p(-load_random_fraction(random)) / rate;
 }
 
-/* When a query that comes now is answered. */
+/* When a query that arrives now is answered. */
 static double
 answered_s(enum server server, double now_s)
 {
@@ -145,7 +147,7 @@ answered_s(enum server server, double now_s)
     return free_s;
 }
 
-/* In the order in which they came, which is that in which they are answered. */
+/* The queries in flight in the order of their arrival, which is also that of their replies. */
 #define IN_FLIGHT_MAX (1u << 20)
 static double came_s[IN_FLIGHT_MAX], done_s[IN_FLIGHT_MAX];
 static unsigned first, last;
@@ -159,8 +161,8 @@ count_answered(double now_s)
     }
 }
 
-/* A step that begins with an empty queue. While nothing is known that does not hold, a low rate is
- * passed after a second. */
+/* Simulate a step that begins with an empty queue. As long as no rate is known that fails, a low
+ * rate is passed after a second. */
 static void
 simulate(enum server server, double rate, bool may_pass)
 {
@@ -206,8 +208,8 @@ find(enum server server, double start, unsigned seed)
     return load_search_found(steps, number);
 }
 
-/* Erlang and Crommelin: how likely it is in an M/D/1 queue that one waits up to t, which is in
- * units of a reply's time. */
+/* By Erlang and Crommelin: the probability that a query in an M/D/1 queue waits at most t, in units
+ * of the service time. */
 static double
 md1_waits_up_to(double load, double t)
 {
@@ -224,7 +226,7 @@ md1_waits_up_to(double load, double t)
     return (1 - load) * (double)sum;
 }
 
-/* The rate at which 1 % waits for longer. */
+/* The rate at which 1 % of the queries wait for longer than t. */
 static double
 md1_rate(double t)
 {
@@ -241,8 +243,8 @@ md1_rate(double t)
     return 200 * low;
 }
 
-/* All of 200/s, p99 50 ms: one of M/D/1 waits 45 ms and is answered after 5 more, that of a capped
- * one waits 50; the time in an M/M/1 queue is exponential. */
+/* The limit for p99 50 ms and servers of 200/s: in M/D/1 a query waits 45 ms and takes 5 more; a
+ * capped server lets it wait for 50 ms; in M/M/1 the response time is exponential. */
 static double
 theory(enum server server)
 {
@@ -281,7 +283,7 @@ START_TEST(a_search_from_above_finds_what_theory_says)
 }
 END_TEST
 
-/* Its rate is the limit, whatever the condition is: but for 2 %, and what may be on its way. */
+/* The server's capacity is the limit for any condition, except for 2 %, and queries in flight. */
 START_TEST(what_is_found_of_a_capped_server_is_its_rate)
 {
     ck_assert_ptr_null(load_threshold_parse(&condition, "errors<1%"));

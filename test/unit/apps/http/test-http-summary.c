@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a person reads: never more than 20 lines of 100 columns, whatever there is to say,
- * with the errors first and the three lines of 2010 last.
+ * The report for people: never more than 20 lines of 100 columns, with errors first and the three
+ * lines of 2010 last.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 static struct made made;
 
-/* As the program prints it: the plan, the sockets, the rest. */
+/* Print as the program does: the plan, the sockets, the rest. */
 static void
 print_all(FILE *out, bool is_colored)
 {
@@ -39,7 +39,7 @@ printed(bool is_colored)
     return text_of(out, NULL);
 }
 
-/* The view on a terminal of that width. */
+/* The report on a terminal with this many columns. */
 static const char *
 seen_on_terminal(unsigned short columns)
 {
@@ -85,7 +85,7 @@ ck_fits(const char *text)
     return lines;
 }
 
-/* The summary, checked, of what was changed in `made`; frees the run. */
+/* The report about `made`, with its shape checked; frees the run. */
 static char *
 summary(void)
 {
@@ -96,7 +96,7 @@ summary(void)
     return text;
 }
 
-/* The thresholds that were put into the plan. */
+/* Judge the thresholds of the plan. */
 static void
 judge(void)
 {
@@ -571,7 +571,7 @@ START_TEST(of_a_suspect_load_the_probe_may_be_believed)
     check_has(text,
               "\033[32mthe probe kept up: only the load is suspect, not the probe's times\033");
     free(text);
-    /* One that was told nothing has nothing to be believed. */
+    /* A probe without a reply is not said to have kept up. */
     made.run.probe->response.count = 0;
     text = summary();
     check_has_not(text, "the probe kept up");
@@ -929,7 +929,7 @@ START_TEST(the_first_column_over_time_may_be_short)
 }
 END_TEST
 
-/* The mark is where the time ends, also within a column, and blank columns stay. */
+/* The mark stands where the load's time ends, even within a column; empty columns stay blank. */
 START_TEST(the_drain_is_drawn_after_a_mark)
 {
     char *text;
@@ -1055,9 +1055,9 @@ START_TEST(a_client_that_was_kept_apart_gets_no_hint)
 }
 END_TEST
 
-/* ---- All at once ---- */
+/* ---- Many facts at the same time ---- */
 
-/* Each bit is something more to say; the others are taken back. */
+/* Each bit adds a fact that the report must mention; the other facts are taken back. */
 static void
 say_more(unsigned bits)
 {

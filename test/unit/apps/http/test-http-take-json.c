@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values out of JSON by their path: what jansson finds in what it accepts, whatever the bytes are.
+ * Values taken from JSON by their path: the same ones that jansson finds, for any input.
  */
 #include "../../../../apps/http/input/take-json.h"
 
@@ -142,7 +142,7 @@ START_TEST(what_stands_behind_the_value_is_not_looked_at)
 }
 END_TEST
 
-/* 64 in the value that is skipped, and then one more. */
+/* 64 levels of nesting in a skipped value, and then 65. */
 START_TEST(a_depth_of_64_is_the_most)
 {
     char json[140];
@@ -174,7 +174,7 @@ START_TEST(a_value_that_has_no_room_is_too_long)
 }
 END_TEST
 
-/* ---- Beside jansson ---- */
+/* ---- Comparing with jansson ---- */
 
 static char made[5000];
 static size_t made_length;

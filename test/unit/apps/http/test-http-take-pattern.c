@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Patterns of sessions: what they find is what Lua finds, and never takes long.
+ * Patterns of sessions: they match as in Lua, and never take long.
  */
 #include "../../../../apps/http/input/take-pattern.h"
 
@@ -20,7 +20,7 @@ compile(const char *text)
     return load_pattern_compile(&pattern, text, strlen(text));
 }
 
-/* The value; NULL: it is not found. */
+/* The value that the pattern takes; NULL: it does not match. */
 static const char *
 find(const char *text, const char *in)
 {
@@ -38,7 +38,7 @@ find(const char *text, const char *in)
 static const struct {
     const char *pattern;
     const char *text;
-    const char *value; /* NULL: it is not found */
+    const char *value; /* NULL: no match */
 } finds[] = {
     {"name=\"csrf\" value=\"([^\"]+)\"", "<input name=\"csrf\" value=\"d41d8c\">", "d41d8c"},
     {"id=(%d+)", "id=x id=17&", "17"},
@@ -114,7 +114,7 @@ START_TEST(a_pattern_may_have_63_items)
 }
 END_TEST
 
-/* Each of these takes Lua's own matcher longer than anybody waits. */
+/* Lua's own matcher takes longer for each of these than anybody would wait. */
 START_TEST(no_pattern_takes_long)
 {
     static const char *const slow[] = {"a*a*a*a*a*a*a*a*a*a*a*a*b", ".-.-.-.-.-.-.-.-.-.-.-b",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Request files: what is told apart, what is added, what is refused and in which line.
+ * Request files: how requests are separated, fields that are added, and refusals with their line.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ path(void)
     return text;
 }
 
-/* Read a file of those bytes into a new set. */
+/* Read a file of these bytes into a new set of requests. */
 static const char *
 read_file(const char *text, size_t length)
 {

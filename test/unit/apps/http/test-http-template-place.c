@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Placeholders: patched in place, against a slow composer that writes each query again.
+ * Placeholders: they are patched in place, and compared with a composer that writes each query
+ * again.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -137,7 +138,7 @@ make(unsigned i)
     return requests;
 }
 
-/* Small numbers, and such that have more digits than the place. */
+/* Small numbers, and numbers with more digits than the placeholder has. */
 static uint64_t
 sequence_of(unsigned i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests from the command line: their bytes, which fields they have, what is refused, and that
- * several take turns.
+ * Requests from the command line: their bytes and fields, what is refused, and several requests
+ * that take turns.
  */
 #include "template.h"
 
@@ -25,7 +25,7 @@ struct request_case {
     struct load_template_options options;
     const char *fields[FIELDS];
     const char *target;
-    const char *result; /* bytes, or what the refusal says */
+    const char *result; /* the bytes, or a part of the message */
 };
 
 static const struct request_case good[] = {
@@ -168,7 +168,7 @@ static const struct request_case bad[] = {
      "the body is longer than"},
 };
 
-/* The case's set, with one request; *wrong is what add said. */
+/* A set with the case's request; *wrong is the message, or NULL. */
 static struct load_requests *
 make(const struct request_case *request, const char **wrong)
 {
@@ -261,14 +261,14 @@ START_TEST(heads_have_limits)
     ck_assert_str_eq(load_templates_add(requests, "h", "/", "name"),
                      "there are more than 254 headers");
     load_templates_free(requests);
-    options.fields_number = 252; /* and two of ours */
+    options.fields_number = 252; /* two less, because sxe-http adds two */
     requests = load_templates_new(&options);
     ck_assert_ptr_null(load_templates_add(requests, "h", "/", "name"));
     load_templates_free(requests);
 }
 END_TEST
 
-/* ---- Several ---- */
+/* ---- Several requests ---- */
 
 static const struct load_template_options bare = {
     .method = "GET",
@@ -298,7 +298,8 @@ START_TEST(several_take_turns_over_all_workers)
 }
 END_TEST
 
-/* Four workers and six requests: a worker would have the even or the odd ones alone. */
+/* If workers took turns by themselves, each of four workers would send only even or only odd ones.
+ * */
 START_TEST(each_worker_has_all_requests_in_turn)
 {
     unsigned all[6] = {0};
@@ -328,7 +329,7 @@ START_TEST(each_worker_has_all_requests_in_turn)
 }
 END_TEST
 
-/* The nth of four workers, of two hosts with one and three URLs. */
+/* Begin as the nth of four workers, for two hosts with one and three URLs. */
 static struct load_requests *
 begin_for_host(unsigned worker)
 {
@@ -416,11 +417,11 @@ START_TEST(without_a_request_nothing_begins)
 }
 END_TEST
 
-/* ---- Without memory ---- */
+/* ---- Failing allocations ---- */
 
 static const enum fake_call allocations[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC, FAKE_STRDUP};
 
-/* Everything that takes memory; false: there was none, and it was said. */
+/* Make everything that takes memory; false: an allocation failed, and the message says so. */
 static bool
 make_many(void)
 {

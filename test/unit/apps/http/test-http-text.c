@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers as people read them: three digits, also where rounding makes one more.
+ * Numbers for people: three digits, also if rounding would make a fourth.
  */
 #include <stdio.h>
 #include <stdlib.h>

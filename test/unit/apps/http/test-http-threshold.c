@@ -11,13 +11,14 @@
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 #define MS           UINT64_C(1000000)
 
-/* The last ns of the bucket of 10 ms. */
+/* The last ns of the bucket that contains 10 ms. */
 #define P99 10007000
 
 static struct load_threshold threshold;
 static struct load_result result;
 
-/* 1,000 of each; response 10 ms (and 2 of 30 ms, 1 of 40 ms), the others less. */
+/* 1,000 samples of each time; response 10 ms (but 2 of 30 ms and 1 of 40 ms), the others shorter.
+ * */
 static void
 fill_result(void)
 {
@@ -44,7 +45,7 @@ fill_result(void)
 
 static const struct {
     const char *text;
-    double figure; /* of the result above */
+    double figure; /* in the result above */
     bool holds;
 } conditions[] = {
     {"p99<20ms", P99, true},
@@ -179,7 +180,7 @@ END_TEST
 
 static const struct {
     const char *text;
-    const char *advice; /* part of the answer */
+    const char *advice; /* a part of the message */
 } refused[] = {
     {"", "the figure is unknown"},
     {"q99<20ms", "the figure is unknown"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ticker wakes the loop at the time that was asked for.
+ * The ticker, which wakes the loop at a chosen time.
  */
 #include "ticker.h"
 
@@ -35,7 +35,7 @@ on_tick(struct load_ticker *this, uint64_t asked_ns)
         sxe_write(written, "tick", 4);
 }
 
-/* As a worker does it. */
+/* A worker calls the ticker like this at the end of each turn. */
 static void
 on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
@@ -140,7 +140,7 @@ START_TEST(what_a_tick_writes_is_on_its_way_at_once)
 }
 END_TEST
 
-/* libev's timers never fire early; they may be a ms late. */
+/* libev's timers never fire early; they may be late by a millisecond. */
 static void
 expect_coarse_tick(uint64_t asked_ns)
 {
@@ -187,7 +187,7 @@ END_TEST
 START_TEST(nor_where_it_cannot_be_watched)
 {
     begin();
-    /* The first two are lib-sxe's own set and libev's pipe. */
+    /* The first two calls are for lib-sxe's own set and for libev's pipe. */
     fake_os_fail(FAKE_EPOLL_CTL, 3, 1, ENOSPC);
     load_ticker_at(&ticker, BEGIN_NS + US(3300));
     expect_coarse_tick(US(3300));
@@ -217,7 +217,7 @@ START_TEST(what_is_near_is_spun)
 }
 END_TEST
 
-/* Five wake-ups: not one for each microsecond. */
+/* The loop sleeps: it wakes up five times, not once for each microsecond. */
 START_TEST(what_is_far_is_slept)
 {
     unsigned set;
@@ -254,7 +254,7 @@ START_TEST(only_the_last_word_of_a_turn_is_set)
 }
 END_TEST
 
-/* Asked for while the timerfd slept towards a later one, which then passes in a spin. */
+/* This time is set while the timerfd sleeps until a later one, which then passes while it spins. */
 START_TEST(a_time_that_was_set_and_is_over_while_it_spins_does_no_harm)
 {
     begin();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The time line. Oracle: a plain list of all that happened.
+ * The timeline of a run. Oracle: a plain list of all events.
  */
 #include "../../../../apps/http/stats/result.h"
 
@@ -107,7 +107,7 @@ START_TEST(a_quantile_is_of_all_replies_good_or_bad)
 }
 END_TEST
 
-/* Another process counts while this one looks. */
+/* Another process counts while this one reads. */
 START_TEST(a_count_that_is_ahead_of_its_buckets_does_no_harm)
 {
     load_slice_ended(load_timeline_slice(&timeline, 0), true, 5 * US);
@@ -142,8 +142,8 @@ happen(struct load_timeline *to, const struct event *event)
     }
 }
 
-/* Times go on, each a step of up to step_ns, sometimes a little back: another clock was read first.
- */
+/* Random events: each up to step_ns after the last one, sometimes a little before it, because
+ * another clock was read first. */
 static void
 make_events(unsigned seed, uint64_t step_ns)
 {
@@ -158,7 +158,7 @@ make_events(unsigned seed, uint64_t step_ns)
     }
 }
 
-/* The time line has these events, less a number of slices at the front. */
+/* The timeline must have these events, without those in the first `gone` slices. */
 static void
 check_events(const struct load_timeline *line, unsigned first, unsigned number, uint64_t gone)
 {
@@ -205,7 +205,7 @@ START_TEST(slices_have_what_a_list_has)
 }
 END_TEST
 
-/* The second has seen only the beginning, so its slices are narrower. */
+/* The second timeline has only the first events, so its slices are narrower. */
 START_TEST(a_sum_has_the_width_of_the_wider_and_the_events_of_both)
 {
     make_events((unsigned)_i, steps_ns[_i]);

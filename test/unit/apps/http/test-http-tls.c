@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-http over TLS, against lib-sxe-tls in another process: what a load is with it, and what is
- * said where it fails.
+ * sxe-http over TLS, with a server of lib-sxe-tls in another process: the reports about TLS, and
+ * the messages about failures.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,9 +20,10 @@ static char url[64];
 /* ---- The server ---- */
 
 static bool is_closing;
-static struct sxe_tls *other; /* with tickets of its own: has every other connection; or NULL */
+/* Has its own ticket keys; serves every other connection; may be NULL. */
+static struct sxe_tls *other;
 
-/* A request has no body. */
+/* Reply to a request without a body. */
 static void
 on_request(SXE *s, int length)
 {
@@ -54,10 +55,10 @@ tell_port(SXE *listener, int fd)
     ck_assert_int_eq(write(fd, &number, sizeof(number)), sizeof(number));
 }
 
-static struct sxe_tls *serving; /* here until the server's end: its tickets' keys are shared */
+static struct sxe_tls *serving; /* kept until the server ends: its ticket keys are shared */
 static SXE *listener;
 
-/* The next connection is the other server's. */
+/* Give the next connection to the other server. */
 static void
 on_accepted(SXE *s)
 {
@@ -168,7 +169,7 @@ START_TEST(connections_that_the_server_ends_are_opened_again)
 }
 END_TEST
 
-/* ---- Sessions ---- */
+/* ---- Resuming sessions ---- */
 
 START_TEST(so_many_connections_resume_a_session)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether what was measured has a trend: servers that are simulated, steady ones and others, and
- * how often each is said to have one.
+ * Trends in the results of a run: simulated servers, steady ones and others, and how often each is
+ * reported to have a trend.
  */
 #include "trend.h"
 
@@ -44,7 +44,7 @@ reply(double at_s, double time_s)
     load_slice_ended(slice, true, (uint64_t)(time_s * 1e9));
 }
 
-/* ---- Servers: how long a request that comes at that second takes to be done ---- */
+/* ---- Servers: the service time of a request that arrives at this second ---- */
 
 static double
 steady(double at_s)
@@ -63,21 +63,21 @@ heavy(double at_s)
     return 0.0005 * exp(normal);
 }
 
-/* Compiles for 20 s, and is twice as slow at first. */
+/* A server with a JIT compiler: twice as slow at first, then faster for 20 s. */
 static double
 warming(double at_s)
 {
     return 0.001 * exponential() * (at_s < 20 ? 2 - at_s / 20 : 1);
 }
 
-/* A little more with each request, 30 % at the end. */
+/* A server with a leak: each request takes a little more, 30 % at the end. */
 static double
 leaking(double at_s)
 {
     return 0.001 * exponential() * (1 + 0.3 * at_s / 60);
 }
 
-/* One queue; requests arrive at a rate. */
+/* One queue, at which requests arrive at a rate. */
 static void
 serve_queue(double rate, double (*takes)(double at_s))
 {
@@ -90,7 +90,7 @@ serve_queue(double rate, double (*takes)(double at_s))
     }
 }
 
-/* One client that sends when it has its reply. */
+/* One client that sends its next request when it has its reply. */
 static void
 serve_closed(double rate, double (*takes)(double at_s))
 {
@@ -102,7 +102,7 @@ serve_closed(double rate, double (*takes)(double at_s))
     }
 }
 
-/* Arithmetic, which the sanitizers slow down and do not change: thin sweeps do a fifth of it. */
+/* Pure arithmetic, which sanitizers only slow down: short runs do a fifth of it. */
 static unsigned
 get_runs(void)
 {
@@ -168,7 +168,7 @@ START_TEST(it_tells_the_figure_and_its_values_at_both_ends)
 }
 END_TEST
 
-/* The p99 alone: 2 % of the replies become slower. */
+/* Only the p99 has a trend: 2 % of the replies become slower. */
 static double
 tail(double at_s)
 {

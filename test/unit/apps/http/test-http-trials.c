@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what trials say together of servers whose figures theory knows: an M/M/1 queue (Poisson
- * arrivals, one reply after the other, each takes a random time). Its response times are
+ * The figures of several trials together, for a server that is known by theory: an M/M/1 queue
+ * (Poisson arrivals, one reply after the other, exponential service times). Its response times are
  * exponential with the mean 1 / (MU - LAMBDA). The arrivals are those of the load generator, with
- * the seeds of trials.
+ * the seeds of its trials.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define EXPERIMENTS 200
 
 static double times[ARRIVALS];
-static uint64_t server[2]; /* its own chance */
+static uint64_t server[2]; /* random numbers of the server */
 
 static int
 by_value(const void *left, const void *right)
@@ -31,7 +31,7 @@ by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* A trial: its rate, and the p99 of its response times in s. */
+/* Simulate a trial: its rate, and the p99 of its response times in seconds. */
 static void
 measure(uint64_t seed, double *rate, double *p99)
 {
@@ -59,8 +59,8 @@ holds(const double *values, unsigned number, double truth)
     return interval.is_known && interval.low <= truth && truth <= interval.high;
 }
 
-/* The confidence of six trials is 97 %, of nine 96 %, of twelve 96 %; that many of 200 experiments
- * hold the truth, give or take 2.4 %, two deviations of what is chance. */
+/* The confidence is 97 % with six trials, 96 % with nine and with twelve. So many of 200
+ * experiments must contain the true value, give or take 2.4 %, two standard deviations. */
 static const unsigned trials[] = {6, 9, 12};
 
 START_TEST(intervals_hold_the_truth_as_often_as_they_say)
@@ -83,7 +83,7 @@ START_TEST(intervals_hold_the_truth_as_often_as_they_say)
 }
 END_TEST
 
-/* A pair of sides has the same seed, which is no other pair's, shard's or probe's. */
+/* The two sides of a pair have the same seed; no other pair, shard or probe has it. */
 START_TEST(no_two_trials_have_the_same_arrivals)
 {
     const struct load_plan plan = {.seed = 1, .rate = LAMBDA, .rate_end = LAMBDA};

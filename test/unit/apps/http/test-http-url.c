@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * URLs of the command line: a table of what goes in and what comes out.
+ * URLs of the command line: a table of inputs and results.
  */
 #include "url.h"
 
@@ -17,7 +17,7 @@
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
-/* A text of the table that ends at a page's edge, with its NUL. */
+/* A text of the table that ends, with its NUL, at a page without access. */
 static const char *
 at_edge(const char *text)
 {
@@ -130,7 +130,7 @@ START_TEST(others_are_refused)
 }
 END_TEST
 
-/* front, then so many letters, then after. */
+/* A URL: front, then so many letters, then after. */
 static const char *
 long_url(const char *front, size_t letters, const char *after)
 {
@@ -147,7 +147,7 @@ static const struct {
     const char *front;
     size_t letters;
     const char *after;
-    const char *says; /* of one letter more */
+    const char *says; /* the message for one letter more */
 } longest[] = {
     {"http://", 255, "/", "a host of 1 to 255 bytes"},
     {"http://h/", 4094, "", "longer than 4094 bytes"},
@@ -171,7 +171,7 @@ END_TEST
 
 /* ---- Addresses ---- */
 
-/* The address that names resolve to; NULL: their own. */
+/* The addresses to which all names resolve here; NULL: the real ones. */
 static struct addrinfo *all;
 
 int
@@ -216,7 +216,7 @@ START_TEST(what_does_not_resolve_says_why)
     struct load_addresses addresses;
     char label[80];
 
-    /* No name server is asked about a label of more than 63 bytes (RFC 1035, 2.3.4). */
+    /* A name with a label of more than 63 bytes is not looked up (RFC 1035, 2.3.4). */
     memset(label, 'a', sizeof(label) - 1);
     label[sizeof(label) - 1] = '\0';
     ck_assert_ptr_nonnull(load_url_resolve(label, 80, &addresses));
@@ -247,7 +247,7 @@ add_place(unsigned i, const char *ip)
     inet_pton(found[i].ai_family, ip, is_ipv6 ? (void *)&ipv6->sin6_addr : &ipv4->sin_addr);
 }
 
-/* ::1, 127.0.0.2, ::1 and 127.0.0.1, on a port on which only 127.0.0.1 listens. */
+/* The addresses ::1, 127.0.0.2, ::1 and 127.0.0.1; only 127.0.0.1 listens at the port. */
 static void
 have_both_families(void)
 {
@@ -270,7 +270,7 @@ have_both_families(void)
     }
 }
 
-/* A name that has the addresses from here on resolves to those of the text, "used | unused". */
+/* A name with the addresses from `from` on must resolve to those of the text, "used | unused". */
 static void
 check_resolved(struct addrinfo *from, const char *text)
 {
@@ -300,7 +300,7 @@ END_TEST
 START_TEST(if_both_families_accept_both_are_used)
 {
     have_both_families();
-    fake_os_fail(FAKE_CONNECT, 3, 1, 0); /* of ::1: it connects at once */
+    fake_os_fail(FAKE_CONNECT, 3, 1, 0); /* lets the connect to ::1 succeed at once */
     check_resolved(found, "::1 127.0.0.2 127.0.0.1");
     fake_os_reset();
     close(listener);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * When a result is suspect.
+ * The reasons why a result is suspect.
  */
 #include "../../../../apps/http/stats/verdict.h"
 
@@ -28,7 +28,7 @@ judge(void)
     load_verdict_judge(&verdict, &plan, &sum, workers, WORKERS);
 }
 
-/* Three workers for a second at 1,000 a second each, all of it good. */
+/* Three workers for a second, each with 1,000 requests a second, without faults. */
 static void
 prepare(void)
 {
@@ -60,7 +60,7 @@ record_many(struct load_histogram *histogram, uint64_t ns, unsigned times)
         load_histogram_record(histogram, ns);
 }
 
-/* ---- Results that pass one limit ---- */
+/* ---- Results that exceed one limit ---- */
 
 static void
 nothing(void)
@@ -107,7 +107,7 @@ stopped(void)
     load_histogram_record(&worker[2].loop_lag, 400 * MS);
 }
 
-/* None of them is long, but all together are. */
+/* The client stood still several times, never for long, but for long in total. */
 static void
 stopped_often(void)
 {
@@ -317,7 +317,7 @@ nothing_offered(void)
 
 static const struct {
     void (*happens)(void);
-    const char *reason; /* how it begins; NULL: there is none */
+    const char *reason; /* the beginning of the reason; NULL: no reason */
 } cases[] = {
     {busy_cpu, "client cpu 98.8 % of a core (limit 97 %): this may be the client's rate"},
     {busy_with_encryption,
@@ -399,7 +399,7 @@ START_TEST(the_busiest_worker_and_the_unluckiest_are_shown)
 }
 END_TEST
 
-/* It had nothing to do in that time. */
+/* While it spun, the worker had nothing to do. */
 START_TEST(what_was_spun_is_no_load)
 {
     prepare();
@@ -408,7 +408,7 @@ START_TEST(what_was_spun_is_no_load)
     worker[2].spun_ns = 300 * MS;
     judge();
     ck_assert_uint_eq(verdict.number, 0);
-    ck_assert_double_eq_tol(verdict.cpu, 0.7, 1e-9); /* of the first */
+    ck_assert_double_eq_tol(verdict.cpu, 0.7, 1e-9); /* of the worker that was busiest */
     ck_assert_double_eq_tol(verdict.spun, 0.5, 1e-9);
     load_verdict_add(&all, &verdict);
     ck_assert_double_eq_tol(all.spun, 0.5, 1e-9);
@@ -424,7 +424,7 @@ START_TEST(more_than_a_core_is_a_core)
 }
 END_TEST
 
-/* The model closed has no schedule, but the log that is replayed is one. */
+/* The closed model has no schedule, but a replayed log is one. */
 START_TEST(a_replay_is_paced)
 {
     prepare();
@@ -436,7 +436,8 @@ START_TEST(a_replay_is_paced)
 }
 END_TEST
 
-/* A second's sleep beside 5 % of it that it waited: but each reply is that late. */
+/* The probe waited for a CPU for only 0.5 % of the time, but each of its replies is late by that.
+ * */
 START_TEST(a_probe_may_not_wait_for_a_cpu_beside_its_queries)
 {
     struct load_result *probe = &worker[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a server is warm, by windows that are made up: rates, means and p99 of servers of all
+ * Whether a server is warm, decided by simulated windows: rates, means and p99 of servers of all
  * kinds.
  */
 #include "warmup.h"
@@ -17,14 +17,14 @@
 static struct load_warmup warmup;
 static struct load_histogram response;
 
-/* Between -1 and 1. */
+/* A random number between -1 and 1. */
 static double
 noise(void)
 {
     return (double)random() / (double)RAND_MAX * 2 - 1;
 }
 
-/* 1,000 replies, each 50th of which takes ten times as long. */
+/* Add a window with 1,000 replies; each 50th reply takes ten times as long. */
 static bool
 add(double ms, uint64_t ok)
 {
@@ -34,7 +34,7 @@ add(double ms, uint64_t ok)
     return load_warmup_add(&warmup, WINDOW_NS, ok, &response);
 }
 
-/* Windows until it is warm, at most 100. */
+/* How many windows it takes until the server is warm, at most 100. */
 static unsigned
 windows_of(double (*ms)(unsigned))
 {
@@ -73,7 +73,7 @@ noisy(unsigned window)
     return 5 + 3 * noise();
 }
 
-/* It collects garbage in a third of the windows. */
+/* A server that collects garbage in a third of the windows. */
 static double
 bimodal(unsigned window)
 {
@@ -129,8 +129,8 @@ START_TEST(what_stays_the_same_is_warm_after_ten_windows)
 }
 END_TEST
 
-/* A series without a trend is taken for one in a twentieth of the cases: then a window later it is
- * another series. */
+/* Chance makes a series without a trend look like one with a trend in one of twenty cases; one
+ * window later it is another series. */
 START_TEST(noise_is_no_trend)
 {
     unsigned at_once = 0;
@@ -161,7 +161,7 @@ START_TEST(what_has_fallen_is_warm)
 }
 END_TEST
 
-/* Of the ten windows, three are from before the step then: too few for a trend. */
+/* Then three of the ten windows are from before the step, too few for a trend. */
 START_TEST(a_step_is_a_trend_until_most_windows_are_behind_it)
 {
     ck_assert_uint_eq(windows_of(step_after_six), 13);
@@ -188,7 +188,7 @@ START_TEST(a_rate_may_have_a_trend_alone)
 }
 END_TEST
 
-/* Of 1,000 replies 20 are slow: what they change of the mean has no weight. */
+/* 20 of 1,000 replies are slow, too few to change the mean. */
 START_TEST(a_p99_may_have_a_trend_alone)
 {
     for (unsigned window = 0; window < 10; window++) {

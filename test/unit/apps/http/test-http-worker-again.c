@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker whose server ends connections after "Connection: close": what was pipelined after that
- * is sent once more. And a client that stood still itself.
+ * A worker whose server closes connections after "Connection: close": pipelined queries after that
+ * are sent once more. And a client that stood still itself.
  */
 #include "http-world.h"
 
@@ -52,7 +52,7 @@ START_TEST(it_still_counts_from_its_arrival)
     world.serve = last_in_1_ms;
     run_world();
 
-    /* At 0, 0.5 and 1 ms; the second is sent again at 1 ms, answered at 2. */
+    /* Arrivals at 0, 0.5 and 1 ms; the second is sent again at 1 ms, and answered at 2 ms. */
     expect_all_ok(3);
     ck_assert_uint_eq(world.result->resent, 1);
     ck_assert_uint_eq(world.result->response.max_ns, US(1500));
@@ -172,7 +172,7 @@ START_TEST(a_client_that_stood_still_knows_it)
 
     ck_assert_uint_ge(world.result->loop_lag.max_ns, MS(3900));
     ck_assert_uint_le(world.result->loop_lag.max_ns, MS(4000));
-    /* Once: neither its turn nor what came late because of it counts again. */
+    /* The pause counts once: neither the turn nor the queries that are late by it count again. */
     ck_assert_uint_le(world.result->loop_lag.sum_ns, MS(4010));
 }
 END_TEST

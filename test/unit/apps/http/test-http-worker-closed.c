@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker's closed loop: who sends what when, and what the figures say of it.
+ * The closed loop of a worker: when each query is sent, and the figures about it.
  */
 #include "http-world.h"
 
@@ -48,7 +48,7 @@ START_TEST(times_are_exact)
     ck_assert_uint_eq(world.result->by_client[0].min_ns, MS(20));
     ck_assert_uint_eq(world.result->late, 0);
     ck_assert_uint_eq(world.result->schedule_lag.count, 0);
-    /* 1 ms of them was the timer of the first batch. */
+    /* The first 1 ms was the timer of the first batch. */
     ck_assert_uint_eq(world.result->elapsed_ns, MS(81));
 }
 END_TEST
@@ -91,7 +91,7 @@ START_TEST(figures_are_kept_a_kind_and_a_client)
     ck_assert_uint_eq(world.result->by_kind[1].ok, 1);
     ck_assert_uint_eq(world.result->by_kind[1].errors, 1);
     ck_assert_uint_eq(world.result->by_kind[0].response.sum_ns, MS(10 + 12));
-    /* A failed one is known by a bound only, and a client has only times. */
+    /* A failed query has only a lower bound; a client's figures have no bounds. */
     ck_assert_uint_eq(world.result->by_kind[1].response.count, 2);
     ck_assert_uint_eq(world.result->by_kind[1].response.censored, 1);
     client = &world.result->by_client[1];
@@ -130,7 +130,7 @@ START_TEST(the_first_queries_go_out_in_batches)
 }
 END_TEST
 
-/* Three in flight on one socket: all requests come in one read, and all replies go in one write. */
+/* With three in flight on a socket, all requests come in one read, and all replies in one write. */
 static void
 three_at_once(unsigned client, unsigned query)
 {
@@ -154,7 +154,7 @@ START_TEST(a_pipeline_is_as_deep_as_asked_and_each_query_has_a_clock)
 }
 END_TEST
 
-/* The pipeline is filled again, one by one. */
+/* Replies come one by one, so the pipeline is filled one by one. */
 static void
 one_by_one(unsigned client, unsigned query)
 {
@@ -253,7 +253,7 @@ START_TEST(time_is_over_to_the_moment)
     world.serve = in_20_ms;
     run_world();
 
-    /* The first is sent at 1 ms, the last at 201, and its reply is waited for. */
+    /* The first query is sent at 1 ms, the last one at 201 ms, and its reply is waited for. */
     expect_all_ok(11);
     ck_assert_uint_eq(world.result->elapsed_ns, MS(205));
     ck_assert_uint_eq(world.result->drain_ns, MS(16));
@@ -271,7 +271,7 @@ mark_and_end(void)
         .message = {.type = LOAD_MESSAGE_MARK, .u.end_ns = world.started_ns + MS(205)}});
 }
 
-/* The plan's end is the latest. */
+/* The plan's end is the upper bound. */
 START_TEST(a_mark_may_say_when_time_is_over)
 {
     make_world();
@@ -321,7 +321,7 @@ START_TEST(the_source_may_end_the_run)
 }
 END_TEST
 
-/* ---- Queries that wait ---- */
+/* ---- Queries with a delay ---- */
 
 static int
 with_a_delay(struct load_requests *requests, uint64_t sequence, struct load_query *query)
@@ -329,7 +329,7 @@ with_a_delay(struct load_requests *requests, uint64_t sequence, struct load_quer
     static char bytes[100];
 
     (void)requests;
-    /* The source's memory is another's by then. */
+    /* The source may use its memory again at once. */
     memset(bytes, 'x', sizeof(bytes));
     snprintf(bytes, sizeof(bytes), "%s", sequence % 2 == 0 ? REQUEST : "GET /b HTTP/1.1\r\n\r\n");
     query->bytes = bytes;
@@ -451,7 +451,7 @@ first_two_together(unsigned client, unsigned query)
         answer_in(client, MS(100), OK);
 }
 
-/* Neither waits until the other's next query is made and sent. */
+/* Both replies are read before the next query of either client is made, which takes long. */
 START_TEST(replies_that_came_together_are_read_together)
 {
     make_world();

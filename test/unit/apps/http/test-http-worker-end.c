@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a worker's run ends: the time of a run of so many queries, a server that is gone or says
- * nothing, and a client that was stopped.
+ * The end of a worker's run: the time of a run of so many queries, a server that is gone or silent,
+ * and a client that was stopped.
  */
 #include "http-world.h"
 
@@ -69,7 +69,7 @@ START_TEST(so_is_the_time_in_which_it_could_not_connect)
     world.serve = answer_and_go;
     run_world();
 
-    /* Nine or ten are skipped, each after 100 ms but the first. */
+    /* Nine or ten queries are skipped, each after 100 ms, except the first. */
     ck_assert_uint_ge(world.result->skipped[LOAD_SKIP_NOT_OPENED], 9);
     ck_assert_uint_ge(world.result->elapsed_ns, MS(820));
 }
@@ -93,7 +93,7 @@ START_TEST(each_query_to_a_silent_server_times_out)
     expect_ends(0, LOAD_END_TIMED_OUT, 30);
     ck_assert_uint_eq(world.result->offered, 30);
     ck_assert_uint_eq(load_result_skipped(world.result), 0);
-    /* Each socket waits 100 ms before it connects again. */
+    /* Each connection waits for 100 ms before it connects again. */
     ck_assert_uint_ge(world.result->elapsed_ns, 10 * SECONDS(5) + 9 * MS(100));
     ck_assert_uint_le(world.result->elapsed_ns, 10 * SECONDS(5) + 9 * MS(102));
 }
@@ -133,7 +133,7 @@ START_TEST(a_server_that_is_gone_ends_the_run_and_is_said)
     ck_assert_uint_eq(world.result->skipped[LOAD_SKIP_GONE], 8);
     ck_assert_uint_eq(load_result_skipped(world.result), 8);
     ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_LOST], 1);
-    /* All the time in which it was tried counts. */
+    /* The time in which the worker tried to connect counts. */
     ck_assert_uint_ge(world.result->elapsed_ns, 2 * SECONDS(5));
 }
 END_TEST
@@ -170,7 +170,7 @@ END_TEST
 
 /* ---- A client that was stopped ---- */
 
-/* Stopped while it waits: the wait ends with SIGCONT, and nothing has happened. */
+/* The worker is stopped while it waits; SIGCONT ends the wait without any event. */
 static void
 be_stopped(void)
 {
@@ -196,7 +196,7 @@ START_TEST(a_stop_while_it_waits_is_seen)
     on_go = be_stopped_three_times;
     run_world();
 
-    /* Something was due within 100 ms of each stop's beginning. */
+    /* Something was due within 100 ms after the beginning of each stop. */
     ck_assert_uint_ge(world.result->loop_lag.sum_ns, 3 * MS(900));
     ck_assert_uint_le(world.result->loop_lag.sum_ns, 3 * MS(1010));
     ck_assert_uint_le(world.result->loop_lag.max_ns, MS(1000));

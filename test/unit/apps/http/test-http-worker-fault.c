@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a worker makes of servers that close, reset, fall silent or talk nonsense: each query
- * that was sent ends as something, and the socket goes on.
+ * Servers that close, reset, fall silent or send nonsense: each query that was sent ends in some
+ * way, and the connection goes on.
  */
 #include "http-world.h"
 
@@ -50,7 +50,7 @@ START_TEST(connection_close_is_no_error_and_the_next_query_has_a_new_connection)
     ck_assert_uint_eq(world.result->reopened, 4);
     ck_assert_uint_eq(world.result->opened, 1);
     ck_assert_uint_eq(world.result->connect.count, 5);
-    /* At once. */
+    /* The next query is sent at once. */
     ck_assert_uint_le(world.arrived_ns[4], MS(1));
 }
 END_TEST
@@ -78,7 +78,7 @@ START_TEST(a_close_with_a_query_in_flight_ends_it_early)
     ck_assert_uint_eq(world.result->service.count, 6);
     ck_assert_uint_eq(world.result->service.censored, 3);
     ck_assert_uint_eq(world.result->service.censored_from_ns, world.plan.timeout_ns);
-    /* It had a reply before: there is no reason to wait. */
+    /* The connection had a reply before, so it need not wait before it connects again. */
     ck_assert_uint_le(world.arrived_ns[5], MS(1));
 }
 END_TEST
@@ -367,7 +367,7 @@ START_TEST(a_trickle_does_not_put_it_off)
 }
 END_TEST
 
-/* Each second one more; the first of them decides. */
+/* One more query is sent each second; the first of them times out. */
 START_TEST(of_several_in_flight_the_oldest_counts)
 {
     make_world();
@@ -378,7 +378,7 @@ START_TEST(of_several_in_flight_the_oldest_counts)
     world.plan.requests_max = 8;
     world.serve = silent_once;
     run_world();
-    /* 0 is answered; 1 to 5 are lost at 6 s, and the one of 6 s and that of 7 are answered. */
+    /* Query 0 is answered. Queries 1 to 5 are lost at 6 s; those of 6 s and 7 s are answered. */
     ck_assert_uint_eq(world.result->ends[LOAD_END_TIMED_OUT], 1);
     ck_assert_uint_eq(world.result->ends[LOAD_END_OK], 7);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a worker makes of whole replies: what the plan or the query expects of them, and what
- * a source that wants to see them says.
+ * Complete replies: what the plan or the query expects of them, and the judgement of a source that
+ * looks at replies.
  */
 #include "http-world.h"
 
@@ -30,7 +30,7 @@ static const struct {
     {HEAD(0), NULL, NULL, "ok", LOAD_END_BAD_BODY},
     {CHUNKED "1\r\no\r\n1\r\nk\r\n0\r\n\r\n", NULL, "X-A: 1", "ok", LOAD_END_OK},
     {CHUNKED "1\r\no\r\n1\r\no\r\n0\r\n\r\n", NULL, "X-A: 1", "ok", LOAD_END_BAD_BODY},
-    /* The first thing that is wrong. */
+    /* The first mismatch decides. */
     {NOT_FOUND, NULL, "X-A", "ok", LOAD_END_BAD_STATUS},
     {OK, NULL, "X-A", "ko", LOAD_END_BAD_FIELD},
 };
@@ -44,7 +44,7 @@ answer_row(unsigned client, unsigned query)
     answer(client, cases[row].reply);
 }
 
-/* Byte by byte. */
+/* Reply byte by byte. */
 static void
 answer_row_slowly(unsigned client, unsigned query)
 {
@@ -180,7 +180,7 @@ START_TEST(a_reply_to_head_has_no_body)
 }
 END_TEST
 
-/* ---- A source that wants to see them ---- */
+/* ---- A source that looks at replies ---- */
 
 static unsigned seen;
 static char seen_head[256];

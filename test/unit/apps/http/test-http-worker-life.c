@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker's life and its talk with the parent: ready, go, mark, stop, the parent's end; and what
- * it says when it cannot even start.
+ * A worker's messages with its parent: READY, GO, MARK, STOP, the parent's death; and failures at
+ * the start.
  */
 #include "http-world.h"
 
 #include <signal.h>
 
-/* ---- Go ---- */
+/* ---- GO ---- */
 
 START_TEST(all_sockets_are_open_before_it_is_ready_and_nothing_is_sent_before_go)
 {
@@ -19,7 +19,7 @@ START_TEST(all_sockets_are_open_before_it_is_ready_and_nothing_is_sent_before_go
     expect_all_ok(5);
     ck_assert_uint_eq(world.result->connect.count, 5);
     ck_assert_uint_le(world.result->connect_ns, MS(1));
-    /* READY was 1 ms late, too. */
+    /* READY, too, was 1 ms late. */
     ck_assert_uint_eq(world.result->started_ns, SECONDS(1030) + world.result->connect_ns);
     ck_assert_uint_le(world.arrived_ns[0], MS(1));
 }
@@ -35,7 +35,7 @@ START_TEST(a_beginning_that_is_over_is_now)
 }
 END_TEST
 
-/* ---- Mark ---- */
+/* ---- MARK ---- */
 
 static void
 expect_same_histogram(const struct load_histogram *a, const struct load_histogram *b)
@@ -162,7 +162,7 @@ START_TEST(states_are_up_to_date_within_50_ms)
 }
 END_TEST
 
-/* ---- Stop ---- */
+/* ---- STOP ---- */
 
 static void
 stop_at_50_ms(void)
@@ -283,7 +283,7 @@ START_TEST(stop_may_come_in_the_ramp)
 }
 END_TEST
 
-/* ---- The parent's end ---- */
+/* ---- The parent's death ---- */
 
 static void
 leave_at_50_ms(void)
@@ -351,7 +351,7 @@ END_TEST
 START_TEST(a_control_socket_that_cannot_be_watched_is_the_parents_end)
 {
     make_world();
-    /* The first is our set in libev's, the second the timer. */
+    /* The first call adds our set to libev's, the second the timer. */
     fake_os_fail(FAKE_EPOLL_CTL, 3, 1, ENOSPC);
     run_world();
     ck_assert_uint_eq(world.done, 0);
@@ -408,7 +408,7 @@ END_TEST
 static const enum fake_call needs[] = {FAKE_CALLOC,         FAKE_MALLOC,  FAKE_MMAP,
                                        FAKE_POSIX_MEMALIGN, FAKE_EVENTFD, FAKE_ALIGNED_ALLOC};
 
-/* Fails the nth of all that it needs, until there is no nth. */
+/* Let the nth call of those that the worker needs fail, until there is no nth call. */
 START_TEST(whatever_it_cannot_have_is_said_and_the_rest_given_back)
 {
     unsigned nth = 0;
@@ -433,7 +433,7 @@ END_TEST
 START_TEST(without_a_way_to_wait_there_is_no_loop)
 {
     make_world();
-    /* Of the ways that libev knows, none. */
+    /* None of the backends that libev knows is allowed. */
     setenv("LIBEV_FLAGS", "16384", 1);
     run_world();
     ck_assert_int_eq(world.error, -ENOMEM);
@@ -443,7 +443,7 @@ END_TEST
 START_TEST(nor_one_without_a_set_for_its_sockets)
 {
     make_world();
-    /* The first is libev's. */
+    /* The first call is libev's. */
     fake_os_fail(FAKE_EPOLL_CREATE1, 2, 1, EMFILE);
     run_world();
     ck_assert_int_eq(world.error, -EMFILE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker whose queries arrive at a rate: when each is sent, what waits, what is skipped, and what
- * the client's own lateness is.
+ * A worker whose queries arrive at a rate: when each is sent, which ones wait or are skipped, and
+ * the client's own lateness.
  */
 #include "http-world.h"
 
@@ -12,7 +12,7 @@ in_1_ms(unsigned client, unsigned query)
     answer_in(client, MS(1), OK);
 }
 
-/* 100 a second, fixed, for 95 ms: they arrive at 0, 10 ... 90 ms. */
+/* 100 fixed arrivals a second for 95 ms: at 0, 10 ... 90 ms. */
 static void
 make_paced_world(enum load_model model)
 {
@@ -44,7 +44,8 @@ START_TEST(queries_arrive_to_the_nanosecond)
 }
 END_TEST
 
-/* Each goes to the socket that rested longest. */
+/* How many queries each client got. A query goes to the connection that has been idle for longest.
+ * */
 static unsigned served[4];
 
 static void
@@ -80,9 +81,9 @@ START_TEST(with_pipelining_too)
 }
 END_TEST
 
-/* ---- Timers and turns that arrivals cost ---- */
+/* ---- Timers and turns of the loop for arrivals ---- */
 
-/* 50,000 a second, each 20 us: none of them is slept for. */
+/* 50,000 arrivals a second, each 20 us: the loop never sleeps between them. */
 START_TEST(what_arrives_soon_costs_no_timer)
 {
     make_paced_world(LOAD_OPEN);
@@ -93,7 +94,7 @@ START_TEST(what_arrives_soon_costs_no_timer)
 
     expect_all_ok(100);
     ck_assert_uint_le(fake_os_calls(FAKE_TIMERFD_SETTIME), 5);
-    /* Time spent spinning is neither load nor a turn that could hold anything up. */
+    /* Time spent spinning counts neither as load nor as a turn that could delay anything. */
     ck_assert_uint_ge(world.result->spun_ns, MS(1));
     ck_assert_uint_le(world.result->spun_ns, MS(2));
     ck_assert_uint_le(world.result->loop_lag.count, 250);
@@ -102,7 +103,7 @@ START_TEST(what_arrives_soon_costs_no_timer)
 }
 END_TEST
 
-/* 100 a second: one setting of the timer for each, and hardly a turn that does not wait. */
+/* 100 arrivals a second: the timer is set once for each, and hardly any turn does not wait. */
 START_TEST(what_arrives_late_is_slept_for)
 {
     make_paced_world(LOAD_OPEN);
@@ -116,7 +117,7 @@ START_TEST(what_arrives_late_is_slept_for)
 }
 END_TEST
 
-/* One that is sent after a reply, since it is due, is not ticked for again. */
+/* A query that is due is sent right after a reply; no timer is set for it. */
 START_TEST(what_was_sent_after_a_reply_is_no_late_tick)
 {
     make_paced_world(LOAD_PARTLY_OPEN);
@@ -128,7 +129,7 @@ START_TEST(what_was_sent_after_a_reply_is_no_late_tick)
 }
 END_TEST
 
-/* A client that stands still while it spins is seen. */
+/* If the client stands still while it spins, that is noticed. */
 static void
 stand_still(void)
 {
@@ -164,14 +165,14 @@ START_TEST(one_that_finds_no_socket_waits_and_its_response_counts_from_its_arriv
     world.serve = in_20_ms;
     run_world();
 
-    /* Arrive at 0, 10, 20, 30; are sent at 0, 20, 40, 60. */
+    /* Arrivals at 0, 10, 20 and 30 ms are sent at 0, 20, 40 and 60 ms. */
     expect_all_ok(4);
     for (unsigned i = 0; i < 4; i++)
         ck_assert_uint_eq(world.arrived_ns[i], MS(20 * i));
     ck_assert_uint_eq(world.result->service.max_ns, MS(20));
     ck_assert_uint_eq(world.result->response.sum_ns, MS(20 + 30 + 40 + 50));
     ck_assert_uint_eq(world.result->late, 3);
-    /* Of them, the first alone found a free socket. */
+    /* Only the first of them found a free connection. */
     ck_assert_uint_eq(world.result->schedule_lag.count, 1);
 }
 END_TEST
@@ -205,8 +206,8 @@ START_TEST(open_queries_wait_for_nothing)
     world.serve = in_20_ms;
     run_world();
 
-    /* The reply to the one at 0 comes at 20, when the third arrives; which comes first is
-     * chance. */
+    /* The reply to the query at 0 comes at 20 ms, when the third query arrives; either may be
+     * handled first. */
     ck_assert_uint_eq(world.result->offered, 10);
     ck_assert_uint_ge(world.result->skipped[LOAD_SKIP_NO_SOCKET], 5);
     ck_assert_uint_eq(world.result->sent + world.result->skipped[LOAD_SKIP_NO_SOCKET], 10);
@@ -229,7 +230,7 @@ START_TEST(one_past_its_deadline_is_shed)
     world.serve = in_35_ms;
     run_world();
 
-    /* Sent at 0, 35 (of 30), 70 (of 60, 10 late); those of 10, 20, 40, 50, 70, 80 wait too long. */
+    /* Sent at 0, 35 (arrived at 30), 70 (arrived at 60, 10 late); others waited too long. */
     ck_assert_uint_eq(world.result->offered, 10);
     ck_assert_uint_eq(world.arrived_ns[1], MS(35));
     ck_assert_uint_eq(world.arrived_ns[2], MS(70));
@@ -291,7 +292,7 @@ START_TEST(those_that_wait_are_offered_already_in_a_mark)
 }
 END_TEST
 
-/* The client sleeps while two arrive. */
+/* The client sleeps while two queries arrive. */
 static void
 sleep_once(unsigned client, unsigned query)
 {
@@ -306,7 +307,7 @@ START_TEST(lateness_of_the_client_is_seen)
     world.serve = sleep_once;
     run_world();
 
-    /* The arrivals of 20 and 30 are sent at 35. */
+    /* The arrivals at 20 and 30 ms are sent at 35 ms. */
     expect_all_ok(10);
     ck_assert_uint_eq(world.result->late, 2);
     ck_assert_uint_eq(world.result->schedule_lag.count, 10);
@@ -315,7 +316,7 @@ START_TEST(lateness_of_the_client_is_seen)
 }
 END_TEST
 
-/* ---- Far too many ---- */
+/* ---- Far too many arrivals ---- */
 
 static uint64_t
 offered_in_slices(void)
@@ -355,7 +356,7 @@ START_TEST(a_slice_has_no_more_than_it_can_count)
 }
 END_TEST
 
-/* Most come while the client sleeps, and before it wakes the reply does. */
+/* Most queries arrive while the client sleeps; the reply comes before it wakes up. */
 static void
 sleep_for_5_ms(unsigned client, unsigned query)
 {
@@ -376,7 +377,7 @@ START_TEST(however_many_arrive_replies_are_read_in_between)
     run_world();
 
     ck_assert_uint_eq(world.result->offered, 6000);
-    /* While the socket was free again, others were due. */
+    /* When the connection was free again, further queries were due. */
     ck_assert_uint_ge(world.result->late, 1);
 }
 END_TEST
@@ -421,7 +422,7 @@ START_TEST(the_rate_may_change)
     on_go = set_rate;
     run_world();
 
-    /* At 0, 10 ... 60, then each ms. */
+    /* Arrivals at 0, 10 ... 60 ms, then each ms. */
     ck_assert_uint_eq(world.marked, 1);
     ck_assert_uint_eq(world.mark->offered, 6);
     ck_assert_uint_eq(world.arrived_ns[6], MS(60));
@@ -455,7 +456,7 @@ START_TEST(what_waits_is_given_up_when_the_rate_changes)
 }
 END_TEST
 
-/* At 52 ms nothing more, and at 80 ms 1,000 a second. */
+/* Stop the arrivals at 52 ms, and go on at 80 ms with 1,000 a second. */
 static void
 pause_and_go_on(void)
 {
@@ -491,7 +492,7 @@ START_TEST(a_closed_loop_has_no_rate)
 }
 END_TEST
 
-/* ---- A log ---- */
+/* ---- A replayed log ---- */
 
 static const uint64_t times_ns[] = {MS(0), MS(5), MS(5), MS(70), SECONDS(100), SECONDS(100)};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a worker opens its sockets: so many at a time, or so many a second, from where it is told,
- * with a PROXY header if that is wanted; and what it says of those that it could not open.
+ * Opening connections: so many at a time, or so many a second, from chosen source addresses, with a
+ * PROXY header if requested; and the figures about those that could not be opened.
  */
 #include "http-world.h"
 
@@ -23,7 +23,7 @@ look_at_connects(void)
     ck_assert_uint_eq(world.result->in_state[LOAD_SOCKET_CONNECTING], 0);
 }
 
-/* One connection waits to be accepted, and for others there is no room. */
+/* One connection waits in the backlog, in which there is no room for more. */
 START_TEST(so_many_connects_are_under_way_and_the_ramp_ends_when_they_time_out)
 {
     make_world();
@@ -94,7 +94,7 @@ START_TEST(each_worker_has_its_share_of_the_rate)
 }
 END_TEST
 
-/* ---- A unix listener that is slow ---- */
+/* ---- A unix listener that accepts slowly ---- */
 
 START_TEST(a_full_unix_listener_is_waited_for)
 {
@@ -130,7 +130,7 @@ START_TEST(but_not_for_ever)
 }
 END_TEST
 
-/* ---- Calls that the system refuses ---- */
+/* ---- System calls that fail ---- */
 
 static const struct {
     int error;
@@ -164,7 +164,7 @@ START_TEST(a_socket_that_cannot_be_opened_is_not_tried_again)
 }
 END_TEST
 
-/* Refused when the loop hears of it, not at once. */
+/* The refusal comes as an event of the loop, not as the result of connect(). */
 START_TEST(a_connect_may_also_fail_later)
 {
     make_world();
@@ -195,7 +195,7 @@ START_TEST(without_any_socket_there_is_nothing_to_wait_for)
 }
 END_TEST
 
-/* ---- Sources ---- */
+/* ---- Source addresses ---- */
 
 static char peers[8][INET_ADDRSTRLEN];
 
@@ -291,7 +291,7 @@ END_TEST
 
 /* ---- The addresses of a name ---- */
 
-/* The first address is the listener's, nothing listens at the second one, the third is not used. */
+/* The first address listens, the second one does not, the third one is not used. */
 static void
 make_world_with_addresses(void)
 {
@@ -341,7 +341,7 @@ START_TEST(a_connect_that_fails_at_once_is_counted_at_its_address)
 }
 END_TEST
 
-/* ---- PROXY ---- */
+/* ---- PROXY headers ---- */
 
 START_TEST(a_proxy_header_is_at_the_front_of_each_connection)
 {
@@ -360,7 +360,7 @@ START_TEST(a_proxy_header_is_at_the_front_of_each_connection)
     ck_assert_mem_eq(world.last_request + length, REQUEST, strlen(REQUEST));
     ck_assert_uint_eq(proxy.version, world.plan.proxy);
     ck_assert_uint_eq(world.result->bytes_sent, (size_t)length + strlen(REQUEST));
-    /* Version 1 has no words for a path. */
+    /* Version 1 of the PROXY protocol cannot express the path of a unix socket. */
     ck_assert_int_eq(proxy.source.ss_family, _i < 2 ? AF_INET : _i == 2 ? AF_UNSPEC : AF_UNIX);
     if (_i < 2)
         ck_assert_uint_eq(((struct sockaddr_in *)&proxy.destination)->sin_port,

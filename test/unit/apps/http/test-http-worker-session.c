@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker whose source has sessions: each socket is a user, which is told what it read and how
- * each query ended, and says when it asks for nothing more.
+ * A worker whose source has sessions: each connection is a user. The source is told what was read
+ * and how each query ended, and says when a user has no further query.
  */
 #include "http-world.h"
 
 #define REDIRECT "HTTP/1.1 302 Found\r\nContent-Length: 4\r\nLocation: /x\r\n\r\ngone"
 
-static unsigned asked[3]; /* by each client */
-static unsigned ended[3]; /* the same */
-static unsigned most;     /* queries of each client */
+static unsigned asked[3]; /* queries of each client */
+static unsigned ended[3]; /* ended queries of each client */
+static unsigned most;     /* the limit of queries of each client */
 static enum load_reading reading;
 static enum load_end last_end;
 static char seen_head[200];
 static char seen_body[200];
 static bool skips_reply;
 static bool skips_body;
-static uint32_t clients; /* that the source has something for */
+static uint32_t clients; /* clients for which the source has queries */
 static uint64_t delay_ns;
 
 static int

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a worker counts of each stage of a load, in virtual time: exact for fixed arrivals,
- * and what the area under the rate says for random ones.
+ * The counts of each stage of a load, in virtual time: exact for fixed arrivals, and near the area
+ * under the rate for random ones.
  */
 #include "known-world.h"
 
@@ -36,7 +36,7 @@ expect_stage(unsigned nth, uint64_t offered, uint64_t sent, uint64_t ok, uint64_
     ck_assert_uint_eq(STAGE(nth)->response.count, ok + STAGE(nth)->errors);
 }
 
-/* The sums of the stages are those of the run. */
+/* The sums of the stages must be the figures of the run. */
 static void
 expect_sums(void)
 {
@@ -58,7 +58,7 @@ expect_sums(void)
     ck_assert_uint_eq(replies, world.result->response.count);
 }
 
-/* Idle, a rise, a level, a step, a level, idle, a fall to nothing. */
+/* Stages: idle, a rise, a level, a step, a level, idle, a fall to 0. */
 START_TEST(each_stage_has_what_its_rate_says)
 {
     make_staged_world(LOAD_FIXED, "fixed:0.25");
@@ -87,7 +87,7 @@ START_TEST(each_stage_has_what_its_rate_says)
 }
 END_TEST
 
-/* The mean is the area, and the deviation its root. */
+/* The mean is the area under the rate, the standard deviation its square root. */
 START_TEST(random_arrivals_are_those_of_the_area)
 {
     make_staged_world(LOAD_POISSON, "fixed:0.25");
@@ -104,8 +104,9 @@ START_TEST(random_arrivals_are_those_of_the_area)
 }
 END_TEST
 
-/* A server of 200/s: of the 400 that arrive in the second second 200 are answered in it, and the
- * others in the idle seconds after it; each counts where it arrived, and longest is a second. */
+/* A server of 200/s: 400 queries arrive in the second second; 200 of them are answered in it, the
+ * others in the idle seconds after it. Each counts in the stage of its arrival. The longest
+ * response time is a second. */
 START_TEST(a_query_is_of_the_stage_in_which_it_arrived)
 {
     make_staged_world(LOAD_FIXED, "capped:200");
@@ -130,8 +131,8 @@ START_TEST(a_query_is_of_the_stage_in_which_it_arrived)
 }
 END_TEST
 
-/* No socket is free any more after the first 64: those that wait are offered in their stages, also
- * those that nobody walked over one by one. */
+/* After the first 64 queries no connection is free. Queries that wait are offered in their stages,
+ * also those that are skipped in bulk. */
 START_TEST(what_is_never_sent_is_offered_in_its_stage)
 {
     make_staged_world(LOAD_FIXED, "hung");
@@ -193,7 +194,7 @@ START_TEST(an_interrupted_load_has_the_stages_up_to_there)
 }
 END_TEST
 
-/* Nothing is sent a second time that is not taken out before. */
+/* A query that is sent again must be subtracted before it is counted a second time. */
 static void
 close_after(unsigned client, unsigned query)
 {
@@ -221,7 +222,7 @@ START_TEST(one_that_is_sent_again_stays_in_its_stage)
 }
 END_TEST
 
-/* A script holds each for 600 ms: it arrived before that. */
+/* A script delays each query by 600 ms; its stage is that of its arrival, before the delay. */
 static int
 held(struct load_requests *requests, uint64_t sequence, struct load_query *query)
 {
@@ -242,14 +243,14 @@ START_TEST(one_that_is_held_stays_in_its_stage)
     add_stage(SECONDS(1), 0);
     run_world();
 
-    /* At 0, 250, 500 and 750 ms; sent 600 ms later. */
+    /* Arrivals at 0, 250, 500 and 750 ms, sent 600 ms later. */
     expect_stage(1, 4, 4, 4, 2);
     expect_stage(3, 0, 0, 0, 2);
     expect_sums();
 }
 END_TEST
 
-/* Three workers have a third of each stage each. */
+/* Each of three workers has a third of each stage. */
 START_TEST(workers_share_each_stage)
 {
     uint64_t offered[2] = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The same run again and again, and each time another call to the system fails: whatever it was,
- * the worker ends, its accounts close, and nothing stays open.
+ * The same run again and again, with another system call failing each time: the worker must end,
+ * its accounts must balance, and nothing may stay open.
  */
 #include "http-world.h"
 
@@ -17,7 +17,7 @@ static void
 mark_once(void)
 {
     tell_at(MS(30), LOAD_MESSAGE_MARK);
-    /* Whatever it did not hear, the parent's patience is not for ever. */
+    /* The worker may not have heard STOP; the parent does not wait for ever. */
     act_at((struct act){.at_ns = world.started_ns + SECONDS(60), .what = PARENT_GOES});
 }
 
@@ -39,7 +39,7 @@ make_sweep_world(bool is_paced)
     }
 }
 
-/* run_world() checks the accounts and what is left. */
+/* run_world() checks the accounts, and that nothing is left open. */
 START_TEST(whatever_call_fails_the_accounts_close)
 {
     unsigned nth = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the other end of NOTIFY_SOCKET: a socket of this process that receives what sxe-httpd tells
- * its service manager.
+ * What: a socket for NOTIFY_SOCKET, which receives the messages of sxe-httpd to its service
+ * manager.
  *
- * Limits: one mailbox; the kernel keeps ten messages or so.
+ * Limits: one mailbox; the kernel keeps some ten messages.
  */
 #ifndef MAILBOX_H
 #define MAILBOX_H
@@ -20,11 +20,11 @@
 #include <unistd.h>
 
 static struct {
-    char name[64]; /* of NOTIFY_SOCKET */
+    char name[64]; /* the value of NOTIFY_SOCKET */
     int fd;
 } mailbox;
 
-/* first: '/' for a path below /tmp, '@' for an abstract name. */
+/* Open a mailbox. first: '/' for a path below /tmp, '@' for an abstract name. */
 static inline void
 open_mailbox(char first)
 {
@@ -46,7 +46,7 @@ open_mailbox(char first)
     setenv("NOTIFY_SOCKET", mailbox.name, 1);
 }
 
-/* The next message; waits for it until a hang is sure. */
+/* Wait for the next message; the limit of time only ends a hang. */
 static inline const char *
 message(void)
 {

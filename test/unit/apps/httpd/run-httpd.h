@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs sxe-httpd: RUN_HTTPD("-p", "x") in this process, as run-program.h has it;
- * START_HTTPD("-p", "0") in a child, which listens when it returns, and fills `httpd_child`.
+ * What: runs sxe-httpd. RUN_HTTPD("-p", "x") runs it in this process by means of run-program.h;
+ * START_HTTPD("-p", "0") starts it in a child, waits until it listens, and fills `httpd_child`.
  *
- * Place: tests of the program as a whole. The clients are plain sockets of this process, which wait
- * for what must come until a hang is sure.
+ * Place: tests of the whole program. The clients are plain sockets of this process; their limits of
+ * time only end a hang.
  *
- * Limits: a child ends with its parent. Its faults of fake-os are set by httpd_child.prepare.
+ * Limits: a child ends with its parent. httpd_child.prepare can set faults of fake-os in the child.
  */
 #ifndef RUN_HTTPD_H
 #define RUN_HTTPD_H
@@ -33,8 +33,8 @@ static struct {
     bool is_ipv6;
     bool is_https;
     unsigned short port;
-    int errors;            /* a file with what it says there */
-    FILE *says;            /* the lines after where it listens */
+    int errors;            /* a file with its standard error */
+    FILE *says;            /* its output after the line that says where it listens */
     void (*prepare)(void); /* called in the child before the program */
 } httpd_child;
 
@@ -47,7 +47,7 @@ run_httpd(const char **argv)
 }
 #define RUN_HTTPD(...) run_httpd((const char *[]){"sxe-httpd", __VA_ARGS__, NULL})
 
-/* ---- In a child ---- */
+/* ---- Running sxe-httpd in a child ---- */
 
 static inline void
 be_httpd(const char **argv, int out, int err)
@@ -55,13 +55,13 @@ be_httpd(const char **argv, int out, int err)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
-    fake_os_fail(FAKE_GETEUID, 1, 1, EPERM); /* not root, whoever runs the tests */
+    fake_os_fail(FAKE_GETEUID, 1, 1, EPERM); /* so that it is not root, whoever runs the tests */
     if (httpd_child.prepare != NULL)
         httpd_child.prepare();
     exit(main_of(sxe_httpd_main, argv));
 }
 
-/* said_on: where it says that it listens. */
+/* said_on: the child's descriptor on which it prints where it listens. */
 static inline void
 start_httpd(const char **argv, int said_on)
 {
@@ -90,7 +90,7 @@ start_httpd(const char **argv, int said_on)
 #define START_HTTPD(...) \
     start_httpd((const char *[]){"sxe-httpd", "-p", "0", __VA_ARGS__, NULL}, STDOUT_FILENO)
 
-/* It ends well. */
+/* The child must exit with 0. */
 static inline void
 expect_exit(void)
 {
@@ -107,8 +107,8 @@ stop_httpd(void)
     expect_exit();
 }
 
-/* Its standard error so far. There is room for the lines, one a source, in which a process that has
- * become another user says that it cannot write how often its lines ran. */
+/* The child's standard error so far. The buffer has room for the lines, one for each source file,
+ * by which a process with another user says that it cannot write its coverage. */
 static inline const char *
 child_errors(void)
 {
@@ -132,7 +132,7 @@ patient_socket(int family)
     return fd;
 }
 
-/* -1: nobody listens any more. */
+/* A new connection; -1: nobody listens any more. */
 static inline int
 try_to_dial(void)
 {
@@ -178,7 +178,7 @@ say(int fd, const char *text)
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* The bytes that come must be these; each @ stands for a date's 29 bytes. */
+/* The bytes that come must be this text, in which each @ stands for a date of 29 bytes. */
 static inline void
 expect(int fd, const char *text)
 {
@@ -196,7 +196,7 @@ expect(int fd, const char *text)
     }
 }
 
-/* A client of its own asks, and this is how the reply begins. */
+/* Send a request on a new connection; the reply must begin like this. */
 static inline void
 ask_and_expect(const char *request, const char *reply)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The access log: its lines, made by requests to a real server on the virtual clock, and its file.
+ * The access log: its lines, from requests to a real server with a virtual clock, and its file.
  */
 #include "http-site.h"
 
@@ -24,8 +24,8 @@ static char directory[] = "/tmp/sxe-access-log-XXXXXX";
 static char path[64];
 static char other[64];
 static struct access_log *access_log;
-static unsigned copies = 1; /* of each line */
-static int write_error;     /* of the log's file, while a line is added; 0: none */
+static unsigned copies = 1; /* how often each line is added */
+static int write_error;     /* the error of writes to the log's file; 0: none */
 
 /* ---- A log, and a server that fills it ---- */
 
@@ -98,7 +98,7 @@ read_file(const char *name)
     return text;
 }
 
-/* One connection, which says that; its replies are of no interest. */
+/* Send this text on a new connection; the replies are ignored. */
 static void
 request(const char *text)
 {
@@ -130,14 +130,14 @@ static const struct {
     {"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", PEER "\"OPTIONS * HTTP/1.1\" 200 9 \"-\" \"-\"\n"},
     {"GET http://h/x HTTP/1.1\r\nHost: h\r\n\r\n",
      PEER "\"GET http://h/x HTTP/1.1\" 200 14 \"-\" \"-\"\n"},
-    /* Refused: what is known of the request. */
+    /* Refused requests: the log has as much of them as was understood. */
     {"\x16\x03\x01\r\n\r\n", PEER "\"-\" 400 16 \"-\" \"-\"\n"},
     {"GET \r\n\r\n", PEER "\"GET\" 400 16 \"-\" \"-\"\n"},
     {"GET / HTTP/2.0\r\n\r\n", PEER "\"GET /\" 505 31 \"-\" \"-\"\n"},
     {"GET / HTTP/1.1\r\nUser-Agent: a\r\n\r\n", PEER "\"GET / HTTP/1.1\" 400 16 \"-\" \"a\"\n"},
     {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9999999\r\n\r\n",
      PEER "\"POST / HTTP/1.1\" 413 22 \"-\" \"-\"\n"},
-    /* Bytes that would end a text or a line, or steer a terminal. */
+    /* Bytes that would end a quoted field or a line, or control a terminal. */
     {"GET / HTTP/1.1\r\nHost: h\r\nUser-Agent: a\"b\\c\td\xc3\xa9\x80\xff~ e\r\n\r\n",
      PEER "\"GET / HTTP/1.1\" 200 5 \"-\" \"a\\x22b\\x5Cc\\x09d\\xC3\\xA9\\x80\\xFF~ e\"\n"},
     {"GET / HTTP/1.1\r\nHost: h\r\nUser-Agent: \x1b[31m\r\n\r\n",
@@ -239,7 +239,7 @@ END_TEST
 
 /* ---- Long and hostile texts of clients ---- */
 
-/* `length` letters. */
+/* A text of `length` equal letters. */
 static const char *
 letters(char letter, size_t length)
 {
@@ -270,7 +270,7 @@ START_TEST(a_long_text_is_cut_and_the_line_goes_on)
 }
 END_TEST
 
-/* Text of `number` times what is repeated. */
+/* A text that repeats `what` `number` times. */
 static const char *
 repeated(const char *what, unsigned number)
 {
@@ -431,7 +431,7 @@ START_TEST(what_cannot_be_opened_is_null_and_says_why)
 }
 END_TEST
 
-/* The standard output of what follows. */
+/* Redirect the standard output from here on. */
 static void
 redirect(int to)
 {
@@ -440,7 +440,7 @@ redirect(int to)
     close(to);
 }
 
-/* One line to "-". */
+/* Write one line to the log "-". */
 static void
 log_to_output(void)
 {
@@ -501,7 +501,7 @@ END_TEST
 #define LINE_LENGTH (sizeof(LINE) - 1)
 #define FIT         (BUFFER / LINE_LENGTH) /* lines in the buffer */
 
-/* So many lines more. */
+/* Add lines to the log. */
 static void
 add_lines(unsigned number)
 {
@@ -510,7 +510,7 @@ add_lines(unsigned number)
     copies = 1;
 }
 
-/* The file has that many lines, each of them whole. */
+/* The file must have this many lines, all of them complete. */
 static void
 check_lines_in(const char *name, unsigned number)
 {
@@ -535,7 +535,6 @@ START_TEST(lines_wait_in_the_buffer_until_it_is_full)
 }
 END_TEST
 
-/* F12 */
 START_TEST(f12_on_a_full_disk_lines_are_dropped_and_counted_and_then_it_goes_on)
 {
     log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
@@ -554,7 +553,7 @@ START_TEST(f12_on_a_full_disk_lines_are_dropped_and_counted_and_then_it_goes_on)
 }
 END_TEST
 
-/* A pipe at the log's path: its end that is read. */
+/* Make a pipe at the log's path; returns its reading end. */
 static int
 make_pipe(void)
 {
@@ -566,7 +565,7 @@ make_pipe(void)
     return reader;
 }
 
-/* Read what there is in it, a part of the lines. */
+/* Read what is in the pipe; it must continue the lines that came before. */
 static void
 read_pipe(int reader, size_t *length)
 {
@@ -579,7 +578,6 @@ read_pipe(int reader, size_t *length)
     }
 }
 
-/* F12 */
 START_TEST(f12_a_pipe_that_nobody_reads_holds_nobody_up)
 {
     unsigned added = 3 * FIT;
@@ -605,7 +603,6 @@ START_TEST(f12_a_pipe_that_nobody_reads_holds_nobody_up)
 }
 END_TEST
 
-/* F12 */
 START_TEST(f12_a_pipe_that_is_closed_is_no_end)
 {
     int reader;

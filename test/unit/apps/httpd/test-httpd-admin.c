@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The process that shows what the server does: where it listens, what it answers, who may do what.
+ * The admin process: where it listens, what it answers, and which clients may do what.
  */
 #include "run-httpd.h"
 
@@ -62,7 +62,7 @@ dial_admin(void)
     return fd;
 }
 
-/* -1: it does not listen. */
+/* A connection to the admin process; -1: it does not listen. */
 static int
 try_to_dial_admin(void)
 {
@@ -88,7 +88,7 @@ try_to_dial_unix(const char *name)
     return -1;
 }
 
-/* The reply to one request, whole. */
+/* Send one request to the admin process; returns the whole reply. */
 static const char *
 ask(const char *format, ...)
 {
@@ -154,7 +154,7 @@ start_at_a_path(void)
     ck_assert_int_eq(strncmp(line, "status at unix:/tmp/", 20), 0);
 }
 
-/* One request to the server. */
+/* Send one request to the server. */
 static void
 ask_the_server(void)
 {
@@ -165,7 +165,7 @@ ask_the_server(void)
     close(fd);
 }
 
-/* One request to the server, and the status of its reply. */
+/* Send one request to the server; the reply must have this status. */
 static void
 ask_for_status(const char *request, const char *status)
 {
@@ -261,7 +261,7 @@ static const struct {
               {FAKE_SOCKET, EMFILE},   {FAKE_BIND, EADDRINUSE}, {FAKE_LISTEN, EADDRINUSE},
               {FAKE_READ, EINTR}};
 
-/* The server itself fails then, for it has no files to serve. */
+/* The server fails, too, for its directory does not exist: so no process is left. */
 START_TEST(each_fault_at_its_start_is_told_and_leaves_no_process)
 {
     unsigned n = 0;
@@ -340,7 +340,7 @@ START_TEST(the_page_shows_it_as_tables)
 }
 END_TEST
 
-/* The value of a nonce="..." after a text of the reply. */
+/* The value of the first nonce="..." after a text of the reply. */
 static const char *
 nonce_after(const char *text)
 {
@@ -543,7 +543,7 @@ START_TEST(more_replies_than_there_are_texts_are_refused_until_one_is_read)
 }
 END_TEST
 
-/* The admin process, which is the first that this one has forked. */
+/* The pid of the admin process, which is the first child that the parent forked. */
 static pid_t
 admin_of(pid_t parent)
 {
@@ -645,7 +645,7 @@ START_TEST(one_that_is_stopped_does_not_keep_the_server_from_ending)
 }
 END_TEST
 
-/* ---- The parent's part, in this process ---- */
+/* ---- The supervisor's part, in this process ---- */
 
 static struct httpd_options options = {.admin_is_on = true, .admin_ip = "127.0.0.1"};
 static char logged[4096];
@@ -718,7 +718,7 @@ START_TEST(a_process_that_cannot_be_forked_is_tried_again)
 }
 END_TEST
 
-/* In the new process: its log goes to a pipe. */
+/* For the new admin process: its log goes to this pipe. */
 static int log_ends[2];
 
 static void
@@ -742,7 +742,7 @@ START_TEST(one_that_cannot_listen_any_more_says_so)
     admin_look(sxe_time_ns() + SECONDS(1), log_into_the_pipe);
     while (strstr(text, "cannot show the status on 127.0.0.1 port ") == NULL)
         ck_assert_int_gt(read(log_ends[0], text, sizeof(text) - 1), 0);
-    ck_assert_int_eq(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0); /* of itself */
+    ck_assert_int_eq(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0); /* it ended by itself */
     ck_assert_int_eq(info.si_code, CLD_EXITED);
     admin_end();
 }

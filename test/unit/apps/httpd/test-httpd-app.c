@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-httpd as a program: what ends it at once in this process, its service in a child.
+ * sxe-httpd as a whole program: starts that fail, in this process, and serving, in a child.
  */
 #include "run-httpd.h"
 
@@ -106,7 +106,7 @@ START_TEST(a_log_that_cannot_be_opened_is_named)
 }
 END_TEST
 
-/* A port or a path that this process listens on. */
+/* A port, or a path, at which this process listens. */
 static int
 taken_port(unsigned short *port)
 {
@@ -218,7 +218,7 @@ static const struct {
     {ENOMEM, "sxe-httpd: cannot listen on 127.0.0.1 port 80: Cannot allocate memory\n"},
 };
 
-/* It was bound, and another process listens there since. */
+/* The bind succeeded, but another process began to listen at the port before listen(). */
 START_TEST(a_port_at_which_another_process_began_to_listen_is_named)
 {
     fake_os_fail(FAKE_LISTEN, 1, 1, EADDRINUSE);
@@ -247,20 +247,20 @@ START_TEST(f1_whatever_fails_at_the_beginning_ends_it_with_a_reason)
     unsigned nth = 0;
 
     do {
-        /* Where nothing fails before, the log cannot be opened. libev's own calls, of realloc, end
-         * the process when they fail; after the beginning it makes none. */
+        /* If no call fails, the log cannot be opened, which ends the loop. (libev's own
+         * allocations, by realloc, would end the process; it makes them at the start only.) */
         fake_os_sweep(kinds, sizeof(kinds) / sizeof(kinds[0]), ++nth, false, ENOMEM);
         RUN_HTTPD("-c", "10", "-p", "0", "-r", root, "--access-log", "/nonexistent/log");
         ck_assert_int_eq(ran.status, 1);
         check_has(ran.errors, "sxe-httpd: cannot ");
-        ev_loop_destroy(ev_default_loop(EVFLAG_AUTO)); /* libev's own descriptors */
+        ev_loop_destroy(ev_default_loop(EVFLAG_AUTO)); /* which has libev's own descriptors */
         ck_assert_uint_eq(fake_os_open_fds(), open);
     } while (strstr(ran.errors, "No such file") == NULL);
     ck_assert_uint_gt(nth, 10);
 }
 END_TEST
 
-/* The log is open by then. */
+/* The log is already open when the loop cannot be made. */
 START_TEST(without_a_descriptor_for_its_loop_it_does_not_start)
 {
     unsigned open = fake_os_open_fds();
@@ -270,7 +270,7 @@ START_TEST(without_a_descriptor_for_its_loop_it_does_not_start)
     ck_assert_int_eq(ran.status, 1);
     check_has(ran.errors, "sxe-httpd: cannot start: Too many open files");
     fake_os_reset();
-    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO)); /* libev's own descriptors */
+    ev_loop_destroy(ev_default_loop(EVFLAG_AUTO)); /* which has libev's own descriptors */
     ck_assert_uint_eq(fake_os_open_fds(), open);
 }
 END_TEST
@@ -331,7 +331,7 @@ START_TEST(it_listens_on_a_unix_socket_too)
 }
 END_TEST
 
-/* A server that was killed leaves its socket file. */
+/* A server that was killed has left its socket's file. */
 START_TEST(a_unix_socket_that_nobody_has_any_more_is_taken_over)
 {
     close(taken_path(socket_path));
@@ -375,7 +375,7 @@ START_TEST(each_request_gets_its_reply)
 }
 END_TEST
 
-/* Each byte is an event of its own, as far as the kernel allows. */
+/* Each byte is sent alone, so that it is an event of its own, as far as the kernel allows. */
 START_TEST(a_request_may_come_byte_by_byte)
 {
     static const char text[] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
@@ -397,7 +397,7 @@ START_TEST(a_request_may_come_byte_by_byte)
 }
 END_TEST
 
-/* A peer that is gone before the replies to its pipelined requests fit into one write. */
+/* The client is gone before the replies to its pipelined requests fit into one write. */
 static void
 fail_first_write(void)
 {
@@ -427,7 +427,7 @@ START_TEST(replies_that_cannot_be_sent_close_and_the_next_is_served)
 }
 END_TEST
 
-/* The last connection's reply to one request, to its end. */
+/* The rest of the last connection's output after this request. */
 static const char *
 ask(const char *request)
 {
@@ -477,9 +477,9 @@ START_TEST(a_head_may_be_larger_than_usual)
 }
 END_TEST
 
-/* ---- The client of a request ---- */
+/* ---- The address of a request's client ---- */
 
-/* The text of a file, once it has as many lines. */
+/* The text of a file, once it has `wanted` lines. */
 static const char *
 wait_for_lines(const char *path, unsigned wanted)
 {
@@ -588,7 +588,7 @@ START_TEST(without_a_log_the_signals_do_nothing)
 }
 END_TEST
 
-/* Where the log goes to standard output, nothing else does. */
+/* If the log goes to standard output, no other text goes there. */
 START_TEST(the_log_may_be_the_standard_output)
 {
     FILE *output = tmpfile();
@@ -608,7 +608,6 @@ START_TEST(the_log_may_be_the_standard_output)
 }
 END_TEST
 
-/* F13 */
 START_TEST(f13_a_storm_of_signals_loses_no_request)
 {
     static const int storm[] = {SIGHUP, SIGUSR1, SIGHUP, SIGCHLD, SIGPIPE, SIGWINCH, SIGURG};
@@ -652,7 +651,7 @@ START_TEST(workers_serve_with_and_without_a_limit_of_addresses)
 }
 END_TEST
 
-/* ---- The end ---- */
+/* ---- Stopping ---- */
 
 static void
 wait_until_nobody_listens(void)

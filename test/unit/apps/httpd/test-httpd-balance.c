@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rule by which workers share connections, and the table that it reads.
+ * The rule by which workers share connections, and the table of counts that it uses.
  */
 #include "../../../../apps/httpd/process/balance.h"
 
@@ -12,7 +12,8 @@
 #include "sxe-fixture.h"
 #include "test-main.h"
 
-/* Connections come one after the other, and each time every worker in turn is asked. */
+/* For each connection, the workers are asked in turn whether they may take it. Returns the largest
+ * count of a worker. */
 static unsigned
 largest_of(unsigned workers, unsigned connections)
 {
@@ -22,7 +23,7 @@ largest_of(unsigned workers, unsigned connections)
     for (unsigned sum = 0; sum < connections; sum++) {
         unsigned i = 0;
 
-        /* The first one is the quickest, always. */
+        /* The first worker is always the quickest. */
         while (!balance_allows(counts[i], sum, workers))
             ck_assert_uint_lt(++i, workers);
         counts[i]++;
@@ -49,7 +50,7 @@ START_TEST(of_64_connections_none_has_more_than_1_3_times_the_mean)
 }
 END_TEST
 
-/* A worker of that slot with so many connections. */
+/* Play the worker of this slot, with so many connections. */
 static void
 be_worker(unsigned slot, unsigned connections)
 {
@@ -67,7 +68,7 @@ START_TEST(a_worker_knows_what_the_others_have)
 {
     plan_start(2);
     ck_assert_int_eq(balance_begin(4), 0);
-    ck_assert(balance_may_accept()); /* not a worker */
+    ck_assert(balance_may_accept()); /* this process is not a worker */
     balance_note(1);
     be_worker(1, 10);
     balance_join(0);
@@ -79,12 +80,12 @@ START_TEST(a_worker_knows_what_the_others_have)
     balance_clear(1);
     be_worker(2, 0);
     be_worker(3, 0);
-    /* 1 * 3 <= 1 + 3: it may have another one */
+    /* 1 * 3 <= 1 + 3: this worker may have another connection. */
     ck_assert(balance_may_accept());
     balance_clear(0);
     balance_clear(2);
     balance_clear(3);
-    ck_assert(balance_may_accept()); /* it leaves: nobody is to be waited for */
+    ck_assert(balance_may_accept()); /* this worker is leaving, so others need not wait for it */
     close(peers[0]);
     EXPECT("close", NULL, 0);
     balance_end();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Users and passwords of requests. crypt_r is a fake here: the test says when a hash is computed,
- * and "right" is the password of all users.
+ * Users and passwords of requests. crypt_r is a fake here: the test decides when a hash is
+ * computed, and the password of all users is "right".
  */
 #include <crypt.h>
 #include <semaphore.h>
@@ -20,9 +20,9 @@ static char directory[] = "/tmp/sxe-basic-auth-XXXXXX";
 
 struct hashes {
     sem_t begun; /* posted by each hash */
-    sem_t may;   /* each hash waits for one */
+    sem_t may;   /* each computation of a hash waits for one */
     unsigned number;
-    unsigned nones; /* of the password "none" */
+    unsigned nones; /* computations for the password "none" */
 };
 static struct hashes *hashes;
 
@@ -123,7 +123,7 @@ ask(int client, const char *path, const char *fields)
     say(client, text);
 }
 
-/* Read a reply with its body. */
+/* Receive a reply with its body; it must begin like this. */
 static void
 expect_reply(int client, const char *begin)
 {
@@ -141,7 +141,7 @@ expect_reply(int client, const char *begin)
         ck_assert_int_eq(recv(client, head, 1, 0), 1);
 }
 
-/* When this client has two more replies, the loop has seen all that was sent before. */
+/* When this client has two more replies, the loop has handled everything that was sent before. */
 static void
 settle(int client)
 {
@@ -220,7 +220,7 @@ START_TEST(the_user_is_in_the_log)
 }
 END_TEST
 
-/* ---- Attempts ---- */
+/* ---- Limits of attempts ---- */
 
 START_TEST(who_was_right_is_remembered)
 {
@@ -238,7 +238,7 @@ START_TEST(who_was_right_is_remembered)
         expect_reply(client, CLOSED);
     }
     ck_assert_uint_eq(number_of_hashes(), 4);
-    ask(client, "/other", ANN_RIGHT); /* in another file */
+    ask(client, "/other", ANN_RIGHT); /* the users of another file */
     expect_reply(client, OPEN);
     ck_assert_uint_eq(number_of_hashes(), 5);
     close(client);
@@ -270,7 +270,7 @@ START_TEST(equal_requests_share_a_hash)
 }
 END_TEST
 
-/* A client at this address of the loopback network, which asks with a password of its own. */
+/* A client at this address of the loopback network, which tries a password of its own. */
 static int
 guess_from(unsigned address, unsigned guess)
 {
@@ -285,7 +285,7 @@ guess_from(unsigned address, unsigned guess)
 
     ck_assert_int_eq(bind(client, (struct sockaddr *)&from, sizeof(from)), 0);
     ck_assert_int_eq(connect(client, (struct sockaddr *)&to, sizeof(to)), 0);
-    /* "ann:" and two bytes, of which none is a control byte */
+    /* "ann:" and two bytes, none of them a control byte. */
     snprintf(fields, sizeof(fields), "Authorization: Basic YW5uO%c%cg\r\n", "opqr"[guess / 64 % 4],
              digits[guess % 64]);
     ask(client, "/text", fields);
@@ -309,7 +309,7 @@ START_TEST(a_client_has_few_attempts_at_a_time)
     other = guess_from(1, 20);
     expect(other, "HTTP/1.1 429 Too Many Requests\r\nDate: @\r\nRetry-After: 1\r\n");
     close(other);
-    other = guess_from(2, 21); /* another client still may */
+    other = guess_from(2, 21); /* another client may still try */
     let_run(BASIC_AUTH_OF_CLIENT + 1);
     for (unsigned i = 0; i < BASIC_AUTH_OF_CLIENT; i++) {
         expect_reply(clients[i], CLOSED);
@@ -378,7 +378,7 @@ START_TEST(so_have_the_requests_that_wait)
 }
 END_TEST
 
-/* Closes the connection so that the server sees it at once. */
+/* Close the connection with a reset, which the server notices at once. */
 static void
 reset(int client)
 {
@@ -404,7 +404,7 @@ START_TEST(clients_may_leave_before_their_hash)
     same = dial();
     ask(same, "/script", ANN_RIGHT);
     third = dial();
-    ask(third, "/script", ANN_NONE); /* it waits for a thread */
+    ask(third, "/script", ANN_NONE); /* the request waits for a thread */
     settle(good);
     settle(good);
     reset(first);
@@ -415,7 +415,7 @@ START_TEST(clients_may_leave_before_their_hash)
     let_run(2);
     expect_reply(same, OPEN);
     let_run(1);
-    ask(good, "/script", ANN_WRONG); /* it may share the hash of the first, who has left */
+    ask(good, "/script", ANN_WRONG); /* it may share the hash of the first client, who has left */
     expect_reply(good, CLOSED);
     ck_assert_uint_eq(__atomic_load_n(&hashes->nones, __ATOMIC_SEQ_CST), 0);
     close(same);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The user that serves: its name, and the step to it. Cases become the user that they are already,
- * so that what they covered can be written; only a child becomes another one.
+ * Becoming the user of --user: its name, and the change. Most cases become the user that they have
+ * already, so that they can write their coverage; only a child becomes another user.
  */
 #include "run-httpd.h"
 
@@ -103,7 +103,7 @@ START_TEST(root_that_is_meant_is_not_warned)
 }
 END_TEST
 
-/* ---- The directory ---- */
+/* ---- --chroot ---- */
 
 #define OTHER "4000000000:4000000001"
 
@@ -120,8 +120,8 @@ START_TEST(only_root_may_enter_a_directory)
 }
 END_TEST
 
-/* Root becomes another user without any of the calls that do it, so that the case can write what it
- * covered. */
+/* Root "becomes" another user, but the calls that would do it are not made, so that the case can
+ * write its coverage. */
 static void
 pretend_to_be_root(void)
 {
@@ -171,7 +171,7 @@ START_TEST(files_are_looked_at_as_the_user_who_serves)
 }
 END_TEST
 
-/* ---- The log's file ---- */
+/* ---- The owner of the log's file ---- */
 
 START_TEST(only_a_file_that_is_missing_is_made_and_only_by_root)
 {
@@ -203,7 +203,7 @@ START_TEST(only_a_file_that_is_missing_is_made_and_only_by_root)
 }
 END_TEST
 
-/* ---- The step ---- */
+/* ---- The change of the user ---- */
 
 static struct become
 own_user(void)
@@ -242,7 +242,7 @@ START_TEST(a_process_that_is_the_user_already_keeps_its_groups)
     const struct become become = own_user();
     int groups = getgroups(0, NULL);
 
-    fake_os_fail(FAKE_GETEUID, 1, 1, EPERM); /* not root */
+    fake_os_fail(FAKE_GETEUID, 1, 1, EPERM); /* this process is not root */
     ck_assert_int_eq(become_now(&become), 0);
     ck_assert_int_eq(getgroups(0, NULL), groups);
 }
@@ -286,7 +286,7 @@ START_TEST(a_step_that_fails_is_told)
     const struct become become = own_user();
 
     if (steps[_i].call == FAKE_SETGROUPS && geteuid() != 0)
-        return; /* the step is root's alone */
+        return; /* only root makes this call */
     fake_os_fail(steps[_i].call, steps[_i].nth, 1, ENOSYS);
     ck_assert_int_eq(become_now(&become), -ENOSYS);
 }
@@ -321,7 +321,7 @@ be_another(void)
     ck_assert_int_lt(setgid(0), 0);
 }
 
-/* Where a change of the user leaves all capabilities, root is only a step away. */
+/* If the change leaves all capabilities, the process could become root again, so it must fail. */
 static void
 be_one_that_can_come_back(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the keys of a configuration file stand.
+ * Finding the line of a key in a configuration file.
  */
 #include "config-lines.h"
 
@@ -12,7 +12,7 @@
 #include "fake-os.h"
 #include "test-main.h"
 
-/* The line of the key at the end of a path, such as "sites#1.routes"; 0: none. */
+/* The line of the key at this path, such as "sites#1.routes"; 0: there is none. */
 static unsigned
 line_in(const char *text, const char *path)
 {
@@ -75,7 +75,7 @@ START_TEST(a_key_is_found_at_its_place)
 }
 END_TEST
 
-/* Add to a text that has this much room. */
+/* Append to a text in a buffer of this size. */
 static void
 append(char *text, size_t size, const char *more)
 {

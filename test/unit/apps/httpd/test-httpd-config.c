@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options from the environment and from a configuration file, and what is said of wrong ones.
+ * Options from the environment and from a configuration file, and the messages about wrong ones.
  */
 #include "config.h"
 
@@ -13,7 +13,7 @@
 
 static char path[] = "/tmp/sxe-config-XXXXXX";
 
-/* A file with this text; its name is shorter in what is said. */
+/* Write a file with this text. Messages are checked without its directory. */
 static const char *
 file_of(const char *text)
 {
@@ -24,7 +24,7 @@ file_of(const char *text)
     return path;
 }
 
-/* The first line of the output that has this text, "" if there is none. */
+/* The first line of the output that contains this text; "": none. */
 static const char *
 line_with(const char *text)
 {
@@ -49,7 +49,7 @@ check_line(const char *begin, const char *end)
                   "'%s' does not end with '%s', in: %s", line, end, ran.output);
 }
 
-/* Run with --config of a file with this text. */
+/* Run with --config and a file with this text. */
 #define RUN_FILE(text, ...)                                \
     do {                                                   \
         RUN_HTTPD("--config", file_of(text), __VA_ARGS__); \
@@ -144,7 +144,7 @@ START_TEST(a_file_may_compute)
 }
 END_TEST
 
-/* Add to a text that has this much room. */
+/* Append to a text in a buffer of this size. */
 static void
 append(char *text, size_t size, const char *more)
 {
@@ -171,7 +171,7 @@ END_TEST
 
 static const struct {
     const char *text;
-    const char *says; /* after the name of the file */
+    const char *says; /* the message after the file's name */
 } mistakes[] = {
     {"return { port = 1,\n prot = 2 }", ":2: prot: there is no such key; did you mean port?\n"},
     {"return { stop_timeot = 2 }",
@@ -279,7 +279,8 @@ fail_an_allocation(void)
 {
     static const enum fake_call kinds[] = {FAKE_CALLOC, FAKE_MALLOC, FAKE_REALLOC};
 
-    fake_os_sweep(kinds, 3, nth, true, ENOMEM); /* Lua tries again after it has collected */
+    /* Lua tries again after a collection, so all following calls fail. */
+    fake_os_sweep(kinds, 3, nth, true, ENOMEM);
 }
 
 START_TEST(without_memory_it_says_so)

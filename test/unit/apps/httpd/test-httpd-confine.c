@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * --confine: which rules there are, what fails, and, in children, what a confined process cannot
- * do. Cases that are not children are confined by calls that only seem to be made, so that what
- * they covered can be written.
+ * --confine: the rules that it makes, failures, and, in children, the actions that a confined
+ * process cannot do. In this process the system calls are only pretended, so that cases can write
+ * their coverage.
  */
 #include "run-httpd.h"
 
@@ -24,7 +24,7 @@ enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 
 /* ---- Calls that fail ---- */
 
-/* The system calls succeed, without being made: the machine may have none of this. */
+/* Let the system calls succeed without making them: the kernel may not have them. */
 static void
 pretend(void)
 {
@@ -46,7 +46,8 @@ START_TEST(files_are_confined_by_a_call_for_each_rule)
 {
     pretend();
     ck_assert_int_eq(confine_files(rules, RULES), 0);
-    ck_assert_uint_eq(fake_os_calls(FAKE_SYSCALL), 5); /* version, rules, two of them, the step */
+    /* The version, the set of rules, two rules, the confinement. */
+    ck_assert_uint_eq(fake_os_calls(FAKE_SYSCALL), 5);
 }
 END_TEST
 
@@ -68,7 +69,7 @@ START_TEST(a_call_that_fails_is_told)
 }
 END_TEST
 
-/* From the second call on: the rules, two of them, the step. */
+/* From the second call on: the set of rules, two rules, the confinement. */
 START_TEST(each_later_call_of_landlock_that_fails_is_told)
 {
     static const enum fake_call kind = FAKE_SYSCALL;
@@ -133,7 +134,7 @@ START_TEST(all_options_have_rules)
 }
 END_TEST
 
-/* The file that a link leads to is replaced by one in its own directory. */
+/* A link's file is replaced later by another one in the same directory, so the directory counts. */
 START_TEST(a_file_that_is_there_has_a_rule_for_its_target_too)
 {
     struct httpd_options options = all_options();
@@ -150,7 +151,7 @@ START_TEST(a_file_that_is_there_has_a_rule_for_its_target_too)
 }
 END_TEST
 
-/* A filter of a container says EPERM. */
+/* EPERM is the answer of a container's filter. */
 static const int missing[] = {ENOSYS, EOPNOTSUPP, EPERM};
 
 START_TEST(a_machine_that_has_neither_is_served_with)
@@ -174,7 +175,7 @@ START_TEST(a_server_that_cannot_be_confined_does_not_start)
 }
 END_TEST
 
-/* ---- In a child, for good ---- */
+/* ---- Really confined, in children ---- */
 
 enum { MISSING = 77 };
 
@@ -200,7 +201,7 @@ try_files(void)
         _exit(4);
 }
 
-/* A machine may lack IPv6. */
+/* A machine may have no IPv6. */
 static bool
 is_refused(int family, int type)
 {

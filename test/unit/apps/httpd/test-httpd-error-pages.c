@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pages of --error-page: what is refused, what is read, and what clients get.
+ * --error-page: values that are refused, the files, and the replies that clients get.
  */
 #include "error-pages.h"
 

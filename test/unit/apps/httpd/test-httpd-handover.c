@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what passes between the supervisor and those who serve, and files that change.
+ * Messages and sockets between the supervisor and its children, and files that change.
  */
 #include "../../../../apps/httpd/process/handover.h"
 
@@ -127,7 +127,7 @@ START_TEST(a_packet_of_another_size_says_nothing)
 }
 END_TEST
 
-/* The kernel would give as many as there is room for. */
+/* Without a limit, the kernel would pass as many descriptors as the buffer has room for. */
 START_TEST(of_several_descriptors_one_arrives)
 {
     union {
@@ -158,7 +158,7 @@ END_TEST
 
 /* ---- Sockets ---- */
 
-/* As KEEP brings it. */
+/* Note a socket as a KEEP message brings it. */
 static void
 note(unsigned short port, bool is_next)
 {
@@ -185,7 +185,7 @@ find(unsigned short port)
     return handover_listeners.find((struct sockaddr *)&address, sizeof(address));
 }
 
-/* The next message, as what serves would send it, with a descriptor or without. */
+/* Wrong messages, as a faulty child would send them, with or without a descriptor. */
 static const struct {
     struct handover_message message;
     bool has_fd;
@@ -218,7 +218,7 @@ START_TEST(a_message_that_makes_no_sense_is_ignored)
 }
 END_TEST
 
-/* A next process would use it in place of a listener of that address. */
+/* The next child would use the descriptor in place of a listener at this address. */
 START_TEST(a_descriptor_that_is_no_such_socket_is_not_kept)
 {
     const struct {
@@ -240,7 +240,7 @@ START_TEST(a_descriptor_that_is_no_such_socket_is_not_kept)
 }
 END_TEST
 
-/* A socket that listens. */
+/* A new listening socket. */
 static int
 listening(void)
 {
@@ -250,7 +250,7 @@ listening(void)
     return fd;
 }
 
-/* A unix socket that listens, as the process that serves tells of it. */
+/* Note a listening unix socket, as a child reports it. */
 static void
 note_path(const char *path)
 {
@@ -279,7 +279,7 @@ START_TEST(files_of_unix_sockets_go_when_nobody_uses_them)
     ck_assert_int_eq(access(paths[0], F_OK), -1);
     ck_assert_int_eq(access(paths[1], F_OK), 0);
     ck_assert_int_eq(unlink(paths[2]), 0);
-    note_path(paths[2]); /* another one's now */
+    note_path(paths[2]); /* now the file of another socket */
     handover_remove_files();
     ck_assert_int_eq(access(paths[1], F_OK), -1);
     ck_assert_int_eq(access(paths[2], F_OK), -1);
@@ -287,7 +287,7 @@ START_TEST(files_of_unix_sockets_go_when_nobody_uses_them)
 }
 END_TEST
 
-/* A file at the path of a socket of a process in another root directory is not that socket. */
+/* A process in another root directory has a socket with this path, which is another file here. */
 START_TEST(files_that_others_name_stay_and_those_that_are_named_here_go)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -445,7 +445,7 @@ START_TEST(an_inherited_socket_is_found_at_its_own_address)
 }
 END_TEST
 
-/* The first one is /tmp in hexadecimal, after AF_UNIX. */
+/* The first name is /tmp in hexadecimal, after the number of AF_UNIX; the others are wrong. */
 static const char *const names[] = {"sxe-01002f746d70", "sxe-", "sxe-010", "sxe-0g", "web", NULL};
 
 START_TEST(a_name_of_ours_says_the_address_that_was_asked_for)
@@ -484,7 +484,7 @@ packets(void)
 static const struct {
     int (*open)(void);
     enum fake_call call;
-    unsigned nth; /* 0: none fails */
+    unsigned nth; /* the call that fails; 0: none */
     int result;
 } no_listeners[] = {
     {stream, FAKE_FCNTL, 0, -ENOTSOCK},          {packets, FAKE_FCNTL, 0, -ENOTSOCK},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Heartbeats of children that run, hang, stop and lose their supervisor.
+ * The heartbeats of children that run, hang, are stopped, or lose their supervisor.
  */
 #include "../../../../apps/httpd/process/heartbeat.h"
 
@@ -62,10 +62,11 @@ START_TEST(a_child_whose_supervisor_has_died_is_ended_by_an_alarm)
     ck_assert_ptr_nonnull(heartbeat);
     heartbeat_begin(heartbeat, getppid());
     ck_assert_uint_eq(alarm(0), 0);
-    heartbeat_begin(heartbeat, getpid()); /* which is not its parent */
+    heartbeat_begin(heartbeat, getpid()); /* the given parent is not its parent, so it is gone */
     ck_assert_uint_gt(alarm(0), 0);
     heartbeat_end_within(10000);
-    raise(SIGRTMIN + 2); /* the death's signal, which comes after the end of its sockets */
+    /* The signal of the parent's death, which comes after its sockets were closed. */
+    raise(SIGRTMIN + 2);
     ck_assert_uint_ge(alarm(0), 10);
     heartbeat_delete(heartbeat);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sockets that sxe-httpd inherits when systemd activates it, and its messages to systemd.
+ * Sockets that systemd passes to sxe-httpd, and messages of sxe-httpd to systemd.
  */
 #include "../../../../apps/httpd/process/inherit.h"
 
@@ -47,7 +47,7 @@ listen_at_all(void)
     listen_at(&un, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(path)));
 }
 
-/* In the child. */
+/* Runs in the child: make the descriptors and variables that systemd would pass. */
 static void
 pass_sockets(void)
 {
@@ -135,7 +135,7 @@ START_TEST(addresses_of_the_command_line_are_served_beside_them)
 }
 END_TEST
 
-/* The last of nine is a port, or a path. */
+/* Of nine inherited sockets the last one is reported: it is at a port, or at a path. */
 START_TEST(more_sockets_than_a_server_has_are_refused)
 {
     const char *argv[] = {"sxe-httpd", NULL};
@@ -174,7 +174,7 @@ START_TEST(a_socket_that_cannot_be_taken_over_is_named)
 END_TEST
 
 static const struct {
-    const char *pid; /* NULL: ours */
+    const char *pid; /* the value of LISTEN_PID; NULL: this process */
     const char *fds;
     const char *names;
     const char *says;

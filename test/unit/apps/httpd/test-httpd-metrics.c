@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counters of each process, and their sums over all processes.
+ * The metrics of each process, and their sums over all processes.
  */
 #include "prometheus.h"
 
@@ -20,7 +20,7 @@
 static struct metrics_sum sum;
 static struct text text;
 
-/* Of the worker with this slot. */
+/* The metrics of the worker in this slot. */
 static struct metrics_part *
 part(unsigned index)
 {
@@ -280,7 +280,7 @@ START_TEST(a_sum_has_one_series_for_all_that_it_has_no_room_for)
     for (unsigned i = 0; i < METRICS_ROUTES; i++) {
         const struct metrics_sum_route *route = &sum.routes[i];
 
-        /* The routes of two processes have 3 or 4 requests; 57 routes are beyond the room. */
+        /* The routes of two processes have 3 or 4 requests each; 57 further routes are summed. */
         ck_assert_int_eq(route->number > 4, strcmp(route->route, METRICS_OTHER) == 0);
     }
     metrics_unmap();
@@ -294,7 +294,8 @@ START_TEST(routes_are_sorted_with_the_slowest_first)
     count("/slow", SXE_HTTP_GET, 200, 900000);
     count("/middle", SXE_HTTP_GET, 200, 4000);
     count("/also", SXE_HTTP_GET, 200, 4700);
-    part(0)->series[0].max_ns = 1; /* of "/quick", and of the next two */
+    /* Of "/quick"; the next two lines set those of two more routes. */
+    part(0)->series[0].max_ns = 1;
     for (unsigned i = 0; i < 2; i++) {
         count(i == 0 ? "/quick2" : "/quick1", SXE_HTTP_GET, 200, 1);
         part(0)->series[4 + i].max_ns = 1;
@@ -322,7 +323,7 @@ keep_warning(void *user, int level, const char *line, size_t length)
     snprintf(warned, sizeof(warned), "%.*s", (int)length, line);
 }
 
-/* Counts one request in a process of its own, which ends. */
+/* Count a request in a child that ends. */
 static void
 count_in_a_child(void)
 {
@@ -530,7 +531,7 @@ START_TEST(lines_of_all_processes_are_sorted_and_the_oldest_left_out)
         for (unsigned n = 0; n < METRICS_LINES; n++)
             part(i)->lines[n] = (struct metrics_line){.number = n + 1, .unix_ms = 3 * n + i};
     }
-    part(0)->lines[METRICS_LINES - 1].number = 0; /* is being written */
+    part(0)->lines[METRICS_LINES - 1].number = 0; /* as while the line is being written */
     part(2)->lines[METRICS_LINES - 1].unix_ms = -1;
     metrics_add_up(&sum);
     ck_assert_uint_eq(sum.lines_number, METRICS_SUM_LINES);

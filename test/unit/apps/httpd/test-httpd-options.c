@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line of sxe-httpd: what each option sets, and what is said of a wrong one.
+ * The command line of sxe-httpd: the effect of each option, and the message for a wrong value.
  */
 #include "../../../../apps/httpd/cli/options.h"
 
@@ -451,7 +451,7 @@ START_TEST(a_mistake_is_named_and_ends_it_with_2)
 }
 END_TEST
 
-/* Text of so many letters after what it begins with. */
+/* `begin` followed by so many letters. */
 static const char *
 long_text(const char *begin, size_t length)
 {
@@ -467,7 +467,7 @@ long_text(const char *begin, size_t length)
 static const struct {
     const char *option;
     const char *begin;
-    size_t fits; /* letters after that */
+    size_t fits; /* how many letters may follow `begin` */
     const char *says;
 } lengths[] = {
     {"--unix", "/", 106, "1 to 107 bytes long"},

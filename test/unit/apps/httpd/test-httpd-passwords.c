@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of users and hashes: which lines are good, and whose hash is found.
+ * Files of users and hashes: which lines are valid, and finding a user's hash.
  */
 #include "passwords.h"
 
@@ -41,7 +41,7 @@ tear_down(void)
     fake_os_reset();
 }
 
-/* Have passwords_read read a file of this text. */
+/* Let passwords_read() read a file with this text. */
 static struct passwords *
 read_text(const char *text, size_t length)
 {
@@ -62,7 +62,7 @@ read_text(const char *text, size_t length)
 
 START_TEST(the_digest_is_that_of_its_reference)
 {
-    /* The first two of vectors_sip128 in the reference implementation, and the ninth. */
+    /* The first two vectors of vectors_sip128 in the reference implementation, and the ninth. */
     static const struct {
         size_t length;
         uint64_t half[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Limits of rates: their texts, and who may pass when. The clock stands still but where a case
- * moves it.
+ * Limits of rates: their values, and which clients may pass when. The clock stands still unless a
+ * case advances it.
  */
 #include "../../../../apps/httpd/serve/rate-limit.h"
 

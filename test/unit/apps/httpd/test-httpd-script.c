@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-httpd --lua: a script that answers, is loaded again, fails.
+ * sxe-httpd --lua: scripts that answer, are reloaded, or fail.
  */
 #include "run-httpd.h"
 
@@ -47,7 +47,7 @@ write_file(const char *name, const char *text)
     ck_assert_int_eq(rename(part, name), 0);
 }
 
-/* The last connection's reply to one request, to its end. */
+/* The rest of the connection's output, to its end. */
 static const char *
 hear(int fd)
 {
@@ -82,7 +82,7 @@ body(void)
     return end == NULL ? "" : end + 4;
 }
 
-/* Until this is answered; for a moment the one that was there before answers, too. */
+/* Ask until this is the reply; for a moment the earlier process may still answer. */
 static void
 await_body(const char *text)
 {
@@ -95,7 +95,7 @@ await_body(const char *text)
     ck_assert_str_eq(said, text);
 }
 
-/* Ask on a connection that is kept, until its server has heard that it makes way: it says so. */
+/* Ask on a kept connection until its process drains: then the reply says "Connection: close". */
 static const char *
 ask_until_last(int fd, const char *text)
 {
@@ -135,7 +135,7 @@ read_file(const char *name)
     return text;
 }
 
-/* Until there is something in it. */
+/* Wait until the file is not empty. */
 static void
 await_file(const char *name)
 {
@@ -165,7 +165,7 @@ START_TEST(what_the_script_returns_answers)
 }
 END_TEST
 
-/* The child then writes what it covered. */
+/* Without Landlock and the filter, so that the child can write its coverage. */
 static void
 be_without_landlock_and_filter(void)
 {
@@ -233,7 +233,7 @@ START_TEST(computing_is_limited)
 }
 END_TEST
 
-/* Each process that served writes its lines at its end. */
+/* Each process that served writes its own record of lines when it ends. */
 START_TEST(lines_that_ran_are_counted)
 {
     char record[200];
@@ -294,7 +294,7 @@ END_TEST
 START_TEST(without_memory_or_threads_it_says_so)
 {
     write_file(script, "return function() end");
-    /* the first calloc() is for the command line */
+    /* The first calloc() is for the command line. */
     fake_os_fail(_i == 0 ? FAKE_PTHREAD_CREATE : FAKE_CALLOC, _i == 0 ? 1 : 2, 1, EAGAIN);
     RUN_HTTPD("--lua", script, "--plan");
     ck_assert_int_eq(ran.status, 1);
@@ -506,7 +506,7 @@ END_TEST
 
 /* ---- The shell ---- */
 
-/* The bytes on the terminal, until this text appears. */
+/* Read from the terminal until this text appears. */
 static void
 await_on(int terminal, const char *text)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sites and routes of a configuration file: what is refused, and what answers.
+ * Sites and routes of a configuration file: what is refused, and which replies they give.
  */
 #include "config-sites.h"
 
@@ -188,11 +188,11 @@ START_TEST(a_directory_that_goes_before_it_is_served_is_named)
 }
 END_TEST
 
-/* ---- Which site ---- */
+/* ---- The site of a request ---- */
 
 static const struct {
     const char *name;
-    unsigned site; /* 0: the usual one */
+    unsigned site; /* 0: the routes at the top level */
 } hosts[] = {
     {"example.com", 1},
     {"EXAMPLE.com:8080", 1},

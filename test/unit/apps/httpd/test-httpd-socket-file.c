@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The file of a unix socket: only the one that was noted is removed.
+ * The file of a unix socket: only the file that was noted is removed.
  */
 #include "../../../../apps/httpd/process/socket-file.h"
 
@@ -86,7 +86,7 @@ START_TEST(a_file_that_is_no_socket_is_not_noted)
 }
 END_TEST
 
-/* Commands that change what is at the path before it is removed. */
+/* Commands that change the file at the path before it is removed. */
 static const char *const changes[] = {
     "rm s",
     "rm s && touch s",
@@ -107,8 +107,7 @@ START_TEST(what_took_its_place_stays)
 }
 END_TEST
 
-/* A user who may write to the directory above puts another directory in the place of the socket's.
- */
+/* A user who may write to the parent directory replaces the socket's directory by another one. */
 START_TEST(a_file_in_another_directory_stays)
 {
     struct socket_file file;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rows of the page that operators look at, from sums that were made up.
+ * The rows of the status page, for made-up sums.
  */
 #include "status-page.h"
 
@@ -71,7 +71,7 @@ START_TEST(times_and_sizes_have_units_that_people_read)
 
         worker->since_ns = sxe_time_ns() - ages[i].seconds * SXE_NS_PER_SECOND;
         snprintf(cell, sizeof(cell), "<td>starting</td><td class=\"n\">%s", ages[i].text);
-        /* A test that is stopped for seconds sees a later time. */
+        /* If the test was stopped for seconds, the age is higher. */
         if (strstr(page(NULL), cell) == NULL)
             ck_assert_uint_gt((sum.now_ns - worker->since_ns) / SXE_NS_PER_SECOND, ages[i].seconds);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The supervisor, whose children do what each case says; its clock runs a hundred times as fast as
- * time does.
+ * The supervisor with children that do what each case says; its clock runs a hundred times as fast
+ * as the real one.
  */
 #include "../../../../apps/httpd/process/supervisor.h"
 
@@ -28,35 +28,35 @@
 #define LIVES_MAX 16
 #define MS(n)     ((uint64_t)(n)*1000000)
 
-/* The memory that children and the test share. */
+/* The memory that the children and the test share. */
 static struct shared {
     _Atomic uint64_t now_ns;
     struct {
         _Atomic pid_t pid;
         _Atomic uint64_t since_ns;
-        _Atomic unsigned heard; /* bits of what the supervisor said */
-        _Atomic bool has_said;  /* that it is ready */
+        _Atomic unsigned heard; /* bits of the messages from the supervisor */
+        _Atomic bool has_said;  /* it has sent READY */
         _Atomic unsigned slot;
     } children[LIVES_MAX];
     _Atomic unsigned loads;
     _Atomic pid_t orphan;
     _Atomic bool may_leave;
     _Atomic unsigned ended_slots; /* bits */
-    _Atomic bool is_deaf;         /* the supervisor hears nobody */
+    _Atomic bool is_deaf;         /* the supervisor receives no messages */
     _Atomic bool is_made_deaf;
     _Atomic bool is_time_still; /* the faked clock stands still, so no child is late */
 } * shared;
 
-/* Children live for no time, however long a busy machine takes to run them. */
+/* The supervisor sees children as short-lived, however long a busy machine takes to run them. */
 static bool is_life_short;
 
-/* The work of the nth child: its exit status. */
+/* The act of the nth child; returns its exit status. */
 typedef int (*life)(int link);
 static const life *lives;
 static int number; /* of this child */
 
 static char script[64] = "/nonexistent.lua";
-/* Ten seconds of real time, so that nobody is killed while it writes its coverage. */
+/* Ten seconds of real time, so that no child is killed while it writes its coverage. */
 static struct supervisor_config config = {.script = script, .stop_timeout_ms = 1000000};
 
 static int
@@ -141,7 +141,7 @@ nap(void)
     poll(NULL, 0, 1);
 }
 
-/* Until the supervisor has buried it. */
+/* Wait until the supervisor has reaped this child. */
 static void
 await_end_of(unsigned child)
 {
@@ -149,7 +149,7 @@ await_end_of(unsigned child)
         nap();
 }
 
-/* The supervisor's next message; 0: it is gone. */
+/* Wait for the supervisor's next message; 0: the supervisor is gone. */
 static unsigned
 hear(int link)
 {
@@ -178,7 +178,7 @@ tell(int signal_number)
     kill(getppid(), signal_number);
 }
 
-/* The last one has the supervisor end. */
+/* For the last child: let the supervisor end. */
 static int
 end_all(int link)
 {
@@ -238,7 +238,7 @@ never_end(int link)
     return 0;
 }
 
-/* ---- The end ---- */
+/* ---- Stopping ---- */
 
 START_TEST(it_ends_when_its_children_have)
 {
@@ -252,7 +252,8 @@ static int
 want_the_end_twice(int link)
 {
     say_ready(link);
-    shared->is_time_still = true; /* one that is not dead a second after SIGINT is killed */
+    /* A child that still runs a second after SIGINT would be killed. */
+    shared->is_time_still = true;
     tell(SIGTERM);
     if (hear(link) != HANDOVER_END)
         return 1;
@@ -336,7 +337,7 @@ START_TEST(signals_are_messages_to_children)
 }
 END_TEST
 
-/* ---- The first one ---- */
+/* ---- The first child ---- */
 
 START_TEST(the_first_that_fails_is_the_end_with_its_status)
 {
@@ -357,7 +358,7 @@ static const struct {
 
 START_TEST(what_the_system_refuses_at_the_beginning_is_the_end)
 {
-    /* the first mmap() is the test's */
+    /* The first mmap() is the test's own. */
     fake_os_fail(refusals[_i].call, refusals[_i].call == FAKE_MMAP ? 2 : 1, 1, EMFILE);
     ck_assert_int_eq(SUPERVISE(end_all), 1);
     ck_assert(logged(refusals[_i].says));
@@ -365,7 +366,7 @@ START_TEST(what_the_system_refuses_at_the_beginning_is_the_end)
 }
 END_TEST
 
-/* ---- Another one ---- */
+/* ---- Another child, after a reload ---- */
 
 START_TEST(a_new_one_takes_over_and_the_old_one_drains)
 {
@@ -441,8 +442,8 @@ have_reloaded_and_drain(int link)
     return 0;
 }
 
-/* So slow that several more are asked for. The supervisor takes the last signal after the others.
- */
+/* The child loads so slowly that several reloads are requested meanwhile. The supervisor takes the
+ * last signal after the others. */
 static int
 load_slowly(int link)
 {
@@ -488,7 +489,7 @@ end_after_both(int link)
     return 0;
 }
 
-/* The first one, too: what was asked for meanwhile may be the mend. */
+/* Also if it is the first child: the reload that was requested may bring the mended script. */
 START_TEST(after_one_that_fails_comes_the_one_that_was_asked_for)
 {
     if (_i == 0)
@@ -506,7 +507,7 @@ hang_in_loading(int link)
     return hang_and_have_reloaded(link);
 }
 
-/* So that one which loads very slowly is loaded in the end. */
+/* So a script that loads very slowly is loaded at last. */
 START_TEST(each_that_is_given_up_leaves_twice_the_time_to_the_next)
 {
     config.is_dev = true;
@@ -520,7 +521,7 @@ START_TEST(each_that_is_given_up_leaves_twice_the_time_to_the_next)
 }
 END_TEST
 
-/* It says so when the supervisor looks at nothing but the time. */
+/* The child is ready just when the supervisor gives it up. */
 static int
 be_ready_when_given_up(int link)
 {
@@ -572,7 +573,7 @@ START_TEST(at_the_end_nothing_is_loaded_once_more)
 }
 END_TEST
 
-/* The descriptors that programs inherit from its script. */
+/* Note how the signals are set which programs of a script would inherit. */
 static int
 look_at_signals_and_end(int link)
 {
@@ -605,7 +606,7 @@ be_ready_at_the_signal(int link)
     return 0;
 }
 
-/* A child that said it was ready may have accepted a connection. */
+/* A child that was ready may have accepted a connection, so it must drain, not be killed. */
 START_TEST(one_that_is_ready_at_the_signal_drains)
 {
     ck_assert_int_eq(SUPERVISE(have_reloaded, be_ready_at_the_signal, be_ready_at_the_signal,
@@ -632,7 +633,7 @@ START_TEST(one_that_does_not_leave_is_killed_in_time)
 }
 END_TEST
 
-/* Drains until the one that serves has seen that nobody was killed for the next one. */
+/* Drain until the serving child has seen that no child was killed to make room for the next. */
 static int
 serve_and_leave_late(int link)
 {
@@ -644,7 +645,8 @@ serve_and_leave_late(int link)
     return 0;
 }
 
-/* Ask for another one. The supervisor takes the second signal after the first. */
+/* Request another reload, which is refused. The supervisor takes the second signal after the first.
+ * */
 static void
 have_reload_refused(int link)
 {
@@ -703,7 +705,8 @@ START_TEST(what_waits_for_room_is_not_started_at_the_end)
 }
 END_TEST
 
-/* Killed while it starts, it is not buried: somebody holds its end of the link for a while. */
+/* The child is killed while it starts, but it is not reaped, because a process that it forked holds
+ * its end of the link for a while. */
 static int
 leave_somebody_behind(int link)
 {
@@ -720,7 +723,7 @@ leave_somebody_behind(int link)
 
 START_TEST(the_one_that_serves_never_makes_room)
 {
-    config.is_dev = true; /* less is waited for one that loads */
+    config.is_dev = true; /* a child that loads gets less time */
     ck_assert_int_eq(SUPERVISE(have_reloaded, leave_somebody_behind, leave_somebody_behind,
                                leave_somebody_behind, leave_somebody_behind, leave_somebody_behind,
                                leave_somebody_behind, leave_somebody_behind, end_after_the_first),
@@ -833,7 +836,7 @@ END_TEST
 
 static const struct sockaddr address_of_one = {.sa_family = AF_UNIX, .sa_data = "one"};
 
-/* Opens a socket, which the supervisor keeps. */
+/* Open a socket; the supervisor keeps it. */
 static int
 keep_one(int link)
 {
@@ -843,7 +846,7 @@ keep_one(int link)
     memcpy(&message.u.address, &address_of_one, sizeof(address_of_one));
     handover_send(link, &message, fd);
     have_reloaded(link);
-    /* Too late: it leaves. */
+    /* Too late: this child drains already. */
     message.kind = HANDOVER_FILE;
     handover_send(link, &message, -1);
     message.kind = HANDOVER_KEEP;
@@ -897,7 +900,7 @@ START_TEST(one_that_seems_to_end_and_stays_is_ended)
 }
 END_TEST
 
-/* Descriptors with messages that have none would use up those of the supervisor. */
+/* Messages that need no descriptor come with one, which must not stay open in the supervisor. */
 static int
 send_what_makes_no_sense(int link)
 {
@@ -923,7 +926,7 @@ START_TEST(messages_that_make_no_sense_are_ignored)
 }
 END_TEST
 
-/* Until it hears the end. */
+/* Send messages until the supervisor sends END. */
 static int
 never_stop_sending(int link)
 {
@@ -945,7 +948,7 @@ END_TEST
 
 /* ---- Process 1 of a container ---- */
 
-/* A process whose parents have ended, but for the supervisor. */
+/* Leave a process whose parent has ended, so that the supervisor becomes its parent. */
 static int
 leave_an_orphan(int link)
 {
@@ -1066,7 +1069,7 @@ START_TEST(a_change_of_a_file_that_a_child_names_loads_again)
 }
 END_TEST
 
-/* ---- Loops that do not turn ---- */
+/* ---- Children whose loop does not turn ---- */
 
 static struct ev_loop *turning;
 
@@ -1086,7 +1089,7 @@ hang(int link)
     return never_end(link);
 }
 
-/* Its loop does not turn from the beginning, and no time passes until it leaves. */
+/* The child's loop never turns, and the clock stands still until the child leaves. */
 static int
 have_reloaded_and_hang(int link)
 {
@@ -1159,7 +1162,7 @@ END_TEST
 
 /* ---- Messages to the service manager ---- */
 
-/* The next message begins with this line. */
+/* The next message must begin with this line. */
 static void
 expect_message(const char *line)
 {
@@ -1185,7 +1188,7 @@ START_TEST(a_load_and_the_end_are_told)
 }
 END_TEST
 
-/* Until the supervisor has said so many times that it lives. */
+/* Wait until the supervisor has sent so many WATCHDOG=1. */
 static int
 end_all_when_it_lives(int link)
 {
@@ -1224,7 +1227,7 @@ await_loads(unsigned loads)
         nap();
 }
 
-/* The last of two is ready: both serve. */
+/* When the last of two workers is ready, both serve. */
 static int
 end_all_when_both_serve(int link)
 {
@@ -1250,7 +1253,7 @@ START_TEST(all_workers_are_started_the_first_one_before_the_others)
 }
 END_TEST
 
-/* Until the other one is replaced; then it is the one that has another try. */
+/* Wait until the other worker is replaced; then this one is loaded again. */
 static int
 end_all_when_three_were_loaded(int link)
 {
@@ -1311,7 +1314,7 @@ START_TEST(a_worker_that_cannot_be_replaced_at_once_is_tried_again)
 }
 END_TEST
 
-/* Of the first load; the second one of it asks for another. */
+/* A worker of the first load; the second of them requests a reload. */
 static int
 serve_and_drain(int link)
 {
@@ -1354,7 +1357,8 @@ START_TEST(all_workers_are_replaced_when_all_new_ones_are_ready)
 }
 END_TEST
 
-/* The second of a load fails: the first one, which may have accepted somebody, drains. */
+/* The second worker of a load fails, so the first one, which may have accepted a connection,
+ * drains. */
 static int
 end_all_after_a_failed_load(int link)
 {
@@ -1412,12 +1416,12 @@ START_TEST(a_load_that_cannot_be_forked_is_tried_again)
 }
 END_TEST
 
-/* It wears out, and drains when the one is ready that takes its place. */
+/* A worker asks to be replaced, and drains when its successor is ready. */
 static int
 wear_out(int link)
 {
     say_ready(link);
-    handover_say(link, HANDOVER_RENEW); /* the others of its load are not ready yet */
+    handover_say(link, HANDOVER_RENEW); /* the other workers of its load are not ready yet */
     while (hear(link) != HANDOVER_DRAIN)
         continue;
     return 0;
@@ -1459,7 +1463,7 @@ START_TEST(a_worker_that_asks_is_replaced_alone)
 }
 END_TEST
 
-/* Asked for while a worker is replaced. */
+/* Request a reload while a worker is being replaced. */
 static int
 reload_while_starting(int link)
 {
@@ -1504,7 +1508,7 @@ END_TEST
 START_TEST(without_memory_for_the_balance_it_does_not_start)
 {
     config.workers = 2;
-    fake_os_fail(FAKE_MMAP, 2, 1, ENOMEM); /* the first is the test's */
+    fake_os_fail(FAKE_MMAP, 2, 1, ENOMEM); /* the first mmap() is the test's own */
     ck_assert_int_eq(SUPERVISE(serve_to_the_end, serve_to_the_end), 1);
     ck_assert(logged("cannot start the supervisor: mmap: Cannot allocate memory"));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-httpd with TLS: its options, its certificates and their replacement, and what workers share.
- * The clients are OpenSSL on sockets that block.
+ * sxe-httpd with TLS: its options, its certificates and their replacement, and the tickets that
+ * workers share. The clients are OpenSSL on blocking sockets.
  */
 #include "run-httpd.h"
 
@@ -12,9 +12,9 @@
 #include "tls-site.h"
 
 static SSL_CTX *context;
-static SSL_SESSION *session; /* shown by the next client; NULL: none */
+static SSL_SESSION *session; /* offered by the next client; NULL: none */
 static bool keeps_session;
-static const char *client_name; /* of the client's certificate; NULL: it has none */
+static const char *client_name; /* name of the client's certificate; NULL: no certificate */
 static bool wants_staple;
 static uid_t start_user;
 
@@ -22,12 +22,12 @@ static uid_t start_user;
 
 struct answer {
     char text[2048];
-    char name[64]; /* of the certificate */
+    char name[64]; /* of the server's certificate */
     bool is_resumed;
     bool has_staple;
 };
 
-/* One request, and what the server says until it closes. False: no handshake. */
+/* Send one request; the answer is everything until the server closes. False: no handshake. */
 static bool
 ask_tls(struct answer *answer)
 {
@@ -67,7 +67,7 @@ ask_tls(struct answer *answer)
         if (keeps_session && session == NULL)
             session = SSL_get1_session(ssl);
     }
-    SSL_shutdown(ssl); /* or OpenSSL does not resume its session */
+    SSL_shutdown(ssl); /* otherwise OpenSSL does not resume the session */
     SSL_free(ssl);
     close(fd);
     return length > 0;
@@ -90,7 +90,7 @@ replace_file(const char *name, const char *by, const char *suffix)
     ck_assert_int_eq(rename(site_path(by, suffix), site_path(name, suffix)), 0);
 }
 
-/* Wait for what a process says in its time: the limit of seconds only ends what would hang. */
+/* Wait until standard error has this text; the limit of time only ends a hang. */
 static void
 await_errors(const char *text)
 {
@@ -125,7 +125,7 @@ START_TEST(options_that_do_not_go_together_are_refused)
 }
 END_TEST
 
-/* Refused, with this in the message. */
+/* The command line must be refused with this message. */
 #define REFUSED(message, ...)            \
     do {                                 \
         RUN_HTTPD(__VA_ARGS__);          \
@@ -197,7 +197,7 @@ START_TEST(a_listener_before_sxe_init_is_refused)
     ck_assert_int_eq(secure_begin(&options), 0);
     ck_assert_int_eq(secure_serve(NULL), -EINVAL);
     secure_end();
-    secure_reload(); /* nothing */
+    secure_reload(); /* nothing to reload */
     ck_assert_int_eq(secure_serve(NULL), 0);
 }
 END_TEST
@@ -247,7 +247,8 @@ START_TEST(sighup_takes_new_certificates_and_leaves_good_ones_for_bad_ones)
     kill(httpd_child.pid, SIGHUP);
     await_errors(_i == 0 ? "the certificates were loaded again"
                          : "the server was loaded again, into 2 processes");
-    /* Of several workers those of before may accept until they are told to leave. */
+    /* With several workers, those with the old certificate may accept until they are told to drain.
+     * */
     for (unsigned i = 0; i < 60000 && strcmp(answer.name, "b") != 0; i++)
         ask_tls(&answer);
     ck_assert_str_eq(answer.name, "b");
@@ -305,7 +306,7 @@ make_staple(const char *name)
     OCSP_RESPONSE_free(reply);
 }
 
-/* LeakSanitizer cannot look into a process that has changed its user. */
+/* LeakSanitizer cannot trace a process that has changed its user. */
 int __lsan_is_turned_off(void);
 
 int
@@ -326,7 +327,7 @@ START_TEST(files_that_only_root_may_read_are_loaded_again_by_new_processes)
     make_pair("a", CURVE, "DNS:a.example", NULL);
     make_pair("b", CURVE, "DNS:a.example", NULL);
     make_staple("a");
-    httpd_child.prepare = fake_os_reset; /* it knows who it is */
+    httpd_child.prepare = fake_os_reset; /* it may see that it is root */
     START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
                 "--tls-staple", site_path("a", ".der"), "--tls-client-ca",
                 site_path("authority", ".pem"), "--tls-client", "optional", "--user", user, "-w",
@@ -360,7 +361,7 @@ START_TEST(clients_are_asked_for_certificates)
                     "--tls-client-ca", site_path("authority", ".pem"), "--tls-client", "optional");
     client_name = "good";
     expect_hello("a");
-    client_name = "a"; /* another authority's: its own */
+    client_name = "a"; /* its own certificate, which the authority of clients has not signed */
     ck_assert(!ask_tls(&answer));
     client_name = NULL;
     ck_assert_int_eq(ask_tls(&answer), _i == 1);
@@ -391,7 +392,7 @@ END_TEST
 
 /* ---- The plain port ---- */
 
-/* Say this there: the reply up to its end, which comes at once. */
+/* Send this to the plain port; returns the reply, up to its end. */
 static const char *
 ask_plain(unsigned short port, const char *request)
 {
@@ -420,7 +421,7 @@ expect_location(const char *reply, const char *host, const char *target)
     check_has(reply, field);
 }
 
-/* From the second line that it says. */
+/* The port in the second line of output. */
 static unsigned short
 redirect_port(void)
 {
@@ -503,7 +504,7 @@ START_TEST(a_plain_port_that_is_taken_is_said)
     stop_httpd();
     ck_assert_int_eq(redirect_plan(&options, NULL), 0);
     options.tls.redirect_ip = "nowhere";
-    ck_assert_int_lt(redirect_begin(&options, 443), 0); /* before sxe_init, and not an address */
+    ck_assert_int_lt(redirect_begin(&options, 443), 0); /* before sxe_init(), and not an address */
     redirect_delete();
 }
 END_TEST
@@ -520,7 +521,7 @@ START_TEST(the_modern_profile_refuses_tls_1_2)
 }
 END_TEST
 
-/* A connection that waits may be closed after 10 seconds on a slow machine. */
+/* On a slow machine a connection that waits may be closed after 10 seconds. */
 START_TEST(above_its_memory_it_closes_new_connections)
 {
     struct answer answer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A new program in place of a running one. This test's own file is the new program: it serves, or
- * does what SXE_TEST_NEW says.
+ * Upgrades to a new program. The new program is this test's own file: it serves, or does what
+ * SXE_TEST_NEW says.
  */
 #include "../../../../apps/httpd/process/upgrade.h"
 
@@ -24,7 +24,7 @@ await_error(const char *text)
         nap();
 }
 
-/* The process that the log names last before this text. */
+/* The last pid that the log has before this text. */
 static pid_t
 pid_before(const char *text)
 {
@@ -62,7 +62,7 @@ prepare_manager(void)
     setenv("WATCHDOG_PID", "1", 1);
 }
 
-/* A signal before exec(2) must not reach libcheck's handlers. */
+/* Before exec(2), a signal must not call libcheck's handlers. */
 static void
 take_signals_alone(void)
 {
@@ -70,7 +70,7 @@ take_signals_alone(void)
     signal(SIGINT, SIG_DFL);
 }
 
-/* Orphans become children of this process. */
+/* Orphans become children of this process (PR_SET_CHILD_SUBREAPER). */
 START_TEST(a_new_program_takes_over_and_the_old_one_ends)
 {
     char path[64];
@@ -154,8 +154,8 @@ START_TEST(one_that_fails_changes_nothing)
 }
 END_TEST
 
-/* With sockets of both kinds, and variables of a service manager: they are counted as covered where
- * no exec(2) succeeds. */
+/* Pass sockets of both kinds, and variables of a service manager. exec(2) fails in these cases, so
+ * the coverage of the code before it can be written. */
 static void
 pass_all(void)
 {
@@ -214,13 +214,13 @@ START_TEST(without_a_supervisor_there_is_none)
 }
 END_TEST
 
-/* ---- In this process ---- */
+/* ---- The supervisor's part, in this process ---- */
 
 static char own[] = "/proc/self/exe";
 static char argument[] = "new";
 static char *command[] = {own, argument, NULL};
 
-/* Start one that does this; hear what becomes of it. */
+/* Start a new program that does this, and read its messages. */
 static void
 start_one(const char *what)
 {
@@ -262,7 +262,7 @@ START_TEST(one_that_is_late_or_closes_its_link_is_killed)
 }
 END_TEST
 
-/* It says so, with a descriptor that nobody asked for, when this program ends: too late. */
+/* The new program sends READY, with a descriptor, only after this program has given it up. */
 START_TEST(one_that_is_ready_after_the_end_began_does_not_take_over)
 {
     start_one("ready");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs sxe-lua: RUN_LUA("a.lua", "x"), as run-program.h has it. Its files are in a directory
- * of their own, which is the working one.
+ * What: RUN_LUA("a.lua", "x") runs sxe-lua by means of run-program.h. Its files are in a temporary
+ * directory, which is the working directory.
  */
 #ifndef RUN_LUA_H
 #define RUN_LUA_H
@@ -64,7 +64,7 @@ run_lua(const char **argv)
 }
 #define RUN_LUA(...) run_lua((const char *[]){"sxe-lua", __VA_ARGS__, NULL})
 
-/* How the last run ended; what it wrote must be just this, and errors have that. */
+/* Check the last run: its exit status, its exact output, and a text that its errors contain. */
 static inline void
 ended(int status, const char *output, const char *errors)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-lua --coverage: which lines of scripts ran, as lcov reads it.
+ * sxe-lua --coverage: the lines of scripts that ran, in the format of lcov.
  */
 #include "run-lua.h"
 
@@ -10,7 +10,7 @@
 
 #include "lines.h"
 
-/* Of libc and of Lua, in shared libraries; the nth call from now on fails, 0: none. */
+/* Functions of libc and of Lua that fail at the nth call from now on; 0: never. */
 static unsigned fail_stream;
 static unsigned fail_state;
 
@@ -54,7 +54,7 @@ take_line(void *user, unsigned line)
     lines[line] = true;
 }
 
-/* Against what Lua says of the main chunk and of each function that it returns. */
+/* Compare with the lines that Lua reports for the main chunk and the functions that it returns. */
 static void
 compare_with_lua(const char *path)
 {
@@ -83,7 +83,7 @@ START_TEST(lines_are_those_that_lua_has)
 
     fputs("#!/usr/bin/sxe-lua\n"
           "local a, b, c = 1, 2.5, 'text'\n"
-          "local long = '" /* longer than a short string */,
+          "local long = '" /* longer than Lua's short strings */,
           file);
     for (int i = 0; i < 300; i++)
         putc('x', file);
@@ -95,7 +95,7 @@ START_TEST(lines_are_those_that_lua_has)
           "    end\n",
           file);
     for (int i = 0; i < 200; i++)
-        putc('\n', file); /* so far that a step has no place for it */
+        putc('\n', file); /* more lines than one step of Lua's line table can express */
     fputs("    return long .. x,\n"
           "        12345678901, 1e300\n"
           "end\n"
@@ -129,7 +129,7 @@ START_TEST(lines_of_what_cannot_be_compiled_are_unknown)
 }
 END_TEST
 
-/* ---- Records ---- */
+/* ---- The records in lcov's format ---- */
 
 #define SCRIPT                          \
     "local task = require 'sxe.task'\n" \
@@ -150,7 +150,8 @@ END_TEST
     "end\n"                             \
     "load('x = 1')()\n"
 
-/* A function is made at its end, and a call that has several lines returns to its last. */
+/* A function counts at its last line, where it is made; a call of several lines returns to its
+ * last. */
 #define RECORD_OF_SCRIPT                                                                  \
     "DA:1,1\nDA:2,1\nDA:5,0\nDA:6,0\nDA:7,1\nDA:8,3\nDA:9,1\nDA:10,2\nDA:11,1\nDA:12,1\n" \
     "DA:13,3\nDA:14,4\nDA:15,3\nDA:17,1\nLF:14\nLH:12\nend_of_record\n"
@@ -181,7 +182,7 @@ START_TEST(what_ran_is_counted_and_what_did_not_is_named)
     RUN_LUA("--coverage=lua.info", "a.lua");
     ended(0, "", "");
     char *text = (char *)(uintptr_t)read_file("lua.info");
-    /* Lua 5.4.7 counts a line once more when a call returns to it. */
+    /* Lua 5.4.7 counts a line once more if a call returns to it. */
     char *again = strstr(text, "DA:12,2\n");
     if (again != NULL)
         again[6] = '1';
@@ -250,7 +251,7 @@ START_TEST(a_script_that_computes_for_long_is_counted_to_its_end)
 }
 END_TEST
 
-/* A script that is another when it ends. */
+/* The script's file has changed or is gone when the script ends. */
 START_TEST(a_file_that_cannot_be_read_any_more_is_left_out)
 {
     static const char *const ends[] = {"os.remove('a.lua')",
@@ -263,7 +264,7 @@ START_TEST(a_file_that_cannot_be_read_any_more_is_left_out)
 }
 END_TEST
 
-/* ---- Faults ---- */
+/* ---- Failing calls ---- */
 
 START_TEST(a_file_that_cannot_be_written_is_named)
 {
@@ -288,7 +289,7 @@ fail_nth(void)
     fake_os_sweep(kinds, sizeof(kinds) / sizeof(kinds[0]), sweep_nth, false, ENOMEM);
 }
 
-/* libev ends the process where it has no memory; what comes before it is its. */
+/* libev ends the process if it has no memory; the calls before that are tested. */
 START_TEST(without_memory_it_is_not_written)
 {
     unsigned refused = 0;
@@ -321,7 +322,7 @@ fail_a_realloc(void)
     fake_os_fail(FAKE_REALLOC, sweep_nth, 1, ENOMEM);
 }
 
-/* Its last line did not run, and is beyond those that there is memory for. */
+/* The last line did not run, and has a number beyond those that there was memory for. */
 START_TEST(without_memory_for_lines_that_did_not_run_it_is_not_written)
 {
     char text[1024];

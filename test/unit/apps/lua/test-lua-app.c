@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-lua as a program that runs scripts; see test-lua-repl.c for the shell.
+ * sxe-lua as a program that runs scripts. The shell is tested by test-lua-repl.c.
  */
 #include "run-lua.h"
 
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <lauxlib.h>
 
-/* Of Lua's, which has it in a shared library: fails while fail_states. */
+/* luaL_newstate() fails while fail_states is set. */
 static bool fail_states;
 
 lua_State *
@@ -316,7 +316,7 @@ START_TEST(whatever_call_fails_it_ends_with_a_status)
 }
 END_TEST
 
-/* ---- Checking ---- */
+/* ---- --check ---- */
 
 START_TEST(check_only_compiles)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs sxe-pool: RUN_POOL("show", path), as run-program.h has it. And pools to run it on:
- * what this process has open (jobs), has closed, or a child that was killed has left.
+ * What: RUN_POOL("show", path) runs sxe-pool by means of run-program.h. And pools for it: open in
+ * this process (jobs), closed, or left by a child that was killed.
  *
- * Limits: what is to go wrong in the child is said by fails_there(), or done by ran.prepare.
+ * Limits: fails_there() makes calls of the child fail; ran.prepare is called in it.
  */
 #ifndef RUN_POOL_H
 #define RUN_POOL_H
@@ -31,7 +31,7 @@ struct job {
 static char directory[64];
 static char path[96];
 static char why[SXE_POOL_WHY_SIZE];
-static struct job *jobs; /* what this process has open */
+static struct job *jobs; /* the pool that this process has open */
 
 /* ---- The program ---- */
 
@@ -53,7 +53,7 @@ fail_all(void)
     fake_os_fail(fault.call, 1, 0, fault.error);
 }
 
-/* All calls of that kind, in the programs that are run from now on. */
+/* Let all calls of this kind fail in the programs that are run from now on. */
 static inline void
 fails_there(enum fake_call call, int error)
 {
@@ -62,7 +62,8 @@ fails_there(enum fake_call call, int error)
     ran.prepare = fail_all;
 }
 
-/* How the last run ended; "" is nothing at all. */
+/* Check the last run: its exit status, and texts that output and errors contain; "": no text at
+ * all. */
 static inline void
 ended(int status, const char *output, const char *errors)
 {
@@ -98,7 +99,7 @@ tear_down(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* A case of the suite, whose tests have a directory of their own. */
+/* A test case of the suite, whose tests each have a new directory. */
 static inline TCase *
 add_case(Suite *suite, const char *name)
 {
@@ -130,7 +131,7 @@ open_as(const SXE_POOL_SPEC *spec)
     ck_assert_msg(jobs != NULL, "%s", why);
 }
 
-/* Four elements, of which 0 and then 1 became READY. */
+/* A pool of four elements, of which first 0, then 1 became READY. */
 static inline void
 open_jobs(const char *file)
 {
@@ -165,7 +166,7 @@ kill_child(pid_t child)
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
 
-/* A file that a child had open when it was killed. */
+/* A file that a child had open when it was killed; `finally` is its last act. */
 static inline void
 leave_jobs(void (*finally)(void))
 {
@@ -207,10 +208,10 @@ block_sigint(void)
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    signal(SIGINT, SIG_DFL); /* libcheck's own kills the test */
+    signal(SIGINT, SIG_DFL); /* libcheck's handler would end the test */
 }
 
-/* For ran.prepare: SIGINT waits for the program. */
+/* For ran.prepare: SIGINT is pending when the program starts. */
 static inline void
 interrupted(void)
 {
@@ -218,7 +219,7 @@ interrupted(void)
     raise(SIGINT);
 }
 
-/* The same: SIGINT comes while it runs. */
+/* For ran.prepare: SIGINT comes 20 ms later, while the program runs. */
 static inline void
 interrupted_in_20_ms(void)
 {

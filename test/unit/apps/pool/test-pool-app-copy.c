@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-pool backup, restore and resize, which dump what is in a dict's file. See test-dict-copy.c
- * for the calls that do the work.
+ * sxe-pool backup, restore and resize. The calls that they use are tested by test-dict-copy.c.
  */
 #include "run-pool.h"
 
@@ -9,7 +8,7 @@
 
 static char backup[96];
 
-/* Three entries, in a file that was closed. */
+/* Three entries in a file that is closed. */
 static void
 make_dict(const char *file)
 {
@@ -141,7 +140,7 @@ START_TEST(paths_that_lead_nowhere_are_told)
 }
 END_TEST
 
-/* A POOL without a slash is in /dev/shm, a FILE is not. */
+/* A POOL without a slash is in /dev/shm; a FILE without a slash is in the working directory. */
 START_TEST(a_file_without_a_slash_is_in_this_directory)
 {
     char name[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-pool: elements and entries one by one, and how many there are from look to look.
+ * sxe-pool dump, which prints elements or entries, and sxe-pool watch, which prints counts.
  */
 #include "run-pool.h"
 
@@ -140,7 +140,8 @@ START_TEST(without_memory_a_pool_is_let_go_again)
 }
 END_TEST
 
-/* A lock of slot 9, which was never used, and an intent that nobody of ours can have written. */
+/* Slot 9, which no process ever had, holds a lock, with an intent that no process of ours writes.
+ * */
 START_TEST(dump_ends_where_a_pool_is_damaged)
 {
     open_jobs(path);
@@ -164,7 +165,7 @@ START_TEST(a_signal_ends_a_long_dump)
 }
 END_TEST
 
-/* Standard output is a pipe that is full. */
+/* Standard output is a pipe that is full and never read. */
 static void
 interrupted_while_nobody_reads(void)
 {
@@ -192,7 +193,7 @@ START_TEST(a_signal_ends_a_dump_that_nobody_reads)
 }
 END_TEST
 
-/* Where the signals have no descriptor, and without memory for a stream, it prints all the same. */
+/* Without a descriptor for signals, and without memory for a buffer, it prints all the same. */
 START_TEST(dump_prints_without_a_descriptor_of_signals)
 {
     open_jobs(path);
@@ -207,8 +208,8 @@ END_TEST
 
 /* ---- Dicts ---- */
 
-/* One that a child filled, and was killed: a text for ever, bytes for an hour, one too long to be
- * shown, and one that is pinned. */
+/* A dict that a child has filled before it was killed: a text without end, bytes for an hour, a
+ * value too long to be shown, and a pinned entry. */
 static void
 leave_dict(void (*finally)(SXE_DICT *))
 {
@@ -317,7 +318,7 @@ START_TEST(dump_of_a_dict_is_its_entries)
 }
 END_TEST
 
-/* No entry is ever in the last two, though cells are. */
+/* Cells can be in the last two states, entries cannot. */
 START_TEST(a_state_that_no_entry_can_be_in_is_refused)
 {
     static const char *const states[] = {"nix", "", "0", "6", "live", "FREE", "OLD"};
@@ -383,7 +384,7 @@ END_TEST
 START_TEST(a_long_dump_of_a_dict_ends_with_a_signal)
 {
     leave_dict(put_many);
-    RUN_POOL("show", path); /* closes it in good order */
+    RUN_POOL("show", path); /* which closes the file */
     ran.prepare = interrupted;
     RUN_POOL("dump", path, "-s", "DIRTY");
     ended(128 + SIGINT, "key_hex=", "");
@@ -413,7 +414,7 @@ START_TEST(a_dict_is_repaired_with_its_table)
 }
 END_TEST
 
-/* A dict that this process has open, and whose buckets lead nowhere. */
+/* A dict that this process has open, and whose buckets are damaged. */
 static SXE_DICT *
 open_damaged_dict(void)
 {
@@ -487,7 +488,7 @@ START_TEST(watch_ends_with_a_signal_and_lets_the_pool_go)
 }
 END_TEST
 
-/* Everything that a program writes to a terminal. */
+/* Run a program on a terminal; returns everything that it writes. */
 static void
 run_on_terminal(const char **argv)
 {
@@ -528,7 +529,7 @@ START_TEST(on_a_terminal_the_table_stands_still)
 }
 END_TEST
 
-/* The element that a child moves all the time; it may not have begun at the first try. */
+/* A child moves the element all the time; at the first try it may not have begun. */
 START_TEST(watch_counts_what_came)
 {
     open_jobs(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sxe-pool: its command line, and what it says of whole pools. See test-pool-app-dump.c for what it
- * says of elements.
+ * sxe-pool: its command line, and its output about whole pools. test-pool-app-dump.c tests its
+ * output about elements.
  */
 #include "run-pool.h"
 
@@ -98,7 +98,7 @@ START_TEST(what_cannot_be_written_is_an_error)
 }
 END_TEST
 
-/* ---- Which pool ---- */
+/* ---- The pool's name ---- */
 
 START_TEST(a_bare_name_is_not_taken_for_a_file_beside_one)
 {
@@ -228,7 +228,7 @@ START_TEST(what_a_process_has_open_twice_is_one_pool)
 }
 END_TEST
 
-/* A child that holds the byte of who opens or closes the pool, as if it were stopped there. */
+/* A child that holds the lock for opening and closing, as if it were stopped there. */
 static pid_t
 hold_opening(void)
 {
@@ -258,7 +258,7 @@ START_TEST(who_opens_or_closes_it_is_waited_for_until_a_signal)
     RUN_POOL("show", path);
     ended(1, "",
           "jobs.pool: another process is opening or closing it: try again; is it stopped?\n");
-    /* A minute's patience. */
+    /* For a file of this size it waits for a minute. */
     ck_assert_int_eq(truncate(path, (off_t)8 << 30), 0);
     ran.prepare = interrupted;
     RUN_POOL("show", path);
@@ -287,7 +287,7 @@ START_TEST(no_pools_are_no_error_but_no_directory_is)
 }
 END_TEST
 
-/* A line of the list that ends with that, once. */
+/* The line of the list that ends like this; there must be one such line. */
 static const char *
 line_of(const char *which)
 {
@@ -424,7 +424,7 @@ START_TEST(users_are_shown_with_what_they_call_themselves)
     if (sleeper == 0)
         execlp("sleep", "sleep", "600", NULL);
     *process = (uint32_t)sleeper;
-    /* It may not have got there yet. */
+    /* The process may not have started its program yet. */
     do
         RUN_POOL("show", path);
     while (strstr(ran.output, "  sleep 600\n") == NULL);
@@ -527,7 +527,7 @@ START_TEST(a_lock_that_is_held_is_waited_for_but_not_for_ever)
 }
 END_TEST
 
-/* The user that it was is gone, and has no lock. */
+/* The user of the slot is gone, and holds no lock. */
 START_TEST(a_signal_ends_a_long_check_and_the_pool_is_let_go)
 {
     SXE_POOL_SPEC spec = spec_of(path);
@@ -645,7 +645,7 @@ START_TEST(repair_refuses_a_pool_in_use)
 }
 END_TEST
 
-/* ---- Hostile files and processes ---- */
+/* ---- Damaged files, and processes that damage them ---- */
 
 static void
 run_all(void)
@@ -664,7 +664,7 @@ run_all(void)
     ck_assert_msg(ran.status == 0 || ran.status == 1, "status %d, %s", ran.status, ran.errors);
 }
 
-/* Most of them go where the lists are, after the array. */
+/* Change bytes, most of them where the lists are, after the elements. */
 static void
 change_bytes(char *bytes, size_t size)
 {
