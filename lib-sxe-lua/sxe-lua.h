@@ -67,6 +67,7 @@ struct sxe;
 struct sxe_lua;
 struct sxe_tls;
 struct luaL_Reg;
+struct lua_State;
 
 /* Of a client of TLS. Texts that are NULL: the system's authorities, no certificate of its own. */
 struct sxe_lua_tls_options {
@@ -120,6 +121,7 @@ struct sxe_lua_config {
     char **argv;
     const struct sxe_lua_tls *tls;         /* borrowed; NULL: scripts cannot use TLS */
     const struct sxe_lua_inflate *inflate; /* borrowed; NULL: replies are asked for as they are */
+    int (*crypto)(struct lua_State *L);    /* sxe_crypto_open; NULL: scripts have no sxe.crypto */
 
     /* Gets each error before the log does, its text with the traceback; true: do not log it. May
      * be NULL. */

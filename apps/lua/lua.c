@@ -17,6 +17,7 @@
 #include "command-line.h"
 #include "crash.h"
 #include "program.h"
+#include "script-crypto.h"
 #include "script-inflate.h"
 #include "script-tls.h"
 #include "sxe-lua-http.h"
@@ -302,6 +303,7 @@ run_script(void)
                                     .argv = options->argv,
                                     .tls = script_tls(),
                                     .inflate = script_inflate(),
+                                    .crypto = script_crypto(),
                                     .on_error = on_error};
     int result;
 

@@ -37,6 +37,7 @@ static const struct sxe__lua_module modules[] = {
     {"sxe.spawn", sxe__lua_open_spawn, false},
     {"sxe.json", sxe__lua_open_json, true},
     {"sxe.encoding", sxe__lua_open_encoding, true},
+    {"sxe.crypto", sxe__lua_open_crypto, false},
     {"sxe.log", sxe__lua_open_log, true},
     {"sxe.stats", sxe__lua_open_stats, true},
     {"sxe.tap", sxe__lua_open_tap, false},

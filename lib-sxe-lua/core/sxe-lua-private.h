@@ -43,6 +43,7 @@
  *     sxe-lua-dict*.c     require "sxe.dict", see sxe-lua-dict-private.h
  *     sxe-lua-sketch*.c   require "sxe.sketch", see sxe-lua-sketch-private.h
  *     sxe-lua-encoding.c  require "sxe.encoding": base64, hexadecimal digits, URLs, UUIDs
+ *     sxe-lua-crypto.c    require "sxe.crypto", which is lib-sxe-crypto
  *     sxe-lua-option.c    tables of options
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-text.c      strings of Lua as texts of C; sxe-lua-split.c has sxe.split
@@ -278,6 +279,7 @@ int sxe__lua_open_sketch(lua_State *L);
 int sxe__lua_open_spawn(lua_State *L);
 int sxe__lua_open_json(lua_State *L);
 int sxe__lua_open_encoding(lua_State *L);
+int sxe__lua_open_crypto(lua_State *L);
 int sxe__lua_open_log(lua_State *L);
 int sxe__lua_open_stats(lua_State *L);
 int sxe__lua_open_tap(lua_State *L);

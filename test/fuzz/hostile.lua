@@ -55,7 +55,8 @@ local names = words [[
     fields file find finish form found from get gzip half_close handler head headers host id idle ifind inc
     index info interval ip is is_begun is_set join json kill length level limits line lines link
     list listen listing local_addr local_port lock log_level mark max method min mkdir mode move
-    mtime n name next null ok pad form url uuid4 uuid7 oldest on_cancel on_error on_timeout onclose onconnect onread open
+    mtime n name next null ok pad form url uuid4 uuid7 digest hmac new_digest new_hmac finish random_bytes
+    random_integer random_token equal hkdf pbkdf2 seal open seal_with_nonce open_with_nonce aad algorithm rounds salt oldest on_cancel on_error on_timeout onclose onconnect onread open
     options parallel params parents pass patch path peek peer peer_addr peer_port pid plan_tests
     port post put user query queue ranges read read_arg recvfrom redirect release remove rename repair
     requests reset resume retry route router routes running self semaphore send sendto serve set
@@ -186,6 +187,8 @@ local modules = {http, tcp, udp, file, pool, dict, require "sxe.sketch", require
                  require "sxe.encoding", require "sxe.log",
                  require "sxe.stats", timer, task, require "sxe", string, table, math, coroutine,
                  utf8, client}
+local has_crypto, crypto = pcall(require, "sxe.crypto") -- false in a build without OpenSSL
+if has_crypto then modules[#modules + 1] = crypto end
 
 local kinds = {}
 local function add(list, weight, fn)

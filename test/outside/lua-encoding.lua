@@ -62,7 +62,7 @@ print(last)]]
     assert(ms >= before * 1000 and ms <= os.time() * 1000 + 61000, output)
 end)
 
--- promise: docs/crypto.md: It is a module of every state of Lua, also in the sandbox
+-- promise: docs/crypto.md: it is a module of every state of Lua, also in the sandbox
 test("a handler in the sandbox decodes", function()
     local script = require "script"
     local http = require "http"

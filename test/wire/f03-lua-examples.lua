@@ -221,11 +221,21 @@ local function proxy(port, listener, pid)
     httpd.wait_until(function() return wire.fds(pid) <= open - 2 end, "both connections are closed")
 end
 
+local function links(port)
+    local link = expect(ask(port, "GET /new?path=/a.pdf"), 200, TEXT).body:match("^(/open/.*)\n$")
+    expect(ask(port, "GET " .. link), 200, TEXT, "You may have /a.pdf\n")
+    equal(ask(port, "GET /new").status, 400)
+    equal(ask(port, "GET /open/x").status, 403)
+    equal(ask(port, "GET " .. link:sub(1, -2)).status, 403)
+    equal(ask(port, "GET " .. link:gsub("/open/.", "/open/x")).status, 403)
+end
+
 local listener = wire.listen("127.0.0.1", 0)
 os.remove(directory)
 assert(os.execute("mkdir " .. directory .. " && printf 'one\\ntwo\\n' >" .. directory .. "/a.txt"))
 
--- Name, how it is run (sxe-httpd or sxe-lua), arguments after the port, check function, the check's last argument.
+-- Name, how it is run (sxe-httpd or sxe-lua), arguments after the port, check function, the check's last argument; true: it
+-- has no counterpart in Node.
 local examples = {
     {"hello", "httpd", {}, hello},
     {"router", "lua", {}, router},
@@ -237,6 +247,7 @@ local examples = {
     {"read-sort", "lua", {directory}, read_sort},
     {"counter", "httpd", {}, counter},
     {"rate-limit", "httpd", {}, rate_limit},
+    {"links", "httpd", {}, links, nil, true},
     {"upload", "lua", {directory}, upload},
     {"proxy", "lua", {"127.0.0.1", tostring(listener:port()), "0.1"}, proxy, listener},
 }
@@ -274,9 +285,9 @@ local function run(how, name, arguments, examine, argument)
 end
 
 for _, example in ipairs(examples) do
-    local name, how, arguments, examine, argument = table.unpack(example)
+    local name, how, arguments, examine, argument, is_alone = table.unpack(example, 1, 6)
     test("the example " .. name, function() run(how, name, arguments, examine, argument) end)
-    if wire.has("node") then
+    if wire.has("node") and not is_alone then
         test("its counterpart in Node, " .. name, function()
             run("node", name, arguments, examine, argument)
         end)

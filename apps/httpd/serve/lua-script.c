@@ -12,6 +12,7 @@
 
 #include "coverage.h"
 #include "handover.h"
+#include "script-crypto.h"
 #include "script-inflate.h"
 #include "script-tls.h"
 #include "sxe-lua-http.h"
@@ -117,6 +118,7 @@ script_load(const struct httpd_options *options, int link)
     config.on_error = tell;
     config.tls = script_tls();
     config.inflate = script_inflate();
+    config.crypto = script_crypto();
     script.path = options->script;
     script.coverage = options->lua_coverage;
     script.link = link;

@@ -11,7 +11,7 @@ local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
-  "client", "redis", "sketch", "encoding" }
+  "client", "redis", "sketch", "encoding", "crypto" }
 
 -- The variable names of objects in the page, by the module of the section; "" has those of all sections.
 local receivers = {
@@ -27,6 +27,7 @@ local receivers = {
   pool = { p = "Pool", element = "Element" },
   dict = { d = "Dict", snapshot = "DictSnapshot", batch = "DictBatch" },
   sketch = { hll = "Hll", bloom = "Bloom", topk = "TopK" },
+  crypto = { hash = "Hash" },
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
   client = { response = "ClientResponse", jar = "ClientJar" },
@@ -46,7 +47,7 @@ end
 local function names_in_sources()
   local names = {}
 
-  for path in io.popen("ls lib-sxe-lua/*/*.c"):lines() do
+  for path in io.popen("ls lib-sxe-lua/*/*.c lib-sxe-crypto/*.c"):lines() do
     for name in read(path):gmatch('"([%a_][%w_]*)"') do names[name] = true end
   end
   -- Functions that are written in Lua have names without quotes.
@@ -166,6 +167,7 @@ local function objects(req, res)
     Pool = p, Element = p:at(0), Dict = d, DictSnapshot = d:snapshot(), DictBatch = batch,
     Hll = require "sxe.sketch".hll{ name = "names" },
     Bloom = require "sxe.sketch".bloom{ name = "names", capacity = 1 },
+    Hash = require "sxe.crypto".new_digest "sha256",
     TopK = require "sxe.sketch".topk{ name = "names", number = 1 },
     ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis,
     RedisCluster = of_redis.RedisCluster, Pipeline = of_redis.Pipeline,

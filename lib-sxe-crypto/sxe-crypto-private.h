@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what the files of sxe.crypto share.
+ *
+ *     sxe-crypto.c         the module, failures, options, random values, comparing
+ *     sxe-crypto-hash.c    digests and HMAC
+ *     sxe-crypto-derive.c  keys derived from others: HKDF, PBKDF2
+ *     sxe-crypto-seal.c    AES-GCM, ChaCha20-Poly1305
+ *
+ * Lua raises by longjmp, so no function calls Lua while it holds an object of OpenSSL that is not
+ * in a userdata. An argument that is converted to a string may run a finalizer, which may close an
+ * object, so a call asks for its object after its arguments.
+ */
+#ifndef SXE_CRYPTO_PRIVATE_H
+#define SXE_CRYPTO_PRIVATE_H
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <openssl/evp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sxe-crypto.h"
+
+enum {
+    SXE__CRYPTO_OUT_MAX = 1 << 20 /* bytes of random values, and of keys that are derived */
+};
+
+/* Raise "crypto.digest: OpenSSL failed: malloc failure", and empty OpenSSL's queue of errors. */
+int sxe__crypto_raise(lua_State *L, const char *call);
+
+/* Make and push the metatable of a class of userdata, which scripts cannot get. */
+void sxe__crypto_new_class(lua_State *L, const char *name, lua_CFunction close,
+                           const luaL_Reg *methods);
+
+/* Raise unless there are options at an argument, or none, whose names are in the list. */
+void sxe__crypto_check_options(lua_State *L, int argument, const char *const *names,
+                               const char *call);
+
+/* Push an option. A text that is missing is "" of length 0; an integer is at least 1. */
+const char *sxe__crypto_push_text(lua_State *L, int argument, const char *name, size_t *length);
+lua_Integer sxe__crypto_take_integer(lua_State *L, int argument, const char *name,
+                                     lua_Integer otherwise, lua_Integer most);
+
+/* The digest whose name is at an argument; raises a list of them for another name. */
+const EVP_MD *sxe__crypto_check_digest(lua_State *L, int argument);
+
+/* Fill in random bytes of the system; raises if it has none. */
+void sxe__crypto_fill_random(lua_State *L, void *bytes, size_t length);
+
+/* Add the functions of a file to the module on top. */
+void sxe__crypto_add_hash(lua_State *L);
+void sxe__crypto_add_derive(lua_State *L);
+void sxe__crypto_add_seal(lua_State *L);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The module sxe.crypto: failures, options, random values, and comparing without a hint.
+ */
+#include "sxe-crypto-private.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <string.h>
+#include <sys/random.h>
+
+int
+sxe__crypto_raise(lua_State *L, const char *call)
+{
+    const char *why = ERR_reason_error_string(ERR_peek_last_error());
+
+    ERR_clear_error();
+    return luaL_error(L, "%s: OpenSSL failed: %s", call, why != NULL ? why : "not enough memory");
+}
+
+void
+sxe__crypto_new_class(lua_State *L, const char *name, lua_CFunction close, const luaL_Reg *methods)
+{
+    luaL_newmetatable(L, name);
+    lua_pushboolean(L, false);
+    lua_setfield(L, -2, "__metatable");
+    lua_pushcfunction(L, close);
+    lua_setfield(L, -2, "__gc");
+    lua_pushcfunction(L, close);
+    lua_setfield(L, -2, "__close");
+    lua_newtable(L);
+    luaL_setfuncs(L, methods, 0);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
+/* ---- Options ---- */
+
+static bool
+is_listed(lua_State *L, int key, const char *const *names)
+{
+    const char *name = lua_type(L, key) == LUA_TSTRING ? lua_tostring(L, key) : "";
+
+    while (*names != NULL && strcmp(name, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+void
+sxe__crypto_check_options(lua_State *L, int argument, const char *const *names, const char *call)
+{
+    if (lua_isnoneornil(L, argument))
+        return;
+    luaL_checktype(L, argument, LUA_TTABLE);
+    for (lua_pushnil(L); lua_next(L, argument) != 0; lua_pop(L, 1)) {
+        if (!is_listed(L, -2, names))
+            luaL_error(L, "%s has no option '%s'", call, luaL_tolstring(L, -2, NULL));
+    }
+}
+
+/* Push an option, nil if there are none. Returns its type. */
+static int
+push_option(lua_State *L, int argument, const char *name)
+{
+    if (!lua_isnoneornil(L, argument))
+        return lua_getfield(L, argument, name);
+    lua_pushnil(L);
+    return LUA_TNIL;
+}
+
+const char *
+sxe__crypto_push_text(lua_State *L, int argument, const char *name, size_t *length)
+{
+    const int type = push_option(L, argument, name);
+
+    *length = 0;
+    if (type == LUA_TNIL)
+        return "";
+    if (type != LUA_TSTRING)
+        luaL_error(L, "%s: a string expected, got %s", name, lua_typename(L, type));
+    return lua_tolstring(L, -1, length);
+}
+
+lua_Integer
+sxe__crypto_take_integer(lua_State *L, int argument, const char *name, lua_Integer otherwise,
+                         lua_Integer most)
+{
+    const int type = push_option(L, argument, name);
+    int is_integer = 1;
+    const lua_Integer value = type == LUA_TNIL ? otherwise : lua_tointegerx(L, -1, &is_integer);
+
+    if ((type != LUA_TNIL && type != LUA_TNUMBER) || !is_integer || value < 1 || value > most)
+        luaL_error(L, "%s: an integer from 1 to %I expected", name, (LUAI_UACINT)most);
+    lua_pop(L, 1);
+    return value;
+}
+
+/* ---- Random values ---- */
+
+void
+sxe__crypto_fill_random(lua_State *L, void *bytes, size_t length)
+{
+    char *to = bytes;
+
+    while (length > 0) {
+        const ssize_t n = getrandom(to, length, 0);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            luaL_error(L, "the system gives no random bytes: %s", strerror(errno));
+        to += n;
+        length -= (size_t)n;
+    }
+}
+
+/* crypto.random_bytes(number): a string of that many bytes */
+static int
+random_bytes(lua_State *L)
+{
+    const lua_Integer number = luaL_checkinteger(L, 1);
+    luaL_Buffer bytes;
+
+    luaL_argcheck(L, number >= 0 && number <= SXE__CRYPTO_OUT_MAX, 1,
+                  "0 to 1048576 bytes expected");
+    sxe__crypto_fill_random(L, luaL_buffinitsize(L, &bytes, (size_t)number), (size_t)number);
+    luaL_pushresultsize(&bytes, (size_t)number);
+    return 1;
+}
+
+/* crypto.random_integer(least, most). Of the 2^64 values of 8 bytes, as many as do not fill a
+ * multiple of the number of results are drawn again: no result is more likely than another. */
+static int
+random_integer(lua_State *L)
+{
+    const lua_Integer least = luaL_checkinteger(L, 1), most = luaL_checkinteger(L, 2);
+    const uint64_t span = (uint64_t)most - (uint64_t)least + 1; /* 0: all 2^64 */
+    uint64_t value;
+
+    luaL_argcheck(L, least <= most, 2, "at least the first argument expected");
+    do
+        sxe__crypto_fill_random(L, &value, sizeof(value));
+    while (span != 0 && value < -span % span);
+    lua_pushinteger(L, (lua_Integer)((uint64_t)least + (span == 0 ? value : value % span)));
+    return 1;
+}
+
+/* crypto.random_token([bytes]): base64 for URLs; a group of 3 bytes is 4 digits */
+static int
+random_token(lua_State *L)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    const lua_Integer number = luaL_optinteger(L, 1, 32);
+    uint8_t bytes[256];
+    char text[sizeof(bytes) * 4 / 3 + 1];
+    size_t length;
+
+    luaL_argcheck(L, number >= 16 && number <= (lua_Integer)sizeof(bytes), 1,
+                  "16 to 256 bytes expected");
+    length = ((size_t)number * 8 + 5) / 6;
+    sxe__crypto_fill_random(L, bytes, (size_t)number);
+    for (size_t i = 0, bit = 0; i < length; i++, bit += 6) {
+        const unsigned next = bit / 8 + 1 < (size_t)number ? bytes[bit / 8 + 1] : 0;
+        const unsigned bits = (unsigned)bytes[bit / 8] << 8 | next;
+
+        text[i] = digits[bits >> (10 - bit % 8) & 63];
+    }
+    lua_pushlstring(L, text, length);
+    return 1;
+}
+
+/* ---- Comparing ---- */
+
+/* crypto.equal(a, b): the time depends on the length of a alone, not on what differs. */
+static int
+is_equal(lua_State *L)
+{
+    size_t length, other_length;
+    const char *a = luaL_checklstring(L, 1, &length);
+    const char *b = luaL_checklstring(L, 2, &other_length);
+    const bool is_same = CRYPTO_memcmp(a, length == other_length ? b : a, length) == 0;
+
+    lua_pushboolean(L, is_same && length == other_length);
+    return 1;
+}
+
+/* ---- The module ---- */
+
+int
+sxe_crypto_open(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"random_bytes", random_bytes},
+                                         {"random_integer", random_integer},
+                                         {"random_token", random_token},
+                                         {"equal", is_equal},
+                                         {NULL, NULL}};
+
+    luaL_newlib(L, functions);
+    sxe__crypto_add_hash(L);
+    sxe__crypto_add_derive(L);
+    sxe__crypto_add_seal(L);
+    return 1;
+}

@@ -1,0 +1,123 @@
+---@meta sxe.crypto
+-- SPDX-License-Identifier: MIT
+
+---Digests, HMAC, random values, keys that are derived, sealed text. It is there in programs that were built with OpenSSL 3.
+---@class sxe.crypto
+local crypto = {}
+
+---@alias sxe.crypto.digest "md5"|"sha1"|"sha256"|"sha384"|"sha512"|"sha3-256"|"sha3-384"|"sha3-512"|"blake2b"|"blake2s"
+
+---The digest as bytes, not as hexadecimal digits.
+---@param digest sxe.crypto.digest
+---@param text string
+---@return string bytes
+function crypto.digest(digest, text) end
+
+---@param digest sxe.crypto.digest
+---@param key string
+---@param text string
+---@return string bytes
+function crypto.hmac(digest, key, text) end
+
+---A digest of a text that comes in parts.
+---@param digest sxe.crypto.digest
+---@return sxe.Hash
+function crypto.new_digest(digest) end
+
+---@param digest sxe.crypto.digest
+---@param key string
+---@return sxe.Hash
+function crypto.new_hmac(digest, key) end
+
+---@class sxe.Hash
+local Hash = {}
+
+---@param text string
+---@return sxe.Hash self
+function Hash:add(text) end
+
+---The bytes; the object is closed then.
+---@return string bytes
+function Hash:finish() end
+
+---A <close> variable does so at the end of its scope.
+function Hash:close() end
+
+---@param bytes integer at most 1048576
+---@return string
+function crypto.random_bytes(bytes) end
+
+---Text of base64 for URLs.
+---@param bytes? integer 16 to 256 random bytes: 32
+---@return string token
+function crypto.random_token(bytes) end
+
+---An integer from least to most; all are equally likely.
+---@param least integer
+---@param most integer
+---@return integer
+function crypto.random_integer(least, most) end
+
+---Whether two strings are equal, in a time that does not tell where they differ.
+---@param a string
+---@param b string
+---@return boolean
+function crypto.equal(a, b) end
+
+---@class sxe.crypto.hkdf
+---@field salt? string
+---@field info? string what the key is for
+---@field length? integer that of the digest
+
+---A key of a secret that is random already (RFC 5869).
+---@param digest sxe.crypto.digest
+---@param secret string
+---@param options? sxe.crypto.hkdf
+---@return string key
+function crypto.hkdf(digest, secret, options) end
+
+---@class sxe.crypto.pbkdf2
+---@field rounds? integer 600000
+---@field length? integer that of the digest
+
+---A key of a password (RFC 8018).
+---@param digest sxe.crypto.digest
+---@param password string
+---@param salt string
+---@param options? sxe.crypto.pbkdf2
+---@return string key
+function crypto.pbkdf2(digest, password, salt, options) end
+
+---@class sxe.crypto.sealing
+---@field algorithm? "aes-256-gcm"|"aes-128-gcm"|"chacha20-poly1305" "aes-256-gcm"
+---@field aad? string must be the same when it is opened, and is not in the result
+
+---A text that nobody can read or change without the key.
+---@param key string 32 bytes; 16 for aes-128-gcm
+---@param text string
+---@param options? sxe.crypto.sealing
+---@return string sealed
+function crypto.seal(key, text, options) end
+
+---@param key string
+---@param sealed string
+---@param options? sxe.crypto.sealing
+---@return string? text, sxe.error? why
+function crypto.open(key, sealed, options) end
+
+---Never seal two texts with the same key and nonce.
+---@param key string
+---@param nonce string 12 bytes
+---@param text string
+---@param options? sxe.crypto.sealing
+---@return string sealed
+function crypto.seal_with_nonce(key, nonce, text, options) end
+
+---@param key string
+---@param nonce string
+---@param sealed string
+---@param options? sxe.crypto.sealing
+---@return string? text, sxe.error? why
+function crypto.open_with_nonce(key, nonce, sealed, options) end
+
+return crypto

@@ -1,0 +1,103 @@
+-- SPDX-License-Identifier: MIT
+-- sxe.crypto as docs/crypto.md promises it, by processes of sxe-lua.
+
+local function run(text, ...)
+    local proc <close> = wire.spawn{wire.program "sxe-lua", "-e",
+        "local c, e = require 'sxe.crypto', require 'sxe.encoding'\n" .. text, ...}
+    local output = proc:output(120)
+    equal(proc:errors(), "")
+    equal(proc:wait(120), 0)
+    return output
+end
+
+local has_crypto = wire.spawn{wire.program "sxe-lua", "-e", "require 'sxe.crypto'"}:wait(120) == 0
+if not has_crypto then
+    print("skipped: sxe.crypto, because sxe-lua was built without OpenSSL")
+    test("a program without OpenSSL says so", function() check(not has_crypto) end)
+    return
+end
+
+-- promise: docs/crypto.md: it is there in `sxe-lua` and `sxe-httpd` unless they were built without OpenSSL, but not in the
+--   sandbox.
+test("the sandbox has no sxe.crypto", function()
+    local script, http = require "script", require "http"
+    for _, option in ipairs{"--dev", "--lua-sandbox"} do
+        local server <close> = script.start(
+            'return function(req) return tostring((pcall(require, "sxe.crypto"))) end', option)
+        equal(http.ask(server, http.request "GET /").body, tostring(option == "--dev"))
+    end
+end)
+
+-- promise: docs/crypto.md: **`hash:finish()`** returns the bytes and closes the object; **`hash:close()`**, which a `<close>`
+--   variable does itself, gives it up. A later `add` or `finish` raises.
+test("a digest in parts ends once", function()
+    equal(run[[
+local kept
+do local h <close> = c.new_hmac("sha256", "k") kept = h:add "a" end
+for _, one in ipairs{kept, c.new_digest "sha256"} do
+  if one ~= kept then one:finish() end
+  print((pcall(one.add, one, "a")), (pcall(one.finish, one)), one:close(), (one:close()))
+end]], "false\tfalse\tnil\tnil\nfalse\tfalse\tnil\tnil\n")
+end)
+
+-- promise: docs/crypto.md: Give a large text to an object in parts of a megabyte, as it is read from its file or connection,
+--   and others run between the parts.
+test("a digest in parts lets other tasks run", function()
+    equal(run[[
+local task, ticks = require "sxe.task", 0
+local ticker = task.start(function() while true do task.sleep(0) ticks = ticks + 1 end end)
+local part, whole = ("x"):rep(1 << 20), c.new_digest "sha256"
+for _ = 1, 50 do whole:add(part) task.sleep(0) end
+ticker:cancel()
+print(e.encode_hex(whole:finish()) == e.encode_hex(c.digest("sha256", part:rep(50))), ticks >= 40)]], "true\ttrue\n")
+end)
+
+-- promise: docs/crypto.md: **`crypto.random_integer(least, most)`** is an integer in that range, both ends included, and none is
+--   more likely than another.
+test("dice are fair", function()
+    equal(run[[
+local counts, chi = {0, 0, 0, 0, 0, 0}, 0
+for _ = 1, 60000 do local n = c.random_integer(1, 6) counts[n] = counts[n] + 1 end
+for _, n in ipairs(counts) do chi = chi + (n - 10000) ^ 2 / 10000 end
+print(chi < 45)]], "true\n") -- with 5 degrees of freedom, 1 run in 70 million has more
+end)
+
+-- promise: docs/crypto.md: **`crypto.open(key, sealed [, options])`** is the text again, or `nil, message` if anything was
+--   changed. It gives nothing before the tag was checked.
+test("of a sealed text that was changed nothing is given", function()
+    equal(run[[
+local key, text = c.random_bytes(32), ("secret "):rep(1000)
+local sealed = c.seal(key, text)
+for at = 1, #sealed, 97 do
+  local bad = sealed:sub(1, at - 1) .. string.char(sealed:byte(at) ~ 1) .. sealed:sub(at + 1)
+  local opened, why = c.open(key, bad)
+  assert(opened == nil and type(why) == "string" and not why:find "secret")
+  assert(c.open(key, sealed) == text)
+end
+for length = 0, 40 do assert(c.open(key, sealed:sub(1, length)) == nil) end
+print(c.open(key, sealed .. "x"))]], "nil\tforged, or sealed with another key, nonce or aad\n")
+end)
+
+-- promise: docs/crypto.md: `aad`, a text that must be the same for both but is not in the result: the name of the user or the
+--   field to which the sealed text belongs, so that it cannot be moved to another.
+test("a sealed text belongs to its aad", function()
+    equal(run[[
+local key = c.random_bytes(32)
+local sealed = c.seal(key, "text", {aad = "ann"})
+print(#sealed, c.open(key, sealed, {aad = "ann"}), (c.open(key, sealed, {aad = "bob"})), (c.open(key, sealed)))]],
+        "32\ttext\tnil\tnil\n")
+end)
+
+-- promise: docs/crypto.md: A wrong argument raises: an unknown name, a key of a wrong length, a number out of range.
+test("wrong arguments raise and the next call works", function()
+    equal(run[[
+local huge, calls = ("x"):rep(1 << 21), 0
+for name, f in pairs(c) do
+  for _, arguments in ipairs{{}, {nil}, {{}}, {"sha256", {}}, {"none", "a", "b"}, {-1}, {1e300}, {huge}, {"", huge, huge},
+                             {print, print}, {"", "", "", 7}, {math.mininteger, 0 / 0}} do
+    pcall(f, table.unpack(arguments, 1, 4))
+    calls = calls + 1
+  end
+end
+print(calls > 100, #c.digest("sha256", huge))]], "true\t32\n")
+end)

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * require "sxe.crypto". Its values are checked by crypto-values.lua; here each allocation of Lua
+ * and of OpenSSL fails in turn, and a plain state of Lua uses the module.
+ */
+#include "lua-state.h"
+
+#include <lualib.h>
+#include <openssl/crypto.h>
+
+#include "fake-os.h"
+#include "sxe-crypto.h"
+#include "test-main.h"
+
+/* ---- OpenSSL's memory ---- */
+
+void *__real_malloc(size_t size);
+void *__real_realloc(void *old, size_t size);
+
+static struct {
+    unsigned number, nth; /* allocations so far, and the one that fails; 0: none */
+    bool is_lasting;      /* so do all after it */
+    bool has_struck;
+    long live;
+} heap;
+
+static bool
+heap_strikes(void)
+{
+    heap.number++;
+    if (heap.nth == 0 || heap.number < heap.nth || (heap.number > heap.nth && !heap.is_lasting))
+        return false;
+    heap.has_struck = true;
+    return true;
+}
+
+static void *
+heap_malloc(size_t size, const char *file, int line)
+{
+    SXE_UNUSED_PARAMETER(file);
+    SXE_UNUSED_PARAMETER(line);
+    if (heap_strikes())
+        return NULL;
+    heap.live++;
+    return __real_malloc(size);
+}
+
+static void
+heap_free(void *memory, const char *file, int line)
+{
+    SXE_UNUSED_PARAMETER(file);
+    SXE_UNUSED_PARAMETER(line);
+    heap.live -= memory != NULL;
+    free(memory);
+}
+
+static void *
+heap_realloc(void *old, size_t size, const char *file, int line)
+{
+    if (old == NULL)
+        return heap_malloc(size, file, line);
+    return heap_strikes() ? NULL : __real_realloc(old, size);
+}
+
+/* ---- States ---- */
+
+static void
+crypto_start(void)
+{
+    ck_assert_int_eq(CRYPTO_set_mem_functions(heap_malloc, heap_realloc, heap_free), 1);
+    state_start_with(&(struct sxe_lua_config){.tasks = 64, .crypto = sxe_crypto_open});
+    run_script("crypto = require 'sxe.crypto'");
+}
+
+START_TEST(values_are_those_of_the_standards)
+{
+    crypto_start();
+    run_script("dofile 'test/unit/lib-sxe-crypto/crypto-values.lua'");
+    state_stop();
+}
+END_TEST
+
+START_TEST(a_program_without_it_says_so)
+{
+    state_start();
+    fails_with("require 'sxe.crypto'", "this program has no sxe.crypto: it was built without");
+    state_stop();
+    state_start_with(&(struct sxe_lua_config){.is_sandbox = true, .crypto = sxe_crypto_open});
+    fails_with("require 'sxe.crypto'", "not found");
+    state_stop();
+}
+END_TEST
+
+START_TEST(a_plain_state_has_it)
+{
+    lua_State *L = luaL_newstate();
+
+    luaL_openlibs(L);
+    luaL_requiref(L, "sxe.crypto", sxe_crypto_open, 0);
+    ck_assert_int_eq(luaL_dostring(L, "return #require 'sxe.crypto'.digest('sha256', '')"), LUA_OK);
+    ck_assert_int_eq(lua_tointeger(L, -1), 32);
+    lua_close(L);
+}
+END_TEST
+
+/* ---- Failures ---- */
+
+static const char *const calls[] = {
+    "crypto.digest('sha256', 'a')",
+    "crypto.digest('sha3-256', 'a')",
+    "crypto.hmac('sha256', 'k', 'a')",
+    "crypto.new_digest('sha512'):add('a'):finish()",
+    "crypto.new_hmac('blake2s', 'k'):add(('a'):rep(5000)):finish()",
+    "crypto.hkdf('sha256', 'secret', {salt = 's', info = 'i', length = 5000})",
+    "crypto.pbkdf2('sha256', 'password', 'salt', {rounds = 2})",
+    "crypto.random_bytes(5000)",
+    "crypto.random_token()",
+    "crypto.open(('k'):rep(32), crypto.seal(('k'):rep(32), ('a'):rep(5000), {aad = 'b'}))",
+    "crypto.seal_with_nonce(('k'):rep(32), ('n'):rep(12), 'a', {algorithm = 'chacha20-poly1305'})",
+    "crypto.open_with_nonce(('k'):rep(16), ('n'):rep(12), ('a'):rep(16), {algorithm = "
+    "'aes-128-gcm'})",
+};
+
+enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+
+START_TEST(without_memory_of_lua_a_call_fails_and_the_next_works)
+{
+    crypto_start();
+    for (uint64_t after = 0; runs_out_of_memory(calls[_i], after); after++)
+        captured.number = 0;
+    run_script(calls[_i]);
+    state_stop();
+}
+END_TEST
+
+/* The first call fetches what OpenSSL keeps. */
+START_TEST(without_memory_of_openssl_a_call_fails_and_the_next_works)
+{
+    long live;
+
+    crypto_start();
+    run_script(calls[_i]);
+    run_script("collectgarbage()");
+    live = heap.live;
+    for (unsigned lasting = 0; lasting < 2; lasting++) {
+        heap.nth = 0;
+        do {
+            heap.nth++;
+            heap.number = heap.has_struck = 0;
+            heap.is_lasting = lasting != 0;
+            captured.number = 0;
+            if (load_text(calls[_i]) < 0)
+                ck_assert_msg(logged("OpenSSL failed: "), "%s", log_line(0));
+        } while (heap.has_struck);
+    }
+    heap.nth = 0;
+    run_script(calls[_i]);
+    run_script("collectgarbage()");
+    ck_assert_int_le(heap.live, live);
+    state_stop();
+}
+END_TEST
+
+START_TEST(random_bytes_come_from_the_system_or_not_at_all)
+{
+    crypto_start();
+    fake_os_fail(FAKE_GETRANDOM, 1, 2, EINTR);
+    run_script("assert(#crypto.random_bytes(300) == 300)");
+    for (int i = 7; i <= 9; i++) {
+        captured.number = 0;
+        fake_os_fail(FAKE_GETRANDOM, 1, 1, ENOSYS);
+        fails_with(calls[i], "the system gives no random bytes: Function not implemented");
+    }
+    state_stop();
+}
+END_TEST
+
+START_TEST(without_memory_the_module_is_not_opened)
+{
+    uint64_t after = 0;
+
+    crypto_start();
+    while (runs_out_of_memory("package.loaded['sxe.crypto'] = nil require 'sxe.crypto'", after)) {
+        captured.number = 0;
+        after++;
+    }
+    run_script("assert(require 'sxe.crypto'.digest)");
+    state_stop();
+}
+END_TEST
+
+/* An argument is converted, so that a string is made and the collector runs. */
+START_TEST(a_finalizer_may_close_the_object_of_a_call)
+{
+    crypto_start();
+    run_script("collectgarbage 'generational'\n"
+               "for i = 1, 2000 do\n"
+               "    local one = crypto.new_digest 'sha256'\n"
+               "    setmetatable({}, {__gc = function() one:close() end})\n"
+               "    local done, why = pcall(one.add, one, i + 0.5)\n"
+               "    assert(done or why:find('closed', 1, true), why)\n"
+               "end");
+    state_stop();
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+    Suite *s = suite_create("crypto-module");
+    TCase *c = tcase_create("all");
+
+    suite_add_tcase(s, c);
+    tcase_add_test(c, values_are_those_of_the_standards);
+    tcase_add_test(c, a_program_without_it_says_so);
+    tcase_add_test(c, a_plain_state_has_it);
+    tcase_add_loop_test(c, without_memory_of_lua_a_call_fails_and_the_next_works, 0, CALLS);
+    tcase_add_loop_test(c, without_memory_of_openssl_a_call_fails_and_the_next_works, 0, CALLS);
+    tcase_add_test(c, random_bytes_come_from_the_system_or_not_at_all);
+    tcase_add_test(c, without_memory_the_module_is_not_opened);
+    tcase_add_test(c, a_finalizer_may_close_the_object_of_a_call);
+    return s;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(suite());
+}
