@@ -32,7 +32,9 @@ LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4 2>/dev/null || echo -I/usr/i
 LUA_LIBS   := $(shell $(PKG_CONFIG) --libs lua5.4 2>/dev/null || echo -llua5.4)
 
 # OpenSSL 3, for lib-sxe-tls and the programs: without it that library is not built, and the programs have no TLS.
-tls      := $(shell printf '%s\n' '\#include <openssl/ssl.h>' '\#if OPENSSL_VERSION_MAJOR < 3' '\#error' '\#endif' | \
+# Since make 4.3 a backslash before a # in a function stays there, so the # comes from a variable.
+hash     := \#
+tls      := $(shell printf '%s\n' '$(hash)include <openssl/ssl.h>' '$(hash)if OPENSSL_VERSION_MAJOR < 3' '$(hash)error' '$(hash)endif' | \
                     $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-tls)
 TLS_LIBS := $(if $(tls),$(or $(shell $(PKG_CONFIG) --libs libssl libcrypto 2>/dev/null),-lssl -lcrypto))
 
