@@ -311,6 +311,7 @@ sxe_fini(void)
     struct sxe__context *c = CONTEXT;
 
     if (c->sockets == NULL) {
+        sxe__resolve_close();
         memset(c, 0, sizeof(*c));
         return -EINVAL;
     }
@@ -323,6 +324,7 @@ sxe_fini(void)
         sxe__give(s);
     }
     sxe__work_close();
+    sxe__resolve_close();
     sxe__loop_close();
     give_all_back(c);
     memset(c, 0, sizeof(*c));

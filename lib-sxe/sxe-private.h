@@ -17,6 +17,7 @@
  *     sxe-connect.c  connect, listen, accept
  *     sxe-loop.c     epoll, calls the files above       deferred calls, timeouts, timers, signals
  *     sxe-work.c     work that blocks                   the only file with threads
+ *     sxe-resolve.c  addresses of names                 on top of sxe-work.c
  *     sxe-plan.c     register, configure, init, fini
  *     sxe.c          making, closing, looking at sockets
  */
@@ -155,10 +156,9 @@ struct sxe__context {
     uint32_t output_chunks; /* how many chunks have unsent output */
     uint32_t output_chunks_max;
     int epoll;
-    SXE *reader;      /* the socket whose on_read runs */
-    SXE *released;    /* the socket whose on_close runs */
-    size_t dropped;   /* unsent bytes that were in the queue of `released` */
-    bool orders_idle; /* keep IDLE sockets in the order of time, for a timeout or reap_idle */
+    SXE *reader;    /* the socket whose on_read runs */
+    SXE *released;  /* the socket whose on_close runs */
+    size_t dropped; /* unsent bytes that were in the queue of `released` */
 
     SXE *staged; /* the socket whose output is in vector[], then in stage[] from stage_open on */
     struct iovec *vector;
@@ -179,6 +179,7 @@ struct sxe__context {
     uint32_t deferred_head;
     uint32_t deferred_tail;
     unsigned deferred_count;
+    bool orders_idle;        /* keep IDLE sockets in order of time, for a timeout or reap_idle */
     bool is_busy;            /* libev does not watch our epoll set, we poll it every turn */
     unsigned load_rounds;    /* how many turns in a row found many events */
     unsigned empty_rounds;   /* while busy: how many turns in a row found no event */
@@ -197,6 +198,8 @@ struct sxe__context {
     uint16_t group_threads[SXE_WORK_GROUPS_MAX];
     struct sxe_config wanted;     /* the argument of sxe_configure */
     struct sxe__workers *workers; /* NULL: no threads are registered */
+    struct sxe__name *names;      /* the pool of sxe-resolve.c; NULL: not registered */
+    unsigned names_group;         /* of works */
 
     socklen_t sender_length;
     uint64_t receiver; /* the handle of the socket that received the last datagram */
@@ -342,6 +345,7 @@ void sxe__on_timeout(void *array, unsigned id, void *user);
 
 SXE_MUST_USE int sxe__work_open(void);                  /* after sxe__loop_open; 0 or -errno */
 void sxe__work_close(void);                             /* waits for works that run */
+void sxe__resolve_close(void);                          /* after sxe__work_close */
 size_t sxe__work_threads(const struct sxe__context *c); /* of all groups, as registered */
 
 #endif
