@@ -184,7 +184,8 @@ read_table(SXE_DICT *dict, const SXE_DICT_SPEC *spec, char *why)
     const bool any = spec == NULL || spec->cells == 0;
     int result = 0;
 
-    /* No table, and no cell that was ever given out: its maker has not made it, or died before. */
+    /* There is no table, and no cell was ever given out: this process makes the dict, or the
+     * process that should have made it died before. */
     if (SXE__POOL_GET(control->magic) == 0 &&
         sxe_pool_get_count(dict->array, SXE__DICT_FREE) == dict->number)
         result = make_table(dict, !any && spec->evicts);

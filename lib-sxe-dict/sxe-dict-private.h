@@ -338,8 +338,9 @@ sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view)
 }
 
 /* The two parts of a version's sum, which is their XOR: one part can be changed without reading the
- * other, and a bit that flipped in the other before is still found later. The head's part covers
- * the key by its hash, and the cell's generation, so that an older page is found, too. */
+ * other, and a bit that flipped in the other before is still found later. The head's part includes
+ * the hash of the key and the cell's generation: a page of the file that is older than the others
+ * has an older generation, and is found, too. */
 uint32_t sxe__dict_head_sum(const SXE_DICT *dict, const struct sxe__dict_view *view);
 uint32_t sxe__dict_value_sum(const char *value, size_t size);
 

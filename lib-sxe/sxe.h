@@ -78,7 +78,7 @@ typedef int SXE_RETURN; /* 0, or -errno */
 #define SXE_RETURN_OK 0
 
 typedef void (*SXE_IN_EVENT_CONNECTED)(SXE *);
-/* length: bytes that are new since the last event; when on_read shows unread bytes again, all. */
+/* length: how many bytes are new; when on_read shows unread bytes again: how many there are. */
 typedef void (*SXE_IN_EVENT_READ)(SXE *, int length);
 typedef void (*SXE_IN_EVENT_CLOSE)(SXE *);
 typedef void (*SXE_OUT_EVENT_SENT)(SXE *,

@@ -47,8 +47,8 @@ void sxe__lua_on_connected(SXE *s);
 void sxe__lua_on_read(SXE *s, int length);
 void sxe__lua_on_close(SXE *s);
 
-/* Values that scripts keep in a socket, s.key = value; the key is at stack index 2, the value at 3.
- * */
+/* Values that scripts keep in a socket, s.key = value; the key is at stack index 2, the value at
+ * 3. */
 void sxe__lua_open_fields(lua_State *L);
 void sxe__lua_field_get(lua_State *L, const struct sxe__lua_slot *slot, uint32_t index);
 void sxe__lua_field_set(lua_State *L, struct sxe__lua_slot *slot, uint32_t index);

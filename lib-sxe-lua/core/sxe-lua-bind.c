@@ -102,8 +102,8 @@ assign_variable(lua_State *L, const struct tied *tied)
     }
 }
 
-/* The C variable to which the key at index 2 is bound, or NULL. Upvalue 1 is the table of fields.
- * */
+/* The C variable to which the key at index 2 is bound, or NULL. Upvalue 1 is the table of
+ * fields. */
 static const struct tied *
 find_tied(lua_State *L)
 {

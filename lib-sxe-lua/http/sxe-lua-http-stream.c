@@ -45,8 +45,8 @@ has_room(struct sxe_http_response *response)
 
 /* ---- Writing ---- */
 
-/* Write the string at index 2 from offset `at` on. Returns the offset that was reached, or -errno.
- * */
+/* Write the string at index 2 from offset `at` on. Returns the offset that was reached, or
+ * -errno. */
 static ssize_t
 write_some(lua_State *L, struct sxe__lua_exchange *exchange, size_t at)
 {

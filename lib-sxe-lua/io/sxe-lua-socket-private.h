@@ -82,8 +82,8 @@ int sxe__lua_push_address(lua_State *L, const SXE *s, const char *name);
 /* Push true, or nil, message, code; the message is "closed" if the socket is not connected. */
 int sxe__lua_result(lua_State *L, int result, const char *what);
 
-/* Seconds at an argument or in its field timeout, or else the slot's own, as a deadline; 0: none.
- * */
+/* Seconds at an argument or in its field timeout, or else the slot's own, as a deadline; 0:
+ * none. */
 uint64_t sxe__lua_slot_deadline(lua_State *L, int argument, const struct sxe__lua_slot *slot);
 
 /* The value at an index, seconds or nil, as nanoseconds, 0: none. Raises if it is no time. */

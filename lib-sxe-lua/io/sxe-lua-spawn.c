@@ -399,8 +399,8 @@ l_spawn(lua_State *L)
 
     sxe__lua_option_names_of_list(L, OPTIONS, options, "spawn");
     lua_settop(L, OPTIONS);
-    /* The top level of a script may run before sxe_init: then this continues with the first turn.
-     * */
+    /* The top level of a script may run before sxe_init: then this continues with the first
+     * turn. */
     if (sxe_loop() == NULL)
         return sxe__lua_park(L, 1, NULL, NULL, loop_turns, 0);
     return spawn_child(L);

@@ -433,8 +433,8 @@ serve_udp(lua_State *L)
     return 1;
 }
 
-/* udp.serve(ip, port, function) runs function(socket) as a task, and closes the socket at its end.
- * */
+/* udp.serve(ip, port, function) runs function(socket) as a task, and closes the socket at its
+ * end. */
 static int
 l_serve(lua_State *L)
 {

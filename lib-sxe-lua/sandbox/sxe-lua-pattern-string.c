@@ -185,8 +185,8 @@ add_text(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start, c
     luaL_addlstring(buffer, text, (size_t)(text_end - text));
 }
 
-/* Add the replacement from a table or function. False: there is none, so the match stays as it is.
- * */
+/* Add the replacement from a table or function. False: there is none, so the match stays as it
+ * is. */
 static bool
 add_value(struct sxe__lua_match *match, luaL_Buffer *buffer, const char *start, const char *end)
 {

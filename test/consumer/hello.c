@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program outside the tree that uses an installed libsxe, in C11 and in C++17: it connects to
- * itself.
+ * A program outside the source tree that uses an installed libsxe, compiled as C11 and as C++17: it
+ * connects to its own listener.
  */
 #include <sxe.h>
 

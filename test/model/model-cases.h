@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the cases whose schedules are all run, and the faults that must be noticed.
- * Place: used by test-pool-model.c (what takes seconds) and model.c (all).
+ * What: the cases of which every schedule is run, and the faults that the search must notice.
+ * Place: used by test-pool-model.c (those that take seconds) and by model.c (all).
  */
 #ifndef MODEL_CASES_H
 #define MODEL_CASES_H
@@ -43,7 +43,7 @@
         MODEL_END, call, 0, to \
     }
 
-/* A few thousand states each: in every flavour. */
+/* Cases of a few thousand states each, which are run in every build. */
 static const struct model_case model_small[] = {
     {.name = "two processes set the same element, both may die",
      .elements = 1,
@@ -95,7 +95,7 @@ static const struct model_case model_small[] = {
      .orders = {{WAIT(1), TAKE(1, 0)}, {SET(0, 0, 1)}}},
 };
 
-/* Some 100,000 each: where the compiler optimizes and nothing else slows it down. */
+/* Cases of some 100,000 states each, which are run in optimized builds without sanitizers. */
 static const struct model_case model_medium[] = {
     {.name = "a lease, and a touch of another that voids it, both may die",
      .elements = 1,
@@ -179,7 +179,7 @@ static const struct model_case model_medium[] = {
      .orders = {{LEASE(0, 1), END(0, 0)}, {LEASE(0, 1), END(0, 0)}}},
 };
 
-/* Minutes. */
+/* Cases that take minutes each. */
 static const struct model_case model_large[] = {
     {.name = "two touches and a take, two of three processes may die",
      .elements = 3,
@@ -326,9 +326,9 @@ static const struct model_case model_large[] = {
      .orders = {{SET(0, 0, 1)}, {TAKE(0, 1)}, {TOUCH(1)}}},
 };
 
-#define MODEL_FIRST_STAMP MODEL_TIME /* where the clock stands still */
+#define MODEL_FIRST_STAMP MODEL_TIME /* the stamp of a call while the clock stands still */
 
-/* Each with the first, and with the next if that does not show it. */
+/* Each fault is tried with the first case, and with the next if that does not show the fault. */
 static const struct model_case model_for_mutants[] = {
 #ifndef __SANITIZE_ADDRESS__
     {.name = "a lease and a touch",
@@ -403,7 +403,8 @@ static const struct model_mutant model_mutants[] = {
     {"a count is believed under the lock", MODEL_READ, "sharing->shards[shard].lock", NULL, 0},
     {"nobody is woken", MODEL_READ, "pool->sharing->head->watching", NULL, 0},
     {"ends are read during changes", MODEL_READ, "place->lock", NULL, 0},
-#ifndef __SANITIZE_ADDRESS__ /* there each step back begins again, which takes minutes */
+/* With AddressSanitizer each step back replays the case, which takes minutes. */
+#ifndef __SANITIZE_ADDRESS__
     {"a lease's stamp is not looked at", MODEL_READ, "node->stamp", NULL, MODEL_FIRST_STAMP},
     {"all leases are lost", MODEL_READ, "node->stamp", NULL, 1},
 #endif
@@ -429,7 +430,7 @@ static const struct model_mutant model_mutants[] = {
     DROPPED("parts->to->prev"),
 };
 
-/* Whether a case shows a fault; what it looks like is left in model_world.said. */
+/* Whether one of the cases shows a fault; its message is left in model_world.said. */
 static bool
 model_catches(const struct model_mutant *mutant)
 {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: whether the answers of all calls, and what is in memory in the end, could have come about
- * one call after the other, each at some moment between its beginning and its end.
+ * What: checks that a history is linearizable: whether the answers of all calls, and what is in
+ * memory in the end, could result if each call happened at one moment between its begin and its
+ * end.
  *
  * Place: called by model-search.h at the end of each schedule, after model_check_lists.
  *
- * Shape: a call is one event, or several where less is promised:
+ * Shape: a call is one event; or several events, where the library promises less:
  *
- *     take, several shards, nothing found   one event a shard: it was empty, each at its own moment
+ *     take, several shards, nothing found   one event for each shard: it was empty at some moment
  *     walk                                  its begin and its end; of several shards it meets what
  *                                           was in the state when it came to the shard
  *     a call whose process was killed       one event, which may also never have happened
  *
- * Elements are compared by state, stamp and generation, and stamps follow from the order: each is
- * the clock as its call read it, or the shard's last stamp and 1. With clocks that stand apart the
- * exact take is held only to the order of its shard.
+ * Elements are compared by state, stamp and generation. The stamps follow from the order of the
+ * events: each is the time that its call read, or the shard's last stamp plus 1. When the
+ * processes' clocks differ, the exact take must only keep the order within its shard.
  */
 #ifndef MODEL_HISTORY_H
 #define MODEL_HISTORY_H
@@ -24,19 +25,20 @@
 #define MODEL_CALLS_ALL (MODEL_PROCESSES * MODEL_CALLS)
 #define MODEL_EVENTS    (MODEL_CALLS_ALL * MODEL_SHARDS)
 
-/* The plain pool. */
+/* The model of the pool: plain arrays. */
 struct model_plain {
     uint64_t stamp[MODEL_ELEMENTS];
     uint64_t last[MODEL_SHARDS];
     uint32_t generation[MODEL_ELEMENTS];
     uint8_t state[MODEL_ELEMENTS];
-    uint8_t began[MODEL_CALLS_ALL];  /* of a walk: elements it may meet */
-    uint8_t stayed[MODEL_CALLS_ALL]; /* and not moved or touched since */
+    uint8_t began[MODEL_CALLS_ALL]; /* for each walk: the elements that it may meet */
+    /* For each walk: those of them that have not moved or been touched since it began. */
+    uint8_t stayed[MODEL_CALLS_ALL];
 };
 
 struct model_event {
     uint8_t call;
-    uint8_t part; /* the shard; of a walk 0: begin, 1: end */
+    uint8_t part; /* the shard; for a walk 0: its begin, 1: its end */
     bool optional;
 };
 
@@ -80,7 +82,7 @@ model_add_events(struct model_history *history, unsigned call)
     }
 }
 
-/* Whether an event must wait for one that has not happened. */
+/* Whether an event must wait for another that has not happened yet. */
 static bool
 model_waits(const struct model_history *history, unsigned number, uint32_t happened)
 {
@@ -100,7 +102,7 @@ model_waits(const struct model_history *history, unsigned number, uint32_t happe
     return false;
 }
 
-/* ---- Calls of the plain pool: false if they would have answered otherwise ---- */
+/* ---- Calls of the model: each returns whether it would give the answer that was recorded ---- */
 
 static unsigned
 model_shard_of(unsigned id)
@@ -119,7 +121,7 @@ model_plain_move(struct model_plain *plain, unsigned id, unsigned to, uint64_t n
     plain->state[id] = (uint8_t)to;
     for (unsigned i = 0; i < MODEL_CALLS_ALL; i++) {
         plain->stayed[i] &= (uint8_t) ~(1u << id);
-        /* With several shards, each begins when the walk gets there. */
+        /* With several shards, a walk sees each shard as it is when the walk gets there. */
         if (model_world.model->shards > 1 && model_order_of(i)->verb == MODEL_WALK &&
             model_order_of(i)->from == to)
             plain->began[i] |= (uint8_t)(1u << id);
@@ -127,7 +129,7 @@ model_plain_move(struct model_plain *plain, unsigned id, unsigned to, uint64_t n
     return true;
 }
 
-/* Whether an element is the oldest of its state, in its shard or in all. */
+/* Whether an element is the oldest of its state, in its shard or (of_all) in all shards. */
 static bool
 model_plain_is_oldest(const struct model_plain *plain, unsigned id, bool of_all)
 {
@@ -182,7 +184,7 @@ model_plain_set(struct model_plain *plain, const struct model_event *event)
            model_plain_move(plain, order->id, order->to, call->now);
 }
 
-/* With the lease that the call began with. */
+/* The move with a lease, namely the lease that the process had when the call began. */
 static bool
 model_plain_end(struct model_plain *plain, const struct model_event *event)
 {
@@ -236,7 +238,7 @@ model_happen(struct model_plain *plain, const struct model_event *event)
     return false;
 }
 
-/* A take whose process died answered nothing: it may have been any. */
+/* A take whose process died has no recorded answer: try one possible answer, `way`. */
 static bool
 model_happen_somehow(struct model_plain *plain, const struct model_event *event, unsigned way)
 {
@@ -323,7 +325,7 @@ model_say_calls(char *text, size_t size)
     }
 }
 
-/* NULL, or what is wrong. */
+/* NULL, or the history, which no order of its events explains. */
 static const char *
 model_check_history(void)
 {

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a small shared pool, the calls that processes make on it, and what must hold at the end.
+ * What: a small shared pool, the calls that processes make to it, and what must hold at the end.
  *
- * Place: compiles the library's own lines (sxe-pool-change-private.h, sxe-pool-shared.c, -lease.c,
- * -lock.c, -walker.c, -watch.c) with the accesses of model-run.h, and stands in for what is the
- * kernel's: who is alive, what time it is, datagrams. model-history.h judges the results of the
+ * Place: compiles the library's own source (sxe-pool-change-private.h, sxe-pool-shared.c, -lease.c,
+ * -lock.c, -walker.c, -watch.c) with the memory accesses of model-run.h, and replaces the kernel:
+ * which processes live, what time it is, datagrams. model-history.h judges the results of the
  * calls.
  *
- * Limits: 4 elements, 3 states, 2 shards; 3 calls a process.
+ * Limits: 4 elements, 3 states, 2 shards; 3 calls for each process.
  */
 #ifndef MODEL_POOL_H
 #define MODEL_POOL_H
 
 #include "model-run.h"
 
-#define SXE__POOL_SPINS 3 /* with pauses of 1 and 2: it looks at a lock twice */
+#define SXE__POOL_SPINS 3 /* with pauses of 1 and 2: a process looks at a lock twice */
 
 #include "sxe-pool-sharing-private.h"
 #include "sxe-time-internal.h"
 
-/* A "thread" of the model has its own, which are exchanged when it goes on. */
+/* The "threads" of the model are coroutines of one thread. Each has its own copy of these
+ * variables, which is put in their place when the coroutine goes on. */
 #define _Thread_local __attribute__((section("model_locals")))
 #define sxe__time_turn_ns model_now
 static uint64_t model_now(void);
@@ -38,7 +39,7 @@ static uint64_t model_now(void);
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A locked instruction on a word that others watch, after a step. */
+/* A locked instruction on a word that others watch: it is made after a step of the search. */
 #define __atomic_fetch_and(place, value, order) (model_step(), __sync_fetch_and_and(place, value))
 #define __atomic_fetch_or(place, value, order)  (model_step(), __sync_fetch_and_or(place, value))
 #define socket(domain, type, protocol)          MODEL_SOCKET
@@ -63,7 +64,7 @@ extern char __stop_model_locals[];
 #define MODEL_ELEMENTS 4u
 #define MODEL_STATES   3u
 #define MODEL_SHARDS   2u
-#define MODEL_CALLS    3u /* of a process */
+#define MODEL_CALLS    3u /* of each process */
 #define MODEL_LOCALS   64u
 #define MODEL_TIME     1000000u
 
@@ -79,7 +80,7 @@ enum model_verb {
     MODEL_END    /* a move with the lease of this process's call number `id` */
 };
 
-/* How the processes' clocks stand to each other. */
+/* How the processes' clocks differ. */
 enum model_clock { MODEL_FROZEN, MODEL_SKEWED, MODEL_TICKING };
 
 struct model_order {
@@ -95,27 +96,27 @@ struct model_case {
     unsigned states;
     unsigned shards;
     unsigned deaths;
-    bool threads; /* not processes: nobody dies, no intents */
+    bool threads; /* threads of one process: nobody dies, no intents are written */
     bool tso;
     enum model_clock clock;
-    unsigned begin[MODEL_ELEMENTS]; /* states */
+    unsigned begin[MODEL_ELEMENTS]; /* the state of each element */
     struct model_order orders[MODEL_PROCESSES][MODEL_CALLS];
 };
 
-/* The record of a call: its answer, and the calls that had been answered before it began. */
+/* The record of a call: its answer, and which calls had been answered before it began. */
 struct model_call {
     uint32_t result;
     uint32_t state;  /* of try_to_set */
-    uint32_t before; /* a bit a call */
+    uint32_t before; /* one bit for each call */
     uint8_t begun;
     uint8_t ended;
-    uint8_t met;   /* by a walk, a bit an element */
-    uint8_t twice; /* met more than once */
-    uint8_t cut;   /* a walk that did not come to its end */
+    uint8_t met;   /* by a walk; one bit for each element */
+    uint8_t twice; /* a walk met an element more than once */
+    uint8_t cut;   /* a walk ended early */
     uint8_t timed;
     uint8_t unused[6];
-    uint64_t now;      /* when it read the clock */
-    uint64_t lease_id; /* of the lease that it has when it is over; all bytes are hashed */
+    uint64_t now;      /* the time that the call read */
+    uint64_t lease_id; /* of the lease that the process has after the call; all bytes are hashed */
     uint64_t lease_stamp;
 };
 
@@ -124,13 +125,14 @@ struct model_memory {
     struct sxe__pool_node nodes[MODEL_ELEMENTS + MODEL_STATES * MODEL_SHARDS];
 };
 
-/* The processes that wait and that were woken: in the head, in their own pages, and in sockets. */
+/* Waiting processes and wake-ups: copies of what is in the pool's head, in pages, and in
+ * sockets. */
 struct model_waits {
     uint64_t watching;
     uint64_t watched[MODEL_PROCESSES];
-    uint32_t last[MODEL_PROCESSES];      /* whom each woke last */
-    uint32_t datagrams[MODEL_PROCESSES]; /* that have not been received */
-    uint32_t woken[MODEL_PROCESSES];     /* how often, so far */
+    uint32_t last[MODEL_PROCESSES];      /* the process that each woke last */
+    uint32_t datagrams[MODEL_PROCESSES]; /* sent to it and not yet received */
+    uint32_t woken[MODEL_PROCESSES];     /* how often it was woken */
     uint32_t unused;
 };
 
@@ -150,7 +152,8 @@ static struct model_world {
     uint8_t locals[MODEL_PROCESSES + 1][MODEL_LOCALS];
     struct model_waits waits;
     uint8_t first_locals[MODEL_PROCESSES + 1][MODEL_LOCALS];
-    struct model_page pages[MODEL_PROCESSES + 1]; /* the last: of who survives all */
+    /* The last is that of the process that survives. */
+    struct model_page pages[MODEL_PROCESSES + 1];
     struct sxe__pool_head head;
     char said[200]; /* what is wrong */
 } model_world;
@@ -251,7 +254,7 @@ model_set_waits(const struct model_waits *waits)
     }
 }
 
-/* Of the head, slots that nobody has never change. */
+/* Slots of the head that no process of the model has never change. */
 static bool
 model_is_fixed(const void *place)
 {
@@ -274,7 +277,7 @@ model_locks(void)
     return hash;
 }
 
-/* ---- Sockets: datagrams arrive at once, or find nobody ---- */
+/* ---- Sockets: a datagram arrives at once, or is refused because the receiver is dead ---- */
 
 static ssize_t
 model_recv(void)
@@ -289,7 +292,7 @@ model_recv(void)
     return 1;
 }
 
-/* The name ends in a token, which ends in a slot. */
+/* The receiver's slot is the last part of the socket's name. */
 static ssize_t
 model_send(const struct sockaddr *address)
 {
@@ -309,7 +312,7 @@ model_send(const struct sockaddr *address)
     return 1;
 }
 
-/* Until there is a datagram: the search does not choose it before. */
+/* Sleep until there is a datagram; the search does not let the process run before. */
 static void
 model_sleep(void)
 {
@@ -333,7 +336,7 @@ model_unlock_for(struct model_process *process)
     model_world.memory.shards[1].lock = 0;
 }
 
-/* A store to shard 0 that is made early: as it would be made later. */
+/* Make a store to shard 0 early, with the value that it will have when it is made in its place. */
 static void
 model_hoist(struct model_process *process, const char *site)
 {
@@ -371,7 +374,7 @@ model_array(unsigned process)
     return model_world.pages[model_world.model->threads ? 0 : process].array;
 }
 
-/* Whether all that a process did in a call can be seen by others. */
+/* Whether all stores of a process up to the end of a call have arrived in memory. */
 static bool
 model_has_arrived(const struct model_process *process, unsigned call)
 {
@@ -415,7 +418,7 @@ model_walk(struct model_call *call, void *array, unsigned state)
     }
 }
 
-/* Until something may be in a state. */
+/* Wait until there may be an element in a state. */
 static void
 model_wait(void *array, unsigned state)
 {
@@ -425,7 +428,7 @@ model_wait(void *array, unsigned state)
     sxe_pool_watch_read(array);
 }
 
-/* The lease that a move is made with: of an earlier call of the same process. */
+/* The lease for a move: the lease that an earlier call of the same process got. */
 static SXE_POOL_LEASE
 model_lease_of(const struct model_order *order, const struct model_call *call)
 {
@@ -565,7 +568,7 @@ model_make_lists(struct model_memory *memory, const struct model_case *model)
     }
 }
 
-/* The thread's own variables as they are after the first call. */
+/* Set the thread-local variables as they are after the first call. */
 static void
 model_make_locals(unsigned index)
 {
@@ -667,7 +670,7 @@ model_check_list(uint32_t list, unsigned state, unsigned shard, unsigned *total)
     return NULL;
 }
 
-/* Every lock can be had, and then all is in order. NULL, or what is wrong. */
+/* Check that every lock can be taken, and that all lists are in order then. NULL, or an error. */
 static const char *
 model_check_lists(void)
 {
@@ -692,8 +695,8 @@ model_check_lists(void)
     return total == model->elements ? NULL : MODEL_SAY("%u elements are on lists", total);
 }
 
-/* Whether a process that was killed may have taken a wake with it: one that was for it, or one that
- * it was about to give. */
+/* Whether a process that was killed may have lost a wake-up: one that was sent to it, or one that
+ * it was about to send. */
 static bool
 model_wake_died(void)
 {
@@ -708,7 +711,7 @@ model_wake_died(void)
     return false;
 }
 
-/* Nobody sleeps while there is what it waits for. NULL, or what is wrong. */
+/* Check that no process sleeps while the pool has what it waits for. NULL, or an error. */
 static const char *
 model_check_sleepers(void)
 {

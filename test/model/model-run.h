@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: processes as coroutines that stop before every access to shared memory, so that a search
- * may choose who goes on, and who dies.
+ * What: runs processes as coroutines that stop before every access to shared memory, so that a
+ * search can choose which of them goes on, and which dies.
  *
- * Place: included before the sources that are checked: it defines SXE__POOL_GET and its like,
- * which sxe-pool-internal.h otherwise makes plain atomic accesses. model-search.h makes the
- * choices.
+ * Place: included before the sources that are checked: it defines SXE__POOL_GET and the like, which
+ * sxe-pool-internal.h otherwise defines as plain atomic accesses. model-search.h makes the choices.
  *
- * Shape: a choice is a step of one process, its death, or (memory model TSO) the arrival of its
- * oldest store in memory:
+ * Shape: a choice is a step of one process, its death, or (with the memory model TSO, total store
+ * order) the arrival of its oldest store in memory:
  *
  *     process 0: code --put--> [ store, store, store ] --arrive--> shared memory
  *                code <--get-- its own youngest store of that word, or else shared memory
  *
- * The next step of a process follows from all it has read since its call began. So a hash of that
- * (`seen`) stands for its registers and stack, and two schedules that lead to the same memory, the
- * same `seen` and the same history of calls are one state, which is searched once.
+ * The next step of a process is determined by all that it has read since its call began. Therefore
+ * a hash of what it read (`seen`) stands for its registers and stack, and two schedules that lead
+ * to the same memory, the same `seen` and the same history of calls are one state, searched once.
  *
- * Why this is enough on x86: a processor shows its stores to others in program order, from a queue
- * in which only its own later reads may overtake them; a locked instruction empties the queue
- * first. That is TSO, above. The holder of a shard's lock entered by a locked instruction, and all
- * others stay out until its last store, the unlock, has arrived, so inside of it the order makes no
- * difference; for what is read without the lock, cases run under TSO as well. There a call is over,
- * for others, when its last store has arrived: before that, nothing they see can tell them. SIGKILL
- * arrives between two instructions, with all stores before it on their way to memory. That the
- * compiler keeps the order of the stores is the part of the release stores and of the fence in
- * sxe-pool-change-private.h; test-pool-crash.c steps through what it made of them.
+ * Why this covers x86: a processor shows its stores to others in program order, from a queue that
+ * only its own later loads may overtake; a locked instruction empties the queue first. This is TSO.
+ * The holder of a shard's lock took it by a locked instruction, and all others stay out until its
+ * last store, the unlock, has arrived; so within the lock the order makes no difference. For what
+ * is read without the lock, cases run under TSO as well. There a call is over, for others, when its
+ * last store has arrived: before that, nothing that they see tells them. SIGKILL arrives between
+ * two instructions, and all stores before it are on their way to memory. That the compiler keeps
+ * the order of the stores is up to the release stores and the fence in sxe-pool-change-private.h;
+ * test-pool-crash.c steps through the machine code.
  *
  * Limits: x86-64 (other processors: see MODEL_POSSIBLE); 3 processes, one thread.
  */
@@ -52,7 +51,7 @@
 #define MODEL_STORES     96u
 #define MODEL_STACK_SIZE (64u * 1024)
 
-/* One line of the library that gets or puts. */
+/* A line of the library that reads or writes shared memory. */
 struct model_site {
     const char *text;
     int line;
@@ -72,22 +71,23 @@ struct model_process {
     void *stack_pointer;
     char *stack;
     enum model_status status;
-    bool in_call; /* it has made the first access of its call */
-    bool asleep;  /* until there is a datagram for it */
+    bool in_call; /* it has made the first access of its current call */
+    bool asleep;  /* until a datagram comes for it */
     unsigned call;
     uint64_t seen;
     unsigned stored;
     struct model_store stores[MODEL_STORES];
 };
 
-/* A fault put into the library's copy, to see whether the search notices. */
+/* A fault that is put into the library, to see whether the search notices it. */
 enum model_fault {
     MODEL_SOUND,
-    MODEL_DROP,    /* the store `site` is not made; of two words, the other is */
-    MODEL_HOIST,   /* it is made early, right before the store `before` */
-    MODEL_READ,    /* the load `site` gives `value` */
-    MODEL_BLIND,   /* the living are taken for dead */
-    MODEL_UNLOCKED /* locks are free whenever they are wanted */
+    /* The store `site` is not made; of a store of two words, the other word is written. */
+    MODEL_DROP,
+    MODEL_HOIST,   /* the store `site` is made early, right before the store `before` */
+    MODEL_READ,    /* the load `site` returns `value` */
+    MODEL_BLIND,   /* living processes are taken for dead */
+    MODEL_UNLOCKED /* every lock looks free to a process that wants it */
 };
 
 struct model_mutant {
@@ -100,7 +100,7 @@ struct model_mutant {
 
 struct model_run {
     struct model_process processes[MODEL_PROCESSES];
-    struct model_process *current; /* NULL: none, accesses are plain */
+    struct model_process *current; /* NULL: no process runs, accesses are plain */
     void *scheduler;
     bool tso;
     bool tell; /* print every access */
@@ -109,7 +109,7 @@ struct model_run {
 
 static struct model_run model_run;
 
-/* Functions that the pool's side of the model (model-pool.h) supplies. */
+/* Functions that model-pool.h defines. */
 static void model_begin_call(struct model_process *process);
 static void model_process_main(struct model_process *process);
 static uint64_t model_locks(void);
@@ -175,7 +175,7 @@ model_entry(void)
     abort();
 }
 
-/* Let a process go on to its next access. */
+/* Let a process run up to its next access. */
 static void
 model_go_on(struct model_process *process)
 {
@@ -186,7 +186,7 @@ model_go_on(struct model_process *process)
     model_run.current = NULL;
 }
 
-/* A process at its first access. */
+/* Start a process and let it run up to its first access. */
 static void
 model_start(struct model_process *process)
 {
@@ -198,7 +198,7 @@ model_start(struct model_process *process)
     ASAN_UNPOISON_MEMORY_REGION(stack, MODEL_STACK_SIZE);
 #endif
     *process = (struct model_process){.stack = stack};
-    /* As after a call: the address to return to, and below it six registers. */
+    /* The stack as model_switch leaves it: the return address, and below it six registers. */
     void **top = (void **)(void *)(stack + MODEL_STACK_SIZE) - 2;
     *top = (void *)(uintptr_t)model_entry;
     memset(top - 6, 0, 6 * sizeof(*top));
@@ -286,7 +286,7 @@ model_next_access(struct model_site *site)
     return process;
 }
 
-/* A load after a store of the same process to the same place, or to one that holds it. */
+/* Read from a store that is still in the queue, if it was to this place or to a word around it. */
 static void
 model_forward(const struct model_store *store, const void *place, size_t size, uint64_t *value)
 {
@@ -319,7 +319,7 @@ model_get(struct model_site *site, const void *place, size_t size)
     return value;
 }
 
-/* An access to a word that no other process writes is no step: its time cannot be seen. */
+/* A load of a word that no other process writes is no step: when it happens makes no difference. */
 static uint64_t
 model_own(const void *place, size_t size)
 {
@@ -334,7 +334,7 @@ model_own(const void *place, size_t size)
     return value;
 }
 
-/* The accesses that a fault makes early, right before this one. */
+/* If a fault wants a store made early, before this one, make it. */
 static void
 model_hoist_before(struct model_process *process, const struct model_site *site)
 {
@@ -376,7 +376,7 @@ model_put(struct model_site *site, void *place, size_t size, uint64_t value)
         model_put_now(process, place, size, value);
 }
 
-/* Two words by one store, in one step. */
+/* Write two words by one store, in one step. */
 static void
 model_put_pair(const struct model_site sites[2], uint32_t *words, uint32_t first, uint32_t second)
 {
@@ -400,7 +400,7 @@ model_put_pair(const struct model_site sites[2], uint32_t *words, uint32_t first
         model_put_now(process, words, 8, first | (uint64_t)second << 32);
 }
 
-/* Before a locked instruction on a lock. */
+/* The step before a locked instruction on a lock. */
 static void
 model_step(void)
 {

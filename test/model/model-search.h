@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: every schedule of a case, every death included, is run to its end and judged there.
+ * What: runs every schedule of a case, with every possible death, to its end, and judges the
+ * result.
  *
- * Place: model.c and test-pool-model.c call model_search.
+ * Place: model.c and test-pool-model.c call model_search().
  *
- * Shape: a depth-first search. To try the second choice of a state, all is put back as it was
- * there, stacks included; under AddressSanitizer, which must not see stacks change, all is begun
- * again and brought there by the same choices. States met before are not searched again
- * (model-run.h says what makes two the same); how many schedules lead from each to an end is kept,
- * so that the number of all schedules is known although most are never run.
+ * Shape: a depth-first search. To try the second choice of a state, everything is restored as it
+ * was there, stacks included. Under AddressSanitizer, which must not see stacks change, the case
+ * begins again instead and makes the same choices. A state that was met before is not searched
+ * again (model-run.h says when two states are the same); the search keeps how many schedules lead
+ * from each state to an end, so that it knows the number of all schedules although it runs few of
+ * them.
  *
- * Limits: two states are taken for the same if 128 bits of hash agree.
+ * Limits: two states are taken to be the same if their hashes of 128 bits are equal.
  */
 #ifndef MODEL_SEARCH_H
 #define MODEL_SEARCH_H
@@ -18,7 +20,7 @@
 #include "model-history.h"
 
 #define MODEL_DEPTH 2048u
-#define MODEL_SAVED ((size_t)64 << 20) /* bytes for the states on the way to where the search is */
+#define MODEL_SAVED ((size_t)64 << 20) /* bytes for the states along the current path */
 
 enum model_act { MODEL_RUN, MODEL_ARRIVE, MODEL_KILL };
 
@@ -28,7 +30,7 @@ struct model_choice {
 };
 
 struct model_state {
-    uint64_t hash[2]; /* 0, 0: none */
+    uint64_t hash[2]; /* 0, 0: the entry is free */
     double schedules;
 };
 
@@ -36,16 +38,16 @@ struct model_search {
     struct model_state *states; /* a hash table */
     uint64_t room;              /* a power of 2 */
     uint64_t count;
-    uint64_t steps; /* transitions between states */
+    uint64_t steps; /* transitions from state to state */
     uint64_t ends;
-    uint64_t limit; /* of states; 0: none */
+    uint64_t limit; /* the highest number of states; 0: no limit */
     unsigned deaths;
-    const char *wrong; /* what was found; `path` leads there */
+    const char *wrong; /* the first error; `path` is the way to it */
     char *saved;
     struct model_choice path[MODEL_DEPTH];
 };
 
-/* ---- States that were met ---- */
+/* ---- States that the search has met ---- */
 
 static void
 model_hash_bytes(uint64_t hash[2], const void *bytes, size_t size)
@@ -93,7 +95,7 @@ model_hash_world(uint64_t hash[2])
     hash[0] |= 1;
 }
 
-/* The place of a state in the table: its own, or one that is free. */
+/* The entry of a state in the hash table: its own, or a free one. */
 static struct model_state *
 model_state_at(const struct model_search *search, const uint64_t hash[2])
 {
@@ -195,7 +197,8 @@ model_copy_waits(char **saved, bool save)
         model_set_waits(&waits);
 }
 
-/* All that makes a state, to or from `saved`; returns the end of it. */
+/* Copy everything that makes up a state to `saved` (save) or from it; returns the end of the
+ * copy. */
 static char *
 model_keep(char *saved, bool save)
 {
@@ -232,7 +235,7 @@ model_begin_again(const struct model_search *search, unsigned depth)
 #    define MODEL_REPLAY false
 #endif
 
-/* The state that model_go_back needs. */
+/* Save the state for model_go_back(). Returns where it is. */
 static char *
 model_remember_way(struct model_search *search)
 {
@@ -254,7 +257,7 @@ model_go_back(const struct model_search *search, unsigned depth, char *saved)
 
 /* ---- The search ---- */
 
-/* After the last choice: NULL, or what is wrong. */
+/* Judge the end of a schedule: NULL, or an error. */
 static const char *
 model_judge(void)
 {
@@ -270,7 +273,7 @@ model_judge(void)
     return wrong == NULL ? model_check_history() : wrong;
 }
 
-/* How many schedules lead on from here; the search is over when something is wrong. */
+/* Returns the number of schedules from this state on; the search ends at the first error. */
 static double
 model_explore(struct model_search *search, unsigned depth)
 {
@@ -321,7 +324,8 @@ model_tell_path(struct model_search *search)
     model_run.tell = false;
 }
 
-/* One line about a case. Whether all its schedules are right; `limit` states are too many. */
+/* Search a case and print a line about it. Returns whether every schedule is right; a search that
+ * reaches `limit` states has failed, too. */
 static bool
 model_search(const struct model_case *model, const struct model_mutant *mutant, uint64_t limit,
              bool tell)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * usage: model [TEXT]    run every schedule of the cases whose names contain TEXT, or of all; then
- *                        show that each fault put into the library is noticed. Exit status 1: not.
+ * usage: model [TEXT]    run every schedule of the cases whose names contain TEXT, or of all cases;
+ *                        then show that each fault put into the library is noticed. Exit status 1:
+ *                        a case failed, or a fault was not noticed.
  */
 #include "model-cases.h"
 

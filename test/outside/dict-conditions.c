@@ -99,8 +99,8 @@ money_of(SXE_DICT *dict, unsigned account)
     return money;
 }
 
-/* Move money to the next account, on condition that both balances are still those that were read.
- * */
+/* Move money to the next account, on condition that both balances are still those that were
+ * read. */
 static int
 transfer(SXE_DICT *dict, SXE_DICT_BATCH *batch, unsigned from)
 {

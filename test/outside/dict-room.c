@@ -205,8 +205,8 @@ note_keys(unsigned first, unsigned number, unsigned value)
     }
 }
 
-/* Fill the dict until a batch of all keys just fits in each shard, if no snapshot keeps old values.
- * */
+/* Fill the dict until a batch of all keys just fits in each shard, if no snapshot keeps old
+ * values. */
 static void
 leave_room_for_one_batch(void)
 {

@@ -134,8 +134,8 @@ get(uint32_t key)
     return sxe_dict_get(dict, &key, sizeof(key), &value, sizeof(value));
 }
 
-/* Make calls that do not wait, until enough of them found the lock free between two that did not.
- * */
+/* Make calls that do not wait, until enough of them found the lock free between two that did
+ * not. */
 static void
 meet_gaps(void)
 {

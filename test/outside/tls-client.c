@@ -42,8 +42,8 @@ extend(X509 *x509, int nid, const char *value)
     X509_EXTENSION_free(extension);
 }
 
-/* A certificate signed by issuer, or by itself if that is NULL; valid for 10 days from day `from`.
- * */
+/* A certificate signed by issuer, or by itself if that is NULL; valid for 10 days from day
+ * `from`. */
 static struct made
 make(const char *name, const char *names, const struct made *issuer, long from, bool is_authority)
 {

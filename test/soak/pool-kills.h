@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: processes that hammer on one pool in a file, of which one after the other is killed at
- * random and replaced. After each kill the pool is checked; now and then all are killed, and it
- * must be found complete.
+ * What: processes that use one pool in a file without a pause; one after the other is killed at
+ * random and replaced. After each kill the pool is checked. At the end of a round all are killed,
+ * and the next opening must find the pool complete.
  *
- * Place: some hundred kills in test-pool-crash.c, tens of thousands in soak.c (`make soak`).
+ * Place: test-pool-crash.c makes some hundred kills, soak.c (`make soak`) tens of thousands.
  *
- * Shape: elements go FREE -> BUSY -> FREE or READY -> BUSY ... A taker notes it beside the
- * pool, where nobody else may have noted it: no element is given to two. The killed leave
- * theirs BUSY until the round is over.
+ * Shape: elements go FREE -> BUSY -> FREE or READY -> BUSY ... A process that takes an element
+ * writes its number into notes outside the pool, where no other number may stand: no element is
+ * given to two. Elements of killed processes stay BUSY until the round is over.
  */
 #ifndef POOL_KILLS_H
 #define POOL_KILLS_H
@@ -38,8 +38,8 @@ enum { KILLS_FREE, KILLS_READY, KILLS_BUSY, KILLS_STATES };
 
 struct kills_plan {
     uint64_t seed;
-    unsigned kills;   /* so many, unless */
-    unsigned seconds; /* so much time is over before */
+    unsigned kills;   /* end after so many kills, or */
+    unsigned seconds; /* after so many seconds, whichever comes first */
     unsigned processes;
 };
 
@@ -47,14 +47,14 @@ struct kills_result {
     unsigned kills;
     unsigned rounds;
     uint64_t calls;
-    uint64_t busy;     /* of them, calls that met a lock */
-    uint64_t worst_ns; /* until the locks of all shards could be had after a kill */
+    uint64_t busy;     /* calls that returned because a lock was held */
+    uint64_t worst_ns; /* the longest time after a kill until each shard's lock could be taken */
     char wrong[400];
 };
 
-/* In memory of all processes, but not in the pool. */
+/* In memory that all processes share, but outside the pool. */
 struct kills_notes {
-    uint32_t owners[KILLS_ELEMENTS]; /* 0: nobody */
+    uint32_t owners[KILLS_ELEMENTS]; /* 0: no owner */
     uint64_t calls;
     uint64_t busy;
     uint32_t is_wrong;
@@ -87,7 +87,7 @@ kills_random(uint64_t *random)
     return (uint32_t)(*random * UINT64_C(2685821657736338717) >> 32);
 }
 
-/* The first thing that is wrong counts. */
+/* Only the first error is kept. */
 #define KILLS_WRONG(notes, ...)                                                \
     do {                                                                       \
         if (__atomic_exchange_n(&(notes)->is_wrong, 1, __ATOMIC_RELAXED) == 0) \
@@ -121,7 +121,7 @@ struct kills_worker {
     uint64_t random;
 };
 
-/* Whether a call can have answered that; and whether it did something. */
+/* Whether a call got an element; an answer that no call can give is an error. */
 static bool
 kills_did(const struct kills_worker *worker, const char *call, unsigned result)
 {
@@ -234,7 +234,7 @@ kills_kill(struct kills *kills, unsigned place)
     kills->workers[place] = 0;
 }
 
-/* Every shard's lock can be had, and all is in order. */
+/* Check that each shard's lock can be taken, and that the pool is in order. */
 static void
 kills_look(struct kills *kills)
 {
@@ -261,7 +261,7 @@ kills_look(struct kills *kills)
     sxe_pool_delete(pool);
 }
 
-/* Nobody uses it: it is found complete, and what the killed had is free again. */
+/* No process uses the pool now: it must be found complete, and BUSY elements become free again. */
 static void
 kills_begin_round(struct kills *kills)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: threads that hammer on one pool: hand elements on from state to state, with plain contents
- * that only the owner of an element touches; touch, walk, count, add and copy beside that.
+ * What: threads that use one pool without a pause: they move elements from state to state, and
+ * write fields that only the owner of an element may touch; they also touch, walk, count, add and
+ * copy.
  *
- * Place: test-pool-threads.c runs it in every flavour, and once more under ThreadSanitizer
- * (threads.c), which watches that the contents are handed on in order.
+ * Place: test-pool-threads.c runs it in every build, and once more under ThreadSanitizer
+ * (threads.c), which checks that each owner sees the writes of the owner before it.
  */
 #ifndef POOL_THREADS_H
 #define POOL_THREADS_H
@@ -24,17 +25,17 @@
 enum { THREADS_FREE, THREADS_READY, THREADS_BUSY, THREADS_STATES };
 
 struct threads_element {
-    uint64_t plain;  /* only the owner's */
-    uint64_t copied; /* by read_part and write_part, as its complement is */
+    uint64_t plain;  /* only the owner reads and writes it */
+    uint64_t copied; /* accessed by read_part and write_part, together with its complement */
     uint64_t complement;
-    uint64_t sum; /* by add_u64 */
+    uint64_t sum; /* accessed by add_u64 */
 };
 
 struct threads_plan {
     unsigned options;
     unsigned shards;
     unsigned threads;
-    unsigned calls; /* of each */
+    unsigned calls; /* of each thread */
 };
 
 struct threads {
@@ -42,8 +43,8 @@ struct threads {
     struct threads_element *pool;
     uint32_t owners[THREADS_ELEMENTS];
     uint64_t added;
-    uint64_t done; /* changes that were made */
-    uint64_t busy; /* calls that met a lock */
+    uint64_t done; /* calls that changed something */
+    uint64_t busy; /* calls that returned because a lock was held */
     uint32_t is_wrong;
     char wrong[200];
 };
@@ -82,7 +83,7 @@ threads_did(struct threads *all, const char *call, unsigned result)
     return result < THREADS_ELEMENTS;
 }
 
-/* Fields of the one thread that has taken the element. */
+/* Use the fields of an element that this thread has taken. */
 static void
 threads_use(const struct threads_one *one, unsigned id)
 {
@@ -192,7 +193,7 @@ threads_check(struct threads *all)
         THREADS_WRONG(all, "%.190s", why);
 }
 
-/* NULL, or what is wrong; a line about what was done. */
+/* Run the threads and print a line about it. NULL, or the first error. */
 static const char *
 threads_run(const struct threads_plan *plan)
 {

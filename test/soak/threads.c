@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * usage: threads [CALLS]    threads on pools of each kind; test-pool-threads.c builds it with
- *                           ThreadSanitizer. Exit status 1: something was wrong.
+ * usage: threads [CALLS]    run threads on pools of each kind; test-pool-threads.c builds this with
+ *                           ThreadSanitizer. Exit status 1: an error.
  */
 #include "pool-threads.h"
 

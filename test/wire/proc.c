@@ -80,8 +80,8 @@ run_child(lua_State *L, char *const *argv, int out, int errors)
     sigset_t none;
     cpu_set_t cpus;
 
-    /* The child must not inherit signals that the driver ignores or blocks: servers set their own.
-     * */
+    /* The child must not inherit signals that the driver ignores or blocks: servers set their
+     * own. */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
@@ -148,8 +148,8 @@ proc_pid(lua_State *L)
     return 1;
 }
 
-/* line([seconds]): the next line of standard output without its line end; nil after the last line.
- * */
+/* line([seconds]): the next line of standard output without its line end; nil after the last
+ * line. */
 static int
 proc_line(lua_State *L)
 {
@@ -297,8 +297,8 @@ proc_gc(lua_State *L)
     return 0;
 }
 
-/* Read /proc/<pid>/<name> to text; the pid is the first argument of the Lua function. Returns text.
- * */
+/* Read /proc/<pid>/<name> to text; the pid is the first argument of the Lua function. Returns
+ * text. */
 static const char *
 read_proc(lua_State *L, const char *name, char *text, size_t size)
 {

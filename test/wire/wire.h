@@ -42,8 +42,8 @@ struct wire_push {
 double wire_seconds(void); /* monotonic */
 void wire_pause(double seconds);
 
-/* An optional argument: the seconds to wait for expected input. At least WIRE_PATIENCE is returned.
- * */
+/* An optional argument: the seconds to wait for expected input. At least WIRE_PATIENCE is
+ * returned. */
 double wire_patience(lua_State *L, int argument);
 
 /* Wait for events of poll(2): those that came, or 0 after the given time. */

@@ -87,16 +87,16 @@ void load_scenario_free(struct load_scenario *scenario);
 void load_sessions_load(lua_State *L, struct load_script *script);
 void load_sessions_free(struct load_sessions *sessions);
 
-/* script-common.c: while scripts run, what they and the programs that they start print goes to
- * stderr if stdout is for data. */
+/* script-common.c: while scripts run, send the output of the scripts and of programs that they
+ * start to stderr if stdout is for data. */
 void load_script_divert_stdout(struct load_script *script);
 void load_script_restore_stdout(struct load_script *script);
 
-/* script-common.c, in a worker: it is that shard of so many, with that state. */
+/* script-common.c, in a worker: set its shard, the number of shards, and its Lua state. */
 void load_script_begin(struct load_script *script, unsigned shard, unsigned shards,
                        struct load_lua *own);
 
-/* The slot of a shard: of those that are this process's (plan.h: shards) it is the nth. */
+/* The index of a shard among the shards of this process (plan.h: shards). */
 static inline unsigned
 load_script_slot(const struct load_script *script, unsigned shard, unsigned shards)
 {
@@ -106,31 +106,35 @@ void load_script_fail(struct load_script *script); /* an error was printed: the 
 void load_script_end(struct load_requests *requests, uint64_t *calls, uint64_t *ns);
 bool load_script_seed(struct load_script *script, uint64_t seed); /* math.random, of this shard */
 
-/* script-worker.c: call the script for a query, with a body that uses keep_request; NULL: take what
- * is left of the last one. 0, or -1: the run ends. */
+/* script-worker.c: get the script's next query. body: a lua_CFunction that calls the script and
+ * then load_script_keep_request; NULL: the last call returned several requests, so take the next of
+ * these. 0, or -1: the run ends. */
 int load_script_ask(struct load_script *script, lua_CFunction body, struct load_query *query);
 
-/* script-worker.c: tell the script of a reply, with a body that gets a struct load_script_reply;
- * what is it for messages. Whether the reply passed. */
+/* script-worker.c: pass a reply to the script. body: a lua_CFunction that calls the script; it gets
+ * a struct load_script_reply. what: the script's function, for messages. Returns whether the reply
+ * passed. */
 struct load_script_reply {
     struct load_script *script;
     const struct load_exchange *exchange;
-    bool is_passed; /* false before the body says otherwise */
+    bool is_passed; /* false until the body sets it */
 };
 bool load_script_tell(struct load_script *script, const char *what, lua_CFunction body,
                       const struct load_exchange *exchange);
 
 /* ---- Inside load_lua_call ---- */
 
-/* script-worker.c: take what request() returned off the stack, as script->bytes; its anchor in the
- * registry is made once a state. */
+/* script-worker.c: the first function makes, once in each state, the registry's entry that keeps a
+ * string alive; the second takes what request() returned off the stack as script->bytes. */
 int load_script_new_anchor(lua_State *L);
 void load_script_keep_request(lua_State *L, struct load_script *script);
 
-/* script-common.c: another kind; an error if there are too many, or its name is too long. */
+/* script-common.c: add a kind of query with this name. Raises if there are too many kinds, or if
+ * the name is too long. */
 void load_script_add_kind(lua_State *L, struct load_script *script, const char *name);
 
-/* script-thread.c: the object of a worker; and its methods, once a state. */
+/* script-thread.c: the first function makes the methods, once in each state; the second pushes the
+ * object of a worker. */
 void load_thread_open(lua_State *L);
 void load_thread_push(lua_State *L, struct load_script *script, unsigned worker);
 

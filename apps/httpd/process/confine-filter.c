@@ -40,7 +40,7 @@
 #define REFUSED(number)       IS(number, 0, 1), REFUSE
 
 static const struct sock_filter filter[] = {
-    /* The numbers of another kind of call mean something else: end the process. */
+    /* On another architecture the numbers of calls mean something else: end the process. */
     LOAD(arch),
     IS(MACHINE, 1, 0),
     RETURN(SECCOMP_RET_KILL_PROCESS),
@@ -48,18 +48,19 @@ static const struct sock_filter filter[] = {
     ABOVE(NUMBERS_MOST, 0, 1),
     RETURN(SECCOMP_RET_KILL_PROCESS),
 
-    /* Its flags are in memory, which a filter cannot read; after ENOSYS libc calls clone. */
+    /* The flags of clone3 are in memory, which a filter cannot read; after ENOSYS libc uses
+     * clone. */
     IS(SYS_clone3, 0, 1),
     RETURN(SECCOMP_RET_ERRNO | ENOSYS),
 
-    /* Threads, no processes. */
+    /* Allow clone for a thread, not for a process. */
     IS(SYS_clone, 0, 4),
     LOAD(args[0]),
     HAS(CLONE_THREAD, 0, 1),
     ALLOW,
     REFUSE,
 
-    /* TCP, UDP, unix; of netlink the routes, which look-ups of names ask for. */
+    /* Allow sockets of TCP, UDP and Unix; of netlink only NETLINK_ROUTE, which getaddrinfo uses. */
     IS(SYS_socket, 0, 15),
     LOAD(args[0]),
     IS(AF_UNIX, 11, 0),
@@ -77,14 +78,15 @@ static const struct sock_filter filter[] = {
     ALLOW,
     REFUSE,
 
-    /* A byte that is put into a terminal is read by the shell that has it later. */
+    /* Refuse to put a byte into a terminal's input: the shell that reads it next would execute
+     * it. */
     IS(SYS_ioctl, 0, 4),
     LOAD(args[1]),
     IS(TIOCSTI, 0, 1),
     REFUSE,
     ALLOW,
 
-    /* Other programs and processes. */
+    /* Refuse to start programs, and to signal or trace other processes. */
     REFUSED(SYS_execve),
     REFUSED(SYS_execveat),
 #ifdef SYS_fork
@@ -97,7 +99,7 @@ static const struct sock_filter filter[] = {
     REFUSED(SYS_pidfd_getfd),
     REFUSED(SYS_kcmp),
 
-    /* Mounts, roots, names of files that need no path. */
+    /* Refuse mounts, other roots, and handles, which open files without a path. */
     REFUSED(SYS_mount),
     REFUSED(SYS_umount2),
     REFUSED(SYS_pivot_root),
@@ -119,7 +121,7 @@ static const struct sock_filter filter[] = {
     REFUSED(SYS_quotactl),
     REFUSED(SYS_acct),
 
-    /* Namespaces, users, capabilities. */
+    /* Refuse other namespaces, users and capabilities. */
     REFUSED(SYS_unshare),
     REFUSED(SYS_setns),
     REFUSED(SYS_setuid),
@@ -133,7 +135,7 @@ static const struct sock_filter filter[] = {
     REFUSED(SYS_setgroups),
     REFUSED(SYS_capset),
 
-    /* The machine and its clock. */
+    /* Refuse to control the machine and its clock. */
     REFUSED(SYS_reboot),
     REFUSED(SYS_kexec_load),
     REFUSED(SYS_init_module),
@@ -154,7 +156,8 @@ static const struct sock_filter filter[] = {
     REFUSED(SYS_modify_ldt),
 #endif
 
-    /* Parts of the kernel in which many errors were found; io_uring passes by this filter. */
+    /* Refuse parts of the kernel in which many errors were found; io_uring also evades this
+     * filter. */
     REFUSED(SYS_io_uring_setup),
     REFUSED(SYS_io_uring_enter),
     REFUSED(SYS_io_uring_register),
@@ -177,6 +180,6 @@ confine_calls(void)
     if (MACHINE == 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return MACHINE == 0 ? -ENOSYS : -errno;
     result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
-    /* Above 0: the number of a thread that has another filter. */
+    /* Above 0, it is the ID of a thread that could not take this filter, since it has another. */
     return result > 0 ? -EBUSY : result < 0 ? -errno : 0;
 }

@@ -21,7 +21,7 @@
 #include "options.h"
 #include "sxe-log.h"
 
-/* Older headers do not have these. */
+/* Access rights of later versions of Landlock, which older headers do not define. */
 #define FS_REFER     (UINT64_C(1) << 13)
 #define FS_TRUNCATE  (UINT64_C(1) << 14)
 #define FS_IOCTL_DEV (UINT64_C(1) << 15)
@@ -30,11 +30,11 @@
 #define FS_WRITE  (LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE)
 #define FS_MAKE   (LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK)
 #define FS_REMOVE LANDLOCK_ACCESS_FS_REMOVE_FILE
-#define FS_FIRST  ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1) /* all of the first version */
+#define FS_FIRST  ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1) /* all rights of version 1 of Landlock */
 
 /* ---- The rules ---- */
 
-/* All that this kernel can refuse; a later version adds to an earlier one. */
+/* All access rights that this kernel can refuse; a later version of Landlock adds rights. */
 static uint64_t
 rights_of_version(long version)
 {
@@ -192,7 +192,8 @@ add_roots(struct rules *rules, const struct httpd_options *options)
     }
 }
 
-/* With --chroot they are outside, and opened by the supervisor's next processes. */
+/* Add files that are opened again while the server runs. With --chroot they are outside of the new
+ * root; then the supervisor's next processes open them before they are confined. */
 static void
 add_outside(struct rules *rules, const struct httpd_options *options)
 {
@@ -210,7 +211,7 @@ add_outside(struct rules *rules, const struct httpd_options *options)
     add_directory_of(rules, options->unix_path, CONFINE_MAKE | CONFINE_REMOVE);
 }
 
-/* Continue without what the kernel does not have, or what the filter of a container refuses. */
+/* Go on without a protection that the kernel lacks, or that the filter of a container refuses. */
 static int
 settle_result(int result, const char *what, const char *left)
 {

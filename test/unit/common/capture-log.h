@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: keeps the lines that are logged, for tests to look at. capture_log() begins, at level 5,
- * whatever the environment says; log_line(n) is the nth line since, 0 the first.
- * Limits: 300 lines, then the test fails.
+ * What: keeps the lines that are logged, so that a test can compare them. capture_log() starts
+ * this, at level 5 whatever the environment says; log_line(n) is the nth line since then, counted
+ * from 0. Limits: 300 lines; with more the test fails.
  */
 #ifndef CAPTURE_LOG_H
 #define CAPTURE_LOG_H
@@ -46,7 +46,7 @@ capture_log(void)
     sxe_log_to_function(keep_line, NULL);
 }
 
-/* Whether a line begins like LOG_HEAD, digits standing for digits. */
+/* Whether a line begins like LOG_HEAD, in which each digit stands for any digit. */
 static inline bool
 has_head(const char *line)
 {
@@ -57,7 +57,7 @@ has_head(const char *line)
     return true;
 }
 
-/* A line with its newline and without date and pid, "" if there are not so many. */
+/* The nth line with its newline but without date and process ID; "" if there are fewer lines. */
 static inline const char *
 log_line(unsigned nth)
 {
@@ -67,7 +67,7 @@ log_line(unsigned nth)
     return captured.lines[nth] + strlen(LOG_HEAD);
 }
 
-/* Whether a line with that text was logged. */
+/* Whether a line that contains this text was logged. */
 static inline bool
 logged(const char *text)
 {
@@ -78,7 +78,7 @@ logged(const char *text)
     return false;
 }
 
-/* The nth line, without date and pid, and with # for the number after ".c:". */
+/* The nth line without date and process ID, and with # in place of the line number after ".c:". */
 static inline const char *
 line_without_numbers(unsigned nth)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what is written to a descriptor, standard output or error, goes into a file for a while,
- * and is a text afterwards.
+ * What: redirects a descriptor, that of standard output or of standard error, into a file for a
+ * while; what was written can then be read as a text.
  * Example:
  *     struct captured errors = capture(STDERR_FILENO, tmpfile());
  *     fprintf(stderr, "oops");
@@ -29,7 +29,7 @@ capture(int fd, FILE *file)
     return captured;
 }
 
-/* The descriptor is what it was; the file stays open. */
+/* Undo the redirection; the file stays open. */
 static inline void
 end_capture(const struct captured *captured)
 {
@@ -38,7 +38,7 @@ end_capture(const struct captured *captured)
     close(captured->was);
 }
 
-/* All of a file as a text, cut to size; closes it. */
+/* Read the whole file as a text, cut to size, and close the file. */
 static inline void
 read_back(FILE *file, char *text, size_t size)
 {

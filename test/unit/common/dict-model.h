@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a dict beside the plainest thing that should behave like it, an array of entries by the
- * number of their key. Each step does the same to both and compares what it can see;
+ * What: a dict, and beside it the simplest thing that should behave like it: an array of entries,
+ * indexed by the number of the key. Each step does the same to both and compares what can be seen;
  * dict_model_check compares all.
  *
- * Place: driven by random numbers in test-dict-oracle.c, by a fuzzer in fuzz-dict.c.
+ * Place: used by test-dict-oracle.c with random numbers, and by a fuzzer in fuzz-dict.c.
  *
- * Shape: a step is 6 bytes: operation, key, size (2 bytes), and two for what the operation wants.
- * A roomy model has room for all, has times to live and snapshots; a tight one has neither, but
- * knows which entries are evicted, and when there is no room. It has one shard.
+ * Shape: a step has 6 bytes: operation, key, size (2 bytes), and two arguments of the operation.
+ * A roomy model has room for all entries, times to live and snapshots. A tight model has neither of
+ * these, but knows which entries are evicted and when there is no room; its dict has one shard.
  *
  * Limits: values of up to DICT_MODEL_VALUE_MAX bytes; a snapshot is a copy of the array.
  */
@@ -27,17 +27,17 @@
 #define DICT_MODEL_STEP_SIZE 6
 #define DICT_MODEL_KEYS      24u
 #define DICT_MODEL_VALUE_MAX 700u
-#define DICT_MODEL_CELL      128u /* bytes; 64 are the cell's own */
+#define DICT_MODEL_CELL      128u /* bytes, 64 of which the cell itself uses */
 #define DICT_MODEL_ROOM      64u
 #define DICT_MODEL_SNAPSHOTS 3u
 #define DICT_MODEL_START_NS  UINT64_C(1000000000)
 
 struct dict_model_entry {
-    bool is_there; /* it may have expired */
+    bool is_there; /* the entry may have expired */
     uint8_t state;
     uint16_t size;
     uint64_t expires_ns; /* 0: never */
-    uint64_t used;       /* order of use */
+    uint64_t used;       /* the number of the last use: the larger, the more recent */
     uint8_t value[DICT_MODEL_VALUE_MAX];
 };
 
@@ -51,7 +51,7 @@ struct dict_model {
     SXE_DICT_SPEC spec;
     uint64_t now_ns;
     uint64_t uses;
-    unsigned free; /* cells, of a tight one */
+    unsigned free; /* free cells of a tight model */
     bool is_tight;
     struct dict_model_entry entry[DICT_MODEL_KEYS];
     struct {
@@ -70,7 +70,7 @@ struct dict_model_step {
 
 /* ---- Keys and values ---- */
 
-/* Key 0 is empty, key 1 fills a cell, key 2 leaves no room for more than one word. */
+/* Key 0 is empty; key 1 fills a cell; key 2 leaves room for no more than one word in its cell. */
 static inline struct dict_model_key
 dict_model_key(unsigned number)
 {
@@ -114,8 +114,8 @@ dict_model_expiry(const struct dict_model *model, double ttl_s)
 
 /* ---- Parts of the model ---- */
 
-/* Remove an entry that has expired, as calls of a dict do when they find it. Returns whether the
- * key still has an entry. */
+/* Remove the key's entry if it has expired, as the calls of a dict do when they find such an entry.
+ * Returns whether the key still has an entry. */
 static inline bool
 dict_model_meet(struct dict_model *model, unsigned key)
 {
@@ -135,8 +135,8 @@ dict_model_drop(struct dict_model *model, unsigned key)
     model->entry[key].is_there = false;
 }
 
-/* Make room as a tight dict does: evict LIVE entries, the least recently used first. 0, -EFBIG or
- * -ENOSPC. */
+/* Make room as a tight dict does: evict LIVE entries, the least recently used first. Returns 0,
+ * -EFBIG or -ENOSPC. */
 static inline int
 dict_model_make_room(struct dict_model *model, unsigned key, unsigned size)
 {
@@ -188,7 +188,7 @@ dict_model_is(const struct dict_model_entry *entry, const void *value, ssize_t s
     return size == entry->size && memcmp(value, entry->value, entry->size) == 0;
 }
 
-/* ---- Operations: whether dict and model agree ---- */
+/* ---- Operations: each returns whether dict and model agree ---- */
 
 static inline bool
 dict_model_put(struct dict_model *model, const struct dict_model_step *step)
@@ -250,7 +250,7 @@ dict_model_add(struct dict_model *model, const struct dict_model_step *step)
            (result < 0 || step->a % 2 == 0 || sum == expected);
 }
 
-/* Expect no entry (b % 3 is 0), the present value (1), or another value (2). */
+/* The expected value is: no entry (if b % 3 is 0), the present value (1), another value (2). */
 static inline bool
 dict_model_compare_and_put(struct dict_model *model, const struct dict_model_step *step)
 {
@@ -344,7 +344,7 @@ dict_model_turn(struct dict_model *model, const struct dict_model_step *step)
     return true;
 }
 
-/* ---- Batches of size % 9 keys: step->key, then every a-th ---- */
+/* ---- Batches of size % 9 keys: step->key, and from there every a-th key ---- */
 
 static inline bool
 dict_model_batch(struct dict_model *model, const struct dict_model_step *step)
@@ -429,7 +429,7 @@ dict_model_get_past(struct dict_model *model, const struct dict_model_step *step
 
 /* ---- Comparing all entries ---- */
 
-/* The number of a key that was met; DICT_MODEL_KEYS: there is no such key. */
+/* The number of a key that a walk met; DICT_MODEL_KEYS: the model has no such key. */
 static inline unsigned
 dict_model_number(const void *bytes, size_t size)
 {
@@ -442,7 +442,7 @@ dict_model_number(const void *bytes, size_t size)
     return DICT_MODEL_KEYS;
 }
 
-/* Walk the dict, or a snapshot: every entry of `wanted` once, and nothing else. */
+/* Walk the dict or a snapshot: it must meet every entry of `wanted` once, and nothing else. */
 static inline bool
 dict_model_walk(SXE_DICT_WALKER *walker, const struct dict_model_entry *wanted, uint64_t now_ns,
                 bool compare_state)
@@ -529,7 +529,7 @@ dict_model_close(struct dict_model *model)
     sxe_time_set_turn_ns(0);
 }
 
-/* A dict in a file is closed and opened again. */
+/* Close a dict that is in a file, and open it again. */
 static inline bool
 dict_model_open_again(struct dict_model *model, const struct dict_model_step *step)
 {
@@ -543,7 +543,7 @@ dict_model_open_again(struct dict_model *model, const struct dict_model_step *st
            sxe_pool_get_found(sxe_dict_get_pool(model->dict)) == SXE_POOL_CLOSED;
 }
 
-/* NULL, or the name of the operation that went another way in the dict. */
+/* Do one step. NULL, or the name of the operation whose result differs between dict and model. */
 static inline const char *
 dict_model_step(struct dict_model *model, const uint8_t bytes[DICT_MODEL_STEP_SIZE])
 {

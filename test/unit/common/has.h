@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: that a text has a part, or has not; where that is not so, both are shown,
- * the text up to the 6000 bytes that a message of check has room for.
+ * What: checks that a text contains a part, or does not. When the check fails, the message shows
+ * both, the text cut to 6000 bytes, for which a message of Check has room.
  */
 #ifndef HAS_H
 #define HAS_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a server of lib-sxe-http on the virtual clock, whose clients are the test: raw peers send
- * by script and compare what they get, byte by byte but for the Date; what the server calls back is
- * pushed into the event queue.
+ * What: a server of lib-sxe-http on the virtual clock. The test itself is the clients: plain
+ * sockets that send what the test says and compare the replies byte by byte, except for the Date.
+ * The callbacks of the server push events into the event queue.
  *
- * Shape: events are "done" (the result) and "reply" (the status), their data the request's target,
- * and "body" (is it the last), its data the part; push_later keeps its request for the test in
- * site.request and pushes "later".
+ * Shape: the events are "done" (number: the result) and "reply" (number: the status), whose data is
+ * the request's target, and "body" (number: whether the part is the last), whose data is the part.
+ * push_later keeps its request in site.request for the test and pushes "later".
  *
  * Example:
  *     serve((struct sxe_http_config){.handler = echo});
@@ -44,11 +44,11 @@ int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 
 static struct {
     struct sxe_http *http;
-    struct sxe_http_request *request; /* of the last push_later */
+    struct sxe_http_request *request; /* the last that push_later got */
     struct sxe_http_response *response;
 } site;
 
-/* ---- The server's end ---- */
+/* ---- The server ---- */
 
 static inline void
 push_target(const char *name, const struct sxe_http_request *request, long number)
@@ -60,7 +60,7 @@ push_target(const char *name, const struct sxe_http_request *request, long numbe
     event_push_data(name, NULL, number, target.base, target.length);
 }
 
-/* For response->on_done. */
+/* A callback for response->on_done. */
 static inline void
 push_done(struct sxe_http_request *request, struct sxe_http_response *response, int result)
 {
@@ -68,14 +68,14 @@ push_done(struct sxe_http_request *request, struct sxe_http_response *response, 
     push_target("done", request, result);
 }
 
-/* For config.on_reply. */
+/* A callback for config.on_reply. */
 static inline void
 push_reply(struct sxe_http_request *request, const struct sxe_http_summary *summary)
 {
     push_target("reply", request, summary->status);
 }
 
-/* A handler: 200 with the method and target, and the body if there is one, as body. */
+/* A handler that answers 200; the body is the method, the target and the body of the request. */
 static inline enum sxe_http_verdict
 echo(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -90,7 +90,7 @@ echo(struct sxe_http_request *request, struct sxe_http_response *response)
     return sxe_http_reply(response, 200, NULL, text, (size_t)length);
 }
 
-/* A handler: the test answers, by site.response. */
+/* A handler that leaves the answer to the test, which gives it by site.response. */
 static inline enum sxe_http_verdict
 push_later(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -101,7 +101,7 @@ push_later(struct sxe_http_request *request, struct sxe_http_response *response)
     return SXE_HTTP_LATER;
 }
 
-/* A handler: push_later for targets that begin with /l, the others at once, "now" and echo. */
+/* A handler: push_later for targets that begin with /l; others get "now" pushed, and echo. */
 static inline enum sxe_http_verdict
 now_or_later(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -113,7 +113,7 @@ now_or_later(struct sxe_http_request *request, struct sxe_http_response *respons
     return echo(request, response);
 }
 
-/* For sxe_http_read: "body", whether it is the last part, its bytes. */
+/* A callback for sxe_http_read: pushes "body", whether the part is the last, and its bytes. */
 static inline void
 push_body(struct sxe_http_request *request, struct sxe_http_response *response,
           struct sxe_span part, bool last)
@@ -122,7 +122,7 @@ push_body(struct sxe_http_request *request, struct sxe_http_response *response,
     event_push_data("body", NULL, last, part.base, part.length);
 }
 
-/* A handler: the body is pushed, and the test answers. */
+/* A handler that pushes the parts of the body and leaves the answer to the test. */
 static inline enum sxe_http_verdict
 read_later(struct sxe_http_request *request, struct sxe_http_response *response)
 {
@@ -130,7 +130,7 @@ read_later(struct sxe_http_request *request, struct sxe_http_response *response)
     return push_later(request, response);
 }
 
-/* ---- Calls that tables name ---- */
+/* ---- Functions that tables name ---- */
 
 static inline int
 end_empty(struct sxe_http_response *response)
@@ -159,9 +159,9 @@ wait_for_room(struct sxe_http_response *response)
     return sxe_http_on_room(response, never);
 }
 
-/* ---- Beginning and ending ---- */
+/* ---- Starting and stopping the server ---- */
 
-/* Begin: the loop's configuration may be NULL. */
+/* Start the server. loop: the loop's configuration, or NULL. */
 static inline void
 serve_with(struct sxe_http_config config, const struct sxe_config *loop)
 {
@@ -189,13 +189,13 @@ connections_in(enum sxe__http_state state)
     return sxe_pool_get_count(site.http->connections, state);
 }
 
-/* Let that much virtual time pass, doing what is due in it. */
 static inline void
 ignore_timer(struct sxe_timer *timer)
 {
     (void)timer;
 }
 
+/* Let this much virtual time pass, and do what becomes due meanwhile. */
 static inline void
 wait_ms(unsigned ms)
 {
@@ -207,7 +207,7 @@ wait_ms(unsigned ms)
         ev_run(sxe_loop(), EVRUN_ONCE);
 }
 
-/* No connection, slot or byte of a body is in use, once closing has had its time. */
+/* Once closing has had time to end: no connection, no slot and no byte of a body is in use. */
 static inline void
 expect_rest(void)
 {
@@ -219,7 +219,7 @@ expect_rest(void)
     ck_assert_uint_eq(site.http->body_memory, 0);
 }
 
-/* When all peers are closed. */
+/* Stop the server, after the test has closed all its sockets. */
 static inline void
 end_site(void)
 {
@@ -228,9 +228,10 @@ end_site(void)
     sxe_http_delete(site.http);
 }
 
-/* ---- The clients' end ---- */
+/* ---- The clients ---- */
 
-/* Connected and accepted; each piece it sends goes by itself. */
+/* A client's socket, connected and accepted, with TCP_NODELAY: each piece it sends leaves at
+ * once. */
 static inline int
 client(void)
 {
@@ -249,7 +250,7 @@ say(int peer, const char *text)
     turn(2);
 }
 
-/* So many x. */
+/* Send this many letters x. */
 static inline void
 say_x(int peer, size_t length)
 {
@@ -262,7 +263,7 @@ say_x(int peer, size_t length)
     }
 }
 
-/* In pieces of so many bytes, each seen by itself. */
+/* Send the text in pieces of this many bytes; the server reads each before the next is sent. */
 static inline void
 say_in_pieces(int peer, const char *text, size_t length, size_t piece)
 {
@@ -272,7 +273,7 @@ say_in_pieces(int peer, const char *text, size_t length, size_t piece)
     }
 }
 
-/* Without the Date of each head; the bytes there are then. */
+/* Remove the Date line of each head. Returns the length of what is left. */
 static inline size_t
 take_dates_out(char *text, size_t length)
 {
@@ -289,7 +290,7 @@ take_dates_out(char *text, size_t length)
     return length;
 }
 
-/* Bytes of Date lines that the replies in text should have: none in 1xx. */
+/* The bytes of the Date lines that the replies in text should have; 1xx responses have none. */
 static inline size_t
 dates_in(const char *text)
 {
@@ -304,7 +305,7 @@ dates_in(const char *text)
 
 #define EXPECT_REPLY(peer, text) expect_reply(__FILE__, __LINE__, peer, text)
 
-/* Exactly these replies, one or more, their Dates taken out. */
+/* Expect exactly these replies, one or more, once their Date lines are removed. */
 static inline void
 expect_reply(const char *file, int line, int peer, const char *text)
 {
@@ -320,7 +321,7 @@ expect_reply(const char *file, int line, int peer, const char *text)
 #define EXPECT_STATUS(peer, status, fields, body) \
     expect_status(__FILE__, __LINE__, peer, status, fields, body)
 
-/* A reply with Content-Length: the status with its reason, the lines before and after that. */
+/* Expect a reply with a Content-Length. lines: the fields before and after Content-Length. */
 static inline void
 expect_status(const char *file, int line, int peer, const char *status, const char *const lines[2],
               const char *body)
@@ -334,17 +335,17 @@ expect_status(const char *file, int line, int peer, const char *status, const ch
 
 #define LINES(before, after) ((const char *const[2]){before, after})
 
-/* 200 with nothing but that body. */
+/* Expect 200 with exactly this body. */
 #define EXPECT_OK(peer, body) EXPECT_STATUS(peer, "200 OK", LINES("", ""), body)
 
-/* An answer of the library's own, as text, that ends the connection. */
+/* Expect an error response of the library itself, text/plain, that closes the connection. */
 #define EXPECT_REFUSAL(peer, status)                                                    \
     do {                                                                                \
         EXPECT_STATUS(peer, status, LINES(TEXT, "Connection: close\r\n"), status "\n"); \
         PEER_EXPECT_END(peer);                                                          \
     } while (0)
 
-/* The next event, and the target it is about. */
+/* Expect the next event, whose data is this target. */
 #define EXPECT_OF(name, target, number) expect_of(__FILE__, __LINE__, name, target, number)
 #define EXPECT_BODY(text, last)         expect_of(__FILE__, __LINE__, "body", text, last)
 

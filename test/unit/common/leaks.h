@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a case leaves no descriptor open, and no child. note_what_is_open() before it,
- * check_that_nothing_is_left() after it.
+ * What: checks that a case leaves no descriptor open and no child process. Call note_what_is_open()
+ * before the case and check_that_nothing_is_left() after it.
  */
 #ifndef LEAKS_H
 #define LEAKS_H

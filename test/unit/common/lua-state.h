@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a state for tests of lib-sxe-lua, and scripts in it.
+ * What: a Lua state for tests of lib-sxe-lua, and functions that run scripts in it.
  *
- * Limits: slices are so long that no task makes way by chance.
+ * Limits: time slices are so long that no task is interrupted by chance.
  *
  * Example:
  *     state_start();
@@ -62,7 +62,7 @@ add_global(const char *name, lua_CFunction function)
     lua_pop(lua->main, 1);
 }
 
-/* It is called "test", its result is returned. */
+/* Load a chunk called "test". Returns the result of loading. */
 static inline int
 load_text(const char *text)
 {
@@ -75,7 +75,8 @@ run_script(const char *text)
     ck_assert_msg(load_text(text) == 0, "%s", log_line(0));
 }
 
-/* All its allocations succeed but two: those after the first `after`. False: there were none. */
+/* Load and run text with `after` allocations that succeed, two that fail, and all later ones that
+ * succeed. Returns whether any failed. */
 static inline bool
 runs_out_of_memory(const char *text, uint64_t after)
 {
@@ -87,7 +88,7 @@ runs_out_of_memory(const char *text, uint64_t after)
     return is_touched;
 }
 
-/* The threads of this process. */
+/* The number of threads of this process. */
 static inline unsigned
 number_of_threads(void)
 {
@@ -100,7 +101,7 @@ number_of_threads(void)
     return number - 2; /* . and .. */
 }
 
-/* The watchdog looks once more, finds no state, and ends. */
+/* Wait until the watchdog thread has looked once more, found no state, and ended. */
 static inline void
 until_unwatched(void)
 {
@@ -108,7 +109,7 @@ until_unwatched(void)
         poll(NULL, 0, 1);
 }
 
-/* Let tasks that are ready run for a turn of the loop. */
+/* Turn the loop once, so that tasks that are ready run. */
 static inline void
 turn_tasks(void)
 {
@@ -120,7 +121,7 @@ turn_tasks(void)
     ev_run(ev_default_loop(EVFLAG_AUTO), EVRUN_NOWAIT);
 }
 
-/* And says so in the log. */
+/* Expect that the script fails and that the message is in the log. */
 static inline void
 fails_with(const char *text, const char *message)
 {

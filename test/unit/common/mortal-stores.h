@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a process that dies right before one of its stores into a shared pool. Place: included
- * before sources of lib-sxe-pool or lib-sxe-dict, whose accesses to what is shared it counts.
+ * What: lets a process die right before a chosen store into a shared pool. Place: included before
+ * sources of lib-sxe-pool or lib-sxe-dict; it counts the stores of those sources to shared memory.
  *
  *     #include "mortal-stores.h"
  *     #include "../../../lib-sxe-pool/sxe-pool-shared.c"
  *     ...
- *     stores_to_live = 3;     in a child: it is killed before its third store
+ *     stores_to_live = 3;     in a child: the child is killed before its third store
  */
 #ifndef MORTAL_STORES_H
 #define MORTAL_STORES_H
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-static uint64_t stores_to_live; /* 0: for ever */
+static uint64_t stores_to_live; /* 0: the process is never killed */
 
 static inline void
 live_or_die(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: copies of texts that end where a page begins that nobody may touch, so that reading past
- * their end is a crash in every flavour. Two copies stay: the last and the one before.
+ * What: copies of texts that end exactly where an inaccessible page begins, so that reading past
+ * their end crashes in every build. Two copies exist at a time: the last and the one before it.
  */
 #ifndef PAGE_EDGE_H
 #define PAGE_EDGE_H
@@ -27,7 +27,7 @@ page_edge_map(void)
     return memory;
 }
 
-/* The caller may write to the bytes, which stay until the next call but one. */
+/* A copy that the caller may write to; it is valid until the next call but one. */
 static inline char *
 page_edge_bytes(const char *bytes, size_t length)
 {
@@ -45,7 +45,7 @@ page_edge_bytes(const char *bytes, size_t length)
     return copy;
 }
 
-/* A text as a span at the edge; NULL stays NULL. */
+/* A span on such a copy of a text; for NULL the span's text is NULL. */
 static inline struct sxe_span
 page_edge(const char *text)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the normal form of a path, made in the plainest way: a list of segments, each of which is
- * decoded, resolved and written again. And what all layers must agree about for any path.
+ * What: the normal form of a path, made in the simplest way: a list of segments, each of which is
+ * decoded, resolved and encoded again; and what all layers must agree on for any path.
  *
- * Place: driven by random paths in test-http-router-oracle.c, by fuzzers in fuzz-http-uri.c and
+ * Place: used with random paths by test-http-router-oracle.c, and by fuzzers in fuzz-http-uri.c and
  * fuzz-http-router.c.
  *
- * Limits: paths of PATH_MODEL_MAX bytes.
+ * Limits: paths of up to PATH_MODEL_MAX bytes.
  */
 #ifndef PATH_MODEL_H
 #define PATH_MODEL_H
@@ -20,7 +20,7 @@
 
 enum { PATH_MODEL_MAX = 256, PATH_MODEL_ROOM = 3 * PATH_MODEL_MAX + 2 };
 
-/* A byte of a segment: what it is, and whether an escape said so. */
+/* A byte of a decoded segment, and whether it came from a percent-escape. */
 struct path_model_byte {
     unsigned char byte;
     bool is_escape;
@@ -34,7 +34,7 @@ struct path_model_segment {
 struct path_model {
     struct path_model_segment segments[PATH_MODEL_MAX + 1];
     size_t number;
-    bool has_slash; /* at its end */
+    bool has_slash; /* the path ends in a slash */
 };
 
 static inline int
@@ -63,7 +63,7 @@ path_model_is_dots(const struct path_model_segment *segment, size_t number)
     return segment->length == number;
 }
 
-/* The segments between slashes, decoded: 0, -EILSEQ or -EINVAL. */
+/* Split the path at its slashes and decode each segment. Returns 0, -EILSEQ or -EINVAL. */
 static inline int
 path_model_split(struct path_model *model, struct sxe_span path)
 {
@@ -93,7 +93,7 @@ path_model_split(struct path_model *model, struct sxe_span path)
     return 0;
 }
 
-/* Empty segments go, then dots. */
+/* Remove empty segments first, then dot segments. */
 static inline int
 path_model_resolve(struct path_model *model)
 {
@@ -139,7 +139,7 @@ path_model_write(const struct path_model *model, char *room)
     return length;
 }
 
-/* NULL, or how the normal form of a path is not what the model says. */
+/* NULL, or how the library's normal form of a path differs from the model's. */
 static inline const char *
 path_model_compare(struct sxe_span path, int result, struct sxe_span normal)
 {
@@ -150,7 +150,7 @@ path_model_compare(struct sxe_span path, int result, struct sxe_span normal)
     if (wanted == 0)
         wanted = path_model_resolve(&model);
     else if (result == -EINVAL && wanted == -EILSEQ)
-        return NULL; /* both are wrong with it; the dots came first */
+        return NULL; /* the path has both errors, and the library met the dots first */
     if (result != wanted)
         return "another result";
     if (result < 0)
@@ -161,8 +161,8 @@ path_model_compare(struct sxe_span path, int result, struct sxe_span normal)
                : "another normal form";
 }
 
-/* Whether bytes that were decoded lead back to the normal form: then no two normal forms mean the
- * same name, and routes cannot take for two paths what files take for one. */
+/* Whether encoding the decoded bytes gives the normal form again. Then no two normal forms decode
+ * to the same name, and the router cannot see two paths where the file system sees one. */
 static inline bool
 path_model_leads_back(const char *decoded, size_t length, struct sxe_span normal)
 {
@@ -178,7 +178,7 @@ path_model_leads_back(const char *decoded, size_t length, struct sxe_span normal
     return used == normal.length && memcmp(room, normal.base, used) == 0;
 }
 
-/* The bytes that only reach a path from a program, not from the parser. */
+/* Whether the path has bytes that only a program can put there, since the parser refuses them. */
 static inline bool
 path_model_has_odd_bytes(struct sxe_span path)
 {
@@ -190,7 +190,7 @@ path_model_has_odd_bytes(struct sxe_span path)
     return false;
 }
 
-/* NULL, or what two layers do not agree about. */
+/* NULL, or what two layers disagree on. */
 static inline const char *
 path_model_check(struct sxe_span path)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: bytes that repeat nowhere, so that what arrives doubled, lost or out of order shows.
+ * What: bytes without repetition, so that a test notices bytes that are doubled, lost or reordered.
  * Place: tests of output; on top of sxe-fixture.h.
  */
 #ifndef PATTERN_H
@@ -17,7 +17,7 @@
 #define MIB         1048576u
 #define PATTERN_MAX (8 * MIB)
 
-/* At least length bytes, always the same ones. */
+/* At least length bytes, the same in each call. */
 static inline char *
 pattern(size_t length)
 {
@@ -35,7 +35,7 @@ pattern(size_t length)
     return (char *)words;
 }
 
-/* The peer gets exactly these bytes. */
+/* Expect that the peer receives exactly these bytes. */
 static inline void
 expect_bytes(int peer, const char *bytes, size_t length)
 {
@@ -50,7 +50,7 @@ expect_bytes(int peer, const char *bytes, size_t length)
     free(got);
 }
 
-/* For a peer that does not read the kernel takes less than 500 KiB then. */
+/* Shrink the socket buffers: for a peer that does not read, the kernel then takes below 500 KiB. */
 static inline void
 shrink_kernel_buffers(int from, int to)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a pool beside the plainest thing that should behave like it, an array of {state, order},
- * where order is the number of the last move. Each step does the same to both and compares what it
- * can see; pool_model_check compares all.
+ * What: a pool, and beside it the simplest thing that should behave like it: an array of {state,
+ * order}, where order is the number of the element's last move. Each step does the same to both and
+ * compares what can be seen; pool_model_check compares all.
  *
- * Place: driven by random numbers in test-pool-oracle.c, by a fuzzer in fuzz-pool.c, and on pools
- * of each other kind in test-pool-differential.c.
+ * Place: used by test-pool-oracle.c with random numbers, by a fuzzer in fuzz-pool.c, and by
+ * test-pool-differential.c on pools of all other kinds.
  *
- * Shape: a step is 4 bytes: operation, id (2 bytes), states (old in the low half, new in the high),
- * each taken modulo what there is.
+ * Shape: a step has 4 bytes: operation, id (2 bytes), states (the old one in the low half, the new
+ * one in the high half); each is taken modulo the number of operations, elements or states.
  *
- * Limits: one walk at a time; "the oldest" is found by looking at all. With several shards the
- * oldest is that of some shard, by moves, or exactly that of all, by stamps; and a walk is made at
- * once.
+ * Limits: one walk at a time; the oldest element is found by looking at all. In a pool of several
+ * shards "the oldest" is the oldest of any one shard (by moves), or the oldest of all (by stamps);
+ * and a walk is made in one step.
  */
 #ifndef POOL_MODEL_H
 #define POOL_MODEL_H
@@ -27,22 +27,22 @@
 #define POOL_MODEL_STEP_SIZE 4
 
 struct pool_model {
-    char *pool; /* one byte an element, its own id */
+    char *pool; /* each element is one byte, its own id */
     unsigned number;
     unsigned states;
     uint64_t moves;
     struct {
         unsigned state;
         uint64_t order;
-        uint64_t handle; /* taken at some time */
-        bool is_good;    /* the handle is */
+        uint64_t handle; /* a handle that was taken at some time */
+        bool is_good;    /* the handle is still valid */
     } * elements;
     uint64_t now_ns;
     SXE_POOL_WALKER walker;
     unsigned walk_state;
-    uint64_t walk_last;  /* order of the element last met */
-    uint64_t walk_limit; /* moves when the walk began */
-    SXE_POOL_SPEC spec;  /* how it was opened; without a name: a block of one thread */
+    uint64_t walk_last;  /* the order of the element that the walk met last */
+    uint64_t walk_limit; /* the number of moves when the walk began */
+    SXE_POOL_SPEC spec;  /* how the pool was opened; without a name: a pool of one thread */
     unsigned shards;
 };
 
@@ -69,7 +69,8 @@ pool_model_shard_of(const struct pool_model *model, unsigned id)
     return sharing == NULL ? 0 : sxe__pool_shard_of(sharing, id);
 }
 
-/* The oldest of a state among those that moved after `after`, but not after `limit`. */
+/* The oldest element of a state among those whose last move came after `after` and up to
+ * `limit`. */
 static inline unsigned
 pool_model_oldest_of(const struct pool_model *model, unsigned shard, unsigned state, uint64_t after,
                      uint64_t limit)
@@ -96,7 +97,7 @@ pool_model_oldest(const struct pool_model *model, unsigned state, uint64_t after
     return pool_model_oldest_of(model, SXE_POOL_NO_INDEX, state, after, limit);
 }
 
-/* Whether an element, or none, is the oldest of its shard. */
+/* Whether the element is the oldest of its shard; for no element: whether the state is empty. */
 static inline bool
 pool_model_is_oldest(const struct pool_model *model, unsigned state, unsigned id)
 {
@@ -109,7 +110,7 @@ pool_model_is_oldest(const struct pool_model *model, unsigned state, unsigned id
     return id == SXE_POOL_NO_INDEX;
 }
 
-/* The same, and has no older one in any shard. */
+/* The same, and in all shards no element of the state has an older stamp. */
 static inline bool
 pool_model_is_oldest_of_all(const struct pool_model *model, unsigned state, unsigned id)
 {
@@ -123,7 +124,7 @@ pool_model_is_oldest_of_all(const struct pool_model *model, unsigned state, unsi
     return true;
 }
 
-/* ---- Operations: whether pool and model agree ---- */
+/* ---- Operations: each returns whether pool and model agree ---- */
 
 static inline bool
 pool_model_set(struct pool_model *model, const struct pool_model_step *step)
@@ -159,7 +160,7 @@ pool_model_take_oldest(struct pool_model *model, const struct pool_model_step *s
     return agrees;
 }
 
-/* Which one it must be has to be known before its stamp is another. */
+/* Which element must be taken is determined before the call, which changes its stamp. */
 static inline bool
 pool_model_take_exactly(struct pool_model *model, const struct pool_model_step *step)
 {
@@ -228,7 +229,7 @@ pool_model_walk_on(struct pool_model *model, const struct pool_model_step *step)
     return sxe_pool_walker_step(&model->walker) == id;
 }
 
-/* Time stands still, goes on, or (which a clock must not do) goes back. */
+/* Let time stand still, go on, or go back (which a clock must not do). */
 static inline bool
 pool_model_turn(struct pool_model *model, const struct pool_model_step *step)
 {
@@ -238,7 +239,7 @@ pool_model_turn(struct pool_model *model, const struct pool_model_step *step)
     return true;
 }
 
-/* To another address: as a copy, or closed and opened again; what has no other stays. */
+/* Move the pool to another address, by copying it or by closing and opening it. */
 static inline bool
 pool_model_hop(struct pool_model *model, const struct pool_model_step *step)
 {
@@ -265,9 +266,9 @@ pool_model_hop(struct pool_model *model, const struct pool_model_step *step)
     return model->pool != NULL && pool_model_walk(model, step);
 }
 
-/* ---- The whole ---- */
+/* ---- All of the pool ---- */
 
-/* The plain array, when the pool is made. */
+/* Make the array for a pool that was just made. */
 static inline void
 pool_model_begin(struct pool_model *model)
 {
@@ -292,7 +293,7 @@ pool_model_open(struct pool_model *model, unsigned number, unsigned states)
     pool_model_begin(model);
 }
 
-/* With a pool that is shared, one byte an element; the spec stays. */
+/* Open a shared pool, one byte an element; the spec must stay valid. */
 static inline void
 pool_model_open_shared(struct pool_model *model, const SXE_POOL_SPEC *spec)
 {
@@ -317,7 +318,7 @@ pool_model_close(struct pool_model *model)
     sxe_time_set_turn_ns(0);
 }
 
-/* NULL, or the name of the operation that went another way in the pool. */
+/* Do one step. NULL, or the name of the operation whose result differs between pool and model. */
 static inline const char *
 pool_model_step(struct pool_model *model, const uint8_t bytes[POOL_MODEL_STEP_SIZE])
 {
@@ -355,7 +356,7 @@ pool_model_step(struct pool_model *model, const uint8_t bytes[POOL_MODEL_STEP_SI
     return operations[operation].run(model, &step) ? NULL : operations[operation].name;
 }
 
-/* Walk one state: the length and the order of its lists, and whether all on them belong there. */
+/* Walk one state: check its length, its order, and that each element met is in that state. */
 static inline bool
 pool_model_check_state(struct pool_model *model, unsigned state, unsigned *total)
 {
@@ -370,7 +371,7 @@ pool_model_check_state(struct pool_model *model, unsigned state, unsigned *total
          id = sxe_pool_walker_step(&walker)) {
         const SXE_TIME time = sxe_pool_get_time(model->pool, id);
 
-        /* Shards come one after the other. */
+        /* The walk meets one shard after the other. */
         if (pool_model_shard_of(model, id) != shard) {
             shard = pool_model_shard_of(model, id);
             order = 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a router beside the plainest thing that should behave like it: a list of routes, all of
- * which are tried.
+ * What: a router, and beside it the simplest thing that should behave like it: a list of routes,
+ * all of which are tried.
  *
- * Place: driven by random routes in test-http-router.c, by a fuzzer in fuzz-http-router.c.
+ * Place: used by test-http-router.c with random routes, and by a fuzzer in fuzz-http-router.c.
  *
- * Shape: a pattern that takes a path says of each byte of it how: 0 literally, 1 by a parameter, 2
- * by a tail; and of the end, 0 or, with a tail, 2. Of the patterns that take it the one is right
- * whose digits come first in the alphabet:
+ * Shape: when a pattern matches a path, each byte of the path gets a digit that says how: 0 by a
+ * literal, 1 by a parameter, 2 by a tail; so does the end of the path: 2 with a tail, 0 without. Of
+ * all patterns that match, the one whose digits sort first must win:
  *
  *     path /a/b     /a/{x} 0001 0     /{y...} 0222 2     /{x}/b 0100 0     so /a/{x}
  *
- * Limits: ROUTER_MODEL_ROUTES routes of ROUTER_MODEL_TEXT bytes; longer paths are not asked for.
+ * Limits: ROUTER_MODEL_ROUTES routes of ROUTER_MODEL_TEXT bytes; no longer paths are looked up.
  */
 #ifndef ROUTER_MODEL_H
 #define ROUTER_MODEL_H
@@ -39,8 +39,9 @@ struct router_model {
 
 /* How a pattern matches a path. */
 struct router_model_way {
-    char digits[ROUTER_MODEL_TEXT + 1]; /* one for each byte of the path, one for its end: '0' a
-                                         * literal, '1' a parameter, '2' a rest */
+    /* A digit for each byte of the path and one for its end: '0' matched by a literal, '1' by a
+     * parameter, '2' by a tail. */
+    char digits[ROUTER_MODEL_TEXT + 1];
     struct sxe_http_text names[SXE_HTTP_ROUTE_PARAMETERS];
     struct sxe_http_text values[SXE_HTTP_ROUTE_PARAMETERS];
     unsigned number;
@@ -56,14 +57,14 @@ router_model_handler(struct sxe_http_request *request, struct sxe_http_response 
 
 /* ---- Methods ---- */
 
-/* Whether a list, of routes or of Allow, has a method. */
+/* Whether a list of methods, of a route or of an Allow field, has this method. */
 static inline bool
 router_model_lists(const char *list, const char *method)
 {
     const size_t length = strcspn(method, ", ");
 
     if (length == 0 || method[length] != '\0')
-        return false; /* no method, or a list itself */
+        return false; /* empty, or itself a list */
     for (const char *at = list; (at = strstr(at, method)) != NULL; at++) {
         const bool begins = at == list || at[-1] == ',' || at[-1] == ' ';
 
@@ -83,7 +84,7 @@ router_model_method(const char *name)
     return method;
 }
 
-/* The route of a pattern that answers a method, or NULL. */
+/* The route with this pattern that answers this method, or NULL. */
 static inline const struct router_model_route *
 router_model_route(const struct router_model *model, const char *pattern, const char *method)
 {
@@ -101,7 +102,7 @@ router_model_route(const struct router_model *model, const char *pattern, const 
     return NULL;
 }
 
-/* Whether the Allow field lists this method exactly if it must. */
+/* Whether the Allow field and the model agree about this method: both list it, or neither does. */
 static inline bool
 router_model_allows(const struct router_model *model, const char *pattern, const char *method,
                     const char *allow)
@@ -126,7 +127,7 @@ router_model_take(struct router_model_way *way, size_t at, size_t length, char d
     memset(way->digits + at, digit, length);
 }
 
-/* At a {: the bytes of the path that it and the literal after it take, or -1. */
+/* At a {: how many bytes of the path the parameter and the literal after it match, or -1. */
 static inline long
 router_model_take_parameter(struct router_model_way *way, const char *pattern, const char *begin,
                             struct sxe_span path, size_t at)
@@ -201,7 +202,7 @@ router_model_shape(const char *pattern, char *shape)
     *shape = '\0';
 }
 
-/* ---- Operations: NULL, or what differs ---- */
+/* ---- Operations: each returns NULL, or what differs ---- */
 
 static inline int
 router_model_expected_add(const struct router_model *model, const char *methods,
@@ -254,7 +255,7 @@ router_model_add(struct router_model *model, const char *methods, const char *pa
     return NULL;
 }
 
-/* Whether the match says of the pattern what the way does. */
+/* Compare the router's match with the pattern and the model's way of matching. */
 static inline const char *
 router_model_compare(const struct sxe_http_match *match, const char *pattern,
                      const struct router_model_way *way)
@@ -270,7 +271,7 @@ router_model_compare(const struct sxe_http_match *match, const char *pattern,
     return NULL;
 }
 
-/* The route that takes the path best, and how. */
+/* The route that matches the path best; *best tells how. */
 static inline const struct router_model_route *
 router_model_best(const struct router_model *model, struct sxe_span path,
                   struct router_model_way *best)

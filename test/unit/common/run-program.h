@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: runs a program of ours, its main(), to its end, and fills `ran`: run_program() in a child,
- * run_here() in this process.
- * Place: run-pool.h, run-lua.h, run-httpd.h and run-http.h, which say which program.
+ * What: runs one of our programs, by its main(), to its end, and fills `ran`: run_program() in a
+ * child process, run_here() in this process.
+ * Place: used by run-pool.h, run-lua.h, run-httpd.h and run-http.h, one for each program.
  *
- * Limits: 256 KiB of each output. ran.prepare makes things go wrong in the child. Faults of fake-os
- * that are set in this process are off when run_here() returns.
+ * Limits: 256 KiB of each output. ran.prepare can set faults of fake-os in the child. Faults of
+ * fake-os that are set in this process are off when run_here() returns.
  */
 #ifndef RUN_PROGRAM_H
 #define RUN_PROGRAM_H
@@ -29,7 +29,7 @@ static struct {
     char output[256 * 1024];
     size_t output_size;
     char errors[256 * 1024];
-    unsigned injected;     /* failures in the child, unless it called exit() */
+    unsigned injected;     /* faults injected in the child, unless it called exit() */
     void (*prepare)(void); /* called in the child before the program */
 } ran;
 
@@ -82,7 +82,7 @@ run_program(program_main program, const char **argv)
     ran.injected = (unsigned)strtoul(number, NULL, 10);
 }
 
-/* Standard output goes into a file, which stays open. */
+/* Run with standard output redirected to a file, which stays open. */
 static inline void
 run_here_into(FILE *output, program_main program, const char **argv)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a child that makes a call instruction by instruction, under ptrace.
+ * What: a child process that executes a call one instruction at a time, under ptrace.
  *
  *     stepped_begin();
- *     pid_t child = stepped_start(get_ready, call);   -1: ptrace is not allowed, which was said
+ *     pid_t child = stepped_start(get_ready, call);   -1: ptrace is not allowed; a line said so
  *     while (stepped_step(child))
- *         look();                                     at what a death would leave right now
+ *         look();                                     at what a death at this moment would leave
  *     stepped_kill(child);
  *     stepped_end();
  */
@@ -30,7 +30,7 @@
 #    define STEPPED_BREAK() raise(SIGTRAP)
 #endif
 
-/* The child's report: written by it, in memory of both. */
+/* The child's report that the call is over, in memory that both processes share. */
 static volatile bool *stepped_is_over;
 
 static inline void
@@ -48,7 +48,7 @@ stepped_end(void)
     munmap((void *)(uintptr_t)stepped_is_over, 1);
 }
 
-/* It stops when it is ready, before the call. */
+/* Start a child, which calls get_ready() and stops before call(). */
 static inline pid_t
 stepped_start(void (*get_ready)(void), void (*call)(void))
 {
@@ -74,7 +74,7 @@ stepped_start(void (*get_ready)(void), void (*call)(void))
     return -1;
 }
 
-/* One instruction. False: the call is over. */
+/* Let the child execute one instruction. False: the call is over. */
 static inline bool
 stepped_step(pid_t child)
 {

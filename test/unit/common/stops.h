@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: message_of(call, argument) is the line that an assertion logged during call(argument), ""
- * if all went well. The locks that the call held when it stopped stay held.
+ * What: message_of(call, argument) returns the line that a failed assertion logged during
+ * call(argument), or "" if none failed. Locks that the call held when it stopped stay held.
  */
 #ifndef STOPS_H
 #define STOPS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sweeps over failing calls. A scenario runs again and again, failing its 1st, 2nd, 3rd ...
- * call of a kind, once or from then on, with each error that the call may have, until it passes
- * untouched.
+ * What: sweeps over failing calls. A scenario runs again and again; its 1st, 2nd, 3rd ... call of a
+ * kind fails, once or from then on, with each error that the call may have, until the scenario ends
+ * before the call that would fail.
  *
- * Place: tests of what happens while the system fails. How a run begins and what must be so after
- * it is the test's.
+ * Place: tests of what happens while system calls fail. The test itself decides how a run begins
+ * and what must hold after it.
  *
  * Example:
  *     static bool
@@ -40,8 +40,8 @@ struct fault {
 struct strike {
     enum fake_call call;
     int error;
-    unsigned nth;  /* call of that kind, from sweep_arm on */
-    bool for_ever; /* and all that follow */
+    unsigned nth;  /* which call of that kind fails, counted from sweep_arm on */
+    bool for_ever; /* and all later calls fail as well */
 };
 
 static inline void
@@ -50,7 +50,7 @@ sweep_arm(const struct strike *strike)
     fake_os_sweep(&strike->call, 1, strike->nth, strike->for_ever, strike->error);
 }
 
-/* Whether a call was struck. */
+/* Whether a call was made to fail. */
 static inline bool
 sweep_disarm(void)
 {
@@ -60,7 +60,7 @@ sweep_disarm(void)
     return touched;
 }
 
-/* run_once: one run of the scenario; false when it was not touched. */
+/* run_once: runs the scenario once; returns false when no call was made to fail. */
 static inline void
 sweep(const struct fault *fault, bool (*run_once)(const struct strike *strike))
 {
@@ -76,7 +76,7 @@ sweep(const struct fault *fault, bool (*run_once)(const struct strike *strike))
     }
 }
 
-/* The functions that only start-up may call. */
+/* The functions that only initialization may call. */
 static const enum fake_call allocations[] = {FAKE_MALLOC,         FAKE_CALLOC,        FAKE_REALLOC,
                                              FAKE_POSIX_MEMALIGN, FAKE_ALIGNED_ALLOC, FAKE_MMAP,
                                              FAKE_STRDUP};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fakes, tested by themselves: a fake that lies makes every other test worthless.
+ * Tests the fakes themselves: with a fake that does not do as it says, no other test means
+ * anything.
  */
 #include "event-queue.h"
 #include "fake-os.h"
@@ -28,7 +29,7 @@
 
 /* ---- Faults ---- */
 
-/* The error of a call that cannot succeed: EBADF when it was really made. */
+/* The errno of dup(-1), which cannot succeed: EBADF when the real function was called. */
 static int
 dup_error(void)
 {
@@ -71,7 +72,8 @@ static const struct {
     unsigned nth;
     unsigned times;
     const char
-        *pattern; /* of calls to dup(-1): x struck with EMFILE, . really made, which is EBADF */
+        /* Of calls to dup(-1): x is one that failed with EMFILE, . one that was made: EBADF. */
+        *pattern;
 } patterns[] = {{0, 0, "......"}, {0, 1, "......"}, {1, 1, "x....."}, {3, 2, "..xx.."},
                 {3, 0, "..xxxx"}, {6, 9, ".....x"}, {1, 0, "xxxxxx"}};
 
@@ -185,7 +187,7 @@ START_TEST(checking_neither_counts_nor_fails)
 }
 END_TEST
 
-/* Faults left on must neither hide a failure nor the way a case ended; this one is expected to. */
+/* Faults that a case leaves on must not hide how it ended; this case is expected to fail. */
 START_TEST(faults_left_on_do_no_harm_at_exit)
 {
     fake_os_fail(FAKE_MALLOC, 1, 0, ENOMEM);
@@ -577,7 +579,8 @@ END_TEST
 static unsigned asked;
 static int idle_pipe[2];
 
-/* First something to do, then a time. */
+/* Asked first, it names a time; asked again, it makes a pipe readable; after that it wants
+ * nothing. */
 static uint64_t
 be_asked(void)
 {

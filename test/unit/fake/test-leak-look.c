@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The look of LeakSanitizer at a case's end, which test/fake/test-leaks.c makes cheap: leaks are
- * found, memory that something points to is none, and pages that nobody touched are not read. The
- * other flavours, which look for no leaks, run the first case only.
+ * Tests the leak check at a case's end, which test/fake/test-leaks.c makes cheap: leaks are found,
+ * memory that a pointer refers to is no leak, and pages that were never touched are not read.
+ * Builds without LeakSanitizer run the first case only.
  */
 #include "fake-os.h"
 #include "sxe-util.h"
@@ -18,14 +18,15 @@
 #    include <sanitizer/lsan_interface.h>
 #endif
 
-#define APART  0x10000 /* places are too far from each other to be seen as one */
-#define PLACES 600     /* more than the ranges that a look tells apart */
+/* The places are so far apart that the check cannot treat two as one range. */
+#define APART  0x10000
+#define PLACES 600 /* more than the number of ranges that the check can keep */
 
 static char places[PLACES][APART];
 static char *initialized = places[0];
 static _Thread_local char *of_thread;
 
-/* The status of a process that calls this function and ends. */
+/* The exit status of a process that calls this function and ends. */
 static int
 status_after(void (*call)(void))
 {
@@ -60,7 +61,7 @@ START_TEST(memory_that_static_memory_points_to_is_no_leak)
 END_TEST
 
 #if SXE_HAVE_ASAN
-/* Of one block, a pointer might still be in a register or on the stack. */
+/* Several blocks: the pointer to a single one might still be in a register or on the stack. */
 static void
 lose_some(void)
 {

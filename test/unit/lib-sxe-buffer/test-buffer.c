@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Buffers and their chunks: append, consume, search, exhaustion.
+ * Tests buffers and their chunks: adding, consuming, searching, running out of chunks.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@
 
 #define NUMBER_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-/* ---- Programs that must be stopped ---- */
+/* ---- Calls that must stop the program ---- */
 
 static jmp_buf stopped;
 
@@ -34,7 +34,7 @@ on_stop(void)
     longjmp(stopped, 1);
 }
 
-/* The statement must fail an assertion whose message ends in text. */
+/* The statement must fail an assertion; its message must end in text. */
 #define CHECK_STOPS(statement, text)                      \
     do {                                                  \
         capture_log();                                    \
@@ -270,12 +270,12 @@ START_TEST(memory_is_touched_only_when_used)
     for (unsigned i = 0; i < PAGES; i++)
         touched += resident[i] & 1;
     ck_assert_uint_ge(touched, 1);
-    ck_assert_uint_le(touched, 512); /* one, or one huge one */
+    ck_assert_uint_le(touched, 512); /* one page, or one huge page */
     sxe_chunks_delete(chunks);
 }
 END_TEST
 
-/* A plain stack of free chunks says which one comes next. */
+/* The model is a plain stack of free chunks, which tells the chunk that must come next. */
 START_TEST(random_takes_and_gives_agree_with_a_plain_stack)
 {
     enum { CHUNKS = 100 };
@@ -528,7 +528,7 @@ START_TEST(printing_is_all_or_nothing)
 }
 END_TEST
 
-/* From 1 KiB on the text is formatted in the room itself, final zero included. */
+/* Text of 1 KiB or more is formatted in the buffer's room itself, its final zero included. */
 START_TEST(long_text_is_printed_too)
 {
     enum { BEFORE = 50 };
@@ -627,7 +627,7 @@ END_TEST
 
 /* ---- Searching ---- */
 
-/* Three pages of which only the middle one may be touched. */
+/* A page that may be touched between two that may not. */
 static uint8_t *
 lonely_page(void)
 {
@@ -650,7 +650,7 @@ check_finds(const uint8_t *hay, size_t hay_length, const uint8_t *needle, size_t
         ck_abort_msg("find_nocase %zu in %zu", length, hay_length);
 }
 
-/* Letters, and bytes that are like letters but for the bit that distinguishes the cases. */
+/* Letters, and bytes that differ from letters only in the bit that tells upper from lower case. */
 static const struct {
     const char *bytes;
     int number;

@@ -268,8 +268,8 @@ is_enough(void)
     return ++asked > patience;
 }
 
-/* The copy asks is_enough() at the 1st, the 257th and the 513th entry, and not again after a yes.
- * */
+/* The copy asks is_enough() at the 1st, the 257th and the 513th entry, and not again after a
+ * yes. */
 START_TEST(a_copy_may_be_cancelled)
 {
     SXE_DICT_SPEC spec = {.name = "site", .cells = 1000, .file = source};

@@ -98,8 +98,8 @@ fill_half_and_half(unsigned cells)
 
 /* ---- Snapshots that end while room is made ---- */
 
-/* End the snapshot without freeing its versions: the releasing process waits for the shard's lock.
- * */
+/* End the snapshot without freeing its versions: the releasing process waits for the shard's
+ * lock. */
 static void
 end_it(void)
 {

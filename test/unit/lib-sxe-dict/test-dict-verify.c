@@ -94,8 +94,8 @@ forget_damage(void)
     dict->control->doubtful = 0;
 }
 
-/* Whether a get returns the entry; false: it found damage. A value that it returns must be right.
- * */
+/* Whether a get returns the entry; false: it found damage. A value that it returns must be
+ * right. */
 static bool
 is_served(unsigned number)
 {

@@ -293,8 +293,8 @@ START_TEST(parts_that_have_no_room_end_the_connection_early)
     sxe_configure(&loop);
     put_large("a", 16384); /* small enough to be copied, not sent by sendfile */
     serve_with(NULL, &http);
-    /* The buffer is full in the second part's bytes, in its head, in the last line, or not at all.
-     * */
+    /* The buffer is full in the second part's bytes, in its head, in the last line, or not at
+     * all. */
     for (unsigned first = 14000; first < 16000; first += 20) {
         char range[100];
         int peer = connect_client();

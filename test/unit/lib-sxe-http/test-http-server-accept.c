@@ -223,8 +223,8 @@ reply_large(struct sxe_http_request *request, struct sxe_http_response *response
     return sxe_http_reply(response, 200, NULL, large, sizeof(large));
 }
 
-/* A client that does not read. The server's send buffer is small, so output stays in the library.
- * */
+/* A client that does not read. The server's send buffer is small, so output stays in the
+ * library. */
 static int
 blind_client(void)
 {

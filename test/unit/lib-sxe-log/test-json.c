@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Strings of JSON: each style's exact bytes, room of each size, and jansson reads back what was
- * written of any bytes.
+ * Tests JSON strings: the exact bytes of each style, rooms of each size, and that jansson reads any
+ * bytes back as they were written.
  */
 #include "sxe-json.h"
 
@@ -16,8 +16,8 @@
 
 static char written[8192];
 
-/* The whole text, escaped, as a string of C; out of memory of just its size, so that a read beyond
- * it is an error where addresses are checked. */
+/* The escaped text as a C string. It is read from memory of exactly its size, so that
+ * AddressSanitizer reports a read beyond its end. */
 static const char *
 escaped(const char *text, size_t length, unsigned style)
 {
@@ -59,9 +59,9 @@ static const struct {
     {"a\x80z\xff", SXE_JSON_UTF8, "a\\ufffdz\\ufffd"},
     {"a\x80z\xff", SXE_JSON_ASCII, "a\\ufffdz\\ufffd"},
     {"a\x80z\xff", SXE_JSON_LATIN1, "a\\u0080z\\u00ff"},
-    {"\xc0\xaf", SXE_JSON_UTF8, "\\ufffd\\ufffd"},            /* overlong */
-    {"\xed\xa0\x80", SXE_JSON_UTF8, "\\ufffd\\ufffd\\ufffd"}, /* a surrogate */
-    {"\xe2\x82", SXE_JSON_UTF8, "\\ufffd\\ufffd"},            /* cut off */
+    {"\xc0\xaf", SXE_JSON_UTF8, "\\ufffd\\ufffd"},            /* an overlong encoding */
+    {"\xed\xa0\x80", SXE_JSON_UTF8, "\\ufffd\\ufffd\\ufffd"}, /* an encoded surrogate */
+    {"\xe2\x82", SXE_JSON_UTF8, "\\ufffd\\ufffd"},            /* cut off by the end */
     {"\xe2\x82\"", SXE_JSON_ASCII, "\\ufffd\\ufffd\\\""},     /* cut off by a quote */
 };
 
@@ -78,7 +78,8 @@ START_TEST(a_nul_is_a_byte_like_others)
 }
 END_TEST
 
-/* A byte that is escaped is found at each place among plain ones, which are copied by words. */
+/* Plain bytes are copied a word at a time; a byte to escape must be found at each place of a
+ * word. */
 START_TEST(every_byte_is_treated_alike_at_every_place)
 {
     const unsigned style = (unsigned)_i;
@@ -102,7 +103,7 @@ START_TEST(every_byte_is_treated_alike_at_every_place)
 }
 END_TEST
 
-/* Whatever the room, what is written are whole items, and what follows continues the text. */
+/* Whatever the room, only whole items are written, and the next call continues the text. */
 START_TEST(a_room_of_any_size_gets_whole_items)
 {
     static const char text[] = "a\"b\\\n\x01/<Zo\xc3\xab\xe2\x82\xac\xf0\x9f\x98\x80 \xff\xe2\x82"
@@ -187,7 +188,7 @@ START_TEST(any_two_bytes_are_a_string_that_others_read)
 }
 END_TEST
 
-/* It is printed in parts, and no character is parted. */
+/* A long text is printed in parts; no part ends inside a character. */
 START_TEST(a_long_text_is_one_string)
 {
     static const char *const characters[] = {"x", "\"", "\xc3\xab", "\xe2\x82\xac",

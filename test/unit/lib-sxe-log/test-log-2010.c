@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The macros of 2010: every name, in checked and in unchecked code.
+ * Tests the log macros of libsxe 2010: every name, in checked and in unchecked code.
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct thing {
 
 static struct thing thing = {9};
 
-/* The level that the old one stands for. */
+/* The level of today that a level of 2010 stands for. */
 static int
 today(int level)
 {
@@ -49,7 +49,7 @@ check_line(unsigned nth, const char *id, int level, const char *text)
     ck_assert_str_eq(log_line(nth), expected);
 }
 
-/* All numbers of arguments at one level, without id and with it. */
+/* Lines with each number of arguments at one level, without an id and with one. */
 #define LINES(level)                                                      \
     static void lines##level(struct thing *this)                          \
     {                                                                     \
@@ -77,7 +77,7 @@ check_line(unsigned nth, const char *id, int level, const char *text)
         SXEL##level##9I("%d%d%d%d%d%d%d%d%d", 1, 2, 3, 4, 5, 6, 7, 8, 9); \
     }
 
-/* Ten spellings of an entry, a return and a dump; those that hold, of an assertion. */
+/* The ten names of an entry, of a return and of a dump, and those of an assertion, which holds. */
 #define EACH_SPELLING(type, level, ...) \
     SXE##type##level(__VA_ARGS__);      \
     SXE##type##level##0(__VA_ARGS__);   \
@@ -284,7 +284,7 @@ START_TEST(unchecked_code_verifies_up_to_level_5_and_evaluates_at_all)
 }
 END_TEST
 
-/* ---- As the programs of 2010 use them ---- */
+/* ---- As programs of 2010 use the macros ---- */
 
 static int
 single_exit(struct thing *this, int n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Assertions: what they say, and what stops.
+ * Tests assertions: what they log, and that they stop the program.
  */
 #undef SXE_CHECKED
 #define SXE_CHECKED 1

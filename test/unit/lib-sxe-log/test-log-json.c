@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON lines: exact bytes, escapes, UTF-8, the cut.
+ * Tests log lines in JSON: exact bytes, escapes, UTF-8, and how long lines are cut.
  */
 #include <unistd.h>
 

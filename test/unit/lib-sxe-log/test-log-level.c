@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Levels: which setting wins, and that all controls follow whoever changes one, and when.
+ * Tests log levels: which setting wins, and that every control follows a change, whoever makes it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 static struct sxe_log_control pool_control = SXE_LOG_CONTROL_INIT("sxe-pool");
 static struct sxe_log_control other_control = SXE_LOG_CONTROL_INIT("other.lib2");
 
-/* The level up to which lines of a control are shown. */
+/* The highest level whose lines a control shows. */
 static int
 shown(struct sxe_log_control *control)
 {
@@ -67,7 +67,7 @@ START_TEST(information_is_the_default)
 }
 END_TEST
 
-/* All combinations of set or not, from the least specific to the most. */
+/* Each combination of settings that are made or not, from the least specific to the most. */
 START_TEST(the_most_specific_setting_wins)
 {
     int expected_program = 4;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sinks: what reaches them, and what happens when they refuse.
+ * Tests sinks: what reaches them, and what happens when they take no line.
  */
-#undef _FORTIFY_SOURCE /* would rename syslog */
+#undef _FORTIFY_SOURCE /* it would rename syslog */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "fake-os.h"
 #include "test-main.h"
 
-/* ---- A descriptor ---- */
+/* ---- A descriptor as sink ---- */
 
 static int fds[2];
 static char got[64 * SXE_LOG_LINE_MAX];
@@ -234,7 +234,7 @@ START_TEST(lines_of_threads_do_not_mix)
 }
 END_TEST
 
-/* ---- A function ---- */
+/* ---- A function as sink ---- */
 
 static int sink_levels[8];
 static unsigned sink_calls;
@@ -260,7 +260,7 @@ START_TEST(a_function_gets_user_level_and_line)
 }
 END_TEST
 
-/* ---- syslog: these take the place of libc's ---- */
+/* ---- syslog as sink: these functions replace those of libc ---- */
 
 static const char *opened_ident;
 static int opened_options;

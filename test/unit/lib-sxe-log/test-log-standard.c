@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Standard descriptors that were closed.
+ * Tests what the log does about standard descriptors that were closed before the program began.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "sxe-log.h"
 #include "test-main.h"
 
-/* The child's finding: a bit for each descriptor that is open, one for each that can be used. */
+/* The finding of a child: a bit for each open descriptor, and a bit for each that can be used. */
 static int
 look(void)
 {
@@ -26,8 +26,8 @@ look(void)
     return found;
 }
 
-/* In a child, those of a set are closed first: what is found afterwards, with the first number that
- * is free in bits 6 and 7. */
+/* In a child: close this set of descriptors, call sxe_hold_standard_descriptors, and return what
+ * look() finds, with the lowest free descriptor (at most 3) in bits 6 and 7. */
 static int
 hold(unsigned closed, bool fails)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Call traces, as checked builds have them.
+ * Tests call traces, which only checked builds have.
  */
 #undef SXE_CHECKED
 #define SXE_CHECKED 1
@@ -26,7 +26,7 @@ jump_out(void)
     longjmp(out, 1);
 }
 
-/* Not seen through by the compiler, which would warn of what never returns. */
+/* A volatile pointer: the compiler must not see that the function never returns, and warn of it. */
 static void (*volatile leave)(void) = jump_out;
 
 static void
@@ -36,7 +36,7 @@ start_trace(void)
     sxe_log_set_level(SXE_LOG_DUMP);
 }
 
-/* ---- Calls that return as they should ---- */
+/* ---- Calls that return normally ---- */
 
 static NOT_INLINED int
 inner(int n)
@@ -180,7 +180,7 @@ START_TEST(an_inlined_call_is_one_deeper_like_any_other)
 }
 END_TEST
 
-/* ---- Calls that are left otherwise ---- */
+/* ---- Calls that end without their return macro ---- */
 
 static NOT_INLINED void
 forgets_to_leave(void)

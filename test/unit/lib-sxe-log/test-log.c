@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines: their exact bytes, their limits, what they must not disturb.
+ * Tests log lines: their exact bytes, their limits, and that they have no side effects.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -141,7 +141,7 @@ START_TEST(the_stamp_follows_the_clock)
 }
 END_TEST
 
-/* ---- Bytes that are not plain ---- */
+/* ---- Bytes that are not printable ---- */
 
 static void
 escaped(char text[5], unsigned byte)
@@ -189,7 +189,7 @@ START_TEST(a_message_that_cannot_be_formatted_shows_its_format)
 }
 END_TEST
 
-/* ---- The cut ---- */
+/* ---- Lines that are too long ---- */
 
 enum { TEXT_MAX = SXE_LOG_LINE_MAX - 1 - 30 - 7 - 2 - 2 };
 
@@ -279,7 +279,7 @@ START_TEST(a_dump_of_nothing_may_be_of_a_null_pointer)
 }
 END_TEST
 
-/* ---- Side effects that a line must not have ---- */
+/* ---- Side effects that a log line must not have ---- */
 
 START_TEST(errno_is_the_same_after_a_line)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The clocks, and the dates that the log makes of them.
+ * Tests the clocks, and the dates that the log makes of their times.
  */
 #include "sxe-time.h"
 

@@ -24,8 +24,8 @@ static unsigned net_open_before;
 static const struct sxe_lua_inflate *net_inflate; /* for the state; NULL: no decompression */
 static void (*net_on_state)(void);                /* called before the first script; may be NULL */
 
-/* Load the script, call sxe_init(), then run the tasks that the script started. config may be NULL.
- * */
+/* Load the script, call sxe_init(), then run the tasks that the script started. config may be
+ * NULL. */
 static inline void
 net_start_with(const struct sxe_config *config, const char *text)
 {

@@ -8,8 +8,8 @@
 
 #include "test-main.h"
 
-/* The nth line of the log, without its head and the error's id, which must equal the first line's.
- * */
+/* The nth line of the log, without its head and the error's id, which must equal the first
+ * line's. */
 static const char *
 line_behind_id(unsigned nth)
 {

@@ -8,8 +8,8 @@
 
 #include "test-main.h"
 
-/* ours: a table of our functions. same(name, ...) calls ours and Lua's, and compares the results.
- * */
+/* ours: a table of our functions. same(name, ...) calls ours and Lua's, and compares the
+ * results. */
 static const char comparison[] =
     "function same(name, ...)\n"
     "    local a, b = table.pack(pcall(string[name], ...)), table.pack(pcall(ours[name], ...))\n"

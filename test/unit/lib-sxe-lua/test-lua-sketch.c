@@ -215,8 +215,8 @@ START_TEST(without_memory_none_is_opened)
 }
 END_TEST
 
-/* When the second sketch gets no memory, the first one, to which no variable refers, is collected.
- * */
+/* When the second sketch gets no memory, the first one, to which no variable refers, is
+ * collected. */
 START_TEST(forgotten_sketches_make_room)
 {
     check_script(OPEN "sketch.hll{name = 'forgotten'}\n"

@@ -15,8 +15,8 @@ static const struct story stories[] = {
     S("local n, t = 0 t = timer.every(1, function() n = n + 1 say(n) if n == 3 then t:stop() end "
       "end)",
       "1;2;3;"),
-    /* Stopped before its task began, in its sleep, when it is due, in its call, and after its end.
-     * */
+    /* Stopped before its task began, in its sleep, when it is due, in its call, and after its
+     * end. */
     S("timer.after(1, say):stop()", ""),
     S("local t = timer.after(5, say) task.sleep(1) t:stop() t:stop() task.sleep(0) say(count())",
       "1;"),

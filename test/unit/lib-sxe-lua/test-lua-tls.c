@@ -184,8 +184,8 @@ START_TEST(without_memory_a_connection_is_refused)
 }
 END_TEST
 
-/* Each allocation of Lua fails in turn while a script connects; then another connection succeeds.
- * */
+/* Each allocation of Lua fails in turn while a script connects; then another connection
+ * succeeds. */
 START_TEST(a_call_survives_that_lua_has_no_memory)
 {
     tls_start(script_tls());

@@ -39,8 +39,8 @@ look_and_call(lua_State *L)
     return 0;
 }
 
-/* look_uncounted(ms): like look, but Lua misses the instruction at which it should call the hook.
- * */
+/* look_uncounted(ms): like look, but Lua misses the instruction at which it should call the
+ * hook. */
 static int
 look_uncounted(lua_State *L)
 {
@@ -372,8 +372,8 @@ START_TEST(a_call_that_blocks_is_logged_with_its_place)
 }
 END_TEST
 
-/* look_late(): the watchdog's thread reads the clock, and looks only after the loop has answered.
- * */
+/* look_late(): the watchdog's thread reads the clock, and looks only after the loop has
+ * answered. */
 static int
 look_late(lua_State *L)
 {

@@ -85,8 +85,8 @@ use_at_random(unsigned changes)
 
 /* ---- The oracle ---- */
 
-/* Walk one list and mark its elements as met. Returns how many there are, or -1 for a broken list.
- * */
+/* Walk one list and mark its elements as met. Returns how many there are, or -1 for a broken
+ * list. */
 static int
 walk(uint32_t state, uint32_t shard, bool *met)
 {

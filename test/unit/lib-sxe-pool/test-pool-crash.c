@@ -255,8 +255,8 @@ make_ready(const struct call *call)
     sxe_pool_write_element(pool, 3, old_value);
 }
 
-/* Kill a child after `steps` and check the pool. Returns whether the child was still in the call.
- * */
+/* Kill a child after `steps` and check the pool. Returns whether the child was still in the
+ * call. */
 static bool
 kill_and_look(const struct call *call, unsigned steps, uint64_t *ns)
 {
@@ -344,8 +344,8 @@ kill_in_the_middle(pid_t child, unsigned steps)
     ck_assert(sxe__pool_is_begun(shard));
 }
 
-/* Kill the first child in the middle of a change, the second `steps` after it took the lock over.
- * */
+/* Kill the first child in the middle of a change, the second `steps` after it took the lock
+ * over. */
 static bool
 kill_both(const struct call *call, unsigned middle, unsigned steps)
 {

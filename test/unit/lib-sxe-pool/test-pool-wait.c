@@ -160,8 +160,8 @@ walk(void)
 static bool
 watch(void)
 {
-    /* The holder of a lock may be about to move an element to BUSY, so watch must not wait on it.
-     * */
+    /* The holder of a lock may be about to move an element to BUSY, so watch must not wait on
+     * it. */
     for (uint32_t shard = 0; shard < SHARDS; shard++) {
         const uint32_t list =
             sxe__pool_shard_list(sxe__pool_header(array), sharing_of(array), BUSY, shard);

@@ -209,8 +209,8 @@ finds_nothing(void)
     return look_at(pool, FREE, 0) == EMPTY && look_at(pool, BUSY, 0) == EMPTY;
 }
 
-/* The only element is BUSY, with the stamp that it had while it was FREE: a state that never was.
- * */
+/* The only element is BUSY, with the stamp that it had while it was FREE: a state that never
+ * was. */
 static bool
 takes_half_a_change_for_settled(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bloom filters: their calls as sxe-bloom.h describes them, and how often they are wrong, beside
- * sets that are known.
+ * Tests Bloom filters: the calls as sxe-bloom.h describes them, and how often a filter is wrong, by
+ * comparison with known sets.
  */
 #include <errno.h>
 #include <math.h>
@@ -243,8 +243,8 @@ START_TEST(full_filter_has_all)
 }
 END_TEST
 
-/* Filters of few things, for which the number of set bits spreads most. One that has f of its bits
- * set is wrong for f^hashes; the mean of many is the expected error. */
+/* In filters of few things the number of set bits varies most. A filter with the fraction f of its
+ * bits set is wrong with probability f^hashes; the mean of many is the expected error. */
 START_TEST(small_filters_are_no_worse)
 {
     enum { SETS = 1000 };
@@ -273,8 +273,8 @@ START_TEST(small_filters_are_no_worse)
 }
 END_TEST
 
-/* 1,000 sets, each as many as the capacity: all are there, of others as many as theory says, and
- * the count is right. The sets are the same in each run. */
+/* 1,000 sets of as many things as the capacity: all things are found, of other things as many as
+ * theory predicts, and the count is right. The sets are the same in each run. */
 START_TEST(errors_of_a_thousand_sets_are_within_theory)
 {
     enum { SETS = 1000, CAPACITY = 500, OTHERS = 1000 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Strings of Redis: what redis-server 7.0.15 wrote is read, what we write is the same bytes, and
- * strings that it cannot have written are refused. (With a redis-server: test/outside.)
+ * Tests HyperLogLog strings of Redis: the library reads what redis-server 7.0.15 wrote, writes the
+ * same bytes, and refuses strings that Redis cannot have written. (With a real redis-server:
+ * test/outside.)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ teardown(void)
     sxe_hll_close(hll);
 }
 
-/* Import a copy at whose end reads are seen. */
+/* Import a copy that ends where memory ends, so that a read beyond its end is noticed. */
 static int
 import_copy(SXE_HLL *into, const char *bytes, size_t size)
 {
@@ -62,7 +63,7 @@ refused(const char *bytes, size_t size, const char *because)
     ck_assert_double_eq(sxe_hll_count(hll), 0);
 }
 
-/* ---- Strings that Redis wrote: PFADD of one string each, and of all six ---- */
+/* ---- Strings that Redis wrote: one PFADD of each string, and one of all six ---- */
 
 static const struct redis_string {
     const char *thing;
@@ -108,7 +109,7 @@ START_TEST(imports_are_merged)
 }
 END_TEST
 
-/* ---- There and back ---- */
+/* ---- Export and import ---- */
 
 static void
 add_things(SXE_HLL *to, uint64_t number)
@@ -156,7 +157,7 @@ START_TEST(each_rank_comes_back_in_its_form)
 }
 END_TEST
 
-/* Runs of zeros of each length are written and read, and fill the string to its longest. */
+/* Runs of zeros of each length are written and read back; together they make the longest string. */
 START_TEST(runs_of_each_length_come_back)
 {
     char string[SXE_HLL_REDIS_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * HyperLogLog: its calls as sxe-hll.h describes them, and its error, beside sets whose size is
- * known.
+ * Tests HyperLogLog: the calls as sxe-hll.h describes them, and its error, by comparison with sets
+ * of known size.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,7 @@ is_equal(const SXE_HLL *one, const SXE_HLL *other)
     return memcmp(one->registers, other->registers, sxe__hll_size(one->precision)) == 0;
 }
 
-/* Another 64 bits for each number, as good as random (splitmix64): no two numbers have the same. */
+/* A hash of 64 bits, as good as random (splitmix64), which differs for any two numbers. */
 static uint64_t
 scatter(uint64_t number)
 {
@@ -215,7 +215,7 @@ START_TEST(impossible_registers_are_damage_until_a_repair)
 
     add_range(hll, 0, 100);
     const double count = sxe_hll_count(hll);
-    hll->registers[7] = 51; /* the highest */
+    hll->registers[7] = 51; /* the highest possible rank */
     ck_assert_double_gt(sxe_hll_count(hll), count);
     hll->registers[7] = 52;
     ck_assert_double_eq(sxe_hll_count(hll), -EUCLEAN);
@@ -285,8 +285,8 @@ START_TEST(count_of_full_registers_is_all_hashes)
 }
 END_TEST
 
-/* 1,000 sets of sizes from 1 to 64 times the registers, at most 20,000, each added with
- * repetitions: the errors are as theory says. The sets are the same in each run. */
+/* 1,000 sets of 1 to 64 times as many things as there are registers, at most 20,000, each thing
+ * added several times: the errors are as theory predicts. The sets are the same in each run. */
 START_TEST(errors_of_a_thousand_sets_are_within_theory)
 {
     static const unsigned precisions[] = {4, 8, 10, 12, 14};
@@ -396,7 +396,7 @@ END_TEST
 
 /* ---- The example ---- */
 
-/* The output of the example for these lines. */
+/* The output of the example program for these lines of input. */
 static const char *
 run_example(const char *lines)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Top-k sketches: their calls as sxe-topk.h describes them, and their guarantee, beside counts that
- * are exact.
+ * Tests top-k sketches: the calls as sxe-topk.h describes them, and their guarantee, by comparison
+ * with exact counts.
  */
 #include <errno.h>
 #include <math.h>
@@ -339,8 +339,8 @@ START_TEST(second_slot_of_a_key_is_given_up)
 }
 END_TEST
 
-/* Slots and counters are cleared in this order: others may have filled the slots again, with counts
- * that are then set to 0. */
+/* A clear resets the slots first, then the counters. If it is killed in between, other processes
+ * may already have filled slots again, with counts that are then set to 0. */
 START_TEST(clear_that_was_killed_hides_no_key)
 {
     SXE_TOPK *topk = open_of(1, 0, NULL);
@@ -388,7 +388,7 @@ enum { SETS = 1000, KEYS = 1000, ADDS = 3000, LISTED = 10 };
 static uint64_t exact[KEYS];
 static uint64_t seed;
 
-/* Frequent ones are small: the number n is n times as rare as the number 1. */
+/* Draw a key: the key n is n times as rare as the key 1. */
 static unsigned
 draw_key(void)
 {
@@ -402,8 +402,8 @@ key_of(unsigned number, uint64_t set)
     return set << 32 | number;
 }
 
-/* How many of the list's counts are too high by more than the error; no count is too low, and no
- * key that is missing was more frequent than the last that is listed. */
+/* Check a list: no count is too low, and no key that is missing was more frequent than the last
+ * that is listed. Returns how many counts are too high by more than the error. */
 static unsigned
 check_list(const SXE_TOPK *topk, uint64_t set, double error)
 {
@@ -450,7 +450,7 @@ START_TEST(guarantee_holds_for_a_thousand_sets)
     }
     printf("error %g: %u of %u counts were too high by more\n", error, far, SETS * LISTED);
     fflush(stdout);
-    ck_assert_uint_le(far, SETS * LISTED * 18 / 1000); /* e^-4 */
+    ck_assert_uint_le(far, SETS * LISTED * 18 / 1000); /* theory says e^-4 */
     sxe_topk_close(topk);
 }
 END_TEST
@@ -483,7 +483,7 @@ START_TEST(merge_adds_counts_and_keys)
 }
 END_TEST
 
-/* The frequent keys are added by all processes, the last time when all others have ended. */
+/* All processes add the frequent keys; the last additions come after all other processes ended. */
 START_TEST(processes_that_add_at_once_lose_no_count)
 {
     enum { PROCESSES = 4, EACH = 5000, FREQUENT = 5 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clients: whom they trust, what they refuse, certificates of their own, and servers that cut.
+ * Tests TLS clients: whom they trust, what they refuse, client certificates, truncated connections.
  */
 #include "tls-site.h"
 
@@ -77,7 +77,7 @@ START_TEST(a_host_with_a_good_certificate_is_trusted)
 }
 END_TEST
 
-/* The names of certificates, and what a client of a.example says of each. */
+/* The name of each certificate, and the error of a client that wants a.example and gets it. */
 static const struct {
     const char *name;
     const char *failure;
@@ -92,7 +92,8 @@ static const struct {
     {"stranger", "self-signed: no trusted authority stands for the certificate of \"stranger\""},
     {"cut", "incomplete chain: the certificate of the issuer \"authority-2\" was not sent, and is "
             "not trusted"},
-    {"purpose", "the certificate is not good: uns"}, /* uitable, or upported */
+    /* "unsuitable" or "unsupported", depending on OpenSSL. */
+    {"purpose", "the certificate is not good: uns"},
     {"a", "incomplete chain: the certificate of the issuer \"authority\" was not sent, and is not "
           "trusted"},
 };
@@ -158,7 +159,8 @@ START_TEST(an_address_is_checked_as_an_address)
 }
 END_TEST
 
-/* Each allocation of the text fails in turn: the handshake fails all the same. */
+/* Each allocation for the text of the reason fails in turn; the handshake must fail all the
+ * same. */
 START_TEST(without_memory_for_the_reason_a_host_is_refused_all_the_same)
 {
     site_start();
@@ -205,14 +207,14 @@ START_TEST(a_client_without_a_host_or_with_a_servers_configuration_is_refused)
     fake_os_fail(FAKE_CONNECT, 1, 1, ENETUNREACH);
     ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", 1), -ENETUNREACH);
     fake_os_reset();
-    /* The host is forgotten with the failed attempt. */
+    /* The failed attempt must not leave the host set. */
     ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
     TURN_UNTIL(sxe_get_state(ours) == SXE_STATE_FREE);
     stop();
 }
 END_TEST
 
-/* A server that is OpenSSL, on the other end of ours. */
+/* A server made with OpenSSL itself, as the peer of our client. */
 static SSL_CTX *
 server_context(void)
 {
@@ -332,7 +334,7 @@ close_and_delete(struct sxe_timer *timer)
     own = NULL;
 }
 
-/* No other configuration is in use. The server is not one of TLS. */
+/* No other TLS configuration exists. The server does not speak TLS. */
 START_TEST(the_last_configuration_may_be_deleted_once_its_sockets_are_closed)
 {
     struct sxe_tls_config config = {.verify = SXE_TLS_OFF};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connections while the system and OpenSSL fail: each allocation and each call in turn costs one
- * connection at most. And the states of connections: time, memory, work in one turn.
+ * Tests connections while system calls and OpenSSL fail: each failing allocation and call costs one
+ * connection at most. Also limits of connections: time, memory, work in one turn.
  */
 #include "sxe-tls-private.h"
 
@@ -45,7 +45,7 @@ drop_events(void)
 
 static unsigned struck;
 
-/* A conversation that may fail at any point; whether it was whole. */
+/* Converse with a server while anything may fail. Returns whether the conversation was complete. */
 static bool
 converse(const char *host)
 {
@@ -58,7 +58,7 @@ converse(const char *host)
     SSL_shutdown(peer.ssl);
     peer_free(&peer);
     struck += fake_os_injected();
-    fake_os_reset(); /* or it would not hear of the peer's end */
+    fake_os_reset(); /* or our socket would not notice that its peer closed */
     for (unsigned i = 0; i < WAIT_TURNS && sxe_number_in_state(SXE_STATE_FREE) < 9; i++) {
         library_turns(1);
         __real_poll(NULL, 0, 1);
@@ -79,7 +79,7 @@ START_TEST(each_allocation_of_openssl_may_fail)
     ck_assert(converse("a.example"));
     for (nth = 1; touched && nth < 2000; nth += stride) {
         heap_arm(nth, _i == 1);
-        heap.counts = false; /* library_turns counts */
+        heap.counts = false; /* library_turns() does the counting */
         converse("a.example");
         touched = heap_disarm();
         sxe_tls_count(&counts);
@@ -117,7 +117,7 @@ START_TEST(each_call_may_fail)
 }
 END_TEST
 
-/* All that is made of files, with each allocation failing. */
+/* A server with everything that is read from files. */
 static struct sxe_tls *
 make_server(void)
 {
@@ -140,7 +140,7 @@ make_client(void)
     return sxe_tls_new_client(&config);
 }
 
-/* It trusts the authorities of the system. */
+/* A client that trusts the authorities of the system. */
 static struct sxe_tls *
 make_trusting_client(void)
 {
@@ -170,7 +170,7 @@ START_TEST(without_memory_there_is_no_configuration)
     make_pair("authority", CURVE, NULL, NULL);
     make_pair("a", CURVE, "DNS:a.example,DNS:b.example", "authority");
     make_pair("b", CURVE, NULL, NULL);
-    /* The system's authorities are many. */
+    /* The system has many authorities; use one file in their place. */
     setenv("SSL_CERT_FILE", site_path("a", ".pem"), 1);
     setenv("SSL_CERT_DIR", site_directory, 1);
     sxe_tls_delete(makers[_i]());
@@ -190,8 +190,9 @@ START_TEST(without_memory_there_is_no_configuration)
         struct sxe_tls *made;
 
         heap_arm(nth, false);
-        /* Of the system's authorities the way to look for them only: when the loader of a store
-         * cannot be made, OpenSSL 3.0 frees it twice, at the end of the process. */
+        /* For the client, only allocations of this size may fail, which belong to the lookup of the
+         * system's authorities: when the loader of a store cannot be made, OpenSSL 3.0 frees it
+         * twice at the end of the process. */
         heap.size = _i == 2 ? 4 * sizeof(void *) : 0;
         made = makers[_i]();
         touched = heap_disarm();
@@ -252,7 +253,7 @@ START_TEST(a_clients_connection_needs_memory)
 }
 END_TEST
 
-/* ---- Time, memory, turns ---- */
+/* ---- Limits of time, of memory, and of work in one turn ---- */
 
 START_TEST(a_handshake_has_its_time)
 {
@@ -307,7 +308,7 @@ START_TEST(a_quiet_connection_gives_its_buffers_back)
         pass_seconds(4);
         expect_counts(0, 1);
     }
-    /* In the middle of a record it cannot. */
+    /* In the middle of a record the connection must keep its buffers. */
     peer_send(peer.fd,
               "\x17\x03\x03\x00\x20"
               "0123",
@@ -328,7 +329,7 @@ START_TEST(connections_take_no_more_memory_than_they_count_for)
 
     fake_time_start(SXE_NS_PER_SECOND, SXE_NS_PER_SECOND);
     start((struct sxe_tls_config){.protocols = "http/1.1"});
-    ck_assert(converse("a.example")); /* what all connections share is there after the first */
+    ck_assert(converse("a.example")); /* allocates what all connections share */
     before = heap.bytes;
     for (unsigned i = 0; i < MEASURED; i++) {
         peers[i] = peer_tls(listener, "a.example");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes of a TLS connection: what a request costs, records in pieces, peers that do not read, and
- * how both sides end.
+ * Tests the bytes of a TLS connection: how many calls a request costs, records that arrive in
+ * parts, peers that do not read, and how both sides close.
  */
 #include "tls-site.h"
 
@@ -126,7 +126,7 @@ END_TEST
 
 /* ---- Reading ---- */
 
-/* A raw connection, and what a client said first. */
+/* Connect a plain socket, and get the bytes of a ClientHello. */
 static size_t
 client_hello(char *hello, size_t size)
 {
@@ -569,7 +569,7 @@ START_TEST(what_is_written_at_once_waits_for_the_handshake)
 }
 END_TEST
 
-/* Nothing is sent from now on, and "first" is kept. */
+/* From now on the kernel takes nothing, and "first" is kept as output. */
 static void
 keep_first(void)
 {
@@ -603,7 +603,7 @@ START_TEST(an_alert_is_kept_after_what_is_kept_already)
     TURN_UNTIL(memory() > before);
     ck_assert_uint_gt(memory(), before);
     fake_os_reset();
-    peer_send(peer.fd, "\x17", 1); /* epoll reports the socket as writable, too */
+    peer_send(peer.fd, "\x17", 1); /* then epoll reports the socket as writable as well */
     TLS_EXPECT(&peer, "first");
     while (SSL_read(peer.ssl, &byte, 1) <= 0 && ERR_peek_last_error() == 0)
         peer_turns(&peer);
@@ -623,7 +623,7 @@ START_TEST(what_is_kept_goes_with_its_connection)
 }
 END_TEST
 
-/* ---- Ending ---- */
+/* ---- Closing ---- */
 
 START_TEST(a_close_says_so)
 {
@@ -670,7 +670,7 @@ START_TEST(the_end_that_the_kernel_does_not_take_at_once_is_sent_later)
     turn(2);
     ck_assert_uint_gt(fake_os_injected(), 0);
     fake_os_reset();
-    /* Something was read: epoll reports the socket as writable, too. */
+    /* The peer sends a byte; with it epoll reports the socket as writable as well. */
     tls_send(&peer, "x", 1);
     turn(3);
     ck_assert_int_eq(tls_end(&peer), SSL_ERROR_ZERO_RETURN);
@@ -709,7 +709,7 @@ START_TEST(the_peers_end_is_seen)
 }
 END_TEST
 
-/* Both come before the loop looks, so epoll reports them once. */
+/* The half record and the end come before the loop looks, so epoll reports them together. */
 START_TEST(the_end_after_half_a_record_is_seen)
 {
     const char record[] = {_i == 0 ? SSL3_RT_HANDSHAKE : SSL3_RT_APPLICATION_DATA, 3, 3, 0, 100, 1};

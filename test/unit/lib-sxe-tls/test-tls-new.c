@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Configurations: files that are wrong, names and the certificates they get, protocols, clients'
- * certificates, staples, reading again, tickets.
+ * Tests TLS configurations: files with errors, which certificate a name gets, protocols, client
+ * certificates, OCSP staples, reading files again, session tickets.
  */
 #include "sxe-tls-private.h"
 
@@ -19,7 +19,7 @@ static struct tls_peer peer;
 
 static bool without_random; /* the system has no random numbers */
 
-/* In place of OpenSSL's. */
+/* Replaces the function of OpenSSL. */
 int
 RAND_bytes(unsigned char *buffer, int size)
 {
@@ -43,7 +43,7 @@ server_of(const char *certificate, const char *key, const char *staple)
     return sxe_tls_new_server(&config);
 }
 
-/* TO.pem becomes its own certificates and `times` those of MORE.pem. */
+/* Append to TO.pem the certificates of MORE.pem, `times` times. */
 static void
 append_certificates(const char *to, const char *more, unsigned times)
 {
@@ -102,7 +102,7 @@ START_TEST(what_is_wrong_with_a_configuration_is_said)
                                "a"),
                    "cannot read the authorities in ");
     tls = server_with((struct sxe_tls_config){0}, "a");
-    ck_assert_int_eq(sxe_tls_serve(tls, NULL), -EINVAL); /* sxe_init comes first */
+    ck_assert_int_eq(sxe_tls_serve(tls, NULL), -EINVAL); /* sxe_init was not called yet */
     ck_assert(sxe_tls_has_name(tls, "A.example"));
     ck_assert(!sxe_tls_has_name(tls, "b.example"));
     ck_assert_str_eq(sxe_tls_first_name(tls), "a.example");
@@ -170,7 +170,7 @@ START_TEST(a_chain_is_read_whole_or_not_at_all)
         struct sxe_tls *made;
 
         heap_arm(++nth, false);
-        heap.size = 4 * sizeof(void *); /* bytes of a list's first room */
+        heap.size = 4 * sizeof(void *); /* bytes of the first allocation of a list */
         made = server_of(site_path("a", ".pem"), "/nowhere.key", NULL);
         touched = heap_disarm();
         ck_assert_ptr_null(made);
@@ -380,7 +380,7 @@ START_TEST(old_versions_are_refused)
 }
 END_TEST
 
-/* ---- Certificates of clients ---- */
+/* ---- Client certificates ---- */
 
 static const char *client_name;
 
@@ -444,7 +444,7 @@ START_TEST(clients_certificates_are_verified_and_told)
 }
 END_TEST
 
-/* ---- Staples ---- */
+/* ---- OCSP staples ---- */
 
 static SSL_CTX *
 asks_status(void)
@@ -455,7 +455,7 @@ asks_status(void)
     return context;
 }
 
-/* "b" has no staple, "a" has one. */
+/* Start a server in which "a" has a staple and "b" has none. */
 static void
 start_staple(void)
 {
@@ -509,7 +509,7 @@ START_TEST(without_memory_for_its_staple_a_certificate_is_sent_without)
     do {
         heap_arm(++nth, false);
         heap.counts = false;
-        heap.size = 5; /* bytes of the staple, among others */
+        heap.size = 5; /* bytes of the staple, and of a few other allocations */
         peer = peer_tls(listener, "a.example");
         if (shake(&peer) && SSL_get_tlsext_status_ocsp_resp(peer.ssl, &staple) == -1)
             without++;
@@ -523,7 +523,7 @@ START_TEST(without_memory_for_its_staple_a_certificate_is_sent_without)
 }
 END_TEST
 
-/* ---- Reading again ---- */
+/* ---- Reading files again ---- */
 
 static void
 replace(const char *name, const char *by, const char *suffix)
@@ -585,7 +585,7 @@ START_TEST(a_changed_file_of_authorities_is_noticed)
 }
 END_TEST
 
-/* ---- Tickets ---- */
+/* ---- Session tickets ---- */
 
 static SSL_SESSION *session;
 static unsigned sessions;
@@ -621,7 +621,7 @@ resumes(void)
     if (session != NULL)
         SSL_set_session(peer.ssl, session);
     ck_assert(shake(&peer));
-    /* A ticket of 1.3 comes after the handshake. */
+    /* In TLS 1.3 the ticket comes after the handshake. */
     for (unsigned i = 0; i < WAIT_TURNS && version == TLS1_3_VERSION && sessions == before; i++) {
         ck_assert_int_le(SSL_read(peer.ssl, &byte, 1), 0);
         peer_turns(&peer);
@@ -702,7 +702,7 @@ START_TEST(a_session_made_without_a_certificate_is_no_way_around_one)
 }
 END_TEST
 
-/* The ticket of a client whose authority is out of the file is no way in. */
+/* When its authority is removed from the file, a client cannot get in with its ticket either. */
 START_TEST(changed_authorities_are_noticed_and_end_sessions)
 {
     version = _i == 0 ? TLS1_2_VERSION : TLS1_3_VERSION;
@@ -766,7 +766,7 @@ START_TEST(without_random_numbers_no_key_is_made)
     ck_assert_ptr_null(sxe_tls_tickets_new(0));
     ck_assert_int_eq(errno, ENOMEM);
     ck_assert_ptr_null(sxe_tls_new_local(&config));
-    /* The current key stays, until its time is over. */
+    /* The current key stays valid until its time is over. */
     fake_time_advance(LIFETIME);
     ck_assert_uint_eq(sxe_tls_tickets_turn(tickets), 1);
     config.tickets = tickets;
@@ -793,7 +793,7 @@ START_TEST(keys_that_nobody_turns_are_refused_after_another_lifetime)
     listener = serve(tls, push_read);
     ck_assert(!resumes());
     ck_assert(resumes());
-    without_random = true; /* so they cannot be turned */
+    without_random = true; /* so that no new key can be made */
     fake_time_advance(2 * LIFETIME + SXE_NS_PER_SECOND);
     peer = peer_tls(listener, "a.example");
     SSL_set_session(peer.ssl, session);
@@ -808,7 +808,7 @@ START_TEST(keys_that_nobody_turns_are_refused_after_another_lifetime)
 }
 END_TEST
 
-/* ---- The local one ---- */
+/* ---- sxe_tls_new_local ---- */
 
 START_TEST(a_local_server_has_a_certificate_that_clients_can_verify)
 {

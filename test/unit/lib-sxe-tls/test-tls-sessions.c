@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sessions that a client keeps: for whom they are offered, how many, and when they are dropped.
+ * Tests the sessions that a client keeps: for which host it offers them, how many it keeps, and
+ * when it drops them.
  */
 #include "tls-site.h"
 
@@ -40,7 +41,8 @@ stop(void)
     site_stop();
 }
 
-/* Say something, and hear it answered, so that the ticket came, too. Whether it was resumed. */
+/* Send bytes and receive the answer, so that the ticket has arrived as well. Returns whether the
+ * session was resumed. */
 static bool
 visit(const char *host)
 {
@@ -110,14 +112,14 @@ START_TEST(files_that_are_read_again_drop_the_sessions)
     ck_assert(!visit("a.example"));
     ck_assert_int_eq(sxe_tls_reload(client), 0);
     ck_assert(!visit("a.example"));
-    /* A ticket for a connection from before that is not kept. */
+    /* A ticket of a connection that began before the reload is not kept. */
     ck_assert_int_eq(sxe_tls_reload(client), 0);
     ours = sxe_new_tcp(NULL, "", 0, push_connected, push_read, push_close);
     ck_assert_int_eq(sxe_tls_use(client, ours, "a.example"), 0);
     ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
     ck_assert_int_eq(sxe_tls_reload(client), 0);
     sxe_write(ours, "hello", 5);
-    TURN_UNTIL(event_count() == 3); /* connected, twice, and read */
+    TURN_UNTIL(event_count() == 3); /* connected on both sides, and read */
     library_turns(5);
     sxe_close(ours);
     TURN_UNTIL(sxe_number_in_state(SXE_STATE_FREE) == 9);
@@ -151,7 +153,7 @@ START_TEST(without_memory_for_its_host_a_session_is_not_kept)
 }
 END_TEST
 
-/* A server that is OpenSSL and speaks 1.2: a session is offered as often as there are calls. */
+/* A server made with OpenSSL that speaks TLS 1.2, whose sessions may be resumed many times. */
 static SSL_CTX *old_context;
 
 static SSL_CTX *

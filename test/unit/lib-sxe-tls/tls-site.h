@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: certificates in a directory of the test's own, and TLS peers that are OpenSSL itself on the
- * descriptors of sxe-fixture.h.
+ * What: certificates in a temporary directory of the test, and TLS peers made with OpenSSL itself
+ * on the descriptors of sxe-fixture.h.
  *
- * Place: tests of lib-sxe-tls. OpenSSL's allocations go through this file, so that they can fail:
- * but only while the library's end is at work (`turn`), not while the peer's is.
+ * Place: tests of lib-sxe-tls. OpenSSL allocates by functions of this file, so that its allocations
+ * can fail; but they only fail while the library runs (`turn`), not while the peer runs.
  *
  * Example:
  *     site_start();
@@ -46,14 +46,14 @@ enum kind { CURVE, RSA_KEY, WEAK_KEY };
 
 static struct {
     bool counts;
-    unsigned number; /* allocations while it counted */
-    unsigned nth;    /* fails; 0: none does */
+    unsigned number; /* allocations while `counts` was set */
+    unsigned nth;    /* which allocation fails; 0: none */
     bool for_ever;
-    size_t size; /* others are not counted; 0: all are */
+    size_t size; /* only allocations of this size count; 0: all */
     unsigned struck;
     size_t live;
-    bool is_ours; /* the library's end is at work */
-    size_t bytes; /* that it has */
+    bool is_ours; /* the library is running, not the peer */
+    size_t bytes; /* that the library has allocated */
 } heap;
 
 static inline bool
@@ -70,15 +70,16 @@ heap_strikes(size_t size)
     return strikes;
 }
 
-/* Not counted by fake-os. */
+/* The real functions, which fake-os does not count. */
 int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t length);
 int __real_poll(struct pollfd *fds, nfds_t number, int timeout_ms);
 
-/* Not counted by fake-os: the sweeps of malloc are about the library's own. */
+/* The real functions, which fake-os does not count: sweeps of malloc are about the library's
+ * own. */
 void *__real_malloc(size_t size);
 void *__real_realloc(void *old, size_t size);
 
-/* Bytes that the library's end took or gave back. */
+/* Count bytes that were allocated or freed while the library runs. */
 static void *
 heap_taken(void *memory)
 {
@@ -129,7 +130,7 @@ heap_realloc(void *old, size_t size, const char *file, int line)
     return heap_taken(__real_realloc(old, size));
 }
 
-/* Before anything of OpenSSL is called. */
+/* Must be called before anything of OpenSSL is. */
 static inline int
 heap_begin(void)
 {
@@ -224,9 +225,10 @@ add_extension_to(X509 *certificate, int nid, const char *value)
     X509_EXTENSION_free(extension);
 }
 
-/* NAME.pem and NAME.key; CN is the name; names: "DNS:a.example,IP:127.0.0.1", NULL: none; signed by
- * that issuer's, or by itself; an authority if by itself, or if its name says so; good from `from`
- * days on for so many. */
+/* Make NAME.pem and NAME.key, whose common name is NAME. names: the alternative names, such as
+ * "DNS:a.example,IP:127.0.0.1", or NULL. issuer: the pair that signs it; NULL: self-signed. It is
+ * an authority if it is self-signed, or if its name says so. It is valid for `days` days, `from`
+ * days from now on. */
 static inline void
 make_pair_from(const char *name, enum kind kind, const char *names, const char *issuer, long from,
                long days)
@@ -248,7 +250,7 @@ make_pair_from(const char *name, enum kind kind, const char *names, const char *
     X509_set_pubkey(certificate, key);
     if (issuer == NULL || strncmp(name, "authority", 9) == 0)
         add_extension_to(certificate, NID_basic_constraints, "critical,CA:TRUE");
-    if (strcmp(name, "purpose") == 0) /* not that of a server */
+    if (strcmp(name, "purpose") == 0) /* not for servers */
         add_extension_to(certificate, NID_ext_key_usage, "clientAuth");
     if (names != NULL)
         add_extension_to(certificate, NID_subject_alt_name, names);
@@ -301,7 +303,7 @@ serve(struct sxe_tls *tls, SXE_IN_EVENT_READ read)
 
 /* ---- Peers ---- */
 
-/* Turns that a peer waits at most: fewer where nothing is expected to come. */
+/* How many turns a peer waits at most: tests that expect nothing to come set fewer. */
 static unsigned patience = WAIT_TURNS;
 
 struct tls_peer {
@@ -311,7 +313,7 @@ struct tls_peer {
     SSL *ssl;
 };
 
-static SSL_CTX *(*peer_context)(void); /* NULL: a plain client */
+static SSL_CTX *(*peer_context)(void); /* NULL: the context of a plain client */
 
 static inline struct tls_peer
 peer_on(SXE *ours, int fd, const char *name)
@@ -348,10 +350,11 @@ library_turns(unsigned times)
     heap.is_ours = true;
     turn(times);
     heap.counts = heap.is_ours = false;
-    ERR_clear_error(); /* as each user of OpenSSL must before a call, and the peer is one */
+    /* Each user of OpenSSL must do so before a call, and the peer is a user of its own. */
+    ERR_clear_error();
 }
 
-/* The kernel may need a moment. */
+/* Turn the loop; the kernel may need a moment to deliver. */
 static inline void
 peer_turns(const struct tls_peer *peer)
 {
@@ -368,7 +371,7 @@ peer_turns(const struct tls_peer *peer)
         __real_poll(NULL, 0, 1);                                            \
     }
 
-/* It is closed, because of an error that depends on what its peer left unread. */
+/* Expect that our socket is closed. Its error depends on what its peer left unread. */
 static inline void
 expect_failure(void)
 {
@@ -381,7 +384,7 @@ expect_failure(void)
     ck_assert_int_ne(event->number, 0);
 }
 
-/* Until it is done or failed. */
+/* Shake hands until the handshake is complete or has failed. */
 static inline bool
 shake(struct tls_peer *peer)
 {
@@ -418,7 +421,7 @@ tls_send(struct tls_peer *peer, const void *data, size_t length)
     ck_assert_uint_eq(at, length);
 }
 
-/* The bytes that came, up to length or the end. */
+/* Receive bytes, up to length or to the end. Returns how many came. */
 static inline size_t
 tls_receive(struct tls_peer *peer, void *data, size_t length)
 {
@@ -450,7 +453,7 @@ tls_expect(struct tls_peer *peer, const char *text, int line)
     ck_assert_msg(strcmp(got, text) == 0, "line %d: \"%s\" came, not \"%s\"", line, got, text);
 }
 
-/* SSL_ERROR_ZERO_RETURN after close_notify; SSL_ERROR_SSL or SYSCALL after a cut. */
+/* Wait for the end: SSL_ERROR_ZERO_RETURN after close_notify; SSL_ERROR_SSL or SYSCALL if cut. */
 static inline int
 tls_end(struct tls_peer *peer)
 {
@@ -476,7 +479,7 @@ peer_free(struct tls_peer *peer)
     ERR_clear_error();
 }
 
-/* Everything ends: the peer first. */
+/* End everything, the peer first. */
 static inline void
 tls_stop(struct tls_peer *peer, struct sxe_tls *tls)
 {

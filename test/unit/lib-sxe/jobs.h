@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: works that count how often they ran and were done, and threads that rest at a gate, so that
- * a test decides what is going on at once.
- * Place: tests of sxe-work.h; on top of sxe-fixture.h.
+ * What: jobs, which are works that count how often they ran and were done, and a gate, at which
+ * jobs wait until the test lets them go, so that the test decides what runs at the same time.
+ * Place: tests of sxe-work.h; based on sxe-fixture.h.
  *
  *     start_threads(1);
  *     submit_range(0, 3, look_around);
@@ -33,8 +33,8 @@ struct job {
 };
 
 static struct job jobs[JOBS];
-static sem_t gate;    /* a post lets one through */
-static sem_t arrived; /* one post for each at the gate */
+static sem_t gate;    /* a post lets one job through */
+static sem_t arrived; /* each job posts when it has come to the gate */
 static pthread_barrier_t meeting;
 
 /* ---- Functions that jobs run ---- */
@@ -100,7 +100,7 @@ submit_range(unsigned from, unsigned to, void (*run)(struct sxe_work *))
         ck_assert_int_eq(submit(i, run), 0);
 }
 
-/* One thread rests at the gate. */
+/* Let one thread run a job that waits at the gate. */
 static inline void
 keep_a_thread(unsigned number)
 {
@@ -117,8 +117,7 @@ expect_done_in_order(unsigned from, unsigned to)
         EXPECT_DONE(i);
 }
 
-/* Without turning the loop, wait until `wanted` jobs have run, whose done() is still to be
- * called. */
+/* Wait, without a turn of the loop, until `wanted` jobs have run; their done() is called later. */
 static inline void
 wait_until_finished(unsigned wanted)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: one connection, or two, from raw peers to sockets of ours, which the test writes to.
- * Place: tests of output; on top of sxe-fixture.h.
+ * What: one connection or two, each from a plain socket to a socket of the library, to which the
+ * test writes. Place: tests of output; based on sxe-fixture.h.
  *
  *     open_pair(NULL);
  *     ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
@@ -54,7 +54,7 @@ close_two_pairs(void)
     close_pair();
 }
 
-/* Run fn in an event of ours. */
+/* Run fn in an event of the socket `ours`. */
 static inline void
 in_event(void (*fn)(SXE *))
 {
@@ -62,7 +62,7 @@ in_event(void (*fn)(SXE *))
     turn(1);
 }
 
-/* A file that begins with that much of the pattern. */
+/* Open a file that contains the first `length` bytes of the pattern. */
 static inline int
 pattern_file(size_t length)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Addresses: what is read as one, what is shown as one.
+ * Tests addresses: which texts are read as one, and how addresses are shown as text.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -148,12 +148,12 @@ START_TEST(no_address_is_an_empty_text)
     struct sockaddr_storage address = {0};
 
     ck_assert_str_eq(sxe__address_ip(ip, &address, 0), "");
-    address.ss_family = AF_UNIX; /* as socketpair(2) has it */
+    address.ss_family = AF_UNIX; /* as socketpair(2) gives it */
     ck_assert_str_eq(sxe__address_ip(ip, &address, sizeof(sa_family_t)), "");
 }
 END_TEST
 
-/* A path that fills sun_path has no zero at its end, and Linux reports one byte more. */
+/* A path that fills sun_path has no zero byte after it, and Linux reports one byte more than it. */
 START_TEST(the_longest_path_of_a_stranger_is_shown_whole)
 {
     struct sockaddr_storage address = {.ss_family = AF_UNIX};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Networks: what is read as one, and which addresses are in it.
+ * Tests networks (CIDR): which texts are read as one, and which addresses are in it.
  */
 #include "sxe-cidr.h"
 

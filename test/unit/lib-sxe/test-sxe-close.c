@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Closing: whoever does it, wherever, and however often.
+ * Tests closing a socket: in each way, from each place, and more than once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ end(SXE *s, enum way way)
     return way == CLOSE ? sxe_close(s) : way == LINGER ? sxe_close_lingering(s) : sxe_abort(s);
 }
 
-/* Closing twice is harmless, and no further call into a closed socket does anything. */
+/* Close here, twice: that is harmless, and later calls with the closed socket do nothing. */
 static void
 end_if_here(SXE *s, enum place here)
 {
@@ -240,7 +240,7 @@ close_all(SXE *s, int length)
         end(crowd[i], the_way);
 }
 
-/* All are readable in the same turn. */
+/* All sockets of the crowd become readable in the same turn. */
 START_TEST(the_first_of_a_crowd_closes_all_and_no_other_reads)
 {
     int peers[CROWD];
@@ -278,8 +278,8 @@ replace(SXE *s)
     ck_assert_int_eq(sxe_connect(newcomer, "127.0.0.1", newcomer_port), 0);
 }
 
-/* The fresh socket may get the descriptor of the closed one; what epoll found for that is not for
- * it. */
+/* The new socket may get the descriptor of the closed one; what epoll reported for the old socket
+ * must not reach the new one. */
 START_TEST(on_close_may_make_a_socket_and_that_gets_no_event_of_the_old_one)
 {
     int peers[2];
@@ -378,7 +378,7 @@ close_and_pause(SXE *s, int length)
     sxe_pause(s);
 }
 
-/* Its peer's end would be shown for a socket that is free by then, or another connection's. */
+/* Otherwise the end of its peer would be shown for a free socket, or for another connection. */
 START_TEST(a_pause_after_the_end_shows_no_end)
 {
     int peer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Closing with output under way: it drains first, within a time that only progress prolongs; a
- * lingering close outlasts what the peer still sends; an abort waits for nothing.
+ * Tests closing a socket that still has output: the output is sent first, within a time that only
+ * progress extends. A lingering close also waits until the peer has ended; an abort does not wait.
  */
 #include "sxe-private.h"
 
@@ -38,7 +38,8 @@ close_pair(void)
     plan_stop();
 }
 
-/* Acknowledgements come when they like: here only what the kernel takes is progress. */
+/* Real acknowledgements come at any time; faked ones leave only what the kernel takes as
+ * progress. */
 static void
 write_more_than_goes(void)
 {
@@ -54,7 +55,7 @@ seconds_since_start(void)
     return (sxe_time_ns() - START_NS) / SXE_NS_PER_SECOND;
 }
 
-/* The loop, which alone makes time pass, until then. */
+/* Run the loop for this long; only the loop makes virtual time pass. */
 static void
 wait_seconds(double seconds)
 {
@@ -68,7 +69,7 @@ wait_seconds(double seconds)
     EXPECT("timer", NULL, 0);
 }
 
-/* Callbacks of ours are over after this many seconds; pump() alone waits for two. */
+/* Expect on_close after this many seconds since the start; EXPECT alone waits for two only. */
 static void
 expect_close_after(uint64_t seconds, int error)
 {
@@ -198,7 +199,7 @@ START_TEST(closing_in_the_event_that_wrote_costs_one_write)
 }
 END_TEST
 
-/* Closing takes back what was deferred, but not what the kernel is still to be asked. */
+/* Closing cancels a deferred call and a resume, but not the output's next call of the kernel. */
 START_TEST(an_interrupted_write_is_tried_again_though_the_program_closed)
 {
     open_pair(NULL);
@@ -229,7 +230,7 @@ refuse(SXE *s, int length)
         sxe_close_lingering(s);
 }
 
-/* The peer reads its reply only after all it had to say: a reset would have destroyed that. */
+/* The peer reads the reply after it has sent everything; a reset would have destroyed the reply. */
 START_TEST(a_lingering_close_outlasts_a_peer_that_goes_on_sending)
 {
     open_pair(NULL);
@@ -271,7 +272,7 @@ START_TEST(a_lingering_close_drains_first)
 }
 END_TEST
 
-/* The half-close is queued after the output; that the peer ended is no reason to drop that. */
+/* The half-close is queued after the output; the end of the peer must not make it drop output. */
 START_TEST(after_a_shutdown_it_drains_too)
 {
     open_pair(NULL);
@@ -374,7 +375,7 @@ END_TEST
 
 static int unix_peer;
 
-/* A unix socket is reported as over, both ways, as soon as its peer closed. */
+/* Once its peer has closed, a Unix socket is reported as ended in both directions. */
 static SXE *
 open_unix_pair(SXE_IN_EVENT_READ read)
 {
@@ -472,7 +473,7 @@ resume_now(SXE *s)
     sxe_resume(s, SXE_RESUME_IMMEDIATE);
 }
 
-/* The end is met in the turn in which reading goes on. */
+/* The peer has ended; the loop sees that in the turn in which reading goes on. */
 START_TEST(unread_bytes_are_shown_again_before_the_end)
 {
     open_pair(NULL);
@@ -512,7 +513,7 @@ START_TEST(a_paused_socket_that_watches_the_end_is_shown_it)
     }
     sxe_watch_end(ours, false);
     EXPECT_NOTHING();
-    sxe_watch_end(ours, true); /* epoll reported the end before */
+    sxe_watch_end(ours, true); /* epoll reported the end already */
     EXPECT("read", ours, -1);
     sxe_watch_end(ours, true);
     EXPECT_NOTHING();

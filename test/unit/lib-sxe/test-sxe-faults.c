@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Faults of the system, each with what must follow: F3 to F7 and F10 of the list of faults, and the
- * shortage of sockets of our own. Sweeps over all calls are in test-sxe-sweep.c, failing writes in
- * test-sxe-output.c and test-sxe-write.c, failing looks in test-sxe-starved.c.
+ * Tests what happens when the system fails: accept, reads, epoll, clocks; and when no socket of the
+ * plan is free. Sweeps over all calls are in test-sxe-sweep.c, failing writes in test-sxe-output.c
+ * and test-sxe-write.c, failing peeks in test-sxe-starved.c.
  */
 #include "sxe-private.h"
 
@@ -43,7 +43,7 @@ do_nothing(struct sxe_timer *timer)
     (void)timer;
 }
 
-/* The loop, which alone makes time pass, for that long. */
+/* Run the loop for this long; only the loop makes virtual time pass. */
 static void
 wait_ms(unsigned ms)
 {
@@ -155,7 +155,7 @@ START_TEST(f3_two_listeners_rest_together)
 }
 END_TEST
 
-/* ---- A connection that is gone already ---- */
+/* ---- A connection that ends before it is accepted ---- */
 
 START_TEST(f4_the_next_connection_is_served)
 {
@@ -175,7 +175,7 @@ START_TEST(f4_the_next_connection_is_served)
 }
 END_TEST
 
-/* ---- No socket of ours is free ---- */
+/* ---- No socket of the plan is free ---- */
 
 START_TEST(without_a_free_socket_listeners_rest_until_one_is)
 {
@@ -380,7 +380,7 @@ START_TEST(f7_a_listener_that_epoll_refuses_to_rest_is_closed)
 }
 END_TEST
 
-/* Libev's wait and ours fail in turn. */
+/* The epoll_wait of libev and the one of the library fail in turn. */
 START_TEST(f7_waiting_that_fails_loses_no_event)
 {
     int error = _i < 5 ? EINTR : EBADF;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Output that is held: what events that came together wrote leaves together, in order, and whoever
- * does anything to a socket meanwhile finds it as if it had left at once.
+ * Tests output that is held back: replies to events of one batch leave together, in order; any call
+ * that concerns such a socket meanwhile has the same effect as if its output had left at once.
  */
 #include "sxe-private.h"
 
@@ -17,9 +17,9 @@
 
 static SXE *sockets[NUMBER];
 static int peers[NUMBER];
-static unsigned events; /* so many came */
-static unsigned sent;   /* so much was sent when the last one came */
-static SXE *first;      /* whose event came first */
+static unsigned events; /* how many have come */
+static unsigned sent;   /* how many send calls were made before the last event */
+static SXE *first;      /* the socket whose event came first */
 static void (*reply)(SXE *);
 
 static void
@@ -33,7 +33,7 @@ on_read(SXE *s, int length)
     reply(s);
 }
 
-/* How many are held depends on how long the last events took: here, no time. */
+/* How many outputs are held depends on how long the last events took: with this clock, no time. */
 static void
 stop_clock(void)
 {
@@ -59,7 +59,7 @@ close_some(unsigned number)
     plan_stop();
 }
 
-/* An event of each, in one batch; each replies so. */
+/* Make an event for each socket, all in one batch; `with` answers each. */
 static void
 events_of(unsigned number, void (*with)(SXE *))
 {
@@ -68,7 +68,7 @@ events_of(unsigned number, void (*with)(SXE *))
     fake_os_reset();
     for (unsigned i = 0; i < number; i++)
         peer_send(peers[i], "x", 1);
-    /* The kernel may take its time. */
+    /* The kernel may need a moment to deliver. */
     for (unsigned i = 0; i < number; i++)
         ck_assert_int_eq(poll(&(struct pollfd){sxe_fd(sockets[i]), POLLIN, 0}, 1, -1), 1);
     turn(1);
@@ -125,7 +125,7 @@ START_TEST(sixteen_wait_at_most)
 }
 END_TEST
 
-/* ---- Slow events ---- */
+/* ---- Events that take long ---- */
 
 static void
 write_slowly(SXE *s)
@@ -159,7 +159,7 @@ START_TEST(after_slow_events_nobody_waits_until_they_are_quick)
 }
 END_TEST
 
-/* ---- More than there is room for ---- */
+/* ---- More output than there is room for ---- */
 
 static void
 write_much(SXE *s)
@@ -198,7 +198,7 @@ START_TEST(those_held_leave_when_there_is_no_place_for_more_pieces)
 }
 END_TEST
 
-/* ---- Meanwhile another does something to the first ---- */
+/* ---- Another socket's event concerns a socket whose output is held ---- */
 
 static void
 second_writes_to_first(SXE *s)

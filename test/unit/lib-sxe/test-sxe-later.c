@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Later: deferred calls, timers and signals.
+ * Tests deferred calls, timers and signals.
  */
 #include <errno.h>
 #include <math.h>
@@ -100,7 +100,7 @@ defer_again(SXE *s)
         ck_assert_int_eq(sxe_defer(s, defer_again), 0);
 }
 
-/* Were the loop to wait in between, the clock would run on by nearly a minute. */
+/* If the loop waited in between, the virtual clock would go on by nearly a minute. */
 START_TEST(a_call_deferred_inside_a_deferred_call_is_made_without_waiting)
 {
     uint64_t start;
@@ -221,7 +221,7 @@ START_TEST(what_a_deferred_call_writes_goes_out_in_the_same_turn)
 }
 END_TEST
 
-/* The listener's pending call is the connection's: it is the same socket. */
+/* A oneshot listener becomes the connection; it is the same socket, so its deferred call stays. */
 START_TEST(a_call_deferred_for_a_oneshot_listener_survives_the_accept)
 {
     int peer;
@@ -256,7 +256,7 @@ start_timer(double after, double repeat)
     sxe_timer_start(&timer);
 }
 
-/* Run until the timer fired, which must be within 2 ms from then. */
+/* Run until the timer fires, which must be at most 2 ms later than this. */
 static void
 expect_timer_at(double seconds)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lending: who lends memory or a file to a socket gets it back once, whatever happens.
+ * Tests lent output: on_sent is called exactly once for memory or a file lent to a socket.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 static unsigned sent_chain;
 
-/* Sends the next when one is sent. */
+/* Each on_sent sends the next byte. */
 static void
 send_next(SXE *s, int result)
 {
@@ -137,7 +137,7 @@ START_TEST(output_of_each_kind_is_seen_until_the_kernel_has_it)
     int file = pattern_file(100);
     ck_assert(!sxe_io_has_output(ours));
     ck_assert_int_eq(sxe_write(ours, "x", 1), 0);
-    ck_assert(sxe_io_has_output(ours)); /* staged */
+    ck_assert(sxe_io_has_output(ours)); /* the byte waits until the loop sends it */
     PEER_EXPECT(peer, "x");
     ck_assert(!sxe_io_has_output(ours));
     ck_assert_int_eq(sxe_send(ours, "y", 1, NULL), 0);
@@ -153,7 +153,7 @@ START_TEST(output_of_each_kind_is_seen_until_the_kernel_has_it)
 }
 END_TEST
 
-/* More than one sendfile(2) may be asked for. */
+/* A single sendfile(2) cannot be asked for so much. */
 START_TEST(a_length_beyond_any_file_ends_early)
 {
     int file = pattern_file(100);
@@ -162,7 +162,7 @@ START_TEST(a_length_beyond_any_file_ends_early)
     ck_assert_int_eq(sxe_sendfile(ours, file, 0, SIZE_MAX, push_sent), 0);
     EXPECT("sent", ours, -ENODATA);
     EXPECT("close", ours, ENODATA);
-    PEER_EXPECT_RESET(peer); /* the last segment was corked */
+    PEER_EXPECT_RESET(peer); /* the last segment was held back by TCP_CORK */
     close_pair();
     close(file);
 }
@@ -181,7 +181,7 @@ START_TEST(a_long_file_keeps_nobody_waiting)
     expect_pattern(peer, 2 * MIB);
     EXPECT("sent", ours, 0);
     ck_assert_uint_ge(fake_os_calls(FAKE_SENDFILE), 2 * MIB / SXE__FILE_SLICE);
-    /* The cork comes in, and out again. */
+    /* TCP_CORK is set once and cleared once. */
     ck_assert_uint_eq(fake_os_calls(FAKE_SETSOCKOPT), 2);
     close(file);
     close_two_pairs();
@@ -222,7 +222,7 @@ START_TEST(a_file_that_cannot_be_read_closes)
 }
 END_TEST
 
-/* ---- A length of 0 marks a place ---- */
+/* ---- A send of length 0 marks a place in the output ---- */
 
 START_TEST(a_mark_comes_at_the_end_of_the_event_if_nothing_waits)
 {
@@ -237,7 +237,7 @@ START_TEST(a_mark_comes_at_the_end_of_the_event_if_nothing_waits)
 }
 END_TEST
 
-/* Whatever kind it is: copied, static, lent, of a file. */
+/* The output before the mark is of each kind: copied, static, lent, or of a file. */
 START_TEST(a_mark_comes_when_the_kernel_has_all_before_it)
 {
     int file;
@@ -283,7 +283,7 @@ push_dropped(SXE *s)
     event_push("close", s, (long)sxe_dropped(s));
 }
 
-/* The kernel takes half of the second, and none of what is after it. */
+/* The kernel takes half of the second output, and nothing that follows it. */
 START_TEST(on_close_may_ask_how_much_was_dropped)
 {
     open_pair(NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A loop's life: running, stopping, ending, beginning again, one for each thread.
+ * Tests the life of a loop: running, stopping, ending, starting again, one loop for each thread.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -40,7 +40,7 @@ START_TEST(a_socket_lingers_while_only_its_peers_end_is_missing)
     s = accept_peer(listen_tcp(push_read_keep), &peer);
     ck_assert(!sxe_is_lingering(s));
     ck_assert_int_eq(sxe_close_lingering(s), 0);
-    while (!sxe_is_lingering(s)) /* until the peer's system says that it has our end */
+    while (!sxe_is_lingering(s)) /* until the peer's kernel has acknowledged our end */
         turn(1);
     ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CLOSING), 1);
     ck_assert_uint_eq(sxe_number_waited_for(SXE_STATE_CLOSING), 0);
@@ -52,7 +52,7 @@ START_TEST(a_socket_lingers_while_only_its_peers_end_is_missing)
     while (sxe_is_lingering(s))
         turn(1);
     turn(3);
-    ck_assert(!sxe_is_lingering(s)); /* it was read, but more may come */
+    ck_assert(!sxe_is_lingering(s)); /* all was read, but more may come */
     ck_assert_uint_eq(sxe_number_waited_for(SXE_STATE_CLOSING), 1);
     close(peer);
     plan_stop();
@@ -84,7 +84,7 @@ START_TEST(an_unref_socket_is_not_waited_for_until_it_closes)
     sxe_unref(s[0]);
     ck_assert_uint_eq(CONTEXT->unref, 1);
     close(peer[0]);
-    ck_assert_int_eq(sxe_run(), 0); /* returns when the peer's end was seen */
+    ck_assert_int_eq(sxe_run(), 0); /* it returns when it has seen the peer's end */
     ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_FREE), 3);
     sxe_unref(s[0]);
     ck_assert_uint_eq(CONTEXT->unref, 1);
@@ -202,7 +202,7 @@ everybody_sends(void)
         peer_send(peers[i], "x", 1);
 }
 
-/* All send in every turn, until the loop polls instead of waiting. */
+/* All peers send in every turn, until the loop polls instead of waiting. */
 static void
 load(void)
 {
@@ -282,7 +282,7 @@ abort_first(struct ev_loop *loop, ev_check *watcher, int events)
     ev_check_stop(loop, watcher);
 }
 
-/* Its event was found already, and is nobody's now. */
+/* The event of the socket was already found; it must reach nobody once the socket is closed. */
 START_TEST(a_watcher_of_the_programs_may_close_a_socket_that_has_an_event)
 {
     ev_check watcher;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Limits of output: output_pause and output_max, and no chunk for what the kernel does not take.
+ * Tests limits of output: output_pause, output_max, and output for which there is no chunk.
  */
 #include "sxe-private.h"
 
@@ -46,7 +46,7 @@ START_TEST(a_write_at_once_may_be_output_max_and_no_more)
 }
 END_TEST
 
-/* Reading goes on when half of output_pause is left, so that it does not flap. */
+/* Reading goes on when half of output_pause is left, so that it does not stop again at once. */
 static void
 read_below_half(SXE *s, int length)
 {
@@ -100,11 +100,11 @@ START_TEST(what_was_unread_when_output_stopped_reading_is_shown_again)
 }
 END_TEST
 
-/* ---- Chunks enough, unless configured otherwise ---- */
+/* ---- By default there are enough chunks ---- */
 
 enum { MANY = 200 };
 
-/* Clients that stop in the middle of a request, or do not read, take nothing from the others. */
+/* Clients that stop in the middle of a request, or do not read, take no chunk that others need. */
 START_TEST(each_socket_can_keep_unread_and_unsent_bytes)
 {
     int peers[MANY];
@@ -133,7 +133,7 @@ END_TEST
 
 #define OUTPUT_CHUNKS 4u
 
-/* Input has as many. */
+/* Input has as many chunks as output. */
 static struct sxe_config few_chunks = {.chunk_size = 64, .chunks = 2 * OUTPUT_CHUNKS};
 
 START_TEST(output_that_can_neither_go_nor_stay_closes)
@@ -188,7 +188,7 @@ START_TEST(without_a_chunk_nothing_is_lent)
 }
 END_TEST
 
-/* Too many pieces for one call, and no chunk for those that the kernel leaves. */
+/* More pieces than one call can send, and no chunk for those that the kernel does not take. */
 START_TEST(static_pieces_that_can_neither_go_nor_stay_close)
 {
     int result = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listening and accepting, also when there is no socket or no descriptor for it.
+ * Tests listening and accepting, also when no socket or no descriptor is free.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -118,7 +118,7 @@ START_TEST(a_port_that_is_taken_is_refused_until_it_is_free)
 }
 END_TEST
 
-/* The connection that we closed first keeps the port busy in TIME_WAIT. */
+/* The side that closes first keeps the port in TIME_WAIT; here that is the listener's side. */
 START_TEST(a_port_can_be_listened_at_again_at_once)
 {
     int peer;
@@ -139,7 +139,7 @@ START_TEST(a_port_can_be_listened_at_again_at_once)
 }
 END_TEST
 
-/* ---- Sockets that outlive a process ---- */
+/* ---- Listening sockets that outlive a process ---- */
 
 static int kept = -1;
 static struct sockaddr_storage kept_address;
@@ -168,7 +168,7 @@ keep(const struct sockaddr *address, socklen_t length, int fd)
 
 static const struct sxe_listeners listeners = {.find = find_kept, .keep = keep};
 
-/* As if another process had been there before. */
+/* The socket is kept as if an earlier process had listened there. */
 START_TEST(a_socket_that_was_kept_is_found_with_all_who_wait_there)
 {
     struct sxe_config config = SXE_CONFIG_DEFAULT;
@@ -227,7 +227,7 @@ START_TEST(a_parent_that_keeps_nothing_needs_no_functions)
 }
 END_TEST
 
-/* ---- Connections that are for another process ---- */
+/* ---- Connections that another process should accept ---- */
 
 static bool is_ours;
 static unsigned asked;
@@ -269,7 +269,7 @@ start_sharing(void)
     return listen_tcp(push_read);
 }
 
-/* The other process hangs: it takes one, then 2, 4, and not more than the batch. */
+/* The other process hangs: the listener accepts one, then 2, then 4, the limit of a batch. */
 START_TEST(what_nobody_else_accepts_is_accepted_in_the_end)
 {
     int peers[20];
@@ -281,7 +281,8 @@ START_TEST(what_nobody_else_accepts_is_accepted_in_the_end)
         peers[i] = peer_connect(sxe_local_port(listener));
     for (unsigned i = 0; i < 20; i++)
         EXPECT("connected", NULL, 0);
-    /* One refusal before each rest: of 1, 2, 4, 4, 4, 4 and 1. */
+    /* may_accept says no once before each pause, after which 1, 2, 4, 4, 4, 4 and 1 are
+     * accepted. */
     ck_assert_uint_le(asked, 20 + 7 + 1);
     turn(2);
     for (unsigned i = 0; i < 20; i++) {
@@ -300,7 +301,7 @@ START_TEST(what_is_ours_is_accepted_at_once_and_trust_is_back)
     is_ours = true;
     peers[0] = peer_connect(sxe_local_port(listener));
     EXPECT("connected", NULL, 0);
-    ck_assert_uint_eq(asked, 2); /* again, and nobody waits */
+    ck_assert_uint_eq(asked, 2); /* asked once more, and found nobody waiting */
     is_ours = false;
     peers[1] = peer_connect(sxe_local_port(listener));
     EXPECT("connected", NULL, 0);
@@ -374,11 +375,11 @@ START_TEST(all_that_wait_are_accepted_whatever_the_batch)
 }
 END_TEST
 
-/* One for each bound: the peers, the sockets, config.backlog, and a failure of accept4(2). */
+/* One row for each limit: the peers, free sockets, config.backlog, and a failure of accept4(2). */
 static const struct {
     unsigned sockets;
     uint32_t backlog;
-    unsigned fails_at; /* 0: not */
+    unsigned fails_at; /* 0: it does not fail */
     unsigned accepted;
 } rests[] = {{10, 100, 0, 4}, {3, 100, 0, 2}, {10, 3, 0, 3}, {10, 100, 2, 1}};
 
@@ -404,7 +405,7 @@ START_TEST(what_waits_is_accepted_before_the_listener_closes)
     EXPECT_NOTHING();
     for (unsigned i = rests[_i].accepted; i < 4; i++)
         PEER_EXPECT_RESET(peers[i]);
-    sxe_io_accept_rest(listener); /* it listens no more */
+    sxe_io_accept_rest(listener); /* the listener is closed: nothing happens */
     for (unsigned i = 0; i < 4; i++)
         close(peers[i]);
     for (unsigned i = 0; i < rests[_i].accepted; i++)
@@ -540,7 +541,7 @@ START_TEST(a_oneshot_listener_becomes_the_connection)
 }
 END_TEST
 
-/* The child keeps the listener open and registered, and the second peer waits there. */
+/* The child keeps the listener open and registered with epoll; the second peer connects to it. */
 START_TEST(a_forked_child_with_the_listener_does_not_make_the_connection_spin)
 {
     int peers[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests what a connection costs: no memory after sxe_init, one read and one write a request, and
- * nothing that is not given back.
+ * Tests the cost of a connection: no allocation after sxe_init, one read and one write for each
+ * request, and that everything is given back.
  */
 #include "sxe-private.h"
 
@@ -18,11 +18,11 @@
 #include "test-main.h"
 
 #define PEERS     100
-#define NODE_SIZE 32 /* of a pool, as its header says */
+#define NODE_SIZE 32 /* of a pool's element, as the pool's header says */
 #define REQUEST   "GET / HTTP/1.1\r\n\r\n"
 #define REPLY     "HTTP/1.1 204 No Content\r\n\r\n"
 
-/* Not counted. */
+/* The real function, which fake-os does not count. */
 int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t length);
 
 static SXE *listener;
@@ -77,7 +77,7 @@ connect_peers(void)
     turn(5);
 }
 
-/* Every peer sends the same bytes; the loop turns once. */
+/* All peers send the same bytes; then the loop turns once. */
 static void
 all_send(const char *text)
 {
@@ -204,10 +204,10 @@ START_TEST(an_idle_connection_takes_no_more_than_256_bytes)
 }
 END_TEST
 
-/* ---- An hour ---- */
+/* ---- An hour of traffic ---- */
 
 #ifdef __SANITIZE_ADDRESS__
-#    define PAGES 65536 /* it keeps what libcheck frees */
+#    define PAGES 65536 /* AddressSanitizer keeps what Check frees */
 #else
 #    define PAGES 8
 #endif
@@ -240,7 +240,7 @@ wait_seconds(double seconds)
         ev_run(sxe_loop(), EVRUN_ONCE);
 }
 
-/* Peers that behave, peers that stop half way, and peers that stay until they are timed out. */
+/* Peers that behave, peers that stop in the middle, and peers that stay until their timeout. */
 static void
 live_a_minute(void)
 {

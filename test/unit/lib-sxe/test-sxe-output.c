@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Output: what is written arrives, whole, in order, in few calls, whatever the kernel takes at a
- * time.
+ * Tests output: everything that is written arrives, in order, with few system calls, however little
+ * the kernel takes at a time.
  */
 #include "sxe-private.h"
 
@@ -11,9 +11,10 @@
 #include "pair.h"
 #include "test-main.h"
 
-/* ---- Scripts: letter and length, one operation after the other on the bytes of the pattern ----
+/* ---- Scripts: each operation is a letter and a length, and writes the next bytes of the pattern
+ * ----
  *
- * c copied by sxe_write, s sxe_write_static, b borrowed by sxe_send, f a file's by sxe_sendfile.
+ * c: sxe_write, which copies; s: sxe_write_static; b: sxe_send, lent memory; f: sxe_sendfile.
  */
 static const struct script {
     const char *operations;
@@ -142,7 +143,7 @@ START_TEST(what_is_written_arrives_in_order)
 }
 END_TEST
 
-/* Partial writes: the kernel takes one byte at a time, or seven. */
+/* The kernel takes one byte at a time, or seven. */
 START_TEST(f6_the_shortest_writes_lose_nothing)
 {
     static const struct script everything[] = {{"c10 s1100 b2000 c3000 f2000", 8},
@@ -163,7 +164,8 @@ START_TEST(f6_the_shortest_writes_lose_nothing)
 }
 END_TEST
 
-/* A full kernel says so before it reports room; when only the call fails, any event helps. */
+/* A full socket fails with EAGAIN first and reports room later. Here only the call fails, so any
+ * later event must lead to another try. */
 START_TEST(f6_after_eagain_output_goes_on_with_the_next_event)
 {
     open_pair(NULL);
@@ -234,7 +236,7 @@ START_TEST(copies_and_static_pieces_are_one_write)
 }
 END_TEST
 
-/* By MSG_MORE, which only sendmsg(2) has. */
+/* This works by MSG_MORE, a flag that only sendmsg(2) has. */
 START_TEST(what_stands_in_front_of_a_file_goes_into_its_segments)
 {
     static const struct script script = {"c10 s1100 f100 c5", 1};
@@ -246,7 +248,8 @@ START_TEST(what_stands_in_front_of_a_file_goes_into_its_segments)
     in_event(play);
     ck_assert_uint_eq(fake_os_calls(FAKE_SENDMSG), 1);
     ck_assert_uint_eq(fake_os_calls(FAKE_SENDFILE), 1);
-    ck_assert_uint_eq(write_calls(), 3); /* that, the file, and what stands after it */
+    /* The bytes before the file, the file, and the bytes after it. */
+    ck_assert_uint_eq(write_calls(), 3);
     expect_pattern(peer, run.position);
     close(run.file);
     close_pair();

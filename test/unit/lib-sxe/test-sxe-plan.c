@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan: what is registered is what there is, and it comes and goes as a whole.
+ * Tests the plan: sxe_init reserves exactly what was registered, completely or not at all.
  */
 #include <errno.h>
 #include <signal.h>
@@ -301,7 +301,8 @@ END_TEST
 
 /* ---- The printed plan ---- */
 
-/* Adds up the totals of the lines of a plan, its own total is the last. */
+/* Add up the totals of the lines of a printed plan; *total is the total that the plan itself
+ * says. */
 static size_t
 add_up(const char *text, size_t *total)
 {
@@ -386,7 +387,7 @@ address_space(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The sanitizer's allocator reserves differently. */
+/* Not with AddressSanitizer, whose allocator reserves memory in another way. */
 START_TEST(what_is_reserved_is_what_the_plan_says)
 {
     const size_t tolerated = 1024 * 1024;
@@ -409,7 +410,7 @@ START_TEST(what_is_reserved_is_what_the_plan_says)
 }
 END_TEST
 
-/* But for libev's list of timers that fire at once: it begins with the first. */
+/* Except for libev's list of timers that fire at once, which is allocated for the first timer. */
 START_TEST(a_loop_in_use_allocates_nothing)
 {
     struct sxe_timer timer = {.user = &timer};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The PROXY protocol: every header at the edge of a page, at every split point.
+ * Tests the PROXY protocol: each header is read at the edge of a page, and split at each place.
  */
 #include "sxe-proxy.h"
 
@@ -24,7 +24,7 @@ parse(const char *bytes, size_t length)
     return sxe_proxy_parse(page_edge_bytes(bytes, length), length, &proxy);
 }
 
-/* "192.0.2.1:80", "[2001:db8::1]:80", "/path", "@abstract", "" for no address. */
+/* The address as text: "192.0.2.1:80", "[2001:db8::1]:80", "/path", "@abstract", "" for none. */
 static const char *
 text_of(const struct sockaddr_storage *address)
 {
@@ -47,7 +47,7 @@ text_of(const struct sockaddr_storage *address)
     return text;
 }
 
-/* Whole with its last byte, and not before; the same whatever follows. */
+/* The header is complete with its last byte, not before; bytes that follow make no difference. */
 static void
 check_good(const char *bytes, size_t length, const char *source, const char *destination)
 {
@@ -64,7 +64,8 @@ check_good(const char *bytes, size_t length, const char *source, const char *des
     ck_assert_str_eq(text_of(&proxy.source), source);
 }
 
-/* Refused for one of its bytes, and for good; for which is returned. */
+/* The header is refused at one of its bytes, and whatever follows. Returns how many bytes that
+ * is. */
 static size_t
 check_refused(const char *bytes, size_t length)
 {
@@ -231,7 +232,7 @@ add(struct bytes *bytes, const void *data, size_t length)
 }
 #define ADD(bytes, literal) add(bytes, literal, sizeof(literal) - 1)
 
-/* The fixed part; its length is set by end(). */
+/* The fixed part of a header of version 2; end() sets its length. */
 static struct bytes
 begin(int version_and_command, int family_and_transport)
 {
@@ -351,7 +352,7 @@ END_TEST
 static const struct {
     int version_and_command;
     int family_and_transport;
-    size_t refused; /* with so many bytes */
+    size_t refused; /* after how many bytes it is refused */
 } bad_fixed[] = {
     {0x01, 0x11, 13}, {0x11, 0x11, 13}, {0x31, 0x11, 13}, {0x22, 0x11, 13}, {0x2f, 0x11, 13},
     {0x21, 0x41, 14}, {0x21, 0xf1, 14}, {0x21, 0x13, 14}, {0x21, 0x1f, 14}, {0x21, 0x03, 14},
@@ -426,7 +427,7 @@ START_TEST(tlvs_that_do_not_fill_the_length_are_refused)
 }
 END_TEST
 
-/* As RFC 9260 defines it, a bit at a time. */
+/* CRC-32c as RFC 9260 defines it, one bit at a time. */
 static uint32_t
 checksum(const char *data, size_t length)
 {
@@ -456,7 +457,7 @@ START_TEST(a_checksum_is_verified)
     check_good_bytes(&bytes, "192.0.2.1:56324", "192.0.2.2:443");
     for (size_t i = 16; i < bytes.length; i++) {
         bytes.data[i] ^= 1;
-        /* With another type it is no checksum. */
+        /* A change of its type makes it another TLV than a checksum. */
         ck_assert_int_eq(parse(bytes.data, bytes.length), i == at - 3 ? (int)bytes.length : -1);
         bytes.data[i] ^= 1;
     }
@@ -517,7 +518,7 @@ write_to(const struct sxe_proxy *what, struct bytes *bytes)
     return length;
 }
 
-/* A written value is read as it was; a room of one byte less is too small. */
+/* A written header is read as the same value; a buffer that is one byte too small is refused. */
 static void
 check_round_trip(const struct sxe_proxy *what)
 {

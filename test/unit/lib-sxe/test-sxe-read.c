@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading: what is shown, what is kept, what waits; pausing and resuming.
+ * Tests reading: which bytes a callback sees, which are kept, which wait; pausing and resuming.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define CHUNK 64
 
-/* One listener, and chunks of CHUNK bytes: all chunks of them, 0: plenty. */
+/* Start a listener, with `chunks` chunks of CHUNK bytes in all; 0: as many as can be needed. */
 static SXE *
 start(SXE_IN_EVENT_READ read, unsigned chunks)
 {
@@ -162,7 +162,7 @@ look_in_front(SXE *s, int length)
     push_read_keep(s, length);
 }
 
-/* Twice: in the loop's own buffer, and in a chunk. */
+/* Done twice: once the bytes are in the loop's own buffer, once in a chunk. */
 START_TEST(four_zero_bytes_stand_in_front_of_the_bytes)
 {
     int peer;
@@ -251,7 +251,7 @@ START_TEST(the_reader_may_be_changed_while_it_reads)
 }
 END_TEST
 
-/* ---- Longer than a chunk ---- */
+/* ---- Messages longer than a chunk ---- */
 
 static char got[sizeof(pattern)];
 static size_t got_length;
@@ -281,7 +281,7 @@ START_TEST(a_message_longer_than_a_chunk_comes_in_pieces)
 }
 END_TEST
 
-/* Consuming n bytes at a time from outside any event, whenever the chunk is full. */
+/* Consume n bytes at a time from outside any event, whenever the chunk is full. */
 START_TEST(a_full_chunk_is_not_read_further_until_it_is_consumed)
 {
     const unsigned each = (unsigned)_i;

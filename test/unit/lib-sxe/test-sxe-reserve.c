@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Composing output in place: sxe_reserve and sxe_commit among the other ways to write.
+ * Tests output composed in place: sxe_reserve and sxe_commit, mixed with the other ways to write.
  */
 #include "sxe-private.h"
 

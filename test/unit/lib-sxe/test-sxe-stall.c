@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A peer that reads slowly: bytes that it acknowledges are progress, though the kernel takes no
- * more yet. Acknowledgements come when they like, so a kernel that takes nothing, and its count of
- * them, are faked. Of a unix socket both are the kernel's own, and change when the peer reads.
+ * Tests a peer that reads slowly: bytes that it acknowledges are progress, even while the kernel
+ * takes no more output. Real acknowledgements come at any time, so the test fakes a kernel that
+ * takes nothing and its count of unacknowledged bytes. For a Unix socket both are real; they change
+ * when the peer reads.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +53,7 @@ stop(void)
 
 enum kind { BYTES, LENT, OF_A_FILE, CLOSED, KINDS };
 
-/* More than goes, in a state that waits for the peer. */
+/* Write more than the kernel takes, so that the socket is in a state that waits for the peer. */
 static void
 write_too_much(enum kind kind)
 {
@@ -122,7 +123,8 @@ START_TEST(a_peer_that_acknowledges_nothing_is_reset_after_the_timeout)
 }
 END_TEST
 
-/* Bytes were on their way to it when the kernel took no more. */
+/* The first timeout finds one byte fewer unacknowledged, which is progress; the second finds
+ * none. */
 START_TEST(a_peer_that_acknowledges_once_is_reset_after_two_timeouts)
 {
     start();
@@ -143,7 +145,7 @@ START_TEST(where_the_kernel_does_not_say_only_what_it_takes_is_progress)
 }
 END_TEST
 
-/* A program that writes more and more asks the kernel each time; none of that hides progress. */
+/* A program that writes again and again asks the kernel each time; this must not hide progress. */
 START_TEST(what_is_acknowledged_between_two_writes_counts)
 {
     start();
@@ -193,7 +195,7 @@ connect_to(const char *name)
     return fd;
 }
 
-/* The kernel takes more of it when the peer has read three quarters. */
+/* The kernel takes more output for a Unix socket only when the peer has read three quarters. */
 START_TEST(a_peer_at_a_unix_socket_that_reads_is_not_reset)
 {
     char name[60];

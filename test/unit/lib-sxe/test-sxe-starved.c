@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * More sockets with half a request than chunks to keep them: whole requests are still answered, the
- * rest waits in the kernel for a chunk, and nothing is lost. And the whole library with the least
- * it can be configured with.
+ * Tests more sockets with half a request than chunks to keep them in: whole requests are still
+ * answered, the other bytes wait in the kernel for a chunk, and nothing is lost. Also tests the
+ * library with the smallest possible configuration.
  */
 #include "sxe-private.h"
 
@@ -21,7 +21,7 @@
 static SXE *ours[PEERS];
 static int peers[PEERS];
 
-/* Answers each whole line with the same line; leaves half a line unread. */
+/* Answer each whole line with the same line; leave the rest unread. */
 static void
 echo_lines(SXE *s, int length)
 {
@@ -137,7 +137,7 @@ START_TEST(of_whole_and_half_only_the_half_waits)
 }
 END_TEST
 
-/* More waits in the kernel than one look can show. */
+/* More bytes wait in the kernel than one peek can show. */
 START_TEST(a_starved_socket_loses_nothing_of_a_long_input)
 {
     char line[1001];
@@ -158,7 +158,7 @@ END_TEST
 
 /* ---- Output takes no chunk that input needs ---- */
 
-/* A peer that does not read, and as much for it as is taken. */
+/* Write as much as is accepted to a peer that does not read. */
 static void
 fill_output(unsigned i)
 {
@@ -207,7 +207,7 @@ START_TEST(of_few_chunks_input_has_half)
 }
 END_TEST
 
-/* ---- A starved socket ends, or rests ---- */
+/* ---- A starved socket is closed, or paused ---- */
 
 static void
 starve(unsigned i)
@@ -349,7 +349,7 @@ START_TEST(f5_bytes_that_cannot_be_taken_from_the_kernel_close)
     ours[0]->on_read = push_read_keep;
     say(0, "half");
     EXPECT("read", ours[0], 4);
-    /* The first looks at them. */
+    /* The first recv peeks at them. */
     fake_os_fail(FAKE_RECV, 2, 1, _i == 0 ? ECONNRESET : EINTR);
     say(1, "whole");
     EXPECT_READ(ours[1], "whole");
@@ -361,7 +361,7 @@ START_TEST(f5_bytes_that_cannot_be_taken_from_the_kernel_close)
 }
 END_TEST
 
-/* Takes the last chunk for output while its own input is only in the loop's buffer. */
+/* Take the last chunk for another's output, while its own input is only in the loop's buffer. */
 static void
 flood_another(SXE *s, int length)
 {
@@ -384,13 +384,13 @@ START_TEST(unread_bytes_that_cannot_be_kept_close)
 }
 END_TEST
 
-/* ---- The least of everything ---- */
+/* ---- The smallest configuration ---- */
 
 struct hostile {
     unsigned sockets;
     unsigned chunks;
-    size_t send;  /* bytes the peers send at a time */
-    size_t write; /* and the kernel takes; 0: all */
+    size_t send;  /* how many bytes a peer sends at a time */
+    size_t write; /* how many bytes the kernel takes at a time; 0: all */
 };
 
 static const struct hostile hostile[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sockets while the system fails, see sweep.h: after each run all is given back, each connection
- * ended at most once, and a scenario that did not reach its end got an error, a close or a log
- * line.
+ * Tests sockets while system calls fail (see sweep.h): after each run everything is given back,
+ * each connection has ended at most once, and a scenario that did not complete got an error, an
+ * on_close or a log line.
  */
 #include "sxe-private.h"
 
@@ -17,13 +17,13 @@
 #include "sxe-fixture.h"
 #include "test-main.h"
 
-#define TURNS 250 /* of a millisecond at most: more than listeners rest */
+#define TURNS 250 /* of up to a millisecond; longer than a listener rests */
 
 /* The outcome of a scenario. */
 static struct {
     void (*scenario)(void);
     bool done;
-    bool told;     /* by a result or by on_close */
+    bool told;     /* by a result, or by on_close */
     unsigned open; /* connecting or connected, and not closed */
     int file;
 } run;
@@ -151,7 +151,7 @@ oneshot_scenario(void)
     turn_until_done();
 }
 
-/* One that stays between runs, so that each has a dead socket to replace. */
+/* The path stays the same, so that each run finds a dead socket to replace. */
 static const char *
 socket_path(void)
 {
@@ -197,7 +197,7 @@ udp_scenario(void)
     turn_until_done();
 }
 
-/* To a raw peer, whose calls are not swept. */
+/* The peer is a plain socket, whose calls do not fail. */
 static void
 send_scenario(void)
 {
@@ -247,8 +247,9 @@ static const struct fault faults[] = {
 };
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
 
-/* A call that is only to be repeated tells nobody, however often; nor does a datagram's error,
- * which is about another one. */
+/* Whether a scenario that did not complete must hear of the failure. It need not when each call
+ * fails with an error after which the call is repeated, nor for the error of an earlier
+ * datagram. */
 static bool
 tells(const struct strike *strike)
 {
@@ -259,7 +260,7 @@ tells(const struct strike *strike)
     return !again || !strike->for_ever;
 }
 
-/* One failure of a call that is repeated does no harm. */
+/* Whether the scenario must complete: a single failure of a call that is repeated does no harm. */
 static bool
 must_be_done(const struct strike *strike)
 {
@@ -314,7 +315,7 @@ START_TEST(every_failing_call_is_survived)
 }
 END_TEST
 
-/* ---- Only start-up allocates ---- */
+/* ---- Only initialization allocates ---- */
 
 static const enum fake_call start_up[] = {FAKE_MALLOC,        FAKE_CALLOC, FAKE_POSIX_MEMALIGN,
                                           FAKE_ALIGNED_ALLOC, FAKE_MMAP,   FAKE_STRDUP,

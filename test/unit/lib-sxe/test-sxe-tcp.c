@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * TCP: connecting, half-closing, and whose output goes out when.
+ * Tests TCP: connecting, half-closing, and in which order output leaves.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ new_client(void)
     return sxe_new_tcp(NULL, "127.0.0.1", 0, push_connected, push_read, push_close);
 }
 
-/* A client whose peer is a raw socket. */
+/* A client of the library whose peer is a plain socket. */
 static SXE *
 connect_client(int *peer)
 {
@@ -311,8 +311,8 @@ write_before_waiting(struct ev_loop *loop, ev_prepare *watcher, int events)
         sxe_write(pair[0], "late", 4);
 }
 
-/* All outside our own events: from main(), and from libev's watchers, even the last before it
- * waits. */
+/* Written outside events of the library: by main(), and by watchers of libev, of which one runs as
+ * the last before the loop waits. */
 START_TEST(what_is_written_outside_events_goes_out_before_the_loop_waits)
 {
     ev_prepare watchers[2];
@@ -322,7 +322,8 @@ START_TEST(what_is_written_outside_events_goes_out_before_the_loop_waits)
     plan_start(1);
     for (unsigned i = 0; i < 2; i++)
         ev_prepare_init(&watchers[i], write_before_waiting);
-    ev_prepare_start(sxe_loop(), &watchers[0]); /* before ours is started, and after it */
+    /* One watcher starts before the library's, one after it. */
+    ev_prepare_start(sxe_loop(), &watchers[0]);
     ck_assert_int_eq(sxe_fini(), 0);
     sxe_register(2, 0);
     ck_assert_int_eq(sxe_init(), 0);
@@ -472,12 +473,12 @@ START_TEST(after_a_half_close_a_reset_still_ends_the_connection)
     peer_shutdown(peer);
     EXPECT("read", s, 0);
     peer_reset(peer);
-    EXPECT("close", s, EPIPE); /* as Linux has it once the peer's end was seen */
+    EXPECT("close", s, EPIPE); /* the error that Linux gives after the peer's end was seen */
     plan_stop();
 }
 END_TEST
 
-/* Writing and the reset itself both tell of the end. */
+/* Both the write and the reset report the end. */
 START_TEST(after_a_half_close_a_reset_ends_the_output_once)
 {
     static char output[8000000];

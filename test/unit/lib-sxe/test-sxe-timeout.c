@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Timeouts of states, under a virtual clock: after their time, not before, whatever the wall clock
- * does.
+ * Tests timeouts of states with a virtual clock: each ends after its time, not earlier, even when
+ * the wall clock is set.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 #define SECOND  ((int64_t)SXE_NS_PER_SECOND)
 #define HOUR    (3600 * SECOND)
-#define TIMEOUT 60 /* seconds, of the state under test; the others have none */
+#define TIMEOUT 60 /* seconds; of the state under test, other states have no timeout */
 #define UNREAD  2000000
 
 static int peers[3]; /* -1: not open */
@@ -47,7 +47,7 @@ end(void)
     plan_stop();
 }
 
-/* ---- Bringing s into a state ---- */
+/* ---- Bringing the socket s into a state ---- */
 
 static SXE *
 new_socket(void)
@@ -55,7 +55,7 @@ new_socket(void)
     return sxe_new_tcp(NULL, "127.0.0.1", 0, push_connected, push_read_keep, push_close);
 }
 
-/* Connecting to a listener whose queue is full: nothing answers. */
+/* Connect to a listener whose queue is full, so that nothing answers. */
 static void
 connect_into_the_void(void)
 {
@@ -182,8 +182,8 @@ START_TEST(each_state_ends_after_its_time_and_not_before)
 }
 END_TEST
 
-/* Not with an orderly end, which would make of a part the whole, and which the kernel keeps, with
- * megabytes in front of it, for a peer that does not read. */
+/* The library must not end the connection with FIN: that would make the part look complete, and the
+ * kernel would keep megabytes of output for a peer that does not read. */
 START_TEST(a_peer_that_did_not_get_all_is_reset)
 {
     const enum sxe_state with_output[] = {SXE_STATE_WRITING, SXE_STATE_CLOSING};
@@ -217,7 +217,7 @@ START_TEST(without_a_timeout_a_state_lasts)
     start(states[_i], 0);
     bring_into(states[_i]);
     event_reset();
-    /* TCP itself gives up connecting, by the real clock. */
+    /* TCP itself gives up connecting, by its own real clock. */
     wait_in_vain(states[_i] == SXE_STATE_CONNECTING ? 100 : 1000);
     end();
 }
@@ -269,7 +269,7 @@ START_TEST(reading_does_not_begin_anew)
         wait_in_vain(1);
         peer_send(peers[0], "x", 1);
         EXPECT("read", s, 1);
-        /* Answering early is no reason to wait longer. */
+        /* An early answer must not extend the time for reading the request. */
         ck_assert_int_eq(sxe_send(s, "y", 1, NULL), 0);
         PEER_EXPECT(peers[0], "y");
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * UDP: one datagram at a time.
+ * Tests UDP: datagrams are read and written one at a time.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "test-main.h"
 
 #define CHUNK   64
-#define LARGEST 65507 /* bytes that IPv4 has room for */
+#define LARGEST 65507 /* the largest datagram of IPv4 */
 
 static char sent[LARGEST];
 
@@ -168,7 +168,7 @@ START_TEST(a_read_that_fails_changes_nothing)
 }
 END_TEST
 
-/* The error comes back with the next call, and is nothing to the socket. */
+/* The ICMP error comes with a later call, and must not end the socket. */
 START_TEST(writing_to_nobody_does_not_end_the_socket)
 {
     struct sockaddr_in nobody;
@@ -273,7 +273,7 @@ START_TEST(a_port_of_another_socket_is_refused)
 }
 END_TEST
 
-/* A program of several processes, which keep listeners for one another. */
+/* A program of several processes, which keep listeners for each other. */
 START_TEST(sockets_of_one_program_share_a_port)
 {
     static const struct sxe_listeners listeners = {0};

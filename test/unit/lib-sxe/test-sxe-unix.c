@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unix sockets: in the file system and abstract.
+ * Tests Unix sockets: with a path in the file system, and abstract.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 static char directory[40];
 static char path[60];
 
-/* A directory of its own for each case, gone after it. */
+/* Make a directory for the case; it is removed after it. */
 static void
 set_up(void)
 {
@@ -35,7 +35,7 @@ tear_down(void)
     ck_assert_int_eq(rmdir(directory), 0);
 }
 
-/* A name nobody else has: ours, with @ for the first byte. */
+/* An abstract name that nobody else uses: our own path with @ in place of its first byte. */
 static const char *
 abstract_name(void)
 {
@@ -54,7 +54,7 @@ new_unix(const char *at)
     return s;
 }
 
-/* Both ends of a connection by that name: [0] connected to it, [1] accepted. */
+/* Connect two sockets by this name: ends[0] connected, ends[1] was accepted. */
 static void
 connect_both(SXE *listener, const char *at, SXE *ends[2])
 {
@@ -144,7 +144,7 @@ START_TEST(a_oneshot_listener_becomes_the_connection)
 }
 END_TEST
 
-/* ---- Files that are at the path already ---- */
+/* ---- Files that already exist at the path ---- */
 
 static void
 leave_a_dead_socket(void)
@@ -274,7 +274,7 @@ START_TEST(connecting_to_nobody_fails_at_once)
     EXPECT_NOTHING();
     if (_i > 2)
         return;
-    ck_assert_int_eq(sxe_listen(s), 0); /* the path is still known */
+    ck_assert_int_eq(sxe_listen(s), 0); /* the socket still has its path */
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Work that blocks: what is refused, by us and by the system, what is cancelled, and the end.
+ * Tests blocking work: what the library and the system refuse, what is cancelled, and the end.
  */
 #include "jobs.h"
 
@@ -11,7 +11,7 @@
 #include "fake-os.h"
 #include "test-main.h"
 
-/* ---- Not every call succeeds ---- */
+/* ---- Calls that are refused ---- */
 
 START_TEST(it_needs_registered_threads_and_a_loop)
 {
@@ -45,7 +45,7 @@ START_TEST(what_is_under_way_is_not_submitted_again)
 }
 END_TEST
 
-/* Each subset of 0 to 3, which wait after 4. */
+/* Cancel each subset of the jobs 0 to 3, which wait for the thread that runs job 4. */
 START_TEST(what_waits_can_be_cancelled)
 {
     unsigned cancelled = (unsigned)_i;
@@ -86,7 +86,7 @@ START_TEST(what_runs_or_ran_cannot_be_cancelled)
 }
 END_TEST
 
-/* ---- The system refuses ---- */
+/* ---- The system refuses threads ---- */
 
 static const uint64_t turn_ns = 1000 * SXE_NS_PER_SECOND;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Work that blocks: run in threads, done in the loop.
+ * Tests blocking work: it runs in threads, and its done() is called in the loop.
  */
 #include "jobs.h"
 
@@ -75,7 +75,7 @@ submit_in(unsigned group, unsigned number, void (*run)(struct sxe_work *))
     ck_assert_int_eq(submit(number, run), 0);
 }
 
-/* In any order. */
+/* Expect that so many are done, in any order. */
 static void
 expect_done(unsigned number)
 {
@@ -117,10 +117,10 @@ START_TEST(works_without_threads_of_their_own_use_those_of_a_group)
     start_threads(0);
     submit_in(0, 0, look_around);
     submit_in(group, 1, look_around);
-    submit_in(SXE_WORK_GROUPS_MAX, 2, look_around); /* nobody registered it */
+    submit_in(SXE_WORK_GROUPS_MAX, 2, look_around); /* no group with this number is registered */
     submit_in(UINT32_MAX, 3, look_around);
     expect_done(4);
-    ck_assert_uint_eq(sxe_work_register_group(1), 0); /* too late */
+    ck_assert_uint_eq(sxe_work_register_group(1), 0); /* after sxe_init it is too late */
     ck_assert_uint_eq(CONTEXT->workers->threads, 2);
     plan_stop();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing: several sockets in one event, who may write, our half-close, and the end of a socket
- * whose output fails.
+ * Tests writing: to several sockets in one event, in which states it is possible, half-closing, and
+ * the end of a socket whose output fails.
  */
 #include "sxe-private.h"
 

@@ -314,8 +314,8 @@ START_TEST(a_low_rate_is_passed_on_the_way_up)
 }
 END_TEST
 
-/* After 200 ms far fewer queries are answered than in flight, so the search waits only 40 ms more.
- * */
+/* After 200 ms far fewer queries are answered than in flight, so the search waits only 40 ms
+ * more. */
 START_TEST(a_server_that_does_not_answer_is_not_waited_for_long)
 {
     plan.duration_ns = 1200 * SXE_NS_PER_MS;

@@ -165,8 +165,8 @@ START_TEST(nothing_that_is_in_flight_after_the_drain_was_good)
 }
 END_TEST
 
-/* Timeout and end of the drain come at the same time: sent at 1 ms, timeout 100 ms, end 50 + 51 ms.
- * */
+/* Timeout and end of the drain come at the same time: sent at 1 ms, timeout 100 ms, end 50 + 51
+ * ms. */
 START_TEST(a_timeout_at_the_end_of_the_drain_is_a_timeout)
 {
     make_world();

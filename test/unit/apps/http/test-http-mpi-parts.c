@@ -31,8 +31,8 @@ whole_delta(void)
         .now = memory, .sent = sent, .size = MEMORY, .end = MEMORY, .time_at = SIZE_MAX};
 }
 
-/* Take the delta in pieces of at most `room` bytes, and apply them to the copy. Returns how many.
- * */
+/* Take the delta in pieces of at most `room` bytes, and apply them to the copy. Returns how
+ * many. */
 static unsigned
 follow(struct load_delta *delta, size_t room)
 {

@@ -120,7 +120,7 @@ END_TEST
 
 /* ---- Searches ---- */
 
-/* Arithmetic only, which is the same with sanitizers. */
+/* The searches only compute, which sanitizers hardly check: half of them are enough then. */
 #define SEARCHES  (sxe_test_is_thin() ? 10u : 20u)
 #define LONGEST_S 60.0
 #define LOOK_S    2.0

@@ -298,8 +298,8 @@ START_TEST(several_take_turns_over_all_workers)
 }
 END_TEST
 
-/* If workers took turns by themselves, each of four workers would send only even or only odd ones.
- * */
+/* If workers took turns by themselves, each of four workers would send only even or only odd
+ * ones. */
 START_TEST(each_worker_has_all_requests_in_turn)
 {
     unsigned all[6] = {0};

@@ -17,8 +17,8 @@
 static struct load_threshold threshold;
 static struct load_result result;
 
-/* 1,000 samples of each time; response 10 ms (but 2 of 30 ms and 1 of 40 ms), the others shorter.
- * */
+/* 1,000 samples of each time; response 10 ms (but 2 of 30 ms and 1 of 40 ms), the others
+ * shorter. */
 static void
 fill_result(void)
 {

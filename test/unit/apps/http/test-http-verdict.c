@@ -436,8 +436,8 @@ START_TEST(a_replay_is_paced)
 }
 END_TEST
 
-/* The probe waited for a CPU for only 0.5 % of the time, but each of its replies is late by that.
- * */
+/* The probe waited for a CPU for only 0.5 % of the time, but each of its replies is late by
+ * that. */
 START_TEST(a_probe_may_not_wait_for_a_cpu_beside_its_queries)
 {
     struct load_result *probe = &worker[0];

@@ -44,8 +44,8 @@ START_TEST(queries_arrive_to_the_nanosecond)
 }
 END_TEST
 
-/* How many queries each client got. A query goes to the connection that has been idle for longest.
- * */
+/* How many queries each client got. A query goes to the connection that has been idle for
+ * longest. */
 static unsigned served[4];
 
 static void

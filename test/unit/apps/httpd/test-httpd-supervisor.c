@@ -645,8 +645,8 @@ serve_and_leave_late(int link)
     return 0;
 }
 
-/* Request another reload, which is refused. The supervisor takes the second signal after the first.
- * */
+/* Request another reload, which is refused. The supervisor takes the second signal after the
+ * first. */
 static void
 have_reload_refused(int link)
 {

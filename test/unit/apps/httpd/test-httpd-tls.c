@@ -247,8 +247,8 @@ START_TEST(sighup_takes_new_certificates_and_leaves_good_ones_for_bad_ones)
     kill(httpd_child.pid, SIGHUP);
     await_errors(_i == 0 ? "the certificates were loaded again"
                          : "the server was loaded again, into 2 processes");
-    /* With several workers, those with the old certificate may accept until they are told to drain.
-     * */
+    /* With several workers, those with the old certificate may accept until they are told to
+     * drain. */
     for (unsigned i = 0; i < 60000 && strcmp(answer.name, "b") != 0; i++)
         ask_tls(&answer);
     ck_assert_str_eq(answer.name, "b");

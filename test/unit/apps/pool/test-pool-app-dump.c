@@ -140,8 +140,8 @@ START_TEST(without_memory_a_pool_is_let_go_again)
 }
 END_TEST
 
-/* Slot 9, which no process ever had, holds a lock, with an intent that no process of ours writes.
- * */
+/* Slot 9, which no process ever had, holds a lock, with an intent that no process of ours
+ * writes. */
 START_TEST(dump_ends_where_a_pool_is_damaged)
 {
     open_jobs(path);
