@@ -33,7 +33,8 @@
 #else
 #    define IS_FAST 0
 #endif
-#define STRIDE (!IS_FAST || sxe_test_is_thin() ? 37u : 1u)
+#define STRIDE       (!IS_FAST || sxe_test_is_thin() ? 97u : 1u)
+#define RANDOM_KILLS (!IS_FAST || sxe_test_is_thin() ? 50u : 150u)
 
 enum { FREE, BUSY, DONE, STATES };
 
@@ -492,8 +493,9 @@ START_TEST(processes_killed_at_random_leave_the_pool_whole)
     struct kills_result result;
     const uint64_t seed = 20100919u + STRIDE;
 
-    kills_run(&(struct kills_plan){.seed = seed, .kills = 150, .seconds = 300, .processes = 8},
-              &result);
+    kills_run(
+        &(struct kills_plan){.seed = seed, .kills = RANDOM_KILLS, .seconds = 300, .processes = 8},
+        &result);
     kills_print(&result, seed);
     ck_assert_uint_gt(result.kills, 8);
     ck_assert_msg(result.wrong[0] == '\0', "seed %llu: %s", (unsigned long long)seed, result.wrong);

@@ -4,6 +4,7 @@
  * its accounts must balance, and nothing may stay open.
  */
 #include "http-world.h"
+#include "test-sweep.h"
 
 static const enum fake_call kinds[] = {
     FAKE_READ,       FAKE_SENDMSG,     FAKE_SOCKET,      FAKE_CONNECT,         FAKE_SETSOCKOPT,
@@ -39,17 +40,21 @@ make_sweep_world(bool is_paced)
     }
 }
 
-/* run_world() checks the accounts, and that nothing is left open. */
+/* run_world() checks the accounts, and that nothing is left open. In a thin sweep each error fails
+ * every third call, and the errors take turns at the first. */
 START_TEST(whatever_call_fails_the_accounts_close)
 {
-    unsigned nth = 0;
+    const unsigned stride = sxe_test_is_thin() ? 3 : 1;
+    unsigned nth = 1 + (unsigned)_i / 2 % stride;
 
-    do {
+    for (;; nth += stride) {
         make_sweep_world(_i % 2 == 1);
         fake_os_reset();
-        fake_os_sweep(kinds, sizeof(kinds) / sizeof(kinds[0]), ++nth, false, errors[_i / 2]);
+        fake_os_sweep(kinds, sizeof(kinds) / sizeof(kinds[0]), nth, false, errors[_i / 2]);
         run_world();
-    } while (fake_os_injected() != 0);
+        if (fake_os_injected() == 0)
+            break;
+    }
     ck_assert_uint_gt(nth, 50);
     expect_all_ok(9);
 }
