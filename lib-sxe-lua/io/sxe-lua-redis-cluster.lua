@@ -237,40 +237,55 @@ local function ask_for_map(cluster, deadline, first)
   return nil, why, code
 end
 
--- The task that reads the map ends: the others look again.
-local refreshers = { __close = c.insist(function(refresher)
-  local cluster = refresher.cluster
-  local ok, fresh = pcall(task.event)
+-- A task's turn to read the map for all ends: the others look again. A turn that was cut off leaves the map old.
+local refreshers = { __close = c.insist(function(turn)
+  local cluster = turn.cluster
+  local ok, fresh
 
+  if cluster.refresher ~= turn then return end
+  if turn.is_reading then cluster.is_stale = true end
+  ok, fresh = pcall(task.event)
   cluster.fresh:set()
   if ok then cluster.fresh = fresh else cluster.fresh:clear() end
   cluster.refresher = nil
 end) }
 
-local begin_refresh = c.atomic(function(cluster)
-  cluster.refresher = setmetatable({ cluster = cluster }, refreshers)
-  cluster.is_stale = false
-  return cluster.refresher
+-- Begin a turn; or return the event of the end of another task's turn, which cannot end before the event is read. The turn
+-- is already closed with its task: no cut leaves the cluster with a turn that never ends.
+local begin_refresh = c.atomic(function(cluster, turn)
+  if cluster.refresher then return cluster.fresh end
+  cluster.refresher = turn
 end)
+
+local function read_in_turn(cluster, turn, deadline, first)
+  local ok, why, code
+
+  turn.is_reading = true
+  cluster.is_stale = false
+  ok, why, code = ask_for_map(cluster, deadline, first)
+  if ok then
+    turn.is_reading = false
+  elseif why ~= "cancelled" then
+    cluster.failures, cluster.why, cluster.code = cluster.failures + 1, why, code
+  end
+  return ok, why, code
+end
 
 -- Have another map than that of a version: one task reads it, first from the node that is named. true, or nil, why, code.
 local function refresh(cluster, version, deadline, first)
   local failures = cluster.failures
 
   while cluster.version == version and not cluster.is_closed do
-    local ok, why, code
+    local turn <close> = setmetatable({ cluster = cluster }, refreshers)
+    local fresh, ok, why, code
 
     if cluster.failures ~= failures then return nil, cluster.why, cluster.code end
-    if not cluster.refresher then
-      local _ <close> = begin_refresh(cluster)
-
-      ok, why, code = ask_for_map(cluster, deadline, first)
-      if not ok and why ~= "cancelled" then
-        cluster.failures, cluster.why, cluster.code, cluster.is_stale = failures + 1, why, code, true
-      end
+    fresh = begin_refresh(cluster, turn)
+    if not fresh then
+      ok, why, code = read_in_turn(cluster, turn, deadline, first)
       return ok, why, code
     end
-    ok, why = cluster.fresh:wait(left_of(deadline))
+    ok, why = fresh:wait(left_of(deadline))
     if not ok then return nil, why end
   end
   if cluster.is_closed then return nil, "closed" end

@@ -6,7 +6,8 @@ local redis, task, tcp = require "sxe.redis", require "sxe.task", require "sxe.t
 
 done = false
 
-local server = tcp.serve("127.0.0.1", 0, { connections = 60, handler = function(conn)
+local server
+server = tcp.serve("127.0.0.1", 0, { connections = 60, handler = function(conn)
   for head in conn:lines() do
     local list = {}
 
@@ -14,12 +15,20 @@ local server = tcp.serve("127.0.0.1", 0, { connections = 60, handler = function(
       list[i] = conn:read(tonumber(conn:read("l"):sub(2)))
       conn:read(2)
     end
-    conn:write(list[1] == "HELLO" and "%0\r\n" or ("*2\r\n$%d\r\n%s\r\n:7\r\n"):format(#list[2], list[2]))
+    if list[1] == "CLUSTER" then
+      conn:write("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n+127.0.0.1\r\n:", server.port, "\r\n")
+    else
+      conn:write(list[1] == "HELLO" and "%0\r\n" or ("*2\r\n$%d\r\n%s\r\n:7\r\n"):format(#list[2], list[2]))
+    end
   end
 end })
 
 local function open()
   return redis.new{ port = server.port, size = 1, timeout = 60 }
+end
+
+local function open_cluster()
+  return redis.cluster{ seeds = { "127.0.0.1:" .. server.port }, size = 1, timeout = 60 }
 end
 
 local function check(got, wanted)
@@ -35,9 +44,18 @@ local function get(db, key)
   return list[1]
 end
 
--- Three tasks, one of which ends at its nth instruction: the others must get their replies, or an error at once.
--- Returns whether the task had so many instructions.
-local function end_at(n, db)
+-- Like get, but by two commands of a pipeline.
+local function get_in_pipeline(db, key)
+  local lists = db:pipeline():get(key):get(key .. "2"):exec()
+
+  if not lists then return "failed" end
+  check(lists[1][1] .. lists[2][1], key .. key .. "2")
+  return key
+end
+
+-- Three tasks, one of which sends by get or another function and ends at its nth instruction: the others must get their
+-- replies, or an error at once. Returns whether the task had so many instructions.
+local function end_at(n, db, send)
   local has_ended = false
   local function die()
     debug.sethook()
@@ -46,7 +64,7 @@ local function end_at(n, db)
   end
   local dying = task.start(pcall, function()
     debug.sethook(die, "", n)
-    local key = get(db, "a")
+    local key = (send or get)(db, "a")
     debug.sethook()
     return key
   end)
@@ -81,25 +99,39 @@ local function make_way_at(n, db)
   return made
 end
 
+local n -- the instruction
+
+-- Try every step-th instruction with one client. Only one client is open at a time: the test has few sockets.
+local function sweep(open_new, step, try, send)
+  local db <close> = open_new()
+
+  n = 0
+  repeat n = n + step until not try(n, db, send)
+  check(n > 100, true)
+end
+
+-- Like sweep, but with a new client for each instruction, and up to a last instruction.
+local function sweep_new(open_new, step, try, most)
+  n = 0
+  repeat
+    local db <close> = open_new()
+    n = n + step
+  until not try(n, db) or n == most
+  check(n > 100, true)
+end
+
 task.start(function()
   task.sleep(0)
-  local n = 0
   local ok, why = xpcall(function()
-    local db <close> = open()
-    repeat n = n + 1 until not end_at(n, db)
-    check(n > 100, true)
-    n = 0
-    repeat n = n + 1 until not make_way_at(n, db)
-    n = 0
-    repeat -- with new connections
-      local fresh <close> = open()
-      n = n + 17
-    until not make_way_at(n, fresh)
-    n = 0
-    repeat
-      local fresh <close> = open()
-      n = n + 17
-    until not end_at(n, fresh)
+    sweep(open, 1, end_at)
+    sweep(open, 1, make_way_at)
+    sweep_new(open, 17, make_way_at)
+    sweep_new(open, 17, end_at)
+    sweep(open_cluster, 31, end_at)
+    sweep(open_cluster, 29, end_at, get_in_pipeline)
+    sweep_new(open_cluster, 1, end_at, 300) -- up to where the turn to read the map begins
+    sweep_new(open_cluster, 61, end_at)
+    sweep_new(open_cluster, 61, make_way_at)
   end, debug.traceback)
   server:close()
   done = ok or ("instruction " .. n .. ": " .. tostring(why))

@@ -69,8 +69,8 @@ START_TEST(tasks_that_end_or_make_way_at_any_place_hold_up_no_other)
     lua_register(lua->main, "make_way_after", make_way_after);
     lua_register(lua->main, "made_way", made_way);
     run_script("dofile 'test/unit/lib-sxe-lua/lua-redis-ends.lua'");
-    /* About 7,000 turns, and more turns while no byte has come. */
-    for (unsigned i = 0; i < 200 * WAIT_TURNS && number("done") == 0; i++)
+    /* About 12,000 turns, and more turns while no byte has come. */
+    for (unsigned i = 0; i < 400 * WAIT_TURNS && number("done") == 0; i++)
         turn_slowly(1);
     run_script("assert(done == true, done)");
     net_stop();
