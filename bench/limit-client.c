@@ -333,7 +333,7 @@ finish_connect(struct client *client, struct connection *connection, uint32_t ev
     client->connects++;
 }
 
-/* One wait of the ramp or of the load; the count of events, 0 also when a signal came. */
+/* Wait once, in the ramp or under load. Returns the number of events; 0 also when a signal came. */
 static int
 wait_events(struct client *client, struct epoll_event *events)
 {

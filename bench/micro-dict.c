@@ -328,7 +328,7 @@ redis_put(void *subject, uint32_t number)
     return ask(subject, command, put_command(command, number), OK_SIZE);
 }
 
-/* Many at a time: a million one by one are 20 seconds. */
+/* Store many keys with each command: a million commands would take 20 seconds. */
 static void
 redis_load(struct redis *redis)
 {

@@ -75,7 +75,7 @@ parse_ours(const char *data, size_t length, size_t times)
     }
 }
 
-/* One way to do it: ours by features, or a peer's. */
+/* A parser that is measured: ours with these CPU features, or that of a peer. */
 struct contestant {
     const char *name;
     unsigned features;

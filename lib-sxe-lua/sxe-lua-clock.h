@@ -43,7 +43,7 @@ struct sxe_lua_clock {
     uint64_t (*random)(void); /* 64 bits of chance */
 };
 
-/* This thread's; never NULL. */
+/* The clock of this thread; never NULL. */
 SXE_PUBLIC const struct sxe_lua_clock *sxe_lua_get_clock(void);
 
 /* Replace this thread's, before sxe_lua_new. Borrowed; NULL: the system's again. */

@@ -37,14 +37,14 @@
 extern "C" {
 #endif
 
-/* Before sxe_init: what is typed may want sockets and threads. 0, or -EINVAL or -ENOMEM after
- * logging. */
+/* Call before sxe_init: registers the sockets and threads that typed code may want. 0, or -EINVAL
+ * or -ENOMEM after logging. */
 SXE_PUBLIC int sxe_lua_repl_plan(struct sxe_lua *lua);
 
-/* After sxe_lua_init: show the prompt. history is a file, NULL: .sxe_lua_history in $HOME, "":
- * none. on_end is called in the loop when the user has ended it, by Ctrl-D or by closing the
- * terminal; then stop it. It keeps the loop running. 0; -EINVAL it was not planned, -ENOTTY,
- * -ENOMEM. */
+/* After sxe_lua_init: show the prompt. history: a file; NULL: .sxe_lua_history in $HOME; "": none.
+ * The shell keeps the loop running. on_end is called in the loop when the user has ended the shell,
+ * by Ctrl-D or by closing the terminal; then stop it. 0; -EINVAL: sxe_lua_repl_plan was not called;
+ * -ENOTTY; -ENOMEM. */
 SXE_PUBLIC int sxe_lua_repl_start(struct sxe_lua *lua, const char *history, void (*on_end)(void));
 
 /* The terminal is as before, the history is saved, the log goes to standard error. Before sxe_fini;

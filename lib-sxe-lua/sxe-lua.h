@@ -69,7 +69,7 @@ struct sxe_tls;
 struct luaL_Reg;
 struct lua_State;
 
-/* Of a client of TLS. Texts that are NULL: the system's authorities, no certificate of its own. */
+/* Options of a TLS client. authorities NULL: those of the system. certificate NULL: none. */
 struct sxe_lua_tls_options {
     const char *authorities; /* file in PEM of those who sign servers' certificates */
     const char *certificate; /* file in PEM of its own; its key has a file, too */
@@ -105,7 +105,7 @@ struct sxe_lua_inflate {
     bool (*is_whole)(const void *stream); /* whether the stream may end here */
 };
 
-/* All zero is a good one. */
+/* A configuration of zeros is valid. */
 struct sxe_lua_config {
     size_t memory_max;  /* bytes of the state; 0: 256 MiB or, in a sandbox, 32 */
     uint32_t tasks;     /* that may exist at once; 0: 16384 */

@@ -7,7 +7,8 @@
 
 #include "sxe-pool-sharing-private.h"
 
-/* Some 50 us: 30 where a pause takes 40 cycles, 90 where it takes 140. */
+/* A lock is spun on for some 50 us: 30 us where a pause takes 40 cycles, 90 us where it takes
+ * 140. */
 #ifndef SXE__POOL_SPINS
 #    define SXE__POOL_SPINS 2000u
 #endif

@@ -135,7 +135,7 @@ sxe__pool_file_is_gone(const struct sxe__pool_opening *opening)
     return here.st_ino != there.st_ino || here.st_dev != there.st_dev;
 }
 
-/* In parts: a signal undoes the whole posix_fallocate call that it interrupts. */
+/* Allocate in parts: a signal undoes the whole posix_fallocate call that it interrupts. */
 int
 sxe__pool_file_allocate(const struct sxe__pool_opening *opening)
 {

@@ -518,8 +518,8 @@ sxe__pool_close(struct sxe__pool_header *pool)
 
 /* ---- Properties of a pool ---- */
 
-/* Not the descriptor with the locks: a process that received it would keep them locked after this
- * process is dead. */
+/* This is not the descriptor with the locks: a process that received that one would keep them
+ * locked after this process is dead. */
 int
 sxe_pool_get_fd(const void *array)
 {

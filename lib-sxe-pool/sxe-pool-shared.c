@@ -26,7 +26,7 @@ sxe__pool_damaged(const struct sxe__pool_header *pool)
     return SXE_POOL_DAMAGED;
 }
 
-/* Not inlined: it would cost callers that find the lock free registers. */
+/* Not inlined: inlining would cost registers in callers that find the lock free. */
 static __attribute__((noinline)) unsigned
 lock_slowly(const struct sxe__pool_header *pool, uint32_t number)
 {
@@ -435,7 +435,7 @@ is_still_oldest(const struct sxe__pool_header *pool, uint32_t state, const struc
     return still;
 }
 
-/* One attempt; false: others changed what was found before it could be taken. */
+/* Try once to take the oldest element; false: others changed what was found before it was taken. */
 static bool
 take_oldest(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim, unsigned *result)
 {
@@ -573,7 +573,7 @@ step_locked(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
     return id;
 }
 
-/* One shard after the other, the oldest of each first. */
+/* The walk goes through one shard after the other, and begins with the oldest element of each. */
 unsigned
 sxe__pool_shared_step(const struct sxe__pool_header *pool, SXE_POOL_WALKER *walker)
 {

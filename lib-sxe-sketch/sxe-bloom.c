@@ -214,7 +214,7 @@ sxe_bloom_count(const SXE_BLOOM *bloom)
 {
     const double bits = (double)bloom->bits;
 
-    /* One bit that is not set is as much as a full filter can tell. */
+    /* A full filter cannot tell how much it holds; it counts as one with a single clear bit. */
     return -bits / bloom->hashes * log1p(-fmin(measure_fill(bloom), 1 - 1 / bits));
 }
 

@@ -69,8 +69,9 @@ SXE_PUBLIC void *sxe_bloom_get_pool(const SXE_BLOOM *bloom);
 SXE_PUBLIC uint64_t sxe_bloom_get_bits(const SXE_BLOOM *bloom);
 SXE_PUBLIC unsigned sxe_bloom_get_hashes(const SXE_BLOOM *bloom);
 
-/* Add a thing, `size` bytes. true: it was not there; false: it was, or the filter would have said
- * so. Of two processes that add one thing at the same time both may be told true. */
+/* Add a thing, `size` bytes. Returns whether it is new; false also for a new thing of which
+ * sxe_bloom_has would already have been true by error. If two processes add one thing at the same
+ * time, both may be told true. */
 SXE_PUBLIC bool sxe_bloom_add(SXE_BLOOM *bloom, const void *bytes, size_t size);
 
 /* Whether a thing was added: false is certain. */

@@ -119,7 +119,7 @@ local function depth_of(at, scale)
     return deepest + 1
 end
 
--- As much of a name as there is room for.
+-- The beginning of a name, as long as there is room for it.
 local function label(name, x, y, width)
     local room = math.floor((width - 6) / CHARACTER)
     if room < 3 then

@@ -157,7 +157,7 @@ local function run_plain(bench, row, peer, client)
     end)
 end
 
--- One sample of a peer; client: one other than the row's, or nil.
+-- Take one sample of a peer; client: one other than the row's, or nil.
 function method.sample(house, row, peer, client)
     local bench = method.bench(house, row)
     local who_else = row.run and others.watch() -- else load.lua does
@@ -333,7 +333,7 @@ function method.write_files(house, row)
     end
 end
 
--- All rounds of a row. state: {rounds = {{[name] = sample}, ...}, peers, void = why or nil,
+-- Run all rounds of a row. state: {rounds = {{[name] = sample}, ...}, peers, void = why or nil,
 -- void_samples, failed, second, second_rounds, second_why}
 function method.run(house, row, peers)
     local state = {rounds = {}, void_samples = {}, failed = {}, peers = peers,

@@ -26,7 +26,7 @@ local POSTED = ("0123456789"):rep(10000) -- as much as an upload of some size
 
 peers.services = {
     hello = {target = "/", body = GREETING},
-    -- Of HTTP/1.0; never closed.
+    -- This service speaks HTTP/1.0, and leaves connections open.
     ["2010"] = {target = "/", body = "Hello World\n\r\n", is_old = true},
     json = {target = "/users/42", fields = {'"active":true', '"id":42', '"name":"Ann"'}},
     random = {target = "/random?number=8", pattern = "^%d$", once = true},
@@ -314,7 +314,7 @@ end
 
 -- ---- Redis, and the servers that ask it ----
 
--- Without persistence, on the CPU of the clients. {port, stop()}
+-- Start a Redis server without persistence, on the CPU of the clients. Returns {port, stop()}.
 function peers.start_redis(house)
     local server = servers.start(house, {start = function(context)
         local proc = context.spawn({

@@ -401,7 +401,7 @@ local function short_cell(row, column)
     return "-"
 end
 
--- Some rows, by their names, without ratios.
+-- A short table of the rows with these names, without ratios.
 function report.short(got, names)
     local head, rule, lines = {"work", "what counts", "libsxe"}, {"---", "---", "--:"}, {}
     for _, column in ipairs(COLUMNS) do

@@ -145,7 +145,7 @@ local function size_of(path)
     return file:seek("end")
 end
 
--- Without symbols, as packages have them.
+-- The size of a program without symbols, as packages contain it.
 local function run_size(bench, peer)
     local copy = bench.scratch .. "/stripped"
     local proc <close> = wire.spawn{"strip", "-o", copy, peer.path}

@@ -178,7 +178,7 @@ end
 
 local LOOKUPS = 30000000
 
--- All ways are one program's, which makes the records once and waits for each round.
+-- One program measures all ways of looking up: it makes the records once and waits for each round.
 local function run_lookup(bench, variant)
     local ask = programs.start(bench, {wire.program("bench/lookup"), "-r",
                                        bench.smoke and 100000 or LOOKUPS, "-"})

@@ -198,7 +198,7 @@ function servers.start(house, peer, given)
     return setmetatable(server, class)
 end
 
--- One request by hand, and its reply.
+-- Send one request, and return its reply.
 function servers.ask(port, target, headers, post)
     local sock <close> = wire.connect("127.0.0.1", port)
     local lines = {("%s %s HTTP/1.1"):format(post and "POST" or "GET", target),

@@ -25,7 +25,7 @@ local function write_files(root)
     end
 end
 
--- As many servers as wanted, on ports of their own; a cluster has one port for its workers.
+-- Start as many servers as wanted, on ports of their own; a cluster has one port for its workers.
 local function start(bench, peer, wanted)
     local list = setmetatable({}, {__close = function(list)
         for _, server in ipairs(list) do
@@ -131,7 +131,7 @@ local function sample(bench, servers, wanted)
             cpu_client = times.cpu_client}
 end
 
--- One sample, by servers that may stay for the next. wanted: servers, clients, cpu.
+-- Take one sample; its servers may stay for the next one. wanted: servers, clients, cpu.
 function sort.run(bench, peer, wanted)
     return bench.with(peer, function() return start(bench, peer, wanted) end, function(servers)
         return sample(bench, servers, wanted)

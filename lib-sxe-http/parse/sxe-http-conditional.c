@@ -329,7 +329,7 @@ read_ranges(struct sxe_span field, uint64_t length, struct sxe_http_range *range
             return -ERANGE;
         if (result == RANGE_UNSATISFIABLE)
             continue;
-        /* More bytes than the representation has: to send all of it once is less. */
+        /* Too many ranges, or more bytes than the representation has: sending all of it is less. */
         if (there++ == max || range.length > left)
             return 0;
         left -= range.length;

@@ -11,7 +11,8 @@
 
 #include "sxe-lua-spawn-private.h"
 
-/* In a userdata, which is in the registry under its address until its process has ended. */
+/* A child process. The struct is in a userdata, which the registry keeps under the struct's address
+ * until the process has ended. */
 struct child {
     struct sxe__lua_process process;
     uint64_t socket; /* sxe_handle() */

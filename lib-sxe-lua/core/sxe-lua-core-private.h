@@ -167,7 +167,8 @@ struct sxe_lua *sxe__lua_new(const struct sxe_lua_config *config,
                              const struct sxe__lua_contents *contents);
 void sxe__lua_set_current(struct sxe_lua *lua);
 
-/* In a protected call, once a state; each leaves the stack as it was. sxe-lua-init.c calls them. */
+/* Call each in a protected call, once in each state; it leaves the stack as it was. sxe-lua-init.c
+ * does so. */
 void sxe__lua_open_handles(lua_State *L);
 void sxe__lua_open_coroutine(lua_State *L);
 void sxe__lua_open_require(lua_State *L);

@@ -52,7 +52,7 @@ struct sxe__lua_pool {
     ev_fork fork_watcher;
 };
 
-/* In a userdata of the state's, as is each pool. */
+/* The pools of a state. This struct is in a userdata of the state, and so is each pool. */
 struct sxe__lua_pools {
     unsigned number;
     struct sxe__lua_pool *pool[SXE__LUA_POOLS];
@@ -101,7 +101,7 @@ void sxe__lua_pool_push_guard(lua_State *L);
 
 /* ---- Fields (sxe-lua-pool-field.c) ---- */
 
-/* Of the value on top, and their text:
+/* Read the fields of a pool from the value on top, and write their text:
  *     "u64 hits, char[24] name", {"u64 hits", "char[24] name"}    as C has them
  *     {hits = "u64", name = "char[24]"}                           by size, then by name
  * Raises if it is wrong. */

@@ -579,7 +579,7 @@ end
 
 local guards = { __close = function(guard) if guard.conn then c.reset(guard.conn) end end }
 
--- One try on that connection. The last result: it may be tried again on another one.
+-- Try the request once on this connection. The last result: whether it may be tried again on another connection.
 local function try(r, conn, is_reused)
   local guard <close> = setmetatable({ conn = conn }, guards)
   local ok, why, code, response, is_silent

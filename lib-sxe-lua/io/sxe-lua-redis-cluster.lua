@@ -681,7 +681,7 @@ end
 
 local transactions = core.transactions_of(call_in)
 
--- One try, as route wants it; nothing: a watched key changed.
+-- Try the transaction once, as route() calls it. Returns nothing if a watched key changed.
 local function attempt(cluster, way)
   local holder <close> = core.new_holder()
   local transaction <close> = setmetatable({ cluster = cluster, way = way, holder = holder, link = false, list = false,

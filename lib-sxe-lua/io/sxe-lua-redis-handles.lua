@@ -146,7 +146,7 @@ local function commit(link, list, deadline, asking)
   return nil, replies[first].error, replies[first].code
 end
 
--- One try; nil alone: a watched key changed.
+-- Try the transaction once. Returns nil alone if a watched key changed.
 local function attempt(pool, fn, watch)
   local deadline = c.now() + pool.options.timeout
   local holder <close> = new_holder()
@@ -261,7 +261,7 @@ local subscriptions = {
   __index = Subscription, __close = Subscription.close, __gc = Subscription.close, __name = "sxe.redis subscription",
 }
 
--- Each name is confirmed; messages may come before the last one is.
+-- Wait until each name is confirmed; messages may come before the last one is.
 local function confirm(sub, number, deadline)
   while number > 0 do
     local list, why, code = read_list(sub, deadline)

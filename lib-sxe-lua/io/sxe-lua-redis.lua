@@ -85,7 +85,7 @@ local end_link = atomic(function(link, why, code)
   link.leader, link.live, link.is_ended = nil, 0, true
 end)
 
--- One more reply of a call; true: it has all.
+-- Add a reply to a call. Returns true if the call has all its replies.
 local function add_reply(call, kind, value, code)
   local values = call.values
 
@@ -237,7 +237,7 @@ local function lead(link, call)
   end
 end
 
--- Another task reads, and perhaps this one later.
+-- Wait for the replies of the call, which another task reads; if that task stops first, this one may have to read.
 local function follow(link, call)
   while not call.is_done do
     local ok, why = call.event:wait(left_of(call.deadline))

@@ -218,7 +218,7 @@ for _, fn in ipairs{require, load, loadfile, dofile, print, warn, setmetatable, 
     left_out[fn] = true
 end
 
--- Only what is here: no name is looked up, no path leads away.
+-- Let functions use only what is on this machine: no name is looked up, and no path leads out of the directory.
 local guarded = {}
 local function guard(fn, first, is_good)
     guarded[fn] = function(...)

@@ -24,7 +24,8 @@ open_dict(unsigned options)
     return sxe_dict_open(&spec, why);
 }
 
-/* By the entry's number in turn: a counter, a short value, a long one. */
+/* The size of an entry's value. By the entry's number in turn: a counter, a short value, a long
+ * one. */
 static size_t
 size_of(int number)
 {

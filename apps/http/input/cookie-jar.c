@@ -12,7 +12,7 @@
 #define NEVER     INT64_MAX
 #define VALUE_MAX 1024 /* of an attribute; a longer one is ignored */
 
-/* Before the bytes of each cookie. */
+/* The header of a cookie in the jar; the bytes of the cookie follow it. */
 struct head {
     int64_t expires_s;
     uint32_t serial; /* the lower, the older */

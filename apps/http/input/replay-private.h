@@ -56,7 +56,7 @@ struct load_text {
     uint16_t kind;
 };
 
-/* All zero is empty. */
+/* Texts, each stored once. A struct of zeros holds no text. */
 struct load_texts {
     char *bytes;
     size_t bytes_number;
@@ -123,7 +123,7 @@ const char *load_replay_read_har(struct load_replay *replay, struct load_reader 
 /* The index of the method's kind, a new one perhaps; -1: there are too many, or *wrong is set. */
 int load_replay_kind(struct load_replay *replay, struct sxe_span method, const char **wrong);
 
-/* One more request. NULL, or what is wrong. */
+/* Add a request. NULL, or what is wrong. */
 const char *load_replay_add(struct load_replay *replay, uint64_t at_ns, uint32_t request);
 
 /* Count a line that is no request; keep it for the message if it is the first. */

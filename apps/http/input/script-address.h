@@ -19,7 +19,7 @@ struct load_address {
     struct sockaddr_storage storage;
 };
 
-/* All of them inside load_lua_call. */
+/* Call these functions inside load_lua_call only. */
 void load_address_open(lua_State *L);
 int load_address_lookup(lua_State *L);  /* wrk.lookup(host, service): a list */
 int load_address_connect(lua_State *L); /* wrk.connect(address): true or false */

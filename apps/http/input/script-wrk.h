@@ -17,7 +17,7 @@
 /* Body of load_lua_call; its argument is a const struct load_script_options. */
 int load_wrk_open(lua_State *L);
 
-/* All of these: inside a call. */
+/* Call these functions inside load_lua_call only. */
 void load_wrk_push(lua_State *L);       /* wrk */
 void load_wrk_push_names(lua_State *L); /* a table; its keys: the globals before the script */
 

@@ -79,7 +79,7 @@ struct load_take {
     const char *what; /* "header ETag", for messages */
 };
 
-/* Of multipart/form-data (RFC 7578). */
+/* A part of multipart/form-data (RFC 7578). */
 struct load_form_part {
     struct load_pieces head; /* fields of the part */
     struct load_pieces content;
@@ -137,7 +137,7 @@ struct load_user {
     char text[LOAD_TAKEN_ROOM];
 };
 
-/* Of whole pages, so that each has as few of its own as it can. */
+/* A user begins at a page of memory, so that what it touches lies in as few pages as possible. */
 #define LOAD_PAGE      4096
 #define LOAD_USER_SIZE ((sizeof(struct load_user) + LOAD_PAGE - 1) / LOAD_PAGE * LOAD_PAGE)
 

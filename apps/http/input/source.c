@@ -110,7 +110,7 @@ take_network(const struct sxe_cidr *network, unsigned char first[16], uint64_t *
     }
 }
 
-/* One part of the list. */
+/* Read one part of the list. NULL, or what is wrong. */
 static const char *
 add_part(struct load_sources *sources, char *text)
 {

@@ -96,7 +96,7 @@ read_length(struct sxe_span line, size_t *length)
     return strspn(digits, "0123456789") == number && *length <= LOAD_TEMPLATE_BODY_MAX;
 }
 
-/* One request as it stands in the file. */
+/* Read one request as it stands in the file. NULL, or what is wrong. */
 static const char *
 read_request(struct reading *reading, struct raw_request *raw)
 {

@@ -28,7 +28,7 @@ struct load_place {
     uint64_t number; /* RAND: of values */
 };
 
-/* All zero is empty. */
+/* A draft of zeros is empty. */
 struct load_draft {
     char *bytes;
     size_t length;

@@ -237,7 +237,7 @@ is_writing(const struct load_metrics_connection *connection)
     return connection->length > 0 && !connection->is_ending;
 }
 
-/* There is a free one: load_metrics_poll waits for the listener only then. */
+/* Find a free connection. There is one: load_metrics_poll polls the listener only then. */
 static struct load_metrics_connection *
 free_connection(struct load_metrics *metrics)
 {

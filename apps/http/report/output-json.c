@@ -24,7 +24,7 @@ static const char *const unopened_names[] = {LOAD_EACH_UNOPENED(NAME)};
 
 /* ---- Over time ---- */
 
-/* Like all percentiles: null if fewer than ten replies lie beyond. */
+/* Write a percentile; null, like all percentiles, if fewer than ten replies lie beyond it. */
 static void
 write_slice_percentile(struct load_json *json, const struct load_slice *slice, double fraction)
 {
@@ -151,7 +151,7 @@ write_client(struct load_json *json, const struct load_result *result)
     load_json_close(json, '}');
 }
 
-/* One line a client: count, min, mean, max. */
+/* Write one line for each client: count, min, mean, max. */
 static void
 write_clients(struct load_json *json, const struct load_result *result, unsigned kind)
 {

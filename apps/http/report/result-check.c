@@ -64,7 +64,7 @@ check_times(struct check *check, const json_t *json, const char *name,
         load_reader_refuse(&check->reader, name, "has not as many samples as requests ended");
 }
 
-/* Each was full or resumed, and one that wanted to resume and could not was full. */
+/* Each handshake was full or resumed, and one that wanted to resume and could not was full. */
 static void
 check_handshakes(struct check *check, const json_t *json)
 {

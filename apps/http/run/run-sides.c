@@ -4,7 +4,8 @@
  */
 #include "run-private.h"
 
-/* Above the bits that tell shards apart (pace.c), and below the probe's (run-probe.c). */
+/* The number of the trial is added to the seed at this bit: above the bits that tell shards apart
+ * (pace.c), and below the probe's bit (run-probe.c). */
 #define TRIAL_SHIFT 48
 
 bool

@@ -29,7 +29,7 @@
 #define LOAD_HISTOGRAM_BUCKETS (2048 + 21 * 1024)
 #define LOAD_HISTOGRAM_MAX_NS  (UINT64_C(3600) * 1000000000)
 
-/* All zero is empty. */
+/* A histogram of zeros is empty. */
 struct load_histogram {
     uint64_t count;                           /* ro */
     uint64_t sum_ns;                          /* ro */

@@ -16,7 +16,7 @@
 
 #include "result.h"
 
-/* All of it private. */
+/* All members are private. */
 struct load_threshold {
     unsigned char what;
     unsigned char figure;

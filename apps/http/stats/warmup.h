@@ -39,7 +39,7 @@ enum load_warmup_figure {
     LOAD_WARMUP_FIGURES
 };
 
-/* All zero is the beginning. */
+/* Begin with a struct of zeros. */
 struct load_warmup {
     unsigned number;                                          /* windows that are kept */
     double figures[LOAD_WARMUP_FIGURES][LOAD_WARMUP_WINDOWS]; /* the latest is the last */

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* In the supervisor: 0 or -errno. */
+/* In the supervisor, before it forks: make the table of the workers' loads. 0 or -errno. */
 int balance_begin(unsigned slots);
 void balance_clear(unsigned slot); /* the slot's process has ended, or has stopped accepting */
 void balance_end(void);

@@ -282,7 +282,7 @@ START_TEST(chance_never_keeps_it_from_ending_near)
 }
 END_TEST
 
-/* Nothing holds twice. */
+/* A server below 1000/s that holds each rate only once, so a repeated step fails. */
 static bool
 only_once(double rate, unsigned nth)
 {
