@@ -6,6 +6,7 @@
  *     sxe-crypto-hash.c    digests and HMAC
  *     sxe-crypto-derive.c  keys derived from others: HKDF, PBKDF2
  *     sxe-crypto-seal.c    AES-GCM, ChaCha20-Poly1305
+ *     sxe-crypto-key.c     pairs of keys from PEM, which sign and verify: RSA, ECDSA, Ed25519
  *
  * Lua raises by longjmp, so no function calls Lua while it holds an object of OpenSSL that is not
  * in a userdata. An argument that is converted to a string may run a finalizer, which may close an
@@ -42,6 +43,7 @@ void sxe__crypto_check_options(lua_State *L, int argument, const char *const *na
 const char *sxe__crypto_push_text(lua_State *L, int argument, const char *name, size_t *length);
 lua_Integer sxe__crypto_take_integer(lua_State *L, int argument, const char *name,
                                      lua_Integer otherwise, lua_Integer most);
+bool sxe__crypto_take_flag(lua_State *L, int argument, const char *name);
 
 /* The digest whose name is at an argument; raises a list of them for another name. */
 const EVP_MD *sxe__crypto_check_digest(lua_State *L, int argument);
@@ -53,5 +55,6 @@ void sxe__crypto_fill_random(lua_State *L, void *bytes, size_t length);
 void sxe__crypto_add_hash(lua_State *L);
 void sxe__crypto_add_derive(lua_State *L);
 void sxe__crypto_add_seal(lua_State *L);
+void sxe__crypto_add_key(lua_State *L);
 
 #endif

@@ -96,6 +96,18 @@ sxe__crypto_take_integer(lua_State *L, int argument, const char *name, lua_Integ
     return value;
 }
 
+bool
+sxe__crypto_take_flag(lua_State *L, int argument, const char *name)
+{
+    const int type = push_option(L, argument, name);
+    const bool is_set = lua_toboolean(L, -1);
+
+    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+        luaL_error(L, "%s: true or false expected, got %s", name, lua_typename(L, type));
+    lua_pop(L, 1);
+    return is_set;
+}
+
 /* ---- Random values ---- */
 
 void
@@ -200,5 +212,6 @@ sxe_crypto_open(lua_State *L)
     sxe__crypto_add_hash(L);
     sxe__crypto_add_derive(L);
     sxe__crypto_add_seal(L);
+    sxe__crypto_add_key(L);
     return 1;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the module sxe.crypto for Lua 5.4, on OpenSSL 3: digests, HMAC, random values, keys that
- * are derived from others, sealed texts.
+ * are derived from others, sealed texts, signatures.
  *
  * Place: an archive of its own, because it links OpenSSL. A program on lib-sxe-lua hands the
  * function below to its state (struct sxe_lua_config); a program that has a Lua of its own calls
  * luaL_requiref. Without it require "sxe.crypto" raises an error that says so.
  *
  * Shape: a call takes strings and returns strings, and keeps nothing. Only a digest that is made in
- * parts is an object, which holds memory of OpenSSL until it is finished, closed or collected.
+ * parts, and a key of a pair, are objects, which hold memory of OpenSSL until they are closed or
+ * collected.
  *
  * Limits: a call does not wait, so a digest of 100 MB keeps the loop for as long as it takes; see
  * docs/crypto.md. Memory of OpenSSL is not counted in memory_max. No thread may use another

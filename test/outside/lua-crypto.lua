@@ -101,3 +101,53 @@ for name, f in pairs(c) do
 end
 print(calls > 100, #c.digest("sha256", huge))]], "true\t32\n")
 end)
+
+-- promise: docs/crypto.md: They give `nil, message` for any other text. A public key is an object, not a string, so it cannot be
+--   taken for the secret of an HMAC.
+test("a public key is no secret of an HMAC", function()
+    equal(run[[
+local pem = dofile "test/unit/lib-sxe-crypto/crypto-pems.lua".p256
+local private = c.private_key(pem)
+local public = c.public_key(private:public())
+print(private:type(), c.public_key(pem), (pcall(c.hmac, "sha256", public, "a")), type(tostring(public)))]],
+        "p-256\tnil\tfalse\tstring\n")
+end)
+
+-- promise: docs/crypto.md: Whatever the signature is, `verify` does not raise.
+test("no signature makes verify raise", function()
+    equal(run[[
+local pems, wrong = dofile "test/unit/lib-sxe-crypto/crypto-pems.lua", 0
+for _, kind in ipairs{"rsa", "p256", "p384", "ed25519"} do
+  local key = c.private_key(pems[kind])
+  local good = key:sign "a"
+  for i = 1, 300 do
+    local bad = i % 2 == 0 and c.random_bytes(i) or good:sub(1, i) .. c.random_bytes(#good)
+    if key:verify("a", bad) == false then wrong = wrong + 1 end
+  end
+  assert(key:verify("a", good))
+end
+print(wrong)]], "1200\n")
+end)
+
+-- Another implementation reads what ours writes, and the other way round.
+test("the openssl program verifies our signatures, and we its", function()
+    if not wire.has "openssl" then print("skipped: openssl's signatures, because openssl is not installed") return end
+    equal(run[==[
+local pems, base = dofile "test/unit/lib-sxe-crypto/crypto-pems.lua", os.tmpname()
+local function write(name, text) local f <close> = io.open(base .. name, "wb") f:write(text) end
+local function openssl(arguments) return os.execute("openssl dgst " .. arguments:gsub("@", base) .. " >/dev/null 2>&1") end
+local PSS = " -sigopt rsa_padding_mode:pss -sigopt rsa_pss_saltlen:digest"
+write(".text", "a text")
+for _, case in ipairs{{"rsa", "-sha256" .. PSS}, {"rsa", "-sha512" .. PSS, {digest = "sha512"}},
+                      {"rsa", "-sha384", {pkcs1 = true, digest = "sha384"}}, {"p256", "-sha256"}, {"p384", "-sha384"}} do
+  local key = c.private_key(pems[case[1]])
+  write(".key", pems[case[1]])
+  write(".pub", key:public())
+  write(".sig", key:sign("a text", case[3]))
+  assert(openssl(case[2] .. " -verify @.pub -signature @.sig @.text"), case[2])
+  assert(openssl(case[2] .. " -sign @.key -out @.sig @.text"), case[2])
+  assert(key:verify("a text", io.open(base .. ".sig", "rb"):read "a", case[3]), case[2])
+end
+for _, suffix in ipairs{"", ".text", ".key", ".pub", ".sig"} do os.remove(base .. suffix) end
+print "done"]==], "done\n")
+end)

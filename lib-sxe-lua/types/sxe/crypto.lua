@@ -1,7 +1,7 @@
 ---@meta sxe.crypto
 -- SPDX-License-Identifier: MIT
 
----Digests, HMAC, random values, keys that are derived, sealed text. It is there in programs that were built with OpenSSL 3.
+---Digests, HMAC, random values, keys that are derived, sealed text, signatures. It is there in programs that were built with OpenSSL 3.
 ---@class sxe.crypto
 local crypto = {}
 
@@ -119,5 +119,45 @@ function crypto.seal_with_nonce(key, nonce, text, options) end
 ---@param options? sxe.crypto.sealing
 ---@return string? text, sxe.error? why
 function crypto.open_with_nonce(key, nonce, sealed, options) end
+
+---A key of a pair, which signs or verifies.
+---@class sxe.Key
+local Key = {}
+
+---@return "rsa"|"p-256"|"p-384"|"ed25519"
+function Key:type() end
+
+---The public key in PEM, also of a private key.
+---@return string pem
+function Key:public() end
+
+---@class sxe.crypto.signing
+---@field digest? "sha256"|"sha384"|"sha512" of RSA: "sha256"
+---@field pkcs1? boolean of RSA: PKCS #1 v1.5 in place of PSS
+---@field raw? boolean of ECDSA: both numbers, as in JWT, in place of DER
+
+---Of a private key.
+---@param text string
+---@param options? sxe.crypto.signing
+---@return string signature
+function Key:sign(text, options) end
+
+---@param text string
+---@param signature string
+---@param options? sxe.crypto.signing
+---@return boolean
+function Key:verify(text, signature, options) end
+
+---A <close> variable does so at the end of its scope.
+function Key:close() end
+
+---@param pem string
+---@param password? string
+---@return sxe.Key? key, sxe.error? why
+function crypto.private_key(pem, password) end
+
+---@param pem string
+---@return sxe.Key? key, sxe.error? why
+function crypto.public_key(pem) end
 
 return crypto

@@ -3,74 +3,12 @@
  * require "sxe.crypto". Its values are checked by crypto-values.lua; here each allocation of Lua
  * and of OpenSSL fails in turn, and a plain state of Lua uses the module.
  */
-#include "lua-state.h"
+#include "crypto-heap.h"
 
 #include <lualib.h>
-#include <openssl/crypto.h>
 
 #include "fake-os.h"
-#include "sxe-crypto.h"
 #include "test-main.h"
-
-/* ---- OpenSSL's memory ---- */
-
-void *__real_malloc(size_t size);
-void *__real_realloc(void *old, size_t size);
-
-static struct {
-    unsigned number, nth; /* allocations so far, and the one that fails; 0: none */
-    bool is_lasting;      /* so do all after it */
-    bool has_struck;
-    long live;
-} heap;
-
-static bool
-heap_strikes(void)
-{
-    heap.number++;
-    if (heap.nth == 0 || heap.number < heap.nth || (heap.number > heap.nth && !heap.is_lasting))
-        return false;
-    heap.has_struck = true;
-    return true;
-}
-
-static void *
-heap_malloc(size_t size, const char *file, int line)
-{
-    SXE_UNUSED_PARAMETER(file);
-    SXE_UNUSED_PARAMETER(line);
-    if (heap_strikes())
-        return NULL;
-    heap.live++;
-    return __real_malloc(size);
-}
-
-static void
-heap_free(void *memory, const char *file, int line)
-{
-    SXE_UNUSED_PARAMETER(file);
-    SXE_UNUSED_PARAMETER(line);
-    heap.live -= memory != NULL;
-    free(memory);
-}
-
-static void *
-heap_realloc(void *old, size_t size, const char *file, int line)
-{
-    if (old == NULL)
-        return heap_malloc(size, file, line);
-    return heap_strikes() ? NULL : __real_realloc(old, size);
-}
-
-/* ---- States ---- */
-
-static void
-crypto_start(void)
-{
-    ck_assert_int_eq(CRYPTO_set_mem_functions(heap_malloc, heap_realloc, heap_free), 1);
-    state_start_with(&(struct sxe_lua_config){.tasks = 64, .crypto = sxe_crypto_open});
-    run_script("crypto = require 'sxe.crypto'");
-}
 
 START_TEST(values_are_those_of_the_standards)
 {
@@ -133,30 +71,10 @@ START_TEST(without_memory_of_lua_a_call_fails_and_the_next_works)
 }
 END_TEST
 
-/* The first call fetches what OpenSSL keeps. */
 START_TEST(without_memory_of_openssl_a_call_fails_and_the_next_works)
 {
-    long live;
-
     crypto_start();
-    run_script(calls[_i]);
-    run_script("collectgarbage()");
-    live = heap.live;
-    for (unsigned lasting = 0; lasting < 2; lasting++) {
-        heap.nth = 0;
-        do {
-            heap.nth++;
-            heap.number = heap.has_struck = 0;
-            heap.is_lasting = lasting != 0;
-            captured.number = 0;
-            if (load_text(calls[_i]) < 0)
-                ck_assert_msg(logged("OpenSSL failed: "), "%s", log_line(0));
-        } while (heap.has_struck);
-    }
-    heap.nth = 0;
-    run_script(calls[_i]);
-    run_script("collectgarbage()");
-    ck_assert_int_le(heap.live, live);
+    starve(calls[_i]);
     state_stop();
 }
 END_TEST
