@@ -352,7 +352,12 @@ make_room(void)
     unsigned oldest = sxe_pool_get_oldest(CONTEXT->sockets, SXE_STATE_IDLE);
 
     if (CONTEXT->tables->config.reap_idle && oldest != SXE_POOL_NO_INDEX) {
-        sxe__end(sxe__socket(oldest), ETIMEDOUT);
+        SXE *s = sxe__socket(oldest);
+
+        if (sxe_io_is_unread(s))
+            sxe__reset(s, ETIMEDOUT);
+        else
+            sxe__end(s, ETIMEDOUT);
         return;
     }
     sxe__accept_stop();

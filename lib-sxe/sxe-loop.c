@@ -112,13 +112,15 @@ sxe_defer(SXE *this, void (*fn)(SXE *))
 
 /* The connection has ended, but it is not read, so nothing would notice: end it on an error, or if
  * the program has seen the peer's end and left no bytes. Otherwise bytes are still unread in the
- * kernel, or the program still uses its unread bytes, and closes afterwards. */
+ * kernel, or the program still uses its unread bytes, and closes afterwards. discard() ends one
+ * that is CLOSING. */
 static void
 end_unread(SXE *s)
 {
     int error = sxe__socket_error(s);
 
-    if (error != 0 || ((s->flags & SXE__END_SEEN) && sxe_buffer_length(&s->in) == 0))
+    if (error != 0 || ((s->flags & SXE__END_SEEN) && sxe_buffer_length(&s->in) == 0 &&
+                       sxe__state(s) != SXE_STATE_CLOSING))
         sxe__end(s, error);
 }
 
@@ -262,13 +264,16 @@ sxe__on_timeout(void *array, unsigned id, void *user)
     SXE *s = sxe__socket(id);
     enum sxe_state state = sxe__state(s);
     bool is_queued = state >= SXE_STATE_IDLE && !sxe__queue_is_empty(s);
+    bool is_unread = state == SXE_STATE_CLOSING && !is_queued && sxe_io_is_unread(s);
 
     SXE_UNUSED_PARAMETER(array);
     SXE_UNUSED_PARAMETER(user);
     if (is_queued && state != SXE_STATE_STARVED && sxe__queue_has_peer_read(s))
         return;
+    if (is_unread && sxe__queue_is_rest_read(s))
+        return;
     SXE_DEBUG_ID(id, "closing: %s for too long", sxe_state_to_string(state));
-    if (sxe_io_has_output(s))
+    if (is_unread || sxe_io_has_output(s))
         sxe__reset(s, ETIMEDOUT);
     else
         sxe__end(s, ETIMEDOUT);

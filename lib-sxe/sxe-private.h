@@ -295,6 +295,7 @@ SXE_MUST_USE int sxe__queue_write(SXE *s);
  * again. (The kernel takes more only when a third of its buffer is free, and a slow reader takes
  * long for that.) The queue must not be empty. */
 bool sxe__queue_has_peer_read(SXE *s);
+bool sxe__queue_is_rest_read(SXE *s); /* of a closed socket: what the kernel took as a whole */
 
 /* Drop the whole queue; every on_sent is called with result. Returns the bytes dropped. */
 size_t sxe__queue_drop(SXE *s, int result);

@@ -309,6 +309,28 @@ sxe__queue_has_peer_read(SXE *s)
     return true;
 }
 
+/* A closed socket whose queue is empty needs no out_offset and out_tail: they keep the bytes that
+ * were unacknowledged at the last progress, and how many timeouts of CLOSING passed since. The
+ * first look counts as progress. */
+bool
+sxe__queue_is_rest_read(SXE *s)
+{
+    const uint32_t *timeout_ms = CONTEXT->tables->config.timeout_ms;
+    int unacked = 0;
+
+    if (ioctl(s->fd, SIOCOUTQ, &unacked) < 0)
+        return false;
+    if (s->u.open.out_tail == SXE_NONE || (uint32_t)unacked < s->u.open.out_offset) {
+        s->u.open.out_offset = (uint32_t)unacked;
+        s->u.open.out_tail = 0;
+    } else if (++s->u.open.out_tail * (uint64_t)timeout_ms[SXE_STATE_CLOSING] >=
+               timeout_ms[SXE_STATE_WRITING]) {
+        return false;
+    }
+    touch_writing(s);
+    return true;
+}
+
 /* The kernel has taken `sent` bytes: remove them from the first records. */
 static void
 advance_queue(SXE *s, size_t sent)

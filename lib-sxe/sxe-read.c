@@ -139,6 +139,10 @@ discard(SXE *s)
 {
     ssize_t n = s->io->read(s, CONTEXT->read_buffer, CONTEXT->tables->config.chunk_size);
 
+    if (n == 0 && sxe_io_is_unread(s)) { /* its timeout looks whether the peer goes on reading */
+        s->flags &= (uint16_t)~SXE__READABLE;
+        return;
+    }
     if (n == 0 || (n < 0 && n != -EAGAIN && n != -EINTR)) {
         sxe__end(s, 0);
         return;

@@ -10,6 +10,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* An orderly close leaves up to so much unacknowledged output to the kernel. */
+#define UNREAD_MAX (64 * 1024)
+
 /* Connections are edge triggered: epoll reports each change once. So pausing, back-pressure and
  * waiting to write need no epoll_ctl. SXE__READABLE remembers a reported change. */
 static const uint32_t events_of[] = {
@@ -155,6 +158,14 @@ bool
 sxe_io_is_end_near(const SXE *this)
 {
     return this->flags & SXE__END_NEAR;
+}
+
+bool
+sxe_io_is_unread(const SXE *this)
+{
+    int bytes = 0;
+
+    return this->kind == SXE__TCP && ioctl(this->fd, SIOCOUTQ, &bytes) == 0 && bytes > UNREAD_MAX;
 }
 
 void

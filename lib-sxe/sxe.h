@@ -226,7 +226,8 @@ SXE_PUBLIC SXE_RETURN sxe_close(SXE *this_);
 
 /* Like sxe_close, but wait (for timeout_ms[CLOSING] at most) until the peer closed too, dropping
  * what it still sends: closing at once while unread bytes arrive would make the kernel reset the
- * connection, and the peer would lose the reply. */
+ * connection, and the peer would lose the reply. While more than 64 KiB are unacknowledged the time
+ * is longer, see docs/sxe.md, "Closing". */
 SXE_PUBLIC SXE_RETURN sxe_close_lingering(SXE *this_);
 
 /* Close at once with a reset; unsent output is dropped. */

@@ -18,6 +18,7 @@
 
 #include "sxe-http-list.h"
 #include "sxe-http-private.h"
+#include "sxe-io.h"
 
 static void
 summarise(struct sxe__http_slot *slot, int result)
@@ -78,7 +79,11 @@ sxe__http_dismiss(struct sxe__http_connection *connection)
 {
     connection->phase = SXE__HTTP_OVER;
     sxe__http_move(connection, SXE__HTTP_CLOSING);
-    sxe_close(connection->sxe);
+    /* Otherwise the kernel would keep an earlier reply for a client that does not read it. */
+    if (!connection->http->is_stopping && sxe_io_is_unread(connection->sxe))
+        sxe_close_lingering(connection->sxe);
+    else
+        sxe_close(connection->sxe);
 }
 
 /* The reply has ended, and no longer needs the slot's memory. */

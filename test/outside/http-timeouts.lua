@@ -106,6 +106,50 @@ httpd.test_at_a_pace("a client that does not read its reply is reset", function(
     end, "--stall-timeout", httpd.seconds(0.2 * pace))
 end)
 
+-- The server's sockets that are connected, or closed but with bytes in the kernel.
+local function sockets_at(port)
+    local here, count = (":%04X "):format(port), 0
+    for line in io.lines "/proc/net/tcp" do
+        local address, state = line:match "^ *%d+: (%x+:%x+ )%x+:%x+ (%x+) "
+        if address and address:sub(-#here) == here and state ~= "0A" then count = count + 1 end
+    end
+    return count
+end
+
+-- promise: docs/sxe.md: the kernel does not keep megabytes for a peer that does not read.
+test("a reply that the kernel took as a whole does not stay there for a client that reads nothing", function()
+    local server <close> = site.start("--stall-timeout", "0.5", "--idle-timeout", "0.5")
+    server:write("large", ("x"):rep(300000))
+    for _, last in ipairs{ "keep-alive", "close", "half-close" } do
+        local sock <close> = server:connect(4096)
+        sock:send("GET /large HTTP/1.1\r\nHost: a\r\nConnection: " .. last .. "\r\n\r\n")
+        if last == "half-close" then
+            sock:recv(1) -- the reply has ended when the client half-closes
+            wire.sleep(0.1)
+            sock:shutdown()
+        end
+        httpd.wait_until(function() return sockets_at(server.port) == 0 end, "no socket: " .. last)
+        local read, said = pcall(sock.recv_all, sock)
+        check(not read or #said < 300000, last)
+    end
+end)
+
+-- promise: docs/sxe.md: A peer that reads is one whose kernel acknowledges bytes
+httpd.test_at_a_pace("a client that reads slowly gets all of a reply that the kernel took as a whole", function(pace)
+    local server <close> = site.start("--stall-timeout", httpd.seconds(0.5 * pace),
+                                      "--idle-timeout", httpd.seconds(0.2 * pace))
+    server:write("large", ("x"):rep(1500000))
+    for _, last in ipairs{ "keep-alive", "close" } do
+        local sock <close> = server:connect(100000)
+        sock:send("GET /large HTTP/1.1\r\nHost: a\r\nConnection: " .. last .. "\r\n\r\n")
+        for _ = 1, 13 do
+            equal(#sock:recv(100000), 100000, last)
+            wire.sleep(0.2 * pace)
+        end
+        check(#sock:recv_all() > 200000, last)
+    end
+end)
+
 -- The client reads so little that the kernel does not accept more of the reply meanwhile: its reading alone must count.
 -- promise: docs/limits.md: `--stall-timeout` | 30 | seconds in which the client reads none of its reply |
 httpd.test_at_a_pace("a client that reads slowly is not reset", function(pace)

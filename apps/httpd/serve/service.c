@@ -323,6 +323,7 @@ stop_watching(void)
 /* ---- The plan ---- */
 
 #define USUAL_CHUNK 16384 /* lib-sxe's default chunk in bytes; a head must fit into one */
+#define CLOSING_MS  5000  /* lib-sxe's default time of CLOSING */
 
 static int
 cannot_start(int error)
@@ -350,6 +351,8 @@ configure_loop(void)
     struct sxe_config config = *sxe_get_config();
 
     config.timeout_ms[SXE_STATE_WRITING] = options->stall_timeout_ms;
+    config.timeout_ms[SXE_STATE_CLOSING] =
+        options->stall_timeout_ms < CLOSING_MS ? options->stall_timeout_ms : CLOSING_MS;
     if (options->http.head.head_max > USUAL_CHUNK)
         config.chunk_size = options->http.head.head_max;
     config.listeners = &handover_listeners;

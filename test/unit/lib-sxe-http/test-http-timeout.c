@@ -161,6 +161,26 @@ START_TEST(an_idle_connection_ends_in_silence)
 }
 END_TEST
 
+START_TEST(an_idle_client_that_has_not_read_its_reply_is_reset)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = echo, .idle_timeout_ms = 1000});
+    peer = client();
+    say(peer, GET("/"));
+    EXPECT_OK(peer, "GET /");
+    fake_os_say_unacked(100000);
+    wait_ms(1000);
+    PEER_EXPECT_END(peer);
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CLOSING), 1);
+    wait_ms(40000);
+    ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CLOSING), 0);
+    ck_assert_int_lt(send(peer, "x", 1, MSG_NOSIGNAL), 0);
+    close(peer);
+    end_site();
+}
+END_TEST
+
 START_TEST(time_without_end_has_none)
 {
     int fresh, idle;
@@ -580,6 +600,7 @@ timeout_suite(void)
     tcase_add_test(heads, of_a_head_that_nobody_kept_a_log_knows_nothing);
     suite_add_tcase(suite, heads);
     tcase_add_test(idle, an_idle_connection_ends_in_silence);
+    tcase_add_test(idle, an_idle_client_that_has_not_read_its_reply_is_reset);
     tcase_add_test(idle, time_without_end_has_none);
     suite_add_tcase(suite, idle);
     tcase_add_loop_test(bodies, a_body_that_does_not_come_is_answered_408, 0, 2);

@@ -265,6 +265,7 @@ START_TEST(a_lingering_close_drains_first)
     peer_send(peer, pattern(MIB), MIB / 16);
     peer_shutdown(peer);
     EXPECT_NOTHING();
+    fake_os_say_unacked(0);
     expect_pattern(peer, STALLED);
     PEER_EXPECT_END(peer);
     EXPECT("close", ours, 0);
@@ -281,6 +282,7 @@ START_TEST(after_a_shutdown_it_drains_too)
     sxe_close_lingering(ours);
     peer_shutdown(peer);
     EXPECT_NOTHING();
+    fake_os_say_unacked(0);
     expect_pattern(peer, STALLED);
     PEER_EXPECT_END(peer);
     EXPECT("close", ours, 0);

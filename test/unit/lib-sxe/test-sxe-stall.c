@@ -83,7 +83,7 @@ let_pass(unsigned seconds)
 }
 
 static void
-expect_reset_after(unsigned seconds)
+expect_close_after(unsigned seconds)
 {
     double elapsed;
 
@@ -93,6 +93,12 @@ expect_reset_after(unsigned seconds)
     elapsed = (double)(sxe_time_ns() - began) / (double)SECOND;
     ck_assert_double_ge(elapsed, seconds);
     ck_assert_double_le(elapsed, seconds + 0.01);
+}
+
+static void
+expect_reset_after(unsigned seconds)
+{
+    expect_close_after(seconds);
     ck_assert_int_eq(peer_drain(peer), ECONNRESET);
 }
 
@@ -178,6 +184,95 @@ START_TEST(while_the_kernel_takes_all_it_is_not_asked)
 }
 END_TEST
 
+/* ---- Output that the kernel took as a whole ---- */
+
+#define UNREAD 100000 /* more than a close leaves to the kernel */
+
+static const struct sxe_config patient = {
+    .timeout_ms = {[SXE_STATE_WRITING] = 3 * TIMEOUT * 1000, [SXE_STATE_CLOSING] = TIMEOUT * 1000},
+};
+
+enum { NO_END, END_AFTER, END_BEFORE, ENDS };
+
+/* The peer has seen our end: a reset is its error. */
+static int
+peer_error(void)
+{
+    int error = 0;
+
+    ck_assert_int_eq(getsockopt(peer, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof(error)}),
+                     0);
+    return error;
+}
+
+static void
+close_unread(const struct sxe_config *wanted, int end)
+{
+    fake_time_start(START_NS, START_NS);
+    open_pair(wanted);
+    sxe_set_half_close(ours, true);
+    ck_assert_int_eq(sxe_write(ours, "reply", 5), 0);
+    turn(1);
+    fake_os_say_unacked(UNREAD);
+    if (end == END_BEFORE) {
+        peer_shutdown(peer);
+        EXPECT("read", ours, 0);
+    }
+    ck_assert_int_eq(sxe_close_lingering(ours), 0);
+    turn(3);
+    if (end == END_AFTER)
+        peer_shutdown(peer);
+    turn(3);
+    ck_assert_int_eq(sxe_get_state(ours), SXE_STATE_CLOSING);
+    began = sxe_pool_get_time(CONTEXT->sockets, SXE_ID(ours));
+}
+
+START_TEST(a_closed_socket_is_reset_if_its_peer_does_not_read)
+{
+    close_unread(&config, _i);
+    expect_close_after(2 * TIMEOUT);
+    ck_assert_int_eq(peer_error(), _i == NO_END ? EPIPE : 0);
+    stop();
+}
+END_TEST
+
+START_TEST(it_has_the_time_of_writing)
+{
+    close_unread(&patient, _i);
+    expect_close_after(4 * TIMEOUT);
+    ck_assert_int_eq(peer_error(), _i == NO_END ? EPIPE : 0);
+    stop();
+}
+END_TEST
+
+START_TEST(a_closed_socket_stays_while_its_peer_reads)
+{
+    close_unread(&config, _i);
+    for (int i = 1; i <= 10; i++) {
+        let_pass(TIMEOUT);
+        fake_os_say_unacked(UNREAD - i);
+        ck_assert_int_eq(sxe_get_state(ours), SXE_STATE_CLOSING);
+        ck_assert_uint_eq(event_count(), 0);
+    }
+    fake_os_say_unacked(65536);
+    let_pass(TIMEOUT + 1);
+    EXPECT("close", ours, ETIMEDOUT);
+    ck_assert_int_eq(peer_error(), 0);
+    stop();
+}
+END_TEST
+
+START_TEST(where_the_kernel_does_not_say_a_closed_socket_has_its_time)
+{
+    close_unread(&config, NO_END);
+    fake_os_fail(FAKE_IOCTL, _i == 0 ? 1 : 2, 0, EINVAL);
+    let_pass(TIMEOUT + 1);
+    EXPECT("close", ours, ETIMEDOUT);
+    ck_assert_int_eq(peer_error(), _i == 0 ? 0 : EPIPE);
+    stop();
+}
+END_TEST
+
 /* ---- A unix socket ---- */
 
 static int
@@ -226,6 +321,7 @@ main(void)
 {
     Suite *suite = suite_create("sxe-stall");
     TCase *acknowledged = tcase_create("acknowledged");
+    TCase *whole = tcase_create("whole");
     TCase *local = tcase_create("local");
 
     tcase_add_loop_test(acknowledged, a_peer_that_acknowledges_bytes_is_not_reset, 0, KINDS);
@@ -238,6 +334,11 @@ main(void)
     tcase_add_test(acknowledged, what_is_acknowledged_between_two_writes_counts);
     tcase_add_test(acknowledged, while_the_kernel_takes_all_it_is_not_asked);
     suite_add_tcase(suite, acknowledged);
+    tcase_add_loop_test(whole, a_closed_socket_is_reset_if_its_peer_does_not_read, 0, ENDS);
+    tcase_add_loop_test(whole, it_has_the_time_of_writing, 0, ENDS);
+    tcase_add_loop_test(whole, a_closed_socket_stays_while_its_peer_reads, 0, ENDS);
+    tcase_add_loop_test(whole, where_the_kernel_does_not_say_a_closed_socket_has_its_time, 0, 2);
+    suite_add_tcase(suite, whole);
     tcase_add_loop_test(local, a_peer_at_a_unix_socket_that_reads_is_not_reset, 0, KINDS);
     suite_add_tcase(suite, local);
     return sxe_test_main(suite);
