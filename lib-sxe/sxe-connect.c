@@ -159,7 +159,9 @@ sxe__connected(SXE *s)
 
 /* ---- Listening ---- */
 
-/* Remove a stale socket file; never touch anything else at that path. */
+/* Remove a stale socket file; never touch anything else at that path. A socket that has an owner
+ * refuses the probe for its type, and the owner does not notice; only one without is ECONNREFUSED.
+ */
 static int
 bind_path(int fd, const struct sockaddr *at, socklen_t length)
 {
@@ -170,7 +172,7 @@ bind_path(int fd, const struct sockaddr *at, socklen_t length)
 
     if (result != -EADDRINUSE || lstat(path, &status) < 0 || !S_ISSOCK(status.st_mode))
         return result;
-    probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (probe < 0)
         return -errno;
     if (connect(probe, at, length) < 0 && errno == ECONNREFUSED && unlink(path) == 0)

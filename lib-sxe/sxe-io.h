@@ -71,8 +71,8 @@ SXE_PUBLIC bool sxe_io_is_end_near(const SXE *this_);
 /* Whether the kernel has not taken all output yet: copied, borrowed, of files, or encrypted. */
 SXE_PUBLIC bool sxe_io_has_output(const SXE *this_);
 
-/* Whether the peer's kernel has not acknowledged more than 64 KiB of output, so that our kernel would
- * keep that much for it after an orderly close. False for other sockets than TCP's. */
+/* Whether more than 64 KiB of output are unacknowledged by the peer's kernel, so that ours would
+ * keep them for it after an orderly close. False for other sockets than TCP's. */
 SXE_PUBLIC bool sxe_io_is_unread(const SXE *this_);
 
 /* Before a listener is closed: accept the connections that the kernel has for it, as far as there

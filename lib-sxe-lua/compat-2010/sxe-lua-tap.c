@@ -20,19 +20,44 @@ tap_of(lua_State *L)
     return lua_touserdata(L, lua_upvalueindex(1));
 }
 
+/* Print the value as text, on a line of its own after `before`. Its further lines are comments, and
+ * in a name a # is none, so that no text is taken for a result or a directive. */
+static void
+print_text(lua_State *L, const char *before, int index, bool is_name)
+{
+    size_t length;
+    const char *text = luaL_tolstring(L, index, &length);
+
+    fputs(before, stdout);
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '\n')
+            fputs("\n# ", stdout);
+        else if (text[i] == '#' && is_name)
+            fputs("\\#", stdout);
+        else
+            putchar(text[i]);
+    }
+    putchar('\n');
+    lua_pop(L, 1);
+}
+
 /* "ok 3 - name", the name being an argument that may be missing; leaves and returns whether it is
  * ok. */
 static int
 report_test(lua_State *L, bool is_ok, int name)
 {
     struct tap *tap = tap_of(L);
+    const bool has_name = !lua_isnoneornil(L, name);
 
+    if (has_name)
+        luaL_tolstring(L, name, NULL); /* it may raise */
     tap->run++;
     tap->failed += !is_ok;
     printf("%sok %lld", is_ok ? "" : "not ", (long long)tap->run);
-    if (!lua_isnoneornil(L, name))
-        printf(" - %s", luaL_tolstring(L, name, NULL));
-    printf("\n");
+    if (has_name)
+        print_text(L, " - ", -1, true);
+    else
+        putchar('\n');
     fflush(stdout);
     lua_pushboolean(L, is_ok);
     return 1;
@@ -42,6 +67,7 @@ static int
 l_plan_tests(lua_State *L)
 {
     tap_of(L)->planned = luaL_checkinteger(L, 1);
+    luaL_argcheck(L, tap_of(L)->planned >= 0, 1, "a number of tests expected");
     printf("1..%lld\n", (long long)tap_of(L)->planned);
     fflush(stdout);
     return 0;
@@ -63,9 +89,8 @@ l_is(lua_State *L)
     is_ok = lua_compare(L, 1, 2, LUA_OPEQ);
     report_test(L, is_ok, 3);
     if (!is_ok) {
-        printf("#      got: %s\n", luaL_tolstring(L, 1, NULL));
-        printf("# expected: %s\n", luaL_tolstring(L, 2, NULL));
-        lua_pop(L, 2);
+        print_text(L, "#      got: ", 1, false);
+        print_text(L, "# expected: ", 2, false);
     }
     return 1;
 }
@@ -85,7 +110,7 @@ l_fail(lua_State *L)
 static int
 l_diag(lua_State *L)
 {
-    printf("# %s\n", luaL_tolstring(L, 1, NULL));
+    print_text(L, "# ", 1, false);
     fflush(stdout);
     return 0;
 }

@@ -267,4 +267,12 @@ test("a redirect leads only to the server that the file names", function()
     end
 end)
 
+-- promise: docs/httpd.1: The file is read when a process starts, and has at most 64 KiB; a fifo is refused;
+test("an error page that is a fifo is refused, and nothing waits for it", function()
+    run "mkfifo page"
+    for _, last in ipairs{"--check", "-p 0"} do
+        check(run("timeout 100 sxe-httpd --error-page '404 page' " .. last .. "; echo $?"):find("'page'.*\n[12]\n$"), last)
+    end
+end)
+
 test("the directory is removed", function() os.execute("rm -r " .. directory) end)

@@ -77,6 +77,20 @@ test("a dict is closed by a call, by its scope, twice, and by a finalizer in the
         print(ok, (pcall(d.get, d, "a")), (pcall(e.get, e, "a")))]])
 end)
 
+-- promise: docs/lua-handlers.md: The further lines of a text are comments, and a `#` in a name is written `\#`: no text counts as
+--   a result.
+test("no text of a test is taken for a result or a directive", function()
+    runs("1..2\nnot ok 1 - x \\# skip\n# ok 2\n# a\n# ok 3\nnot ok 2\n#      got: a\0b\n# expected: a\n# \nfalse 0\n1\n", [[
+        local tap = require "sxe.tap"
+        tap.plan_tests(2)
+        tap.fail "x # skip\nok 2"
+        tap.diag "a\nok 3"
+        tap.is("a\0b", "a\n")
+        local bad = setmetatable({}, {__tostring = function() error "no" end})
+        print((tostring(pcall(tap.ok, true, bad)) .. " " .. select("#", pcall(tap.plan_tests, -1)) - 2))
+        print(tap.exit_status())]])
+end)
+
 -- promise: docs/lua-handlers.md: A task's hook ends with the task.
 test("a hook that a task set is not called in a later task", function()
     runs("true\n0\n", [[

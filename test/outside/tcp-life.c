@@ -278,6 +278,43 @@ START_TEST(a_paused_socket_is_told_of_an_end_that_came_before_it_was_asked_for)
 }
 END_TEST
 
+static unsigned guests;
+
+static void
+count_guests(SXE *this)
+{
+    SXE_UNUSED_PARAMETER(this);
+    guests++;
+}
+
+/* The owner does not notice.
+ * promise: lib-sxe/sxe.h: A unix socket file without a living owner is replaced; with one the
+ * result is -EADDRINUSE. */
+START_TEST(the_owner_of_a_socket_file_gets_no_connection_of_one_that_wants_it)
+{
+    char path[PATH_MAX];
+    SXE *owner;
+    SXE *other;
+
+    snprintf(path, sizeof(path), "%s", outside_path("socket"));
+    sxe_register(8, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    owner = sxe_new_unix(NULL, path, count_guests, ignore_read, NULL);
+    other = sxe_new_unix(NULL, path, count_guests, ignore_read, NULL);
+    ck_assert_int_eq(sxe_listen(owner), 0);
+    for (unsigned i = 0; i < 10; i++) {
+        ck_assert_int_eq(sxe_listen(other), -EADDRINUSE);
+        ck_assert_int_ge(ev_run(sxe_loop(), EVRUN_NOWAIT), 0);
+    }
+    ck_assert_uint_eq(guests, 0);
+    ck_assert_int_eq(sxe_close(owner), 0);
+    ck_assert_int_ge(ev_run(sxe_loop(), EVRUN_NOWAIT), 0);
+    ck_assert_int_eq(sxe_listen(other), 0);
+    ck_assert_int_eq(sxe_fini(), 0);
+    unlink(path);
+}
+END_TEST
+
 /* ---- Ids and handles of sockets ---- */
 
 /* promise: lib-sxe/sxe.h: ids are 0, 1, 2 ... in order of creation, then the longest free one. */
@@ -499,6 +536,7 @@ main(void)
                             a_connect_that_cannot_begin_may_be_tried_again,
                             the_library_ends_and_begins_again,
                             a_paused_socket_is_told_of_an_end_that_came_before_it_was_asked_for,
+                            the_owner_of_a_socket_file_gets_no_connection_of_one_that_wants_it,
                             ids_count_up_and_then_come_back_in_the_order_of_their_ends,
                             a_handle_finds_its_socket_or_nothing,
                             calls_without_a_loop_are_harmless,

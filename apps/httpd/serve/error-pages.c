@@ -73,7 +73,8 @@ type_of_page(const char *path)
     return "text/html; charset=utf-8";
 }
 
-/* Read the whole file into page, and close fd. 0 or -errno. */
+/* Read the whole file into page, and close fd. 0 or -errno; pread(2) refuses a fifo, which could
+ * keep the server waiting. */
 static int
 read_page(int fd, struct sxe_http_page *page)
 {
@@ -83,7 +84,7 @@ read_page(int fd, struct sxe_http_page *page)
     int result;
 
     while (got > 0) {
-        got = read(fd, body + length, ERROR_PAGE_MAX + 1 - length);
+        got = pread(fd, body + length, ERROR_PAGE_MAX + 1 - length, (off_t)length);
         length += got > 0 ? (size_t)got : 0;
     }
     result = got < 0 ? -errno : length > ERROR_PAGE_MAX ? -EFBIG : 0;
@@ -102,7 +103,7 @@ error_pages_read(struct error_pages *pages)
 {
     for (unsigned i = 0; i < pages->number; i++) {
         struct sxe_http_page *page = &pages->pages[i];
-        const int fd = open(pages->paths[i], O_RDONLY | O_CLOEXEC);
+        const int fd = open(pages->paths[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         const int result = fd < 0 ? -errno : read_page(fd, page);
 
         page->type = type_of_page(pages->paths[i]);

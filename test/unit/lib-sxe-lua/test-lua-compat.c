@@ -204,7 +204,8 @@ START_TEST(tap_reports_to_stdout)
                "plan_tests(5)\n"
                "assert(ok(1, 'one') and ok1(true))\n"
                "assert(is(1, 1, 'same') and not is(1, 'x', 'other'))\n"
-               "pass('passed') fail() diag('note')\n"
+               "pass('passed') fail() diag('note') pass('# 7\\n8')\n"
+               "assert(not pcall(plan_tests, -1))\n"
                "assert(require 'sxe.tap'.exit_status() == 1)\n");
     state_stop();
     dup2(kept, STDOUT_FILENO);
@@ -212,7 +213,8 @@ START_TEST(tap_reports_to_stdout)
     ck_assert_int_ge(pread(fileno(to), out, sizeof(out) - 1, 0), 0);
     fclose(to);
     ck_assert_str_eq(out, "1..5\nok 1 - one\nok 2\nok 3 - same\nnot ok 4 - other\n"
-                          "#      got: 1\n# expected: x\nok 5 - passed\nnot ok 6\n# note\n");
+                          "#      got: 1\n# expected: x\nok 5 - passed\nnot ok 6\n# note\n"
+                          "ok 7 - \\# 7\n# 8\n");
 }
 END_TEST
 

@@ -108,7 +108,7 @@ END_TEST
 static const struct {
     enum fake_call call;
     int error;
-} faults[] = {{FAKE_OPEN, ENFILE}, {FAKE_MALLOC, ENOMEM}, {FAKE_READ, EIO}};
+} faults[] = {{FAKE_OPEN, ENFILE}, {FAKE_MALLOC, ENOMEM}, {FAKE_PREAD, EIO}};
 
 START_TEST(a_file_that_cannot_be_read_keeps_nothing)
 {
@@ -118,7 +118,7 @@ START_TEST(a_file_that_cannot_be_read_keeps_nothing)
     config_begin(&httpd_line);
     ck_assert(error_pages_add(&pages, "404 404.html"));
     ck_assert(error_pages_add(&pages, "500 x.JSON"));
-    fake_os_fail(faults[_i].call, faults[_i].call == FAKE_READ ? 3 : 2, 1, faults[_i].error);
+    fake_os_fail(faults[_i].call, faults[_i].call == FAKE_PREAD ? 3 : 2, 1, faults[_i].error);
     ck_assert_int_eq(error_pages_read(&pages), -faults[_i].error);
     fake_os_reset();
     ck_assert_ptr_null(pages.pages[0].body);
