@@ -83,7 +83,7 @@ local function is_known(word)
     return false
 end
 
--- Load a result, or end the run if the file is none.
+-- Load a result, or end the run if the file holds none.
 local function load_result(path)
     local good, got = pcall(result.load, path)
     if not good then

@@ -43,7 +43,7 @@ struct board {
     struct {
         uint64_t done;
         uint64_t other; /* a second count, of what did not succeed, or was wrong */
-        uint64_t ns;    /* that it took */
+        uint64_t ns;    /* ns that the worker took */
         uint64_t spoilt;
         uint8_t filler[32];
     } counts[TWO_WORKERS];

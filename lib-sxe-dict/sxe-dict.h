@@ -123,8 +123,8 @@ SXE_PUBLIC ssize_t sxe_dict_peek(SXE_DICT *dict, const void *key, size_t key_siz
 SXE_PUBLIC int sxe_dict_put(SXE_DICT *dict, const void *key, size_t key_size, const void *value,
                             size_t size, double ttl_s);
 
-/* Like sxe_dict_put, but only if the value is `expected` (NULL: only if there is none). Also
- * -EEXIST: it is not. */
+/* Like sxe_dict_put, but only if the present value is `expected` (NULL: only if the key has no
+ * value). Also -EEXIST: the key has another value. */
 SXE_PUBLIC int sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t key_size,
                                         const void *expected, size_t expected_size,
                                         const void *value, size_t size, double ttl_s);

@@ -55,7 +55,7 @@ unsigned sxe__trace_indent(void);
 unsigned sxe__trace_enter(const struct sxe__trace_call *call);
 unsigned sxe__trace_leave(const struct sxe_log_site *site, const struct sxe_log_frame *frame);
 
-/* The nth remembered call; 0 is the innermost one. NULL: there are not so many. */
+/* The nth remembered call; 0 is the innermost one. NULL: fewer calls are remembered. */
 const struct sxe__trace_call *sxe__trace_call(unsigned nth);
 
 /* How many calls are too deep to be remembered. */

@@ -86,11 +86,12 @@ sxe__pool_is_closed(const struct sxe__pool_head *head)
 }
 
 struct sxe__pool_opening {
-    SXE_POOL_SPEC spec;            /* number 0: take the existing pool */
-    char *why;                     /* NULL: no sentence is wanted */
-    const char *what;              /* for sentences: the path, or the name */
-    char path[PATH_MAX];           /* "": no path */
-    int fd;                        /* this call's own description; -1: a pool of threads, no file */
+    SXE_POOL_SPEC spec;  /* number 0: take the existing pool */
+    char *why;           /* NULL: no sentence is wanted */
+    const char *what;    /* for sentences: the path, or the name */
+    char path[PATH_MAX]; /* "": no path */
+    /* This call's own open file description; -1: a pool of threads, without a file. */
+    int fd;
     bool is_made;                  /* this call made the file */
     bool is_empty;                 /* the file holds no pool yet */
     bool has_begun;                /* this call fills the file: on failure it may empty it */

@@ -50,7 +50,7 @@ typedef struct sxe_bloom SXE_BLOOM;
 typedef struct sxe_bloom_spec {
     const char *name;  /* 1 to 31 bytes */
     uint64_t capacity; /* different things that the error is for; 0: take the existing filter */
-    double error;      /* of how many things that were not added it says yes; 0: 0.01 */
+    double error;      /* wrong answers "yes", as a share of things that were not added; 0: 0.01 */
     unsigned options;  /* SXE_POOL_OPTION_LOCKED, _SHARED or _REPAIR, as in sxe_pool_open */
     const char *file;  /* a path; without a '/', a name in /dev/shm; NULL: memory */
 } SXE_BLOOM_SPEC;

@@ -95,8 +95,9 @@ SXE_PUBLIC void sxe_hll_clear(SXE_HLL *hll);
  * bytes; -EDOM: the precision is below 14; -EUCLEAN. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_hll_export(const SXE_HLL *hll, void *bytes, size_t size);
 
-/* Merge a string of Redis, of either form. 0; -EINVAL with a sentence in why, which may be NULL: it
- * is none; -EDOM: the precision of the sketch is above 14. After an error, nothing was merged. */
+/* Merge a string of Redis, of either form. 0; -EINVAL with a sentence in why, which may be NULL:
+ * the bytes are no such string; -EDOM: the precision of the sketch is above 14. After an error,
+ * nothing was merged. */
 SXE_PUBLIC SXE_MUST_USE int sxe_hll_import(SXE_HLL *hll, const void *bytes, size_t size, char *why);
 
 #ifdef __cplusplus

@@ -183,7 +183,7 @@ struct sxe_tls_counts {
     uint64_t resumed;    /* handshakes that resumed a session */
     uint64_t failed;     /* handshakes that were not completed */
 };
-SXE_PUBLIC void sxe_tls_count(struct sxe_tls_counts *counts); /* this thread's */
+SXE_PUBLIC void sxe_tls_count(struct sxe_tls_counts *counts); /* the counts of this thread */
 
 /* ---- Tickets: keys that seal the sessions which clients keep ----
  * In memory that is shared with the children that this process forks, never in a file. Three are

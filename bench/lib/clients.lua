@@ -256,7 +256,7 @@ local function read_weighttp(output)
     return {rate = rate, seconds = tonumber(output:match('"secs": ([%d.]+)'))}
 end
 
--- ---- All ----
+-- ---- All clients ----
 
 local function only_plain(load)
     if (load.depth or 1) > 1 or load.fresh or load.queries or load.sources or load.status
@@ -299,7 +299,7 @@ local list = {
     {name = "connect-client", command = command_connect_client, read = read_limit_client,
      can = can_connect_client, warms_up = true},
     {name = "wrk", command = command_wrk, read = read_wrk, can = can_wrk, program = "wrk",
-     seconds_of = seconds_of_wrk, good = {[124] = true}}, -- which is timeout's
+     seconds_of = seconds_of_wrk, good = {[124] = true}}, -- timeout(1) ends with this status
     {name = "weighttp", command = command_weighttp, read = read_weighttp, can = only_plain,
      program = "weighttp"},
     {name = "ab", command = command_ab, read = read_ab, can = only_plain, program = "ab",

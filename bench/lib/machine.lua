@@ -100,7 +100,7 @@ function machine.processes()
     return list
 end
 
--- ---- What it is ----
+-- ---- The machine and the sources ----
 
 -- The short name of the sources' commit, with "-dirty" after it if files have changed; or nil.
 function machine.commit()

@@ -64,7 +64,7 @@ local function count_step(client, server)
             return counted
         end
         client:signal("USR1")
-        client:line(20) -- it begins
+        client:line(20) -- the client says that it begins
     end
 end
 
@@ -83,7 +83,7 @@ local function run_crowd(bench, peer)
         wire.program("bench/crowd-client"), "-p", server.port, "-s", table.concat(steps, ","), "-t",
         WORKERS, "-d", bench.smoke and 0.1 or 0.5, "-q", 0.2, "-a"}
     local points, worst, most_stolen, last = {}, {}, 0, {}
-    while client:line(120) do -- it begins
+    while client:line(120) do -- the client says that a step begins
         last = count_step(client, server)
         if (last.lost or 0) >= (worst.lost or 0) then
             worst = last

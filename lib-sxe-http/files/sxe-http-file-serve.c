@@ -60,7 +60,7 @@ join_line(struct sxe__http_file *file, const struct sxe__http_wish *wish)
     file->last = &waiters[id];
     response->user = &waiters[id];
     response->on_done = gave_up;
-    sxe_http_allow_half_close(response); /* it does not wait for long */
+    sxe_http_allow_half_close(response); /* the file is opened soon */
     return true;
 }
 

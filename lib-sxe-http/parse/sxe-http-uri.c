@@ -115,7 +115,7 @@ take_part(struct sxe_span *text, char separator)
 
 /* ---- Targets ---- */
 
-/* Take scheme and authority off an absolute URI; false: the text is none. */
+/* Take scheme and authority off an absolute URI; false: the text is not an absolute URI. */
 static bool
 take_authority(struct sxe_span *uri, struct sxe_span *authority)
 {

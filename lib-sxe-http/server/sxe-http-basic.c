@@ -8,7 +8,7 @@
 
 #include "sxe-http-server-private.h"
 
-/* The value of a digit of base64 (RFC 4648, 4); -1: it is none. */
+/* The value of a digit of base64 (RFC 4648, 4); -1: the byte is not such a digit. */
 static int
 digit_of(char c)
 {

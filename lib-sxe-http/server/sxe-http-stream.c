@@ -62,7 +62,7 @@ struct part {
     const void *data;
     off_t offset;
     size_t length;
-    SXE_OUT_EVENT_SENT on_sent; /* not of COPIED */
+    SXE_OUT_EVENT_SENT on_sent; /* not used for COPIED */
 };
 
 static int

@@ -217,7 +217,7 @@ which_callback(const char *name)
     return which;
 }
 
-/* Push a property that is a callback; false: it is none. */
+/* Push a property that is a callback; false: the property is not a callback. */
 static bool
 push_callback(lua_State *L, const SXE *s, const struct sxe__lua_slot *slot, const char *name)
 {

@@ -35,11 +35,12 @@ struct sxe__lua_heap {
     size_t max;
     size_t held;                                 /* pages in use and large blocks */
     size_t most;                                 /* the greatest value that held ever had */
-    uint64_t allocations;                        /* so far; blocks that grew count */
+    uint64_t allocations;                        /* so far, including those that let a block grow */
     struct sxe__lua_page *pages[SXE__LUA_SIZES]; /* pages with room, by size */
     struct sxe__lua_chunk *chunks;               /* chunks with room */
-    uint64_t fail_after;                         /* for tests: so many more succeed, */
-    uint64_t fail_times;                         /* then so many fail; 0: none fails */
+    /* For tests: fail_after more allocations succeed, then fail_times fail, unless that is 0. */
+    uint64_t fail_after;
+    uint64_t fail_times;
 };
 
 /* A lua_Alloc; heap is its ud. */

@@ -363,7 +363,7 @@ void sxe__lua_option_names_of_list(lua_State *L, int table, const char *const *n
 /* The text on top, which is an option; raises "http.serve: ip must be a string, not a table". */
 const char *sxe__lua_option_text(lua_State *L, const char *what, const char *name);
 
-/* The value on top as an integer. *is_integer: whether it is one; a string of digits is none. */
+/* The value on top as an integer. *is_integer: whether it is one; a string of digits is not. */
 lua_Integer sxe__lua_option_integer(lua_State *L, int *is_integer);
 
 /* An option of the table at a stack index, which is true or false; `otherwise`: it is missing.
@@ -373,8 +373,8 @@ bool sxe__lua_option_bool(lua_State *L, int table, const char *what, const char 
 
 /* ---- Texts (sxe-lua-text.c) ---- */
 
-/* The string at a stack index for what takes a text of C; NULL: it is none, or a zero byte in it
- * would cut it. */
+/* The string at a stack index, for a function of C that takes a text; NULL: the value is not a
+ * string, or a zero byte in it would cut it. */
 const char *sxe__lua_text(lua_State *L, int index);
 
 /* Use this in place of luaL_checkstring: it raises for a zero byte, too. */

@@ -555,5 +555,5 @@ sxe__lua_watch_stop(struct sxe_lua *lua)
         link = &(*link)->watch.next;
     *link = lua->watch.next;
     unlock_watch();
-    wake_thread(); /* it ends with the last state */
+    wake_thread(); /* the watchdog's thread ends when it finds no state */
 }

@@ -170,7 +170,7 @@ unsigned sxe__lua_option_file_options(lua_State *L);
 /* Push the path, which is borrowed; NULL: there is none. Raises. */
 const char *sxe__lua_option_file(lua_State *L);
 
-/* The value on top as a name; raises if it is none, what being "a state". */
+/* The value on top as a name; raises if it is not one. what: "a state", for the message. */
 void sxe__lua_option_name(lua_State *L, char name[SXE__LUA_POOL_NAME_SIZE], const char *what);
 
 /* Opening failed with `error`: raises for EINVAL, a mistake in the script; otherwise nil, why,

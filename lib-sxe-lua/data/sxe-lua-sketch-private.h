@@ -25,10 +25,10 @@ struct sxe__lua_sketch_opening {
 struct sxe__lua_sketch_kind {
     const char *class;             /* "sxe.sketch.hll" */
     const char *call;              /* "sketch.hll" */
-    const char *const *names;      /* of all options */
-    const char *const *own;        /* of the options of a new sketch alone */
-    const luaL_Reg *methods;       /* but sync and close, which all have */
-    const char *const *properties; /* but name and found */
+    const char *const *names;      /* of all options that the kind has */
+    const char *const *own;        /* of the options that only a new sketch has */
+    const luaL_Reg *methods;       /* without sync and close, which all kinds have */
+    const char *const *properties; /* without name and found, which all kinds have */
 
     /* Open a sketch; own options are those of the table at 1. It may be called twice. */
     void *(*open)(lua_State *L, const struct sxe__lua_sketch_opening *opening, char *why);

@@ -270,7 +270,7 @@ struct sxe__lua_router {
     struct sxe__lua_answerer *unrouted;
 };
 
-/* The router or files at an index; NULL if it is none. */
+/* The router or files at an index; NULL: the value is something else. */
 struct sxe__lua_router *sxe__lua_http_router(lua_State *L, int index);
 struct sxe_http_files *sxe__lua_http_files(lua_State *L, int index);
 

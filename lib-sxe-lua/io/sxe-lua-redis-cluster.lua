@@ -74,7 +74,7 @@ local function new_node(cluster, host, port)
   return core.new_pool(options)
 end
 
--- The node at an address, which is made if there is none and the cluster has fewer than so many; nil, why.
+-- The node at an address, which is made if there is none and the cluster has fewer than `most`; nil, why.
 local node_at = c.atomic(function(cluster, host, port, most)
   local name = name_of(host, port)
   local node = cluster.by_name[name]
@@ -101,7 +101,7 @@ end
 
 -- ---- The map ----
 
--- host, port; false: the server does not know the address; nil: it is none.
+-- host, port; false: the server does not know the address; nil: the entry holds no address.
 local function read_address(entry, from)
   local host, port
 

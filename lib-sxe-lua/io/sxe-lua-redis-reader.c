@@ -257,7 +257,7 @@ is_outermost(const struct part *part)
     return i == part->depth;
 }
 
-/* Add an element, after which so many bytes have come. */
+/* Add an element; after: how many bytes have come after it. */
 static void
 add_element(lua_State *L, struct part *part, const struct sxe__resp_element *element, size_t after)
 {
@@ -301,7 +301,7 @@ new_reader(lua_State *L)
     return 1;
 }
 
-/* Have room in the copy for so many bytes; what is unread moves to its begin. */
+/* Have room in the copy for `size` bytes; unread bytes move to its begin. */
 static void
 make_room(lua_State *L, struct reader *reader, size_t size)
 {
@@ -352,7 +352,7 @@ feed(lua_State *L)
     return 0;
 }
 
-/* Keep so many values, those from FIRST on, in the table that has room for all. Never raises. */
+/* Keep `values` values, from FIRST on, in the table, which has room for all. Never raises. */
 static void
 keep_values(lua_State *L, struct reader *reader, int values)
 {

@@ -248,7 +248,8 @@ local function follow(link, call)
   end
 end
 
--- A call for so many replies, without a count for one; its values are a list unless only the last one is wanted.
+-- A call that expects `count` replies, or one if count is nil; its values are a list unless only the last one is
+-- wanted.
 local function new_call(link, deadline, count, is_last)
   return setmetatable({ link = link, deadline = deadline, missing = count or 1, values = count and not is_last and {} },
     calls)
@@ -271,7 +272,7 @@ local function finish(call)
   return call.values or call.value, call.errors
 end
 
--- Send bytes, and wait for one reply; or, with a count, for so many, as a list in which an error is a table.
+-- Send bytes, and wait for one reply; or, with a count, for this many, as a list in which an error is a table.
 local function exchange(link, bytes, deadline, count, is_last)
   local call <close> = new_call(link, deadline, count, is_last)
 
@@ -425,8 +426,8 @@ local function retire(link)
   if link.live == 0 then end_link(link, "closed") end
 end
 
--- What keeps a link that its task opens, or has alone. Then others may have it, unless it is not open, a reply is missing
--- or its server knows something of it.
+-- A holder keeps a link that its task opens or uses alone. At its end other tasks may use the link; but it is closed if
+-- it is not open yet, if a reply is missing, or if the server keeps a state for it.
 local holders = { __close = c.insist(function(holder)
   local link = holder.link
 

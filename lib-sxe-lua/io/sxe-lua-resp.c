@@ -38,7 +38,7 @@ refuse_reply(struct sxe__resp *resp, const char *why)
     return SXE__RESP_BAD;
 }
 
-/* A decimal number of 64 bits, all of the text; false: it is none. */
+/* A decimal number of 64 bits, all of the text; false: the text is not such a number. */
 static bool
 read_number(const char *text, size_t length, int64_t *number)
 {
@@ -113,7 +113,7 @@ read_line(const char *bytes, const char *end, struct sxe__resp_element *element)
     return read_number(element->text, element->length, &element->number);
 }
 
-/* An element of so many bytes ended, and so do the lists of which it is the last. */
+/* An element of `size` bytes ended, and so do the lists of which it is the last. */
 static enum sxe__resp_result
 end_element(struct sxe__resp *resp, size_t size)
 {

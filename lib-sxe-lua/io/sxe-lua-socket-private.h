@@ -35,7 +35,7 @@ enum sxe__lua_slot_flag {
 struct sxe__lua_slot {
     uint64_t handle; /* sxe_handle() of the socket; 0: no socket yet */
     struct sxe__lua_line readers;
-    struct sxe__lua_line writers; /* and the task that connects */
+    struct sxe__lua_line writers; /* tasks that write, and the task that connects */
     uint64_t timeout_ns;          /* of calls without one; 0: they wait as long as it takes */
     uint32_t owner;               /* 2010: its callbacks; udp: its datagrams */
     char *failure;                /* of TLS, why it closed; owned; NULL: it did not fail */
@@ -152,7 +152,7 @@ void sxe__lua_conn_on_close(SXE *s);
 /* Before sxe_init: have the function on top run after it, in its turn. Pops it. */
 void sxe__lua_queue(lua_State *L);
 
-/* The text of an address at an argument, "": any. Raises if it is none. */
+/* The text of an IP address at an argument, "": any. Raises if it is not an address. */
 const char *sxe__lua_check_ip(lua_State *L, int argument);
 
 #endif

@@ -324,7 +324,7 @@ next_address(lua_State *L, char ip[IP_SIZE])
     return true;
 }
 
-/* The path in a host "unix:/run/app.sock", "unix:@name"; NULL: it is none. */
+/* The path in a host "unix:/run/app.sock" or "unix:@name"; NULL: the host has another form. */
 static const char *
 path_of(const char *host)
 {

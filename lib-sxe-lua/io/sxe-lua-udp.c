@@ -185,7 +185,7 @@ l_recvfrom(lua_State *L)
 /* Places in the stack of sendto. */
 enum { DATA = 2, HOST, PORT, TIMEOUT, DEADLINE, ADDRESSES };
 
-/* Make a sockaddr of the first address. Returns its length; 0: it is none. */
+/* Make a sockaddr of the first address. Returns its length; 0: the text is not an address. */
 static socklen_t
 parse_address(lua_State *L, struct sockaddr_storage *to)
 {

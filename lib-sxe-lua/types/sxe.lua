@@ -85,7 +85,7 @@ function Buffer:text() end
 ---@class sxe.Timer2011: userdata
 ---@class sxe.Pool2011: userdata
 
----Plan so many sockets, and call fn() when the loop starts.
+---Plan this many sockets, and call fn() when the loop starts.
 ---@param number integer
 ---@param fn fun()
 function sxe_register(number, fn) end

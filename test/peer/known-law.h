@@ -69,7 +69,7 @@ known_ns(double ms)
     return (uint64_t)(ms * 1e6 + 0.5);
 }
 
-/* Parse the text of a law. False: it is none. */
+/* Parse the text of a law. False: the text is not a law. */
 static inline bool
 known_law_parse(struct known_law *law, const char *text)
 {

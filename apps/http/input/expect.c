@@ -30,7 +30,7 @@ set_statuses(struct load_expect *expect, unsigned first, unsigned last)
         expect->statuses[status / 64] |= UINT64_C(1) << status % 64;
 }
 
-/* Read a status of three digits, of which the last two may be xx; 0: the text is none. */
+/* Read a status of three digits, of which the last two may be xx; 0: the text is no status. */
 static unsigned
 parse_status(const char *text, unsigned *last)
 {
@@ -50,7 +50,7 @@ parse_status(const char *text, unsigned *last)
     return status * 100;
 }
 
-/* Read one status or range of the list. Returns where it ends; NULL: it is none. */
+/* Read one status or range of the list. Returns where it ends; NULL: it is neither. */
 static const char *
 add_statuses(struct load_expect *expect, const char *text)
 {

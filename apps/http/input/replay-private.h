@@ -93,9 +93,9 @@ struct load_replay {
     size_t room; /* of entries, and of templates */
     bool is_har;
     bool is_cut;     /* there were more than entries_max */
-    uint64_t lines;  /* or a HAR's entries; so far */
-    uint64_t bad;    /* of these lines, those that are no requests */
-    uint64_t bad_at; /* the line of the first, from 1 */
+    uint64_t lines;  /* lines that were read so far; of a HAR: entries */
+    uint64_t bad;    /* how many of these lines are no requests */
+    uint64_t bad_at; /* the line of the first of these, from 1 */
     char bad_text[80];
     uint64_t unasked; /* lines that asked nothing of a server, so that nothing can be sent */
 

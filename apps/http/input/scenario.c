@@ -18,7 +18,7 @@
 #define PLACE     "{n}"
 
 struct kind {
-    uint64_t times; /* it is sent in a row */
+    uint64_t times; /* how many times in a row it is sent */
     uint64_t sent;  /* by this worker */
     int request;    /* the function in the registry, or LUA_NOREF */
     int check;      /* the same */
@@ -31,9 +31,9 @@ struct load_scenario {
     uint64_t files;
     uint64_t first; /* where this worker begins */
     unsigned turn;  /* the kind that is next */
-    uint64_t run;   /* so often it was sent already */
-    unsigned kind;  /* that was sent last */
-    uint64_t n;     /* and its file */
+    uint64_t run;   /* how many times in a row it was sent */
+    unsigned kind;  /* the kind that was sent last */
+    uint64_t n;     /* the number of the file in that query */
     struct kind kinds[LOAD_KINDS_MAX];
 };
 

@@ -55,8 +55,8 @@ set_address(struct load_script *script)
     }
 }
 
-/* False if another worker has printed this text already. Each text takes the first free place, so
- * that of two workers with the same text at the same time one finds the other's. */
+/* Returns false if another worker has printed this text already. A text takes the first free place.
+ * If two workers have the same text at the same time, both try the same place, and one loses. */
 static bool
 is_news(void *user, const char *what, const char *text)
 {

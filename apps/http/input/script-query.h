@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Bytes of the first request, its body included; *is_head: it is a HEAD. 0: it is not whole. -1: it
- * is none, and *why says why; whether it is a HEAD is told by its first word. */
+/* Bytes of the first request, its body included; *is_head: it is a HEAD. 0: it is not complete. -1:
+ * it is not a request, and *why says why; *is_head is then set by its first word. */
 ssize_t load_script_query(const char *bytes, size_t length, bool *is_head, const char **why);
 
 #endif

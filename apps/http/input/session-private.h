@@ -198,8 +198,8 @@ const char *load_session_push_path(lua_State *L, const struct load_script *scrip
 void load_session_add_literal(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
                               const char *text, size_t length);
 
-/* Add a text with places like {name}, whose values are escaped so; where says where it stands. The
- * text has to stay. */
+/* Add a text with places like {name}, whose values get this escape. where: the text's place in the
+ * script, for messages. The text must stay valid. */
 void load_session_add_text(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
                            const char *where, struct sxe_span text, enum load_escape escape);
 bool load_session_has_values(const struct load_sessions *sessions, struct load_pieces pieces);

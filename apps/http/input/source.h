@@ -29,8 +29,8 @@ struct load_sources {
 /* NULL, or what is wrong, as a text of this thread that names the part. */
 const char *load_sources_parse(struct load_sources *sources, const char *text);
 
-/* The first so many, at most 1,000, are tried: NULL, or the one that is no address of this machine,
- * as a text of this thread. */
+/* Try the first `number` addresses, at most 1,000. NULL, or the first that is no address of this
+ * machine, as a text of this thread. */
 const char *load_sources_try(const struct load_sources *sources, uint64_t number);
 
 /* The nth modulo number, as text; size is at least INET6_ADDRSTRLEN. */

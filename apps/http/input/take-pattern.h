@@ -44,7 +44,7 @@ struct load_pattern_item {
 struct load_pattern {
     unsigned number;
     unsigned open;  /* the item before which the capture begins; above number: there is none */
-    unsigned close; /* and ends */
+    unsigned close; /* the item before which the capture ends */
     bool is_anchored;
     bool is_to_end;
     unsigned prefix_length;

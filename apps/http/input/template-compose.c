@@ -15,7 +15,7 @@
 
 #define NO_MEMORY "out of memory"
 
-enum { FIELDS_MAX = 254 /* and Host */, PARTS_MAX = FIELDS_MAX + 2 };
+enum { FIELDS_MAX = 254 /* besides Host */, PARTS_MAX = FIELDS_MAX + 2 };
 enum part { TARGET, HOST, FIRST_FIELD };
 
 struct composition {

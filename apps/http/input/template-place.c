@@ -102,7 +102,7 @@ load_draft_free(struct load_draft *draft)
     *draft = (struct load_draft){0};
 }
 
-/* Room for so many bytes more. */
+/* Make room for `length` more bytes. */
 static bool
 make_room(struct load_draft *draft, size_t length)
 {

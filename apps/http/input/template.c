@@ -24,13 +24,13 @@ struct load_templates {
     struct load_template *all;
     size_t number;
     size_t room;
-    size_t here;     /* so many of them, the first, are for this worker's host */
+    size_t here;     /* how many of them, from the first on, are for this worker's host */
     unsigned shards; /* of the worker */
     uint64_t round;  /* queries of all workers after which each begins one request later */
     uint8_t host;    /* of those that are added */
     uint64_t random[2];
     char *names[LOAD_KINDS_MAX]; /* of kinds */
-    bool is_one_kind;            /* there were too many */
+    bool is_one_kind;            /* there were too many kinds, so all requests are of one kind */
 };
 
 static struct load_templates *

@@ -64,16 +64,17 @@ struct load_parent {
     sigset_t mask_before;         /* the signal mask to restore */
     int awake;                    /* descriptor that keeps CPUs from sleeping deeply; -1: none */
     unsigned interrupts;          /* signals received that interrupt the run */
-    uint64_t kill_ns;       /* when to kill workers that did not end; LOAD_NEVER: no time is set */
-    bool has_failed;        /* a message was printed; the exit status will be 1 */
-    bool has_begun;         /* the load of this trial has begun */
-    bool is_stopping;       /* the workers of this trial were told to stop */
-    uint64_t late_ns;       /* how long after --start-at this trial began; 0: in time */
-    uint64_t end_ns;        /* when the load ends by its duration; LOAD_NEVER: it has none */
-    pid_t server;           /* leader of its process group; 0: no server runs */
-    unsigned number;        /* entries of processes that are used */
-    unsigned load;          /* the first so many processes are the load; the probe comes after */
-    struct load_plan probe; /* the probe's plan, if there is a probe */
+    uint64_t kill_ns; /* when to kill workers that did not end; LOAD_NEVER: no time is set */
+    bool has_failed;  /* a message was printed; the exit status will be 1 */
+    bool has_begun;   /* the load of this trial has begun */
+    bool is_stopping; /* the workers of this trial were told to stop */
+    uint64_t late_ns; /* how long after --start-at this trial began; 0: in time */
+    uint64_t end_ns;  /* when the load ends by its duration; LOAD_NEVER: it has none */
+    pid_t server;     /* leader of its process group; 0: no server runs */
+    unsigned number;  /* entries of processes that are used */
+    /* How many processes, from the first on, are the load; the probe comes after. */
+    unsigned load;
+    struct load_plan probe;     /* the probe's plan, if there is a probe */
     struct load_result *shared; /* [2 * number]: result and mark of each process */
     struct load_process processes[LOAD_PROCESSES_MAX];
 

@@ -144,9 +144,10 @@ struct load_host_result {
 struct load_address_result {
     char ip[LOAD_IP_SIZE];
     uint16_t port;
-    uint8_t is_unused;   /* it accepted no connection before the start, the other family did */
+    /* It accepted no connection before the start; addresses of the other family did. */
+    uint8_t is_unused;
     int32_t first_error; /* the first errno of a failed one; 0: none, or it was reset */
-    uint64_t opened;     /* those that were made again, too */
+    uint64_t opened;     /* including those that were opened again */
     uint64_t failed;
 };
 

@@ -124,7 +124,7 @@ is_kept(const struct keyed_digest *digest)
     return false;
 }
 
-/* Replace one of the digest's places, each in turn. */
+/* Keep a login in one of the places for its digest; they are replaced in turn. */
 static void
 keep_login(const struct keyed_digest *digest)
 {

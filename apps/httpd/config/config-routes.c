@@ -317,7 +317,7 @@ guard(struct sxe_http_request *request, struct sxe_http_response *response)
         return answer(request, response);
     case BASIC_AUTH_LATER:
         if (route->action != CONFIG_SCRIPT)
-            sxe_http_allow_half_close(response); /* it does not wait for long */
+            sxe_http_allow_half_close(response); /* the answer comes soon */
         return SXE_HTTP_LATER;
     case BASIC_AUTH_ANSWERED:
         break;

@@ -197,7 +197,8 @@ become_now(const struct become *become)
     (void)prctl(PR_GET_PDEATHSIG, &death);
     result = change_user(become, &groups);
     (void)prctl(PR_SET_PDEATHSIG, death);
-    (void)(getppid() == parent || raise(death)); /* it ended meanwhile; 0 is no signal */
+    /* The parent has ended meanwhile; signal 0 does nothing. */
+    (void)(getppid() == parent || raise(death));
     if (result < 0)
         fprintf(stderr,
                 "sxe-httpd: cannot become user %u, group %u (--user): %s; a container needs "

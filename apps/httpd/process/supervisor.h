@@ -66,7 +66,7 @@ struct supervisor_config {
     uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: no limit */
     bool reopens_by_load;     /* SIGUSR1 acts like SIGHUP: children cannot open the log again */
     bool is_dev;              /* a change of the script's files acts like SIGHUP */
-    bool watches_files;       /* so does one of other files that children load */
+    bool watches_files;       /* a change of other files that children load acts like SIGHUP, too */
 };
 
 /* Run the supervisor until its end. Returns the program's exit status. */

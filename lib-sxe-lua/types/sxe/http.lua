@@ -71,7 +71,7 @@ function Request:body(max) end
 ---@return sxe.Request
 function Request:chunks() end
 
----The body as JSON; 400 if it is none.
+---The body as JSON; 400 if it is not JSON.
 ---@param max? integer
 ---@return any value, sxe.error? why
 function Request:json(max) end

@@ -54,7 +54,7 @@ function Hll:close() end
 ---@class sxe.sketch.bloom.opening
 ---@field name? string may be left out for a file that is there
 ---@field capacity? integer different things that the error is for
----@field error? number of how many things that were not added it says yes: 0.01
+---@field error? number the share of things that were not added for which it says yes by error: 0.01
 ---@field file? string a path; without a '/', a name in /dev/shm
 ---@field shared? boolean in memory, with those that this process forks
 ---@field repair? boolean open it although it was in use when the machine stopped

@@ -76,7 +76,7 @@ function Queue:close() end
 ---@return sxe.Task? task, sxe.error? why
 function task.start(fn, ...) end
 
----@param seconds sxe.seconds 0: others run once
+---@param seconds sxe.seconds 0: only let other tasks run
 ---@return true? ok, sxe.error? why
 function task.sleep(seconds) end
 

@@ -183,7 +183,7 @@ become_user(void)
     }
 }
 
-/* Let the child make so many steps of the call. Returns whether it was still in the call. */
+/* Let the child make this many steps of the call. Returns whether it was still in the call. */
 static bool
 kill_after(pid_t child, unsigned steps)
 {

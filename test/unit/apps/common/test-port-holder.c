@@ -100,7 +100,7 @@ make_process(const char *pid, const char *command, unsigned inode)
     "0000000092d24d79: 00000002 00000000 " flags " 0001 01 " inode path "\n"
 
 /* Addresses are in the byte order of a little-endian machine; port 8000 is 1F40. */
-static const char tcp[] = TCP_HEAD                  /* who listens */
+static const char tcp[] = TCP_HEAD                  /* the heading, in which there is no address */
     TCP_LINE("0100007F:9C40", "01", "    0", "101") /* a connection of port 40000 */
     TCP_LINE("0100007F:1F40", "01", "    0", "102") /* one of port 8000 */
     TCP_LINE("0100007F:1F40", "0A", "   33", "103") /* 127.0.0.1 */
@@ -109,13 +109,13 @@ static const char tcp[] = TCP_HEAD                  /* who listens */
     TCP_LINE("0100007F:1F43", "0A", "    7", "999") /* in no process */
     TCP_LINE("010000:1F44", "0A", "    0", "103");  /* too short an address */
 
-static const char tcp6[] = TCP_HEAD                                           /* who listens */
+static const char tcp6[] = TCP_HEAD                                           /* the heading */
     TCP6_LINE("00000000000000000000000000000000:1F45", "0A", "    0", "106")  /* :: */
     TCP6_LINE("00000000000000000000000001000000:1F46", "0A", "    0", "107")  /* ::1 */
     TCP6_LINE("0000000000000000FFFF00000100007F:1F47", "0A", "    0", "108")  /* 127.0.0.1 */
     TCP6_LINE("B80D0120000000000000000001000000:1F48", "0A", "    0", "109"); /* 2001:db8::1 */
 
-static const char unix_sockets[] = UNIX_HEAD             /* what it is */
+static const char unix_sockets[] = UNIX_HEAD             /* the heading */
     UNIX_LINE("00000000", " 1057", "")                   /* a connection without a name */
     UNIX_LINE("00000000", "  110", " /run/web.sock")     /* a connection */
     UNIX_LINE("00010000", "  111", " /run/web.sock.old") /* a longer name */

@@ -40,7 +40,7 @@ serve_law(const char *law)
     world.serve = serve_by_law;
 }
 
-/* A run of one worker at a rate over so many sockets. */
+/* A run of one worker at a rate over this many sockets. */
 static inline void
 load_world(enum load_model model, double rate, uint64_t duration_ns, unsigned sockets)
 {

@@ -483,7 +483,8 @@ END_TEST
 
 #define SUSPECT "\"verdict\": {\"reasons\": [\"late\"]}, "
 
-/* A result with trials of 1,000 requests, so many of which failed; 4 sockets, and default times. */
+/* A result with trials of 1,000 requests, of which `failed` failed; 4 sockets, and default
+ * times. */
 static void
 put_failing(unsigned side, const char *more, unsigned trials, unsigned failed, unsigned unsent,
             unsigned unopened)

@@ -63,7 +63,7 @@ clean_up(void)
     free(said);
 }
 
-/* Make part `part` of those that began after_ns after WALL_NS. */
+/* Make the part with the number `part`, which began after_ns after WALL_NS. */
 static void
 make_part(unsigned part, unsigned trials, uint64_t after_ns)
 {

@@ -102,7 +102,7 @@ serve_closed(double rate, double (*takes)(double at_s))
     }
 }
 
-/* Pure arithmetic, which sanitizers only slow down: short runs do a fifth of it. */
+/* This is pure arithmetic, which sanitizers only slow down: thin sweeps do a fifth of it. */
 static unsigned
 get_runs(void)
 {

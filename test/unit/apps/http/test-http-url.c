@@ -130,7 +130,7 @@ START_TEST(others_are_refused)
 }
 END_TEST
 
-/* A URL: front, then so many letters, then after. */
+/* A URL: front, then this many letters, then after. */
 static const char *
 long_url(const char *front, size_t letters, const char *after)
 {

@@ -50,7 +50,7 @@ START_TEST(of_64_connections_none_has_more_than_1_3_times_the_mean)
 }
 END_TEST
 
-/* Play the worker of this slot, with so many connections. */
+/* Play the worker of this slot, with this many connections. */
 static void
 be_worker(unsigned slot, unsigned connections)
 {

@@ -451,7 +451,7 @@ START_TEST(a_mistake_is_named_and_ends_it_with_2)
 }
 END_TEST
 
-/* `begin` followed by so many letters. */
+/* `begin` followed by this many letters. */
 static const char *
 long_text(const char *begin, size_t length)
 {

@@ -1188,7 +1188,7 @@ START_TEST(a_load_and_the_end_are_told)
 }
 END_TEST
 
-/* Wait until the supervisor has sent so many WATCHDOG=1. */
+/* Wait until the supervisor has sent WATCHDOG=1 three times. */
 static int
 end_all_when_it_lives(int link)
 {
