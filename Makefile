@@ -157,6 +157,7 @@ $B/obj/apps/http/report/output-html.o: apps/http/report/page.html apps/http/repo
 $B/obj/apps/httpd/admin/status-page.o: apps/httpd/admin/status.html apps/httpd/admin/status.js
 $B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-client.o: lib-sxe-lua/io/sxe-lua-client.lua lib-sxe-lua/io/sxe-lua-cookies.lua lib-sxe-lua/io/sxe-lua-multipart.lua
+$B/obj/lib-sxe-crypto/sxe-crypto-jwt.o: lib-sxe-crypto/sxe-crypto-jwt.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-redis.o: $(addprefix lib-sxe-lua/io/sxe-lua-redis,.lua -commands.lua -handles.lua -cluster.lua)
 # An archive, so that a program has only what it uses of them.
 $B/apps-common.a: $(common.app.obj)

@@ -160,8 +160,8 @@ public_key(lua_State *L)
     return push_key(L, false, &(struct password){NULL, 0});
 }
 
-static int
-push_type(lua_State *L)
+int
+sxe__crypto_push_type(lua_State *L)
 {
     lua_pushstring(L, check_key(L)->kind->name);
     return 1;
@@ -358,9 +358,9 @@ sxe__crypto_add_key(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"private_key", private_key}, {"public_key", public_key}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"type", push_type},  {"public", push_public},
-                                       {"sign", sign_text},  {"verify", verify_text},
-                                       {"close", close_key}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"type", sxe__crypto_push_type}, {"public", push_public}, {"sign", sign_text},
+        {"verify", verify_text},         {"close", close_key},    {NULL, NULL}};
 
     sxe__crypto_new_class(L, CLASS, close_key, methods);
     luaL_setfuncs(L, functions, 0);

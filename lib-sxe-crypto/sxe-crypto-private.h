@@ -7,6 +7,7 @@
  *     sxe-crypto-derive.c  keys derived from others: HKDF, PBKDF2
  *     sxe-crypto-seal.c    AES-GCM, ChaCha20-Poly1305
  *     sxe-crypto-key.c     pairs of keys from PEM, which sign and verify: RSA, ECDSA, Ed25519
+ *     sxe-crypto-jwt.lua   JSON Web Tokens, of the functions above; sxe-crypto-jwt.c loads it
  *
  * Lua raises by longjmp, so no function calls Lua while it holds an object of OpenSSL that is not
  * in a userdata. An argument that is converted to a string may run a finalizer, which may close an
@@ -56,5 +57,9 @@ void sxe__crypto_add_hash(lua_State *L);
 void sxe__crypto_add_derive(lua_State *L);
 void sxe__crypto_add_seal(lua_State *L);
 void sxe__crypto_add_key(lua_State *L);
+void sxe__crypto_add_jwt(lua_State *L);
+
+/* key:type() */
+int sxe__crypto_push_type(lua_State *L);
 
 #endif

@@ -213,5 +213,6 @@ sxe_crypto_open(lua_State *L)
     sxe__crypto_add_derive(L);
     sxe__crypto_add_seal(L);
     sxe__crypto_add_key(L);
+    sxe__crypto_add_jwt(L);
     return 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the module sxe.crypto for Lua 5.4, on OpenSSL 3: digests, HMAC, random values, keys that
- * are derived from others, sealed texts, signatures.
+ * are derived from others, sealed texts, signatures, JSON Web Tokens.
  *
  * Place: an archive of its own, because it links OpenSSL. A program on lib-sxe-lua hands the
  * function below to its state (struct sxe_lua_config); a program that has a Lua of its own calls

@@ -151,3 +151,72 @@ end
 for _, suffix in ipairs{"", ".text", ".key", ".pub", ".sig"} do os.remove(base .. suffix) end
 print "done"]==], "done\n")
 end)
+
+-- promise: docs/crypto.md: The algorithm is that of the key, whatever the token's header says, so `none` is never accepted.
+test("a token cannot choose its algorithm", function()
+    equal(run[==[
+local pems, url = dofile "test/unit/lib-sxe-crypto/crypto-pems.lua", {url = true}
+local private = c.private_key(pems.rsa)
+local public = c.public_key(private:public())
+local claims, taken = e.encode_base64('{"exp":99999999999}', url), 0
+for _, alg in ipairs{"none", "HS256", "RS256", "PS256", "ES256"} do
+  local text = e.encode_base64('{"alg":"' .. alg .. '"}', url) .. "." .. claims
+  for _, signature in ipairs{"", c.hmac("sha256", private:public(), text), private:sign(text), ("\0"):rep(256)} do
+    if c.verify_jwt(text .. "." .. e.encode_base64(signature, url), public) then taken = taken + 1 end
+  end
+end
+print(taken, c.verify_jwt(c.sign_jwt({exp = 99999999999}, private), public).exp)]==], "0\t99999999999\n")
+end)
+
+-- promise: docs/crypto.md: Without that option a token that has an `aud` is refused: it is for somebody else.
+test("a token for somebody else is refused", function()
+    equal(run[[
+local secret = c.random_bytes(32)
+local token = c.sign_jwt({exp = os.time() + 60, aud = {"shop", "bank"}}, secret)
+print((c.verify_jwt(token, secret)), (c.verify_jwt(token, secret, {audience = "pub"})),
+      c.verify_jwt(token, secret, {audience = "bank"}).aud[1])]], "nil\tnil\tshop\n")
+end)
+
+-- Another implementation reads what ours writes, and the other way round.
+local PYTHON <const> = [==[
+import json, sys, jwt
+for line in sys.stdin:
+    case = json.loads(line)
+    claims = jwt.decode(case["token"], case["public"], algorithms=[case["alg"]], audience="a")
+    assert claims["sub"] == "ann", claims
+    print(json.dumps({"token": jwt.encode({"sub": "bob", "exp": 99999999999, "aud": ["a"]}, case["private"], case["alg"])}))
+]==]
+test("PyJWT reads our tokens, and we its", function()
+    local python = wire.has "python3"
+    if not python or wire.spawn{python, "-c", "import jwt, cryptography"}:wait(60) ~= 0 then
+        print("skipped: tokens of PyJWT, because python3-jwt is not installed")
+        return
+    end
+    local program = os.tmpname()
+    local file <close> = io.open(program, "w")
+    file:write(PYTHON):flush()
+    equal(run((([==[
+local json = require "sxe.json"
+local pems, secret, cases = dofile "test/unit/lib-sxe-crypto/crypto-pems.lua", ("s"):rep(64), {}
+for alg, pem in pairs{HS256 = false, HS512 = false, RS256 = "rsa", PS256 = "rsa", RS512 = "rsa", PS384 = "rsa", ES256 = "p256",
+                      ES384 = "p384", EdDSA = "ed25519"} do
+  local key = pem and c.private_key(pems[pem])
+  cases[#cases + 1] = {alg = alg, key = key or secret, private = pem and pems[pem] or secret, public = key and key:public() or secret}
+end
+local path = os.tmpname()
+local file = io.open(path, "w")
+for _, case in ipairs(cases) do
+  local token = c.sign_jwt({sub = "ann", exp = os.time() + 600, aud = "a"}, case.key, {algorithm = case.alg})
+  file:write(json.encode{alg = case.alg, token = token, private = case.private, public = case.public}, "\n")
+end
+file:close()
+local number = 0
+for line in io.popen("PYTHON <" .. path):lines() do
+  number = number + 1
+  local case = cases[number]
+  assert(c.verify_jwt(json.decode(line).token, case.key, {algorithm = case.alg, audience = "a"}).sub == "bob")
+end
+os.remove(path)
+print(number)]==]):gsub("PYTHON", python .. " " .. program))), "9\n")
+    os.remove(program)
+end)

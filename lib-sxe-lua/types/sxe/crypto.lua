@@ -1,7 +1,7 @@
 ---@meta sxe.crypto
 -- SPDX-License-Identifier: MIT
 
----Digests, HMAC, random values, keys that are derived, sealed text, signatures. It is there in programs that were built with OpenSSL 3.
+---Digests, HMAC, random values, keys that are derived, sealed text, signatures, JSON Web Tokens. It is there in programs that were built with OpenSSL 3.
 ---@class sxe.crypto
 local crypto = {}
 
@@ -159,5 +159,30 @@ function crypto.private_key(pem, password) end
 ---@param pem string
 ---@return sxe.Key? key, sxe.error? why
 function crypto.public_key(pem) end
+
+---@class sxe.crypto.sign_jwt
+---@field algorithm? "HS256"|"HS384"|"HS512"|"RS256"|"RS384"|"RS512"|"PS256"|"PS384"|"PS512"|"ES256"|"ES384"|"EdDSA"
+---@field header? table fields beside alg and typ
+
+---A JSON Web Token.
+---@param claims table
+---@param key sxe.Key|string a private key, or a secret of at least 32 bytes
+---@param options? sxe.crypto.sign_jwt
+---@return string token
+function crypto.sign_jwt(claims, key, options) end
+
+---@class sxe.crypto.verify_jwt
+---@field algorithm? string that of the key
+---@field audience? string must be, or be in, aud
+---@field issuer? string must be iss
+---@field leeway? number seconds by which clocks may differ: 0
+---@field needs_exp? boolean false: a token without exp is good, too
+---@field now? number seconds since 1970
+
+---@param token string
+---@param key sxe.Key|string|(sxe.Key|string)[]
+---@param options? sxe.crypto.verify_jwt
+---@return table? claims, table|sxe.error header
+function crypto.verify_jwt(token, key, options) end
 
 return crypto
