@@ -78,6 +78,22 @@ struct sxe_lua_tls_options {
     bool is_insecure;      /* any server is good */
 };
 
+/* About a server's connection that speaks TLS. "": there is no such text. */
+struct sxe_lua_tls_facts {
+    char version[16];
+    char cipher[64];
+    char name[256];     /* SNI */
+    char protocol[256]; /* ALPN */
+    bool is_resumed;
+    bool has_client; /* the client sent a certificate, and it was verified; otherwise 0 and "": */
+    int64_t not_before;
+    int64_t not_after;
+    char subject[1024];
+    char issuer[1024];
+    char names[4096]; /* with a blank between them */
+    char fingerprint[65];
+};
+
 /* TLS for scripts that connect, by functions of the program, so that this library needs none: see
  * sxe-tls.h for what use, on_ready and failure do, and apps/common/script-tls.c for a table of
  * lib-sxe-tls. */
@@ -88,6 +104,10 @@ struct sxe_lua_tls {
     int (*use)(struct sxe_tls *tls, struct sxe *socket, const char *host);
     void (*on_ready)(struct sxe *socket, void (*call)(struct sxe *socket));
     const char *(*failure)(const struct sxe *socket);
+
+    /* Set *facts about a connection of a server. False: it does not speak TLS. NULL: req.tls is
+     * always nil. */
+    bool (*describe)(const struct sxe *socket, struct sxe_lua_tls_facts *facts);
 };
 
 /* Decompression for scripts that call servers, by functions of the program, so that this library

@@ -4,6 +4,7 @@
  * Place: included by them only, in reading order:
  *
  *     sxe-tls.c          connections: states, timeouts, questions
+ *     sxe-tls-peer.c     whose certificate the peer sent
  *     sxe-tls-client.c   a client's hosts and sessions
  *     sxe-tls-failure.c  why a connection failed, in words
  *     sxe-tls-io.c       the table of sxe-io.h: reading, writing, ending

@@ -305,64 +305,6 @@ sxe_tls_protocol(const SXE *this, const char **protocol)
     return length;
 }
 
-/* The peer's certificate. NULL: it sent none, or the certificate was not verified. */
-static X509 *
-peer_of(const SXE *s)
-{
-    SSL *ssl = secure(s);
-    X509 *peer = ssl == NULL ? NULL : SSL_get0_peer_certificate(ssl);
-
-    return peer != NULL && SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE &&
-                   SSL_get_verify_result(ssl) == X509_V_OK
-               ? peer
-               : NULL;
-}
-
-unsigned
-sxe_tls_peer_subject(const SXE *this, char *text, size_t size)
-{
-    X509 *peer = peer_of(this);
-    BIO *bio = peer == NULL ? NULL : BIO_new(BIO_s_mem());
-    char *written = NULL;
-    long length = 0;
-
-    if (bio != NULL &&
-        X509_NAME_print_ex(bio, X509_get_subject_name(peer), 0, XN_FLAG_RFC2253) >= 0)
-        length = BIO_get_mem_data(bio, &written);
-    snprintf(text, size, "%.*s", (int)length, written == NULL ? "" : written);
-    BIO_free(bio);
-    ERR_clear_error();
-    return (unsigned)strlen(text);
-}
-
-/* Returns the length of the text; 0: no certificate, or no memory. */
-static unsigned
-write_fingerprint(const X509 *certificate, char text[SXE_TLS_FINGERPRINT_SIZE])
-{
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned length = 0;
-
-    if (certificate != NULL && X509_digest(certificate, EVP_sha256(), digest, &length) != 1)
-        length = 0;
-    text[0] = '\0';
-    for (unsigned i = 0; i < length; i++)
-        snprintf(text + 2 * (size_t)i, SXE_TLS_FINGERPRINT_SIZE - 2 * (size_t)i, "%02x", digest[i]);
-    ERR_clear_error();
-    return 2 * length;
-}
-
-unsigned
-sxe_tls_peer_fingerprint(const SXE *this, char text[SXE_TLS_FINGERPRINT_SIZE])
-{
-    return write_fingerprint(peer_of(this), text);
-}
-
-unsigned
-sxe_tls_local_fingerprint(const struct sxe_tls *tls, char text[SXE_TLS_FINGERPRINT_SIZE])
-{
-    return write_fingerprint(tls->local, text);
-}
-
 const char *
 sxe_tls_failure(const SXE *this)
 {

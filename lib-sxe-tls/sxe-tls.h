@@ -163,10 +163,23 @@ SXE_PUBLIC bool sxe_tls_has_offered(const SXE *this_);
  * NULL: none, or the handshake is not done. */
 SXE_PUBLIC unsigned sxe_tls_protocol(const SXE *this_, const char **protocol);
 
-/* Write the subject of the peer's certificate in the form of RFC 2253, cut to size; or the SHA-256
- * of that certificate. Return the length. 0 and "": no verified certificate, or no handshake yet.
- */
+/* About the peer's certificate: "", 0 and false if there is none, it was not verified, the
+ * handshake is not done, or there is no memory. Texts are cut to size, which is at least 1; the
+ * functions return their length.
+ *
+ * Subject and issuer are in the form of RFC 2253: "CN=a,O=b". */
 SXE_PUBLIC unsigned sxe_tls_peer_subject(const SXE *this_, char *text, size_t size);
+SXE_PUBLIC unsigned sxe_tls_peer_issuer(const SXE *this_, char *text, size_t size);
+
+/* The alternative names, with a blank between them: "DNS:a.example IP:192.0.2.1". The kinds are
+ * DNS, IP, URI and email. Left out are other kinds, names with a byte that is not printable ASCII,
+ * and all names from the first one on for which there is no room. */
+SXE_PUBLIC unsigned sxe_tls_peer_names(const SXE *this_, char *text, size_t size);
+
+/* From when until when it is valid, in seconds since 1970. */
+SXE_PUBLIC bool sxe_tls_peer_validity(const SXE *this_, int64_t *not_before, int64_t *not_after);
+
+/* The SHA-256 of the certificate, in hexadecimal digits. */
 SXE_PUBLIC unsigned sxe_tls_peer_fingerprint(const SXE *this_, char text[SXE_TLS_FINGERPRINT_SIZE]);
 
 /* Whether the peer sent close_notify. False at the end of the input: bytes may be missing. */

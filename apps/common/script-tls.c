@@ -4,6 +4,8 @@
  */
 #include "script-tls.h"
 
+#include <stdio.h>
+
 #include "sxe-tls.h"
 
 static struct sxe_tls *
@@ -22,6 +24,25 @@ new_client(const struct sxe_lua_tls_options *options, const char **problem)
     return tls;
 }
 
+static bool
+describe_connection(const SXE *socket, struct sxe_lua_tls_facts *facts)
+{
+    const char *protocol;
+    int length = (int)sxe_tls_protocol(socket, &protocol);
+
+    snprintf(facts->version, sizeof(facts->version), "%s", sxe_tls_version(socket));
+    snprintf(facts->cipher, sizeof(facts->cipher), "%s", sxe_tls_cipher(socket));
+    snprintf(facts->name, sizeof(facts->name), "%s", sxe_tls_name(socket));
+    snprintf(facts->protocol, sizeof(facts->protocol), "%.*s", length, length > 0 ? protocol : "");
+    facts->is_resumed = sxe_tls_is_resumed(socket);
+    facts->has_client = sxe_tls_peer_validity(socket, &facts->not_before, &facts->not_after);
+    sxe_tls_peer_subject(socket, facts->subject, sizeof(facts->subject));
+    sxe_tls_peer_issuer(socket, facts->issuer, sizeof(facts->issuer));
+    sxe_tls_peer_names(socket, facts->names, sizeof(facts->names));
+    sxe_tls_peer_fingerprint(socket, facts->fingerprint);
+    return sxe_tls_is_secure(socket);
+}
+
 const struct sxe_lua_tls *
 script_tls(void)
 {
@@ -29,7 +50,8 @@ script_tls(void)
                                              .delete_client = sxe_tls_delete,
                                              .use = sxe_tls_use,
                                              .on_ready = sxe_tls_on_ready,
-                                             .failure = sxe_tls_failure};
+                                             .failure = sxe_tls_failure,
+                                             .describe = describe_connection};
 
     return &table;
 }

@@ -6,6 +6,7 @@
  *     sxe-lua-http-result.c    what handlers return, and what becomes of their errors
  *     sxe-lua-http-page.c      an error as a page for a developer's browser
  *     sxe-lua-http-request.c   req
+ *     sxe-lua-http-tls.c       req.tls
  *     sxe-lua-http-body.c      req:body(), :chunks(), :json(), :form()
  *     sxe-lua-http-response.c  res
  *     sxe-lua-http-stream.c    res:write(), res:sse()
@@ -233,6 +234,11 @@ int sxe__lua_http_refuse(lua_State *L, unsigned status, const char *format, ...)
 /* Push a table of the parameters of a query or form, the first of each name; refuse more than
  * SXE__LUA_NAMES_MAX with the status. */
 void sxe__lua_http_push_form(lua_State *L, struct sxe_span text, unsigned status);
+
+/* ---- TLS (sxe-lua-http-tls.c) ---- */
+
+/* Push the value of req.tls. Returns 1. */
+int sxe__lua_http_push_tls(lua_State *L, struct sxe__lua_exchange *exchange);
 
 /* ---- Modules' parts: each sets its function in the table on top ---- */
 

@@ -172,6 +172,7 @@ get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name
         {"headers", push_headers},
         {"peer", push_peer},
         {"user", push_user},
+        {"tls", sxe__lua_http_push_tls},
         {"id", push_id},
         {"target", push_target},
         {"host", push_host},

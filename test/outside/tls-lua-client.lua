@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- https of sxe.client, by docs/http-client.md, with certificates made by the openssl command.
+-- https of sxe.client and req.tls, by docs/http-client.md and docs/tls.md, with certificates made by the openssl
+-- command.
 
 local cli = require "cli"
 local httpd = require "httpd"
@@ -26,7 +27,8 @@ cd "$1"
 new="-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
 openssl req -x509 $new -keyout ca.key -out ca.pem -subj /CN=authority -days 9 -addext basicConstraints=critical,CA:TRUE
 openssl req -x509 $new -keyout stranger.key -out stranger.pem -subj /CN=stranger -days 9 -addext subjectAltName=IP:127.0.0.1
-for name in good=IP:127.0.0.1 other=DNS:b.example client=DNS:client.example; do
+for name in good=IP:127.0.0.1,DNS:a.example other=DNS:b.example client=DNS:client.example,URI:spiffe://a/b \
+    admin=DNS:admin.example; do
     openssl req $new -keyout ${name%=*}.key -out ${name%=*}.csr -subj /CN=${name%=*}
     echo subjectAltName=${name#*=} >${name%=*}.names
     openssl x509 -req -in ${name%=*}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 9 -extfile ${name%=*}.names \
@@ -105,4 +107,52 @@ test("a client can send its own certificate", function()
     local server <close> = made:serve("good", "--tls-client-ca", made.directory .. "/ca.pem")
     equal(made:get(server, '{ tls = { ca = "DIR/ca.pem", cert = "DIR/client.pem", key = "DIR/client.key" } }'), "200\n")
     check(not made:get(server, TRUSTED):find("200", 1, true))
+end)
+
+-- A server whose handler this text returns; clients may have certificates.
+local function serve_handler(made, text)
+    local path = made.directory .. "/handler.lua"
+    local file <close> = assert(io.open(path, "w"))
+    file:write(text)
+    file:close()
+    return made:serve("good", "--tls-client-ca", made.directory .. "/ca.pem", "--tls-client", "optional", "--lua", path)
+end
+
+-- The status and body of that server's reply to a client with this certificate, nil: with none.
+local function ask(made, server, name)
+    local own = name and (', cert = "DIR/%s.pem", key = "DIR/%s.key"'):format(name, name) or ""
+    local script = ([[
+local a = assert(require "sxe.client".get("https://127.0.0.1:%d/", {
+  tls = { ca = "DIR/ca.pem", name = "a.example"%s } }))
+print(a.status, a.body)]]):format(server.port, own):gsub("DIR", made.directory)
+    local ran = cli.run("sxe-lua", "-e", script)
+    return ran.output .. ran.errors
+end
+
+-- promise: docs/tls.md: `req.tls.client` exists only if the certificate leads to an authority of `--tls-client-ca` and
+--   was valid in the handshake
+test("a handler knows version, names and certificate of its connection", function()
+    local made <close> = make_site()
+    local server <close> = serve_handler(made, [[
+return function(req)
+  local t, c = req.tls, req.tls.client
+  return table.concat({ t.version, t.sni, t.alpn, tostring(t.resumed), c and c.subject or "-", c and c.issuer or "-",
+    c and table.concat(c.names, "+") or "-", c and (c.not_after - c.not_before) // 86400 or "-",
+    c and #c.fingerprint or "-" }, " ")
+end]])
+    equal(ask(made, server), "200\tTLSv1.3 a.example http/1.1 false - - - - -\n")
+    equal(ask(made, server, "client"),
+          "200\tTLSv1.3 a.example http/1.1 false CN=client CN=authority DNS:client.example+URI:spiffe://a/b 9 64\n")
+end)
+
+-- promise: docs/tls.md: a missing name proves nothing; let in those whose name is there
+test("the example lets in clients by their names", function()
+    local made <close> = make_site()
+    local page <close> = assert(io.open("docs/tls.md"))
+    local server <close> = serve_handler(made, page:read("a"):match("\n### In scripts\n.-\n```lua\n(.-)\n```"))
+    equal(ask(made, server, "admin"), "200\tHello, CN=admin\n\n")
+    for _, name in ipairs{"client", "none"} do
+        local said = ask(made, server, name ~= "none" and name or nil)
+        equal(said, "403\tyour certificate has no name of an administrator\n\n")
+    end
 end)

@@ -43,6 +43,22 @@ local http = {}
 ---@field types? string lines as of mime.types
 ---@field ranges? integer that a request may ask for, 16; 0: none
 
+---@class sxe.req.tls
+---@field version "TLSv1.2"|"TLSv1.3"
+---@field cipher string
+---@field sni? string the server name that the client asked for
+---@field alpn? string
+---@field resumed boolean
+---@field client? sxe.req.tls.client the client's verified certificate
+
+---@class sxe.req.tls.client
+---@field subject string as in RFC 2253
+---@field issuer string
+---@field names string[] "DNS:a.example", "IP:192.0.2.1", "URI:...", "email:..."
+---@field not_before integer seconds since 1970
+---@field not_after integer
+---@field fingerprint string SHA-256, 64 hexadecimal digits
+
 ---@class sxe.Request
 ---@field method string
 ---@field path string in its normal form, decoded; 400 with an escaped slash, a backslash or a NUL
@@ -52,6 +68,7 @@ local http = {}
 ---@field version "1.0"|"1.1"
 ---@field peer string the client's address
 ---@field user? string whose password was checked
+---@field tls? sxe.req.tls nil: the connection does not speak TLS
 ---@field id string 16 hexadecimal digits, as in the log
 ---@field route? string the pattern that matched
 ---@field ctx table empty at first, for filters and handlers

@@ -295,25 +295,102 @@ START_TEST(without_memory_for_its_handshake_a_connection_fails)
 }
 END_TEST
 
-START_TEST(without_memory_a_peer_has_no_fingerprint)
+/* ---- Questions about the peer's certificate ---- */
+
+/* Connect to a server with a certificate of these alternative names. */
+static void
+start_with_names(const char *names)
 {
+    site_start();
+    make_pair("authority", CURVE, NULL, NULL);
+    make_pair("a", CURVE, names, "authority");
+    start((struct sxe_tls_config){.authorities = site_path("authority", ".pem")}, "a");
+    go("a.example");
+    ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
+    EXPECT("read", NULL, 5);
+}
+
+static void
+expect_names(const char *names, size_t size)
+{
+    char text[512];
+
+    memset(text, '?', sizeof(text));
+    ck_assert_uint_eq(sxe_tls_peer_names(ours, text, size), strlen(names));
+    ck_assert_str_eq(text, names);
+    ck_assert_int_eq(text[size], '?');
+}
+
+START_TEST(a_peers_certificate_is_described)
+{
+    static const char all[] = "DNS:a.example URI:spiffe://b/c email:d@e.example IP:192.0.2.1 "
+                              "IP:2001:db8::1";
+    char text[64];
+    int64_t now = time(NULL);
+    int64_t not_before;
+    int64_t not_after;
+
+    start_with_names("DNS:a.example,RID:1.2.3.4,URI:spiffe://b/c,DNS:a\x1b.example,DNS:b DNS:c,"
+                     "email:d@e.example,IP:192.0.2.1,IP:2001:db8:0:0:0:0:0:1");
+    ck_assert_uint_eq(sxe_tls_peer_issuer(ours, text, sizeof(text)), 12);
+    ck_assert_str_eq(text, "CN=authority");
+    ck_assert_uint_eq(sxe_tls_peer_issuer(ours, text, 4), 3);
+    expect_names(all, sizeof(all) + 1);
+    expect_names("DNS:a.example URI:spiffe://b/c email:d@e.example IP:192.0.2.1", sizeof(all));
+    expect_names("DNS:a.example", 15);
+    expect_names("", 14);
+    expect_names("", 1);
+    ck_assert(sxe_tls_peer_validity(ours, &not_before, &not_after));
+    ck_assert_int_eq(not_after - not_before, 30 * 86400);
+    ck_assert(not_before > now - 2 * 86400 && not_before < now);
+    sxe_close(ours);
+    stop();
+}
+END_TEST
+
+static unsigned
+write_subject(char *text)
+{
+    return sxe_tls_peer_subject(ours, text, SXE_TLS_FINGERPRINT_SIZE);
+}
+
+static unsigned
+write_issuer(char *text)
+{
+    return sxe_tls_peer_issuer(ours, text, SXE_TLS_FINGERPRINT_SIZE);
+}
+
+static unsigned
+write_names(char *text)
+{
+    return sxe_tls_peer_names(ours, text, SXE_TLS_FINGERPRINT_SIZE);
+}
+
+static unsigned
+write_fingerprint(char *text)
+{
+    return sxe_tls_peer_fingerprint(ours, text);
+}
+
+START_TEST(without_memory_a_peer_has_no_texts)
+{
+    static const struct {
+        unsigned (*write)(char *text);
+        unsigned length;
+    } texts[] = {
+        {write_subject, 4}, {write_issuer, 12}, {write_names, 13}, {write_fingerprint, 64}};
     char text[SXE_TLS_FINGERPRINT_SIZE];
     unsigned nth = 0;
     bool touched;
 
-    site_start();
-    make_pair("a", CURVE, "DNS:a.example", NULL);
-    start((struct sxe_tls_config){.authorities = site_path("a", ".pem")}, "a");
-    go("a.example");
-    ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
-    EXPECT("read", NULL, 5);
+    start_with_names("DNS:a.example");
     do {
         unsigned length;
 
         heap_arm(++nth, false);
-        length = sxe_tls_peer_fingerprint(ours, text);
+        length = texts[_i].write(text);
         touched = heap_disarm();
-        ck_assert(length == 64 || (touched && length == 0));
+        ck_assert(length == texts[_i].length || (touched && length < texts[_i].length));
         ck_assert_uint_eq(strlen(text), length);
     } while (touched);
     ck_assert_uint_gt(nth, 1);
@@ -374,7 +451,8 @@ client_suite(void)
     tcase_add_loop_test(tcase, a_reply_that_is_cut_is_an_error, 0, 2);
     tcase_add_loop_test(tcase, a_clients_first_bytes_may_have_to_wait, 0, 2);
     tcase_add_test(tcase, without_memory_for_its_handshake_a_connection_fails);
-    tcase_add_test(tcase, without_memory_a_peer_has_no_fingerprint);
+    tcase_add_test(tcase, a_peers_certificate_is_described);
+    tcase_add_loop_test(tcase, without_memory_a_peer_has_no_texts, 0, 4);
     tcase_add_loop_test(tcase, the_last_configuration_may_be_deleted_once_its_sockets_are_closed, 0,
                         2);
     suite_add_tcase(suite, tcase);

@@ -100,6 +100,8 @@ START_TEST(nothing_is_told_of_a_plain_connection)
     const char *protocol;
     char text[SXE_TLS_FINGERPRINT_SIZE] = "?";
     struct sxe_tls_counts counts;
+    int64_t not_before = 1;
+    int64_t not_after = 1;
     int fd;
     SXE *ours;
 
@@ -116,7 +118,11 @@ START_TEST(nothing_is_told_of_a_plain_connection)
     ck_assert_uint_eq(sxe_tls_protocol(ours, &protocol), 0);
     ck_assert_uint_eq(sxe_tls_peer_subject(ours, text, sizeof(text)), 0);
     ck_assert_str_eq(text, "");
+    ck_assert_uint_eq(sxe_tls_peer_issuer(ours, text, sizeof(text)), 0);
+    ck_assert_uint_eq(sxe_tls_peer_names(ours, text, sizeof(text)), 0);
     ck_assert_uint_eq(sxe_tls_peer_fingerprint(ours, text), 0);
+    ck_assert(!sxe_tls_peer_validity(ours, &not_before, &not_after));
+    ck_assert_int_eq(not_before + not_after, 0);
     close(fd);
     turn(5);
     event_pop();

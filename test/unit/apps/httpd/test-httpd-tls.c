@@ -370,6 +370,47 @@ START_TEST(clients_are_asked_for_certificates)
 }
 END_TEST
 
+START_TEST(scripts_are_told_of_the_connection)
+{
+    static const char text[] =
+        "return function(req) local t = req.tls if not t then return 'plain' end local c = "
+        "t.client "
+        "if c then c = { c.subject, c.issuer, #c.names, c.names[1], c.names[2], #c.fingerprint, "
+        "c.not_after - c.not_before } end "
+        "return table.concat({ t.version, #t.cipher > 0 and 'cipher', t.sni or '-', t.alpn or '-', "
+        "tostring(t.resumed), c and table.concat(c, ' ') or 'nobody' }, ' ') end";
+    struct answer answer;
+    FILE *file;
+
+    site_start();
+    make_pair("authority", CURVE, NULL, NULL);
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    make_pair("good", CURVE, "DNS:c.example,IP:192.0.2.1", "authority");
+    file = fopen(site_path("told", ".lua"), "w");
+    fputs(text, file);
+    fclose(file);
+    START_HTTPD("--tls-cert", site_path("a", ".pem"), "--tls-key", site_path("a", ".key"),
+                "--tls-client-ca", site_path("authority", ".pem"), "--tls-client", "optional",
+                "--lua", site_path("told", ".lua"));
+    ck_assert(ask_tls(&answer));
+    check_has(answer.text, "\r\n\r\nTLSv1.3 cipher - - false nobody");
+    client_name = "good";
+    keeps_session = true;
+    ck_assert(ask_tls(&answer));
+    check_has(answer.text, "\r\n\r\nTLSv1.3 cipher - - false CN=good CN=authority 2 "
+                           "DNS:c.example IP:192.0.2.1 64 2592000");
+    ck_assert(ask_tls(&answer));
+    check_has(answer.text, "\r\n\r\nTLSv1.3 cipher - - true CN=good CN=authority 2 "
+                           "DNS:c.example IP:192.0.2.1 64 2592000");
+    stop_httpd();
+    START_HTTPD("--lua", site_path("told", ".lua"));
+    ask_and_expect(GET, "HTTP/1.1 200 OK\r\nDate: @\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                        "Content-Length: 5\r\n\r\nplain");
+    stop_httpd();
+    site_stop();
+}
+END_TEST
+
 START_TEST(a_client_that_asks_gets_the_staple_and_all_get_the_field_of_hsts)
 {
     struct answer answer;
@@ -563,6 +604,7 @@ tls_suite(void)
     tcase_add_test(tcase, a_changed_file_is_read_again_without_a_signal);
     tcase_add_test(tcase, files_that_only_root_may_read_are_loaded_again_by_new_processes);
     tcase_add_loop_test(tcase, clients_are_asked_for_certificates, 0, 2);
+    tcase_add_test(tcase, scripts_are_told_of_the_connection);
     tcase_add_test(tcase, a_client_that_asks_gets_the_staple_and_all_get_the_field_of_hsts);
     tcase_add_loop_test(tcase, the_plain_port_leads_to_the_same_at_a_name_of_a_certificate, 0, 2);
     tcase_add_test(tcase, without_a_name_in_the_certificate_the_plain_port_refuses);
