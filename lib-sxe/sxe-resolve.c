@@ -24,6 +24,40 @@ struct sxe__name {
 
 /* ---- In the threads ---- */
 
+/* From a on, the next address that is of this family, or that is of another one. */
+static const struct addrinfo *
+skip_to_family(const struct addrinfo *a, int family, bool is_same)
+{
+    while (a != NULL && (a->ai_addr->sa_family == family) != is_same)
+        a = a->ai_next;
+    return a;
+}
+
+static void
+keep_address(struct sxe_resolved *found, const struct addrinfo *a)
+{
+    if (found->number < SXE_RESOLVE_ADDRESSES_MAX &&
+        getnameinfo(a->ai_addr, a->ai_addrlen, found->ip[found->number], SXE_RESOLVE_IP_SIZE, NULL,
+                    0, NI_NUMERICHOST) == 0)
+        found->number++;
+}
+
+/* Families take turns (RFC 8305, 4): if one of them does not work, the second address may do. */
+static void
+alternate_families(struct sxe_resolved *found, const struct addrinfo *list)
+{
+    int family = list->ai_addr->sa_family;
+    const struct addrinfo *next[2] = {list, list}; /* of this family, of others */
+
+    for (unsigned turn = 0; next[0] != NULL || next[1] != NULL; turn = 1 - turn) {
+        next[turn] = skip_to_family(next[turn], family, turn == 0);
+        if (next[turn] != NULL) {
+            keep_address(found, next[turn]);
+            next[turn] = next[turn]->ai_next;
+        }
+    }
+}
+
 static void
 ask_system(struct sxe_work *work)
 {
@@ -34,14 +68,10 @@ ask_system(struct sxe_work *work)
 
     found->number = 0;
     found->error = getaddrinfo(name->host, NULL, &hints, &list);
-    for (const struct addrinfo *a = list; a != NULL && found->number < SXE_RESOLVE_ADDRESSES_MAX;
-         a = a->ai_next) {
-        if (getnameinfo(a->ai_addr, a->ai_addrlen, found->ip[found->number], SXE_RESOLVE_IP_SIZE,
-                        NULL, 0, NI_NUMERICHOST) == 0)
-            found->number++;
-    }
-    if (list != NULL)
-        freeaddrinfo(list);
+    if (list == NULL)
+        return;
+    alternate_families(found, list);
+    freeaddrinfo(list);
 }
 
 /* ---- In the loop's thread ---- */

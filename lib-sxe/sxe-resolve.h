@@ -62,7 +62,7 @@ extern "C" {
 
 struct sxe_resolved {
     int error;       /* of getaddrinfo, for gai_strerror; 0: there is an address */
-    unsigned number; /* of addresses, in getaddrinfo's order */
+    unsigned number; /* of addresses: families take turns, that of getaddrinfo's first one begins */
     char ip[SXE_RESOLVE_ADDRESSES_MAX][SXE_RESOLVE_IP_SIZE]; /* text, for sxe_connect */
 };
 

@@ -23,13 +23,17 @@ static atomic_uint asked;
 static atomic_uint asking;
 static atomic_uint asking_most;
 
-/* "bad" has no address, "three" has three of IPv4, "many" has 20, "odd" one that cannot be printed
- * and then a good one, others have 127.0.0.1. */
+/* "bad" has no address, "three" has three of IPv4, "many" has 20, "both" has 10 of IPv6 and then
+ * two of IPv4, "odd" one that cannot be printed and then a good one, others have 127.0.0.1. */
 int
 getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
             struct addrinfo **list)
 {
-    unsigned number = strcmp(name, "many") == 0 ? 20 : strcmp(name, "three") == 0 ? 3 : 1;
+    bool is_both = strcmp(name, "both") == 0;
+    unsigned number = strcmp(name, "many") == 0    ? 20
+                      : is_both                    ? 12
+                      : strcmp(name, "three") == 0 ? 3
+                                                   : 1;
     unsigned odd = strcmp(name, "odd") == 0;
 
     SXE_UNUSED_PARAMETER(service);
@@ -45,13 +49,19 @@ getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
     if (strcmp(name, "bad") == 0)
         return EAI_NONAME;
     for (unsigned i = number + odd; i-- > 0;) {
-        struct addrinfo *info = calloc(1, sizeof(*info) + sizeof(struct sockaddr_in));
+        struct addrinfo *info = calloc(1, sizeof(*info) + sizeof(struct sockaddr_in6));
         struct sockaddr_in *in = (struct sockaddr_in *)(void *)(info + 1);
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)(info + 1);
 
         in->sin_family = i == 0 && odd ? AF_UNSPEC : AF_INET;
         in->sin_addr.s_addr = htonl(INADDR_LOOPBACK + i);
         info->ai_addr = (struct sockaddr *)in;
         info->ai_addrlen = sizeof(*in);
+        if (is_both && i < 10) {
+            *in6 = (struct sockaddr_in6){.sin6_family = AF_INET6};
+            in6->sin6_addr.s6_addr[15] = (uint8_t)(i + 1);
+            info->ai_addrlen = sizeof(*in6);
+        }
         info->ai_next = *list;
         *list = info;
     }
@@ -145,6 +155,21 @@ START_TEST(a_name_is_asked_for_in_a_thread)
     expect_resolved(2, 0);
     ck_assert_uint_eq(look_ups[2].result.number, 1);
     ck_assert_str_eq(look_ups[2].result.ip[0], "127.0.0.2");
+    stop_resolver();
+}
+END_TEST
+
+START_TEST(families_take_turns)
+{
+    static const char *const expected[SXE_RESOLVE_ADDRESSES_MAX] = {
+        "::1", "127.0.0.11", "::2", "127.0.0.12", "::3", "::4", "::5", "::6"};
+
+    start_resolver();
+    ck_assert_int_eq(look_up(0, "both"), 0);
+    expect_resolved(0, 0);
+    ck_assert_uint_eq(look_ups[0].result.number, SXE_RESOLVE_ADDRESSES_MAX);
+    for (unsigned i = 0; i < SXE_RESOLVE_ADDRESSES_MAX; i++)
+        ck_assert_str_eq(look_ups[0].result.ip[i], expected[i]);
     stop_resolver();
 }
 END_TEST
@@ -468,6 +493,7 @@ main(void)
 
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, a_name_is_asked_for_in_a_thread);
+    tcase_add_test(tcase, families_take_turns);
     tcase_add_test(tcase, an_address_is_known_and_nobody_is_asked);
     tcase_add_test(tcase, equal_look_ups_are_one);
     tcase_add_loop_test(tcase, answers_are_known_for_five_seconds_and_errors_for_one, 0, 2);
