@@ -267,6 +267,24 @@ test("a redirect leads only to the server that the file names", function()
     end
 end)
 
+-- promise: docs/configuration.md: A name that can never match is refused: one with a port, with a space, or with a `*` that is not
+--   the first byte.
+test("a site's name that no request can have is refused, and another is not", function()
+    for name, is_good in pairs{ ["a b"] = false, ["*.*"] = false, ["a.example:80"] = false, [""] = false, ["a."] = false,
+        ["a*b"] = false, ["a/"] = false, ["a\tb"] = false, ["*"] = true, ["*.example"] = true, ["a_b.example"] = true,
+        ["[::1]"] = true, ["127.0.0.1"] = true } do
+        write("names.lua", ('return { sites = { { names = %q, routes = { ["/"] = { redirect = "/x" } } } } }'):format(name))
+        local said = run "sxe-httpd --config names.lua --check; echo $?"
+        check(said:find(is_good and "\n0\n$" or "names: it is .*\n[12]\n$"), name .. ": " .. said)
+    end
+end)
+
+-- promise: docs/configuration.md: A mistake is named with the file, its line and the key; the server does not start, and its exit status is 2.
+test("the error of a path does not name methods, which the file does not have", function()
+    write("path.lua", 'return { routes = { ["a"] = { redirect = "/x" } } }')
+    equal(run "sxe-httpd --config path.lua --check", "sxe-httpd: path.lua:1: a: no / to begin with, at byte 0\n")
+end)
+
 -- promise: docs/httpd.1: The file is read when a process starts, and has at most 64 KiB; a fifo is refused;
 test("an error page that is a fifo is refused, and nothing waits for it", function()
     run "mkfifo page"

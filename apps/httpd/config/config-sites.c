@@ -359,6 +359,19 @@ add_to_router(struct config_site *site, struct config_route *route)
                                route->pattern, config_routes_handle, &options);
 }
 
+/* Why the router refuses the pattern. It names the methods, which a file does not have, and the
+ * pattern, which the message begins with. */
+static const char *
+fault_of(const struct sxe_http_router *router, const char *pattern)
+{
+    const char *error = sxe_http_router_error(router);
+    const size_t length = strlen(pattern);
+
+    return strncmp(error, "* ", 2) == 0 && strncmp(error + 2, pattern, length) == 0
+               ? error + length + strlen("* : ")
+               : error;
+}
+
 /* Read the routes of a site. Their table is on top. */
 static bool
 read_routes(struct reader *reader, struct config_site *site)
@@ -393,7 +406,7 @@ read_routes(struct reader *reader, struct config_site *site)
             return false;
         reader->line = route->line;
         if (add_to_router(site, route) < 0)
-            return fail(reader, route->pattern, NULL, sxe_http_router_error(site->router));
+            return fail(reader, route->pattern, NULL, fault_of(site->router, route->pattern));
     }
     reader->place = place;
     return true;
@@ -414,6 +427,18 @@ add_site(struct reader *reader)
     if (site == NULL || site->router == NULL)
         luaL_error(reader->L, "no memory");
     return site;
+}
+
+static bool
+has_good_names(struct reader *reader, const struct config_site *site)
+{
+    for (unsigned i = 0; i < site->names_number; i++) {
+        if (!config_is_name(site->names[i]))
+            return fail(reader, "names", site->names[i],
+                        "a name without port and final dot, such as example.com, *.example.com or "
+                        "*");
+    }
+    return true;
 }
 
 /* Read the site whose table is on top. */
@@ -438,6 +463,8 @@ read_site(struct reader *reader)
     reader->line = line;
     if (site->names_number == 0)
         return fail(reader, "sites", NULL, "a site has names");
+    if (!has_good_names(reader, site))
+        return false;
     (void)lua_getfield(reader->L, -1, "routes");
     look_at(reader, "routes");
     reader->place = config_key(place, "routes", 6);
@@ -531,54 +558,4 @@ config_sites_end(void)
         }
         free(sites);
     }
-}
-
-/* ---- Names ---- */
-
-/* The name without its port and a final dot. */
-static struct sxe_span
-host_of(struct sxe_span name)
-{
-    const char *end = name.length == 0 ? NULL : memrchr(name.base, ':', name.length);
-
-    if (end != NULL && memchr(end, ']', name.length - (size_t)(end - name.base)) == NULL)
-        name.length = (size_t)(end - name.base);
-    if (name.length > 0 && name.base[name.length - 1] == '.')
-        name.length--;
-    return name;
-}
-
-/* How well a site's name matches the host: 0: not; SIZE_MAX: exactly; otherwise its length. */
-static size_t
-fit(const char *pattern, struct sxe_span host)
-{
-    const size_t length = strlen(pattern);
-
-    if (*pattern != '*')
-        return host.length == length && strncasecmp(pattern, host.base, length) == 0 ? SIZE_MAX : 0;
-    if (host.length < length ||
-        strncasecmp(pattern + 1, host.base + host.length - length + 1, length - 1) != 0)
-        return 0;
-    return length;
-}
-
-const struct config_site *
-config_site_of(const struct config_sites *sites, struct sxe_span name)
-{
-    const struct sxe_span host = host_of(name);
-    const struct config_site *best = sites->usual;
-    size_t best_fit = 0;
-
-    for (const struct config_site *site = sites->first; site != NULL; site = site->next) {
-        for (unsigned i = 0; i < site->names_number; i++) {
-            const size_t fits = fit(site->names[i], host);
-
-            /* The list is in reverse: of equal names the last is the first of the file. */
-            if (fits > 0 && fits >= best_fit) {
-                best_fit = fits;
-                best = site;
-            }
-        }
-    }
-    return best;
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The names of sites: which of them a request means.
+ */
+#include "config-internal.h"
+#include "config-sites.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* The name without its port and a final dot. */
+static struct sxe_span
+host_of(struct sxe_span name)
+{
+    const char *end = name.length == 0 ? NULL : memrchr(name.base, ':', name.length);
+
+    if (end != NULL && memchr(end, ']', name.length - (size_t)(end - name.base)) == NULL)
+        name.length = (size_t)(end - name.base);
+    if (name.length > 0 && name.base[name.length - 1] == '.')
+        name.length--;
+    return name;
+}
+
+/* How well a site's name matches the host: 0: not; SIZE_MAX: exactly; otherwise its length. */
+static size_t
+fit(const char *pattern, struct sxe_span host)
+{
+    const size_t length = strlen(pattern);
+
+    if (*pattern != '*')
+        return host.length == length && strncasecmp(pattern, host.base, length) == 0 ? SIZE_MAX : 0;
+    if (host.length < length ||
+        strncasecmp(pattern + 1, host.base + host.length - length + 1, length - 1) != 0)
+        return 0;
+    return length;
+}
+
+const struct config_site *
+config_site_of(const struct config_sites *sites, struct sxe_span name)
+{
+    const struct sxe_span host = host_of(name);
+    const struct config_site *best = sites->usual;
+    size_t best_fit = 0;
+
+    for (const struct config_site *site = sites->first; site != NULL; site = site->next) {
+        for (unsigned i = 0; i < site->names_number; i++) {
+            const size_t fits = fit(site->names[i], host);
+
+            /* The list is in reverse: of equal names the last is the first of the file. */
+            if (fits > 0 && fits >= best_fit) {
+                best_fit = fits;
+                best = site;
+            }
+        }
+    }
+    return best;
+}
+
+bool
+config_is_name(const char *name)
+{
+    const char *rest = name + (*name == '*');
+    const size_t length = strlen(rest);
+
+    for (const char *byte = rest; *byte != '\0'; byte++) {
+        if ((unsigned char)*byte <= ' ' || strchr(*rest == '[' ? "*/" : "*/:", *byte) != NULL)
+            return false;
+    }
+    return length == 0 ? *name == '*' : rest[length - 1] != '.';
+}
