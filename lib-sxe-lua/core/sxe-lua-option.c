@@ -124,8 +124,9 @@ sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned m
         return 0;
     }
     count = sxe__lua_option_integer(L, &is_integer);
-    if (!is_integer || count < 1 || count > most)
-        luaL_error(L, "%s: 1 to %d %s expected", name, (int)most, what);
+    least = least > 0 ? least : 1;
+    if (!is_integer || count < least || count > most)
+        luaL_error(L, "%s: %d to %d %s expected", name, (int)least, (int)most, what);
     lua_pop(L, 1);
     return (unsigned)count;
 }

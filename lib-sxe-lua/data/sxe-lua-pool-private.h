@@ -159,7 +159,7 @@ bool sxe__lua_option_flag(lua_State *L, const char *name);
  * them. */
 void sxe__lua_option_unsaid(lua_State *L, const char *const *names, const char *without);
 
-/* An option from 1 to most; 0 if it is missing and least is 0. Raises otherwise; what is
+/* An option from least (or 1) to most; 0 if it is missing and least is 0. Raises otherwise; what is
  * "elements". */
 unsigned sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned most,
                                const char *what);

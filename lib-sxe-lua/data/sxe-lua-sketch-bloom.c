@@ -70,7 +70,8 @@ open_bloom(lua_State *L, const struct sxe__lua_sketch_opening *opening, char *wh
     if (opening->name != NULL) {
         const lua_Number capacity = sxe__lua_sketch_take_number(L, "capacity");
 
-        if (!(capacity >= 1 && capacity <= (lua_Number)SXE_BLOOM_CAPACITY_MAX))
+        if (!(capacity >= 1 && capacity <= (lua_Number)SXE_BLOOM_CAPACITY_MAX) ||
+            capacity > (lua_Number)(uint64_t)capacity)
             luaL_error(L, "capacity: 1 to 2^36 things expected");
         spec.capacity = (uint64_t)capacity;
         spec.error = sxe__lua_sketch_take_number(L, "error");

@@ -88,10 +88,10 @@ open_hll(lua_State *L, const struct sxe__lua_sketch_opening *opening, char *why)
     SXE_HLL_SPEC spec = {.name = opening->name, .file = opening->file, .options = opening->options};
 
     if (opening->name != NULL)
-        spec.precision =
-            sxe__lua_option_is_nil(L, "precision")
-                ? SXE_HLL_PRECISION_REDIS
-                : sxe__lua_option_count(L, "precision", 1, SXE_HLL_PRECISION_MAX, "bits");
+        spec.precision = sxe__lua_option_is_nil(L, "precision")
+                             ? SXE_HLL_PRECISION_REDIS
+                             : sxe__lua_option_count(L, "precision", SXE_HLL_PRECISION_MIN,
+                                                     SXE_HLL_PRECISION_MAX, "bits");
     return sxe_hll_open(&spec, why);
 }
 

@@ -93,7 +93,8 @@ open_topk(lua_State *L, const struct sxe__lua_sketch_opening *opening, char *why
 
     if (opening->name != NULL) {
         spec.number = sxe__lua_option_count(L, "number", 1, SXE_TOPK_NUMBER_MAX, "keys");
-        spec.key_size = sxe__lua_option_count(L, "key_size", 0, SXE_TOPK_KEY_MAX, "bytes");
+        spec.key_size =
+            sxe__lua_option_count(L, "key_size", 0, SXE_TOPK_KEY_MAX, "bytes, a multiple of 8,");
         spec.error = sxe__lua_sketch_take_number(L, "error");
     }
     return sxe_topk_open(&spec, why);

@@ -36,6 +36,20 @@ print(h:count() == all:count(), h:export() == all:export(), math.abs(h:count() -
     os.remove(file)
 end)
 
+-- promise: docs/lua-handlers.md: 4 to 18, by default 14, whose standard error is 0.8 %.
+test("each other precision is refused by a message that says which there are", function()
+    equal(run[[
+local sketch = require "sxe.sketch"
+for _, bits in ipairs{-1, 0, 3, 19, 14.5, 0/0, 2^33} do
+  local done, why = pcall(sketch.hll, {name = "h", precision = bits})
+  assert(not done and why:find("4 to 18", 1, true), why)
+end
+assert(not pcall(sketch.bloom, {name = "b", capacity = 1.5}))
+local done, why = pcall(sketch.topk, {name = "t", number = 3, key_size = 2^35 + 8})
+assert(not done and why:find("multiple of 8", 1, true), why)
+print(sketch.hll{name = "h"}.precision)]], "14\n")
+end)
+
 -- promise: docs/lua-handlers.md: With a file and no name, the file says the precision.
 test("an existing file sets the precision", function()
     equal(run[[

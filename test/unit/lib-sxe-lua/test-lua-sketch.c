@@ -184,6 +184,9 @@ START_TEST(wrong_options_of_all_kinds_raise)
     check_script(OPEN "fails('capacity', sketch.bloom, {name = 'b'})\n"
                       "fails('capacity', sketch.bloom, {name = 'b', capacity = 2 ^ 37})\n"
                       "fails('capacity', sketch.bloom, {name = 'b', capacity = '9'})\n"
+                      "fails('capacity', sketch.bloom, {name = 'b', capacity = 1.5})\n"
+                      "fails('capacity', sketch.bloom, {name = 'b', capacity = 0 / 0})\n"
+                      "fails('8,', sketch.topk, {name = 't', number = 3, key_size = 2 ^ 35})\n"
                       "fails('error', sketch.bloom, {name = 'b', capacity = 9, error = -1})\n"
                       "fails('error', sketch.bloom, {name = 'b', capacity = 9, error = 0.9})\n"
                       "fails('error', sketch.bloom, {file = path, error = 0.1})\n"
@@ -197,7 +200,8 @@ START_TEST(wrong_options_raise)
 {
     check_script(OPEN "fails('has no option', sketch.hll, {name = 'h', precison = 9})\n"
                       "fails('precision', sketch.hll, {name = 'h', precision = 19})\n"
-                      "fails('precision', sketch.hll, {name = 'h', precision = 3})\n"
+                      "for _, bits in ipairs{3, 19, -1, 14.5, 0 / 0, 2 ^ 33} do\n"
+                      "  fails('4 to 18 bits', sketch.hll, {name = 'h', precision = bits}) end\n"
                       "fails('name', sketch.hll, {})\n"
                       "fails('shared', sketch.hll, {name = 'h', shared = 1})\n"
                       "assert(sketch.hll{name = 'h', shared = true}:add 'a')");
