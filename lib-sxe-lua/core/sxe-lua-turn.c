@@ -61,6 +61,10 @@ void
 sxe__lua_heap_add(uint32_t index)
 {
     rise(index, SCHEDULER->heap_used++);
+    /* lib-sxe's own watcher comes after before_wait, and may begin the next request of a
+     * connection: the loop must not wait before that deadline is in the alarm. */
+    if (SCHEDULER->heap[0] == index)
+        sxe__lua_turn_soon();
 }
 
 void
