@@ -235,7 +235,7 @@ find_route(unsigned number)
     sxe_http_router_delete(router);
 }
 
-/* ---- All ---- */
+/* ---- The program ---- */
 
 static const struct {
     const char *name;

@@ -126,7 +126,7 @@ loop_plain(int calls)
     run_plain("call_nothing", calls);
 }
 
-/* ---- All ---- */
+/* ---- The program ---- */
 
 static double
 measure(void (*run)(int))

@@ -139,9 +139,9 @@ static int SXE_PRINTF(4, 5)
     return sxe__dict_damaged(dict);
 }
 
-/* Each OLD version is one that a snapshot sees, or one that the next sweep looks at: the first
- * sweep_left of them, or all if a snapshot has ended since the last sweep began, which is asked
- * last because one may end meanwhile. */
+/* Check that each OLD version is still needed: a snapshot sees it, or the next sweep looks at it.
+ * The next sweep looks at the first sweep_left versions, or at all if a snapshot has ended since
+ * the last sweep began. Whether one has ended is asked last, because it may happen meanwhile. */
 static int
 check_old(const SXE_DICT *dict, uint32_t shard, char *why, bool (*is_over)(void))
 {

@@ -212,7 +212,7 @@ sxe__hll_check(const SXE_HLL *hll)
     return sxe_hll_count(hll) < 0 ? -EUCLEAN : 0;
 }
 
-/* ---- Changing all ---- */
+/* ---- Changing all registers ---- */
 
 int
 sxe_hll_merge(SXE_HLL *into, const SXE_HLL *from)

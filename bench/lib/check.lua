@@ -126,7 +126,7 @@ local function play(player, name)
     return said
 end
 
--- ---- All ----
+-- ---- All services and their peers ----
 
 local function fail(report, peer, name, why)
     report.failures[#report.failures + 1] = ("%s, %s: %s"):format(peer.title, name, why)

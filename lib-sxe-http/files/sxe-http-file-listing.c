@@ -338,7 +338,7 @@ put_page(struct sxe__http_listing *listing, const struct sxe__http_file *file)
     put_text(listing, "</body>\n</html>\n");
 }
 
-/* ---- Keeping it ---- */
+/* ---- Storing the page ---- */
 
 static int
 keep_in_file(struct sxe__http_file *file, const struct sxe__http_listing *listing)

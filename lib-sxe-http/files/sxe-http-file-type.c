@@ -194,7 +194,7 @@ read_lines(struct sxe__http_types *types)
     return result;
 }
 
-/* ---- Where they come from ---- */
+/* ---- Reading the types ---- */
 
 /* Append a file after the first `used` bytes of *text. Returns the bytes read, or -errno. */
 static ssize_t

@@ -160,7 +160,7 @@ l_get_indexed_element(lua_State *L)
     return 1;
 }
 
-/* Does nothing: pools of C may have timeouts, these have none. */
+/* Pools of scripts have no timeouts; this checks those of pools in C. */
 static int
 l_check_timeouts(lua_State *L)
 {

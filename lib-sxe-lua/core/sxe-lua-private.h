@@ -229,7 +229,7 @@ struct sxe__lua_watched {
     lua_State *L; /* private, all of it */
     uint64_t *spent_ns;
     struct sxe__lua_watched *interrupted;
-    lua_State *running; /* before */
+    lua_State *running; /* the watchdog's `running` before this entry */
 };
 void sxe__lua_watch_enter(struct sxe__lua_watched *watched, lua_State *L, uint64_t *spent_ns);
 void sxe__lua_watch_leave(struct sxe__lua_watched *watched);

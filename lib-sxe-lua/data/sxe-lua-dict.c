@@ -13,7 +13,7 @@
 
 enum { FIRST_ROOM = 1000, ARGUMENTS = 5, CELLS_MAX = 1 << 30, COLLECTOR_KIB_MAX = 1 << 20 };
 
-/* ---- For both files ---- */
+/* ---- Functions for sxe-lua-dict-batch.c, too ---- */
 
 SXE_DICT *
 sxe__lua_dict_check(lua_State *L, int argument)

@@ -104,7 +104,7 @@ push_filters(lua_State *L, struct sxe__lua_answerer *answerer)
     lua_rawgeti(L, LUA_REGISTRYINDEX, answerer->list);
 }
 
-/* ---- Running them ---- */
+/* ---- Running filters ---- */
 
 static int run_filters(lua_State *L);
 

@@ -480,7 +480,7 @@ set_warmup(struct load_command *command)
     return COMMAND_LINE_GO_ON;
 }
 
-/* ---- All of it ---- */
+/* ---- The whole plan ---- */
 
 /* Whether there are options besides the words, except --min-effect for a comparison. */
 static bool

@@ -546,7 +546,7 @@ take_option(void *settings, int val)
     }
 }
 
-/* ---- All of it ---- */
+/* ---- The whole command line ---- */
 
 int
 load_command_parse(struct load_command *command, int argc, char **argv)

@@ -136,7 +136,7 @@ load_replay_refuse(struct load_replay *replay, struct sxe_span line)
         *p = (*p & 0x80) != 0 ? '?' : *p; /* it may be anything, and goes to a terminal */
 }
 
-/* ---- When it was read ---- */
+/* ---- The order of the requests ---- */
 
 static int
 compare_entries(const void *a, const void *b)

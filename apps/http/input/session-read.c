@@ -484,7 +484,7 @@ read_step(lua_State *L, struct load_script *script, lua_Integer number)
     sessions->number++;
 }
 
-/* ---- All of it ---- */
+/* ---- The whole session ---- */
 
 /* Check that the step makes a valid request with empty values; escapes keep others valid. */
 static void

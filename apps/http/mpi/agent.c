@@ -271,7 +271,7 @@ hear_rank_0(struct load *load)
     load->is_alone |= bytes == -2 || sxe_time_ns() >= load->heard_ns + load_agent_silent_ns;
 }
 
-/* ---- All of it ---- */
+/* ---- The agent's loop ---- */
 
 static void
 turn_agent(struct load *load)

@@ -181,7 +181,7 @@ serve_channel(int channel, unsigned number, int argc, char **argv)
     return EXIT_SUCCESS;
 }
 
-/* ---- All of it ---- */
+/* ---- The whole engine ---- */
 
 int
 load_engine_run(int channel, int argc, char **argv)

@@ -178,7 +178,7 @@ obey_frame(struct envoy *envoy)
         envoy->status = -EPIPE;
 }
 
-/* ---- All of it ---- */
+/* ---- The envoy's loop ---- */
 
 static void
 start_engine(struct envoy *envoy)

@@ -203,7 +203,7 @@ read_channel(struct relay *relay, struct peer *peer)
     flush_to_rank(relay, peer);
 }
 
-/* ---- All of it ---- */
+/* ---- The relay's loop ---- */
 
 /* At rank 0: receive the channel of the next rank from the engine. Rank 0 has a peer for each other
  * rank; another rank has a single peer, rank 0, whose channel is the engine's. */

@@ -315,7 +315,7 @@ add_trial(struct load_merge *merge, struct load_run *run, struct sum *sum, FILE 
     return true;
 }
 
-/* ---- All of it ---- */
+/* ---- The whole merge ---- */
 
 static void
 add_fact(struct load_fingerprint *fingerprint, const char *name, const char *value)

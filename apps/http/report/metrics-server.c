@@ -229,7 +229,7 @@ read_more(struct load_metrics *metrics, struct load_metrics_connection *connecti
         write_reply(connection);
 }
 
-/* ---- All of them ---- */
+/* ---- All connections ---- */
 
 static bool
 is_writing(const struct load_metrics_connection *connection)

@@ -321,7 +321,7 @@ read_addresses(struct load_reader *reader, const json_t *owner, struct load_resu
     }
 }
 
-/* ---- All of it ---- */
+/* ---- The whole result ---- */
 
 /* Files of earlier versions have no sessions. */
 static void

@@ -491,7 +491,7 @@ add_client(struct load_page *page, const struct load_run *run)
     add_lags(page, total);
 }
 
-/* ---- All of it ---- */
+/* ---- The whole summary ---- */
 
 static void
 add_2010(struct load_page *page, const struct load_run *run)

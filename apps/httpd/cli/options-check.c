@@ -222,7 +222,7 @@ httpd_set_confined(struct httpd_options *options)
     return true;
 }
 
-/* ---- All together ---- */
+/* ---- Options that depend on each other ---- */
 
 /* If there is no --lua, check that no route needs a script. False after a message. */
 static bool

@@ -358,7 +358,7 @@ httpd_take_option(void *settings, int val)
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
 }
 
-/* ---- All together ---- */
+/* ---- The whole command line ---- */
 
 /* The script's arguments are those after "--"; the script's path overwrites the word before. */
 static bool

@@ -26,7 +26,7 @@ end(void)
     check_that_nothing_is_left();
 }
 
-/* ---- Processes that open it at the same time ---- */
+/* ---- Processes that open a pool at the same time ---- */
 
 enum { PROCESSES_MAX = 8, ROUNDS = 50 };
 
