@@ -196,6 +196,13 @@ end
 
 local Subscription = {}
 
+-- Bytes for the reader, as c.fill. The server may send other lists without end: what comes after the deadline is read once.
+local function fill_by(sub, deadline)
+  if sub.is_late then return nil, "timeout" end
+  sub.is_late = deadline ~= nil and c.now() >= deadline
+  return c.fill(sub.link.reader, sub.link.conn, deadline and left_of(deadline))
+end
+
 -- The next list that the server sends; nil, why, code.
 local function read_list(sub, deadline)
   local link = sub.link
@@ -212,7 +219,7 @@ local function read_list(sub, deadline)
     elseif kind then
       return value
     else
-      ok, why, code = c.fill(link.reader, link.conn, deadline and left_of(deadline))
+      ok, why, code = fill_by(sub, deadline)
       if why == "timeout" or why == "cancelled" then return nil, why end
       if not ok and not link.is_over then
         sub.why, sub.code = why == "closed" and "redis: the connection ended" or why, code
@@ -235,6 +242,7 @@ function Subscription.read(sub, timeout)
   local deadline = timeout and c.now() + timeout
 
   if sub.early[1] then return remove(sub.early, 1) end
+  sub.is_late = false
   while true do
     local list, why, code = read_list(sub, deadline)
     local message = message_of(list)
@@ -281,7 +289,7 @@ local function subscribe_in(db, pool, name, names, deadline)
   local ok
 
   if not link then return nil, why, code, true end
-  holder.is_dirty = true
+  holder.is_dirty, link.is_subscribed = true, true
   link.conn.timeout = left_of(deadline)
   ok, why, code = link.conn:write(bytes)
   if not ok then return nil, why, code end

@@ -11,6 +11,7 @@
  *     atomic        a function that is one step for other tasks
  *     insist        one that is called again if it raises, before the error is raised
  *     now           seconds
+ *     reset         closes a connection at once, whatever is on the way
  */
 #include "sxe-lua-redis-private.h"
 
@@ -118,9 +119,10 @@ insist(lua_State *L)
 int
 sxe__lua_open_redis(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"is_idle", is_idle},    {"fill", fill_reader},
-                                         {"atomic", atomic},      {"insist", insist},
-                                         {"now", sxe__lua_now_s}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"is_idle", is_idle}, {"fill", fill_reader},   {"atomic", atomic},
+        {"insist", insist},   {"now", sxe__lua_now_s}, {"reset", sxe__lua_conn_reset},
+        {NULL, NULL}};
 
     sxe__lua_push_part(L, &redis_part);
     sxe__lua_open_redis_reader(L);

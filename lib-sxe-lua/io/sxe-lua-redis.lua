@@ -73,6 +73,7 @@ local end_link = atomic(function(link, why, code)
   if not link.is_over then link.why, link.code, link.is_over = why, code, true end
   forget(link)
   if link.conn then link.conn:close() end
+  if link.conn and (link.is_subscribed or link.first <= link.last) then c.reset(link.conn) end -- more would come for a while
   for i = link.first, link.last do
     local call = link.calls[i] or {} -- the one whose reply a task was about to note when it ended
 
@@ -221,14 +222,17 @@ local become_leader = atomic(function(link, call)
   return true
 end)
 
--- Read until the call has its reply. The task that read before may have left bytes in the reader.
+-- Read until the call has its reply. The task that read before may have left bytes in the reader. Pushes may come without
+-- end: what comes after the deadline is looked at once.
 local function lead(link, call)
   deliver(link)
   while not call.is_done do
+    local is_late = c.now() >= call.deadline
     local ok, why, code = c.fill(link.reader, link.conn, left_of(call.deadline))
 
     if ok then
       deliver(link)
+      if is_late and not call.is_done then return "timeout" end
     elseif why == "timeout" or why == "cancelled" then
       return why, code
     else

@@ -4,7 +4,7 @@
 
 local cli = require "cli"
 
-local HOSTS <const> = [[
+local HOSTS = [[
 ::1 localhost
 127.0.0.1 localhost
 127.0.0.2 two.example
@@ -15,6 +15,7 @@ local HOSTS <const> = [[
 127.0.0.1 three.example
 127.0.0.2 three.example
 ]]
+for i = 2, 10 do HOSTS = HOSTS .. ("127.0.0.%d nine.example\n"):format(i) end
 local MOUNT <const> = 'mount --bind "$0" /etc/hosts && exec "$@"'
 
 local can_mount = os.execute "unshare --mount true 2>/dev/null"
@@ -93,7 +94,24 @@ test_at("the report names an address that refuses", {"127.0.0.2"}, function(port
     check(ran.errors:find "127%.0%.0%.3 +0 +4  Connection refused", ran.errors)
 end)
 
--- promise: docs/load-generator.md: `addresses` in the JSON has the counts; it is empty if each host has one address.
+-- promise: docs/load-generator.md: Where not all rows have room, their heading says how many more there are; four that
+--   failed are kept.
+test_at("the row of an address that refuses is kept", {"127.0.0.5"}, function(port, load)
+    local ran = load("-c", "18", "-R", "500", "-d", "1", "--probe", "20", ("http://nine.example:%d/"):format(port))
+    local rows = select(2, ran.errors:gsub("127%.0%.0%.%d+ +0 +2  Connection refused", ""))
+    check(rows == 4 or rows == 8, ran.errors)
+    check(rows == 8 or ran.errors:find "failed  %(%d more: see %-%-json%)", ran.errors)
+end)
+
+-- promise: docs/load-generator.md: `addresses` in the JSON has the counts, with `--find`, too; it is empty if each host
+--   has one address.
+test_at("a search has the counts of addresses", {"127.0.0.2", "127.0.0.3"}, function(port, load)
+    local ran = load("-c", "4", "-d", "0.2", "-R", "100", "--find", "p50<60s", ("http://two.example:%d/"):format(port))
+    equal(addresses_of(ran), "127.0.0.2 2 0, 127.0.0.3 2 0", ran.errors)
+end)
+
+-- promise: docs/load-generator.md: `addresses` in the JSON has the counts, with `--find`, too; it is empty if each host
+--   has one address.
 test_at("a host with one address has no rows", {"127.0.0.2"}, function(port, load)
     local ran = load("-c", "2", "--requests", "8", ("http://127.0.0.2:%d/"):format(port))
     equal(addresses_of(ran), "", ran.errors)
@@ -112,11 +130,12 @@ test_at("localhost is IPv4 for a server that listens there alone", {"127.0.0.1"}
     check(ran.status == 0 or ran.status == 4, ran.errors)
 end)
 
--- promise: docs/load-generator.md: `--source` uses the addresses of its own family. `--server-cmd` uses the first
---   address, because nothing listens yet.
+-- promise: docs/load-generator.md: `--source` uses the addresses of its own family, and rows say so, too. `--server-cmd`
+--   uses the first address, because nothing listens yet.
 test_at("--source and --server-cmd choose addresses", {"127.0.0.1", "::1"}, function(port, load)
     local ran = load("-c", "4", "--requests", "20", "--source", "::1", ("http://localhost:%d/"):format(port))
     equal(addresses_of(ran):match "::1 %d+ %d+", "::1 4 0", ran.errors)
+    check(ran.errors:find "127.0.0.1 +0 +0  not used: it is not of the family of %-%-source", ran.errors)
     local command = ("exec %s -i 127.0.0.3 -p %d"):format(wire.program("sxe-httpd"), port)
     ran = load("-c", "4", "--requests", "20", "--server-cmd", command, ("http://first.example:%d/"):format(port))
     equal(addresses_of(ran), "", ran.errors)

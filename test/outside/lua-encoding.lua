@@ -9,8 +9,8 @@ local function run(text, ...)
     return output
 end
 
--- promise: docs/crypto.md: A decoder is strict: each value has exactly one text that is accepted, so two different texts
---   never mean the same token.
+-- promise: docs/crypto.md: The decoder of base64 is strict, in both alphabets: each value has exactly one text that is
+--   accepted, so two different texts never mean the same token.
 test("for each value a decoder accepts exactly one text", function()
     equal(run[[
 local alphabet = "AQgwBZaz09+/-_=\n \0"
@@ -26,6 +26,14 @@ local function try(decode, options)
 end
 print(try(e.decode_base64), try(e.decode_base64, {url = true}), try(e.decode_base64, {pad = false}))]],
         "true\ttrue\ttrue\n")
+end)
+
+-- promise: docs/crypto.md: The others accept several: `FF` and `ff`, `%61` and `a`.
+test("decoders of hexadecimal and URLs accept several texts", function()
+    equal(run[[
+local form = {form = true}
+print(e.decode_hex "FF" == e.decode_hex "ff", e.decode_url "%61", e.decode_url "%2F" .. e.decode_url "%2f",
+      e.decode_url("+", form) == e.decode_url("%20", form))]], "true\ta\t//\ttrue\n")
 end)
 
 -- promise: docs/crypto.md: A text that is refused gives `nil, message, at`, where `at` is the number of the first byte that

@@ -8,7 +8,7 @@
 local APP = [==[
 local redis, http, task = require "sxe.redis", require "sxe.http", require "sxe.task"
 local tcp = require "sxe.tcp"
-local gate, seen, connections = task.event(), {}, 0
+local gate, seen, connections, floods, ended = task.event(), {}, 0, 0, 0
 local function read_command(conn)
   local head = conn:read("l")
   local list = {}
@@ -19,7 +19,15 @@ local function read_command(conn)
   end
   return head and list
 end
+local function flood(_, conn)
+  floods = floods + 1
+  while conn:write((">1\r\n+news\r\n"):rep(2000)) do end
+  ended = ended + 1
+end
 local answers = {
+  PUSHES = flood, BLPOP = flood, EXEC = flood, MULTI = function() return "+OK\r\n" end,
+  SET = function() return "+QUEUED\r\n" end,
+  SUBSCRIBE = function(c, conn) conn:write(">3\r\n+subscribe\r\n+" .. c[2] .. "\r\n:1\r\n") flood(c, conn) end,
   HELLO = function() return "%1\r\n+proto\r\n:3\r\n" end,
   GET = function(c) return "$" .. #c[2] .. "\r\n" .. c[2] .. "\r\n" end,
   LATE = function(c) gate:wait() return "+" .. c[2] .. "\r\n" end,
@@ -35,7 +43,7 @@ local server = tcp.serve("127.0.0.1", 0, {connections = 20, handler = function(c
   connections = connections + 1
   for command in read_command, conn do
     seen[#seen + 1] = command[1]
-    local said = answers[command[1]](command)
+    local said = answers[command[1]](command, conn)
     if not said then return end
     conn:write(said)
   end
@@ -142,6 +150,33 @@ function tries.memory()
   local _, why = db:promise()
   return why .. " " .. tostring(collectgarbage("count") - before < 1000)
 end
+function tries.flood()
+  local hasty, db, list = open{timeout = 0.05}, open{timeout = 60}, {}
+  local function await_end() while ended < floods do task.sleep(0.001) end end
+  local function try(fn) -- until it was in time to be sent
+    local before, why = floods, nil
+    repeat why = select(2, fn()) until floods > before or why ~= "timeout"
+    list[#list + 1] = why
+    await_end()
+  end
+  try(function() return hasty:pushes() end)
+  try(function() return hasty:blpop("k", 0.01) end)
+  try(function() return hasty:transaction(function(t) t:multi() t:set("a", 1) end) end)
+  local sub = db:subscribe{"a"}
+  list[4], list[5] = select(2, sub:read(0.05)), select(2, sub:read(0))
+  sub:close()
+  await_end()
+  local before = floods
+  local other = task.start(function() return db:pushes() end)
+  while floods == before do task.sleep(0.001) end
+  other:cancel()
+  list[6] = select(2, other:join())
+  await_end()
+  db:subscribe{"a"}
+  db:close()
+  await_end()
+  return table.concat(list, " ")
+end
 return function(req)
   local a, b = tries[req.path:match("%w+$")]()
   return tostring(a) .. (b == nil and "" or " " .. tostring(b))
@@ -193,6 +228,11 @@ end)
 -- promise: docs/redis.md: A reply that is no RESP, or longer than `reply_max`, or lists 33 deep, closes the connection, and
 -- all commands in it fail.
 test("rubbish ends a connection, and not the client", function() equal(try "rubbish", "speak longer than reply_max, 4096 bytes next") end)
+
+-- promise: docs/redis.md: The wait ends then, whatever arrives: a server that sends without end cannot delay it.
+test("pushes without end outlast no timeout, and their connections are dropped", function()
+    equal(try "flood", "timeout timeout timeout timeout timeout cancelled")
+end)
 
 -- promise: docs/redis.md: Memory grows with the bytes that came, not with the lengths that they promise.
 test("a length that the server announces takes no memory", function() equal(try "memory", "timeout true") end)

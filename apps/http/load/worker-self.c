@@ -196,6 +196,13 @@ copy_timeline(struct load_timeline *to, const struct load_timeline *timeline)
 }
 
 static void
+copy_addresses(struct load_result *to, const struct load_result *result)
+{
+    to->addresses = result->addresses;
+    memcpy(to->by_address, result->by_address, result->addresses * sizeof(to->by_address[0]));
+}
+
+static void
 copy_kinds(struct load_result *to, const struct load_result *result)
 {
     to->kinds = result->kinds;
@@ -226,6 +233,7 @@ load__copy_result(struct load_result *to, const struct load_result *result)
     load_histogram_update(&to->loop_lag, &result->loop_lag);
     copy_timeline(&to->timeline, &result->timeline);
     copy_kinds(to, result);
+    copy_addresses(to, result);
 }
 
 /* ---- The parent ---- */

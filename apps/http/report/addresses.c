@@ -12,32 +12,35 @@
 #define NAME_COLUMNS 24
 
 static void
-add_address(struct load_page *page, const struct load_address_result *address)
+add_address(struct load_page *page, const struct load_address_result *address, bool has_source)
 {
     char name[LOAD_IP_SIZE];
 
     memcpy(name, address->ip, sizeof(name));
     load_clip(name, NAME_COLUMNS - 1);
-    load_page_begin(page, LOAD_WEIGHT_KINDS,
-                    address->failed > 0 ? LOAD_PAINT_BAD : LOAD_PAINT_NONE);
+    load_page_begin_row(page, address->failed > 0);
     load_page_add(page, "%s%*s%12s%9s", name, (int)(NAME_COLUMNS - load_columns(name)), "",
                   load_number_text((double)address->opened),
                   load_number_text((double)address->failed));
     if (address->is_unused)
-        load_page_item(page, "not used: it accepted no connection at the start");
+        load_page_item(page, "not used: it %s",
+                       has_source ? "is not of the family of --source"
+                                  : "accepted no connection at the start");
     else if (address->first_error != 0)
         load_page_item(page, "%s", strerror(address->first_error));
 }
 
 void
-load_summary_addresses(struct load_page *page, const struct load_result *total)
+load_summary_addresses(struct load_page *page, const struct load_run *run)
 {
+    const struct load_result *total = run->total;
+
     if (total->addresses == 0)
         return;
-    load_page_begin(page, LOAD_WEIGHT_KINDS, LOAD_PAINT_FAINT);
+    load_page_begin_heading(page, total->addresses);
     load_page_add(page, "%-*s%12s%9s", NAME_COLUMNS, "address", "connections", "failed");
     for (unsigned i = 0; i < total->addresses; i++)
-        add_address(page, &total->by_address[i]);
+        add_address(page, &total->by_address[i], run->plan->sources != NULL);
 }
 
 void

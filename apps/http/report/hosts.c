@@ -30,7 +30,7 @@ add_host(struct load_page *page, const struct load_host *host,
     load_clip(name, NAME_COLUMNS - 1);
     snprintf(sockets, sizeof(sockets), "%llu/%llu", (unsigned long long)result->opened,
              (unsigned long long)result->sockets_wanted);
-    load_page_begin(page, LOAD_WEIGHT_KINDS, is_bad ? LOAD_PAINT_BAD : LOAD_PAINT_NONE);
+    load_page_begin_row(page, is_bad);
     load_page_add(page, "%s%*s%12s%9s", name, (int)(NAME_COLUMNS - load_columns(name)), "", sockets,
                   load_number_text((double)result->offered));
     load_page_add(page, "%10s%10s%8s", load_percentile_text(&result->response, 0.5),
@@ -43,7 +43,7 @@ load_summary_hosts(struct load_page *page, const struct load_run *run)
 {
     if (run->total->hosts == 0)
         return;
-    load_page_begin(page, LOAD_WEIGHT_KINDS, LOAD_PAINT_FAINT);
+    load_page_begin_heading(page, run->total->hosts);
     load_page_add(page, "%-*s%12s%9s%10s%10s%8s", NAME_COLUMNS, "host", "connections", "offered",
                   "p50", "p99", "errors");
     for (unsigned i = 0; i < run->total->hosts; i++)

@@ -14,7 +14,7 @@ struct load_page;
 
 void load_summary_hosts(struct load_page *page, const struct load_run *run); /* a row each */
 
-void load_summary_addresses(struct load_page *page, const struct load_result *total);
+void load_summary_addresses(struct load_page *page, const struct load_run *run);
 
 /* Write the member "addresses" of a result. */
 void load_output_json_addresses(struct load_json *json, const struct load_result *result);

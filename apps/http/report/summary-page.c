@@ -45,6 +45,22 @@ load_page_begin(struct load_page *page, enum load_weight weight, enum load_paint
     next_line(page, weight, paint);
 }
 
+void
+load_page_begin_heading(struct load_page *page, unsigned rows)
+{
+    next_line(page, LOAD_WEIGHT_ROWS, LOAD_PAINT_FAINT)->rows = rows;
+}
+
+void
+load_page_begin_row(struct load_page *page, bool is_bad)
+{
+    const bool is_kept = is_bad && page->bad_rows++ < LOAD_PAGE_BAD_ROWS;
+
+    next_line(page, is_kept ? LOAD_WEIGHT_ROWS : LOAD_WEIGHT_KINDS,
+              is_bad ? LOAD_PAINT_BAD : LOAD_PAINT_NONE)
+        ->is_row = true;
+}
+
 static void
 append_text(struct load_page_line *line, const char *text)
 {
@@ -133,6 +149,21 @@ leave_lightest_out(struct load_page *page)
     return true;
 }
 
+/* Have the heading say how many of its rows are not there any more. */
+static void
+say_left_out(const struct load_page *page, struct load_page_line *heading)
+{
+    const struct load_page_line *end = page->lines + page->number;
+    char text[40];
+
+    for (const struct load_page_line *line = heading + 1; line < end && line->rows == 0; line++)
+        heading->rows -= line->is_row;
+    if (heading->rows == 0)
+        return;
+    snprintf(text, sizeof(text), "  (%u more: see --json)", heading->rows);
+    append_text(heading, text);
+}
+
 static void
 cut_blanks(char *text)
 {
@@ -153,6 +184,8 @@ load_page_print(struct load_page *page, FILE *out, unsigned lines, bool is_color
         struct load_page_line *line = &page->lines[i];
         bool is_painted = is_colored && line->paint != LOAD_PAINT_NONE;
 
+        if (line->rows > 0)
+            say_left_out(page, line);
         cut_blanks(line->text);
         load_clip(line->text, page->columns);
         fprintf(out, "%s%s%s\n", is_painted ? paints[line->paint] : "", line->text,

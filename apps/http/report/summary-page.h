@@ -14,6 +14,8 @@
 #define LOAD_PAGE_LINES  96
 #define LOAD_PAGE_INDENT 10 /* columns before the text of a continued line */
 
+#define LOAD_PAGE_BAD_ROWS 4
+
 /* The weight of a line: if the page is too long, all lines of the lowest weight are left out. */
 enum load_weight {
     LOAD_WEIGHT_CONNECT,
@@ -24,6 +26,7 @@ enum load_weight {
     LOAD_WEIGHT_PLOT,
     LOAD_WEIGHT_CLIENT,
     LOAD_WEIGHT_TIMES,
+    LOAD_WEIGHT_ROWS,   /* headings of rows, which say how many are left out; rows with failures */
     LOAD_WEIGHT_STAGES, /* if there are few stages; otherwise LOAD_WEIGHT_KINDS */
     LOAD_WEIGHT_PROBE,  /* whether the probe can be trusted */
     LOAD_WEIGHT_SKIPPED,
@@ -39,11 +42,14 @@ struct load_page_line {
     char text[LOAD_SUMMARY_COLUMNS * LOAD_SPARK_BYTES + 1];
     enum load_weight weight;
     enum load_paint paint;
+    unsigned rows; /* of a heading: lines after it that are rows */
+    bool is_row;
 };
 
 struct load_page {
     unsigned columns;
     unsigned number;
+    unsigned bad_rows;
     struct load_page_line lines[LOAD_PAGE_LINES];
 };
 
@@ -51,6 +57,12 @@ struct load_page {
 void load_page_init(struct load_page *page, FILE *out);
 
 void load_page_begin(struct load_page *page, enum load_weight weight, enum load_paint paint);
+
+/* Begin the heading of so many rows; it will say how many of them were left out. */
+void load_page_begin_heading(struct load_page *page, unsigned rows);
+
+/* Begin one of the rows. The first LOAD_PAGE_BAD_ROWS that are bad weigh as much as the heading. */
+void load_page_begin_row(struct load_page *page, bool is_bad);
 
 /* Add text to the last line, without a line break. */
 void load_page_add(struct load_page *page, const char *format, ...) SXE_PRINTF(2, 3);

@@ -548,7 +548,7 @@ load_summary_print(FILE *out, const struct load_run *run, bool is_colored)
     add_table(&page, run);
     load_summary_stages(&page, run);
     load_summary_hosts(&page, run);
-    load_summary_addresses(&page, run->total);
+    load_summary_addresses(&page, run);
     add_probe(&page, run);
     load_summary_over_time(&page, run);
     add_client(&page, run);

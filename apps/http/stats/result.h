@@ -144,7 +144,7 @@ struct load_host_result {
 struct load_address_result {
     char ip[LOAD_IP_SIZE];
     uint16_t port;
-    /* It accepted no connection before the start; addresses of the other family did. */
+    /* Addresses of the other family are used: they accept, or it is that of --source. */
     uint8_t is_unused;
     int32_t first_error; /* the first errno of a failed one; 0: none, or it was reset */
     uint64_t opened;     /* including those that were opened again */

@@ -235,7 +235,7 @@ submit(struct attempt *attempt, const struct passwords *passwords,
 
     memcpy(attempt->password, basic->password.base, basic->password.length);
     attempt->password[basic->password.length] = '\0';
-    attempt->hash = passwords_find(passwords, basic->user, room->key, &attempt->is_known);
+    attempt->hash = passwords_find(passwords, basic->user, &attempt->is_known);
     attempt->work = (struct sxe_work){.run = run, .done = done, .group = room->group};
     result = sxe_work_submit(&attempt->work);
     attempt->is_busy = result == 0;

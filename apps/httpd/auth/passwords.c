@@ -23,7 +23,8 @@ struct entry {
 struct passwords {
     struct entry *entries; /* sorted by user */
     unsigned number;
-    char text[]; /* of the file; its line ends and colons became NULs */
+    struct keyed_digest digest; /* of the file's bytes: a secret, as the salts and hashes are */
+    char text[];                /* of the file; its line ends and colons became NULs */
 };
 
 /* ---- Hashes ---- */
@@ -187,6 +188,7 @@ take_lines(struct passwords *passwords, struct source *source)
 static struct passwords *
 read_all(int fd)
 {
+    static const uint64_t no_key[2];
     struct passwords *passwords = malloc(sizeof(*passwords) + PASSWORDS_FILE_MAX + 1);
     ssize_t got = passwords == NULL ? -1 : 1;
     size_t length = 0;
@@ -207,6 +209,7 @@ read_all(int fd)
     }
     passwords->text[length] = '\0';
     passwords->number = 0;
+    passwords->digest = keyed_digest(no_key, passwords->text, length);
     return passwords;
 }
 
@@ -264,10 +267,9 @@ compare_name(struct sxe_span user, const char *name)
 }
 
 const char *
-passwords_find(const struct passwords *passwords, struct sxe_span user, const uint64_t secret[2],
-               bool *is_known)
+passwords_find(const struct passwords *passwords, struct sxe_span user, bool *is_known)
 {
-    const struct keyed_digest digest = keyed_digest(secret, user.base, user.length);
+    const struct keyed_digest digest = keyed_digest(passwords->digest.half, user.base, user.length);
     const struct entry *other = &passwords->entries[digest.half[0] % passwords->number];
     unsigned first = 0;
     unsigned end = passwords->number;

@@ -30,9 +30,8 @@ struct passwords *passwords_read(const char *place, const char *path);
 void passwords_free(struct passwords *passwords); /* NULL is allowed */
 
 /* The hash of the user. *is_known becomes false if there is no such user: then the hash is one of
- * the others', always the same for that name and secret, so that its check takes as long as one of
- * a user that exists. */
-const char *passwords_find(const struct passwords *passwords, struct sxe_span user,
-                           const uint64_t secret[2], bool *is_known);
+ * the others', always the same for that name in a file of these bytes, in all processes, so that
+ * its check takes as long as one of a user that exists. */
+const char *passwords_find(const struct passwords *passwords, struct sxe_span user, bool *is_known);
 
 #endif

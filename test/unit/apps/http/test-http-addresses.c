@@ -43,7 +43,7 @@ START_TEST(each_address_has_a_row)
 
     make_addresses();
     load_page_init(&page, stdout);
-    load_summary_addresses(&page, made.run.total);
+    load_summary_addresses(&page, &made.run);
     ck_assert_uint_eq(page.number, 4);
     check_has(page.lines[0].text, "address                  connections   failed");
     check_has(page.lines[1].text, "127.0.0.2                          4        0");
@@ -53,9 +53,62 @@ START_TEST(each_address_has_a_row)
     ck_assert_int_eq(page.lines[2].paint, LOAD_PAINT_BAD);
     check_has(page.lines[3].text, "not used: it accepted no connection at the start");
     made.run.total->addresses = 0;
-    load_summary_addresses(&page, made.run.total);
+    load_summary_addresses(&page, &made.run);
     ck_assert_uint_eq(page.number, 4);
     free_run(&made);
+}
+END_TEST
+
+START_TEST(a_row_says_that_source_excludes_its_address)
+{
+    struct load_plan plan;
+    struct load_page page;
+
+    make_addresses();
+    plan = *made.run.plan;
+    plan.sources = (const struct load_sources *)&plan; /* is not looked into */
+    made.run.plan = &plan;
+    load_page_init(&page, stdout);
+    load_summary_addresses(&page, &made.run);
+    check_has(page.lines[3].text, "not used: it is not of the family of --source");
+    free_run(&made);
+}
+END_TEST
+
+/* Print rows of ten addresses, the first `failed` of which fail, in so many lines. */
+static char *
+print_rows(unsigned lines, unsigned failed)
+{
+    FILE *out = tmpfile();
+    struct load_page page;
+    char ip[16];
+
+    make_run(&made, 1);
+    for (unsigned i = 0; i < 10; i++) {
+        snprintf(ip, sizeof(ip), "10.0.0.%u", i);
+        add(made.run.total, ip, 1, i < failed, ECONNREFUSED);
+    }
+    load_page_init(&page, stdout);
+    load_summary_addresses(&page, &made.run);
+    load_page_print(&page, out, lines, false);
+    free_run(&made);
+    return text_of(out, NULL);
+}
+
+START_TEST(the_heading_says_how_many_rows_are_left_out)
+{
+    char *all = print_rows(11, 1), *bad = print_rows(10, 6), *good = print_rows(5, 0);
+
+    check_has(all, "10.0.0.9");
+    ck_assert_ptr_null(strstr(all, "more"));
+    check_has(bad, "failed  (6 more: see --json)\n10.0.0.0");
+    check_has(bad, "10.0.0.3");
+    ck_assert_ptr_null(strstr(bad, "10.0.0.4"));
+    ck_assert_str_eq(good,
+                     "address                  connections   failed  (10 more: see --json)\n");
+    free(all);
+    free(bad);
+    free(good);
 }
 END_TEST
 
@@ -124,6 +177,8 @@ main(void)
     TCase *tcase = tcase_create("addresses");
 
     tcase_add_test(tcase, each_address_has_a_row);
+    tcase_add_test(tcase, a_row_says_that_source_excludes_its_address);
+    tcase_add_test(tcase, the_heading_says_how_many_rows_are_left_out);
     tcase_add_test(tcase, the_json_has_them_and_is_read_again);
     tcase_add_test(tcase, results_are_added_up_by_address);
     tcase_add_test(tcase, an_address_too_many_is_left_out);
