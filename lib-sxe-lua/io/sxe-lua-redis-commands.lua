@@ -59,7 +59,7 @@ function commands.wait_of(name, ...)
   end
   if select("#", ...) > 0 then wait = tonumber((select(where, ...))) end
   if wait == 0 then return NEVER end -- an end of the wait
-  return (wait or 0) / (MILLISECONDS[name] and 1000 or 1)
+  return max(wait or 0, 0) / (MILLISECONDS[name] and 1000 or 1) -- the server refuses less
 end
 
 -- Bytes for a shared link, or one that is to be shared.

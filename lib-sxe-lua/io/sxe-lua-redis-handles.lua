@@ -35,6 +35,7 @@ function Db.prepare(db, text)
 
   if type(text) ~= "string" then error("redis: a script is a string, not a " .. type(text), 0) end
   return function(keys, ...)
+    if type(keys) ~= "table" then error("redis: a script has a list of keys, not a " .. type(keys), 0) end
     local arguments = { #keys, unpack(keys) }
     local why, code, value
 
@@ -182,6 +183,7 @@ local function check_watch(options)
 end
 
 function Db.transaction(db, fn, options)
+  if type(fn) ~= "function" then error("redis: a transaction is a function, not a " .. type(fn), 0) end
   local watch, retries = check_watch(options or {})
 
   for _ = 0, retries do

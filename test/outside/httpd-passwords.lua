@@ -151,7 +151,17 @@ as_root.test("another user, another directory and confinement do not hide the fi
     end
 end)
 
--- promise: docs/configuration.md: A malformed `Authorization: Basic`, or one that is there twice, is answered 400.
+-- promise: docs/configuration.md: `passwords` and `realm` of a site are those of its routes; `passwords = false` frees one of them.
+test("routes with passwords of their own have the realm of their site", function()
+    local server <close> = httpd.start("--config", write("realm.lua", ([[return { sites = { { names = "a", realm = "Here", routes = {
+        ["/mine"] = { status = 200, passwords = %q }, ["/free"] = { status = 200 } } } } }]]):format(users)))
+    equal(http.ask(server, request("GET", "/mine", nil, "Connection: close")).headers["www-authenticate"],
+          'Basic realm="Here", charset="UTF-8"')
+    equal(status(server, "/free"), 200)
+end)
+
+-- promise: docs/configuration.md: A malformed `Authorization: Basic`, or one that is there twice, is answered 400; one without
+--   a text after `Basic` is as none: 401.
 test("malformed credentials are refused, and the connection goes on", function()
     local server <close> = httpd.start("--config", site)
     local sock <close> = server:connect()
@@ -163,6 +173,9 @@ test("malformed credentials are refused, and the connection goes on", function()
     local all = sock:recv_all()
     equal(select(2, all:gsub("HTTP/1.1 400", "")), 4)
     equal(select(2, all:gsub("HTTP/1.1 200", "")), 1)
+    for _, line in ipairs{"Authorization: Basic", "Authorization: Basic "} do
+        equal(http.ask(server, request("GET", "/text", nil, line, "Connection: close")).status, 401)
+    end
 end)
 
 -- promise: docs/configuration.md: `/livez` and `/readyz` of `--admin` and the counters of `--stats` are no routes: nobody needs a password for them.

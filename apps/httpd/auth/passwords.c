@@ -229,7 +229,7 @@ struct passwords *
 passwords_read(const char *place, const char *path)
 {
     struct source source = {.place = place, .path = path};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* no wait for a FIFO */
     struct passwords *passwords = fd < 0 ? NULL : read_all(fd);
 
     if (passwords != NULL) {

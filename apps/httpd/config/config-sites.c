@@ -214,8 +214,9 @@ read_rate(struct reader *reader, struct rate_limit *rate)
 /* Read the keys "passwords" and "realm" of a route, or of a site: its routes have the same, unless
  * they have their own. passwords may be false: none, for a route whose site has them. */
 static bool
-read_auth(struct reader *reader, struct basic_auth *auth, unsigned *line)
+read_auth(struct reader *reader, struct basic_auth *auth, unsigned *line, bool is_site)
 {
+    const char *const inherited = auth->realm;
     const int type = lua_getfield(reader->L, -1, "passwords");
     const bool is_off = type == LUA_TBOOLEAN && !lua_toboolean(reader->L, -1);
 
@@ -228,7 +229,7 @@ read_auth(struct reader *reader, struct basic_auth *auth, unsigned *line)
         *line = reader->line;
     if (!read_text(reader, "realm", &auth->realm))
         return false;
-    if (auth->realm != NULL && auth->file == NULL && !is_off)
+    if (auth->realm != inherited && auth->file == NULL && !is_off && !is_site)
         return fail(reader, "realm", NULL, "a realm needs a file: add passwords = \"FILE\"");
     if (auth->realm != NULL && !basic_auth_is_realm(auth->realm))
         return fail(reader, "realm", auth->realm,
@@ -342,7 +343,7 @@ read_route(struct reader *reader, struct config_route *route)
         !read_text(reader, "redirect", &route->redirect) ||
         !read_text(reader, "body", &route->body) || !read_text(reader, "type", &route->type) ||
         !read_switch(reader, "script", &is_script) || !read_rate(reader, &route->rate) ||
-        !read_auth(reader, &route->auth, &route->auth_line) ||
+        !read_auth(reader, &route->auth, &route->auth_line, false) ||
         !read_status(reader, "status", route->redirect != NULL, &route->status) ||
         !read_texts(reader, "header", route->headers, CONFIG_HEADERS_MAX, &route->headers_number))
         return false;
@@ -458,7 +459,7 @@ read_site(struct reader *reader)
         return false;
     site = add_site(reader);
     if (!read_texts(reader, "names", site->names, CONFIG_NAMES_MAX, &site->names_number) ||
-        !read_auth(reader, &site->auth, &site->auth_line))
+        !read_auth(reader, &site->auth, &site->auth_line, true))
         return false;
     reader->line = line;
     if (site->names_number == 0)

@@ -15,6 +15,7 @@ struct stamp {
     ino_t inode;
     off_t size;
     struct timespec changed;
+    struct timespec touched; /* changes also where a program that writes sets the time back */
 };
 
 static struct {
@@ -39,6 +40,7 @@ stamp_of(const char *path)
         stamp.inode = status.st_ino;
         stamp.size = status.st_size;
         stamp.changed = status.st_mtim;
+        stamp.touched = status.st_ctim;
     }
     return stamp;
 }

@@ -313,6 +313,10 @@ local cases = {
     equal(log[#log - 1], "EVAL return 1 1 lost")
     fails("ERR compiling", db:prepare "bad"({}))
     fails("a script is a string", pcall(db.prepare, db, 1))
+    fails("a list of keys, not a string", pcall(run, "ab", 1))
+    fails("a list of keys, not a nil", pcall(run))
+    fails("a transaction is a function, not a nil", pcall(db.transaction, db))
+    equal(db:wait(1, -60000), 1)
   end,
   function() -- replies of the server are cut at each byte: each kind of command fails, or is right
     local kinds = {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -647,6 +648,21 @@ START_TEST(one_that_is_replaced_or_gone_or_there_again_has_changed)
 }
 END_TEST
 
+/* As rsync --inplace --times does. */
+START_TEST(one_that_is_written_with_its_time_set_back_has_changed)
+{
+    const struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+
+    write_file("a", "1");
+    ck_assert_int_eq(utimensat(AT_FDCWD, "a", times, 0), 0);
+    changes_add("a");
+    do {
+        write_file("a", "2");
+        ck_assert_int_eq(utimensat(AT_FDCWD, "a", times, 0), 0);
+    } while (changes_look() || !changes_look()); /* until the kernel's clock has moved on */
+}
+END_TEST
+
 START_TEST(so_many_are_looked_at)
 {
     char name[16];
@@ -708,6 +724,7 @@ handover_suite(void)
     tcase_add_checked_fixture(changes, enter_directory, leave_directory);
     tcase_add_test(changes, a_change_is_seen_when_it_is_over);
     tcase_add_test(changes, one_that_is_replaced_or_gone_or_there_again_has_changed);
+    tcase_add_test(changes, one_that_is_written_with_its_time_set_back_has_changed);
     tcase_add_test(changes, so_many_are_looked_at);
     suite_add_tcase(suite, changes);
     return suite;

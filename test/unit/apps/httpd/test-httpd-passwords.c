@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "captured.h"
@@ -187,6 +188,14 @@ START_TEST(a_file_that_is_too_long_is_refused)
 }
 END_TEST
 
+START_TEST(a_fifo_is_not_waited_for)
+{
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_ptr_null(passwords_read("", path));
+}
+END_TEST
+
 START_TEST(each_call_may_fail)
 {
     static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_OPEN, FAKE_READ};
@@ -282,6 +291,7 @@ passwords_suite(void)
     tcase_add_loop_test(tcase, bad_lines_are_named, 0, (int)(sizeof(bad) / sizeof(bad[0])));
     tcase_add_test(tcase, a_file_that_cannot_be_read_is_named);
     tcase_add_test(tcase, a_file_that_is_too_long_is_refused);
+    tcase_add_test(tcase, a_fifo_is_not_waited_for);
     tcase_add_test(tcase, each_call_may_fail);
     tcase_add_test(tcase, an_unknown_user_has_the_hash_of_another_one);
     tcase_add_test(tcase, an_unknown_user_has_the_same_hash_in_each_process);
