@@ -64,7 +64,7 @@ run_lua(const char **argv)
 }
 #define RUN_LUA(...) run_lua((const char *[]){"sxe-lua", __VA_ARGS__, NULL})
 
-/* Remove the lines of the watchdog from the errors: on a busy machine any call may take too long. */
+/* Remove the watchdog's lines from the errors: on a busy machine any call may take too long. */
 static inline void
 drop_reports_of_a_blocked_loop(void)
 {
