@@ -87,6 +87,39 @@ test("a new program that fails, or is killed, changes nothing", function()
     equal(server:ask(), "old")
 end)
 
+local function ask_at(path)
+    local sock <close> = wire.connect(path)
+    sock:send(httpd.LAST)
+    return sock:read_reply().body
+end
+
+-- promise: docs/operations.md: A new program that ends before it is ready, is killed, or is not ready after 60 seconds changes nothing: the old one goes on serving.
+test("a new program that fails leaves the file of a unix socket, and one that serves removes it when it ends", function()
+    local path = os.tmpname()
+    os.remove(path)
+    local server = script.start("return function() return 'old' end", "-w", "2", "--unix", path)
+    server:write("error 'no'")
+    server.proc:signal("USR2")
+    named(server, ", ended with exit status 1 before it was ready; this one goes on serving")
+    equal(ask_at(path), "old")
+    for number, signal in ipairs{"KILL", "TERM"} do
+        server:write("require 'sxe.task'.sleep(3600)")
+        server.proc:signal("USR2")
+        workers.kill(named(server, " starts, to serve in place of this one", number + 1), signal)
+        httpd.wait_until(function()
+            return select(2, server.proc:errors():gsub("before it was ready; this one goes on", "")) == number + 1
+        end, "the end of the new program by " .. signal)
+        equal(ask_at(path), "old", signal)
+    end
+    server:write("return function() return 'new' end")
+    server.proc:signal("USR2")
+    local pid = named(server, " serves in place of this one")
+    httpd.wait_until(function() return ask_at(path) == "new" end, "the new program at the unix socket")
+    finish(server, pid)
+    equal(io.open(path), nil)
+    os.execute("rm -r " .. server.directory)
+end)
+
 -- promise: docs/operations.md: SIGTERM during an upgrade ends both.
 test("SIGTERM during an upgrade ends the new program, too", function()
     local server = script.start("return function() return 'old' end", "-w", "2")

@@ -24,6 +24,7 @@ struct kept {
     bool is_used;      /* a serving process listens at it */
     bool is_wanted;    /* a process that is starting listens at it */
     bool is_inherited; /* from the program that started this one, see inherit.h */
+    bool is_lent;      /* by the program before this one, which serves on if this one fails */
     bool is_new;       /* opened by this serving process: the supervisor does not have it yet */
 };
 
@@ -297,6 +298,7 @@ handover_adopt(int fd, const char *name, size_t length)
     if (socket.address.ss_family != AF_UNIX)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     socket.is_inherited = asked_length == 0;
+    socket.is_lent = !socket.is_inherited;
     if (!socket.is_inherited) {
         socket.address = asked;
         socket.length = asked_length;
@@ -319,6 +321,20 @@ handover_inherited(struct sockaddr_storage addresses[HANDOVER_SOCKETS])
 }
 
 void
+handover_own_files(void)
+{
+    for (unsigned i = 0; i < handover.number; i++)
+        handover.sockets[i].is_lent = false;
+}
+
+static void
+remove_file(struct kept *socket)
+{
+    if (!socket->is_lent)
+        socket_file_remove(&socket->file);
+}
+
+void
 handover_settle(bool is_ready)
 {
     unsigned number = 0;
@@ -332,7 +348,7 @@ handover_settle(bool is_ready)
             handover.sockets[number++] = socket;
             continue;
         }
-        socket_file_remove(&socket.file);
+        remove_file(&socket);
         close(socket.fd);
     }
     handover.number = number;
@@ -410,5 +426,5 @@ void
 handover_remove_files(void)
 {
     for (unsigned i = 0; i < handover.number; i++)
-        socket_file_remove(&handover.sockets[i].file);
+        remove_file(&handover.sockets[i]);
 }

@@ -92,6 +92,10 @@ unsigned handover_inherited(struct sockaddr_storage addresses[HANDOVER_SOCKETS])
  * it, not one that serves. */
 void handover_note(const struct handover_message *message, int fd, bool is_next);
 
+/* The program before this one gives its sockets up: from now on this program removes their files.
+ * Until then that program may go on serving at them, so this one leaves the files. */
+void handover_own_files(void);
+
 /* The processes that were starting are ready: close sockets that they do not use. Or they failed
  * (is_ready is false): close sockets that only they used. */
 void handover_settle(bool is_ready);
@@ -109,8 +113,8 @@ int handover_export(int first, int link, const char *link_name, char names[HANDO
  * a message names. */
 void handover_leave_files(void);
 
-/* Remove the files of unix sockets that this program opened. Called before the supervisor, or a
- * serving process without supervisor, exits. */
+/* Remove the files of unix sockets that this program opened or owns. Called before the supervisor,
+ * or a serving process without supervisor, exits. */
 void handover_remove_files(void);
 
 /* ---- In a process that serves ---- */

@@ -287,6 +287,7 @@ be_loaded(const struct child *last)
 static void
 take_over(const struct child *last)
 {
+    handover_own_files();
     handover_settle(true);
     for (unsigned i = 0; i < children.number; i++) {
         struct child *child = &children.each[i];

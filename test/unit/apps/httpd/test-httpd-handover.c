@@ -311,6 +311,10 @@ START_TEST(files_that_others_name_stay_and_those_that_are_named_here_go)
         ck_assert_int_eq(handover_open((struct sockaddr *)&address,
                                        (socklen_t)(sizeof(sa_family_t) + strlen(path))),
                          0);
+    /* The program that passed the socket on may still serve at it. */
+    handover_remove_files();
+    ck_assert_int_eq(access(path, F_OK), 0);
+    handover_own_files();
     handover_remove_files();
     ck_assert_int_eq(access(path, F_OK), _i == 0 ? -1 : 0);
     handover_close_others();
