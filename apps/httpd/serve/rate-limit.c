@@ -79,12 +79,23 @@ struct key {
     struct client_key client;
 };
 
+/* When the bucket will be empty, after one more request at now_ns. At most most_ns, which is when a
+ * full bucket will be: a slower rate, before a reload, may have left a later time. */
+static uint64_t
+fill(const struct rate_limit *limit, uint64_t before_ns, uint64_t now_ns, uint64_t most_ns)
+{
+    const uint64_t from_ns = before_ns > now_ns ? before_ns : now_ns;
+
+    return from_ns > most_ns ? most_ns : from_ns + limit->interval_ns;
+}
+
 /* Take one request from the client's bucket. Nanoseconds until one may pass; 0: this one may. */
 static uint64_t
 take_from_bucket(const struct rate_limit *limit, const struct key *key)
 {
     const uint64_t now_ns = sxe_time_ns();
-    const uint64_t room_ns = limit->burst * limit->interval_ns;
+    const uint64_t most_ns = now_ns + limit->burst * limit->interval_ns;
+    bool is_over = false;
     unsigned tries = 0;
     int result;
 
@@ -92,16 +103,16 @@ take_from_bucket(const struct rate_limit *limit, const struct key *key)
         uint64_t before_ns = 0;
         const ssize_t size =
             sxe_dict_get(clients, key, sizeof(*key), &before_ns, sizeof(before_ns));
-        const uint64_t full_ns =
-            (size > 0 && before_ns > now_ns ? before_ns : now_ns) + limit->interval_ns;
+        const uint64_t full_ns = fill(limit, before_ns, now_ns, most_ns);
 
-        if (full_ns > now_ns + room_ns)
-            return full_ns - now_ns - room_ns;
+        if (full_ns > most_ns)
+            return full_ns - most_ns;
+        is_over = before_ns > most_ns;
         result = sxe_dict_compare_and_put(clients, key, sizeof(*key), size > 0 ? &before_ns : NULL,
                                           sizeof(before_ns), &full_ns, sizeof(full_ns),
                                           (double)(full_ns - now_ns) / (double)SXE_NS_PER_SECOND);
     } while (result == -EEXIST && ++tries < TRIES);
-    return 0;
+    return is_over ? limit->interval_ns : 0;
 }
 
 unsigned

@@ -133,6 +133,25 @@ START_TEST(a_burst_passes_then_one_each_interval)
 }
 END_TEST
 
+START_TEST(a_rate_that_a_reload_raised_holds_for_earlier_clients_too)
+{
+    limit = (struct rate_limit){.route = 1, .interval_ns = 1800 * SECOND, .burst = 50};
+    for (unsigned i = 0; i < 50; i++)
+        ck_assert_uint_eq(take_ipv4(1), 0);
+    ck_assert_uint_eq(take_ipv4(1), 1800);
+    limit.interval_ns = SECOND;
+    ck_assert_uint_eq(take_ipv4(1), 1);
+    ck_assert_uint_eq(take_ipv4(1), 1);
+    fake_time_advance(SECOND);
+    ck_assert_uint_eq(take_ipv4(1), 0);
+    ck_assert_uint_eq(take_ipv4(1), 1);
+    fake_time_advance(50 * SECOND);
+    for (unsigned i = 0; i < 50; i++)
+        ck_assert_uint_eq(take_ipv4(1), 0);
+    ck_assert_uint_eq(take_ipv4(1), 1);
+}
+END_TEST
+
 START_TEST(each_client_of_each_route_has_its_own)
 {
     limit.burst = 1;
@@ -215,6 +234,7 @@ rates_suite(void)
     suite_add_tcase(suite, texts);
     tcase_add_checked_fixture(taken, set_up, tear_down);
     tcase_add_test(taken, a_burst_passes_then_one_each_interval);
+    tcase_add_test(taken, a_rate_that_a_reload_raised_holds_for_earlier_clients_too);
     tcase_add_test(taken, each_client_of_each_route_has_its_own);
     tcase_add_test(taken, processes_count_together);
     tcase_add_test(taken, more_clients_than_there_is_room_for_displace_others);
