@@ -5,6 +5,7 @@
  */
 #include "lua-state.h"
 
+#include <errno.h>
 #include <time.h>
 
 #include "test-main.h"
@@ -219,6 +220,20 @@ run_sandboxed(const char *text)
     return most_ns;
 }
 
+/* Call answer(). A process that does not get the CPU for a slice is interrupted, however short the
+ * function: then it is called again. */
+static void
+ask(const char **answer)
+{
+    int result = sxe_lua_call(lua, "answer", ">s", answer);
+
+    for (unsigned tries = 0; tries < 100 && result == -EINPROGRESS; tries++) {
+        turn_tasks();
+        result = sxe_lua_call(lua, "answer", ">s", answer);
+    }
+    ck_assert_int_eq(result, 0);
+}
+
 /* Three attempts: on a busy machine the watchdog may look too late. */
 START_TEST(in_a_sandbox_none_keeps_the_others_waiting)
 {
@@ -239,7 +254,7 @@ START_TEST(in_a_sandbox_none_keeps_the_others_waiting)
                               (sandboxed[_i].or_why != NULL && logged(sandboxed[_i].or_why)),
                           "not \"%s\" but %s", why, log_line(0));
         ck_assert_uint_le(lua->heap.most, 32 << 20);
-        ck_assert_int_eq(sxe_lua_call(lua, "answer", ">s", &answer), 0);
+        ask(&answer);
         ck_assert_str_eq(answer, "42");
         state_stop();
     }
