@@ -90,13 +90,13 @@ test("no method gets past a filter", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: It can be called once.
+-- promise: docs/lua-handlers.md: `next()` can be called once.
 test("next() cannot be called twice", function()
     equal(ask("GET /open", "Wrap: twice").body, "false")
     equal(ask("GET /none", "Wrap: twice").body, "false")
 end)
 
--- promise: docs/lua-handlers.md: A file is on its way when `next()` returns: `req` and `res` are over then.
+-- promise: docs/lua-handlers.md: If the handler sends a file, `req` and `res` are over when `next()` returns.
 test("a filter cannot change the reply of a file", function()
     equal(ask("GET /admin/files/x", "Key: 1", "Wrap: file").body, "SECRET")
     equal(ask("GET /open", "Wrap: file").body, "true")

@@ -150,8 +150,8 @@ test("clients whose connections wait to be accepted at SIGTERM are answered", fu
     end
 end)
 
--- promise: docs/lua-handlers.md: A handler that stops its own server owes one of these replies itself: it calls `stop` in a
---   task of its own, `task.start(server.stop, server, 5)`, and returns.
+-- promise: docs/lua-handlers.md: A handler that stops its own server must not wait for it, because its own reply is
+--   still to be sent. It starts a task, `task.start(server.stop, server, 5)`, and returns.
 test("a handler that stops its server still replies", function()
     for _, stop in ipairs{"task.start(server.stop, server, 5)", "server:stop(0.001)"} do
         for _, reply in ipairs{'return "bye"', 'res:write "b" return "ye"', 'task.sleep(0.01) return "bye"'} do

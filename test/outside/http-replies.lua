@@ -108,7 +108,8 @@ test("data of several lines is one event; a name with line ends raises", functio
     check(not pcall(sock.read_reply, sock))
 end)
 
--- promise: docs/lua-handlers.md: After `req:body()` there are none left; after `req:chunks()` the other three raise.
+-- promise: docs/lua-handlers.md: After `req:body()` there are no parts left; after `req:chunks()`, `req:body()`,
+--   `req:json()` and `req:form()` raise.
 test("a body can be read in one way only", function()
     equal(post("/same", "hello").body, "true")
     equal(post("/after", "hello").body, "5")

@@ -73,7 +73,7 @@ test("half a body gets 408", function()
     end, "--body-timeout", "0.2")
 end)
 
--- promise: docs/lua-handlers.md: one that is too slow is answered `408`, however its bytes are spread.
+-- promise: docs/lua-handlers.md: a client that is too slow gets `408`, however its bytes are spread.
 test("a body that is too slow gets 408", function()
     each_kind(function(sock, kind, what)
         sock:send(post(kind[3], 100000, "x"))
@@ -186,7 +186,7 @@ test("a handler that does not reply in time gets 503, with a request body or wit
     proc:signal "KILL"
 end)
 
--- promise: docs/lua-handlers.md: Until a body is whole its bytes are no memory of the script's
+-- promise: docs/lua-handlers.md: Bodies that are not whole do not count as the script's memory.
 test("incomplete bodies do not count as the script's memory, and end with their clients", function()
     local server <close> = script.start(APP, "--lua-memory", "16m", "--max-body", "2m")
     local socks = {}
@@ -204,7 +204,7 @@ test("incomplete bodies do not count as the script's memory, and end with their 
     check(tonumber(server:ask "/memory") < 8000000, "those that ended are")
 end)
 
--- promise: docs/lua-handlers.md: and where that is used up the answer is `503`.
+-- promise: docs/lua-handlers.md: beyond that the reply is `503`.
 test("if the memory of all bodies is used up, requests get 503 until some is free", function()
     local server <close> = script.start(APP, "--body-memory", "1m")
     for _ = 1, 3 do

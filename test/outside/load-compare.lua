@@ -82,8 +82,8 @@ local function measure(law, ...)
     return path
 end
 
--- promise: docs/load-generator.md: A b without one good reply is a regression whatever else is
---   said, and so is one with such a trial where a has none. For this one trial is enough.
+-- promise: docs/load-generator.md: It is always a regression if b has no good reply at all, or has a trial without one
+--   and a has no such trial. One trial is enough for this comparison.
 test("a server that is dead or hung passes no comparison", function()
     local good = measure("fixed:1", "-d", "0.3")
     local nobody = os.tmpname()
@@ -103,8 +103,8 @@ test("a server that is dead or hung passes no comparison", function()
     os.remove(good)
 end)
 
--- promise: docs/load-generator.md: It is `more: a regression` if chance would give b that many in
---   fewer than one of 200 comparisons of the same, and if it exceeds that of a by more than the
+-- promise: docs/load-generator.md: b's share is `more: a regression` if two things hold: between equal programs chance
+--   gives so large a difference in fewer than one of 200 comparisons; and b's share exceeds that of a by more than the
 --   minimum effect
 test("a server that fails half of the time passes no comparison and no gate", function()
     local good = measure("fixed:1", "--requests", "200")

@@ -75,8 +75,8 @@ local function await(what, ready)
     error(what)
 end
 
--- promise: docs/load-generator.md: In flight is 0 at the end, unless a worker was killed or died;
---   what a second interrupt cuts off is unanswered.
+-- promise: docs/load-generator.md: `in flight` is 0 at the end, unless a worker was killed or died; what a second
+--   interrupt cuts off is unanswered.
 test("a second interrupt ends at once, and requests in flight count as unanswered", function()
     local listener <close> = wire.listen("127.0.0.1", 0)
     local client = load.start(listener, "-c", "3", "-d", "3600", "-t", "2", "--json", "-")

@@ -61,8 +61,8 @@ return r
     equal(counts["/fast"], 40)
 end)
 
--- promise: docs/load-generator.md: With a rate or `--requests` each host gets as many of them, and
---   the URLs of a host take turns among them.
+-- promise: docs/load-generator.md: With a rate or `--requests` each host gets an equal share, which its URLs share in
+--   turn.
 test("hosts get equal shares of the requests, and URLs equal shares of their host's", function()
     local a, end_a = serve()
     local b, end_b = serve()

@@ -6,8 +6,8 @@
 local cli = require "cli"
 local known = require "known"
 
--- promise: docs/load-generator.md: A request that failed has no time: however long one had waited,
---   no good reply would have come. So it counts as at least the `--timeout`
+-- promise: docs/load-generator.md: A failed request has no response time, because no good reply came. So it counts as
+--   at least the `--timeout`
 test("timeouts count in the percentiles", function()
     local server <close> = known.start "bimodal:0.05,1,3000"
     local ran = known.load(server, "-c", "64", "--requests", "1000", "--timeout", "0.5",
@@ -59,8 +59,7 @@ test("a run whose last replies do not come fails", function()
     equal(ran.total.sent, ran.total.ok + ran.total.errors)
 end)
 
--- promise: docs/load-generator.md: The rate is that of the good replies that came within the time,
---   divided by that time.
+-- promise: docs/load-generator.md: The rate is the number of good replies within the run's time, divided by that time.
 test("replies that come in the drain are reported apart", function()
     local server <close> = known.start "fixed:400"
     local ran = known.load(server, "-c", "10", "-d", "1")
@@ -71,9 +70,8 @@ test("replies that come in the drain are reported apart", function()
     check(ran.output:find(" more in the drain of ", 1, true), ran.output)
 end)
 
--- promise: docs/load-generator.md: A load of which more than 1 % was not sent is not what was asked
---   for: the exit status is 1, unless a `--threshold` on `skipped` or `achieved` says how much is
---   enough.
+-- promise: docs/load-generator.md: If more than 1 % of the load was not sent, the exit status is 1, unless a
+--   `--threshold` on `skipped` or `achieved` says how much is enough.
 test("an overload fails in each model", function()
     local server <close> = known.start "capped:50"
     for _, words in ipairs{{}, {"--open"}, {"--deadline", "20ms"}} do

@@ -20,9 +20,9 @@ end
 
 local LINE = '::1 - - [10/Oct/2026:13:55:%02d +0000] "%s" %d 0\n'
 
--- promise: docs/load-generator.md: Not of these are those that asked nothing of a server: a log's
---   `"-"` or `""` with status 408 or 400, for a client that sent nothing, and a HAR's URLs of
---   `data:`, `blob:`, `ws:` and the like. They are left out, and how many is said.
+-- promise: docs/load-generator.md: Lines and entries that asked nothing of a server do not count as such: a log's `"-"`
+--   or `""` with status 408 or 400, for a client that sent nothing, and a HAR's URLs of `data:`, `blob:`, `ws:` and the
+--   like. They are skipped, and the report says how many.
 test("entries without a request are left out and counted", function()
     local ran = replay(LINE:format(1, "-", 408) .. LINE:format(2, "GET / HTTP/1.1", 200) ..
                        LINE:format(3, "", 400) .. LINE:format(4, "-", 408))

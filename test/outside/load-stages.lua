@@ -70,8 +70,7 @@ test("a rate can fall to 0", function()
     equal(number, 50)
 end)
 
--- promise: docs/load-generator.md: A stage whose RATE is that of the one before it is level, and
---   one of no time is a step.
+-- promise: docs/load-generator.md: A stage with the RATE of the one before is level; a stage whose TIME is 0 is a step.
 test("a level stage has a row in the report, a step has none", function()
     local server <close> = httpd.start()
     local ran = cli.run("sxe-http", "-q", "-c", "4", "--stages", "50:0,50:200ms", server.url)
@@ -119,7 +118,7 @@ test("options for a rate or an end are refused with --stages", function()
                       "1")
 end)
 
--- promise: docs/load-generator.md: There are at most 32 stages, of a day together.
+-- promise: docs/load-generator.md: There are at most 32 stages, which together last at most a day.
 test("too many stages, and too long ones, are refused", function()
     cli.check_refused("more than 32 stages", "sxe-http", "--stages", ("1:1,"):rep(32) .. "1:1")
     cli.check_refused("more than a day", "sxe-http", "--stages", "1:1d,1:1s")

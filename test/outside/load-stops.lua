@@ -58,8 +58,7 @@ test("a client that is stopped again and again is suspect", function()
     check(client.output:find("RESULT SUSPECT: the client stood still for"), client.output)
 end)
 
--- promise: docs/load-generator.md: A stop is seen by each worker for itself, and the one that stood
---   still longest decides.
+-- promise: docs/load-generator.md: Each worker measures its own stops, and the one that stood still longest decides.
 test("one of several workers that is stopped makes the result suspect", function()
     local server <close> = httpd.start()
     local client = start(server, 7, "-t", "4")

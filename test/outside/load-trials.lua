@@ -78,9 +78,9 @@ test("a rate set by -R is not a result", function()
     check(server)
 end)
 
--- promise: docs/load-generator.md: A percentile that one trial cannot tell has no interval: which
---   trials have enough requests is no chance, and those of the others alone would say something
---   else. It is `n/a`, as in that trial.
+-- promise: docs/load-generator.md: If one trial has too few requests for a percentile, that percentile gets no
+--   interval. Leaving the trial out would bias the result, because which trials have enough requests is no chance. It
+--   is `n/a`, as in that trial.
 test("a figure has an interval only if every trial has it", function()
     local server <close>, port = serve()
     local ran = cli.run("sxe-http", "-p", tostring(port), "-c", "4", "--requests", "300",
@@ -96,9 +96,9 @@ test("a figure has an interval only if every trial has it", function()
     check(server)
 end)
 
--- promise: docs/load-generator.md: `--until-ci` of such a figure ends after the first trial that
---   cannot tell it, says how many requests a trial takes (p50 20, p95 200, p99 1,000), and makes
---   the exit status 5, as it does whenever its interval was not reached.
+-- promise: docs/load-generator.md: With `--until-ci` of such a figure the run ends after the first trial that cannot
+--   tell it. It says how many requests a trial takes (p50 20, p95 200, p99 1,000). The exit status is 5, as always when
+--   the interval was not reached.
 test("--until-ci ends when its interval cannot be reached", function()
     local server <close>, port = serve()
     for name, needs in pairs{p50 = 20, p95 = 200, p99 = 1000} do

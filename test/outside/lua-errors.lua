@@ -3,7 +3,8 @@
 
 local cli = require "cli"
 
--- promise: docs/lua-handlers.md: The log shows the fields of any other table, and the traceback of the place that raised it.
+-- promise: docs/lua-handlers.md: The log shows the fields of a table without `status`, and the traceback of the place
+--   that raised it.
 test("an uncaught table shows its fields and where it was raised", function()
     local ran = cli.run("sxe-lua", "-e", "local function f()\n error{ code = 5 } end\nf()")
     equal(ran.status, 1)
@@ -11,7 +12,8 @@ test("an uncaught table shows its fields and where it was raised", function()
     check(ran.errors:find(":2: in", 1, true), ran.errors)
 end)
 
--- promise: docs/lua-handlers.md: The log shows the fields of any other table, and the traceback of the place that raised it.
+-- promise: docs/lua-handlers.md: The log shows the fields of a table without `status`, and the traceback of the place
+--   that raised it.
 test("an error whose __tostring fails is logged as such", function()
     local ran = cli.run("sxe-lua", "-e", [[
         local bad = setmetatable({}, { __tostring = function(self) error(self) end })

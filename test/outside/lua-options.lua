@@ -81,7 +81,7 @@ test("an option of the wrong type, or of another call, is refused by name", func
     end
 end)
 
--- promise: docs/lua-handlers.md: Raises for an option with another name, for a limit or `connections` of 0,
+-- promise: docs/lua-handlers.md: Raises for an unknown option, for a limit or `connections` of 0,
 test("a limit of 0 raises", function()
     for _, option in ipairs{"limits = { body = 0 }", "limits = { bodies = 0 }", "limits = { line = 0 }", "limits = { head = 0 }",
                             "limits = { fields = 0 }", "limits = { requests = 0 }", "limits = { address = 0 }",
@@ -145,7 +145,8 @@ test("64 KiB of datagrams are kept, of any size", function()
     end
 end)
 
--- promise: docs/lua-handlers.md: A body that was refused is refused again.
+-- promise: docs/lua-handlers.md: If the error was a refused body (`413`), reading the body there raises the same error
+--   again.
 test("a refused body is refused again, in on_error and after a pcall", function()
     local server <close> = script.start([[
         local http = require "sxe.http"
@@ -174,7 +175,7 @@ test("a refused body is refused again, in on_error and after a pcall", function(
     end
 end)
 
--- promise: docs/lua-handlers.md: a list makes several lines, of which the first is read back;
+-- promise: docs/lua-handlers.md: a list for several lines (reading gives the first);
 test("a list of header lines is sent completely, and its first line is read back", function()
     local server <close> = script.start([[
         return function(_, res)
