@@ -154,7 +154,7 @@ new_hmac(lua_State *L)
 
 /* hash:add(text): the object, so that calls can be chained */
 static int
-add_text(lua_State *L)
+hash_add(lua_State *L)
 {
     size_t length;
     const char *text = luaL_checklstring(L, 2, &length);
@@ -196,7 +196,7 @@ sxe__crypto_add_hash(lua_State *L)
                                          {"new_hmac", new_hmac},
                                          {NULL, NULL}};
     static const luaL_Reg methods[] = {
-        {"add", add_text}, {"finish", finish_hash}, {"close", close_hash}, {NULL, NULL}};
+        {"add", hash_add}, {"finish", finish_hash}, {"close", close_hash}, {NULL, NULL}};
 
     sxe__crypto_new_class(L, CLASS, close_hash, methods);
     luaL_setfuncs(L, functions, 0);

@@ -246,7 +246,7 @@ sxe_dict_check_until(SXE_DICT *dict, char *why, bool (*is_over)(void))
 /* Whether a version is whole, and shares no cell with another. If so, its cells are noted as
  * met. */
 static bool
-is_whole(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct met *met)
+note_if_whole(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct met *met)
 {
     const struct sxe__dict_cell *cell = sxe__dict_cell(dict, id);
     struct sxe__dict_view view;
@@ -325,7 +325,7 @@ rebuild_shard(const SXE_DICT *dict, uint32_t shard, uint8_t *bits)
     for (uint32_t nth = 0; nth < sxe__dict_capacity(dict, shard); nth++) {
         const uint32_t id = sxe__dict_nth(dict, shard, nth);
 
-        if (sxe__dict_is_entry(sxe__dict_state(dict, id)) && is_whole(dict, shard, id, &met))
+        if (sxe__dict_is_entry(sxe__dict_state(dict, id)) && note_if_whole(dict, shard, id, &met))
             link_again(dict, shard, id);
     }
     memset(bits, 0, size);

@@ -434,7 +434,7 @@ int64_t sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps);
 
 /* ---- As a whole ---- */
 
-/* Write a sentence to why, unless it is NULL; -error. */
+/* Write a sentence to why, unless it is NULL. Returns -error; error is a positive errno. */
 int sxe__dict_refuse(char *why, int error, const char *format, ...) SXE_PRINTF(3, 4);
 
 /* Rebuild the table from the whole cells; under the locks of all shards. 0 or -ENOMEM. */

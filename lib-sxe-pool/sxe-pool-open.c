@@ -166,9 +166,10 @@ why_stale(const struct sxe__pool_opening *opening, bool same_boot, uint64_t disk
 }
 
 /* Complete the changes of dead processes, then check all lists. If the file changed while it was
- * closed, nothing is completed, and the check only makes `why` more exact. */
+ * closed, nothing is completed, and the check only makes `why` more exact. Returns whether the pool
+ * is whole. */
 static bool
-is_whole(const struct sxe__pool_header *pool, char why[SXE_POOL_WHY_SIZE])
+complete_and_check(const struct sxe__pool_header *pool, char why[SXE_POOL_WHY_SIZE])
 {
     const char *changed = sxe__pool_what_changed(pool);
 
@@ -212,7 +213,7 @@ inspect(struct sxe__pool_opening *opening, bool same_boot, uint64_t disk)
 
     sharing->found =
         sharing->head->closed != SXE__POOL_IN_USE ? SXE_POOL_CLOSED : SXE_POOL_COMPLETED;
-    if (stale == NULL && is_whole(pool, why)) {
+    if (stale == NULL && complete_and_check(pool, why)) {
         bury_dead(sharing);
         sharing->time_offset_ns =
             same_boot ? sxe__pool_catch_up(sharing, sxe__pool_last_stamp(sharing))

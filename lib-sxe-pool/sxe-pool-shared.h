@@ -287,11 +287,12 @@ SXE_PUBLIC void sxe_pool_watch_read(void *array);
 /* ---- Timeouts ---- */
 
 /* Set timeouts for an open pool (see sxe_pool_new_with_timeouts), in this thread. One process at a
- * time runs on_timeout for it, whichever comes first to sxe_pool_check_timeouts; each may have its
- * own timeouts. Another process may move the element first, or hold the lock: then on_timeout
- * changes nothing, if it uses sxe_pool_lease_due, and a later check, 1 ms on, tries the element
- * again. Because others may put elements there, sxe_pool_get_next_timeout is at most a second
- * ahead: so an element of a dead process may time out that late. 0, -EINVAL or -ENOMEM. */
+ * time runs on_timeout for the pool, whichever comes first to sxe_pool_check_timeouts; each process
+ * may have its own timeouts. Another process may move the element that timed out first, or hold its
+ * lock: then on_timeout changes nothing, if it uses sxe_pool_lease_due, and a later check, 1 ms on,
+ * tries the element again. Because other processes may put elements into the states,
+ * sxe_pool_get_next_timeout is at most a second ahead: so an element of a dead process may time out
+ * that late. 0, -EINVAL or -ENOMEM. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_set_timeouts(void *array, const double *timeouts,
                                                   SXE_POOL_EVENT_TIMEOUT on_timeout, void *user);
 

@@ -95,7 +95,7 @@ const char *sxe__pool_disks = "/sys/dev/block";
 
 /* A whole number from a file of the kernel; 0: there is none. */
 static uint64_t
-read_number(const char *path)
+read_number_file(const char *path)
 {
     char text[24] = "";
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -121,7 +121,7 @@ sxe__pool_disk(int fd)
     for (unsigned i = 0; i < 2 && number == 0; i++) {
         snprintf(path, sizeof(path), "%s/%u:%u/%sdiskseq", sxe__pool_disks, major(status.st_dev),
                  minor(status.st_dev), places[i]);
-        number = read_number(path);
+        number = read_number_file(path);
     }
     return number;
 }

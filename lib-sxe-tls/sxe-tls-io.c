@@ -205,9 +205,10 @@ receive_records(SXE *s, size_t most)
     return n;
 }
 
-/* Whether a client does not speak TLS. If it may speak HTTP, send it plain_reply. */
+/* Refuse a client that does not speak TLS; if it may speak HTTP, send it plain_reply. Returns
+ * whether it was refused. */
 static bool
-is_plain(SXE *s, struct sxe__tls_connection *c, const struct sxe__tls_loop *loop)
+refuse_plain(SXE *s, struct sxe__tls_connection *c, const struct sxe__tls_loop *loop)
 {
     const char *reply = c->tls->config.plain_reply;
     struct iovec all;
@@ -226,7 +227,7 @@ is_plain(SXE *s, struct sxe__tls_connection *c, const struct sxe__tls_loop *loop
 static int
 begin(SXE *s, struct sxe__tls_connection *c)
 {
-    if (is_plain(s, c, sxe__tls_loop))
+    if (refuse_plain(s, c, sxe__tls_loop))
         return ENDED;
     use(c);
     if (sxe__tls_has_memory(c->tls))

@@ -215,9 +215,9 @@ add_names(struct sxe__tls_store *store, unsigned pair)
 
 /* ---- Sites ---- */
 
-/* "a.example" is one of the names of "*.example". */
+/* Whether the name of a certificate covers the wanted one, as "*.example" does "a.example". */
 static bool
-is_same(const char *has, const char *wanted)
+is_match(const char *has, const char *wanted)
 {
     const char *dot = strchr(wanted, '.');
 
@@ -229,7 +229,7 @@ static bool
 has_name(const struct sxe__tls_store *store, unsigned pair, const char *name)
 {
     for (unsigned i = 0; i < store->name_count; i++) {
-        if (store->names[i].site == pair && is_same(store->names[i].text, name))
+        if (store->names[i].site == pair && is_match(store->names[i].text, name))
             return true;
     }
     return false;

@@ -13,7 +13,7 @@
 
 /* Writes " 127.0.0.1 port 80" or " /run/socket" to text, and returns it. */
 static const char *
-name_of(char text[SXE__IP_SIZE + 20], const struct sockaddr_storage *address, socklen_t length)
+address_text(char text[SXE__IP_SIZE + 20], const struct sockaddr_storage *address, socklen_t length)
 {
     char ip[SXE__IP_SIZE];
 
@@ -96,7 +96,7 @@ begin_connect(SXE *s, const struct sockaddr_storage *to, socklen_t length)
     sxe__open(s);
     result = connect_to(s, &before, to, length);
     if (result < 0)
-        return undo(s, &before, result, "connect to", name_of(where, to, length));
+        return undo(s, &before, result, "connect to", address_text(where, to, length));
     s->flags = (uint16_t)((s->flags & ~SXE__ADDRESS) | SXE__PEER);
     sxe__move(s, SXE_STATE_CONNECTING);
     return 0;
@@ -292,7 +292,7 @@ sxe_listen(SXE *this)
         result = listen_at(this, &at, length);
     if (result < 0)
         return undo(this, &before, result, "listen on",
-                    length > 0 ? name_of(where, &at, length) : "");
+                    length > 0 ? address_text(where, &at, length) : "");
     sxe__move(this, SXE_STATE_LISTENING);
     return 0;
 }
@@ -349,7 +349,7 @@ welcome_peer(const SXE *listener, int fd)
 /* A connection waits, but no socket is free: close the one that is idle longest, or stop accepting.
  */
 static void
-make_room(void)
+free_socket_or_rest(void)
 {
     unsigned oldest = sxe_pool_get_oldest(CONTEXT->sockets, SXE_STATE_IDLE);
 
@@ -479,7 +479,7 @@ sxe__acceptable(SXE *listener)
         if (!oneshot && sxe_number_in_state(SXE_STATE_FREE) == 0) {
             /* Only the first connection surely waits; epoll will report others next time. */
             if (i == 0)
-                make_room();
+                free_socket_or_rest();
             return;
         }
         if (is_for_others() || !accept_one(listener))

@@ -65,7 +65,7 @@ show_bytes(SXE *s, ssize_t n)
 
 /* A read returned n <= 0: the peer's end, no bytes yet, or an error. */
 static void
-on_end(SXE *s, int n)
+on_nothing_read(SXE *s, int n)
 {
     if (n == -EINTR) {
         sxe__settle(s);
@@ -117,7 +117,7 @@ read_peeked(SXE *s)
     ssize_t left;
 
     if (n <= 0) {
-        on_end(s, (int)n);
+        on_nothing_read(s, (int)n);
         return;
     }
     sxe_buffer_wrap(&s->in, CONTEXT->read_buffer, (uint32_t)n, CONTEXT->tables->config.chunk_size);
@@ -226,7 +226,7 @@ sxe__readable(SXE *s)
     if (SXE_UNLIKELY(n <= 0)) {
         if (s->in.chunk != SXE_NONE && sxe_buffer_length(&s->in) == 0)
             sxe__drop_unread(s);
-        on_end(s, (int)n);
+        on_nothing_read(s, (int)n);
         return;
     }
     note_read(s, n, room);

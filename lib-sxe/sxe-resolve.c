@@ -149,7 +149,7 @@ find_name(const char *host, int family)
 
 /* Take a name that is free, or the one that was known first; NULL: all are being asked. */
 static struct sxe__name *
-take_name(const char *host, int family)
+take_name_slot(const char *host, int family)
 {
     unsigned index = sxe_pool_take(CONTEXT->names, FREE, ASKING);
     struct sxe__name *name;
@@ -175,7 +175,7 @@ ask_for(struct sxe__name *name, const char *host, int family, struct sxe_resolve
     int result;
 
     if (name == NULL)
-        name = take_name(host, family);
+        name = take_name_slot(host, family);
     else
         move_name(name, KNOWN, ASKING);
     if (name == NULL)

@@ -406,10 +406,10 @@ sxe_write(SXE *this, const void *data, unsigned length)
     return 0;
 }
 
-/* Whether length bytes may be added to the stage. Sets stage_limit, so that sxe_reserve need not
- * ask again until the socket changes its state or writes in another way. */
+/* Make the stage this socket's, and set stage_limit, so that sxe_reserve need not ask again until
+ * the socket changes its state or writes in another way. Returns whether length bytes fit. */
 static bool
-make_room(SXE *s, unsigned length)
+open_stage(SXE *s, unsigned length)
 {
     if (s == NULL || !is_writable(s))
         return false;
@@ -430,7 +430,7 @@ sxe_reserve(SXE *this, unsigned length)
     size_t end = (size_t)CONTEXT->stage_used + length;
 
     if (SXE_UNLIKELY(CONTEXT->staged != this || end >= CONTEXT->stage_limit) &&
-        !make_room(this, length))
+        !open_stage(this, length))
         return NULL;
     CONTEXT->reserved = length;
     return CONTEXT->stage + CONTEXT->stage_used;

@@ -41,8 +41,8 @@ function load.seconds_of(client, what, seconds)
     return (client.seconds_of and client.seconds_of(what, seconds) or seconds) + WARM_UP * seconds
 end
 
--- Load that does not count: for clients that begin at once, and for servers that compile what is
--- used often only while it is used (warm_up, in seconds).
+-- Load that does not count: for clients that have no warm-up of their own, and for servers that
+-- compile code while it is used often (warm_up, in seconds).
 local function warm_up(house, server, what, seconds)
     local short = setmetatable({warmup = 0, queries = false, workers = false, sources = false},
                                {__index = what})

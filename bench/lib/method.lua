@@ -45,7 +45,7 @@ local function overhead_of(row, peers, options)
     return sum
 end
 
--- Seconds of all samples by the second client.
+-- Seconds that all samples take which the row's second client makes, as a check of the first one.
 local function second_time_of(row, peers, options, seconds)
     local second = second_of(row)
     return second and second_rounds_of(row, options) * #peers

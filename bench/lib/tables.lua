@@ -14,7 +14,7 @@ function tables.spread(values)
     return median, sorted[1], sorted[#sorted]
 end
 
--- A number as text, with `digits` digits after the point; nil: with three or four digits in all.
+-- A number as text, with `digits` digits after the point; nil: as many as give three digits in all, none from 100 on.
 function tables.number(number, digits)
     digits = math.tointeger(digits) -- what was read from a file is a float
     if not digits then

@@ -532,7 +532,7 @@ go_on(SXE *s)
     if (s->on_close != sxe__http_on_close) /* the connection was upgraded */
         return;
     connection->is_waiting = false;
-    /* An event in between may have ended the request. */
+    /* An event since sxe__http_changed may have ended the request. */
     if (connection->phase >= SXE__HTTP_READ_BODY)
         sxe__http_follow(connection);
     if (connection->phase == SXE__HTTP_READ_HEAD ||

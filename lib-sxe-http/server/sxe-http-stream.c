@@ -15,7 +15,7 @@
 #define FRAMING_MAX  24 /* bytes around a chunk's data */
 #define PROTOCOL_MAX 256
 
-/* ---- Begin ---- */
+/* ---- The begin of a reply in parts ---- */
 
 static int
 begin_stream(struct sxe__http_slot *slot, uint64_t length)
@@ -284,10 +284,10 @@ sxe_http_end_file(struct sxe_http_response *response, int fd, off_t offset, size
     return result < 0 ? result : end_with(SXE__HTTP_SLOT_OF_RESPONSE(response), &part);
 }
 
-/* ---- Room ---- */
+/* ---- Room for more output ---- */
 
 static void
-has_room(SXE *s, int result)
+on_output_sent(SXE *s, int result)
 {
     struct sxe__http_connection *connection = SXE_USER_DATA(s);
     struct sxe__http_slot *slot;
@@ -313,7 +313,7 @@ sxe_http_on_room(struct sxe_http_response *response,
         return -EINVAL;
     if (slot->on_room != NULL)
         return -EBUSY;
-    result = sxe_send(slot->connection->sxe, "", 0, has_room);
+    result = sxe_send(slot->connection->sxe, "", 0, on_output_sent);
     if (result < 0)
         return sxe__http_cannot_write(slot, result);
     slot->on_room = on_room;

@@ -508,7 +508,7 @@ start_thread(void)
 }
 
 static bool
-is_listed(const struct sxe_lua *lua)
+is_watched(const struct sxe_lua *lua)
 {
     const struct sxe_lua *listed = dog.first;
 
@@ -535,7 +535,7 @@ sxe__lua_watch_start(struct sxe_lua *lua)
     lua->watch.rest_ns = 0;
     pthread_getcpuclockid(lua->watch.thread, &lua->watch.thread_clock);
     lock_watch();
-    if (!is_listed(lua)) {
+    if (!is_watched(lua)) {
         lua->watch.next = dog.first;
         dog.first = lua;
     }

@@ -54,7 +54,7 @@ enum sxe__lua_body {
     SXE__LUA_BODY_GATHERED, /* parts are gathered for req:body() */
     SXE__LUA_BODY_WHOLE,    /* gathered as a whole, and not a string yet */
     SXE__LUA_BODY_LONG,     /* the body has more bytes than allowed */
-    SXE__LUA_BODY_KEPT,     /* req:body() has it whole */
+    SXE__LUA_BODY_KEPT,     /* the string that req:body() returns */
     SXE__LUA_BODY_LOST      /* no memory */
 };
 

@@ -346,7 +346,7 @@ all_query(lua_State *L, uint32_t index, uint32_t generation)
     return 1;
 }
 
-/* The value of a parameter, with the escapes that its normal form has. */
+/* The value of a parameter, not decoded: a part of the path's normal form. */
 static struct sxe_span
 escaped_value(const struct sxe_http_request *request, const struct sxe_http_text *value)
 {

@@ -35,7 +35,7 @@ fail_write(lua_State *L, int error)
 }
 
 static void
-has_room(struct sxe_http_response *response)
+wake_writer(struct sxe_http_response *response)
 {
     struct sxe__lua_exchange *exchange = response->user;
 
@@ -82,7 +82,7 @@ go_on(lua_State *L, struct sxe__lua_exchange *exchange, size_t from)
         lua_pushboolean(L, true);
         return 1;
     }
-    result = sxe_http_on_room(exchange->response, has_room);
+    result = sxe_http_on_room(exchange->response, wake_writer);
     if (result < 0 && result != -EBUSY) /* no memory for the mark: try again soon */
         deadline_ns = sxe_lua_get_clock()->now_ns() + RETRY_NS;
     return sxe__lua_park_in(L, &exchange->line, deadline_ns, written, (lua_KContext)at);

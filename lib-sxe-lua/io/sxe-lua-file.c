@@ -267,8 +267,8 @@ fill_in(lua_State *L, struct sxe__lua_file_job *job, const struct sxe__lua_file_
     return result;
 }
 
-/* Whether a file was read from the kernel's caches, in the loop's thread. Without threads this is
- * not tried, so that all calls fail alike. */
+/* Whether a file was read from the kernel's caches, in the loop's thread. If no threads could be
+ * started this is not tried: then all calls fail in the same way, cached or not. */
 static bool
 is_read_cached(struct sxe__lua_file_job *job)
 {

@@ -760,7 +760,7 @@ end
 
 -- ---- Each master ----
 
-local CLUSTER <const> = {} -- the field of a node's client that holds the cluster, which would close the node
+local CLUSTER <const> = {} -- a node's client keeps its cluster: collecting that would close the node
 
 local node_metatable = {
   __index = function(_, name) return name ~= "close" and Db[name] or core.command_methods[name] end,

@@ -140,9 +140,10 @@ on_task_end(lua_State *L, int status, int values, void *user)
 
 /* ---- A line ---- */
 
-/* Argument: the line. Returns the chunk if the line completes one; otherwise true or nil. */
+/* Add the line, the argument, to those typed before. Returns the chunk if it is complete; otherwise
+ * true or nil. */
 static int
-take_line(lua_State *L)
+add_input_line(lua_State *L)
 {
     const struct sxe_span *line = lua_touserdata(L, 1);
 
@@ -178,7 +179,7 @@ accept_line(struct sxe_span line)
     lua_State *main = repl.lua->main;
     bool is_more;
 
-    if (sxe__lua_prepare(repl.lua, take_line, &line, "shell") < 0) {
+    if (sxe__lua_prepare(repl.lua, add_input_line, &line, "shell") < 0) {
         ask_for_line(PROMPT);
         return;
     }

@@ -169,8 +169,9 @@ match_least(struct sxe__lua_match *match, const char *s, const char *p, const ch
     }
 }
 
-/* Match a single item at *p, and move *p after it; if it is repeated, match all that follows,
- * too. */
+/* Match a single item of the pattern at *p, and move *p after it. If the item is repeated, match
+ * the rest of the pattern, too, and move *p to its end. Returns the end of the match in the
+ * subject; NULL: no match. */
 static const char *
 match_single(struct sxe__lua_match *match, const char *s, const char **p)
 {

@@ -28,7 +28,7 @@
 void fake_time_start(uint64_t monotonic_ns, uint64_t wall_ns);
 
 void fake_time_advance(uint64_t ns);  /* moves both clocks */
-void fake_time_step_wall(int64_t ns); /* sets the wall clock alone, as an administrator does */
+void fake_time_step_wall(int64_t ns); /* moves the wall clock alone, back if ns < 0 */
 void fake_time_stop(void);            /* returns to the real clocks */
 
 extern int fake_time_patience_ms;

@@ -6,7 +6,7 @@
 local httpd = require "httpd"
 local server <close> = httpd.start()
 
--- A correct request, one part of which is replaced by that of `part`.
+-- A correct request; the parts that the table `part` has replace its own.
 local function request(part)
     return (part.line or "GET / HTTP/1.1") .. "\r\n" .. (part.host or "Host: a\r\n")
         .. (part.headers or "") .. "\r\n" .. (part.body or "")

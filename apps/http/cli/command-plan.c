@@ -38,10 +38,10 @@ larger_of(unsigned a, unsigned b)
     return a > b ? a : b;
 }
 
-/* Print a text for people; it is cut if it is too long. */
+/* Write a text for people to `text`; it is cut if it is too long. */
 SXE_PRINTF(2, 3)
 static void
-print_text(char text[LOAD_TEXT_MAX], const char *format, ...)
+format_text(char text[LOAD_TEXT_MAX], const char *format, ...)
 {
     va_list arguments;
 
@@ -244,10 +244,10 @@ add_url(struct load_command *command, const struct load_url *url, const char *te
     const char *problem;
 
     if (plan->hosts_number > 0)
-        print_text(name, "%s %s%s", command->request.method,
-                   *url->path != '\0' ? url->path : url->authority, url->target);
+        format_text(name, "%s %s%s", command->request.method,
+                    *url->path != '\0' ? url->path : url->authority, url->target);
     else
-        print_text(name, "%s %s", command->request.method, url->target);
+        format_text(name, "%s %s", command->request.method, url->target);
     load_templates_set_host(plan->requests, load_command_host_of(plan, url));
     problem = load_templates_add(plan->requests, url->authority, url->target, name);
     if (problem == NULL)
@@ -351,17 +351,17 @@ name_it(struct load_command *command)
     const char *scheme = plan->tls.is_used ? "https" : "http";
 
     if (source_of(typed) != NULL)
-        print_text(plan->what, "%s to %s://%s", source_of(typed), scheme, plan->authority);
+        format_text(plan->what, "%s to %s://%s", source_of(typed), scheme, plan->authority);
     else if (plan->hosts_number > 0)
-        print_text(plan->what, "%s of %u URLs at %u hosts, the first %s://%s",
-                   command->request.method, typed->words_number, plan->hosts_number, scheme,
-                   plan->authority);
+        format_text(plan->what, "%s of %u URLs at %u hosts, the first %s://%s",
+                    command->request.method, typed->words_number, plan->hosts_number, scheme,
+                    plan->authority);
     else if (typed->words_number > 1)
-        print_text(plan->what, "%s of %u URLs at %s://%s", command->request.method,
-                   typed->words_number, scheme, plan->authority);
+        format_text(plan->what, "%s of %u URLs at %s://%s", command->request.method,
+                    typed->words_number, scheme, plan->authority);
     else
-        print_text(plan->what, "%s %s://%s%s", command->request.method, scheme, plan->authority,
-                   typed->url.target);
+        format_text(plan->what, "%s %s://%s%s", command->request.method, scheme, plan->authority,
+                    typed->url.target);
     return COMMAND_LINE_GO_ON;
 }
 

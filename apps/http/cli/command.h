@@ -92,7 +92,7 @@ int load_command_plan(struct load_command *command);
 int load_command_hosts(struct load_command *command);
 unsigned load_command_host_of(const struct load_plan *plan, const struct load_url *url);
 
-/* Look up the addresses of a URL's host that connections of the plan take in turn; the first one
+/* Look up the addresses of a URL's host, which connections of the plan take in turn; the first one
  * goes into ip, too. NULL, or why there are none. */
 const char *load_command_look_up(const struct load_command *command, const struct load_url *url,
                                  uint16_t port, char ip[LOAD_IP_SIZE],

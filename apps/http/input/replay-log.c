@@ -151,9 +151,9 @@ find_text(struct load_replay *replay, const struct log_line *line, const char **
     return request;
 }
 
-/* NULL, or why no more lines can be taken. */
+/* Add a line of the log. NULL, or why no more lines can be added. */
 static const char *
-take_line(struct load_replay *replay, struct sxe_span text)
+add_log_line(struct load_replay *replay, struct sxe_span text)
 {
     char room[LOAD_READER_ROOM];
     const char *wrong = NULL;
@@ -186,7 +186,7 @@ load_replay_read_log(struct load_replay *replay, struct load_reader *reader)
         replay->is_cut = replay->number == replay->entries_max;
         if (replay->is_cut)
             break;
-        wrong = take_line(replay, line);
+        wrong = add_log_line(replay, line);
     }
     return wrong;
 }

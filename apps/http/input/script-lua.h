@@ -36,7 +36,7 @@ struct load_lua {
     bool (*is_news)(void *user, const char *what, const char *text);
     void *user; /* rw: of is_news */
     struct counted_memory memory;
-    char *text;    /* ro: what load_lua_put put together */
+    char *text;    /* ro: all that load_lua_put has added */
     size_t length; /* rw: bytes of text */
     size_t room;   /* private */
 };

@@ -59,7 +59,7 @@ static void
 push_headers(lua_State *L, const char *head, size_t length)
 {
     const char *end = head + length;
-    const char *line = length == 0 ? NULL : memchr(head, '\n', length); /* the status line's */
+    const char *line = length == 0 ? NULL : memchr(head, '\n', length); /* the status line's end */
 
     lua_createtable(L, 0, 8);
     while (line != NULL) {

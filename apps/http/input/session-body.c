@@ -98,8 +98,8 @@ add_quoted(lua_State *L, struct load_sessions *sessions, struct load_pieces *to,
 
 /* Read a file into memory that stays, as pieces. */
 static void
-add_file(lua_State *L, struct load_script *script, struct load_form_part *part, const char *where,
-         const char *name)
+read_part_file(lua_State *L, struct load_script *script, struct load_form_part *part,
+               const char *where, const char *name)
 {
     struct load_sessions *sessions = script->sessions;
     const char *path = load_session_push_path(L, script, name);
@@ -148,7 +148,7 @@ read_upload(lua_State *L, struct load_script *script, struct load_form_part *par
     add_word(L, sessions, &part->head, "\"\r\nContent-Type: ");
     add_word(L, sessions, &part->head, type == NULL ? "application/octet-stream" : type);
     add_word(L, sessions, &part->head, "\r\n");
-    add_file(L, script, part, where, file);
+    read_part_file(L, script, part, where, file);
 }
 
 static void

@@ -171,7 +171,7 @@ struct load_sessions {
     /* In a worker */
     char *users; /* [users_number] of LOAD_USER_SIZE bytes, mapped */
     uint32_t users_number;
-    uint64_t given; /* rows, so far */
+    uint64_t given; /* rows that users of this worker have got */
     unsigned shard;
     unsigned shards;
     uint64_t random;

@@ -76,7 +76,7 @@ take_cookies(const struct load_sessions *sessions, struct load_user *user, struc
 
 /* ---- Values ---- */
 
-/* Take the bytes of an earlier value of this name out. */
+/* Remove the bytes that the value with this index has from an earlier reply. */
 static void
 remove_value(struct load_sessions *sessions, struct load_user *user, unsigned value)
 {

@@ -51,7 +51,7 @@ enum load_frame_type {
 
 #define LOAD_FRAME_BYTES 16384
 
-/* The parts of a trial's plan that are not on the command line. */
+/* The parts of the plan that differ between trials, or between ranks. */
 struct load_start {
     double rate;
     double rate_end;
@@ -76,7 +76,8 @@ struct load_frame {
         struct load_message message; /* TELL, SAID */
         uint64_t time_ns;            /* PONG: the time by its sender's clock */
     } u;
-    char bytes[LOAD_FRAME_BYTES]; /* NAME, GONE: a text; RESULT, MARK, SCRIPT: delta.h */
+    /* NAME, GONE: a text; RESULT, MARK, SCRIPT: as delta.h packs them */
+    char bytes[LOAD_FRAME_BYTES];
 };
 
 /* The length of a frame without bytes. */

@@ -18,7 +18,8 @@
 struct load_rank {
     char host[LOAD_HOST_MAX + 1]; /* "" before it is known */
     uint64_t clock_ns;            /* error of its clock's measured offset */
-    int channel; /* for its frames, in processes forked after it was opened; -1: not open */
+    /* For the frames of the rank, in processes forked after the channel was opened; -1: none. */
+    int channel;
 };
 
 struct load_ranks {

@@ -167,7 +167,7 @@ flush_to_rank(struct relay *relay, struct peer *peer)
     relay->has_moved = true;
 }
 
-/* The agent has died, since its channel is closed: send GONE to rank 0 in its place. */
+/* The channel is closed, so the agent has died: send GONE to rank 0 in its place. */
 static void
 lose_agent(struct peer *peer)
 {

@@ -58,7 +58,8 @@ add_hint(struct load_page *page, const struct load_plan *plan)
 
 #define TIME_FIGURES (LOAD_FIGURE_RESPONSE_P50 - LOAD_FIGURE_SERVICE_P50)
 
-/* Show response times, but service times in a closed loop, where both are equal. */
+/* The first of the times to show: response times. In a closed loop they equal service times, which
+ * are shown. */
 static enum load_figure
 first_time(const struct load_plan *plan)
 {

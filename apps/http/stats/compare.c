@@ -448,7 +448,7 @@ is_suspect(const struct side *side)
 
 /* A suspect client puts times and rates in doubt, but not failures: those decide first. */
 static int
-status_of(const struct load_contrast *contrast, const struct side *a, const struct side *b)
+exit_status_of(const struct load_contrast *contrast, const struct side *a, const struct side *b)
 {
     if (contrast->is_failing)
         return LOAD_EXIT_THRESHOLD;
@@ -488,7 +488,7 @@ compare_sides(const struct side *a, const struct side *b, double min_effect,
         print_figure(out, (enum load_figure)i, &contrast, a, b, min_effect);
     if (kept != NULL)
         *kept = (struct load_comparison){true, a->name, min_effect, contrast};
-    return status_of(&contrast, a, b);
+    return exit_status_of(&contrast, a, b);
 }
 
 int

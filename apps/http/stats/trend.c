@@ -9,7 +9,7 @@
 #define WINDOWS     40u
 #define EDGE        4u   /* windows at each end whose mean is reported */
 #define SHOWN       3    /* deviations from 0 that show a trend */
-#define WEIGHT      0.05 /* of the mean: a smaller difference of the halves is no trend */
+#define WEIGHT      0.05 /* halves that differ by less than this part of the mean show no trend */
 #define ALIKE_MOST  0.7
 #define REPLIES_MIN 100u
 #define REPLIES_P99 1000u

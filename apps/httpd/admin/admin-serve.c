@@ -361,7 +361,7 @@ begin_listening(void)
 }
 
 static void
-on_end(struct sxe_signal *watch)
+stop_serving(struct sxe_signal *watch)
 {
     SXE_UNUSED_PARAMETER(watch);
     sxe_stop();
@@ -380,7 +380,7 @@ admin_serve(const struct admin_service *service)
     if (result >= 0 && become_admin(&service->options->user) < 0)
         result = -EPERM;
     if (result >= 0)
-        sxe_signal_start(&serving.end, service->end_signal, on_end);
+        sxe_signal_start(&serving.end, service->end_signal, stop_serving);
     service->report(service->user, result < 0 ? result : 0, result);
     if (result >= 0) {
         sxe_run();

@@ -197,7 +197,7 @@ metrics_connections(const struct metrics_sum *sum)
 
 /* Copy a line of the log. False: its process is writing it, or there is none. */
 static bool
-read_line(struct metrics_line *to, const struct metrics_line *line)
+copy_line(struct metrics_line *to, const struct metrics_line *line)
 {
     uint64_t number = __atomic_load_n(&line->number, __ATOMIC_ACQUIRE);
 
@@ -231,7 +231,7 @@ add_lines(struct metrics_sum *sum, const struct metrics_part *part)
     for (unsigned i = 0; i < METRICS_LINES; i++) {
         uint64_t number = part->lines_number + i;
 
-        if (read_line(&line, &part->lines[number % METRICS_LINES]))
+        if (copy_line(&line, &part->lines[number % METRICS_LINES]))
             insert_line(sum, &line);
     }
 }

@@ -28,7 +28,7 @@ mix_state(uint64_t v[4], unsigned rounds)
 }
 
 static void
-take_word(uint64_t v[4], uint64_t word)
+absorb_word(uint64_t v[4], uint64_t word)
 {
     v[3] ^= word;
     mix_state(v, 2);
@@ -48,11 +48,11 @@ keyed_digest(const uint64_t key[2], const void *bytes, size_t length)
     for (size_t i = 0; i < length; i++) {
         word |= (uint64_t)byte[i] << (i % 8 * 8);
         if (i % 8 == 7) {
-            take_word(v, word);
+            absorb_word(v, word);
             word = 0;
         }
     }
-    take_word(v, word | (uint64_t)length << 56);
+    absorb_word(v, word | (uint64_t)length << 56);
     v[2] ^= 0xee;
     mix_state(v, 4);
     digest.half[0] = v[0] ^ v[1] ^ v[2] ^ v[3];

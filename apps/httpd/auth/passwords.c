@@ -120,7 +120,7 @@ refuse_file(const struct source *source, const char *format, ...)
 
 /* Add the user of a line. False after a message. */
 static bool
-take_line(struct passwords *passwords, const struct source *source, char *line)
+add_user_line(struct passwords *passwords, const struct source *source, char *line)
 {
     char *colon = strchr(line, ':');
     const char *fault;
@@ -166,7 +166,7 @@ take_lines(struct passwords *passwords, struct source *source)
         source->line++;
         if (next != NULL)
             *next++ = '\0';
-        if (!take_line(passwords, source, line))
+        if (!add_user_line(passwords, source, line))
             return false;
         line = next;
     }
@@ -186,7 +186,7 @@ take_lines(struct passwords *passwords, struct source *source)
 
 /* Read the whole file, and close fd. NULL with errno. */
 static struct passwords *
-read_all(int fd)
+read_and_close(int fd)
 {
     static const uint64_t no_key[2];
     struct passwords *passwords = malloc(sizeof(*passwords) + PASSWORDS_FILE_MAX + 1);
@@ -230,7 +230,7 @@ passwords_read(const char *place, const char *path)
 {
     struct source source = {.place = place, .path = path};
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* no wait for a FIFO */
-    struct passwords *passwords = fd < 0 ? NULL : read_all(fd);
+    struct passwords *passwords = fd < 0 ? NULL : read_and_close(fd);
 
     if (passwords != NULL) {
         passwords->entries = calloc(count_lines(passwords->text), sizeof(struct entry));

@@ -26,7 +26,8 @@ add_file(const char *files[], unsigned *number, const char *what)
     return true;
 }
 
-/* Add optarg to the OCSP replies. An empty text: the certificate with this index has none. */
+/* Add optarg to the OCSP replies: the option given n times belongs to certificate n. An empty text:
+ * that certificate has none. */
 static bool
 add_staple(struct httpd_tls_options *tls)
 {

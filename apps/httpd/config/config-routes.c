@@ -165,8 +165,8 @@ begin_auth(const struct config_sites *sites)
 
 /* ---- Files ---- */
 
-/* The path of the file beneath the root, with its slash: the part that the pattern's {name...} at
- * the end matched, or the whole path. */
+/* The path of the file beneath the root, with the slash in front: the part that the pattern's
+ * {name...} at the end matched, or the whole path. */
 static struct sxe_span
 file_of(const struct config_route *route, const struct sxe_http_request *request)
 {

@@ -85,9 +85,9 @@ const struct config_site *config_site_of(const struct config_sites *sites, struc
 
 /* ---- config-routes.c ---- */
 
-/* Read the files of passwords, and send their names to link, for which a change acts like SIGHUP;
- * -1: there is no supervisor. Call it while this process may read them. sites may be NULL. 0, or
- * -errno after a message. */
+/* Read the files of passwords, and send their names over link to the supervisor, for which a change
+ * of such a file acts like SIGHUP; link -1: there is no supervisor. Call it while this process may
+ * read them. sites may be NULL. 0, or -errno after a message. */
 int config_passwords_open(struct config_sites *sites, int link);
 void config_passwords_close(struct config_sites *sites);
 

@@ -14,7 +14,7 @@ local encoding = {}
 ---@return string text
 function encoding.encode_base64(bytes, options) end
 
----Strict: a value has one text.
+---Strict: any text but the one that encode_base64 makes of these bytes is refused.
 ---@param text string
 ---@param options? sxe.encoding.base64
 ---@return string? bytes, sxe.error? why, integer? at the byte that is wrong

@@ -103,7 +103,7 @@ function Pool:sync() end
 ---@field [string] any
 
 ---@param options sxe.pool.opening
----@return sxe.Pool? pool, sxe.error? why, integer? code of a file
+---@return sxe.Pool? pool, sxe.error? why, integer? code
 function pool.open(options) end
 
 return pool

@@ -180,7 +180,7 @@ START_TEST(what_comes_in_pieces_goes_on)
 }
 END_TEST
 
-/* ---- By threads ---- */
+/* ---- Calls that threads run ---- */
 
 START_TEST(tasks_take_turns)
 {

@@ -405,7 +405,8 @@ when(void)
 
 static pid_t parent;
 
-/* Parent and child both return from the callback, the child to sxe_pool_check_timeouts as well. */
+/* Parent and child both return from the callback, so that sxe_pool_check_timeouts ends in each of
+ * them; the child does so first, while the parent waits for its end. */
 static void
 fork_and_free_it(void *array, unsigned id, void *user)
 {

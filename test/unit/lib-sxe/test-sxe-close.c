@@ -330,7 +330,7 @@ START_TEST(what_on_sent_writes_before_it_closes_is_sent)
 }
 END_TEST
 
-/* ---- Leaving ---- */
+/* ---- A callback that ends the process ---- */
 
 static void
 leave(SXE *s, int length)

@@ -230,7 +230,8 @@ START_TEST(with_a_duration_it_ends_by_itself)
 }
 END_TEST
 
-/* The load has no replies, so it is never warm; it ends by the rule in the mark. */
+/* Without replies the load is never warm: its warm-up ends at warmup_ns, as not stationary. The
+ * probe gets that mark, and the end of the load. */
 START_TEST(where_the_warm_up_is_found_out_it_has_the_mark_and_the_end_of_the_load)
 {
     load_warmup_window_ns = SXE_NS_PER_MS;

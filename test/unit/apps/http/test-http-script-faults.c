@@ -161,8 +161,7 @@ START_TEST(an_error_in_a_reply_ends_the_run_and_the_reply_is_no_good_one)
 }
 END_TEST
 
-/* Make all calls of request(), once for each shard, as the workers of a run do one after
- * another. */
+/* Make the calls of request() that the workers of a run make, here one shard after another. */
 static void
 run_workers(void)
 {
