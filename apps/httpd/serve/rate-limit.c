@@ -82,7 +82,7 @@ struct key {
 /* When the bucket will be empty, after one more request at now_ns. At most most_ns, which is when a
  * full bucket will be: a slower rate, before a reload, may have left a later time. */
 static uint64_t
-fill(const struct rate_limit *limit, uint64_t before_ns, uint64_t now_ns, uint64_t most_ns)
+fill_bucket(const struct rate_limit *limit, uint64_t before_ns, uint64_t now_ns, uint64_t most_ns)
 {
     const uint64_t from_ns = before_ns > now_ns ? before_ns : now_ns;
 
@@ -103,7 +103,7 @@ take_from_bucket(const struct rate_limit *limit, const struct key *key)
         uint64_t before_ns = 0;
         const ssize_t size =
             sxe_dict_get(clients, key, sizeof(*key), &before_ns, sizeof(before_ns));
-        const uint64_t full_ns = fill(limit, before_ns, now_ns, most_ns);
+        const uint64_t full_ns = fill_bucket(limit, before_ns, now_ns, most_ns);
 
         if (full_ns > most_ns)
             return full_ns - most_ns;
