@@ -25,6 +25,18 @@ START_TEST(all_sockets_are_open_before_it_is_ready_and_nothing_is_sent_before_go
 }
 END_TEST
 
+START_TEST(a_script_may_name_another_server)
+{
+    make_world();
+    listen_tcp();
+    world.requests.ip = "127.0.0.1";
+    world.requests.port = world.plan.port;
+    memcpy(world.plan.ip, "127.0.0.2", sizeof("127.0.0.2"));
+    run_world();
+    expect_all_ok(1);
+}
+END_TEST
+
 START_TEST(a_beginning_that_is_over_is_now)
 {
     make_world();
@@ -477,6 +489,7 @@ suite(void)
     TCase *t = tcase_create("talk");
 
     tcase_add_test(t, all_sockets_are_open_before_it_is_ready_and_nothing_is_sent_before_go);
+    tcase_add_test(t, a_script_may_name_another_server);
     tcase_add_test(t, a_beginning_that_is_over_is_now);
     tcase_add_loop_test(t, a_mark_is_a_copy_of_the_result_as_it_is, 1, 3);
     tcase_add_test(t, a_mark_before_go_has_the_sockets);
