@@ -110,7 +110,7 @@ pool_model_is_oldest(const struct pool_model *model, unsigned state, unsigned id
     return id == SXE_POOL_NO_INDEX;
 }
 
-/* The same, and in all shards no element of the state has an older stamp. */
+/* Whether, in addition, no element of the state has an older stamp in any shard. */
 static inline bool
 pool_model_is_oldest_of_all(const struct pool_model *model, unsigned state, unsigned id)
 {

@@ -521,7 +521,7 @@ START_TEST(runs_that_differ_in_what_was_measured_are_refused)
 }
 END_TEST
 
-/* The same file twice; a sum that contains it; and files from before runs had ids. */
+/* Cases: one file given twice; a file and a sum that contains it; files of runs without ids. */
 START_TEST(a_run_is_not_counted_twice)
 {
     FILE *out;

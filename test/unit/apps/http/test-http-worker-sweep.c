@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The same run again and again, with another system call failing each time: the worker must end,
+ * One run is repeated, and each time another system call fails: the worker must end,
  * its accounts must balance, and nothing may stay open.
  */
 #include "http-world.h"
