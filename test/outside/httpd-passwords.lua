@@ -122,6 +122,32 @@ test("a changed file is read again, and a bad one is not used", function()
     httpd.wait_until(function() return status(server, "/text", "ann:secret") == 200 end, "ann to be back")
 end)
 
+-- promise: docs/configuration.md: Good users may have to wait for another file, such as a certificate that does not fit
+--   its key yet: the change is tried again after 1, 2, 4 seconds and so on, at most 60 apart, until it is in service. The
+--   log tells each reason once.
+test("good users come when the file that kept them out is good", function()
+    local page, other = write("404.html", "none"), write("405.html", "none")
+    local server <close> = httpd.start("--config", write("pages.lua", ([[return { error_page = { "404 %s", "405 %s" },
+        routes = { ["/text"] = { status = 200, passwords = %q } } }]]):format(page, other, users)))
+    os.remove(page)
+    write("users", BOB)
+    local function await(text)
+        httpd.wait_until(function() return server.proc:errors():find(text, 1, true) end, text)
+    end
+    await(page)
+    equal(status(server, "/text", "ann:secret"), 200)
+    write("404.html", "none")
+    os.remove(other)
+    await(other)
+    write("405.html", "none")
+    httpd.wait_until(function() return status(server, "/text", "ann:secret") == 401 end, "ann to be forgotten")
+    equal(status(server, "/text", "bob:hunter2"), 200)
+    local errors = server.proc:errors()
+    equal(select(2, errors:gsub("cannot read", "")), 2)
+    equal(select(2, errors:gsub("could not be loaded again", "")), 2)
+    write("users", ANN .. BOB)
+end)
+
 -- promise: docs/configuration.md: Equal requests share one computation.
 test("many clients at once pass", function()
     local server <close> = httpd.start("--config", site)

@@ -26,6 +26,7 @@
  *               children.c its table of processes; balance.c how they share connections
  *               heartbeat.c and hang.c how the parent sees that a child hangs
  *               handover.c messages and sockets between them; changes.c notices changed files
+ *               reason.c tells once why loads fail
  *               inherit.c takes over sockets; socket-file.c removes the file of a unix socket
  *               notify.c tells systemd; upgrade.c runs a new program
  *               become.c --user and --chroot: the user that serves, and its root directory
@@ -50,6 +51,7 @@
 #include "options.h"
 #include "program.h"
 #include "rate-limit.h"
+#include "reason.h"
 #include "secure.h"
 #include "service.h"
 #include "supervisor.h"
@@ -64,12 +66,8 @@ static struct {
 /* A process that is started later reads the configuration again. If the configuration is wrong, the
  * process ends, and the earlier one goes on serving. */
 static int
-serve(void *user, const struct worker *worker)
+load_and_serve(const struct worker *worker)
 {
-    SXE_UNUSED_PARAMETER(user);
-    rate_limit_join();
-    if (worker != NULL)
-        metrics_begin_worker(worker->place, worker->slot);
     if (worker != NULL && worker->load > 0 && httpd.options.config.file != NULL) {
         int status = httpd_options_parse(&httpd.options, httpd.argc, httpd.argv);
 
@@ -80,6 +78,23 @@ serve(void *user, const struct worker *worker)
     if (listening_open(&httpd.options) < 0)
         return EXIT_FAILURE;
     return service_run(&httpd.options, worker) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int
+serve(void *user, const struct worker *worker)
+{
+    int status;
+
+    SXE_UNUSED_PARAMETER(user);
+    rate_limit_join();
+    if (worker == NULL)
+        return load_and_serve(worker);
+    metrics_begin_worker(worker->place, worker->slot);
+    if (worker->load > 0)
+        reason_watch();
+    status = load_and_serve(worker);
+    reason_fail(worker->link);
+    return status;
 }
 
 /* Serve without a supervisor. At the end no other process needs the sockets: close them. */

@@ -22,6 +22,7 @@ static struct {
     struct {
         char path[HANDOVER_PATH];
         struct stamp stamp;
+        bool is_of_load; /* the load in progress, or the last one, added it */
     } files[CHANGES_FILES];
     unsigned number;
     bool is_pending;
@@ -59,15 +60,19 @@ changes_add(const char *path)
 
     while (i < changes.number && strcmp(changes.files[i].path, path) != 0)
         i++;
-    if (i < changes.number || changes.number == CHANGES_FILES)
+    if (i == CHANGES_FILES)
+        return;
+    changes.files[i].is_of_load = true;
+    if (i < changes.number)
         return;
     changes.number++;
     snprintf(changes.files[i].path, sizeof(changes.files[i].path), "%s", path);
     changes.files[i].stamp = stamp_of(path);
 }
 
-bool
-changes_look(void)
+/* Take the present stamps of all files. True: one has changed. */
+static bool
+take_stamps(void)
 {
     bool is_changed = false;
 
@@ -79,11 +84,37 @@ changes_look(void)
         changes.files[i].stamp = stamp;
         is_changed = true;
     }
-    if (is_changed) {
-        changes.is_pending = true;
-        return false;
-    }
-    is_changed = changes.is_pending;
-    changes.is_pending = false;
     return is_changed;
+}
+
+bool
+changes_look(void)
+{
+    bool is_over = changes.is_pending;
+
+    changes.is_pending = take_stamps();
+    return is_over && !changes.is_pending;
+}
+
+bool
+changes_begin_load(void)
+{
+    const bool is_changed = take_stamps() || changes.is_pending;
+
+    changes.is_pending = false;
+    for (unsigned i = 0; i < changes.number; i++)
+        changes.files[i].is_of_load = false;
+    return is_changed;
+}
+
+void
+changes_end_load(void)
+{
+    unsigned number = 0;
+
+    for (unsigned i = 0; i < changes.number; i++) {
+        if (changes.files[i].is_of_load)
+            changes.files[number++] = changes.files[i];
+    }
+    changes.number = number;
 }

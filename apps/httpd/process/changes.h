@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a list of files that is polled for changes: with --dev a script and the modules that it
- * requires; with --user the certificates.
+ * requires; files of passwords; with --user the certificates.
  *
  * Place: the supervisor then calls changes_look four times a second. It compares the results of
  * stat(2), which also shows a file that an editor replaced by rename, and needs no watch on each
  * directory.
+ *
+ * The files of a load that fails are watched together with those of the load that serves: a change
+ * of either may make the next load succeed.
  *
  * Limits: CHANGES_FILES files; further ones are not watched. A change that leaves size, time and
  * inode as they were is not seen.
@@ -26,5 +29,11 @@ void changes_add(const char *path);
 /* True once after a change: at the first look that finds no further change, so that a file which
  * is still being written is not loaded. */
 bool changes_look(void);
+
+/* Call them before a load reads its files, and when it serves. Files that the load in between did
+ * not add are forgotten by changes_end_load. changes_begin_load is true if a file has changed since
+ * the last look, or a change was not over: the load reads that change. */
+bool changes_begin_load(void);
+void changes_end_load(void);
 
 #endif

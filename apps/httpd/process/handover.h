@@ -44,6 +44,7 @@ enum handover_kind {
     HANDOVER_FILE,     /* path: a file that the process loads; watch it for changes */
     HANDOVER_READY,    /* the process accepts connections */
     HANDOVER_RENEW,    /* the process asks to be replaced */
+    HANDOVER_REASON,   /* number: a digest of the message with which the process fails to load */
     /* To a serving process. */
     HANDOVER_DRAIN,  /* the next process accepts; finish the requests in progress and exit */
     HANDOVER_END,    /* finish and exit; the second time: exit now */

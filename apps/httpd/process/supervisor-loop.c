@@ -159,10 +159,10 @@ reap_orphans(void)
 static int
 wait_ms(void)
 {
-    const uint64_t dues_ns[] = {supervisor.start_ns,          supervisor.look_ns,
-                                supervisor.look_at_hearts_ns, supervisor.look_at_admin_ns,
-                                supervisor.give_up_ns,        supervisor.alive_ns,
-                                supervisor.turn_ns,           upgrade_due_ns()};
+    const uint64_t dues_ns[] = {
+        supervisor.start_ns,         supervisor.look_ns,    supervisor.look_at_hearts_ns,
+        supervisor.look_at_admin_ns, supervisor.give_up_ns, supervisor.alive_ns,
+        supervisor.turn_ns,          supervisor.retry_ns,   upgrade_due_ns()};
     uint64_t due_ns = NEVER;
     uint64_t now_ns = sxe_time_ns();
 
@@ -201,8 +201,10 @@ do_what_is_due(void)
     if (supervisor.look_ns <= now_ns) {
         supervisor.look_ns = now_ns + LOOK_NS;
         if (changes_look())
-            supervisor_reload();
+            supervisor_note_change();
     }
+    if (supervisor.retry_ns <= now_ns)
+        supervisor_retry();
     if (supervisor.start_ns <= now_ns)
         supervisor_start_children();
 }
@@ -238,12 +240,14 @@ prepare_supervisor(const struct supervisor_config *config)
     supervisor.workers = config->workers == 0 ? 1 : config->workers;
     supervisor.start_ns = NEVER;
     supervisor.give_up_ns = NEVER;
+    supervisor.retry_ns = NEVER;
     supervisor.patience_ns = config->is_dev ? PATIENCE_DEV_NS : PATIENCE_NS;
     supervisor.turn_ns = config->on_turn != NULL ? sxe_time_ns() : NEVER;
     supervisor.look_ns = config->is_dev || config->on_load != NULL ? sxe_time_ns() : NEVER;
     supervisor.look_at_hearts_ns = config->hang_timeout_ms > 0 ? sxe_time_ns() : NEVER;
     supervisor.alive_ns = notify_period_ns() > 0 ? sxe_time_ns() : NEVER;
     children_begin(supervisor.workers);
+    changes_clear();
 }
 
 /* 0 or -errno. */

@@ -16,6 +16,10 @@
 #define PATIENCE_NS     (10 * SXE_NS_PER_SECOND)
 #define PATIENCE_DEV_NS SXE_NS_PER_SECOND
 
+/* Until a load after a change succeeds: the first and the longest wait for the next attempt. */
+#define RETRY_MIN_NS SXE_NS_PER_SECOND
+#define RETRY_MAX_NS (60 * SXE_NS_PER_SECOND)
+
 #define OVERTIME_NS (5 * SXE_NS_PER_SECOND) /* a leaving child has stop_timeout_ms and this long */
 
 extern struct supervisor {
@@ -32,10 +36,15 @@ extern struct supervisor {
     uint64_t turn_ns;     /* when to call on_turn */
     uint64_t give_up_ns;  /* when to kill the load in progress; NEVER: no other was asked for */
     uint64_t patience_ns; /* how long give_up_ns is after the request for another load */
-    bool has_served;      /* a load has been ready once */
-    bool is_whole;        /* at start_ns start all workers, not only those that are missing */
-    bool is_renewing;     /* the load in progress replaces all workers */
-    bool is_waiting;      /* a start waits for the end of a child: there are too many */
+    uint64_t retry_ns;    /* when to load again because a change is not in service; NEVER: it is */
+    uint64_t retry_delay_ns;
+    bool has_served;  /* a load has been ready once */
+    bool is_whole;    /* at start_ns start all workers, not only those that are missing */
+    bool is_renewing; /* the load in progress replaces all workers */
+    bool is_waiting;  /* a start waits for the end of a child: there are too many */
+    bool is_changed;  /* a watched file has changed since the last load began */
+    bool is_retrying; /* start_ns is for another attempt to load a change */
+    bool is_stale;    /* the workers that serve have not read the latest change of a file */
     bool is_ending;
     bool is_told_to_end; /* a signal asked for the end; the next signal ends all at once */
     int status;
@@ -49,6 +58,10 @@ void supervisor_leave_loop(void);
 void supervisor_start_children(void);
 void supervisor_start_all(void);
 void supervisor_reload(void);
+
+/* Reload because a watched file has changed, or because such a reload has failed. */
+void supervisor_note_change(void);
+void supervisor_retry(void);
 
 /* Kill children that still load although another load was asked for. */
 void supervisor_give_up(void);

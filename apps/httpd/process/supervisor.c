@@ -17,6 +17,7 @@
 #include "children.h"
 #include "handover.h"
 #include "notify.h"
+#include "reason.h"
 #include "upgrade.h"
 #include "wait-status.h"
 
@@ -163,7 +164,9 @@ start_missing(void)
 static void
 watch_files(void)
 {
-    changes_clear();
+    supervisor.is_stale |= changes_begin_load() || supervisor.is_changed;
+    supervisor.is_changed = false;
+    supervisor.retry_ns = NEVER;
     if (supervisor.config->is_dev && supervisor.config->script != NULL)
         changes_add(supervisor.config->script);
     if (supervisor.config->on_load != NULL)
@@ -184,6 +187,8 @@ supervisor_start_children(void)
     }
     supervisor.is_whole = false;
     supervisor.is_renewing = is_whole;
+    reason_begin_load(supervisor.is_retrying);
+    supervisor.is_retrying = false;
     if (is_whole && supervisor.has_served)
         notify_reloading();
     if (is_whole)
@@ -209,6 +214,7 @@ supervisor_end_all(enum handover_kind how)
     metrics_set_draining();
     supervisor.is_waiting = false;
     supervisor.give_up_ns = NEVER;
+    supervisor.retry_ns = NEVER;
     supervisor.start_ns = NEVER;
     handover_remove_files();
     handover_close_others();
@@ -227,19 +233,46 @@ load_again_if_asked(void)
     supervisor.start_ns = sxe_time_ns();
 }
 
+/* A load has failed. If a changed file waits for it, plan another: the obstacle may be a file that
+ * is not watched. With --dev all are, and each load would run the script. */
+static void
+retry_if_stale(void)
+{
+    if (!supervisor.is_stale || supervisor.config->is_dev || supervisor.start_ns != NEVER)
+        return;
+    supervisor.retry_delay_ns = supervisor.retry_delay_ns == 0 ? RETRY_MIN_NS
+                                : supervisor.retry_delay_ns < RETRY_MAX_NS / 2
+                                    ? 2 * supervisor.retry_delay_ns
+                                    : RETRY_MAX_NS;
+    supervisor.retry_ns = sxe_time_ns() + supervisor.retry_delay_ns;
+}
+
+static void
+say_failed(void)
+{
+    if (!reason_is_told())
+        SXE_ERROR("%s could not be loaded again; %s as loaded before goes on serving%s",
+                  name_of_load(), supervisor.config->script != NULL ? "the script" : "it",
+                  supervisor.retry_ns == NEVER
+                      ? ""
+                      : "; a changed file is not in service: the load is tried again until "
+                        "it is, at most a minute apart, and each reason is told once");
+}
+
 /* A child ended before all workers of its load were ready. */
 static void
 load_failed(int status)
 {
     undo_load();
+    load_again_if_asked();
+    if (supervisor.is_renewing && supervisor.has_served)
+        retry_if_stale();
     if (!supervisor.has_served)
         supervisor.status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
     else if (child_in(SERVING) != NULL) {
-        SXE_ERROR("%s could not be loaded again; %s as loaded before goes on serving",
-                  name_of_load(), supervisor.config->script != NULL ? "the script" : "it");
+        say_failed();
         notify_ready(supervisor.workers);
     }
-    load_again_if_asked();
 }
 
 /* A child closed its link: it ends. Reap it, and plan its successor. */
@@ -276,6 +309,8 @@ be_loaded(const struct child *last)
     else if (supervisor.has_served)
         SXE_INFO("%s was loaded again, into %u processes", name_of_load(), supervisor.workers);
     supervisor.has_served = true;
+    supervisor.is_stale = false;
+    supervisor.retry_delay_ns = 0;
     supervisor.status = EXIT_SUCCESS;
     notify_ready(supervisor.workers);
     upgrade_say_ready();
@@ -289,6 +324,7 @@ take_over(const struct child *last)
 {
     handover_own_files();
     handover_settle(true);
+    changes_end_load();
     for (unsigned i = 0; i < children.number; i++) {
         struct child *child = &children.each[i];
 
@@ -374,6 +410,8 @@ take_message(struct child *child, const struct handover_message *message, int fd
         be_ready(child);
     else if (message->kind == HANDOVER_RENEW)
         renew(child);
+    else if (message->kind == HANDOVER_REASON && child->role != LEAVING)
+        reason_note(message->number);
 }
 
 /* Handle the messages in the queue, but not without end those of a child that never stops sending.
@@ -452,8 +490,28 @@ supervisor_reload(void)
 {
     if (supervisor.is_ending)
         return;
+    supervisor.retry_delay_ns = 0;
+    supervisor.is_retrying = false;
     if (!is_loading())
         supervisor_start_all();
     else if (supervisor.give_up_ns == NEVER)
         supervisor.give_up_ns = sxe_time_ns() + supervisor.patience_ns;
+}
+
+void
+supervisor_note_change(void)
+{
+    supervisor.is_changed = true;
+    supervisor_reload();
+}
+
+void
+supervisor_retry(void)
+{
+    if (is_loading()) { /* a single worker is replaced */
+        supervisor.retry_ns = sxe_time_ns() + RETRY_MIN_NS;
+        return;
+    }
+    supervisor.is_retrying = true;
+    supervisor_start_all();
 }

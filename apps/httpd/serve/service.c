@@ -22,6 +22,7 @@
 #include "listening.h"
 #include "lua-script.h"
 #include "notify.h"
+#include "reason.h"
 #include "redirect.h"
 #include "secure.h"
 #include "serve-as.h"
@@ -486,6 +487,7 @@ service_plan(struct httpd_options *options)
 static int
 say_ready(void)
 {
+    reason_end();
     if (service.options->script != NULL)
         script_is_ready();
     metrics_set_state(METRICS_READY);

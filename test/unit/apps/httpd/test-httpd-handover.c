@@ -688,6 +688,47 @@ START_TEST(so_many_are_looked_at)
 }
 END_TEST
 
+/* A load that fails may not name all files: those of the load before count, too. */
+START_TEST(files_of_a_failed_load_and_of_the_one_before_are_watched)
+{
+    write_file("old", "1");
+    write_file("new", "1");
+    changes_add("old");
+    ck_assert(!changes_begin_load());
+    changes_add("new");
+    ck_assert(!changes_begin_load()); /* it failed; so does the next one */
+    write_file("old", "12");
+    ck_assert(!changes_look());
+    ck_assert(changes_look());
+    write_file("new", "12");
+    ck_assert(!changes_look());
+    ck_assert(changes_look());
+    ck_assert(!changes_begin_load());
+    changes_add("new");
+    changes_end_load();
+    write_file("old", "123");
+    ck_assert(!changes_look());
+    ck_assert(!changes_look());
+    write_file("new", "123");
+    ck_assert(!changes_look());
+    ck_assert(changes_look());
+}
+END_TEST
+
+START_TEST(a_load_reads_a_change_that_was_not_over)
+{
+    write_file("a", "1");
+    changes_add("a");
+    write_file("a", "12");
+    ck_assert(changes_begin_load());
+    ck_assert(!changes_look());
+    write_file("a", "123");
+    ck_assert(!changes_look());
+    ck_assert(changes_begin_load());
+    ck_assert(!changes_look());
+}
+END_TEST
+
 static Suite *
 handover_suite(void)
 {
@@ -730,6 +771,8 @@ handover_suite(void)
     tcase_add_test(changes, one_that_is_replaced_or_gone_or_there_again_has_changed);
     tcase_add_test(changes, one_that_is_written_with_its_time_set_back_has_changed);
     tcase_add_test(changes, so_many_are_looked_at);
+    tcase_add_test(changes, files_of_a_failed_load_and_of_the_one_before_are_watched);
+    tcase_add_test(changes, a_load_reads_a_change_that_was_not_over);
     suite_add_tcase(suite, changes);
     return suite;
 }

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../../../apps/httpd/process/changes.h"
 #include "../../../../apps/httpd/process/handover.h"
 #include "../../../../apps/httpd/process/heartbeat.h"
 #include "capture-log.h"
@@ -1522,6 +1523,267 @@ START_TEST(without_a_script_it_is_the_server_that_is_loaded)
 }
 END_TEST
 
+/* ---- A change that cannot be loaded yet ---- */
+
+static void
+watch_module(void *user)
+{
+    ck_assert_ptr_eq(user, &config);
+    changes_add(module);
+}
+
+static char module_directory[] = "/tmp/sxe-supervisor-XXXXXX";
+
+static void
+make_module(void)
+{
+    ck_assert_ptr_nonnull(mkdtemp(module_directory));
+    snprintf(module, sizeof(module), "%s/m.lua", module_directory);
+    write_file(module, "");
+    config.on_load = watch_module;
+}
+
+static void
+remove_module(void)
+{
+    unlink(module);
+    rmdir(module_directory);
+}
+
+static int
+change_and_drain(int link)
+{
+    say_ready(link);
+    write_file(module, "changed");
+    while (hear(link) != HANDOVER_DRAIN)
+        continue;
+    return 0;
+}
+
+static int
+fail_for(int link, uint32_t reason)
+{
+    struct handover_message message = {.kind = HANDOVER_REASON, .number = reason};
+
+    shared->children[number].since_ns = shared->now_ns;
+    ck_assert_int_eq(handover_send(link, &message, -1), 0);
+    return 3;
+}
+
+static int
+fail_for_one_reason(int link)
+{
+    return fail_for(link, 7);
+}
+
+static int
+fail_for_another_reason(int link)
+{
+    return fail_for(link, 9);
+}
+
+static unsigned
+count_logged(const char *text)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < captured.number; i++)
+        count += strstr(captured.lines[i], text) != NULL;
+    return count;
+}
+
+START_TEST(a_change_that_cannot_be_loaded_is_tried_again_later_and_later)
+{
+    ck_assert_int_eq(
+        SUPERVISE(change_and_drain, fail_for_one_reason, fail_for_one_reason, fail_for_one_reason,
+                  fail_for_another_reason, fail_for_another_reason, fail_for_another_reason,
+                  fail_for_another_reason, fail_for_another_reason, end_after_the_first),
+        0);
+    for (unsigned i = 1; i < 9; i++)
+        ck_assert_uint_ge(shared->children[i + 1].since_ns - shared->children[i].since_ns,
+                          i < 7 ? MS(500) << i : MS(60000));
+    ck_assert_uint_eq(count_logged("could not be loaded again"), 2);
+    ck_assert_uint_eq(count_logged("a changed file is not in service"), 2);
+    ck_assert_uint_eq(count_logged("was loaded again"), 1);
+}
+END_TEST
+
+static int
+change_and_reload_after_the_first(int link)
+{
+    say_ready(link);
+    write_file(module, "changed");
+    await_end_of(1);
+    tell(SIGHUP);
+    while (hear(link) != HANDOVER_DRAIN)
+        continue;
+    return 0;
+}
+
+/* A reload that fails tells its reason, and the change still waits. */
+START_TEST(a_change_that_waits_outlives_a_reload_that_fails)
+{
+    ck_assert_int_eq(SUPERVISE(change_and_reload_after_the_first, fail_for_one_reason,
+                               fail_for_one_reason, end_after_the_first),
+                     0);
+    ck_assert_uint_eq(count_logged("could not be loaded again"), 2);
+    ck_assert_uint_eq(shared->loads, 4);
+}
+END_TEST
+
+static int
+change_and_end_after_the_first(int link)
+{
+    say_ready(link);
+    write_file(module, "changed");
+    await_end_of(1);
+    tell(SIGTERM);
+    hear(link);
+    return 0;
+}
+
+START_TEST(a_change_that_waits_does_not_keep_the_server_from_ending)
+{
+    ck_assert_int_eq(SUPERVISE(change_and_end_after_the_first, fail_for_one_reason), 0);
+    ck_assert_uint_eq(shared->loads, 2);
+}
+END_TEST
+
+static int
+write_and_have_reloaded(int link)
+{
+    say_ready(link);
+    shared->is_time_still = true; /* no look at the file comes before the signal */
+    write_file(module, "changed");
+    tell(SIGHUP);
+    await_end_of(1);
+    shared->is_time_still = false;
+    while (hear(link) != HANDOVER_DRAIN)
+        continue;
+    return 0;
+}
+
+START_TEST(a_change_that_only_a_failed_reload_has_read_is_tried_again)
+{
+    ck_assert_int_eq(SUPERVISE(write_and_have_reloaded, fail_for_one_reason, end_after_the_first),
+                     0);
+    ck_assert_uint_eq(shared->loads, 3);
+}
+END_TEST
+
+static int
+write_and_fail_when_it_is_seen(int link)
+{
+    const uint64_t since_ns = shared->now_ns;
+
+    write_file(module, "changed again");
+    while (shared->now_ns < since_ns + MS(3000))
+        nap();
+    return fail_for(link, 7);
+}
+
+/* The change of the second child counts for the third load, however the second one ends. */
+START_TEST(a_change_during_a_load_is_loaded_afterwards)
+{
+    ck_assert_int_eq(SUPERVISE(change_and_drain, write_and_fail_when_it_is_seen,
+                               fail_for_one_reason, end_after_the_first),
+                     0);
+    ck_assert_uint_eq(shared->loads, 4);
+}
+END_TEST
+
+static int
+end_when_the_change_cannot_be_loaded(int link)
+{
+    say_ready(link);
+    write_file(module, "changed");
+    await_end_of(1);
+    for (uint64_t since_ns = shared->now_ns; shared->now_ns < since_ns + MS(5000);)
+        nap();
+    tell(SIGTERM);
+    hear(link);
+    return 0;
+}
+
+START_TEST(with_dev_a_change_is_not_tried_again)
+{
+    config.is_dev = true;
+    ck_assert_int_eq(SUPERVISE(end_when_the_change_cannot_be_loaded, fail_for_one_reason), 0);
+    ck_assert_uint_eq(shared->loads, 2);
+}
+END_TEST
+
+/* Live so long that the successor is started at once, and die when the load has failed. */
+static int
+live_long_and_change(int link)
+{
+    say_ready(link);
+    for (uint64_t since_ns = shared->now_ns; shared->now_ns < since_ns + MS(11000);)
+        nap();
+    write_file(module, "changed");
+    await_end_of(2);
+    return 0;
+}
+
+static int
+fail_and_stop_the_clock(int link)
+{
+    shared->is_time_still = true;
+    return fail_for(link, 7);
+}
+
+/* A single worker starts so slowly that the next attempt is due meanwhile. */
+static int
+start_slowly(int link)
+{
+    const uint64_t since_ns = shared->now_ns;
+
+    shared->is_time_still = false;
+    while (shared->now_ns < since_ns + MS(3000))
+        nap();
+    return serve_and_drain(link);
+}
+
+static int
+end_after_the_slow_one(int link)
+{
+    say_ready(link);
+    await_end_of(0);
+    await_end_of(3);
+    tell(SIGTERM);
+    while (hear(link) != HANDOVER_END)
+        continue;
+    return 0;
+}
+
+START_TEST(a_change_is_tried_again_after_a_single_worker_has_started)
+{
+    config.workers = 2;
+    ck_assert_int_eq(SUPERVISE(serve_and_drain, live_long_and_change, fail_and_stop_the_clock,
+                               start_slowly, serve_to_the_end, end_after_the_slow_one),
+                     0);
+    ck_assert_uint_eq(shared->loads, 6);
+    ck_assert(logged(" serves as worker 1"));
+    ck_assert(logged("was loaded again, into 2 processes"));
+}
+END_TEST
+
+static TCase *
+changes_case(void)
+{
+    TCase *t = tcase_create("changes");
+
+    tcase_add_checked_fixture(t, make_module, remove_module);
+    tcase_add_test(t, a_change_that_cannot_be_loaded_is_tried_again_later_and_later);
+    tcase_add_test(t, a_change_that_waits_outlives_a_reload_that_fails);
+    tcase_add_test(t, a_change_that_waits_does_not_keep_the_server_from_ending);
+    tcase_add_test(t, a_change_that_only_a_failed_reload_has_read_is_tried_again);
+    tcase_add_test(t, a_change_during_a_load_is_loaded_afterwards);
+    tcase_add_test(t, with_dev_a_change_is_not_tried_again);
+    tcase_add_test(t, a_change_is_tried_again_after_a_single_worker_has_started);
+    return t;
+}
+
 static TCase *
 workers_case(void)
 {
@@ -1593,6 +1855,7 @@ supervisor_suite(void)
     tcase_add_test(t, a_watchdog_hears_of_it_again_and_again);
     suite_add_tcase(suite, t);
     suite_add_tcase(suite, workers_case());
+    suite_add_tcase(suite, changes_case());
     return suite;
 }
 
