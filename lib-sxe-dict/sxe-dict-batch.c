@@ -8,9 +8,9 @@
  *     -> committed = serial       from here on it will be done, by us or by the lock's next owner
  *     -> apply shard by shard -> unlock all
  *
- * A process that finds staged changes in a shard holds the shard's lock, so the process that staged
- * them is dead: they are done if control.committed says so, and dropped otherwise. That decision
- * needs an order: all changes of one batch are decided before the next batch is committed.
+ * A process that holds a shard's lock and finds staged changes there knows that the process that
+ * staged them is dead. It does them if their serial is control.committed, and drops them otherwise.
+ * So all staged changes of one batch must be done or dropped before the next batch is committed.
  */
 #include "sxe-dict-private.h"
 
@@ -21,8 +21,8 @@ struct note {
     size_t size;
     uint64_t expires_ns;
     bool removes;
-    bool expects;   /* a condition: nothing is changed */
-    bool is_absent; /* the condition is: there is no such entry */
+    bool expects;   /* the note is a condition, not a change */
+    bool is_absent; /* the condition: the key has no entry */
     char *bytes;    /* the key, then the value */
 };
 
@@ -44,8 +44,8 @@ sxe_dict_batch_new(SXE_DICT *dict)
     return batch;
 }
 
-/* Empty the batch. A note that is used again must not own bytes: note_down frees those of the note
- * it replaces. */
+/* Empty the batch. A free note must have bytes NULL, because note_down frees the bytes of the note
+ * that it fills. */
 static void
 clear(SXE_DICT_BATCH *batch)
 {
@@ -144,7 +144,8 @@ sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, size_t key_size, c
 
 /* ---- Locks ---- */
 
-/* The shards, one bit each, that the batch has notes in; of_changes: only those that it changes. */
+/* The shards of the batch's notes, one bit each; of_changes: without those that only have
+ * conditions. */
 static uint64_t
 shards_of(const SXE_DICT_BATCH *batch, bool of_changes)
 {
@@ -318,8 +319,8 @@ stage_shard(const SXE_DICT_BATCH *batch, uint32_t shard, uint64_t serial)
     return 0;
 }
 
-/* The caller holds the locks of the shards. If the commit fails, drop what was staged, which
- * otherwise the next owner of each lock would do. */
+/* The caller holds the locks of the shards. If the commit fails, drop what was staged now, so that
+ * the next owner of each lock need not. */
 static int
 commit_locked(const SXE_DICT_BATCH *batch)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cells and chains. Everything that is read here may have been written by anyone: links are checked
- * against the pool's size and the shard, sizes against the cells that they need, and no chain is
- * followed for more steps than there are cells.
+ * Cells and chains. Any process may have written anything into what is read here. So links are
+ * checked against the pool's size and the shard, sizes against the cells that they need, and no
+ * chain is followed for more steps than there are cells.
  */
 #include "sxe-dict-private.h"
 

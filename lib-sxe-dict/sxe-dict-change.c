@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changes of entries. Every step after a commit may be repeated from the beginning: it first checks
- * whether it is done. A change in place is one store of 8 bytes, and the entry's sum is another
- * word: record.changed names the version in which the two may disagree.
+ * Changes of entries. The steps after a commit may be repeated from the beginning: each first
+ * checks whether it was done already. A change in place stores 8 bytes, then the entry's sum; until
+ * both are stored, record.changed names the version whose sum may be wrong.
  */
 #include "sxe-dict-private.h"
 
@@ -199,8 +199,8 @@ sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *pl
     SXE__POOL_PUT_LAST(record->changed, 0);
 }
 
-/* Whether a version is sound by its sum, or by record.changed_sum, which it gets then: a death in
- * sxe__dict_change may leave the new bytes with the old sum. */
+/* Whether a version is sound by its own sum or, if not, by record.changed_sum, which becomes its
+ * sum: a death in sxe__dict_change may leave the new bytes with the old sum. */
 static bool
 is_sound_now(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view)
 {
@@ -336,8 +336,8 @@ cells_wanted(const SXE_DICT *dict, uint32_t cells, int found, const struct sxe__
     return found == 1 && !sxe__dict_is_seen(dict, old) ? cells : cells + 1;
 }
 
-/* For a put that finds no more room: if the FREE cells are enough as soon as no snapshot sees the
- * old version, end a snapshot, so that the writer does not fail. Returns whether one was ended. */
+/* For a put that finds no more room. If the FREE cells would be enough without snapshots that see
+ * the old version, end a snapshot, so that the put does not fail. Returns whether one was ended. */
 static bool
 is_unseen_by_one(const SXE_DICT *dict, uint32_t shard, uint32_t cells, int found,
                  const struct sxe__dict_view *old)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks that each cell has its one place in the table, and rebuilds the table from the whole
- * entries after the pool's lists had to be rebuilt.
+ * Checks that each cell has exactly one place in the table. Rebuilds the table from the undamaged
+ * entries, after the pool's lists had to be rebuilt.
  */
 #include "sxe-dict-private.h"
 
@@ -67,8 +67,8 @@ place_in_shard(const SXE_DICT *dict, uint32_t id)
     return (id >> shift >> dict->shard_bits << shift) | (id & ((UINT32_C(1) << shift) - 1));
 }
 
-/* Whether the shard's record covers the entry's expiry: if not, it would keep its room when
- * expired. */
+/* Whether the shard's record covers the entry's expiry. If not, the entry would keep its cells
+ * after it has expired. */
 static bool
 is_noted(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view)
 {
@@ -167,7 +167,8 @@ check_old(const SXE_DICT *dict, uint32_t shard, char *why, bool (*is_over)(void)
                         "%u OLD cells are seen by no snapshot, and no sweep will free them", lost);
 }
 
-/* Check that each cell of the shard is FREE, or was met in a chain, in the state that counts it. */
+/* Check that each cell of the shard is FREE or was met in a chain: compare the number of cells met
+ * in each state with the state's count. */
 static int
 check_counts(const SXE_DICT *dict, uint32_t shard, const struct met *met, char *why)
 {

@@ -6,8 +6,8 @@
  *     dict --snapshot--> FILE.XXXXXX, made, filled, closed, on the disk --rename--> FILE
  *
  * So a death at any moment leaves the old file or the new one. The target's opening lock is held
- * from the beginning to the rename: no process can become a user of the file that goes, and one
- * that waits for the lock finds that the file was replaced, and opens the new one.
+ * from the beginning to the rename: no process can begin to use the file that is replaced. A
+ * process that waits for that lock then finds that the file was replaced, and opens the new one.
  *
  * The copy has the hash key and the number of shards of its source, so each entry stays in its
  * shard, and a copy with as many cells always has room.
@@ -39,7 +39,7 @@ struct copying {
     SXE_DICT_WALKER walker;
     SXE_DICT_ENTRY entry;
     /* The target. */
-    struct sxe__pool_opening file; /* its path, and the open file; fd -1: none is there */
+    struct sxe__pool_opening file; /* its path and open file; fd -1: there is no file */
     mode_t mode;
     char temporary[PATH_MAX + sizeof(".XXXXXX")];
 };
@@ -227,7 +227,7 @@ open_copy(struct copying *copying, unsigned cells)
     return 0;
 }
 
-/* The copy's metrics go on from those of the source. */
+/* The copy's metrics begin with the numbers of the source. */
 static void
 copy_counts(const struct copying *copying)
 {
@@ -241,8 +241,8 @@ copy_counts(const struct copying *copying)
     counts->expirations = stats.expirations;
 }
 
-/* Check that the closed copy is on the disk as a whole: a pool that cannot be written there is not
- * marked as closed, and only the log says why. */
+/* Check that the whole copy is on the disk: sxe_dict_close reports no error, but a pool that it
+ * cannot write to the disk is not marked as closed. */
 static int
 check_closed(const struct copying *copying, int fd)
 {
@@ -294,7 +294,7 @@ write_copy(struct copying *copying, unsigned cells)
 
 /* ---- The target ---- */
 
-/* A rename is on the disk once its directory is. */
+/* Sync the target's directory: only then is the rename on the disk. */
 static int
 sync_directory(const struct copying *copying)
 {
@@ -313,7 +313,8 @@ sync_directory(const struct copying *copying)
                                          copying->file.path, strerror(error));
 }
 
-/* If no file was there, link() is used: it never replaces a file that was made meanwhile. */
+/* If there was no file, use link(): unlike rename(), it does not replace a file that was made
+ * meanwhile. */
 static int
 put_in_place(const struct copying *copying)
 {

@@ -24,26 +24,28 @@
  *     counts    one a shard, 64 bytes: hits, misses, evictions, expirations
  *     bucket    a power of 2 of links a shard
  *
- * All links are a cell's id + 1, 0 being none, so that zeroed memory is an empty table. A chain has
- * the current version of each key of its bucket and the OLD ones that snapshots may see.
+ * A link is a cell's id + 1, or 0 for none, so zeroed memory is an empty table. A chain has the
+ * current version of each key of its bucket, and the OLD versions that snapshots may see.
  *
- * How a put survives a death: the new version is written into cells that stay FREE, which nobody
- * else takes while the lock is held. One store, record.pending = its link, commits. The steps after
- * it (link it, move its cells to their states, retire the old version, pending = 0) may be repeated
- * from the beginning, by any later owner of the lock: cells that became FREE are not written to
- * before pending is 0. A removal is the same with record.doomed; in a batch the places are
- * staged_puts and staged_removes of each shard, and count if control.committed says so.
+ * How a put survives a death: the new version is written into cells whose state stays FREE; the
+ * lock keeps others from taking them. One store commits: record.pending = the version's link. Any
+ * later owner of the lock may repeat the steps after it from the beginning (link the version, move
+ * its cells to their states, retire the old version, pending = 0), because no cell that became FREE
+ * is written to before pending is 0. A removal commits by record.doomed instead. A batch uses
+ * staged_puts and staged_removes of each shard, which count if record.staged equals
+ * control.committed.
  *
- * How snapshots see: control.epoch grows by one with each, under the locks of all shards. A version
- * is born and dies in an epoch; snapshot s sees it if born <= s < died. A replaced or removed
- * version stays, OLD, if an active snapshot s has born <= s: it dies in this epoch, and this epoch
- * is above every s. It may go when no active snapshot has born <= s < died. That only ever becomes
- * true and never false again, since snapshots end but none begins in an epoch of the past.
+ * What a snapshot sees: each new snapshot raises control.epoch by one, under the locks of all
+ * shards. A version is born in one epoch and dies in another; the snapshot of epoch s sees it if
+ * born <= s < died. A version that is replaced or removed becomes OLD if an active snapshot has
+ * born <= s: it dies in the present epoch, which is above every s. It may be freed when no active
+ * snapshot has born <= s < died. From then on that stays so: snapshots end, but none begins in a
+ * past epoch.
  *
- * How room of OLD versions comes back: a shard is swept when a snapshot has ended since its last
- * sweep began (record.swept). The number of snapshots that have ended is not kept anywhere, because
- * a process may die between ending one and counting it: it follows from the epoch, which grew by
- * one with each, and the slots of those that are active (sxe__dict_ended).
+ * How OLD versions are freed: a shard is swept if a snapshot has ended since the shard's last sweep
+ * began (record.swept). sxe__dict_ended computes how many snapshots have ended, from the epoch,
+ * which each snapshot raised by one, and the slots of the active snapshots. That number is not
+ * stored, because a process may die between ending a snapshot and counting it.
  */
 #ifndef SXE_DICT_PRIVATE_H
 #define SXE_DICT_PRIVATE_H
@@ -62,7 +64,7 @@
 
 enum {
     SXE__DICT_FREE,
-    SXE__DICT_MORE = SXE_DICT_DIRTY + 1, /* the value of another cell goes on here */
+    SXE__DICT_MORE = SXE_DICT_DIRTY + 1, /* the continuation of another cell's value */
     SXE__DICT_OLD,                       /* only snapshots see it */
     SXE__DICT_STATES
 };
@@ -73,7 +75,7 @@ struct sxe__dict_cell {
     uint64_t born;       /* epoch */
     uint64_t died;       /* 0: not yet */
     uint32_t chain;      /* the bucket's next cell, as a link: id + 1; 0: none */
-    uint32_t more;       /* link to the cell where the value goes on */
+    uint32_t more;       /* link to the cell that continues the value */
     uint32_t replaces;   /* of a pending version: link to the version that it replaces */
     uint32_t next;       /* of a pending version: link to the next staged change */
     uint32_t value_size;
@@ -93,11 +95,11 @@ struct sxe__dict_record {
     uint32_t staged_puts;    /* the new versions of a batch, linked by `next` */
     uint32_t staged_removes; /* the versions that a batch removes, linked by `next` */
     uint64_t staged;         /* the serial of that batch; 0: none */
-    uint64_t swept;          /* sxe__dict_ended() when the last look through OLD began */
+    uint64_t swept;          /* sxe__dict_ended() when the last sweep of OLD cells began */
     uint64_t next_expiry;    /* nothing expires earlier; 0: nothing expires */
-    uint64_t round_expiry;   /* next_expiry of the cells that this round has passed */
-    uint32_t round_at;       /* the cell of the shard that the round comes to next; 0: no round */
-    uint32_t sweep_left;     /* OLD cells still to be looked at */
+    uint64_t round_expiry;   /* the earliest expiry in the cells that this round has passed */
+    uint32_t round_at;       /* the next cell of the round for expired entries; 0: no round */
+    uint32_t sweep_left;     /* OLD cells that this sweep still has to look at */
     uint32_t changed;        /* link to a version that is being changed in place */
     uint32_t changed_sum;    /* the sum that this version gets */
 };
@@ -118,7 +120,7 @@ struct sxe__dict_counts {
 _Static_assert(sizeof(struct sxe__dict_counts) == 64, "the layout is version 2's");
 
 struct sxe__dict_slot {
-    uint64_t epoch; /* what the snapshot sees; 0: no snapshot */
+    uint64_t epoch; /* of the snapshot; 0: the slot is free */
     uint64_t time_ns;
     uint32_t token; /* of the process that took the slot */
     uint32_t filler;
@@ -127,19 +129,19 @@ struct sxe__dict_slot {
 struct sxe__dict_control {
     uint64_t magic; /* written last */
     uint64_t hash_key[2];
-    uint64_t epoch;  /* of what is written now; begins at 1 */
+    uint64_t epoch;  /* the epoch in which versions are born and die now; begins at 1 */
     uint64_t newest; /* the greatest epoch that any snapshot had */
     uint64_t reserved;
     uint64_t committed; /* the serial of the last batch that was committed */
     uint32_t batch;     /* the lock of the process that commits a batch */
     uint32_t evicts;
     struct sxe__dict_slot slots[SXE_DICT_SNAPSHOTS];
-    uint32_t doubtful; /* 1: damaged, or not checked since it may be */
+    uint32_t doubtful; /* 1: may be damaged, and was not checked since */
     uint8_t filler[60];
 };
 _Static_assert(sizeof(struct sxe__dict_control) == 512, "the layout is version 2's");
 
-/* A dict as one process sees it: values that it has checked, and trusts. */
+/* One process's view of a dict: copies of values that it has checked, and trusts. */
 struct sxe_dict {
     void *array;
     const struct sxe__pool_header *pool;
@@ -175,7 +177,7 @@ struct sxe__dict_key {
     uint32_t shard;
 };
 
-/* A cell's head, read once and found possible. */
+/* A copy of a cell's head, whose values were found possible. */
 struct sxe__dict_view {
     uint32_t id;
     uint32_t cells; /* how many the version takes */
@@ -246,7 +248,8 @@ sxe__dict_value_at(size_t key_size)
     return (uint32_t)((key_size + 7) & ~(size_t)7);
 }
 
-/* Whether a change of a shard is not complete. Under the shard's lock: a dead process began it. */
+/* Whether a change of the shard is not complete. If the caller holds the shard's lock, the process
+ * that began the change is dead. */
 static inline bool
 sxe__dict_is_busy(const SXE_DICT *dict, uint32_t shard)
 {
@@ -296,7 +299,7 @@ uint64_t sxe__dict_hash(const uint64_t key[2], const void *bytes, size_t size);
 int sxe__dict_set_key(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes,
                       size_t size);
 
-/* When an entry with that time to live expires; false: no valid time. */
+/* Compute when an entry with this time to live expires. False: ttl_s is negative or no number. */
 bool sxe__dict_expiry(const SXE_DICT *dict, double ttl_s, uint64_t *expires_ns);
 double sxe__dict_ttl(const SXE_DICT *dict, uint64_t expires_ns);
 
@@ -305,7 +308,8 @@ double sxe__dict_ttl(const SXE_DICT *dict, uint64_t expires_ns);
 uint32_t sxe__dict_cells_for(const SXE_DICT *dict, size_t key_size, size_t value_size);
 int sxe__dict_read(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct sxe__dict_view *view);
 
-/* 1: that cell is in the chain of its hash, and *link leads to it; 0: it is not. */
+/* Find the link that leads to cell `id` in the chain of `hash`. 1: found; 0: the cell is not in
+ * that chain. */
 int sxe__dict_link_to(const SXE_DICT *dict, uint32_t shard, uint64_t hash, uint32_t id,
                       uint32_t **link);
 
@@ -337,32 +341,34 @@ sxe__dict_verify(const SXE_DICT *dict, const struct sxe__dict_view *view)
                : sxe__dict_damaged(dict);
 }
 
-/* The two parts of a version's sum, which is their XOR: one part can be changed without reading the
- * other, and a bit that flipped in the other before is still found later. The head's part includes
- * the hash of the key and the cell's generation: a page of the file that is older than the others
- * has an older generation, and is found, too. */
+/* A version's sum is the XOR of two parts. So a change of one part does not compute the other
+ * again, and a bit that had flipped in the other is still found. The head's part covers the key's
+ * hash and the cell's generation, too: so a page of the file that is older than the others is found
+ * by its older generations. */
 uint32_t sxe__dict_head_sum(const SXE_DICT *dict, const struct sxe__dict_view *view);
 uint32_t sxe__dict_value_sum(const char *value, size_t size);
 
-/* The place of an entry's 8 bytes of value; NULL: damaged. */
+/* Where a counter's value of 8 bytes is; NULL: damaged. */
 uint64_t *sxe__dict_counter(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
-/* Write a version into FREE cells from *cursor on (set it to the FREE list's oldest), which moves
- * past them. Returns its first cell, or -EUCLEAN. */
+/* Write a version into FREE cells, from *cursor on, which then moves past them; before the first
+ * call set *cursor to the oldest FREE cell. Returns the version's first cell, or -EUCLEAN. */
 int64_t sxe__dict_fill(const SXE_DICT *dict, const struct sxe__dict_put *put, uint32_t *cursor);
 
 /* ---- Changes: under the lock of their shard ---- */
 
-/* Lock a shard, and complete what is pending there. 0; -EAGAIN; -EUCLEAN. The second function may
- * sleep for all the time that its call has left: do not call it while another lock is held. */
+/* Lock a shard, and complete what is pending there. 0; -EAGAIN; -EUCLEAN. sxe__dict_lock_patiently
+ * may sleep for all the time that `patience` has left: do not call it while another lock is
+ * held. */
 int sxe__dict_lock(const SXE_DICT *dict, uint32_t shard);
 int sxe__dict_lock_patiently(const SXE_DICT *dict, uint32_t shard,
                              struct sxe__pool_patience *patience);
 void sxe__dict_unlock(const SXE_DICT *dict, uint32_t shard);
 
-/* Lock a shard for the next slice of a call that has had the lock before. If other processes want
- * the lock, leave it free until one of them has taken it, or for SXE__POOL_NAPS naps: a process
- * that sleeps between its tries would otherwise never find it free. 0; -EAGAIN; -EUCLEAN. */
+/* Lock a shard again, for a call that works in slices and unlocks between them. If other processes
+ * want the lock, leave it free until one of them has taken it, or for SXE__POOL_NAPS naps: a
+ * process that sleeps between its tries would otherwise never find it free. 0; -EAGAIN;
+ * -EUCLEAN. */
 int sxe__dict_lock_next_slice(const SXE_DICT *dict, uint32_t shard);
 
 /* Lock all shards, in ascending order, or none. 0; -EAGAIN; -EUCLEAN. */
@@ -372,8 +378,8 @@ void sxe__dict_unlock_all(const SXE_DICT *dict);
 /* Whether an active snapshot sees that version. */
 bool sxe__dict_is_seen(const SXE_DICT *dict, const struct sxe__dict_view *view);
 
-/* Put a filled version into the table; take a version out, which becomes OLD if a snapshot sees it.
- * 0. */
+/* Put a filled version into the table; or take a version out, which then becomes OLD if a snapshot
+ * sees it, otherwise FREE. 0. */
 int sxe__dict_commit_put(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 int sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 
@@ -383,8 +389,8 @@ int sxe__dict_commit_remove(const SXE_DICT *dict, uint32_t shard, uint32_t id);
 void sxe__dict_change(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t *place,
                       uint64_t value, uint32_t difference);
 
-/* For a rebuild, which completes nothing else: give a version that was being changed when all users
- * died its new sum, if the old one does not match. */
+/* For a rebuild, which completes no other change: if all users died while one of them changed a
+ * version in place, give that version its new sum, unless the old sum matches. */
 void sxe__dict_settle_change(const SXE_DICT *dict, uint32_t shard);
 
 /* Do what a batch has staged in a shard, if it was committed; then forget it. 0. */
@@ -401,27 +407,29 @@ int sxe__dict_put(const SXE_DICT *dict, struct sxe__dict_put *put);
 
 uint32_t sxe__dict_free_cells(const SXE_DICT *dict, uint32_t shard);
 
-/* Free some cells of a shard, but not of `keep`. 1: some are; 0: there are none to be had; -EAGAIN:
- * the budget is used up, look on with the next call. */
+/* Free some cells of a shard, but not those of the entry `keep`. 1: some were freed; 0: none can
+ * be; -EAGAIN: the budget is used up, and the next call goes on. */
 int sxe__dict_make_room(const SXE_DICT *dict, uint32_t shard, uint32_t keep, uint32_t *budget);
 
-/* Before an entry is given that expiry: note it in its shard. */
+/* Note in the shard's record that an entry will expire then. Call it before the entry gets that
+ * expiry. */
 void sxe__dict_note_expiry(const SXE_DICT *dict, uint32_t shard, uint64_t expires_ns);
 
 /* ---- Snapshots ---- */
 
-/* Whether the snapshot was not ended, and so still sees what it saw; asked under the lock of the
- * shard that is looked at. */
+/* Whether the snapshot has not been ended. Ask under the lock of the shard that is read: then what
+ * the snapshot sees there is not freed. */
 bool sxe__dict_is_active(const struct sxe_dict_snapshot *snapshot);
 
-/* How many snapshots have ended, with those that a dead process did not finish taking. Asked under
- * the lock of a shard, so that none begins meanwhile; the number never falls. */
+/* How many snapshots have ended, including those that a process died while taking. Call it under
+ * the lock of a shard, so that no snapshot begins meanwhile. The number never falls. */
 uint64_t sxe__dict_ended(const SXE_DICT *dict);
 
 /* End the snapshot in a slot, if it still has that epoch. */
 void sxe__dict_end_snapshot(const SXE_DICT *dict, uint32_t slot, uint64_t epoch);
 
-/* End the oldest snapshot, those of the dead before any other. False: there is none. */
+/* End the snapshots of dead processes or, if there are none, the oldest snapshot. False: there is
+ * no snapshot. */
 bool sxe__dict_end_oldest(const SXE_DICT *dict);
 
 /* End the snapshots of dead processes. Returns whether there were any. */

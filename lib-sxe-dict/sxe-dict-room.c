@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Room for a put, in this order: OLD versions that no snapshot sees any more, entries that have
- * expired, OLD versions that snapshots do see (the oldest snapshot ends), LIVE entries of a dict
- * that evicts. Nobody waits for a long search: it goes on with the next call.
+ * Makes room for a put. It frees, in this order: OLD versions that no snapshot sees any more,
+ * expired entries, OLD versions that snapshots do see (the oldest snapshot ends), and LIVE entries
+ * of a dict that evicts. A long search is split: each call does a part, and the next call goes on.
  */
 #include "sxe-dict-private.h"
 
@@ -61,9 +61,9 @@ left_to_sweep(const SXE_DICT *dict, uint32_t shard)
     return old;
 }
 
-/* Cells that come to the young end meanwhile are not examined: the snapshots that see them end
- * after this sweep began, so another sweep follows. A cell is counted after it was examined, so
- * after a kill in between the next caller examines one cell twice. */
+/* Cells that become OLD during a sweep are not examined: the snapshots that see them end after this
+ * sweep began, so another sweep follows. sweep_left is lowered after a cell was examined, so after
+ * a kill in between the next caller examines that cell again. */
 int64_t
 sxe__dict_sweep(const SXE_DICT *dict, uint32_t shard, uint32_t *steps)
 {
@@ -174,8 +174,8 @@ expire_one(const SXE_DICT *dict, uint32_t shard, uint32_t id, uint64_t now)
     return sxe__dict_commit_remove(dict, shard, id) < 0 ? -EUCLEAN : 1;
 }
 
-/* Go on with the round over all cells of the shard, unless nothing can have expired, until an entry
- * is removed: 1. 0: none had expired; -EAGAIN: the round is not over. */
+/* Unless nothing can have expired, go on with the round over all cells of the shard until it
+ * removes an entry. 1: it did; 0: no entry had expired; -EAGAIN: the round is not over. */
 static int
 expire_entries(const SXE_DICT *dict, uint32_t shard, uint32_t *budget)
 {
@@ -218,7 +218,8 @@ victim(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
     return id < dict->number ? id : SXE_NONE;
 }
 
-/* Evict the oldest LIVE entry, but not `keep`. 1: evicted; 0: there is none to be had. */
+/* Evict the oldest LIVE entry, but not `keep`. 1: evicted; 0: there is none, or the dict does not
+ * evict. */
 static int
 evict_entry(const SXE_DICT *dict, uint32_t shard, uint32_t keep)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Snapshots. One is in force from the store of its epoch into a slot, made under the locks of all
- * shards, to the compare-and-swap that ends it, which may be any process's.
+ * Snapshots. A snapshot is in force from the store of its epoch into a slot, under the locks of all
+ * shards, until a process (any) ends it by a compare-and-swap of that slot.
  *
- * Why a reader needs no more than the lock of the shard it reads: what the snapshot sees in a shard
- * is freed under that shard's lock, after the snapshot was ended. So if the slot still has its
- * epoch when the lock is held, nothing that it sees there has been freed.
+ * A reader needs only the lock of the shard that it reads. What the snapshot sees in that shard is
+ * freed under the same lock, and only after the snapshot was ended. So while the reader holds the
+ * lock and the slot has the snapshot's epoch, nothing that the snapshot sees there has been freed.
  */
 #include "sxe-dict-private.h"
 

@@ -41,7 +41,7 @@ add_chain(const SXE_DICT *dict, uint32_t shard, uint32_t bucket, SXE_DICT_CHAINS
     return 0;
 }
 
-/* Add some buckets of a shard, from `bucket` on, under one lock. */
+/* Add up to BUCKETS_EACH buckets of a shard, from `bucket` on, under one lock. */
 static int
 add_some(const SXE_DICT *dict, uint32_t shard, uint32_t bucket, SXE_DICT_CHAINS *chains)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The walk goes from bucket to bucket, and in a bucket from the least hash to the greatest: the
- * place of a key in that order does not change when its value does, while its place in the chain
- * may. Of two keys with all 64 bits of their hash in common, only one would be met.
+ * The walk goes from bucket to bucket, and in a bucket from the least hash to the greatest. A key
+ * keeps its place in that order when its value changes, while it may get another place in the
+ * chain. Of two keys whose 64-bit hashes are equal, only one would be met.
  */
 #include "sxe-dict-private.h"
 

@@ -50,7 +50,7 @@ enter_again(const SXE_DICT *dict, struct sxe__dict_key *key, struct sxe__dict_vi
     return result;
 }
 
-/* Like enter_key(), but waits as long as each call of this process may. */
+/* Like enter_key(), but waits for the lock for as long as sxe_dict_set_wait allows. */
 static inline int
 enter_patiently(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
                 struct sxe__dict_view *view)
@@ -72,7 +72,7 @@ enter_entry(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, 
     return (int)leave_key(dict, key, -ENOENT);
 }
 
-/* For calls that read an entry: these are the hits and misses that are counted. */
+/* For calls that read an entry. Counts a hit or a miss. */
 static inline int
 enter_to_read(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
               struct sxe__dict_view *view)
@@ -164,8 +164,8 @@ sxe_dict_get_count(const SXE_DICT *dict)
 
 /* ---- Putting ---- */
 
-/* Whether to try again after -EAGAIN. If the lock was taken, room is being made, and each call
- * makes some more. */
+/* Whether to try again after -EAGAIN. If this call had the lock (was_locked), it was making room,
+ * and the next try makes more: do not sleep before it. */
 static __attribute__((noinline)) bool
 may_try_again(const SXE_DICT *dict, struct sxe__pool_patience *patience, bool was_locked)
 {
@@ -250,7 +250,8 @@ add_in_place(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *
     return 0;
 }
 
-/* Add by a new version: there is no entry, or a snapshot sees the old version. */
+/* Add by putting a new version in: there is no entry (view is NULL), or a snapshot sees the old
+ * version. */
 static int
 add_anew(const SXE_DICT *dict, const struct sxe__dict_key *key, const struct sxe__dict_view *view,
          uint64_t expires_ns, int64_t *sum)

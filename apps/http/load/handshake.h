@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: TLS for the load's connections, by lib-sxe-tls. Place: perform.c checks the files before a
- * run, each worker opens its own context, and worker-socket.c uses it for each connection.
+ * run; each worker opens its own contexts, and worker-shake.c uses them for its connections.
  * handshake-none.c replaces handshake.c if sxe-http was built without OpenSSL.
  *
  * Limits: a worker keeps two sessions a connection, 4096 at most; the oldest makes room.
@@ -17,7 +17,8 @@ struct sxe_tls;
 /* The name that the plan's server must have: --tls-name, or the host of its authority. */
 void load_handshake_name(const struct load_plan *plan, char name[LOAD_AUTHORITY_SIZE]);
 
-/* Check that TLS can be used as the plan says: NULL, or what is wrong, a text of this thread. */
+/* Check that TLS can be used as the plan says: NULL, or a sentence that says what is wrong, valid
+ * until this thread's next call. */
 const char *load_handshake_check(const struct load_plan *plan);
 
 /* Open the context, in a worker. sessions is how many sessions it keeps for connections to resume;
@@ -30,11 +31,12 @@ void load_handshake_close(struct sxe_tls *tls); /* call after sxe_fini; tls may 
 int load_handshake_begin(struct sxe_tls *tls, SXE *sxe, const char *name,
                          void (*on_ready)(SXE *sxe));
 
-/* Whether a connection offered a session, and resumed it: false until its handshake is done. */
+/* Whether a connection offered the server a session to resume, and whether the server resumed it.
+ * Both are false until the handshake is done. */
 bool load_handshake_has_offered(const SXE *sxe);
 bool load_handshake_is_resumed(const SXE *sxe);
 
-/* Whether a connection's handshake is done; and why it failed, "": not known. */
+/* Whether a connection's handshake is done; and why it failed, as a text ("": not known). */
 bool load_handshake_is_done(const SXE *sxe);
 const char *load_handshake_failure(const SXE *sxe);
 

@@ -60,7 +60,7 @@ load_random_below(uint64_t state[2], uint64_t n)
     return (uint64_t)(((uint128)random_number(state) * n) >> 64);
 }
 
-/* The area under the rate from one arrival to the next. */
+/* How much the area under the rate grows from one arrival to the next. */
 static double
 step_of(struct load_pace *pace)
 {
@@ -164,7 +164,7 @@ seconds_of(const struct load_pace *pace, double area)
     return 2 * area / (pace->rate + sqrt(fmax(squared, 0)));
 }
 
-/* The area up to a time in the present piece, or after the last one. */
+/* The area from the begin up to `seconds` after the present piece began. */
 static double
 area_in(const struct load_pace *pace, double seconds)
 {

@@ -30,8 +30,8 @@ struct load_pace {
     double start_area;               /* area of the pieces before the present one */
     const struct load_stage *stages; /* the stages after the present piece */
     unsigned stages_left;
-    double area;      /* at the next arrival, since the begin or since the rate was set; below 0: it
-                         was due before the rate was set */
+    double area;      /* under the rate at the next arrival, from the begin or from when the rate
+                         was set; below 0: the arrival was due before that */
     double stride;    /* of fixed arrivals: this shard has one of every `stride` */
     uint64_t last_ns; /* the latest arrival that was returned */
     uint64_t random[2];
@@ -56,7 +56,7 @@ uint64_t load_pace_next(struct load_pace *pace);
 double load_pace_expected(const struct load_plan *plan, uint64_t before_ns);
 
 /* Skip all arrivals before before_ns (after the load's begin), in constant time; returns their
- * number. Of Poisson arrivals the expected number is used. */
+ * number. For Poisson arrivals this is the expected number. */
 uint64_t load_pace_skip(struct load_pace *pace, uint64_t before_ns);
 
 /* Let nothing arrive from at_ns on, until a rate is set. If the last returned arrival is later than

@@ -166,7 +166,7 @@ on_go_on(struct sxe_timer *timer)
 }
 
 /* If no byte came and no connection opened for this time, the server is gone. A server that accepts
- * but does not answer is not: its queries time out, and then their sockets connect again. */
+ * but does not answer is not gone: its queries time out, and new connections open. */
 static uint64_t
 patience_ns(const struct load__worker *worker)
 {
@@ -235,8 +235,8 @@ load__go(struct load__worker *worker, uint64_t start_ns)
 
 /* ---- Giving up ---- */
 
-/* Give up if the server is gone. While a query waits for its time, and not for the server, wait
- * on. */
+/* Give up if the server is gone. Do not, while a query waits for its own time and not for the
+ * server. */
 static void
 lose_patience(struct load__worker *worker, uint64_t now_ns)
 {

@@ -48,13 +48,13 @@
 #include "ticker.h"
 #include "worker.h"
 
-#define LOAD__BATCH      64u /* first queries in a turn of the loop */
+#define LOAD__BATCH      64u /* most first queries to send in a turn of the loop */
 #define LOAD__LATE_NS    SXE_NS_PER_MS
 #define LOAD__REOPEN_NS  (100 * SXE_NS_PER_MS)
 #define LOAD__LOOK_NS    (100 * SXE_NS_PER_MS)
 #define LOAD__STILL_NS   (100 * SXE_NS_PER_MS) /* a turn this late: the client stood still */
 #define LOAD__SPUN_MAX   (20 * SXE_NS_PER_US)  /* in longer spun turns another process ran */
-#define LOAD__BODY_MAX   (16u << 20)           /* bytes of a reply that the source can see */
+#define LOAD__BODY_MAX   (16u << 20)           /* most bytes of a reply that the source can see */
 #define LOAD__UNBOUNDED  UINT64_MAX
 #define LOAD__OPEN_AGAIN SXE_NS_PER_MS /* wait if a unix listener's backlog is full */
 
@@ -87,7 +87,7 @@ struct load__flight {
 
 _Static_assert(sizeof(struct load__flight) == 32, "docs: what a request in flight takes");
 
-/* A growing buffer, of sockets whose source delays queries or wants to see replies. */
+/* A growing buffer. A socket has one only if the source delays queries or wants to see replies. */
 struct load__bytes {
     char *data; /* grows by malloc(3); freed at the end */
     size_t used;
@@ -100,7 +100,8 @@ struct load__exchange {
     size_t head_length;
 };
 
-/* A copy of a query that waits for its time, because the source reuses its own bytes. */
+/* A query that the source returned with a delay: a copy, because the source reuses its own
+ * bytes. */
 struct load__held {
     struct load__bytes bytes;
     uint64_t due_ns;
@@ -113,24 +114,24 @@ struct load__socket {
     struct load__flight *ring; /* [depth] */
     SXE *sxe;                  /* NULL: no connection; the state is UNOPENED, LOST or DONE */
     uint64_t connect_ns;       /* when the connect began */
-    uint64_t shake_ns;         /* when the handshake of TLS began */
-    uint64_t ready_ns;         /* when it was done */
-    uint64_t left;             /* queries that it may still offer */
-    uint64_t first_byte_ns;    /* when the present reply's first byte came; 0: none came yet */
+    uint64_t shake_ns;         /* when its TLS handshake began */
+    uint64_t ready_ns;         /* when that handshake was done */
+    uint64_t left;             /* queries that this socket may still offer */
+    uint64_t first_byte_ns;    /* when the present reply's first byte came; 0: not yet */
     struct load_expect_body body;
     uint16_t in_flight;  /* queries in the ring that wait for replies */
-    uint16_t oldest;     /* index of the oldest of these in the ring */
-    uint16_t again;      /* queries in the ring after these, to be sent on the next connection */
+    uint16_t oldest;     /* index in the ring of the oldest query in flight */
+    uint16_t again;      /* queries after those in flight, to send again on a new connection */
     uint16_t ready;      /* closed loop: queries to send as soon as the socket is open */
     uint16_t thinking;   /* entries QUERY in the heap */
     uint8_t state;       /* ro: enum load_socket_state, also its state in the pool */
     uint8_t end;         /* enum load_end: the first thing wrong with the present reply so far */
-    uint8_t failure;     /* enum load_end: why we closed it; LOAD_ENDS: we did not */
-    uint8_t address;     /* index in by_address of the one that it connects to */
+    uint8_t failure;     /* enum load_end: why the worker closed it; LOAD_ENDS: it did not */
+    uint8_t address;     /* index in by_address of the address that it connects to */
     uint8_t syn_retries; /* SYNs of this connection that were sent again */
     bool was_opened;     /* a connection has opened at least once */
     bool is_connected;   /* a connection is open now */
-    bool is_resuming;    /* this connection is one of those that resume a TLS session */
+    bool is_resuming;    /* this connection is to resume a TLS session, so it uses tls_resuming */
     bool has_replied;    /* this connection had at least one reply */
     bool is_timed;       /* has an entry TIMEOUT in the heap */
     bool is_held;        /* holds a query: has an entry HELD in the heap, or is_held_due */
@@ -167,14 +168,14 @@ struct load__worker {
 
     /* TLS */
     struct sxe_tls *tls;          /* NULL: plain */
-    struct sxe_tls *tls_resuming; /* of connections that resume sessions of each other */
-    unsigned resume_owed;         /* of 100 */
+    struct sxe_tls *tls_resuming; /* for connections that are to resume a session */
+    unsigned resume_owed;         /* a sum of percents; at 100 the next connection resumes */
     char tls_name[LOAD_AUTHORITY_SIZE];
     uint32_t *shaking; /* [number] ids of sockets whose handshakes are under way */
     uint32_t shaking_number;
     ev_prepare look_at_shaking; /* active while shaking_number is above 0 */
 
-    unsigned turn; /* connections begun: each takes the next of the addresses */
+    unsigned turn; /* connections begun; chooses the next one's address */
 
     /* The ramp */
     bool is_ramping;
@@ -187,7 +188,7 @@ struct load__worker {
 
     /* The run */
     bool is_running;   /* after GO */
-    bool is_offering;  /* until it is told to stop, or the time is over */
+    bool is_offering;  /* false as soon as it is told to stop, or the time is over */
     bool has_given_up; /* the server is gone: no connection, no byte */
     bool is_over;
     bool is_paced; /* queries arrive; otherwise they follow replies */
@@ -199,14 +200,14 @@ struct load__worker {
     uint64_t held_number;  /* sockets with is_held */
     uint64_t again_number; /* sum of `again` over all sockets */
     uint32_t users;        /* sockets whose sessions go on */
-    uint64_t progress_ns;  /* when a byte came, or a planned event happened in time */
+    uint64_t progress_ns;  /* when the last byte came, or the last planned event happened in time */
     uint64_t reply_ns;     /* when the last reply was complete */
     uint64_t ended_ns;     /* when the last query ended, well or not, or was given up */
 
     /* Arrivals */
-    struct load__arrivals arrivals; /* the next to be sent */
-    struct load__arrivals ahead;    /* the next to be counted as waiting, while some wait */
-    uint64_t waiting;               /* arrivals between these two */
+    struct load__arrivals arrivals; /* the next arrival to send */
+    struct load__arrivals ahead;    /* the next to count as waiting; unused if none waits */
+    uint64_t waiting;               /* arrivals counted and not sent: `arrivals` to `ahead` */
     uint64_t free_ns;               /* since when a socket is free; LOAD_NEVER: none is */
 
     /* The present slice of the time line: times in [slice_ns, slice_ns + slice_width_ns) */
@@ -282,7 +283,9 @@ load__stage_at(const struct load__worker *worker, uint64_t ns)
 
 /* ---- worker-socket.c ---- */
 
-/* Begin to open all sockets; load__ramp_over is called when all are open or have failed. */
+/* Begin to open all sockets; load__ramp_over is called when all are open or have failed.
+ * load__ramp_tick handles the event RAMP. load__ramp_on opens more sockets after one has opened or
+ * failed. */
 void load__ramp(struct load__worker *worker);
 void load__ramp_tick(struct load__worker *worker, uint64_t now_ns);
 void load__ramp_on(struct load__worker *worker, uint64_t now_ns);
@@ -302,12 +305,13 @@ void load__fail(struct load__socket *socket, enum load_end end, int error);
 /* Before the loop ends: let connections with queries in flight, or with --abort all, end by RST. */
 void load__prepare_close(struct load__worker *worker);
 
-/* The socket's connection is open, after the handshake if it uses TLS. */
+/* Call this when the socket's connection is open, with TLS after the handshake: it sends the
+ * queries that wait for the connection. */
 void load__opened(struct load__socket *socket, uint64_t now_ns);
 
 /* ---- worker-shake.c ---- */
 
-/* Call it after sxe_init: 0, or -ENOMEM; and load__shake_free after sxe_fini. */
+/* Call load__shake_init after sxe_init, and load__shake_free after sxe_fini. 0 or -ENOMEM. */
 int load__shake_init(struct load__worker *worker);
 void load__shake_free(struct load__worker *worker);
 
@@ -345,8 +349,9 @@ void load__end_with_reply(struct load__socket *socket, uint64_t now_ns);
 
 /* ---- worker-stage.c ---- */
 
-/* For a load with stages: count `number` arrivals at intended_ns; a query that was sent (1), or not
- * after all (-1); a good reply. */
+/* Counts for each stage, if the plan has stages. load__stage_offered counts `number` arrivals at
+ * intended_ns. load__stage_sent counts a query that was sent (number is 1), or takes one back that
+ * must be sent again (-1). load__stage_good counts a good reply. */
 void load__stage_offered(struct load__worker *worker, uint64_t intended_ns, uint64_t number);
 static inline void
 load__count_offered(struct load__worker *worker, uint64_t intended_ns)
@@ -360,9 +365,9 @@ void load__stage_sent(struct load__worker *worker, const struct load__flight *fl
 void load__stage_good(struct load__worker *worker, const struct load__flight *flight,
                       uint64_t response_ns, uint64_t now_ns);
 
-/* Count a failed query with waited_ns as a lower bound of its times. load__failed_wait_ns is that
- * bound: at least the timeout, even if the query failed earlier; but if it is UNANSWERED, its wait
- * (result.h). */
+/* Count a failed query, whose times are at least waited_ns. load__failed_wait_ns computes that: the
+ * time since the query was sent, and at least the timeout unless the end is UNANSWERED (result.h
+ * says why). */
 void load__count_failed(struct load__worker *worker, const struct load__flight *flight,
                         uint64_t waited_ns, uint64_t now_ns);
 uint64_t load__failed_wait_ns(const struct load__worker *worker, const struct load__flight *flight,
@@ -375,10 +380,11 @@ void load__note_error(struct load__worker *worker, int error);
 /* List the host's addresses in the result, if it has several. */
 void load__list_addresses(const struct load__worker *worker);
 
-/* The next of the host's addresses; workers begin with different ones. */
+/* Choose the address of a new connection: the host's addresses take turns, and each worker begins
+ * with another one. */
 const char *load__take_address(struct load__socket *socket);
 
-/* Count what became of a connection to the socket's address. */
+/* Count that a connection to the socket's address has opened or failed. */
 void load__address_opened(const struct load__socket *socket);
 void load__address_failed(const struct load__socket *socket, int error);
 
@@ -411,12 +417,13 @@ void load__end_when_done(struct load__worker *worker);
 
 /* ---- worker-arrival.c ---- */
 
-/* Set next_ns of the arrivals; load__pass_arrival first passes the present one. */
+/* Set arrivals->next_ns, the time of the next arrival. load__pass_arrival first goes on to the
+ * arrival after it. */
 void load__next_arrival(const struct load__worker *worker, struct load__arrivals *arrivals);
 void load__pass_arrival(const struct load__worker *worker, struct load__arrivals *arrivals);
 
-/* Count arrivals up to now_ns that wait for a socket as offered; load__drop_waiting then skips
- * them. */
+/* Count all arrivals up to now_ns that were not sent, for lack of a free socket, as offered and
+ * waiting. load__drop_waiting does that, and then counts them as skipped: they are never sent. */
 void load__count_waiting(struct load__worker *worker, uint64_t now_ns);
 void load__drop_waiting(struct load__worker *worker, uint64_t now_ns);
 

@@ -134,8 +134,9 @@ load__send_held(struct load__socket *socket)
     load__settle(socket);
 }
 
-/* Ask the source for a query. Its time must not count as the server's, so the clock is read again
- * after it: for a slow source after each query, for a fast one after one query in SAMPLE. */
+/* Ask the source for a query. The time that the source takes must not count as the server's, so the
+ * clock is read again after the call: for a slow source each time, for a fast one once in SAMPLE
+ * calls. */
 static int
 ask_source(struct load__worker *worker, uint64_t number, struct load_query *query, uint64_t *now_ns)
 {
@@ -329,7 +330,8 @@ load__end_without_reply(struct load__socket *socket, enum load_end end, uint64_t
     go_on_with(socket, false);
 }
 
-/* If we have closed the connection, socket->failure is the reason; otherwise it is UNANSWERED. */
+/* If the worker has closed a connection, its queries end as socket->failure says, the others as
+ * UNANSWERED. */
 void
 load__end_unanswered(struct load__worker *worker, uint64_t now_ns)
 {
@@ -460,8 +462,8 @@ put_back(struct load__socket *socket)
     worker->result->resent += number;
 }
 
-/* Note the first invalid reply: the unread bytes begin with one or, if is_more, follow the reply to
- * the last query. */
+/* Note the first invalid reply. The unread bytes begin with it; or, if is_more, they follow the
+ * reply to the last query in flight, so no query asked for them. */
 static void
 note_bad_reply(struct load__socket *socket, bool is_more)
 {

@@ -22,7 +22,8 @@ ns_of(struct timeval time)
     return (uint64_t)time.tv_sec * SXE_NS_PER_SECOND + (uint64_t)time.tv_usec * SXE_NS_PER_US;
 }
 
-/* The time waited for a CPU: the second number of schedstat; 0: the kernel has none. */
+/* How long this thread has waited for a CPU: the second number of schedstat. 0: the kernel has no
+ * schedstat. */
 static uint64_t
 read_run_queue_ns(void)
 {
@@ -161,8 +162,9 @@ on_turn_ends(struct ev_loop *loop, ev_prepare *watcher, int events)
     look_at_self(worker, now_ns);
 }
 
-/* To be called before sxe_init: libev calls watchers of equal priority in reverse order, so the end
- * of a turn is seen after lib-sxe's own watcher. The begin is seen after it by a lower priority. */
+/* Call this before sxe_init: libev calls watchers of equal priority in reverse order of their
+ * start, so turn_ends runs after lib-sxe's own watcher. turn_begins does, too, by its lower
+ * priority. */
 void
 load__watch_turns(struct load__worker *worker)
 {

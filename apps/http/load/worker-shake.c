@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: TLS handshakes of a worker: which of them resume a session, and those under way. The
- * callback of a finished handshake must not write, so it notes the time only; at the end of each
- * turn all connections whose handshakes are under way are checked.
+ * What: TLS handshakes of a worker: which connections are to resume a session, and which handshakes
+ * are under way. on_ready is called when a handshake is done, but must not write, so it only notes
+ * the time. At the end of the turn look_at_shaking finds the handshakes that are done, and begins
+ * to use their connections.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ load_handshake_name(const struct load_plan *plan, char name[LOAD_AUTHORITY_SIZE]
 
 /* ---- Which connections resume a session ---- */
 
-/* Spread the connections that resume evenly: plan->tls.resume of each 100. */
+/* True for plan->tls.resume of each 100 connections, evenly spread. */
 static bool
 wants_to_resume(struct load__worker *worker)
 {

@@ -41,7 +41,7 @@ load__settle(struct load__socket *socket)
 {
     enum load_socket_state after = state_of(socket);
 
-    /* A PARTLY socket is moved to the pool's end even then, so that sockets take turns. */
+    /* A PARTLY socket that stays PARTLY becomes the youngest, so that sockets take turns. */
     if (after == socket->state && after != LOAD_SOCKET_PARTLY)
         return;
     sxe_pool_move(socket->worker->sockets, load__id(socket), socket->state, after);

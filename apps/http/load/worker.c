@@ -169,8 +169,8 @@ static int
 get_memory(struct load__worker *worker)
 {
     size_t number = worker->number > 0 ? worker->number : 1;
-    /* For each socket REOPEN, TIMEOUT, HELD, and QUERY up to depth times if it thinks; for the run
-     * six kinds of event, END twice. */
+    /* Each socket has at most one REOPEN, TIMEOUT and HELD, and `depth` QUERYs if it thinks; the
+     * run has six kinds of event, END twice. */
     size_t dues = 8 + number * (3 + (worker->plan->think_ns > 0 ? worker->depth : 0));
     int error = init_sockets(worker);
 
@@ -261,8 +261,9 @@ release_worker(struct load__worker *worker)
 
 /* ---- From begin to end ---- */
 
-/* Set elapsed_ns. With a duration it ends when nothing more is offered. With a number of queries it
- * ends with the last one, answered or not, so that an outage at the end lowers the rate, too. */
+/* Set elapsed_ns. With a duration, that is up to when the worker stopped offering. With a number of
+ * queries it is up to the end of the last query, answered or not, so that an outage at the end
+ * lowers the rate, too. */
 static void
 close_times(struct load__worker *worker)
 {

@@ -31,7 +31,8 @@
  * FIN, the others, and all with --abort, with a reset.
  *
  * Limits: HTTP/1.1; a reply's head of SXE_HTTP_LIMITS; 16 MiB of a reply that the source wants to
- * see; under 1 KB a socket, and 32 bytes for each query that it may have in flight, kernel aside.
+ * see; memory of under 1 KB a socket and 32 bytes for each query that it may have in flight,
+ * without the kernel's.
  */
 #ifndef LOAD_WORKER_H
 #define LOAD_WORKER_H
@@ -70,8 +71,8 @@ struct load_worker {
     bool is_probe;
 };
 
-/* Run a worker in the child process, until it ends. 0, or -errno: it could not start, and has sent
- * that with READY. */
+/* Run a worker, in the child process, to its end. 0; or -errno: it could not start, and has told
+ * the parent so with READY. */
 int load_worker_run(const struct load_worker *worker);
 
 #endif
