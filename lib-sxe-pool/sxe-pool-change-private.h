@@ -10,8 +10,8 @@
  *                                                             ^ from here on it will be done, by us
  *                                                               or by the lock's next owner
  *
- * Each stamp is greater than all before it. So an intent whose stamp is above the shard's is begun
- * and not done: to mark that, or its end, takes no store of its own.
+ * Stamps only grow. An intent whose stamp is above the shard's last stamp is begun and not done, so
+ * neither its begin nor its end needs a store of its own.
  */
 #ifndef SXE_POOL_CHANGE_H
 #define SXE_POOL_CHANGE_H
@@ -57,9 +57,10 @@ struct sxe__pool_parts {
     struct sxe__pool_node *tail; /* the youngest of the new list, the next neighbour */
 };
 
-/* Do what the shard's intent says. All its values are final, so doing it again after a part was
- * done has the same result. The stamp is written before the state, for readers without the lock.
- * Values are read from the intent again, which leaves the registers to the addresses. */
+/* Make the change that the shard's intent describes. All values of an intent are final, so a change
+ * that was made in part can be made again from the beginning. The stamp is written before the
+ * state, for readers without the lock. The values are read from the intent, so that registers are
+ * free for the addresses. */
 SXE__POOL_INLINE void
 sxe__pool_apply(const struct sxe__pool_parts *parts, uint32_t list, bool moves,
                 struct sxe__pool_shard *shard)
@@ -118,7 +119,7 @@ sxe__pool_complete(const struct sxe__pool_header *pool, const struct sxe__pool_s
     return true;
 }
 
-/* Where an element is, each word read once, and where it will go. */
+/* An element's present place, each word of it read only once, and the state that it moves to. */
 struct sxe__pool_place {
     uint32_t state;
     uint32_t prev;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a pool is whole, and new lists where it is not.
+ * Checks whether the lists of a pool are whole, and rebuilds them.
  *
- * A shard is read in the order of its ids, not along its lists: so no loop in a list is followed
- * for ever, and the elements' neighbours are fetched side by side, not one after the other. It is
- * enough to compare each element with its next. Stamps grow along the way, so it ends at the list's
- * own node; that has one youngest element, so all elements of the state are on the same way.
+ * The check goes through a shard's elements by their ids, not along the lists: so it cannot follow
+ * a loop for ever, and the CPU fetches several neighbours at once. It is enough to compare each
+ * element with the next one of its list. Stamps grow from each element to the next, so a chain of
+ * elements ends at the list's own node. That node has only one youngest element, so all elements of
+ * the state are in one chain.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -343,8 +344,9 @@ merge_chains(const struct view *view, struct chain a, struct chain b)
     return merged;
 }
 
-/* Put an element whose state is impossible into state 0, in a new generation, which is written
- * first: a death in between raises it twice. Returns whether the state was impossible. */
+/* Put an element whose state is impossible into state 0, in a new generation. The generation is
+ * written first: after a death in between it is raised twice, never not at all. Returns whether the
+ * state was impossible. */
 static bool
 mend(const struct view *view, uint32_t id)
 {

@@ -5,8 +5,9 @@
  * restore, resize) and for the tool sxe-pool (list, which); not installed. sxe-pool-internal.h is
  * its other half: a pool that is open.
  *
- * Shape: one struct sxe__pool_opening goes from hand to hand. A function that finds something wrong
- * writes the sentence into it (sxe__pool_refuse) and returns the error, which all callers pass on.
+ * Shape: all functions of an opening work on one struct sxe__pool_opening. A function that finds
+ * something wrong writes a sentence to the struct's `why` (sxe__pool_refuse) and returns the error,
+ * which all callers pass on.
  *
  * A process that opens, closes or replaces a file holds the byte SXE__POOL_OPEN_BYTE of it locked;
  * each user of the pool holds one from SXE__POOL_SLOT_BYTE on.

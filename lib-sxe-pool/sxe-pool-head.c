@@ -22,7 +22,8 @@
     (SXE_POOL_OPTION_LOCKED | SXE_POOL_OPTION_SHARED | SXE_POOL_OPTION_REPAIR | \
      SXE_POOL_OPTION_VERIFIED | SXE_POOL_OPTION_UNVERIFIED)
 
-/* Put '?' for each character that would control a terminal: of ASCII, and U+80 to U+9F of UTF-8. */
+/* Replace the characters that control a terminal by '?': those of ASCII, and U+80 to U+9F in
+ * UTF-8. */
 static void
 hide_controls(char *text)
 {
@@ -97,8 +98,8 @@ copy_offset(const struct sxe__pool_head *head)
     return head->file_size - head->page_size;
 }
 
-/* Runs of consecutive ids are as long as leaves the shards about equal: elements that are close in
- * memory are mostly changed by the same process. */
+/* Each shard gets runs of consecutive ids, because elements that are close in memory are mostly
+ * changed by the same process. The runs are as long as possible with shards of about equal size. */
 uint32_t
 sxe__pool_shard_shift(uint32_t number, uint32_t shards)
 {

@@ -36,13 +36,13 @@
 #    define SXE__POOL_PUT_LAST(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELEASE)
 #endif
 
-/* A load that comes before every access after it. */
+/* Load a value, before all accesses that follow. */
 #ifndef SXE__POOL_GET_FIRST
 #    define SXE__POOL_GET_FIRST(place) __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
 #endif
 
-/* Loads before it come before all accesses after it; all accesses before it come before stores
- * after it. Neither is an instruction on x86. */
+/* FENCE_LOADS: all earlier loads come before all later accesses. FENCE_STORES: all earlier accesses
+ * come before all later stores. Neither is an instruction on x86. */
 #ifndef SXE__POOL_FENCE_LOADS
 #    define SXE__POOL_FENCE_LOADS()  __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #    define SXE__POOL_FENCE_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
@@ -64,7 +64,7 @@ struct sxe__pool_header {
     uint64_t element_size;
     uint64_t nodes_offset; /* array -> node[0] */
     uint64_t last_stamp;   /* the youngest in the pool; the next is greater */
-    uint32_t slack;        /* from calloc's result to the block; BORROWED: caller's memory */
+    uint32_t slack;        /* bytes of calloc's memory before the block; or BORROWED */
     char name[SXE_POOL_NAME_MAX + 1];
     uint32_t reserved;
     struct sxe__pool_sharing *sharing; /* NULL: a pool of one thread, whose block has no pointers */
@@ -108,11 +108,11 @@ struct sxe__pool_sharing {
     bool is_summed;       /* a file that gets a sum when it is closed */
     bool verifies;        /* a dict in this pool compares the sums of values that it reads */
     SXE_POOL_FOUND found;
-    int fd;               /* holds the locks: this process's own description */
+    int fd;               /* holds the file's locks: a description of this process alone */
     int lent_fd;          /* holds no locks: mapped, and given out by sxe_pool_get_fd */
     int watch_fd;         /* -1: none yet */
     uint32_t watch_token; /* to which watch_fd is bound; 0: not bound, watch_fd only sends */
-    uint32_t woken;       /* the slot that was woken last, to be fair */
+    uint32_t woken;       /* the slot that was woken last: the next wake begins after it */
     char *state_names;    /* each state's name in turn; NULL: none were given */
     struct sxe__pool_sharing *next; /* the next shared pool of this process, for its fork handler */
 };
@@ -189,9 +189,9 @@ sxe__pool_unlock(uint32_t *lock)
     SXE__POOL_PUT_LAST(*lock, 0);
 }
 
-/* ---- Waiting: what a call does that may wait, see sxe_pool_set_wait ----
- * Locks themselves never wait longer than their spin. A call that failed has let go of all its
- * locks, asks whether it may try again, and sleeps before it does:
+/* ---- Waiting: what a call does that may wait, see sxe_pool_set_wait ---- Taking a lock never
+ * takes longer than its spin. A call that did not get a lock releases all its locks, asks whether
+ * it may try again, and sleeps before it does:
  *
  *     struct sxe__pool_patience patience = {0};
  *     do
@@ -206,7 +206,7 @@ struct sxe__pool_patience {
 /* Sleep, and return true; false: the time is over. */
 bool sxe__pool_wait(const struct sxe__pool_sharing *sharing, struct sxe__pool_patience *patience);
 
-/* Like the function above, but without a sleep: the failed try made progress. */
+/* Like sxe__pool_wait, but does not sleep: for a try that failed but made progress. */
 bool sxe__pool_may_go_on(const struct sxe__pool_sharing *sharing,
                          struct sxe__pool_patience *patience);
 
@@ -218,8 +218,8 @@ void sxe__pool_nap(void);
 /* ---- A shard as a whole: what changes under its lock ---- */
 
 /* Lock a shard, and complete the change that a dead owner had begun. LOCK_TAKEN; LOCK_NOT_TAKEN;
- * DAMAGED. The second function may sleep for all the time that its call has left: do not call it
- * while another lock is held. */
+ * DAMAGED. sxe__pool_lock_shard_patiently may sleep for all the time that `patience` has left: do
+ * not call it while another lock is held. */
 unsigned sxe__pool_lock_shard(const struct sxe__pool_header *pool, uint32_t number);
 unsigned sxe__pool_lock_shard_patiently(const struct sxe__pool_header *pool, uint32_t number,
                                         struct sxe__pool_patience *patience);
@@ -229,7 +229,7 @@ void sxe__pool_unlock_shard(const struct sxe__pool_header *pool, uint32_t number
  * nothing was changed. */
 bool sxe__pool_move_locked(const struct sxe__pool_header *pool, uint32_t id, uint32_t new_state);
 
-/* Note that impossible values were found, log it the first time; SXE_POOL_DAMAGED. */
+/* Mark the pool as damaged, and log that the first time. Returns SXE_POOL_DAMAGED. */
 unsigned sxe__pool_damaged(const struct sxe__pool_header *pool);
 
 #endif

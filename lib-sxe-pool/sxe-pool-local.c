@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pointers mean nothing to another process that maps the same block, so they are kept here, in a
- * list of this thread. It is searched when pools come and go and for messages, never by a state
- * change.
+ * This thread's records of its pools: the pointers that belong to a pool, such as its callback.
+ * They cannot be in the block, because they mean nothing to another process that maps it. The list
+ * of records is searched when a pool is made or deleted, and for messages, never by a state change.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 _Thread_local struct sxe__pool_local *sxe__pool_locals;
 
-/* The link to a pool's record, or the one at the end of the list. */
+/* The pointer in the list that leads to a pool's record; or the NULL at the list's end. */
 static struct sxe__pool_local **
 find_link(const void *array)
 {
@@ -79,7 +79,7 @@ sxe_pool_set_state_to_string(void *array, const char *(*state_to_string)(unsigne
     return 0;
 }
 
-/* The names that a shared pool keeps: each ends with a 0. */
+/* Find a state's name among those of a shared pool, each of which ends with a 0. */
 static const char *
 name_of(const char *names, unsigned state)
 {

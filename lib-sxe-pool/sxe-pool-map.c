@@ -168,8 +168,8 @@ check_limit(const struct sxe__pool_opening *opening)
                             (unsigned long long)limit.rlim_cur);
 }
 
-/* Compare first: a failed allocation would use up the file system (in /dev/shm, memory)
- * meanwhile. */
+/* Refuse a file that has no room: an allocation that fails in the end would use up the file system
+ * (in /dev/shm, the memory) meanwhile. */
 static int
 check_room(const struct sxe__pool_opening *opening)
 {
@@ -307,8 +307,9 @@ no_memory:
     return -1;
 }
 
-/* Map by another description than that with the locks: a child of fork inherits the mapping and
- * with it the description, whose locks would outlive this process. */
+/* Do not map through the open file description that holds the locks, but through another one. A
+ * child of fork inherits the mapping, which keeps its description open: the locks of that
+ * description would outlive this process. */
 int
 sxe__pool_map(struct sxe__pool_opening *opening)
 {

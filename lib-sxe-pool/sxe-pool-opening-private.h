@@ -49,12 +49,13 @@ uint64_t sxe__pool_wall_ns(void);
  * the youngest stamp. */
 uint64_t sxe__pool_carry_time_over(const struct sxe__pool_sharing *sharing, uint64_t youngest);
 
-/* The offset for a first user after one whose clock was ahead: the pool's time goes on from the
- * youngest stamp, otherwise no timeout would come until the clock has caught up. */
+/* The offset for a first user whose clock is behind the youngest stamp, because an earlier user's
+ * was ahead. The pool's time goes on from that stamp: otherwise nothing would time out until the
+ * clock has caught up. */
 uint64_t sxe__pool_catch_up(const struct sxe__pool_sharing *sharing, uint64_t youngest);
 
 /* This process's monotonic clock minus the machine's, wrapping: the offset of its time namespace;
- * 0: the kernel has none. The second function parses the kernel's text of it. */
+ * 0: the kernel has none. sxe__pool_parse_namespace parses the kernel's text of that offset. */
 uint64_t sxe__pool_namespace_ns(void);
 uint64_t sxe__pool_parse_namespace(const char *text);
 
@@ -105,11 +106,12 @@ void sxe__pool_unmap(struct sxe__pool_header *pool);
 
 /* ---- This process among the users (sxe-pool-slot.c) ---- */
 
-/* Become a user: sets sharing->token. -EUSERS, or what fcntl says. */
+/* Become a user: sets sharing->token. 0; -EUSERS; or the error of fcntl. */
 int sxe__pool_slot_claim(struct sxe__pool_sharing *sharing);
 void sxe__pool_slot_release(struct sxe__pool_sharing *sharing);
 
-/* No fork between these: a child would inherit a descriptor that nobody told it to close. */
+/* Keep other threads from forking between these two calls: a child would inherit a descriptor that
+ * the fork handler does not know, and could not close. */
 void sxe__pool_fork_hold(void);
 void sxe__pool_fork_allow(void);
 

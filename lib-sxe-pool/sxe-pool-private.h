@@ -73,13 +73,14 @@ struct sxe__pool_claim {
     uint32_t old_state;   /* ANY_STATE: whichever it is in */
     uint32_t new_state;   /* ANY_STATE: its own */
     bool stays;           /* the element is written and does not move */
-    uint64_t stamp;       /* of its last change, 0: any; afterwards of this change */
+    uint64_t stamp;       /* that the element must have, 0: any; then set to that of this change */
     const void *contents; /* to write; NULL: the element keeps its contents */
     size_t offset;        /* where in the element the contents go, and their size */
     size_t size;
 };
 
-/* LOCK_TAKEN, or why nothing was done: LEASE_LOST if the element has another stamp. */
+/* Make the change that a claim describes. LOCK_TAKEN, or why nothing was done: LEASE_LOST if the
+ * element has another stamp. */
 unsigned sxe__pool_shared_claim(const struct sxe__pool_header *pool, struct sxe__pool_claim *claim);
 
 /* Like sxe__pool_shared_take, but the claim has the states, and gets id and stamp. */

@@ -52,7 +52,7 @@ lock_site(const struct sxe__pool_header *pool, uint32_t number)
                : lock_slowly(pool, number);
 }
 
-/* For calls that hold no other lock: it may sleep. */
+/* Lock a shard, and sleep if necessary: only for calls that hold no other lock. */
 SXE__POOL_INLINE unsigned
 lock_patiently(const struct sxe__pool_header *pool, uint32_t number)
 {
@@ -272,9 +272,9 @@ look_at(const struct sxe__pool_header *pool, uint32_t state, uint32_t shard)
     return count == 0 ? EMPTY : FILLED;
 }
 
-/* Which shard this thread begins with: its own, but for each SXE_POOL_TAKES-th take another.
- * Multiplying by the golden ratio puts neighbours far apart: lists of shards that are next to each
- * other share a line of cache. */
+/* The shard in which a take begins: the thread's own or, once in SXE_POOL_TAKES takes, the next one
+ * of the others. Multiplying by the golden ratio puts neighbours far apart: lists of shards that
+ * are next to each other share a line of cache. */
 static uint32_t
 first_shard(const struct sxe__pool_sharing *sharing)
 {
@@ -290,7 +290,7 @@ first_shard(const struct sxe__pool_sharing *sharing)
     return takes % SXE_POOL_TAKES == 0 ? home + takes / SXE_POOL_TAKES : home;
 }
 
-/* Locked shards are passed by, and waited for only if no other shard has an element. */
+/* Skip locked shards, and wait for them only if no other shard has an element. */
 SXE__POOL_INLINE unsigned
 take_at_once(const struct sxe__pool_header *pool, uint32_t old_state, uint32_t new_state,
              struct sxe__pool_claim *claim)
@@ -399,7 +399,8 @@ read_settled_end(const struct sxe__pool_header *pool, uint32_t state, uint32_t s
     return SXE__POOL_GET_FIRST(place->lock) == 0 && SXE__POOL_GET(place->last_stamp) == last;
 }
 
-/* The oldest of each shard at some moment, and of these the oldest. LOCK_TAKEN, or why not. */
+/* Read the oldest element of each shard, one shard after the other, and find the oldest of these.
+ * LOCK_TAKEN, or why not. */
 static unsigned
 find_oldest(const struct sxe__pool_header *pool, uint32_t state, struct end *oldest)
 {

@@ -65,7 +65,8 @@ sxe__pool_pair_at(uint32_t *first)
 #    define SXE__POOL_OWN(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
 #endif
 
-/* Write two adjacent words by one store: half the stores that the next lock waits for. */
+/* Write two adjacent words by one store. The next locked instruction waits for all stores: this
+ * halves their number. */
 #ifndef SXE__POOL_PUT_PAIR
 #    define SXE__POOL_PUT_PAIR(first, second, value, next) \
         SXE__POOL_PUT(*sxe__pool_pair_at(&(first)), sxe__pool_make_pair((value), (next)))

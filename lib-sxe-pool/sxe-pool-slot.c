@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A user of a pool holds a byte of its file locked by fcntl's locks of open file descriptions. The
- * kernel lets go of it when the last descriptor of that description is closed, so when the process
- * ends, however it ends and whatever it is called in other namespaces. That is why each opening has
- * a description of its own, and why a child of fork must not keep its parent's.
+ * Each user of a pool holds one byte of the pool's file locked, by a lock of an open file
+ * description (F_OFD_SETLK). The kernel releases the lock when the last descriptor of that
+ * description is closed, so at the latest when the process ends, however it ends and whatever its
+ * process id is in other namespaces. That is why each opening has a description of its own, and why
+ * a child of fork must not keep its parent's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -138,7 +139,8 @@ sxe__pool_slot_release(struct sxe__pool_sharing *sharing)
     sharing->token = 0;
 }
 
-/* Compare with the own token first: to the process that holds it, its byte looks free. */
+/* Compare with this process's own token first: F_OFD_GETLK does not report a lock of the caller's
+ * own description, so the caller's byte looks free. */
 bool
 sxe__pool_is_owner_alive(const struct sxe__pool_sharing *sharing, uint32_t token)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A pool's time is the monotonic clock of the machine, as it was when the pool was made; over a
- * reboot it goes on as the wall clock did. A process in a time namespace reads another monotonic
- * clock than the others, and its stamps would hold up everybody's time-outs: so the difference,
- * which the kernel reports, is subtracted.
+ * A pool's time is the machine's monotonic clock, continued over reboots: by as much as the wall
+ * clock has gone on. A process in a time namespace reads another monotonic clock than the others,
+ * and its stamps would hold up everybody's time-outs: so the difference, which the kernel reports,
+ * is subtracted.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,8 +25,7 @@ sxe__pool_wall_ns(void)
     return (uint64_t)now.tv_sec * SXE_NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* The wall clock is not believed if it says that 50 years have passed: it was wrong then, or is
- * now. */
+/* A wall clock by which 50 years have passed is not used: it was wrong then, or is wrong now. */
 uint64_t
 sxe__pool_carry_time_over(const struct sxe__pool_sharing *sharing, uint64_t youngest)
 {

@@ -150,7 +150,7 @@ check_own(struct sxe__pool_local *local, uint64_t now_ns)
     local->checking = false;
 }
 
-/* ---- Pools that are shared: while we look, others move what is due ---- */
+/* ---- Shared pools: other processes move due elements during a check ---- */
 
 /* The oldest element that is due, and its stamp, of the shards that are not in `passed` (one bit
  * each). The state is read before the stamp, and each change writes the stamp first: if the two are

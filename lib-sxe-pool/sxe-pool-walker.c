@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Stamps are unique in a pool, and a node keeps its stamp until its element is moved or touched. So
- * a node with the stamp it had is where it was, and the walk is over where stamps pass the limit.
+ * a node that still has its stamp is still in its place, and the walk is over where stamps pass the
+ * limit.
  */
 #include "sxe-pool-sharing-private.h"
 

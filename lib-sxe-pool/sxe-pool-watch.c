@@ -13,9 +13,9 @@
  * unlock, so the changer reads them after it. If it is the changer, the element is on its list when
  * the watcher looks.
  *
- * A watcher sets a bit of head->watching after that of its slot. A changer that finds no slot with
- * that bit clears it; then it looks again and wakes all watchers there are, because another changer
- * that met the cleared bit woke nobody.
+ * A watcher sets its bit in its slot, then in head->watching. A changer that finds no slot with the
+ * bit clears it in head->watching. Then it looks at the slots again and wakes all that have the bit
+ * now, because another changer that met the cleared bit woke nobody.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -228,7 +228,7 @@ static inline __attribute__((always_inline)) void
 move_node(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned id,
           unsigned new_state)
 {
-    const uint64_t stamp = next_stamp(pool); /* first: it may call, with no register to save */
+    const uint64_t stamp = next_stamp(pool); /* first, while no register must be saved */
     struct sxe__pool_node *node = &nodes[id];
     const unsigned old_state = node->state;
 
@@ -239,7 +239,7 @@ move_node(struct sxe__pool_header *pool, struct sxe__pool_node *nodes, unsigned 
     nodes[node->prev].next = node->next;
     nodes[node->next].prev = node->prev;
     nodes[sxe__pool_list(pool, old_state)].count--;
-    /* Sums, not branches: nobody can predict which way an element goes. */
+    /* Sums, not branches: the CPU could not predict them. */
     const uint32_t generation = node->generation + (new_state == 0 && old_state != 0);
     node->generation = generation + (generation == 0);
     append_node(pool, nodes, id, new_state, stamp);

@@ -129,7 +129,7 @@ take_outputs(struct load_plan *plan, const struct load_plan *asked)
     plan->quiet = asked->quiet;
 }
 
-/* The command line of the first file, with its --shard and --start-at. */
+/* Use the command line of the first file, including its --shard and --start-at, for the sum. */
 static int
 take_words(struct load_merge *merge)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * RFC 4180: lines end in CR LF, the first one names the columns, what holds a comma or a quote is
- * quoted.
+ * Writing CSV (RFC 4180): lines end in CR LF, the first line names the columns, and a field with a
+ * comma or a quote in it is quoted.
  */
 #include "output.h"
 #include "sxe-util.h"

@@ -368,7 +368,7 @@ write_figures(struct load_json *json, const struct load_interval *intervals, con
     load_json_close(json, '}');
 }
 
-/* Write the noise of all figures, after that of the rate, which older versions had alone. */
+/* Write the noise of the rate, as older versions did, and then that of all figures. */
 static void
 write_noise(struct load_json *json, const struct load_run *run)
 {

@@ -162,8 +162,8 @@ check_members(struct check *check, const json_t *json, const char *name)
 
 /* ---- Sums ---- */
 
-/* Where a number is: the member `name` of an object; in an array, the sum of this member, or of the
- * element `index`, of all entries. */
+/* Where a number is: the member `name` of an object. In an array it is the sum over all entries: of
+ * their member `name` or, if they are arrays, of their element `index`. */
 struct field {
     const char *group; /* NULL: the result itself */
     const char *part;  /* member of the group; NULL: the group itself */

@@ -333,7 +333,8 @@ read_sessions(struct load_reader *reader, const json_t *owner, struct load_resul
     result->sessions_failed = load_reader_count(reader, json, "failed", 1);
 }
 
-/* Files of earlier versions have none. The full ones are the others of the histogram. */
+/* Files of earlier versions have no handshakes. Full handshakes are not read: they are those of the
+ * histogram that were not resumed. */
 static void
 read_handshakes(struct load_reader *reader, const json_t *owner, struct load_result *result)
 {

@@ -31,7 +31,7 @@ struct find {
     struct load_result *delta;  /* [workers]: the workers' counts in the step */
     uint64_t longest_ns;        /* longest time of a step */
     struct load_search search;
-    struct load_verdict missed; /* on the client, at the lowest rate that did not hold */
+    struct load_verdict missed; /* the client's verdict at the lowest rate that did not hold */
 };
 
 /* ---- Marks ---- */

@@ -19,7 +19,8 @@ uint64_t load_parent_grace_ns = SXE_NS_PER_SECOND;
 
 /* A CPU in a deep sleep takes some 30 us to wake, which would be in every latency of a run with a
  * rate. While the descriptor is open no CPU sleeps deeply (the kernel's PM QoS; cyclictest does the
- * same). Without the right to open it the figures are less exact, but the run goes on: -1. */
+ * same). Returns that descriptor; -1: it may not be opened, so the figures are less exact, but the
+ * run goes on. */
 static int
 keep_awake(const struct load_plan *plan)
 {
@@ -56,7 +57,7 @@ load_parent_open(struct load_parent *parent, const struct load_plan *plan, FILE 
         load_results_unmap(parent->sum, 1);
         return error;
     }
-    /* We may have inherited SIGCHLD ignored, and then could not wait for children. */
+    /* Our parent may have set SIGCHLD to be ignored: then we could not wait for children. */
     signal(SIGCHLD, SIG_DFL);
     sigprocmask(SIG_BLOCK, &mask, &parent->mask_before);
     parent->awake = keep_awake(plan);

@@ -139,7 +139,7 @@ struct load_run {
     struct load_result
         *total; /* the sum of all trials. Its elapsed_ns and connect_ns are sums, too, so
                                   that a count divided by elapsed_ns is a rate */
-    struct load_left_out left_out; /* added up; its problem is the first trial's that has one */
+    struct load_left_out left_out; /* of all trials; `problem` is the first one that a trial has */
     struct load_verdict verdict;
     struct load_result *probe; /* the probe's total; NULL: there is no probe */
     struct load_verdict probe_verdict;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: why the first invalid reply is invalid, and the bytes that show it. Place: the worker notes
- * it in its result, which is shared memory: no pointers; all zero: no reply was invalid. The
- * summary and the JSON print it.
+ * What: the first invalid reply: why it is invalid, and the bytes that show that. Place: a part of
+ * the worker's result, which is shared memory, so it has no pointers; all zero means that no reply
+ * was invalid. The summary and the JSON print it.
  */
 #ifndef LOAD_BAD_REPLY_H
 #define LOAD_BAD_REPLY_H
@@ -33,8 +33,8 @@ void load_bad_reply_note(struct load_bad_reply *bad, unsigned why, const char *d
 /* The reason, as a sentence. */
 const char *load_bad_reply_why(const struct load_bad_reply *bad);
 
-/* Write the bytes that fit in quotes; bytes that do not print become \r, \n, \t, or \x and two
- * hexadecimal digits. size is 7 or more: LOAD_BAD_TEXT for all. Returns text. */
+/* Write as many of the bytes as fit, in quotes; bytes that do not print become \r, \n, \t, or \x
+ * and two hexadecimal digits. size is 7 or more: LOAD_BAD_TEXT for all. Returns text. */
 const char *load_bad_reply_quote(const struct load_bad_reply *bad, char *text, size_t size);
 
 /* The inverse of load_bad_reply_why and load_bad_reply_quote. *bad is not changed if no reason has

@@ -44,8 +44,8 @@ has_word(const json_t *words, const char *word)
     return false;
 }
 
-/* Take the figure from a trial. A time may be missing or null; anything else that is not a number
- * from 0 on is wrong: false. */
+/* Take a figure from a trial. False: it is not a number, or below 0. A time may also be missing or
+ * null. */
 static bool
 take_figure(struct side *side, const json_t *trial, enum load_figure figure)
 {
@@ -108,7 +108,8 @@ take_counts(struct side *side, const json_t *trial)
         side->figures.dead++;
 }
 
-/* False: problem says why. The caller has filled problem for no trials or too many. */
+/* False: `problem` says why. The caller has set `problem` to the sentence for no trials, or too
+ * many. */
 static bool
 take_trials(struct side *side, const json_t *owner, char *problem, size_t size)
 {

@@ -19,7 +19,7 @@
  *
  * Times and rates are those of good replies, so they say nothing about a server that gives none.
  * Failures are compared separately, request by request (share.h). If b has no good reply, or has
- * trials without one and a has not, b fails, whatever the other figures say.
+ * trials without one and a has no such trial, b fails, whatever the other figures say.
  */
 #ifndef LOAD_CONTRAST_H
 #define LOAD_CONTRAST_H
@@ -64,7 +64,7 @@ enum load_contrast_word {
 struct load_contrast {
     unsigned judged; /* number of figures that were judged */
     bool is_slower;  /* b is slower in at least one figure */
-    bool is_dead;    /* b has no good reply, or has trials without one and a has not */
+    bool is_dead;    /* b has no good reply, or trials without one, and a has no such trial */
     bool is_failing; /* is_dead, or a count of b is MORE */
     enum load_contrast_word counts[LOAD_CONTRAST_COUNTS];
     enum load_contrast_word words[LOAD_FIGURES];

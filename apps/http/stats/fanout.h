@@ -4,9 +4,9 @@
  * waits for the slowest (--fanout K; Dean and Barroso, The Tail at Scale, CACM 2013). Place: the
  * summary and output-json.c ask it.
  *
- * Shape: where queries are independent, all K are in time with the probability of one to the power
- * of K. So quantile q of the page is quantile q^(1/K) of one query, and of all pages 1 - p^K wait
- * longer than quantile p of one. Times are response times, in a closed loop service times.
+ * Shape: if a query is in time with probability p, K independent queries all are with p^K. So
+ * quantile q of a page is quantile q^(1/K) of a query, and 1 - p^K of all pages wait longer than a
+ * query's quantile p. Times are response times, in a closed loop service times.
  *
  * Limits: the further out a quantile, the more samples it takes: a quantile with fewer than ten
  * samples beyond it is not told.

@@ -5,7 +5,7 @@
 #include "histogram.h"
 
 #define HALF 1024u /* buckets a power of two */
-#define RARE 10u   /* samples beyond a percentile without which it is not told */
+#define RARE 10u   /* a percentile is told only if so many samples lie beyond it */
 
 static uint64_t
 saturated_sum(uint64_t a, uint64_t b)

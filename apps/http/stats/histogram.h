@@ -42,7 +42,7 @@ struct load_histogram {
 
 _Static_assert(sizeof(struct load_histogram) < 200 * 1024, "issue: under 200 KB");
 
-/* Bits of a time in us that its bucket does not tell apart. */
+/* How many low bits of a time in us make no difference to its bucket. */
 static inline unsigned
 load__histogram_shift(uint64_t us)
 {
@@ -72,7 +72,7 @@ load_histogram_record(struct load_histogram *histogram, uint64_t ns)
     histogram->count++;
 }
 
-/* Record a duration of which only is known that it is at least ns. */
+/* Record a censored duration: only known is that it is at least ns. */
 void load_histogram_record_at_least(struct load_histogram *histogram, uint64_t ns);
 
 /* The rank of a quantile: fraction * count rounded up, at least 1 (0 if count is 0). 0.07 of 100 is
@@ -99,8 +99,8 @@ void load_histogram_subtract(struct load_histogram *histogram,
                              const struct load_histogram *earlier);
 
 /* The duration that a fraction (0 to 1) of all durations did not exceed: the longest one of its
- * bucket, but at most max_ns; 0: the histogram is empty. If it is a lower bound: the shortest one
- * of its bucket, but at least censored_from_ns. */
+ * bucket, but at most max_ns; 0: the histogram is empty. If the quantile is a lower bound, it is
+ * the shortest duration of its bucket, but at least censored_from_ns. */
 uint64_t load_histogram_quantile(const struct load_histogram *histogram, double fraction);
 
 /* Whether ten or more of `count` samples lie beyond that fraction; fewer may be chance. */

@@ -144,7 +144,7 @@ struct load_host_result {
 struct load_address_result {
     char ip[LOAD_IP_SIZE];
     uint16_t port;
-    /* Addresses of the other family are used: they accept, or it is that of --source. */
+    /* 1: not used, because connections take the other family: it accepts, or --source has it. */
     uint8_t is_unused;
     int32_t first_error; /* the first errno of a failed one; 0: none, or it was reset */
     uint64_t opened;     /* including those that were opened again */
@@ -229,7 +229,7 @@ struct load_result {
     /* The client itself */
     uint64_t cpu_user_ns; /* CPU time of the worker, while it measured */
     uint64_t cpu_system_ns;
-    uint64_t run_queue_ns; /* the worker waited for a CPU: /proc/thread-self/schedstat */
+    uint64_t run_queue_ns; /* how long the worker waited for a CPU: /proc/thread-self/schedstat */
     uint64_t spun_ns;      /* CPU time in which the worker spun until its next timer (ticker.h) */
     uint64_t script_ns;    /* in the script's functions */
     uint64_t script_calls;
@@ -293,11 +293,13 @@ uint64_t load_result_errors(const struct load_result *result);  /* all ends but 
 uint64_t load_result_full_handshakes(const struct load_result *result);
 uint64_t load_result_replies(const struct load_result *result); /* whole ones, good or not */
 
-/* Good replies within the time that was measured, and of those a second; 0 for no time. */
+/* The number of good replies within the measured time, and that number a second (0 if no time was
+ * measured). */
 uint64_t load_result_in_time(const struct load_result *result);
 double load_result_rate(const struct load_result *result);
 
-/* NULL: the accounts close. Otherwise which does not, as a text of this thread. */
+/* NULL: the accounts close. Otherwise a text that names the numbers that do not agree, valid until
+ * this thread's next call. */
 const char *load_result_check(const struct load_result *result);
 
 /* ---- Time line ---- */

@@ -101,9 +101,9 @@ load_stats_median_interval(struct load_interval *interval, const double *values,
 }
 
 /* How many of the sorted ratios at each end are outside of the interval, by the distribution of U,
- * the number of pairs whose a is the larger value, if a and b are alike. It is computed from those
- * of smaller samples: the largest of all values is either one of a, larger than all of b, or one
- * of b. */
+ * the number of pairs whose a is the larger value, if a and b are alike. The distribution is
+ * computed from those of smaller samples: the largest of all values is either one of a, larger than
+ * all of b, or one of b. */
 static int
 outside_exact(unsigned a_number, unsigned b_number, double most)
 {

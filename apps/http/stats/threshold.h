@@ -6,10 +6,10 @@
  * Shape: [what.]figure operator value; or stageN.figure operator value, for requests that arrived
  * in that stage of --stages: then figure is of response times, or errors, skipped or achieved.
  *
- * what is response (the default), service, first_byte or connect; figure p and a percentile, as in
- * p99.9, or mean, min, max; or it is rate (ok a second), errors (part of the queries that were
- * sent), skipped (part of those offered), achieved (sent/offered), which stand alone. Operators <
- * <= > >=. Values have a unit: us ms s m h, k M, %.
+ * `what` is response (the default), service, first_byte or connect, and `figure` is p and a
+ * percentile, as in p99.9, or mean, min, max. Figures without `what` are rate (good replies a
+ * second), errors (part of the queries that were sent), skipped (part of those offered), and
+ * achieved (sent/offered). Operators < <= > >=. Values have a unit: us ms s m h, k M, %.
  */
 #ifndef LOAD_THRESHOLD_H
 #define LOAD_THRESHOLD_H
@@ -29,18 +29,19 @@ struct load_threshold {
 /* NULL, or what is wrong, as a static text ("the unit is missing: write 20ms or 20us"). */
 const char *load_threshold_parse(struct load_threshold *threshold, const char *text);
 
-/* Whether there can be a highest rate at which it holds, for --find: an upper limit of a time,
- * errors or skipped, or a lower limit of rate or achieved. */
+/* For --find: whether there can be a highest rate at which the threshold holds. That is so for an
+ * upper limit of a time, errors or skipped, and for a lower limit of rate or achieved. */
 bool load_threshold_can_be_sought(const struct load_threshold *threshold);
 
 /* The stage that the threshold is about, from 1 on; 0: the whole result. */
 unsigned load_threshold_stage(const struct load_threshold *threshold);
 
-/* Whether it limits the errors of the whole result: then it says how many errors are allowed. */
+/* Whether the threshold limits the errors of the whole result: then it alone says how many errors
+ * are allowed. */
 bool load_threshold_is_of_errors(const struct load_threshold *threshold);
 
-/* Whether it limits `skipped` or `achieved` of the whole result: then it says how much of the load
- * must be sent. */
+/* Whether the threshold limits `skipped` or `achieved` of the whole result: then it alone says how
+ * much of the load must be sent. */
 bool load_threshold_is_of_delivery(const struct load_threshold *threshold);
 
 /* The result's value of the threshold's figure: in ns, per second, or a part of 1. */

@@ -139,8 +139,9 @@ standstill(const struct load_result *worker)
     return part_of(still_ns, worker->elapsed_ns);
 }
 
-/* With TLS the client pays for its part of each handshake, and for encryption. A full handshake
- * costs as much CPU as some hundred small requests, so one of 100 requests is much of the whole. */
+/* With TLS the client spends CPU on its part of each handshake, and on encryption. A full handshake
+ * takes as much CPU as some hundred small requests, so one handshake for 100 requests is much of
+ * the whole. */
 static const char *
 cpu_todo(const struct load_plan *plan, const struct load_result *sum)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define SHOWN  23   /* rises less falls of ten values that show a trend: two-sided, 5 % level */
-#define WEIGHT 0.02 /* of the mean: a smaller difference of the halves is no trend */
+#define WEIGHT 0.02 /* halves that differ by less than this part of the mean show no trend */
 
 bool
 load_warmup_add(struct load_warmup *warmup, uint64_t ns, uint64_t ok,

@@ -3,8 +3,8 @@
  * What: whether a server is warm: whether its figures still have a trend. Place: run-warmup.c asks
  * for --warmup auto, after each window of time.
  *
- * Shape: of each window the rate of good replies, and the mean and the p99 of response times. The
- * last ten windows are looked at, so that what was before them, however slow, has no say:
+ * Shape: of each window the rate of good replies, and the mean and the p99 of response times. Only
+ * the last ten windows are judged, so earlier ones, however slow, do not count:
  *
  *     window     1  2  3  4  5  6  7  8  9 10 11 12 13 ...
  *     p99       90 70 31 12  5  4  6  4  5  6  5  4  5
@@ -18,8 +18,8 @@
  *                holds for noise of any distribution, and one window in which the server stood
  *                still decides nothing. Equal ones count as neither, which makes it say less.
  *     of weight  the means of the first and of the last five windows differ by more than 2 % of
- *                the mean: what varies by less is steady to Georges, Buytaert and Eeckhout
- *                (OOPSLA 2007).
+ *                the mean. Georges, Buytaert and Eeckhout (OOPSLA 2007) call what varies by less
+ *                steady.
  *
  * Limits: a trend that is smaller than the noise of ten windows is not seen, nor one that begins
  * after ten windows without a trend.
