@@ -35,9 +35,9 @@
  * staged_puts and staged_removes of each shard, which count if record.staged equals
  * control.committed.
  *
- * What a snapshot sees: each new snapshot raises control.epoch by one, under the locks of all
- * shards. A version is born in one epoch and dies in another; the snapshot of epoch s sees it if
- * born <= s < died. A version that is replaced or removed becomes OLD if an active snapshot has
+ * How a snapshot sees the past: each new snapshot raises control.epoch by one, under the locks of
+ * all shards. A version is born in one epoch and dies in another; the snapshot of epoch s sees it
+ * if born <= s < died. A version that is replaced or removed becomes OLD if an active snapshot has
  * born <= s: it dies in the present epoch, which is above every s. It may be freed when no active
  * snapshot has born <= s < died. From then on that stays so: snapshots end, but none begins in a
  * past epoch.

@@ -3,9 +3,10 @@
  * Snapshots. A snapshot is in force from the store of its epoch into a slot, under the locks of all
  * shards, until a process (any) ends it by a compare-and-swap of that slot.
  *
- * A reader needs only the lock of the shard that it reads. What the snapshot sees in that shard is
- * freed under the same lock, and only after the snapshot was ended. So while the reader holds the
- * lock and the slot has the snapshot's epoch, nothing that the snapshot sees there has been freed.
+ * A reader needs only the lock of the shard that it reads. Versions that the snapshot sees in that
+ * shard are freed under the same lock, and only after the snapshot was ended. So while the reader
+ * holds the lock and the slot has the snapshot's epoch, nothing that the snapshot sees there has
+ * been freed.
  */
 #include "sxe-dict-private.h"
 

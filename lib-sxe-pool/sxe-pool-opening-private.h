@@ -49,9 +49,9 @@ uint64_t sxe__pool_wall_ns(void);
  * the youngest stamp. */
 uint64_t sxe__pool_carry_time_over(const struct sxe__pool_sharing *sharing, uint64_t youngest);
 
-/* The offset for a first user whose clock is behind the youngest stamp, because an earlier user's
- * was ahead. The pool's time goes on from that stamp: otherwise nothing would time out until the
- * clock has caught up. */
+/* The offset for a first user whose clock has not reached the youngest stamp yet, because an
+ * earlier user's was ahead. The pool's time goes on from that stamp: otherwise nothing would time
+ * out until the clock has caught up. */
 uint64_t sxe__pool_catch_up(const struct sxe__pool_sharing *sharing, uint64_t youngest);
 
 /* This process's monotonic clock minus the machine's, wrapping: the offset of its time namespace;

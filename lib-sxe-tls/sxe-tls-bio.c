@@ -4,7 +4,7 @@
  * from it, and writes the records for one send(2) to it.
  *
  * All connections of a thread share one BIO, as only one of them calls OpenSSL at a time. The BIO
- * also follows where records begin and end. So it is known how many bytes may be received: there is
+ * also tracks where records begin and end, which decides how many bytes may be received: there is
  * no place to keep bytes that OpenSSL does not take.
  */
 #include "sxe-tls-private.h"

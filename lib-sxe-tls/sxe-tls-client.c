@@ -31,7 +31,8 @@ sxe__tls_drop_sessions(struct sxe_tls *tls)
         remove_session(tls, tls->session_count - 1);
 }
 
-/* OpenSSL calls it when a server has sent a ticket. 1: we keep the session. */
+/* OpenSSL calls this function when a server has sent a ticket. 1: we keep the session, and free
+ * it. */
 static int
 on_session(SSL *ssl, SSL_SESSION *session)
 {
@@ -39,7 +40,8 @@ on_session(SSL *ssl, SSL_SESSION *session)
     struct sxe_tls *tls = c->tls;
     char *host;
 
-    /* The context is another one if the files were read again since it connected. */
+    /* If the files were read again after this connection was made, its context is not the present
+     * one. */
     if (SSL_get_SSL_CTX(ssl) != tls->store->sites[0].context)
         return 0;
     host = strdup(c->host);
@@ -81,9 +83,9 @@ offer_session(struct sxe_tls *tls, SSL *ssl, const char *host, bool *has_offered
 
 /* ---- Hosts ---- */
 
-/* The server's certificate must have this name or address. The name, but not an address, is also
- * sent, so that the server can choose its certificate (RFC 6066, 3). The certificate's subject does
- * not count as a name (RFC 9525, 6.3). */
+/* Demand that the server's certificate has this name or address. A name is also sent, so that the
+ * server can choose its certificate (RFC 6066, 3); an address is not. The certificate's subject
+ * does not count as a name (RFC 9525, 6.3). */
 static bool
 expect_host(SSL *ssl, const char *host)
 {

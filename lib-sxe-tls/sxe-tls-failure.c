@@ -28,7 +28,8 @@ static void __attribute__((format(printf, 2, 3))) add(struct line *line, const c
     va_end(arguments);
 }
 
-/* Add bytes that the peer chose. They may go to a log or a terminal, so others become '?'. */
+/* Add bytes that the peer chose. The text may go to a log or a terminal, so only printable ASCII is
+ * kept; each other byte becomes '?'. */
 static void
 add_bytes(struct line *line, const unsigned char *bytes, int length)
 {

@@ -180,8 +180,8 @@ decrypt(SXE *s, struct sxe__tls_connection *c, char *buffer, size_t size)
     return done;
 }
 
-/* How many bytes to receive: as many as have plain text that fits into room, but at least the rest
- * of the record, of whose plain text OpenSSL may then keep a part. */
+/* How many bytes to receive: as many as give plain text that fits into `room`, but at least the
+ * rest of the present record, even if OpenSSL then has to keep a part of its plain text. */
 static size_t
 most_to_receive(const struct sxe__tls_connection *c, size_t room)
 {
@@ -356,7 +356,8 @@ next_record(struct source *source, const char **data)
     return length;
 }
 
-/* Make records of up to a batch. Returns the bytes of plain text in them, or -EPROTO. */
+/* Make records of the source's bytes, up to a batch. Returns how many bytes are in them, or
+ * -EPROTO. */
 static ssize_t
 encrypt(SXE *s, struct sxe__tls_connection *c, struct source *source)
 {
@@ -413,7 +414,8 @@ prepare(SXE *s, struct sxe__tls_connection *c)
     return 0;
 }
 
-/* The program writes total bytes. Returns how many of them were sent before, in kept records. */
+/* The program writes `total` bytes, of which the owed ones are the first. Returns how many of them
+ * are in kept records, which have been sent by now. */
 static size_t
 settle_owed(struct sxe__tls_connection *c, size_t total)
 {

@@ -77,7 +77,7 @@ struct sxe__tls_connection {
 
     bool is_client;
     bool has_offered; /* a client: it offered a session to resume */
-    bool is_used;     /* since the last timeout of its state */
+    bool is_used;     /* it had bytes since the last timeout of its state */
     bool is_quiet;    /* state QUIET: OpenSSL has freed its buffers */
     bool is_pending;  /* OpenSSL has plain text that had no room */
     bool is_slow;     /* the kernel did not take the last batch at once */

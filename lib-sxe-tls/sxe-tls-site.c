@@ -2,9 +2,9 @@
  *
  * Holds the certificates of a configuration: reads their files, and finds the right ones by name.
  *
- * Each name of each certificate belongs to a site: the first certificate with an elliptic curve and
- * the first one of RSA that have this name. Names with the same two share a site, which is a
- * context of OpenSSL.
+ * Each name of each certificate belongs to a site. A site is a context of OpenSSL with two
+ * certificates: the first elliptic-curve one and the first RSA one that have the name. Names with
+ * the same two certificates share a site.
  */
 #include "sxe-tls-private.h"
 

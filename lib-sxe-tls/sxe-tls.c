@@ -14,7 +14,7 @@
 #define DEFAULT_HANDSHAKES   16u
 #define QUIET_AFTER_S        1.0
 
-/* Bytes that a record has at least beside its plain text: RFC 8446, 5.2, and RFC 7905. */
+/* The fewest bytes that a record has in addition to its plain text: RFC 8446, 5.2, and RFC 7905. */
 #define OVERHEAD_1_3 22
 #define OVERHEAD_1_2 21
 
@@ -108,7 +108,8 @@ sxe__tls_forget(struct sxe__tls_connection *c)
 
 /* ---- Timeouts ---- */
 
-/* Whether the connection is idle, and OpenSSL freed its buffers, which it can only between records.
+/* Whether the connection is idle, and OpenSSL has freed its buffers. It can free them only between
+ * records.
  */
 static bool
 may_be_quiet(const SXE *s, const struct sxe__tls_connection *c)

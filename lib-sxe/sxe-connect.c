@@ -52,8 +52,8 @@ bind_to(SXE *s, const struct sockaddr_storage *address, socklen_t length)
 
 /* ---- Connecting ---- */
 
-/* Bind to the address given at creation, unless it is "any". connect(2) chooses a port for port 0:
- * one source address then has 64 K ports for each peer, not for all peers together. */
+/* Bind to the address given at creation, unless it is "any". Leave the choice of a port (port 0) to
+ * connect(2): one source address then has 64 K ports for each peer, not for all peers together. */
 static int
 bind_source(SXE *s, const SXE *before)
 {
@@ -192,8 +192,9 @@ bind_ip(int fd, const struct sockaddr *at, socklen_t length)
                : 0;
 }
 
-/* With SO_REUSEADDR the last socket at a UDP port would get all datagrams, also if it is another
- * user's. Where other processes of this program keep listeners, theirs at this port share them. */
+/* Do not set SO_REUSEADDR: the last socket bound to the port would get all datagrams, even if it is
+ * another user's. If processes of this program share listeners, set SO_REUSEPORT: then their
+ * sockets at this port share the datagrams. */
 static int
 bind_udp(int fd, const struct sockaddr *at, socklen_t length)
 {
@@ -441,7 +442,7 @@ is_for_others(void)
     return true;
 }
 
-/* Whether to go on. */
+/* Accept one connection. Returns whether to go on with the next one. */
 static bool
 accept_one(SXE *listener)
 {

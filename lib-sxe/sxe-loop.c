@@ -110,10 +110,10 @@ sxe_defer(SXE *this, void (*fn)(SXE *))
 
 /* ---- Sockets ---- */
 
-/* The connection has ended, but it is not read, so nothing would notice: end it on an error, or if
- * the program has seen the peer's end and left no bytes. Otherwise bytes are still unread in the
- * kernel, or the program still uses its unread bytes, and closes afterwards. discard() ends one
- * that is CLOSING. */
+/* The peer has ended a connection that is not being read, so no read would notice that. End the
+ * socket if there is an error, or if the program has seen the peer's end and no bytes are unread.
+ * Otherwise do nothing: bytes are unread in the kernel, or the program still uses its unread bytes,
+ * and closes afterwards. A CLOSING socket is ended by discard(). */
 static void
 end_unread(SXE *s)
 {
@@ -455,7 +455,7 @@ sxe__loop_close(void)
     sxe_time_set_turn_ns(0);
 }
 
-/* How many sockets exist that have no sxe_unref. */
+/* The number of sockets for which the loop waits: those without sxe_unref. */
 static unsigned
 number_waited_for(void)
 {

@@ -44,8 +44,8 @@
 #define SXE__HELD_MAX       16            /* sockets whose output is held, to be sent together */
 #define SXE__HELD_SIZE      (16u * 1024u) /* bytes of held output in the output buffer */
 #define SXE__HELD_VECTOR    32
-#define SXE__WRITES_MAX     16           /* writes of one socket in one event */
-#define SXE__FILE_SLICE     (256 * 1024) /* bytes of a file, of one socket in one event */
+#define SXE__WRITES_MAX     16           /* most writes of a socket in one event */
+#define SXE__FILE_SLICE     (256 * 1024) /* bytes of a file that a socket sends in one event */
 #define SXE__CHUNK_SIZE_MIN 64
 #define SXE__DATAGRAM_MAX   65535 /* bytes: more than any datagram of IP has */
 #define SXE__IP_SIZE        sizeof(struct sockaddr_un)
@@ -165,7 +165,7 @@ struct sxe__context {
     unsigned vector_used;
     uint32_t stage_open;  /* where the last piece of stage[] begins, which still grows */
     uint32_t stage_used;  /* bytes of stage[] */
-    uint32_t stage_limit; /* up to here sxe_reserve of `staged` needs no checks; 0: always check */
+    uint32_t stage_limit; /* up to here sxe_reserve for `staged` need not check; 0: it must */
     uint32_t reserved;    /* bytes of stage[] after stage_used that sxe_commit may add */
     size_t lent_bytes;    /* bytes of vector[] that are not in stage[] */
     char *stage;          /* SXE__STAGE_SIZE bytes */
@@ -263,7 +263,8 @@ void sxe__end(SXE *s, int error); /* any state -> CLOSED; error: the reason, or 
  * whole, and the kernel must not keep megabytes for a peer that does not read. */
 void sxe__reset(SXE *s, int error);
 
-/* Whether the socket is not to be read: by sxe_pause, back-pressure, its end or lack of room. */
+/* Whether the socket must not be read now: because of sxe_pause, back-pressure, the peer's end, or
+ * lack of room for unread bytes. */
 bool sxe__is_reading_held(const SXE *s);
 
 /* Call after every change of an open socket: sets its state by its unread and unsent bytes. */
@@ -295,7 +296,7 @@ SXE_MUST_USE int sxe__queue_write(SXE *s);
  * again. (The kernel takes more only when a third of its buffer is free, and a slow reader takes
  * long for that.) The queue must not be empty. */
 bool sxe__queue_has_peer_read(SXE *s);
-bool sxe__queue_is_rest_read(SXE *s); /* of a closed socket: what the kernel took as a whole */
+bool sxe__queue_is_rest_read(SXE *s); /* whether the peer goes on to acknowledge, in CLOSING */
 
 /* Drop the whole queue; every on_sent is called with result. Returns the bytes dropped. */
 size_t sxe__queue_drop(SXE *s, int result);

@@ -242,7 +242,8 @@ pop(SXE *s, const struct record *record)
 }
 
 /* Point vector to the bytes of the first records, up to a record of another kind. *is_before_file:
- * whether that is a file, which goes into the same segments. Returns how many of vector are used.
+ * whether that record is a file, whose bytes go into the same segments. Returns how many entries of
+ * vector are used.
  */
 static int
 gather_records(const SXE *s, struct iovec *vector, bool *is_before_file)
@@ -309,9 +310,9 @@ sxe__queue_has_peer_read(SXE *s)
     return true;
 }
 
-/* A closed socket whose queue is empty needs no out_offset and out_tail: they keep the bytes that
- * were unacknowledged at the last progress, and how many timeouts of CLOSING passed since. The
- * first look counts as progress. */
+/* A closing socket whose queue is empty needs no out_offset and out_tail for the queue. So
+ * out_offset has the number of bytes that were unacknowledged at the last progress, and out_tail
+ * how many timeouts of CLOSING have passed since. The first call counts as progress. */
 bool
 sxe__queue_is_rest_read(SXE *s)
 {

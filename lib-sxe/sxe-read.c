@@ -287,9 +287,9 @@ sxe_consume(SXE *this, unsigned length)
     sxe__settle(this);
 }
 
-/* epoll does not report again an end that it reported before the pause, or before the program asked
- * for it: have a deferred call show it. Not if the socket is closing: it is freed at the end of
- * this event. */
+/* epoll reports the peer's end only once. If that was before the pause, or before the program
+ * called sxe_watch_end, have a deferred call show the end. Not for a closing socket: it is freed at
+ * the end of this event. */
 static void
 show_end_later(SXE *s)
 {

@@ -15,7 +15,7 @@ enum name_state { FREE, ASKING, KNOWN, STATES };
 /* While it is ASKING, `found` belongs to the thread. */
 struct sxe__name {
     struct sxe_work work;
-    struct sxe_resolve *first; /* of those that wait */
+    struct sxe_resolve *first; /* of the look-ups that wait for this name */
     SXE_TIME until_ns;         /* `found` is good until then; 0: nothing was found yet */
     int family;
     char host[SXE_RESOLVE_HOST_MAX + 1];
@@ -24,7 +24,8 @@ struct sxe__name {
 
 /* ---- In the threads ---- */
 
-/* From a on, the next address that is of this family, or that is of another one. */
+/* The next address from `a` on that is of this family (is_same), or of another family (not
+ * is_same). */
 static const struct addrinfo *
 skip_to_family(const struct addrinfo *a, int family, bool is_same)
 {
@@ -42,7 +43,7 @@ keep_address(struct sxe_resolved *found, const struct addrinfo *a)
         found->number++;
 }
 
-/* Families take turns (RFC 8305, 4): if one of them does not work, the second address may do. */
+/* Families take turns (RFC 8305, 4): if one of them does not work, the second address may. */
 static void
 alternate_families(struct sxe_resolved *found, const struct addrinfo *list)
 {
@@ -115,8 +116,8 @@ take_out(struct sxe_resolve *look_up)
     look_up->name = NULL;
 }
 
-/* The name stays ASKING while done is called: others may look up names there, and one that is KNOWN
- * may have to go for them. */
+/* The name stays ASKING while the look-ups' done is called: done may look up other names, and the
+ * table may drop a KNOWN name to make room for these. */
 static void
 on_asked(struct sxe_work *work)
 {
@@ -168,7 +169,7 @@ take_name_slot(const char *host, int family)
     return name;
 }
 
-/* Have a thread ask for this name, or for a new one if it is NULL. */
+/* Have a thread look up this host, in the slot `name` or, if that is NULL, in a new slot. */
 static int
 ask_for(struct sxe__name *name, const char *host, int family, struct sxe_resolve *look_up)
 {
@@ -257,7 +258,7 @@ sxe_resolve_register(void)
     return 0;
 }
 
-/* Nobody is told any more. */
+/* Forget the look-ups that wait for a name: their done will not be called. */
 static void
 drop_look_ups(struct sxe__name *name)
 {

@@ -15,7 +15,7 @@
  * last piece grows until something else follows it.
  *
  * Invariant: a socket whose bytes are staged has an empty queue. CONTEXT->staged may also name a
- * socket with nothing but a queue: then the end of the event tries that.
+ * socket that has only a queue: then the end of the event tries to write that.
  */
 #include "sxe-private.h"
 
@@ -353,8 +353,8 @@ stage(const void *data, size_t length)
     CONTEXT->reserved = 0;
 }
 
-/* The room that the queue needs at most for the staged output and one more record. Lent memory is
- * not copied into chunks. */
+/* The most room that the queue needs for the staged output and one more record. Lent memory is not
+ * copied into chunks. */
 static size_t
 room_for_staged(void)
 {

@@ -96,7 +96,7 @@ struct sxe__lua_watch {
     struct sxe_lua *next;
 };
 
-/* Begin to watch the state of this thread, or go on to after fork(2): 0, or -errno of
+/* Begin to watch the state of this thread, or go on watching it after fork(2): 0, or -errno of
  * pthread_create(3). */
 SXE_MUST_USE int sxe__lua_watch_start(struct sxe_lua *lua);
 void sxe__lua_watch_stop(struct sxe_lua *lua);
@@ -114,8 +114,9 @@ void sxe__lua_watch_end_slice(void);
 /* For a function of C that takes long: raises what the watchdog demands. */
 void sxe__lua_watch_poll(lua_State *L);
 
-/* Have hooks called in L, although an error was raised inside of one: see sxe-lua-hooks.c. The
- * first function is called once per process. */
+/* After an error was raised inside of a hook, Lua calls no more hooks: sxe__lua_allow_hooks has
+ * them called again in L (sxe-lua-hooks.c). Before that, sxe__lua_find_hook_flag is called, once
+ * per process. */
 void sxe__lua_find_hook_flag(void);
 void sxe__lua_allow_hooks(lua_State *L);
 
@@ -179,8 +180,9 @@ void sxe__lua_open_sandbox(lua_State *L); /* after all that makes globals */
 
 /* ---- Errors (sxe-lua-error.c) ---- */
 
-/* The error on top of L leaves a coroutine. The first function keeps the traceback, while the
- * coroutine's stack exists; the second one keeps the error as it is passed on. */
+/* Call these when the error on top of L leaves a coroutine. sxe__lua_keep_trace keeps its
+ * traceback, while the coroutine's stack exists; sxe__lua_keep_raised keeps the error itself, as it
+ * is passed on. */
 void sxe__lua_keep_trace(lua_State *L, lua_State *coroutine);
 void sxe__lua_keep_raised(lua_State *L);
 
@@ -208,8 +210,8 @@ struct sxe__lua_call {
     struct sxe__lua_call *below;
 };
 
-/* A protected call like that of sxe__lua_protect, of a function that returns a function and its
- * arguments: how many values are on the main state's stack, or -ENOMEM or -EINVAL after logging. */
+/* Like sxe__lua_protect, for a function that returns a function and its arguments. Returns how many
+ * values these are, on the main state's stack; or -ENOMEM or -EINVAL after logging. */
 int sxe__lua_prepare(struct sxe_lua *lua, lua_CFunction function, void *argument,
                      const char *where);
 

@@ -151,8 +151,8 @@ uint64_t sxe__lua_running(lua_State *L);
 int sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *what), void *what,
                   lua_KFunction k, lua_KContext context);
 
-/* Whether sxe__lua_park would wait. Otherwise it raises, or calls k at once for a task that was
- * cancelled: do not begin work then that is only begun to be waited for. */
+/* Whether sxe__lua_park would wait. False: it would raise or, in a cancelled task, call k at once.
+ * So do not begin work whose end the task would wait for. */
 bool sxe__lua_may_wait(lua_State *L);
 
 /* Why the continuation runs. */
@@ -213,7 +213,7 @@ bool sxe__lua_is_barred(lua_State *coroutine);
  * goes on after those that are ready; return what this returns. */
 int sxe__lua_make_way(lua_State *L);
 
-/* The function that the end of the running task calls; NULL: no task runs. */
+/* The on_end of the running task; NULL: no task runs. */
 sxe__lua_on_end sxe__lua_end_of_running(void);
 
 /* For a hook, when the running task has used up its time slice. If the task is cancelled, this
@@ -302,32 +302,35 @@ const struct sxe__lua_module *sxe__lua_find_module(const char *name);
 /* Run what scripts queued with sxe_register, in order: 0, or -EINVAL after logging. */
 int sxe__lua_init_compat(lua_State *main);
 
-/* HTTP. init, in sxe_lua_init after init_compat: http.serve's servers begin to listen, 0 or
- * -EINVAL after logging. close, in sxe_lua_delete after sxe__lua_tasks_close and before lua_close:
- * they are freed, so sxe_fini comes before sxe_lua_delete. */
+/* sxe__lua_init_http has the servers of http.serve listen: 0, or -EINVAL after logging.
+ * sxe_lua_init calls it after sxe__lua_init_compat. sxe__lua_close_http frees these servers.
+ * sxe_lua_delete calls it between sxe__lua_tasks_close and lua_close, so sxe_fini comes before
+ * sxe_lua_delete. */
 int sxe__lua_init_http(lua_State *main);
 void sxe__lua_close_http(void);
 
-/* Called when no code of the script can run any more: the loop goes on until its children have
- * ended. */
+/* Called when no code of the script can run any more: from now on the script's child processes keep
+ * the loop running until they have ended. */
 void sxe__lua_spawn_finish(void);
 
-/* Have function called when the state is deleted, by the collector: finalizers of scripts may come
- * later, and what they call has to refuse. Raises without memory; then it is not called. */
+/* Have the collector call `function` when the state is deleted. Finalizers of scripts may run after
+ * that, and the functions that they call must refuse. Raises without memory; then `function` will
+ * not be called. */
 void sxe__lua_at_end(lua_State *L, lua_CFunction function);
 
 /* Raises if the state is being deleted: an object made now would not be finalized any more. */
 void sxe__lua_refuse_at_end(lua_State *L);
 
-/* Make and push the metatable of a class of userdata, as luaL_newmetatable, which scripts cannot
- * get: its finalizer is not theirs to call. */
+/* Make and push the metatable of a class of userdata, like luaL_newmetatable. Scripts cannot get
+ * this metatable, because they must not call its finalizer. */
 void sxe__lua_new_class(lua_State *L, const char *name);
 
 /* The configuration, defaults filled in. */
 const struct sxe_lua_config *sxe__lua_config(void);
 
-/* The result of the script's top level (a handler, perhaps). Keep is a function of Lua with it as
- * its argument; push pushes it, nil if there is none, or not yet. */
+/* The result of the script's top level, such as a handler. sxe__lua_keep_script, a lua_CFunction,
+ * keeps its argument as that result; sxe__lua_push_script pushes it, or nil if there is none
+ * yet. */
 int sxe__lua_keep_script(lua_State *L);
 void sxe__lua_push_script(lua_State *L);
 

@@ -31,12 +31,12 @@
  * A task's function runs under lua_pcallk in its coroutine, so an error is caught there: its
  * <close> variables may wait, hooks stay on, and the coroutine is good for the next task.
  *
- * Cancelling asks: the wait that a task is in fails, "cancelled", or the next one; so it is told,
- * and the wait after that raises, for a task that does not listen has to end too. One that computes
- * is interrupted by an error at the end of its time slice, or at once if that has ended already. It
- * comes before the other tasks of its group: they may be thousands. A task that has been told has
- * 50 slices to clean up before the next such error. One that
- * catches each error is not resumed again.
+ * Cancelling a task first tells it: the wait that the task is in, or its next wait, fails with
+ * "cancelled". The wait after that raises an error, because a task that does not listen must end,
+ * too. A task that computes is interrupted by an error at the end of its time slice, or at once if
+ * the slice has ended already. A cancelled task runs before the other tasks of its group, which may
+ * be thousands. A task that has been told has 50 slices to clean up before the next such error. A
+ * task that catches each error is not resumed again.
  */
 #ifndef SXE_LUA_TASK_PRIVATE_H
 #define SXE_LUA_TASK_PRIVATE_H
@@ -76,8 +76,8 @@ struct sxe__lua_permits;
  * together. A task that is alone, and never computed for a slice, needs no group. */
 struct sxe__lua_group {
     struct sxe__lua_line later; /* its tasks that are LATER */
-    uint64_t owed_ns;           /* what its tasks computed, less a quarter of the time since */
-    uint64_t settled_ns;        /* until when the quarter was subtracted */
+    uint64_t owed_ns;           /* CPU time of its tasks, less a quarter of the time that passed */
+    uint64_t settled_ns;        /* up to when that quarter was subtracted */
     uint32_t tasks;             /* in the group; 0: the group is free */
     uint32_t next;              /* index + 1, in the ring or the list of free groups */
     uint32_t prev;
@@ -176,8 +176,8 @@ void sxe__lua_unhook(uint32_t index, enum sxe__lua_reason reason);
 
 /* ---- sxe-lua-group.c ---- */
 
-/* Put a new task into the group of the running task, which starts it; or take it out of its
- * group. */
+/* sxe__lua_group_enter puts a new task into the group of the running task, which starts it.
+ * sxe__lua_group_leave takes a task out of its group. */
 void sxe__lua_group_enter(uint32_t index);
 void sxe__lua_group_leave(uint32_t index);
 
@@ -194,7 +194,8 @@ void sxe__lua_stand_back(uint32_t index, enum sxe__lua_task_state from);
 /* Make a LATER task the first one of its group. */
 void sxe__lua_hurry(uint32_t index);
 
-/* Make RUNNING the task that is LATER and whose group's turn it is; SXE_NONE: there is none. */
+/* Choose the first LATER task of the group whose turn it is, and make it RUNNING. SXE_NONE: there
+ * is none. */
 uint32_t sxe__lua_take_later(void);
 
 /* ---- sxe-lua-turn.c ---- */
@@ -208,8 +209,8 @@ void sxe__lua_turn_stop(void);
 
 /* ---- sxe-lua-tasks.c ---- */
 
-/* A task ended, with these results or this error on top of L: keep them in its object for those who
- * join. Never raises. status as in sxe__lua_on_end. */
+/* A task ended, with these results or this error on top of L: keep them in its object for the tasks
+ * that join it. Never raises. status as in sxe__lua_on_end. */
 void sxe__lua_object_end(uint32_t index, lua_State *L, int status, int results);
 
 /* A task is over: its object forgets it. Uses two slots of L's empty stack. is_logged: the task's

@@ -27,7 +27,8 @@ struct sxe__lua_dict {
 /* Raises unless a dict that is open is at an argument. */
 SXE_DICT *sxe__lua_dict_check(lua_State *L, int argument);
 
-/* Close a dict, now or with its last user. A user is added by the call that makes it. */
+/* sxe__lua_dict_end closes a dict, at once or when its last user ends. sxe__lua_dict_end_user ends
+ * a user; the call that made the user has counted it. */
 void sxe__lua_dict_end(struct sxe__lua_dict *dict);
 void sxe__lua_dict_end_user(struct sxe__lua_dict *dict);
 
@@ -37,8 +38,9 @@ const char *sxe__lua_dict_key(lua_State *L, size_t *size);
 /* Seconds to live at an argument, SXE_DICT_FOREVER if there are none. */
 double sxe__lua_dict_ttl(lua_State *L, int argument);
 
-/* Push the value of the key at 2, which read copies from the object at 1: 1, or -errno. read raises
- * if that was closed: the room that it is given was allocated, and a finalizer may have run. */
+/* Push the value of the key at stack index 2, which `read` copies from the dict or snapshot at
+ * index 1. Returns 1, or -errno. `read` raises if that object was closed: allocating the room for
+ * the value may have run a finalizer that closed it. */
 typedef ssize_t (*sxe__lua_dict_read)(lua_State *L, const void *key, size_t key_size, void *value,
                                       size_t size);
 int sxe__lua_dict_push_value(lua_State *L, sxe__lua_dict_read read);

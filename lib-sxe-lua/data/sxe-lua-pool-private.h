@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: what the files of require "sxe.pool" share, and what require "sxe.dict" has from there: its
- * options, and trying again where another process holds a lock.
+ * What: what the files of require "sxe.pool" share. require "sxe.dict" also uses the options, and
+ * trying again where another process holds a lock.
  *
  *     sxe-lua-pool.c         pools: their methods
  *     sxe-lua-pool-element.c elements: their fields, and what else they have
@@ -155,12 +155,12 @@ bool sxe__lua_makes_room(lua_State *L, int error);
 bool sxe__lua_option_is_nil(lua_State *L, const char *name);
 bool sxe__lua_option_flag(lua_State *L, const char *name);
 
-/* Raises if one of the options `names` is given: without the option `without`, the file decides
- * them. */
+/* Raises if one of the options `names` is given. For a caller that found the option `without`
+ * missing: then the file decides the others. */
 void sxe__lua_option_unsaid(lua_State *L, const char *const *names, const char *without);
 
-/* An option from least (or 1) to most; 0 if it is missing and least is 0. Raises otherwise; what is
- * "elements". */
+/* A number option, from least (or 1, if least is 0) to most; 0 if it is missing and least is 0.
+ * Raises otherwise; `what` names the unit in the message: "elements". */
 unsigned sxe__lua_option_count(lua_State *L, const char *name, unsigned least, unsigned most,
                                const char *what);
 

@@ -20,8 +20,8 @@
  *     the library's slot <--- request, response --- exchange --- task ---> the coroutine
  *          on_done: response = NULL                         on_end: is_running = false
  *
- * Scripts see it as handles, of req, res, req.headers ..., all with its index and generation: once
- * it is over they are refused.
+ * Scripts see an exchange as handles: of req, res, req.headers ... All of these have the exchange's
+ * index and generation, and are refused when the exchange is over.
  */
 #ifndef SXE_LUA_HTTP_PRIVATE_H
 #define SXE_LUA_HTTP_PRIVATE_H
@@ -94,9 +94,9 @@ struct sxe__lua_exchange {
     uint8_t body;      /* enum sxe__lua_body */
     bool is_running;   /* the handler's task has not ended */
     bool is_inside;    /* the handler's task is being started */
-    bool is_finishing; /* the task handles what the first one returned */
+    bool is_finishing; /* the task handles the result of the handler's task */
     bool is_gone;      /* the client is gone */
-    bool is_failing;   /* the task handles an error of the first one */
+    bool is_failing;   /* the task handles an error of the handler's task */
     bool is_lending;   /* a kept string is the reply's body */
     bool is_last;      /* `part` is the body's last part */
     bool has_ctx;      /* req.ctx was asked for */
@@ -137,7 +137,7 @@ struct sxe__lua_http {
     struct sxe__lua_server servers[SXE__LUA_SERVERS];
     unsigned servers_number;
     uint32_t body_max;        /* of requests to other servers */
-    uint32_t filters_version; /* filters that were ever added */
+    uint32_t filters_version; /* how many filters were ever added */
     int64_t counters[SXE__LUA_HTTP_COUNTERS];
 };
 extern _Thread_local struct sxe__lua_http sxe__lua_http
@@ -180,7 +180,7 @@ void sxe__lua_http_push_kept(lua_State *L, const struct sxe__lua_exchange *excha
 /* Push the table req.ctx, made when first asked for. */
 void sxe__lua_http_push_ctx(lua_State *L, struct sxe__lua_exchange *exchange);
 
-/* Something else answers from now on, and sets the response's user and on_done. */
+/* Leave the reply to other code, which has set the response's user and on_done or sets them now. */
 void sxe__lua_http_hand_over(struct sxe__lua_exchange *exchange);
 
 /* Free what was gathered of the body. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: a job of sxe.file, as the loop (sxe-lua-file.c, -open.c) and the thread that does it
- * (sxe-lua-file-run.c) share it. Until the thread is done it is the thread's, but for task.
+ * (sxe-lua-file-run.c) share it. Until the thread is done the job belongs to the thread, except for
+ * the member `task`.
  */
 #ifndef SXE_LUA_FILE_PRIVATE_H
 #define SXE_LUA_FILE_PRIVATE_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: takes the elements of replies of Redis one by one, and says where a reply ends, or that it
- * is none: RESP2 and RESP3, without a byte of memory for what it promises and did not send.
+ * What: a scanner of Redis replies, RESP2 and RESP3. It takes the elements of a reply one by one,
+ * and finds the reply's end, or that it is invalid. It needs no memory for elements that a reply
+ * has announced and not sent.
  *
  * Place: sxe-lua-redis-reader.c, which makes values of the elements as they come. The scanner knows
  * nothing of Lua.
  *
  * Shape: a stack of how many elements each open list still wants. An element is taken when all of
  * it is there, so the bytes of the elements before it need not be kept. `seen` is where the search
- * for the end of its line goes on.
+ * for the end of the element's line goes on.
  *
  *     *2 CRLF $3 CRLF a b c CRLF :1 CRLF
  *                                ^bytes       left[0] = 1, depth = 1
@@ -37,7 +38,7 @@ struct sxe__resp_element {
 };
 
 enum sxe__resp_result {
-    SXE__RESP_BAD = -1, /* it is no reply, see why */
+    SXE__RESP_BAD = -1, /* the bytes are no reply; `why` says why */
     SXE__RESP_MORE,     /* more bytes must come */
     SXE__RESP_ELEMENT,
     SXE__RESP_REPLY /* the last element of its reply */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the sockets of lib-sxe that Lua has: 2010's, connections, udp, and what Lua knows of each
- * beside what lib-sxe does.
+ * What: what Lua keeps about each socket of lib-sxe that scripts have, in addition to what lib-sxe
+ * keeps: sockets of 2010's interface, connections, udp.
  *
  * Place: sxe-lua-compat-socket.c, sxe-lua-tcp.c, sxe-lua-udp.c and what they are made of.
  *
@@ -109,8 +109,8 @@ bool sxe__lua_is_ip(const char *host);
 int sxe__lua_resolve(lua_State *L, const char *host, int family, uint64_t deadline_ns,
                      lua_KFunction k);
 
-/* Push the addresses as text, "127.0.0.1 ::1 ", and return 0; or push nil and what follows it, and
- * return how many that is. */
+/* Push the addresses as text, "127.0.0.1 ::1 ", and return 0. On failure push nil and what follows
+ * it, such as the reason, and return how many values these are. */
 int sxe__lua_resolved(lua_State *L);
 
 bool sxe__lua_is_public(const char *address); /* an address of the internet; in sxe-lua-client.c */
@@ -122,8 +122,8 @@ void sxe__lua_add_inflate(lua_State *L); /* to the table on top; in sxe-lua-infl
 /* Raise if the field tls of the options at an index is neither a boolean nor a table of options. */
 void sxe__lua_tls_check(lua_State *L, int options);
 
-/* Push what begin_tls needs for these options, or nil if they want no TLS, and return 0; or push
- * nil and what follows it, and return how many that is. */
+/* Push the value that sxe__lua_tls_begin needs for these options (nil: they want no TLS), and
+ * return 0. On failure push nil, why and a code, and return how many values these are. */
 int sxe__lua_tls_push(lua_State *L, int options);
 
 /* Make a socket that is not connected yet speak TLS with the host, or with the name in the options;

@@ -3,10 +3,11 @@
  * What: a child process, watched in the loop, for sxe.spawn (sxe-lua-spawn.c) and 2011's sxe_spawn
  * (sxe-lua-compat-spawn.c).
  *
- * lib-sxe opens the sockets that it has, so the child's end is what accepts ours, at an abstract
- * name that the kernel chose and that is gone before the child runs. A child is killed by its
- * pidfd: its number may be another's by then. libev's default loop reaps all children, so there it
- * is asked for the child's end; in other loops the pidfd tells it.
+ * lib-sxe cannot take over a socket that others opened, so no socketpair(2) is used: lib-sxe's
+ * socket connects to a listener, and the child gets the accepted socket. The listener has an
+ * abstract name that the kernel chose, and is closed before the child runs. A child is killed by
+ * its pidfd, because its process id may be another's by then. libev's default loop reaps all
+ * children, so there an ev_child reports the child's end; in other loops the pidfd does.
  */
 #ifndef SXE_LUA_SPAWN_PRIVATE_H
 #define SXE_LUA_SPAWN_PRIVATE_H
@@ -54,8 +55,8 @@ int sxe__lua_process_kill(const struct sxe__lua_process *process, int signal_num
 /* Forget a process: it goes on, and on_end is not called. */
 void sxe__lua_process_forget(struct sxe__lua_process *process);
 
-/* Connect a socket that was made with this name, which is "@" before. Returns the other end, or
- * -errno. */
+/* Connect s, which was made with the path in *name: "@" before, and after this call the name that
+ * the kernel chose. Returns the other end, or -errno. */
 int sxe__lua_process_connect(SXE *s, struct sockaddr_un *name);
 
 #endif

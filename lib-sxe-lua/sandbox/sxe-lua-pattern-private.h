@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: patterns (Lua 5.4 manual, 6.4.1) for scripts in a sandbox, with the results and the errors
- * of Lua's own functions, and an end: a match counts its steps.
+ * of Lua's own functions. A match counts its steps, so that it ends.
  *
- * Shape: one attempt is a descent through the pattern, in which what may repeat tries the rest of
- * the pattern at each of its ends. So the steps may be exponential in the number of repetitions;
- * every 4096th looks at what the watchdog demands, and after 2^24 (some 50 ms) the call fails.
+ * Shape: one attempt is a recursive descent through the pattern. An item that may repeat tries the
+ * rest of the pattern after each number of repetitions, so the steps may be exponential in the
+ * number of such items. Every 4096th step looks at what the watchdog demands, and after 2^24 steps
+ * (some 50 ms) the call fails.
  *
  *     sxe-lua-pattern.c          one attempt: does the pattern match here?
  *     sxe-lua-pattern-string.c   string.find, match, gmatch, gsub

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a state whose scripts are not trusted. What they see is on a list; all else is taken away
- * once the state is made, so nothing new is there by oversight. And no function of C that they can
- * call, nor a single instruction, takes longer than some 30 ms.
+ * What: a state whose scripts are not trusted. Scripts see only what is on a list: everything else
+ * is removed when the state has been made, so nothing gets in by oversight. No function of C that
+ * they can call takes longer than some 30 ms, nor does a single instruction.
  *
  *     sxe-lua-sandbox.c        the lists: globals, modules; and the memory
  *     sxe-lua-sandbox-base.c   load, setmetatable, collectgarbage, print
@@ -11,9 +11,9 @@
  *
  * Limits: what takes long in Lua 5.4 itself is bounded by size. No block of memory is larger than
  * 1/16 of memory_max, so 2 MiB: strings, a table's array, the stack. No table has more than 4096
- * keys beside its array: with keys chosen for that, to make room for the next one takes the square
- * of their number, 7 s for 65,536. A text for load() has 64 KiB. There are no weak tables: 20,000
- * weak keys can keep the collector busy for 2 s.
+ * keys beside its array: with keys that an attacker chose, making room for the next key takes time
+ * with the square of their number, 7 s for 65,536 keys. A text for load() has 64 KiB. There are no
+ * weak tables: 20,000 weak keys can keep the collector busy for 2 s.
  */
 #ifndef SXE_LUA_SANDBOX_PRIVATE_H
 #define SXE_LUA_SANDBOX_PRIVATE_H
