@@ -12,6 +12,7 @@ enum {
     ROUNDS = 600000, /* OWASP's, for sha256 */
     ROUNDS_MAX = 10000000,
     HKDF_BLOCKS = 255,
+    HKDF_INFO_MAX = 32768, /* OpenSSL's, which reports more as a lack of memory */
     PBKDF2_MAX = 1024
 };
 
@@ -51,6 +52,8 @@ get_hkdf(lua_State *L)
                                               (lua_Integer)HKDF_BLOCKS * EVP_MD_get_size(md));
     salt = sxe__crypto_push_text(L, 3, "salt", &salt_length);
     info = sxe__crypto_push_text(L, 3, "info", &info_length);
+    if (info_length > HKDF_INFO_MAX)
+        return luaL_error(L, "info: at most 32768 bytes expected");
     room = (uint8_t *)luaL_buffinitsize(L, &key, length);
     const OSSL_PARAM params[] = {
         OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST,

@@ -12,6 +12,8 @@
 
 #define CLASS "sxe.crypto.hash"
 
+enum { HASH_KILOBYTES = 1 };
+
 /* Both NULL: finished or closed. */
 struct hash {
     EVP_MD_CTX *digest;
@@ -37,10 +39,10 @@ sxe__crypto_check_digest(lua_State *L, int argument)
         {"blake2s", EVP_blake2s256},
     };
     enum { DIGESTS = sizeof(digests) / sizeof(digests[0]) };
-    const char *name = luaL_checkstring(L, argument);
-    size_t i = 0;
+    size_t length, i = 0;
+    const char *name = luaL_checklstring(L, argument, &length);
 
-    while (i < DIGESTS && strcmp(name, digests[i].name) != 0)
+    while (i < DIGESTS && !sxe__crypto_is(name, length, digests[i].name))
         i++;
     if (i == DIGESTS)
         luaL_argerror(L, argument,
@@ -130,6 +132,7 @@ new_digest(lua_State *L)
     hash->digest = EVP_MD_CTX_new();
     if (hash->digest == NULL || EVP_DigestInit_ex(hash->digest, md, NULL) != 1)
         return sxe__crypto_raise(L, "crypto.new_digest");
+    sxe__crypto_count(L, HASH_KILOBYTES);
     return 1;
 }
 
@@ -149,6 +152,7 @@ new_hmac(lua_State *L)
     EVP_MAC_free(mac); /* the context holds it */
     if (hash->mac == NULL || EVP_MAC_init(hash->mac, (const uint8_t *)key, length, params) != 1)
         return sxe__crypto_raise(L, "crypto.new_hmac");
+    sxe__crypto_count(L, HASH_KILOBYTES);
     return 1;
 }
 

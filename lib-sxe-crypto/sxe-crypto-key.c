@@ -22,6 +22,7 @@
 
 enum {
     PEM_MAX = 65536,
+    KEY_KILOBYTES = 5,
     RSA_BITS_MIN = 2048,
     RSA_BITS_MAX = 8192,
     SIGNATURE_MAX = RSA_BITS_MAX / 8
@@ -130,8 +131,10 @@ push_key(lua_State *L, bool is_private, struct password *password)
     luaL_setmetatable(L, CLASS);
     key->pkey = read_pem(pem, length, is_private, password);
     key->kind = key->pkey == NULL ? NULL : kind_of(key->pkey);
-    if (key->kind != NULL)
+    if (key->kind != NULL) {
+        sxe__crypto_count(L, KEY_KILOBYTES);
         return 1;
+    }
     lua_pushnil(L);
     if (key->pkey != NULL)
         lua_pushliteral(L, "the PEM has another kind of key; there are RSA with 2048 to 8192 bits, "
@@ -199,11 +202,11 @@ take_digest(lua_State *L, int argument, const char *call)
     size_t length;
     const char *name = sxe__crypto_push_text(L, argument, "digest", &length);
 
-    if (length == 0 || strcmp(name, "sha256") == 0)
+    if (length == 0 || sxe__crypto_is(name, length, "sha256"))
         return EVP_sha256();
-    if (strcmp(name, "sha384") == 0)
+    if (sxe__crypto_is(name, length, "sha384"))
         return EVP_sha384();
-    if (strcmp(name, "sha512") != 0)
+    if (!sxe__crypto_is(name, length, "sha512"))
         luaL_error(L, "%s: no digest '%s'; signatures have sha256, sha384 and sha512", call, name);
     return EVP_sha512();
 }

@@ -36,6 +36,9 @@ int sxe__crypto_raise(lua_State *L, const char *call);
 void sxe__crypto_new_class(lua_State *L, const char *name, lua_CFunction close,
                            const luaL_Reg *methods);
 
+/* Whether a text, which may contain zeros, is a name. */
+bool sxe__crypto_is(const char *text, size_t length, const char *name);
+
 /* Raise unless there are options at an argument, or none, whose names are in the list. */
 void sxe__crypto_check_options(lua_State *L, int argument, const char *const *names,
                                const char *call);
@@ -48,6 +51,10 @@ bool sxe__crypto_take_flag(lua_State *L, int argument, const char *name);
 
 /* The digest whose name is at an argument; raises a list of them for another name. */
 const EVP_MD *sxe__crypto_check_digest(lua_State *L, int argument);
+
+/* Tell Lua's collector of OpenSSL's memory that a new object on top of the stack holds, so that
+ * objects that are dropped are collected before they add up. May run finalizers. */
+void sxe__crypto_count(lua_State *L, int kilobytes);
 
 /* Fill in random bytes of the system; raises if it has none. */
 void sxe__crypto_fill_random(lua_State *L, void *bytes, size_t length);

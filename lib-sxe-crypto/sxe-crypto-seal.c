@@ -44,17 +44,17 @@ take_sealing(lua_State *L, int options, const char *call)
     static const char *const names[] = {"aad", "algorithm", NULL};
     struct sealing sealing = {.algorithm = algorithms};
     const char *name;
-    size_t length;
+    size_t length, name_length;
 
     sealing.key = (const uint8_t *)luaL_checklstring(L, 1, &length);
     sxe__crypto_check_options(L, options, names, call);
     sealing.aad = sxe__crypto_push_text(L, options, "aad", &sealing.aad_length);
-    name = sxe__crypto_push_text(L, options, "algorithm", &(size_t){0});
+    name = sxe__crypto_push_text(L, options, "algorithm", &name_length);
     for (size_t i = 1; i < sizeof(algorithms) / sizeof(algorithms[0]); i++) {
-        if (strcmp(name, algorithms[i].name) == 0)
+        if (sxe__crypto_is(name, name_length, algorithms[i].name))
             sealing.algorithm = &algorithms[i];
     }
-    if (*name != '\0' && strcmp(name, sealing.algorithm->name) != 0)
+    if (name_length > 0 && !sxe__crypto_is(name, name_length, sealing.algorithm->name))
         luaL_error(L,
                    "%s: no algorithm '%s'; there are aes-256-gcm, aes-128-gcm and "
                    "chacha20-poly1305",

@@ -35,14 +35,30 @@ sxe__crypto_new_class(lua_State *L, const char *name, lua_CFunction close, const
     lua_pop(L, 1);
 }
 
+/* A step of the collector does as much as if Lua had allocated these kilobytes. It would run in a
+ * collector that the script has stopped, too. */
+void
+sxe__crypto_count(lua_State *L, int kilobytes)
+{
+    if (lua_gc(L, LUA_GCISRUNNING))
+        (void)lua_gc(L, LUA_GCSTEP, kilobytes);
+}
+
 /* ---- Options ---- */
+
+bool
+sxe__crypto_is(const char *text, size_t length, const char *name)
+{
+    return length == strlen(name) && memcmp(text, name, length) == 0;
+}
 
 static bool
 is_listed(lua_State *L, int key, const char *const *names)
 {
-    const char *name = lua_type(L, key) == LUA_TSTRING ? lua_tostring(L, key) : "";
+    size_t length = 0;
+    const char *name = lua_type(L, key) == LUA_TSTRING ? lua_tolstring(L, key, &length) : "";
 
-    while (*names != NULL && strcmp(name, *names) != 0)
+    while (*names != NULL && !sxe__crypto_is(name, length, *names))
         names++;
     return *names != NULL;
 }

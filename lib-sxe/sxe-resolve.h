@@ -77,14 +77,15 @@ struct sxe_resolve {
 };
 
 /* Before sxe_init, any number of times: make the table, and register its threads. 0 or -ENOMEM.
- * After sxe_init it makes a table, too; its works then run in the threads that there are. */
+ * After sxe_init it makes a table, too; its look-ups then run in the threads that there are. If
+ * there are none, only addresses as text are known. */
 SXE_PUBLIC SXE_RETURN sxe_resolve_register(void);
 
 /* Look up the addresses of a host, of a family: AF_INET, AF_INET6 or AF_UNSPEC for both. 1: they
  * are known, result is set, and done will not be called; so it is for an address as text. 0: done
  * will be called. -EAGAIN: too many names are being asked for, or the system gives no thread;
- * -EBUSY: this look-up is under way; -EINVAL: sxe_resolve_register or sxe_init was not called;
- * -ENAMETOOLONG. */
+ * -EBUSY: this look-up is under way; -EINVAL: sxe_resolve_register or sxe_init was not called, or
+ * the program has no threads; -ENAMETOOLONG. */
 SXE_PUBLIC SXE_RETURN sxe_resolve(struct sxe_resolve *look_up, const char *host, int family);
 
 /* 0: done will not be called. -EALREADY: this look-up is not under way. */

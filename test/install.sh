@@ -49,6 +49,8 @@ has_pages() { # has_pages -D FILE: for each function that the shared library exp
 }
 check "each public function has a page of the manual" has_pages -D "$root$prefix/lib/libsxe.so.0"
 check "its page says what it does" grep -q '^Accept connections (or datagrams)' "$man3/sxe_listen.3"
+check "its page has nothing of another header" sh -c '! grep -q sxe_http_ "$0"' "$man3/sxe_resolve.3"
+check "its page names its own library" grep -qx 'pkg-config module sxe' "$man3/sxe_listen.3"
 check "functions that are declared together share a page" grep -qx '.so man3/sxe_connect.3' "$man3/sxe_connect_unix.3"
 c="-std=c11 -Wall -Wextra -Wpedantic -Werror"
 cxx="-std=c++17 -Wall -Wextra -Wpedantic -Werror -x c++"

@@ -129,14 +129,14 @@ function end_header(    g) {
     for (g = 1; g <= groups; g++)
         write_page(g)
     groups = types = sections = 0
-    section = ""
+    section = section_text = ""
 }
 
 FNR == 1 {
     end_header()
     header = FILENAME
     sub(/.*\//, "", header)
-    module = header ~ /^sxe-lua/ ? "sxe-lua" : header ~ /^sxe-tls/ ? "sxe-tls" : "sxe"
+    module = match(header, /^sxe-(crypto|lua|store|tls)/) ? substr(header, 1, RLENGTH) : "sxe"
     in_comment = in_type = in_declaration = 0
 }
 in_type {

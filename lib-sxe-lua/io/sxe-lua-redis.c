@@ -116,13 +116,21 @@ insist(lua_State *L)
     return 1;
 }
 
+/* check_tls(options): raise for an option tls that tcp.connect would refuse */
+static int
+check_tls(lua_State *L)
+{
+    sxe__lua_tls_check(L, 1);
+    return 0;
+}
+
 int
 sxe__lua_open_redis(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"is_idle", is_idle}, {"fill", fill_reader},   {"atomic", atomic},
-        {"insist", insist},   {"now", sxe__lua_now_s}, {"reset", sxe__lua_conn_reset},
-        {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"is_idle", is_idle},     {"fill", fill_reader},
+                                         {"atomic", atomic},       {"insist", insist},
+                                         {"now", sxe__lua_now_s},  {"reset", sxe__lua_conn_reset},
+                                         {"check_tls", check_tls}, {NULL, NULL}};
 
     sxe__lua_push_part(L, &redis_part);
     sxe__lua_open_redis_reader(L);

@@ -524,6 +524,7 @@ end
 -- The options of a function, with defaults, after each was checked against the names and types there.
 local function check_options(who, options, types, defaults)
   local all = {}
+  local is_good, why
 
   if type(options) ~= "table" then error(who .. ": a table of options is expected, not a " .. type(options), 0) end
   for name, value in pairs(options) do
@@ -535,6 +536,8 @@ local function check_options(who, options, types, defaults)
     end
   end
   if options.user and not options.password then error(who .. ": a user needs a password", 0) end
+  is_good, why = pcall(c.check_tls, options)
+  if not is_good then error(who .. ": " .. why, 0) end
   for name, value in pairs(defaults) do all[name] = value end
   for name, value in pairs(options) do all[name] = value end
   return all

@@ -104,4 +104,13 @@ starve(const char *script)
     ck_assert_int_le(live_after_garbage(), live);
 }
 
+/* Run a script once for each allocation of Lua in it, which fails with all after it. */
+static inline void
+starve_lua(const char *script)
+{
+    for (uint64_t after = 0; runs_out_of_memory(script, after); after++)
+        captured.number = 0;
+    run_script(script);
+}
+
 #endif

@@ -323,6 +323,8 @@ local cases = {
     fails("unix, or host", pcall(redis.new, { unix = "/x", host = "y" }))
     fails("tls must be a boolean or table", pcall(redis.new, { tls = "yes" }))
     fails("unix has no tls", pcall(redis.new, { unix = "/x", tls = true }))
+    fails("redis.new: tls: cert and key go together", pcall(redis.new, { tls = { cert = "c.pem" } }))
+    fails("redis.new: tls has no option 'x'", pcall(redis.new, { tls = { x = 1 } }))
     fails("a user needs", pcall(redis.new, { user = "x" }))
     fails("timeout must be", pcall(redis.new, { timeout = 0 }))
     fails("a transaction has no option 'wach'", pcall(db.transaction, db, print, { wach = {} }))

@@ -405,6 +405,17 @@ START_TEST(some_look_ups_are_refused)
 }
 END_TEST
 
+START_TEST(a_program_that_was_started_without_threads_knows_addresses_alone)
+{
+    sxe_register(1, 0);
+    ck_assert_int_eq(sxe_init(), 0);
+    ck_assert_int_eq(sxe_resolve_register(), 0);
+    ck_assert_int_eq(look_up(0, "::1"), 1);
+    ck_assert_int_eq(look_up(0, "a.example"), -EINVAL);
+    ck_assert_int_eq(sxe_fini(), 0);
+}
+END_TEST
+
 START_TEST(without_memory_there_is_no_table)
 {
     static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC};
@@ -503,6 +514,7 @@ main(void)
     tcase_add_test(tcase, names_have_threads_of_their_own);
     tcase_add_test(tcase, the_table_has_room_for_a_number_of_names);
     tcase_add_test(tcase, some_look_ups_are_refused);
+    tcase_add_test(tcase, a_program_that_was_started_without_threads_knows_addresses_alone);
     tcase_add_test(tcase, without_memory_there_is_no_table);
     tcase_add_test(tcase, the_end_forgets_look_ups);
     tcase_add_test(tcase, each_thread_has_a_table_of_its_own);
