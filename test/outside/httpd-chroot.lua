@@ -89,7 +89,8 @@ as_root.test("the admin process has the new root directory", function()
     os.remove(path)
 end)
 
--- promise: docs/operations.md: SIGUSR1 is as SIGHUP: new workers have the access log that the path names now.
+-- promise: docs/operations.md: Workers can open neither the log nor certificates again, so SIGUSR1 starts new
+--   workers, which have the access log that the path names now, and the configuration as last loaded.
 as_root.test("the log lies outside the directory, and new workers open it again", function()
     local dir <close> = directory()
     local logs <close> = directory()

@@ -107,7 +107,9 @@ test("the body of a refused request is not read as a request", function()
     end
 end)
 
--- promise: docs/configuration.md: When a file changes, it is read again within a second or so, as at SIGHUP: a bad one leaves the earlier users, and the log says why.
+-- promise: docs/configuration.md: When a file changes, it is read again within a second or so, by new processes with the
+--   configuration [as last loaded](#a-new-configuration-without-an-interruption): a bad one leaves the earlier users, and
+--   the log says why.
 test("a changed file is read again, and a bad one is not used", function()
     local server <close> = httpd.start("--config", site)
     equal(status(server, "/text", "ann:secret"), 200)
@@ -120,6 +122,46 @@ test("a changed file is read again, and a bad one is not used", function()
     equal(status(server, "/text", "ann:secret"), 401)
     write("users", ANN .. BOB)
     httpd.wait_until(function() return status(server, "/text", "ann:secret") == 200 end, "ann to be back")
+end)
+
+-- promise: docs/configuration.md: A process that starts for another reason, because one has ended or a file of passwords
+--   or a certificate has changed, has the text that was last loaded, so an edited file waits for the signal.
+test("an edited configuration waits for SIGHUP", function()
+    local function edit(body, rest)
+        return write("edit.lua", ([[return { routes = { ["/text"] = { status = 200, body = %q },
+            ["/mine"] = { status = 200, passwords = %q } } %s]]):format(body, users, rest or "}"))
+    end
+    local server <close> = httpd.start("--config", edit "one", "-w", "2")
+    local function body() return http.ask(server, request("GET", "/text", nil, "Connection: close")).body end
+    local function await(who, code)
+        httpd.wait_until(function() return status(server, "/mine", who) == code end, who .. " " .. code)
+    end
+    edit("two", ",")
+    write("users", BOB)
+    await("ann:secret", 401)
+    equal(body(), "one")
+    edit "two"
+    write("users", ANN .. BOB)
+    await("ann:secret", 200)
+    local before = workers.await(server, 2)
+    for i = 1, 2 do workers.kill(before[i], 9) end
+    workers.await(server, 2, before)
+    equal(body(), "one")
+    server.proc:signal("HUP")
+    httpd.wait_until(function() return body() == "two" end, "the new configuration")
+    edit("three", ",")
+    server.proc:signal("HUP")
+    httpd.wait_until(function() return server.proc:errors():find("edit.lua:2:", 1, true) end, "its mistake")
+    write("users", BOB)
+    await("ann:secret", 401)
+    equal(body(), "two")
+    os.remove(directory .. "/edit.lua")
+    write("users", ANN .. BOB)
+    await("ann:secret", 200)
+    equal(body(), "two")
+    server.proc:signal("HUP")
+    httpd.wait_until(function() return server.proc:errors():find("cannot read the configuration", 1, true) end, "a message")
+    equal(body(), "two")
 end)
 
 -- promise: docs/configuration.md: Good users may have to wait for another file, such as a certificate that does not fit

@@ -115,8 +115,8 @@ as_root.test("the log is the user's, and is opened again where the user may crea
     os.execute("rm -r " .. path)
 end)
 
--- promise: docs/operations.md: The supervisor notices when one of those named at the start changes, and loads all again, as at SIGHUP.
---   New ones that cannot be used leave the earlier workers in place, and the log says why.
+-- promise: docs/operations.md: The supervisor notices when one of those named at the start changes, and starts new
+--   workers, with the configuration as last loaded. New ones that cannot be used leave the earlier workers in place, and the log says why.
 as_root.test("certificates that only root may read are reloaded when they change", function()
     local path = os.tmpname()
     os.remove(path)

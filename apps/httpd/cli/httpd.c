@@ -10,7 +10,7 @@
  *               options-tls.c the options of TLS
  *               options-check.c refuses values and combinations
  *     config/   config.c options from the environment and a file; config-file.c runs the file
- *               config-check.c --check
+ *               config-text.c its text, which workers share; config-check.c --check
  *     auth/     basic-auth.c checks users and passwords; passwords.c reads their files
  *               keyed-digest.c the hash by which it remembers who was right
  *     serve/    service.c the serving process: plan, listen, run, drain
@@ -45,6 +45,7 @@
 #include "command-line.h"
 #include "config-check.h"
 #include "config-sites.h"
+#include "config-text.h"
 #include "handover.h"
 #include "inherit.h"
 #include "listening.h"
@@ -63,8 +64,8 @@ static struct {
     char **argv;
 } httpd;
 
-/* A process that is started later reads the configuration again. If the configuration is wrong, the
- * process ends, and the earlier one goes on serving. */
+/* A process that is started later runs the configuration again, whose text may be a newer one. If
+ * the configuration is wrong, the process ends, and the earlier one goes on serving. */
 static int
 load_and_serve(const struct worker *worker)
 {
@@ -173,6 +174,21 @@ watch_files(void *user)
     config_passwords_watch(httpd.options.config.sites);
 }
 
+static void
+renew_configuration(void *user)
+{
+    SXE_UNUSED_PARAMETER(user);
+    if (httpd.options.config.file != NULL)
+        config_text_renew(httpd.options.config.file);
+}
+
+static void
+settle_configuration(void *user, bool is_good)
+{
+    SXE_UNUSED_PARAMETER(user);
+    config_text_settle(is_good);
+}
+
 static bool
 are_files_watched(const struct httpd_options *options)
 {
@@ -189,6 +205,8 @@ serve_under_supervisor(const char *script)
         .on_end = forget,
         .on_reopen = make_log,
         .on_load = are_files_watched(options) ? watch_files : NULL,
+        .on_renew = renew_configuration,
+        .on_settled = settle_configuration,
         .script = script,
         .argv = httpd.argv,
         .workers = options->workers,
@@ -206,6 +224,7 @@ serve_under_supervisor(const char *script)
                 strerror(-result));
         return EXIT_FAILURE;
     }
+    config_hold_text();
     metrics_begin_supervisor();
     if (listening_open(&httpd.options) == 0)
         status = supervise(&config);

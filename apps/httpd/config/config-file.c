@@ -5,13 +5,13 @@
 #include "config-file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "config-text.h"
 
 #define STEPS 100000 /* Lua's instructions between two calls of on_steps */
 
@@ -93,36 +93,6 @@ push_environment(lua_State *L)
 
 /* ---- Reading ---- */
 
-/* Read the whole file into allocated memory. NULL after a message. */
-static char *
-read_text(const char *path, size_t *length)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char *text = malloc(CONFIG_FILE_MAX + 1);
-    ssize_t got = -1;
-
-    *length = 0;
-    errno = text == NULL ? ENOMEM : errno;
-    while (fd >= 0 && text != NULL && *length <= CONFIG_FILE_MAX) {
-        got = read(fd, text + *length, CONFIG_FILE_MAX + 1 - *length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        *length += (size_t)got;
-    }
-    if (got < 0)
-        (void)refuse(path, strerror(errno));
-    else if (*length > CONFIG_FILE_MAX)
-        got = refuse(path, "it has more than 1 MiB");
-    if (fd >= 0)
-        close(fd);
-    if (got >= 0)
-        return text;
-    free(text);
-    return NULL;
-}
-
 /* Called in protected mode with the file, its text and length. Returns the configuration's table.
  */
 static int
@@ -177,19 +147,16 @@ struct config_file *
 config_file_open(const char *path)
 {
     struct config_file *file = calloc(1, sizeof(*file));
-    size_t length;
-    char *text;
-    int result;
 
     if (file == NULL) {
         (void)refuse(path, strerror(errno));
         return NULL;
     }
     file->path = path;
-    text = read_text(path, &length);
-    result = text == NULL ? -1 : run_file(file, text, length);
-    free(text);
-    if (result == 0)
+    file->text = config_text_copy(path, &file->length);
+    if (file->text == NULL)
+        (void)refuse(path, errno == EFBIG ? "it has more than 1 MiB" : strerror(errno));
+    else if (run_file(file, file->text, file->length) == 0)
         return file;
     config_file_close(file);
     return NULL;
@@ -201,6 +168,7 @@ config_file_close(struct config_file *file)
     if (file->L != NULL)
         lua_close(file->L);
     config_lines_delete(file->lines);
+    free(file->text);
     free(file);
 }
 

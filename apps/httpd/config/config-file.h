@@ -5,7 +5,7 @@
  *
  * Place: config.c opens one and takes options from its table; config-lines.h knows the lines.
  *
- * Limits: a file of CONFIG_FILE_MAX bytes, CONFIG_STEPS_MAX instructions, CONFIG_MEMORY_MAX bytes
+ * Limits: those of config-text.h, CONFIG_STEPS_MAX instructions, CONFIG_MEMORY_MAX bytes
  * at a time and CONFIG_ALLOCATED_MAX in all. Functions whose C code could run long, uncounted, are
  * left out: patterns, string.rep, table.move.
  */
@@ -19,7 +19,6 @@
 #include "config-lines.h"
 #include "counted-memory.h"
 
-#define CONFIG_FILE_MAX      (1u << 20)
 #define CONFIG_STEPS_MAX     10000000
 #define CONFIG_MEMORY_MAX    (16u << 20)
 #define CONFIG_ALLOCATED_MAX (256u << 20)
@@ -29,6 +28,8 @@ struct config_file {
     const char *path;           /* borrowed */
     struct config_lines *lines; /* of its keys */
     struct config_file *before; /* for the caller: config.c links its files */
+    char *text;                 /* of the file */
+    size_t length;              /* of the text */
     unsigned long steps;        /* private: instructions so far */
     struct counted_memory memory;
 };

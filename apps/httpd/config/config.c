@@ -14,6 +14,7 @@
 #include "config-file.h"
 #include "config-internal.h"
 #include "config-sites.h"
+#include "config-text.h"
 
 /* Origins of a value; a higher one replaces a lower one. */
 enum origin { DEFAULT, OF_FILE, ENVIRONMENT, FLAG };
@@ -445,9 +446,19 @@ config_read(struct config_options *options, void *settings)
 }
 
 void
+config_hold_text(void)
+{
+    if (config.file == NULL)
+        return;
+    config_text_hold(config.file->text, config.file->length);
+    config.file->text = NULL;
+}
+
+void
 config_end(void)
 {
     config_sites_end();
+    config_text_end();
     while (config.file != NULL) {
         struct config_file *file = config.file;
 

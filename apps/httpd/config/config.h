@@ -43,6 +43,10 @@ void config_taken(void *settings, unsigned row);
  * COMMAND_LINE_WRONG after a message. */
 int config_read(struct config_options *options, void *settings);
 
+/* In a program that loads again: hold the file's text for processes that are started later, see
+ * config-text.h. */
+void config_hold_text(void);
+
 /* Print each option with its value and origin, as a file that --config reads. */
 void config_print(void);
 

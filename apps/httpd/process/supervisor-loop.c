@@ -93,7 +93,7 @@ static void
 reopen_logs(void)
 {
     if (supervisor.config->reopens_by_load) {
-        supervisor_reload();
+        supervisor_reload(false);
         return;
     }
     if (supervisor.config->on_reopen != NULL)
@@ -111,7 +111,7 @@ take_signals(void)
         case SIGCHLD: /* it only has to end poll(2): reap_orphans is called next */
             break;
         case SIGHUP:
-            supervisor_reload();
+            supervisor_reload(true);
             break;
         case SIGUSR1:
             reopen_logs();

@@ -38,13 +38,15 @@ extern struct supervisor {
     uint64_t patience_ns; /* how long give_up_ns is after the request for another load */
     uint64_t retry_ns;    /* when to load again because a change is not in service; NEVER: it is */
     uint64_t retry_delay_ns;
-    bool has_served;  /* a load has been ready once */
-    bool is_whole;    /* at start_ns start all workers, not only those that are missing */
-    bool is_renewing; /* the load in progress replaces all workers */
-    bool is_waiting;  /* a start waits for the end of a child: there are too many */
-    bool is_changed;  /* a watched file has changed since the last load began */
-    bool is_retrying; /* start_ns is for another attempt to load a change */
-    bool is_stale;    /* the workers that serve have not read the latest change of a file */
+    bool has_served;      /* a load has been ready once */
+    bool is_whole;        /* at start_ns start all workers, not only those that are missing */
+    bool is_fresh;        /* the load in progress has the files as they are now, see on_renew */
+    bool is_fresh_wanted; /* the next one shall have them */
+    bool is_renewing;     /* the load in progress replaces all workers */
+    bool is_waiting;      /* a start waits for the end of a child: there are too many */
+    bool is_changed;      /* a watched file has changed since the last load began */
+    bool is_retrying;     /* start_ns is for another attempt to load a change */
+    bool is_stale;        /* the workers that serve have not read the latest change of a file */
     bool is_ending;
     bool is_told_to_end; /* a signal asked for the end; the next signal ends all at once */
     int status;
@@ -54,10 +56,10 @@ extern struct supervisor {
 void supervisor_leave_loop(void);
 
 /* Start the missing children, or all if is_whole is set. supervisor_start_all sets it first;
- * supervisor_reload too, or has it set after the load in progress. */
+ * supervisor_reload too, or has it set after the load in progress; is_fresh: see on_renew. */
 void supervisor_start_children(void);
 void supervisor_start_all(void);
-void supervisor_reload(void);
+void supervisor_reload(bool is_fresh);
 
 /* Reload because a watched file has changed, or because such a reload has failed. */
 void supervisor_note_change(void);

@@ -115,12 +115,20 @@ wait_for_a_place(void)
     supervisor.is_waiting = true;
 }
 
+static void
+settle_load(bool is_good)
+{
+    if (supervisor.config->on_settled != NULL)
+        supervisor.config->on_settled(supervisor.config->user, is_good);
+}
+
 /* A load has failed. Its processes that are ready may have accepted connections: let these finish.
  */
 static void
 undo_load(void)
 {
     handover_settle(false);
+    settle_load(false);
     for (unsigned i = 0; supervisor.is_renewing && i < children.number; i++) {
         struct child *child = &children.each[i];
 
@@ -136,6 +144,7 @@ cannot_start(int error)
     undo_load();
     if (supervisor.has_served) {
         supervisor.is_whole |= supervisor.is_renewing;
+        supervisor.is_fresh_wanted |= supervisor.is_fresh;
         start_later(sxe_time_ns());
     } else {
         supervisor.status = EXIT_FAILURE;
@@ -173,6 +182,15 @@ watch_files(void)
         supervisor.config->on_load(supervisor.config->user);
 }
 
+static void
+begin_load(void)
+{
+    watch_files();
+    supervisor.is_fresh_wanted = false;
+    if (supervisor.is_fresh && supervisor.config->on_renew != NULL)
+        supervisor.config->on_renew(supervisor.config->user);
+}
+
 void
 supervisor_start_children(void)
 {
@@ -191,8 +209,9 @@ supervisor_start_children(void)
     supervisor.is_retrying = false;
     if (is_whole && supervisor.has_served)
         notify_reloading();
+    supervisor.is_fresh = is_whole && supervisor.is_fresh_wanted;
     if (is_whole)
-        watch_files();
+        begin_load();
     start_missing();
 }
 
@@ -325,6 +344,7 @@ take_over(const struct child *last)
     handover_own_files();
     handover_settle(true);
     changes_end_load();
+    settle_load(true);
     for (unsigned i = 0; i < children.number; i++) {
         struct child *child = &children.each[i];
 
@@ -478,6 +498,7 @@ supervisor_give_up(void)
     if (!is_any)
         return;
     undo_load();
+    supervisor.is_fresh_wanted |= supervisor.is_fresh;
     if (supervisor.patience_ns < PATIENCE_MAX_NS)
         supervisor.patience_ns *= 2;
     load_again_if_asked();
@@ -486,10 +507,11 @@ supervisor_give_up(void)
 /* A child that is loading may have read the script before its last change: load it once more
  * afterwards. However often that is asked for meanwhile, one load follows. */
 void
-supervisor_reload(void)
+supervisor_reload(bool is_fresh)
 {
     if (supervisor.is_ending)
         return;
+    supervisor.is_fresh_wanted |= is_fresh;
     supervisor.retry_delay_ns = 0;
     supervisor.is_retrying = false;
     if (!is_loading())
@@ -502,7 +524,7 @@ void
 supervisor_note_change(void)
 {
     supervisor.is_changed = true;
-    supervisor_reload();
+    supervisor_reload(supervisor.config->is_dev);
 }
 
 void

@@ -16,11 +16,13 @@
  *     the load has failed: its READY ones leave;     another is started at its place, at once if
  *     those that serve go on                         it lived for long, else after a growing delay
  *
- *     SIGHUP, a changed file               load again: start one, and the others when it is ready
+ *     SIGHUP, a changed file               load again: start one, and the others when it is ready;
+ *                                          only SIGHUP, and with is_dev a change, renews the
+ *                                          configuration
  *     a child that asks to be replaced     start one, which takes its place
  *     SIGTERM, SIGINT                      send END to all, and wait; at the next signal send END
  *                                          again: they exit at once
- *     SIGUSR1                              send REOPEN to all; with reopens_by_load: as SIGHUP
+ *     SIGUSR1                              send REOPEN to all; with reopens_by_load: load again
  *     SIGQUIT                              send STATS to all
  *     SIGUSR2                              run the program again; send DRAIN to all when it is
  *                                          ready, see upgrade.h
@@ -59,12 +61,16 @@ struct supervisor_config {
     /* Called before a load of all workers: pass to changes_add the files whose change acts like
      * SIGHUP. */
     void (*on_load)(void *user);
+    /* Before a load that a signal asked for: read again the files that only a signal has read. */
+    void (*on_renew)(void *user);
+    /* A load of all workers serves, or has failed. */
+    void (*on_settled)(void *user, bool is_good);
     const char *script;       /* NULL: no script */
     char **argv;              /* the command line, for SIGUSR2 */
     unsigned workers;         /* 1 to WORKERS_MAX; 0: 1 */
     uint32_t stop_timeout_ms; /* for a child that leaves */
     uint32_t hang_timeout_ms; /* for one turn of a child's loop; 0: no limit */
-    bool reopens_by_load;     /* SIGUSR1 acts like SIGHUP: children cannot open the log again */
+    bool reopens_by_load;     /* SIGUSR1 loads again: children cannot open the log again */
     bool is_dev;              /* a change of the script's files acts like SIGHUP */
     bool watches_files;       /* a change of other files that children load acts like SIGHUP, too */
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "config-file.h"
+#include "config-text.h"
 #include "run-httpd.h"
 
 static char path[] = "/tmp/sxe-config-XXXXXX";

@@ -1713,6 +1713,50 @@ START_TEST(with_dev_a_change_is_not_tried_again)
 }
 END_TEST
 
+static char renewals[32]; /* a letter for each call, in turn */
+static unsigned renewals_number;
+
+static void
+note_renewal(void *user)
+{
+    ck_assert_ptr_eq(user, &config);
+    renewals[renewals_number++] = 'r';
+}
+
+static void
+note_settled(void *user, bool is_good)
+{
+    ck_assert_ptr_eq(user, &config);
+    renewals[renewals_number++] = is_good ? '+' : '-';
+}
+
+/* The first load, the change, the reload that fails, and the change that waits for it. */
+START_TEST(only_a_reload_renews_the_configuration)
+{
+    config.on_renew = note_renewal;
+    config.on_settled = note_settled;
+    ck_assert_int_eq(SUPERVISE(change_and_reload_after_the_first, fail_for_one_reason,
+                               fail_for_one_reason, end_after_the_first),
+                     0);
+    ck_assert_str_eq(renewals, "+-r-+");
+}
+END_TEST
+
+/* A reload that could not be forked, or is given up, comes again as such. */
+START_TEST(a_reload_that_comes_again_renews_the_configuration)
+{
+    config.on_renew = note_renewal;
+    config.on_settled = note_settled;
+    if (_i == 0) {
+        fake_os_fail(FAKE_FORK, 2, 1, EAGAIN);
+        ck_assert_int_eq(SUPERVISE(have_reloaded, end_after_the_first), 0);
+    } else {
+        ck_assert_int_eq(SUPERVISE(have_reloaded, hang_and_have_reloaded, end_after_the_first), 0);
+    }
+    ck_assert_str_eq(renewals, "+r-r+");
+}
+END_TEST
+
 /* Live so long that the successor is started at once, and die when the load has failed. */
 static int
 live_long_and_change(int link)
@@ -1781,6 +1825,8 @@ changes_case(void)
     tcase_add_test(t, a_change_during_a_load_is_loaded_afterwards);
     tcase_add_test(t, with_dev_a_change_is_not_tried_again);
     tcase_add_test(t, a_change_is_tried_again_after_a_single_worker_has_started);
+    tcase_add_test(t, only_a_reload_renews_the_configuration);
+    tcase_add_loop_test(t, a_reload_that_comes_again_renews_the_configuration, 0, 2);
     return t;
 }
 
