@@ -129,7 +129,7 @@ each(const SXE_DICT *dict, uint32_t shard, uint32_t link,
     return 0;
 }
 
-/* ---- Pending changes ---- */
+/* ---- Completing a change that was committed ---- */
 
 static int
 apply_intent(const SXE_DICT *dict, uint32_t shard, uint32_t *place,

@@ -244,7 +244,7 @@ sxe_dict_check_until(SXE_DICT *dict, char *why, bool (*is_over)(void))
 
 /* ---- Rebuilding ---- */
 
-/* Whether a version is whole, and shares no cell with another. If so, its cells are noted as
+/* Whether a version is undamaged, and shares no cell with another. If so, its cells are noted as
  * met. */
 static bool
 note_if_whole(const SXE_DICT *dict, uint32_t shard, uint32_t id, struct met *met)

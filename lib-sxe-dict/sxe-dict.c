@@ -4,7 +4,7 @@
  */
 #include "sxe-dict-private.h"
 
-/* ---- In and out ---- */
+/* ---- Locking and unlocking the shard of a key ---- */
 
 /* Lock the shard of a key, find its entry, and remove it if it has expired. 1: found; 0: none; in
  * both cases the shard is locked. -errno: the shard is not locked. */

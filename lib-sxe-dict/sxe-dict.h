@@ -85,7 +85,8 @@ SXE_PUBLIC SXE_MUST_USE SXE_DICT *sxe_dict_open(const SXE_DICT_SPEC *spec, char 
 SXE_PUBLIC SXE_MUST_USE SXE_DICT *sxe_dict_open_fd(int fd, const SXE_DICT_SPEC *spec, char *why);
 SXE_PUBLIC void sxe_dict_close(SXE_DICT *dict); /* NULL is allowed; a file stays */
 
-/* The cells: for sxe_pool_get_fd, sxe_pool_check, sxe_pool_get_found. It stays the dict's. */
+/* The pool of cells, for sxe_pool_get_fd, sxe_pool_check and sxe_pool_get_found. The dict owns
+ * it. */
 SXE_PUBLIC void *sxe_dict_get_pool(const SXE_DICT *dict);
 
 /* As sxe_pool_set_wait: how long each call of this process on this dict may wait, in seconds from
@@ -93,17 +94,17 @@ SXE_PUBLIC void *sxe_dict_get_pool(const SXE_DICT *dict);
  * continues by itself. 0; -EINVAL: the time is out of range. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_set_wait(SXE_DICT *dict, double seconds);
 
-/* sxe_pool_sync. */
+/* Write the dict to its disk, like sxe_pool_sync. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_sync(SXE_DICT *dict);
 
-/* Check that each cell has its one place in the table, which sxe_pool_check does not see, and that
- * the room of each comes back: a cell is free, an entry's, or seen by a snapshot, or the next put
- * without room frees it. Locks one shard after the other. 0; -EUCLEAN with a sentence in why, which
- * may be NULL; -EAGAIN; -ENOMEM. */
+/* Check that each cell has exactly one place in the table, which sxe_pool_check does not check, and
+ * that no cell is lost: each is free, belongs to an entry, is seen by a snapshot, or will be freed
+ * by the next put that lacks room. Locks one shard after the other. 0; -EUCLEAN with a sentence in
+ * why, which may be NULL; -EAGAIN; -ENOMEM. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_check(SXE_DICT *dict, char *why);
 
-/* Like sxe_dict_check, but calls is_over before each shard, and every 65,536 of its places:
- * -ECANCELED, with no lock held, once it returns true. */
+/* Like sxe_dict_check, but calls is_over before each shard, and every 65,536 of its places. When
+ * is_over returns true, the check ends with -ECANCELED, and holds no lock. */
 SXE_PUBLIC SXE_MUST_USE int sxe_dict_check_until(SXE_DICT *dict, char *why, bool (*is_over)(void));
 
 /* ---- One entry ---- */
@@ -138,14 +139,15 @@ SXE_PUBLIC int sxe_dict_add(SXE_DICT *dict, const void *key, size_t key_size, in
 /* Remove an entry. 0 or -ENOENT, as the three calls below. */
 SXE_PUBLIC int sxe_dict_remove(SXE_DICT *dict, const void *key, size_t key_size);
 
-/* Make an entry the youngest of its state; give it another time to live; another state (-EINVAL: no
- * such state). */
+/* sxe_dict_touch makes an entry the youngest of its state. sxe_dict_expire gives it another time to
+ * live, sxe_dict_set_state another state (-EINVAL: there is no such state). */
 SXE_PUBLIC int sxe_dict_touch(SXE_DICT *dict, const void *key, size_t key_size);
 SXE_PUBLIC int sxe_dict_expire(SXE_DICT *dict, const void *key, size_t key_size, double ttl_s);
 SXE_PUBLIC int sxe_dict_set_state(SXE_DICT *dict, const void *key, size_t key_size,
                                   SXE_DICT_STATE state);
 
-/* Seconds until it expires; HUGE_VAL: never; negative: -ENOENT, -EAGAIN ... as in all calls. */
+/* Seconds until the entry expires; HUGE_VAL: never; negative: -ENOENT, -EAGAIN ... as in all
+ * calls. */
 SXE_PUBLIC double sxe_dict_get_ttl(SXE_DICT *dict, const void *key, size_t key_size);
 SXE_PUBLIC size_t sxe_dict_get_count(const SXE_DICT *dict); /* entries, expired ones too */
 
@@ -223,18 +225,18 @@ SXE_PUBLIC int sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, siz
 SXE_PUBLIC int sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, size_t key_size,
                                      const void *expected, size_t expected_size);
 
-/* Do all of it, and empty the batch, which can be used again. 0, or nothing was done and the batch
- * is as it was, so that the next commit does it: -EAGAIN; -EEXIST: a condition does not hold (all
- * are checked, and all changes made, under the same locks); -ENOSPC: a shard has no room for the
- * new values beside the old ones; -EFBIG: it never has. */
+/* Make all changes of the batch, and empty it, so that it can be used again. 0. After an error no
+ * change was made, and the batch is as it was: it can be committed again. -EAGAIN; -EEXIST: a
+ * condition does not hold (all are checked, and all changes made, under the same locks); -ENOSPC: a
+ * shard has no room for the new values beside the old ones; -EFBIG: it never has. */
 SXE_PUBLIC int sxe_dict_batch_commit(SXE_DICT_BATCH *batch);
 
 /* ---- Snapshots: the whole table as it was at one moment, while writers go on ----
  * Taking one costs the same for any size: it numbers an epoch. From then on a value that is
  * replaced or removed stays in its cells as long as a snapshot can see it. Where that leaves no
- * room, writers win: the oldest snapshot ends, and its calls return -ESTALE; so does one whose
- * process is dead. Entries that had expired by then are not in it; times to live and states are the
- * current ones. */
+ * room, writers win: the oldest snapshot ends, and its calls return -ESTALE; so does a snapshot
+ * whose process is dead. Entries that had expired when it was taken are not in it; times to live
+ * and states are the current ones. */
 
 typedef struct sxe_dict_snapshot SXE_DICT_SNAPSHOT;
 

@@ -389,7 +389,7 @@ check_head(struct sxe__pool_opening *opening, const struct sxe__pool_head *head)
     return 0;
 }
 
-/* ---- Against the spec ---- */
+/* ---- Comparing a file's head with the spec ---- */
 
 static int
 refuse_number(const struct sxe__pool_opening *opening, const char *what, uint64_t is, uint64_t want)

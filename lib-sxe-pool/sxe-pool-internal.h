@@ -63,7 +63,7 @@ struct sxe__pool_header {
     uint32_t states;
     uint64_t element_size;
     uint64_t nodes_offset; /* array -> node[0] */
-    uint64_t last_stamp;   /* the youngest in the pool; the next is greater */
+    uint64_t last_stamp;   /* the youngest stamp in the pool; the next stamp is greater */
     uint32_t slack;        /* bytes of calloc's memory before the block; or BORROWED */
     char name[SXE_POOL_NAME_MAX + 1];
     uint32_t reserved;
@@ -96,7 +96,7 @@ struct sxe__pool_sharing {
     uint64_t time_offset_ns;
     uint64_t identity[2];
     size_t head_size; /* bytes mapped at head */
-    size_t size;      /* bytes mapped from the own page on */
+    size_t size;      /* bytes mapped, from this process's own page on */
     size_t copy_size; /* bytes of the head's copy, the last part of `size` */
     uint32_t end;     /* number + states * shards: every index is below it */
     uint32_t shard_mask;
@@ -189,9 +189,9 @@ sxe__pool_unlock(uint32_t *lock)
     SXE__POOL_PUT_LAST(*lock, 0);
 }
 
-/* ---- Waiting: what a call does that may wait, see sxe_pool_set_wait ---- Taking a lock never
- * takes longer than its spin. A call that did not get a lock releases all its locks, asks whether
- * it may try again, and sleeps before it does:
+/* ---- Waiting: what a call does that may wait, see sxe_pool_set_wait ----
+ * Taking a lock never takes longer than its spin. A call that did not get a lock releases all its
+ * locks, asks whether it may try again, and sleeps before it does:
  *
  *     struct sxe__pool_patience patience = {0};
  *     do

@@ -11,7 +11,7 @@
 
 #define SXE__POOL_FILE_UNFINISHED "sxe-new" /* the magic while the rest is written */
 #define SXE__POOL_SIZE_LIMIT      (UINT64_C(1) << 56)
-#define SXE__POOL_SLOT_BITS       7u /* of a token */
+#define SXE__POOL_SLOT_BITS       7u /* bits of a token that are the slot's index */
 #define SXE__POOL_THREADS         1u /* the token of a pool of threads */
 _Static_assert(1u << SXE__POOL_SLOT_BITS == SXE_POOL_SLOTS, "a token has room for each slot");
 

@@ -226,7 +226,7 @@ SXE_PUBLIC unsigned sxe_pool_lease_renew(void *array, SXE_POOL_LEASE *lease);
 SXE_PUBLIC unsigned sxe_pool_lease_write(void *array, const SXE_POOL_LEASE *lease, size_t offset,
                                          size_t size, const void *value);
 
-/* Whether it is held now. By the time the caller has the answer it may be lost. */
+/* Whether the lease is held now. By the time the caller has the answer, the lease may be lost. */
 SXE_PUBLIC bool sxe_pool_lease_is_held(const void *array, const SXE_POOL_LEASE *lease);
 
 /* In on_timeout: a lease of the due element, with which a change fails if another process has taken
@@ -255,8 +255,8 @@ SXE_PUBLIC void sxe_pool_write_part(void *array, unsigned id, size_t offset, siz
  */
 SXE_PUBLIC uint64_t sxe_pool_add_u64(void *array, unsigned id, size_t offset, uint64_t addend);
 
-/* Whether its last writer was killed during the write. Only the process that may write it can tell;
- * for others a write may be in progress. */
+/* Whether the element's last writer was killed during the write. Only the process that may write
+ * the element can tell: for others a write may be in progress. */
 SXE_PUBLIC bool sxe_pool_is_torn(const void *array, unsigned id);
 
 /* ---- Notification ----

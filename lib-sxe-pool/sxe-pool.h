@@ -53,7 +53,7 @@ extern "C" {
 typedef uint64_t SXE_TIME; /* monotonic nanoseconds, as sxe_time_turn_ns */
 
 #define SXE_POOL_NO_INDEX        SXE_NONE       /* no element is in that state */
-#define SXE_POOL_INCORRECT_STATE (SXE_NONE - 1) /* try_to_set...: it is in another state */
+#define SXE_POOL_INCORRECT_STATE (SXE_NONE - 1) /* sxe_pool_try_move: it is in another state */
 #define SXE_POOL_LOCK_TAKEN      0u             /* success of the calls that return a status */
 #define SXE_POOL_NAME_MAX        31
 
@@ -80,8 +80,8 @@ SXE_PUBLIC SXE_MUST_USE void *sxe_pool_construct(void *base, const char *name, u
 SXE_PUBLIC SXE_MUST_USE void *sxe_pool_new(const char *name, unsigned number, size_t element_size,
                                            unsigned states, unsigned options);
 
-/* Called with an element that was in its state for that state's timeout. It must move or touch it,
- * and may do what it likes with other elements and pools. */
+/* Called with an element that was in its state for that state's timeout. The function must move or
+ * touch the element, and may do what it likes with other elements and pools. */
 typedef void (*SXE_POOL_EVENT_TIMEOUT)(void *array, unsigned id, void *user);
 
 /* A pool whose states have timeouts in seconds (0: none; the values are copied), see
@@ -120,8 +120,8 @@ SXE_PUBLIC const char *sxe_pool_state_to_string(const void *array, unsigned stat
 SXE_PUBLIC unsigned sxe_pool_get_count(const void *array, unsigned state);
 SXE_PUBLIC unsigned sxe_pool_get_state(const void *array, unsigned id);
 
-/* Move an element from old_state to the young end of new_state (which may be the same). Stops the
- * program if it is not in old_state. Returns SXE_POOL_LOCK_TAKEN. */
+/* Move an element from old_state to the young end of new_state (which may be old_state). Stops the
+ * program if the element is not in old_state. Returns SXE_POOL_LOCK_TAKEN. */
 SXE_PUBLIC unsigned sxe_pool_move(void *array, unsigned id, unsigned old_state, unsigned new_state);
 
 /* Like sxe_pool_move, but if the element is not in old_state nothing happens, *new_state becomes

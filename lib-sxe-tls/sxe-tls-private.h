@@ -30,7 +30,7 @@
 extern struct sxe_log_control sxe__tls_log;
 
 #define SXE__TLS_RECORD    16384u        /* bytes of plain text */
-#define SXE__TLS_BATCH     65536u        /* of plain text, written with one send(2) */
+#define SXE__TLS_BATCH     65536u        /* most bytes of plain text in one send(2) */
 #define SXE__TLS_IN_SIZE   (65536u + 5u) /* the longest record that a header can announce */
 #define SXE__TLS_SLACK     24576u        /* most bytes of a record that is cut into fragments */
 #define SXE__TLS_OUT_SIZE  (SXE__TLS_BATCH + 2u * SXE__TLS_SLACK)
@@ -190,14 +190,14 @@ bool sxe__tls_may_shake(void);
 
 /* Whether memory_max allows one more connection. */
 bool sxe__tls_has_memory(const struct sxe_tls *tls);
-void sxe__tls_forget(struct sxe__tls_connection *c); /* free its parts, as it closes */
+void sxe__tls_forget(struct sxe__tls_connection *c); /* free the parts of a closing one */
 
 SXE_MUST_USE int sxe__tls_open(struct sxe_tls *tls); /* make this thread's loop, or join it */
 void sxe__tls_close(struct sxe_tls *tls);
 
 /* ---- sxe-tls-client.c ---- */
 
-/* Have a client's context pass us the sessions that servers send. */
+/* Have OpenSSL pass us the sessions that servers send to connections of this client's context. */
 void sxe__tls_keep_sessions(SSL_CTX *context);
 void sxe__tls_drop_sessions(struct sxe_tls *tls);
 

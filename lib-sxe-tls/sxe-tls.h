@@ -20,16 +20,17 @@
  * handshake. A failed handshake ends in on_close with EPROTO, and a line of the log at level 5.
  *
  * Certificates: each name that a client may ask for (SNI) is looked up in the names of all
- * certificates, exactly, then with its first label as *. Of an ECDSA and an RSA certificate with
- * that name the client's algorithms decide. Other names get the first certificate, or are refused.
+ * certificates, exactly, then with its first label as *. If an ECDSA and an RSA certificate have
+ * the name, the client's algorithms decide between them. Other names get the first certificate, or
+ * are refused.
  *
  * Clients: the server's certificate must lead to an authority of the system's, or of `authorities`,
  * be in its time, and have the host's name or address; `verify` switches that off, and nothing else
  * does. A connection that fails ends with EPROTO, and sxe_tls_failure says why in words. Sessions
  * of the last handshakes are kept in memory and offered to the same host again.
  *
- * Ends: a close sends close_notify. A server takes a client's end without close_notify as an end;
- * to a client a server's is an error (ECONNRESET), because the reply may have been cut.
+ * Ends: a close sends close_notify. If the peer closes without close_notify, a server takes that as
+ * an end; to a client it is an error (ECONNRESET), because the reply may have been cut.
  *
  * Limits: OpenSSL allocates: about 48 KiB for a connection in use, 15 KiB for a quiet one. Above
  * memory_max no further handshake begins. No renegotiation, no compression, no 0-RTT: early data
@@ -128,13 +129,13 @@ SXE_PUBLIC const char *sxe_tls_first_name(const struct sxe_tls *tls);
 
 /* ---- Sockets ---- */
 
-/* Have connections that this listener accepts from now on speak TLS. After sxe_init: 0; -EINVAL
- * before it; -ENOMEM. */
+/* Have the connections that this listener accepts from now on speak TLS. 0; -EINVAL: sxe_init was
+ * not called; -ENOMEM. */
 SXE_PUBLIC SXE_RETURN sxe_tls_serve(struct sxe_tls *tls, SXE *listener);
 
-/* Before each sxe_connect: speak TLS with that host, whose certificate must have this name or IP
- * address. A name is sent (SNI) without a dot at its end, an address is not. 0; -EINVAL: no name;
- * -ENOMEM. */
+/* Call this before each sxe_connect: the connection will speak TLS with that host, whose
+ * certificate must have this name or IP address. A name is sent (SNI), without a dot at its end; an
+ * address is not. 0; -EINVAL: no name; -ENOMEM. */
 SXE_PUBLIC SXE_RETURN sxe_tls_use(struct sxe_tls *tls, SXE *this_, const char *host);
 
 /* After sxe_tls_use: call on_ready once, when the handshake is done and the host is verified.
@@ -176,13 +177,14 @@ SXE_PUBLIC unsigned sxe_tls_peer_issuer(const SXE *this_, char *text, size_t siz
  * and all names from the first one on for which there is no room. */
 SXE_PUBLIC unsigned sxe_tls_peer_names(const SXE *this_, char *text, size_t size);
 
-/* From when until when it is valid, in seconds since 1970. */
+/* From when until when the certificate is valid, in seconds since 1970. */
 SXE_PUBLIC bool sxe_tls_peer_validity(const SXE *this_, int64_t *not_before, int64_t *not_after);
 
 /* The SHA-256 of the certificate, in hexadecimal digits. */
 SXE_PUBLIC unsigned sxe_tls_peer_fingerprint(const SXE *this_, char text[SXE_TLS_FINGERPRINT_SIZE]);
 
-/* Whether the peer sent close_notify. False at the end of the input: bytes may be missing. */
+/* Whether the peer sent close_notify. If it did not before the end of the input, bytes may be
+ * missing. */
 SXE_PUBLIC bool sxe_tls_has_ended(const SXE *this_);
 
 /* ---- Memory ---- */
@@ -191,7 +193,7 @@ struct sxe_tls_counts {
     unsigned shaking;
     unsigned active;
     unsigned quiet;
-    size_t memory;       /* bytes of all these: of OpenSSL a number for each state, of ours exact */
+    size_t memory;       /* bytes of these connections: OpenSSL's estimated, ours exact */
     uint64_t handshakes; /* handshakes that were completed */
     uint64_t resumed;    /* handshakes that resumed a session */
     uint64_t failed;     /* handshakes that were not completed */
@@ -201,7 +203,8 @@ SXE_PUBLIC void sxe_tls_count(struct sxe_tls_counts *counts); /* the counts of t
 /* ---- Tickets: keys that seal the sessions which clients keep ----
  * In memory that is shared with the children that this process forks, never in a file. Three are
  * good at a time: the current one seals, and the previous and next ones open, too. Servers that
- * ask other certificates of their clients (verify, authorities) do not resume each other's. */
+ * demand different certificates of their clients (verify, authorities) do not resume each other's
+ * sessions. */
 
 /* Make new keys from the system's random numbers. lifetime_s: how long each key is the current one;
  * 0: 28800. NULL with errno. */

@@ -50,7 +50,8 @@ struct sxe_io_table {
     int (*end)(SXE *s);                /* send our half-close */
 
     /* These may be NULL. */
-    /* listener is NULL for a connection that we opened; for an accepted one return 0. */
+    /* listener is NULL for a connection that we opened; for an accepted one it is the listener, and
+     * start must return 0. */
     int (*start)(SXE *s, const SXE *listener);
     int (*finish)(SXE *s); /* before end, or an orderly close; -EAGAIN: not yet */
     /* May be called more than once for a socket, and for one that never started. */

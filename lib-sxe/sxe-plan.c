@@ -159,8 +159,7 @@ raise_descriptor_limit(unsigned wanted)
             wanted, (unsigned long long)limit.rlim_max);
 }
 
-/* Writing to a connection that was reset is an error of that connection, not the end of the
- * process. */
+/* Without this, writing to a connection that was reset would end the process. */
 static void
 ignore_sigpipe(void)
 {

@@ -256,7 +256,7 @@ void sxe__move(SXE *s, enum sxe_state to);
 SXE *sxe__take(uint8_t kind);     /* FREE -> NEW, all fields set; NULL: none free */
 void sxe__give(SXE *s);           /* NEW or CLOSED -> FREE */
 void sxe__ref(SXE *s);            /* undo sxe_unref, as the socket closes */
-void sxe__open(SXE *s);           /* NEW: set the fields of an open socket */
+void sxe__open(SXE *s);           /* s is NEW: set the fields of an open socket */
 void sxe__end(SXE *s, int error); /* any state -> CLOSED; error: the reason, or 0 */
 
 /* Like sxe__end, but send a reset, because output is left: the peer must not take a part for the

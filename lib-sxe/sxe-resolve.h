@@ -82,7 +82,7 @@ struct sxe_resolve {
 SXE_PUBLIC SXE_RETURN sxe_resolve_register(void);
 
 /* Look up the addresses of a host, of a family: AF_INET, AF_INET6 or AF_UNSPEC for both. 1: they
- * are known, result is set, and done will not be called; so it is for an address as text. 0: done
+ * are known, or the host is an address already: result is set, and done will not be called. 0: done
  * will be called. -EAGAIN: too many names are being asked for, or the system gives no thread;
  * -EBUSY: this look-up is under way; -EINVAL: sxe_resolve_register or sxe_init was not called, or
  * the program has no threads; -ENAMETOOLONG. */

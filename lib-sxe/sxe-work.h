@@ -17,19 +17,20 @@
  * lines are first in, first out.
  *
  * Rules: 1 done is called once for each submit, in the loop, and may do all that other callbacks
- * may: write, submit again, free the work. It is not called for work that was cancelled, or not
- * done with when sxe_fini came. 2 run calls nothing of lib-sxe but the log: sockets belong to the
- * loop's thread, and what run uses is run's alone until done. 3 a socket may be gone by then, and
- * its sxe_extra() another's: keep the work elsewhere, with the sxe_handle() of the socket. 4 the
- * loop does not end while work is under way. 5 fork before sxe_init: a child has no threads.
+ * may: write, submit again, free the work. It is not called for work that was cancelled, or that
+ * was not finished when sxe_fini was called. 2 run calls nothing of lib-sxe but the log: sockets
+ * belong to the loop's thread, and what run uses is run's alone until done. 3 a socket may be gone
+ * by then, and its sxe_extra() another's: keep the work elsewhere, with the sxe_handle() of the
+ * socket. 4 the loop does not end while work is under way. 5 fork before sxe_init: a child has no
+ * threads.
  *
  * Limits: 1,024 threads, each with a stack of 256 KiB and all signals blocked, started by sxe_init.
  * No more works run at a time, so a look-up that takes 5 s keeps a thread from the others for 5 s.
- * Parts of a program that may hang, as names and each file system do, register a group: its works
- * run in no more threads than it registered, so those of other groups always have theirs. A group's
- * line is first in, first out; groups take turns.
- * When the system refuses a thread, those that it gave do all the work, and once a second a submit
- * asks again. In one turn of the loop at most 64 are done.
+ * A part of the program whose work may hang (looking up names, a file system) registers a group. A
+ * group's works run in no more threads than it registered, so the works of other groups always have
+ * theirs. A group's line is first in, first out; groups take turns. If the system refuses to start
+ * a thread, the other threads do all the work, and once a second a submit tries again to start it.
+ * In one turn of the loop done is called for at most 64 works.
  *
  * Example:
  *     struct measure {

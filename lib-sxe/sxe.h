@@ -114,14 +114,15 @@ struct sxe_listeners {
     void (*keep)(const struct sockaddr *address, socklen_t length, int fd);
     /* Called before each connection is accepted; NULL: accept all. False: leave the connection to
      * another process that accepts from these sockets. Listeners then rest for 5 ms; after that one
-     * connection is accepted without asking, after the next rest 2, then 4 ... until true. */
+     * connection is accepted without asking, after the next rest 2, then 4 ... until may_accept
+     * returns true. */
     bool (*may_accept)(void);
 };
 
 /* Open a socket that is bound to this address (AF_INET, AF_INET6, or AF_UNIX, where a stale socket
  * file is removed), for a parent that holds listening sockets. The socket does not listen until
- * sxe_listen. Needs no sxe_init. Returns the descriptor, which the caller owns, does not block and
- * is close-on-exec; or -errno. */
+ * sxe_listen. Needs no sxe_init. Returns the descriptor, which is non-blocking, close-on-exec and
+ * owned by the caller; or -errno. */
 SXE_PUBLIC int sxe_bind_listener(const struct sockaddr *address, socklen_t length);
 
 /* The configuration of one loop. Start from SXE_CONFIG_DEFAULT; 0 means the default in each field.
@@ -157,9 +158,10 @@ SXE_PUBLIC void sxe_register(unsigned connections, unsigned extra_size);
 /* Before sxe_init: replaces the configuration of this thread's loop. Copies. */
 SXE_PUBLIC void sxe_configure(const struct sxe_config *config);
 
-/* The configuration to start from when another part of the program may have set one: before
- * sxe_init as sxe_configure got it, then the one in force, defaults filled in. Never NULL; valid in
- * this thread until the next sxe_configure, sxe_init or sxe_fini. */
+/* The present configuration, for a part of the program that wants to change only some fields of it.
+ * Before sxe_init it is as sxe_configure got it; after sxe_init it is the one in force, with the
+ * defaults filled in. Never NULL; valid in this thread until the next sxe_configure, sxe_init or
+ * sxe_fini. */
 SXE_PUBLIC const struct sxe_config *sxe_get_config(void);
 
 /* Allocate everything registered, and raise the soft limit of file descriptors to the hard one.
@@ -239,9 +241,10 @@ SXE_PUBLIC SXE_RETURN sxe_abort(SXE *this_);
  * event. */
 SXE_PUBLIC void sxe_consume(SXE *this_, unsigned length);
 
-/* Stop reading this socket: no on_read until sxe_resume. A reset by the peer still ends the socket.
- * The peer's close or half-close is reported only after sxe_resume, because the peer may still want
- * its reply (sxe_watch_end: at once); earlier only if the peer answers our output with a reset. */
+/* Stop reading this socket: on_read is not called until sxe_resume. A reset by the peer still ends
+ * the socket. The peer's close or half-close is reported only after sxe_resume, because the peer
+ * may still want its reply (sxe_watch_end: at once); earlier only if the peer answers our output
+ * with a reset. */
 SXE_PUBLIC void sxe_pause(SXE *this_);
 
 /* Report the peer's close or half-close also while this socket is paused: on_read with length -1,
@@ -253,8 +256,8 @@ enum sxe_resume {
     SXE_RESUME_WHEN_MORE = 0, /* on_read when more bytes arrive */
     SXE_RESUME_IMMEDIATE = 1  /* and also in this turn of the loop, if bytes are unread */
 };
-/* Read this socket again after sxe_pause. A closed socket, or one without a pause: no effect, but
- * for SXE_RESUME_IMMEDIATE, which has on_read called for bytes that are unread. */
+/* Read this socket again after sxe_pause. A closed socket: no effect. A socket without a pause:
+ * only SXE_RESUME_IMMEDIATE has an effect, and has on_read called for unread bytes. */
 SXE_PUBLIC void sxe_resume(SXE *this_, enum sxe_resume how);
 
 /* See the peer's half-close: on_read with length 0 instead of a close; writing stays possible, and
@@ -276,19 +279,20 @@ SXE_PUBLIC SXE_RETURN sxe_write_static(SXE *this_, const void *data,
  * returns the error. */
 SXE_PUBLIC void *sxe_reserve(SXE *this_, unsigned length);
 
-/* Write the first length of the reserved bytes; the rest goes back. Call it once for each reserve,
- * or not at all. A length above the reserved one is a programming error. */
+/* Write the first `length` of the reserved bytes; the rest is no longer reserved. Call it once for
+ * each reserve, or not at all. A length above the reserved one is a programming error. */
 SXE_PUBLIC void sxe_commit(SXE *this_, unsigned length);
 
-/* Borrows data until on_sent, which is called once, later: when the kernel has all of it, or the
- * socket closed. Any length; any number of sends may be in progress. Length 0 is a mark: on_sent
- * comes when the kernel has all bytes written before it, at the earliest at the end of this event.
- */
+/* Send memory that is borrowed until on_sent, which is called once, later: when the kernel has all
+ * bytes, or the socket has closed. Any length; any number of sends may be in progress. Length 0 is
+ * a mark: on_sent comes when the kernel has all bytes written before it, at the earliest at the end
+ * of this event. */
 SXE_PUBLIC SXE_RETURN sxe_send(SXE *this_, const void *data, size_t length,
                                SXE_OUT_EVENT_SENT on_sent);
 
-/* length bytes of a file from offset, by sendfile(2). Borrows fd until on_sent (which may be NULL).
- * A file that ends early closes the socket: on_sent gets -ENODATA. -EBADF: fd is negative. */
+/* Send `length` bytes of a file from `offset` on, by sendfile(2). fd is borrowed until on_sent
+ * (which may be NULL). A file that ends early closes the socket: on_sent gets -ENODATA. -EBADF: fd
+ * is negative. */
 SXE_PUBLIC SXE_RETURN sxe_sendfile(SXE *this_, int fd, off_t offset, size_t length,
                                    SXE_OUT_EVENT_SENT on_sent);
 

@@ -23,7 +23,7 @@ struct sxe__lua_file_wish {
     bool has_mode;   /* the script named the mode */
     bool keeps_mode; /* mode is that of the file that is replaced, whatever the umask */
     bool is_synced;
-    bool is_link;      /* look at the link itself */
+    bool is_link;      /* stat(2) the link itself, not its target */
     bool with_parents; /* make the directories above, too */
 };
 
@@ -52,7 +52,7 @@ struct sxe__lua_file_call {
     const char *name;
     enum sxe__lua_file_arguments arguments;
     int (*run)(struct sxe__lua_file_job *job); /* in a thread: 0 or -errno */
-    /* Push the result; NULL: the result is true. At 2 is the call's first argument. */
+    /* Push the result; NULL: the result is true. Stack index 2 has the call's first argument. */
     void (*push)(lua_State *L, const struct sxe__lua_file_job *job);
     const char *const *options; /* names that its table of options may have */
 };

@@ -79,10 +79,10 @@ struct load__flight {
     uint32_t entry; /* index in the log that is replayed */
     uint16_t kind;
     bool is_head : 1;      /* its method is HEAD */
-    bool is_seen : 1;      /* the expectations or the source look at its reply */
-    bool is_kept : 1;      /* the source wants to see its reply */
-    bool is_body_kept : 1; /* with the body */
-    uint8_t stage;         /* in which it arrived; 0 without stages */
+    bool is_seen : 1;      /* its reply is looked at, by the expectations or the source */
+    bool is_kept : 1;      /* its reply's head is kept for the source */
+    bool is_body_kept : 1; /* and so is its reply's body */
+    uint8_t stage;         /* the stage in which it arrived; 0 without stages */
 };
 
 _Static_assert(sizeof(struct load__flight) == 32, "docs: what a request in flight takes");

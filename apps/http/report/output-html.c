@@ -14,7 +14,7 @@
 #define RUNS "[\"runs\"]"
 #define PLOT "/* plot.js */"
 
-#define MIN_EFFECT 0.02 /* the default of compare */
+#define MIN_EFFECT 0.02 /* the default of --min-effect */
 
 /* The paths are relative to the root of the sources, where the compiler runs. */
 __asm__(".section .rodata\n"

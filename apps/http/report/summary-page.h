@@ -70,7 +70,7 @@ void load_page_add(struct load_page *page, const char *format, ...) SXE_PRINTF(2
 /* Add two blanks and an item that is never split; if the line has no room, begin another. */
 void load_page_item(struct load_page *page, const char *format, ...) SXE_PRINTF(2, 3);
 
-/* Add a sentence, which may be broken at any blank. */
+/* Add a sentence; a line may break at any of its blanks. */
 void load_page_words(struct load_page *page, const char *text);
 
 /* How many columns are free in the last line, after two blanks. */

@@ -103,7 +103,8 @@ void load_histogram_subtract(struct load_histogram *histogram,
  * the shortest duration of its bucket, but at least censored_from_ns. */
 uint64_t load_histogram_quantile(const struct load_histogram *histogram, double fraction);
 
-/* Whether ten or more of `count` samples lie beyond that fraction; fewer may be chance. */
+/* Whether ten or more of `count` samples lie beyond the quantile of that fraction, so that it can
+ * be told; with fewer it may be chance. */
 bool load_can_tell(uint64_t count, double fraction);
 
 /* Whether a figure of the histogram, a percentile, min_ns or max_ns, is only a lower bound. */
@@ -113,7 +114,7 @@ load_histogram_is_at_least(const struct load_histogram *histogram, uint64_t ns)
     return histogram->censored > 0 && ns >= histogram->censored_from_ns;
 }
 
-/* Whether ten or more durations lie beyond that fraction; fewer may be chance. */
+/* Like load_can_tell, for the durations of a histogram. */
 bool load_histogram_can_tell(const struct load_histogram *histogram, double fraction);
 
 /* 0: the histogram is empty. If durations are censored, the mean is a lower bound. */

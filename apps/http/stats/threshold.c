@@ -182,7 +182,7 @@ load_threshold_parse(struct load_threshold *threshold, const char *text)
  * names a stage, those of the stage. */
 struct scope {
     uint64_t offered;
-    uint64_t begun; /* sent + carried */
+    uint64_t begun; /* sent + carried (result.h) */
     uint64_t sent;
     uint64_t ok;
     uint64_t errors;

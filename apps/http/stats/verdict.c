@@ -186,7 +186,8 @@ judge_workers(struct load_verdict *verdict, const struct load_plan *plan,
     check_limit(verdict, SCHEDULE_LAG, lags[SCHEDULE_LAG]);
 }
 
-/* The fewest arrivals that chance allows for the time of the run; 0: not known. */
+/* The fewest arrivals that are likely in the time of the run: CHANCE deviations below the expected
+ * number. 0: not known. */
 static double
 expected_arrivals(const struct load_plan *plan, const struct load_result *sum)
 {
