@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: all bytes of a file. Place: bodies, request files, scripts, and what a body is
- * compared with.
+ * What: reads all bytes of a file. Place: bodies, request files, scripts, expected bodies.
  */
 #ifndef LOAD_WHOLE_FILE_H
 #define LOAD_WHOLE_FILE_H

@@ -46,7 +46,8 @@ load_command_look_up(const struct load_command *command, const struct load_url *
         return problem;
     if (command->plan.sources != NULL)
         load_url_use_family(addresses, command->sources.family);
-    /* The server of --server-cmd does not listen yet: what listens where cannot be known. */
+    /* The server of --server-cmd does not listen yet, so it is not known at which address it will:
+     * use the first. */
     if (command->plan.server_cmd != NULL)
         addresses->number = addresses->used = 1;
     memcpy(ip, addresses->ip[0], LOAD_IP_SIZE);

@@ -482,7 +482,7 @@ set_warmup(struct load_command *command)
 
 /* ---- The whole plan ---- */
 
-/* Whether there are options besides the words, except --min-effect for a comparison. */
+/* Whether there are options besides the words; --min-effect is no such option for a comparison. */
 static bool
 has_options(const struct load_command *command, enum load_command_what what)
 {

@@ -377,7 +377,7 @@ take_judgement(struct load_command *command, int val)
 
     switch (val) {
     case EXPECT_STATUS:
-        /* The first --status replaces the default, others add to the first. */
+        /* The first --expect-status replaces the default, others add to the first. */
         if (is_first)
             memset(command->expect.statuses, 0, sizeof(command->expect.statuses));
         command->typed.has_status = true;

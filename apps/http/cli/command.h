@@ -118,8 +118,8 @@ int load_command_check_outputs(struct load_command *command); /* refuse two into
 /* Take optarg as the path of the output whose option has this val (command-options.h). */
 int load_command_output(struct load_plan *plan, int val);
 
-/* Take the option of TLS that has this val. The check refuses options that https does not have, and
- * those that need https. */
+/* load_command_tls takes the option of TLS that has this val. load_command_check_tls refuses
+ * options that https does not have, and options that need https. */
 int load_command_tls(struct load_tls *tls, int val);
 int load_command_check_tls(struct load_command *command);
 

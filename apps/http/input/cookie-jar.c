@@ -16,7 +16,7 @@
 struct head {
     int64_t expires_s;
     uint32_t serial; /* the lower, the older */
-    uint16_t name;   /* bytes of it, and of the others */
+    uint16_t name;   /* the three lengths are in bytes */
     uint16_t value;
     uint16_t path;
     bool is_secure;
@@ -91,8 +91,9 @@ is_same(const struct cookie *a, const struct cookie *b)
            memcmp(a->path, b->path, a->head.path) == 0;
 }
 
-/* Remove the cookie of the same name and path, whose age the new one gets (RFC 6265, 5.3, 11).
- * True: the two are equal, as they mostly are; it stays, and there is nothing to set. */
+/* Remove the jar's cookie of the same name and path; the new cookie gets its age (RFC 6265, 5.3,
+ * 11). True: the two cookies are equal, as they mostly are. Then the jar's stays, and there is
+ * nothing to set. */
 static bool
 remove_same(struct load_jar *jar, struct cookie *cookie)
 {
@@ -193,8 +194,8 @@ trim_blanks(struct sxe_span text)
     return text;
 }
 
-/* Take the text before the first such byte, or all of it if there is none. text becomes what stands
- * after the byte. */
+/* Return the part of *text before the first `byte`, or all of it if there is none; *text becomes
+ * the part after that byte. */
 static struct sxe_span
 cut(struct sxe_span *text, char byte)
 {

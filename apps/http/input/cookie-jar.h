@@ -5,17 +5,18 @@
  * I/O, no allocation, no clock. A jar is one struct, which is empty if it is all zero.
  *
  * Shape: cookies lie one after the other in the order in which they are sent (5.4): those of the
- * longer path first, of equal ones the older first. One that is set again, with the same name and
- * path, keeps its place; one that has expired is removed.
+ * longer path first, of equal ones the older first. A cookie that is set again, with the same name
+ * and path, keeps its place; an expired cookie is removed.
  *
  *     [head|name|value|path][head|name|value|path] ... room
  *
  * There is one server, so a cookie's Domain is only checked: a cookie for another domain is
- * ignored. One that is Secure is kept and never sent, for sessions have no TLS.
+ * ignored. A Secure cookie is kept and never sent, because sessions have no TLS.
  *
- * Limits: LOAD_JAR_COOKIES cookies in LOAD_JAR_BYTES bytes; for another one the oldest goes. Name
- * and value have at most LOAD_COOKIE_MAX bytes together, a path LOAD_COOKIE_PATH_MAX; a cookie with
- * more is ignored. A field has no control bytes: sxe-http refuses a reply that has.
+ * Limits: LOAD_JAR_COOKIES cookies in LOAD_JAR_BYTES bytes; the oldest is removed to make room for
+ * another. Name and value have at most LOAD_COOKIE_MAX bytes together, a path LOAD_COOKIE_PATH_MAX;
+ * a cookie with more is ignored. A field must have no control bytes: sxe-http refuses a reply whose
+ * fields have any.
  */
 #ifndef LOAD_COOKIE_JAR_H
 #define LOAD_COOKIE_JAR_H
@@ -36,7 +37,7 @@
 #define LOAD_JAR_TEXT_MAX LOAD_JAR_BYTES
 
 struct load_jar {
-    uint32_t serial; /* private: of the cookie that is newest */
+    uint32_t serial; /* private: that of the newest cookie */
     uint16_t used;   /* private: bytes */
     uint8_t number;  /* ro: of cookies */
     bool has_times;  /* ro: some expire, so now_s counts */

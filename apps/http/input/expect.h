@@ -56,7 +56,9 @@ bool load_expect_status(const struct load_expect *expect, unsigned status);
 bool load_expect_fields(const struct load_expect *expect, const struct sxe_http_parser *head,
                         const char *data);
 
-/* Feed pieces in order; false: it can no longer match (whole body). Then ask at the end. */
+/* load_expect_body_piece takes the pieces of a body in order; false: a whole body is expected, and
+ * this one can no longer equal it. After the last piece load_expect_body_end says whether the body
+ * matches. */
 bool load_expect_body_piece(const struct load_expect *expect, struct load_expect_body *state,
                             const char *data, size_t length);
 bool load_expect_body_end(const struct load_expect *expect, const struct load_expect_body *state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * HAR 1.2, which browsers save: {"log": {"entries": [{"startedDateTime": "...", "request": {...}},
- * ...]}}. Jansson reads it; the replies, which are most of it, are in memory while it is read.
+ * ...]}}. Jansson reads the whole file into memory, with the replies, which are most of it.
  */
 #include "replay-private.h"
 

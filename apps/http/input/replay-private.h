@@ -38,8 +38,8 @@ void load_reader_close(struct load_reader *reader);
  * end of the file, or reader->error is set. */
 size_t load_reader_more(struct load_reader *reader);
 
-/* The next line, without its LF; of one that is too long, its beginning. False: the end, or
- * reader->error. */
+/* Read the next line, without its LF; or the beginning of a line that is too long. False: the end
+ * of the file, or reader->error is set. */
 bool load_reader_line(struct load_reader *reader, struct sxe_span *line);
 
 /* ---- replay-time.c: nanoseconds since 1970 of all of a text; false: it is no time ---- */
@@ -71,7 +71,8 @@ struct load_texts {
 /* The index of a text that is there, or SXE_NONE. */
 uint32_t load_texts_find(const struct load_texts *texts, struct sxe_span text);
 
-/* The index of one that was not there, of at most 65535 bytes, or SXE_NONE: no memory. */
+/* Add a text that is not there yet, of at most 65535 bytes. Returns its index; SXE_NONE: no
+ * memory. */
 uint32_t load_texts_add(struct load_texts *texts, struct sxe_span text, uint16_t kind);
 void load_texts_free(struct load_texts *texts);
 

@@ -34,7 +34,8 @@ begin_replay(struct load_requests *requests, unsigned shard, unsigned shards, ui
     return 0;
 }
 
-/* "GET /target", and what follows "/" in the method's request for that. */
+/* Make the request "GET /target ...": its own text, and then the part that follows the target in
+ * the method's request for "/". */
 static void
 join_texts(struct load_replay *replay, const struct load_text *text, struct load_query *query)
 {
@@ -191,7 +192,7 @@ make_room_for_bytes(struct load_replay *replay)
     return replay->bytes != NULL;
 }
 
-/* The entries become what the worker reads. */
+/* Make the arrays that the worker reads, order and times_ns, from the entries. */
 static const char *
 finish_replay(struct load_replay *replay, double speed)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: where the bytes of the next query come from. Place: the worker asks next() for each query
- * it sends, and tells replied() about each reply, if the source wants that; whether they come from
- * a template, a file, a log or a script it does not know.
+ * it sends, and tells replied() about each reply, if the source wants that. The worker does not
+ * know whether the queries come from a template, a file, a log or a script.
  *
  * Shape: one struct of functions, as a base that each source has as its first member:
  *

@@ -6,7 +6,8 @@
 
 #include "rows-private.h"
 
-/* Where reading is, and where values go once their quotes are removed: never beyond that place. */
+/* `at` is where reading is; `to` is where the next value goes once its quotes are removed, never
+ * after `at`. */
 struct csv {
     struct load_rows_reader *reader;
     size_t at;

@@ -131,7 +131,8 @@ is_in_lua(lua_State *L)
     return false;
 }
 
-/* The message of an error, which need not be a text, with where it came from in the script. */
+/* A message handler: makes a text of the error, which need not be one, and adds where in the script
+ * it was raised. */
 static int
 add_traceback(lua_State *L)
 {

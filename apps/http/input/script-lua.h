@@ -65,7 +65,7 @@ bool load_lua_is_news(struct load_lua *lua, const char *what, const char *text);
 bool load_lua_timed_call(struct load_lua *lua, struct load_lua_cost *cost, const char *what,
                          lua_CFunction body, void *argument);
 
-/* The state that L, or the coroutine L, is of. */
+/* The state that L belongs to; L may be a coroutine. */
 struct load_lua *load_lua_of(lua_State *L);
 
 /* Whether the string, or number, at the index has a zero byte, where a text of C would end. */

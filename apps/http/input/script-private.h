@@ -124,8 +124,9 @@ bool load_script_tell(struct load_script *script, const char *what, lua_CFunctio
 
 /* ---- Inside load_lua_call ---- */
 
-/* script-worker.c: the first function makes, once in each state, the registry's entry that keeps a
- * string alive; the second takes what request() returned off the stack as script->bytes. */
+/* script-worker.c: load_script_new_anchor makes, once in each state, an entry of the registry that
+ * keeps a string alive. load_script_keep_request pops what request() returned, and keeps it as
+ * script->bytes. */
 int load_script_new_anchor(lua_State *L);
 void load_script_keep_request(lua_State *L, struct load_script *script);
 
@@ -133,13 +134,14 @@ void load_script_keep_request(lua_State *L, struct load_script *script);
  * the name is too long. */
 void load_script_add_kind(lua_State *L, struct load_script *script, const char *name);
 
-/* script-thread.c: the first function makes the methods, once in each state; the second pushes the
- * object of a worker. */
+/* script-thread.c: load_thread_open makes the methods, once in each state; load_thread_push pushes
+ * the object of a worker. */
 void load_thread_open(lua_State *L);
 void load_thread_push(lua_State *L, struct load_script *script, unsigned worker);
 
-/* script-reply.c: call the function at the top of the stack with a reply, taking it. Of a check:
- * whether it passed; if not, that is counted. */
+/* script-reply.c: load_reply_respond and load_reply_check pop the function at the top of the stack,
+ * and call it with a reply. load_reply_check returns whether the check passed, and counts one that
+ * did not. */
 void load_reply_open(lua_State *L);
 void load_reply_respond(lua_State *L, struct load_script *script,
                         const struct load_exchange *exchange);

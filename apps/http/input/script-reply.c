@@ -102,8 +102,8 @@ load_reply_respond(lua_State *L, struct load_script *script, const struct load_e
     call_response(L, script, exchange, 0);
 }
 
-/* A check that returns nothing has nothing to complain about; one that returns nil, such as
- * body:find("x"), has. */
+/* A check that returns no value has passed. A check that returns nil, as body:find("x") does if
+ * there is no x, has failed. */
 bool
 load_reply_check(lua_State *L, struct load_script *script, const struct load_exchange *exchange)
 {

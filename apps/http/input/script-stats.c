@@ -47,7 +47,7 @@ percentile(lua_State *L)
     return 1;
 }
 
-/* latency(i): the ith value, and how often it was there. */
+/* latency(i): the ith value, and how often it occurred. */
 static int
 point_at(lua_State *L)
 {

@@ -172,8 +172,8 @@ load_values_push(lua_State *L, const char **at)
 
 /* ---- Globals ---- */
 
-/* A name whose value cannot go is followed by the reason; where there is no room for that either,
- * it is as if it did not exist. */
+/* Put the reason after the name of a global whose value cannot be copied. Without room for that,
+ * leave the global out. */
 static void
 put_global(lua_State *L, struct load_values *values)
 {

@@ -26,12 +26,12 @@ struct load_values {
     size_t room;
 };
 
-/* Inside load_lua_call. Append the value at an index: NULL, or why it cannot go, as a static text
- * ("a function"); then nothing is appended. */
+/* Inside load_lua_call. Append the value at an index. NULL; or why the value cannot be copied, as a
+ * static text ("a function"), and nothing is appended. */
 const char *load_values_put(lua_State *L, int index, struct load_values *values);
 
-/* Inside load_lua_call. Push the value at *at, and move on to the next. True; or false: what was
- * pushed is the reason why it is not there. */
+/* Inside load_lua_call. Push the value at *at, and move *at to the next one. False: the value was
+ * not copied, and the reason was pushed instead. */
 bool load_values_push(lua_State *L, const char **at);
 
 /* Inside load_lua_call: all globals but those that are in the table of names at the index. */

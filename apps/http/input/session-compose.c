@@ -263,7 +263,7 @@ put_body(struct load_sessions *sessions, const struct load_user *user,
 
 /* ---- Heads ---- */
 
-/* The target is kept, for cookies and for where a redirect leads. */
+/* Keep the target in the user, too: cookies and redirects need it. */
 static void
 put_target(const struct load_sessions *sessions, struct load_user *user,
            const struct load_user_step *step, struct load_bytes *to)
@@ -275,7 +275,7 @@ put_target(const struct load_sessions *sessions, struct load_user *user,
         return;
     }
     put_pieces(sessions, user, to, step->target);
-    /* A value may be all of it. */
+    /* The whole target may be a value, which need not begin with a slash. */
     if (to->length == begin || to->bytes[begin] != '/') {
         memmove(to->bytes + begin + 1, to->bytes + begin, to->length - begin);
         to->bytes[begin] = '/';

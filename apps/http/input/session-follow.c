@@ -22,7 +22,7 @@ begins_with(struct sxe_span text, const char *front)
     return text.length >= length && strncasecmp(text.base, front, length) == 0;
 }
 
-/* Without ":80", which means the same. */
+/* The length of an authority without ":80", which is the default port. */
 static size_t
 without_port(struct sxe_span authority)
 {
@@ -93,7 +93,7 @@ put_path(struct load_bytes *to, struct sxe_span path)
     }
 }
 
-/* The path that a relative one is joined with. */
+/* The part of the target that a relative Location is appended to. */
 static struct sxe_span
 base_of(struct sxe_span target, struct sxe_span location)
 {

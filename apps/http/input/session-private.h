@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: sessions: a scenario whose requests are steps that one virtual user takes one after the
- * other, with cookies, and with values that came from rows of a file or from earlier replies.
+ * What: sessions: a scenario whose requests are steps. A virtual user takes one step after the
+ * other, with cookies, and with values from rows of a file or from earlier replies.
  * Place: inside of script.h: scenario.c finds `steps` in the table and calls load_sessions_load.
  *
  * Shape: the table is read once, by Lua, into steps that are made of pieces; no query calls Lua. A
@@ -56,7 +56,7 @@ enum load_escape {
     LOAD_ESCAPE_JSON,  /* {json:x}: the inside of a string (RFC 8259, 7) */
 };
 
-/* Bytes that stay, or a value. */
+/* A part of a text: constant bytes, or the place of a value. */
 struct load_piece {
     const char *text;
     uint32_t length;
@@ -204,8 +204,8 @@ void load_session_add_text(lua_State *L, struct load_sessions *sessions, struct 
                            const char *where, struct sxe_span text, enum load_escape escape);
 bool load_session_has_values(const struct load_sessions *sessions, struct load_pieces pieces);
 
-/* The names and values of the table at the top of the stack, as a list of pairs in its place: those
- * of a list in its order, others in the order of their names. */
+/* Replace the table of names and values at the top of the stack by a list of pairs: a list keeps
+ * its order, other tables are ordered by name. */
 void load_session_push_pairs(lua_State *L, const char *where);
 
 /* form and multipart of the step's table. */
@@ -216,7 +216,7 @@ void load_session_read_parts(lua_State *L, struct load_script *script, struct lo
 
 /* ---- session-compose.c ---- */
 
-/* Value bytes, escaped, to the end of what is put together. */
+/* Append the bytes of a value, escaped. */
 void load_session_put(struct load_bytes *to, enum load_escape escape, struct sxe_span value);
 
 /* Set request_room, after all steps were read. */
@@ -235,11 +235,12 @@ uint64_t load_session_random(struct load_sessions *sessions);
 enum load_reading load_session_read_reply(struct load_sessions *sessions, struct load_user *user,
                                           const struct load_exchange *exchange);
 
-/* The value of a field of a head, from place *at on, which moves after it; false: there is none. */
+/* Find a field with this name in a head, from offset *at on, and move *at after it. False: there is
+ * none. */
 bool load_session_find_field(struct sxe_span head, const char *name, size_t *at,
                              struct sxe_span *value);
 
-/* The user's target becomes that of the Location. NULL, or what is wrong. */
+/* Set the user's target to where the Location leads. NULL, or what is wrong. */
 const char *load_session_follow(const struct load_sessions *sessions, struct load_user *user,
                                 struct sxe_span location);
 

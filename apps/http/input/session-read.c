@@ -116,7 +116,7 @@ read_take(lua_State *L, struct load_sessions *sessions, struct load_user_step *s
     step->wants_body |= take->header == NULL;
 }
 
-/* Read them sorted by name, so that messages are the same in each run. */
+/* Read the step's `take` table, sorted by name, so that messages are the same in each run. */
 static void
 read_takes(lua_State *L, struct load_sessions *sessions, struct load_user_step *step, int table)
 {

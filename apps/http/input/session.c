@@ -13,7 +13,8 @@
 
 /* ---- Rows ---- */
 
-/* Rows of this worker's share that no session has had; without end, unless each is used once. */
+/* How many rows of this worker's share no session has had yet; UINT64_MAX unless each row is used
+ * only once. */
 static uint64_t
 rows_left(const struct load_sessions *sessions)
 {

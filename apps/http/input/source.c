@@ -183,8 +183,8 @@ load_sources_text(const struct load_sources *sources, uint64_t nth, char *text, 
     inet_ntop(sources->family, is_ipv4 ? address + IPV4_AT : address, text, (socklen_t)size);
 }
 
-/* Whether this machine has the address: a socket can be bound to it. True as well if the test fails
- * for another reason, because connecting reports that one. */
+/* Whether this machine has the address: whether a socket can be bound to it. Also true if the test
+ * fails for another reason, because connecting reports that reason. */
 static bool
 is_here(int family, const char *address)
 {

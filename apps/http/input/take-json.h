@@ -41,7 +41,7 @@ struct load_json_path {
     } parts[LOAD_JSON_PARTS];
 };
 
-/* Where a value goes. */
+/* Room for the value that is found. */
 struct load_json_value {
     char *text;
     size_t room;

@@ -3,8 +3,8 @@
  * What: finds a text in a reply by a pattern of Lua's (Lua 5.4 manual, 6.4.1), in a time that is
  * bounded. Place: steps of a session take values out of bodies with it. Pure: no I/O, no memory.
  *
- * Shape: Lua's own matcher goes back and tries again, which may take for ever; so a pattern is a
- * row of items here, and all places where it may be at are moved on together, byte by byte:
+ * Shape: Lua's own matcher goes back and tries again, which may take for ever. Here a pattern is a
+ * row of items, and all items at which a match may be are moved on together, byte by byte:
  *
  *     value="([^"]+)"     items  v a l u e = " [^"] [^"]* "
  *                         open before item 7, close before item 9

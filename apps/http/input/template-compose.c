@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The texts are expanded into one draft; the writer of lib-sxe-http makes the head of them, and its
- * parser says where they are in it. So what is sent is valid, and nobody counts bytes.
+ * Composes a request. Its texts are expanded into one draft; the writer of lib-sxe-http makes the
+ * head of them, and the parser of lib-sxe-http says where each text is in the head. So the request
+ * is valid, and no code here counts bytes.
  */
 #include "template-private.h"
 
@@ -210,7 +211,8 @@ is_refused(const struct sxe_http_request_head *request)
     return sxe_http_request_write(request, head, sizeof(head)) < 0;
 }
 
-/* The writer refused it: which part was it? One after the other joins those that are good. */
+/* The writer refused the request: find the part that is wrong, by adding the parts one after the
+ * other. */
 static const char *
 explain_problem(const struct composition *c)
 {
@@ -239,7 +241,7 @@ explain_problem(const struct composition *c)
     return "the headers together are more than 64 KiB";
 }
 
-/* The places of one text, where the text is in the request. */
+/* Move the places of one text to where the text is in the request. */
 static void
 move_places(const struct composition *c, unsigned part, size_t to, struct load_draft *request)
 {
@@ -265,7 +267,7 @@ move_all_places(const struct composition *c, const struct sxe_http_parser *head,
         move_places(c, FIRST_FIELD + i, head->fields[1 + i].value, request);
 }
 
-/* The head is written and read again. */
+/* Write the head, and parse it to find its parts. */
 static const char *
 make_head(struct composition *c, struct load_draft *request)
 {

@@ -151,7 +151,8 @@ load_draft_add_place(struct load_draft *draft, const struct load_place *place)
     draft->places[draft->places_number++] = *place;
 }
 
-/* The first query's values stand in it from the beginning: it is a valid request at any time. */
+/* Write the value of the first query into the place, so that the draft is a valid request from the
+ * beginning. */
 static void
 add_first_value(struct load_draft *draft, struct load_place *place)
 {
@@ -166,7 +167,8 @@ add_first_value(struct load_draft *draft, struct load_place *place)
     load_draft_add_place(draft, place);
 }
 
-/* The placeholder at the front of the text, which is of the kind. Its length; 0: it is wrong. */
+/* Expand the placeholder of this kind at the front of the text. Returns its length; 0: it is
+ * wrong. */
 static size_t
 expand_place(struct load_draft *draft, struct sxe_span text, unsigned kind)
 {

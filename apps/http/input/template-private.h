@@ -45,7 +45,7 @@ const char *load_template_compose(struct load_template *template,
                                   const struct load_template_options *options,
                                   const struct load_template_parts *parts);
 
-/* Copy what the draft has. The same result. */
+/* Make a template that is a copy of the draft. Returns like load_template_compose. */
 const char *load_template_take(struct load_template *template, const struct load_draft *draft);
 void load_template_free(struct load_template *template);
 
@@ -53,11 +53,12 @@ void load_template_free(struct load_template *template);
 void load_template_query(const struct load_template *template, uint64_t sequence,
                          uint64_t random[2], struct load_query *query);
 
-/* Whether a field has that name, in whatever case; whether a method is that one, case included. */
+/* load_template_is_name ignores case, as names of fields do; load_template_is_method does not. */
 bool load_template_is_name(struct sxe_span name, const char *text);
 bool load_template_is_method(struct sxe_span method, const char *text);
 
-/* Add a request to a set, which takes it over; name is its kind's. The same result. */
+/* Add a request to a set, which then owns it; name is the name of its kind. Returns like
+ * load_template_compose. */
 const char *load_templates_take(struct load_requests *requests, struct load_template *template,
                                 const char *name);
 

@@ -67,8 +67,8 @@ take_host(struct load_templates *set)
     }
 }
 
-/* The workers of a host take turns, as all workers do if there is one host. Where their number and
- * that of the requests have a common factor, a worker would have some of the requests only; so each
+/* The workers of a host take turns, as all workers do if there is one host. If their number and
+ * that of the requests have a common factor, a worker would send only some of the requests; so each
  * round begins one request later. */
 static uint64_t
 round_of(const struct load_templates *set)
@@ -172,7 +172,7 @@ join_kinds(struct load_templates *set)
     set->is_one_kind = true;
 }
 
-/* The kind of that name into *kind; false: no memory. */
+/* Set *kind to the kind of that name, a new one if there is none. False: no memory. */
 static bool
 find_kind(struct load_templates *set, const char *name, uint16_t *kind)
 {

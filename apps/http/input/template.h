@@ -17,8 +17,8 @@
  * for three things: placeholders work, with the Content-Length that results; lines end with CRLF;
  * and Host is added where there is none.
  *
- * Fields: "Name: value" replaces one that is ours (Host, User-Agent, Accept), "Name:" leaves it
- * out, but for Host, which is then empty. Content-Length is counted here.
+ * Fields: "Name: value" replaces a field that this program adds (Host, User-Agent, Accept); "Name:"
+ * leaves that field out, except that Host is then empty. Content-Length is counted here.
  *
  * Limits: LOAD_TEMPLATES_MAX requests; a head of 64 KiB; kinds go by name, and if there were more
  * than LOAD_KINDS_MAX of them, all requests are of one kind.
@@ -47,12 +47,13 @@ void load_templates_free(struct load_requests *requests);
 /* Requests that are added from now on are for this host, and only its workers send them. */
 void load_templates_set_host(struct load_requests *requests, unsigned host);
 
-/* A request to a target ("/a?b") of an authority; name is its kind's ("GET /a"). NULL, or what is
- * wrong, as a text of this thread. */
+/* Add a request to a target ("/a?b") of an authority; name is the name of its kind ("GET /a").
+ * NULL, or what is wrong, as a text of this thread. */
 const char *load_templates_add(struct load_requests *requests, const char *authority,
                                const char *target, const char *name);
 
-/* The requests of a file; authority is for those without Host. The same result. */
+/* Add the requests of a file; authority is for those without Host. Returns like
+ * load_templates_add. */
 const char *load_templates_add_file(struct load_requests *requests, const char *path,
                                     const char *authority);
 

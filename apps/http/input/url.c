@@ -102,8 +102,8 @@ set_port(struct load_url *url, const char *text, size_t length)
     return NULL;
 }
 
-/* "[::1]", with a zone perhaps, whose percent sign may be escaped (RFC 6874). The Host field goes
- * without it. */
+/* Read "[::1]", perhaps with a zone, whose percent sign may be escaped (RFC 6874). The Host field
+ * has no zone. */
 static bool
 set_ipv6(struct load_url *url, const char *text, size_t length)
 {

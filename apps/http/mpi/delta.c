@@ -14,8 +14,8 @@ block_length(size_t size, size_t at)
     return size - at < LOAD_DELTA_BLOCK ? size - at : LOAD_DELTA_BLOCK;
 }
 
-/* If the block, which begins at offset `at` of the memory, has the time, change that to the time by
- * the other end's clock. */
+/* If the block (from offset `at` of the memory) contains the time, convert it to the other end's
+ * clock. */
 static void
 set_back(const struct load_delta *delta, char *block, size_t at, size_t length)
 {

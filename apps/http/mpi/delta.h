@@ -28,7 +28,7 @@ struct load_delta {
     size_t at;        /* offset of the next block to look at, which load_delta_take moves */
     size_t end;       /* offset at which to end */
     size_t time_at;   /* offset of a uint64_t, a time by this end's clock (0: none yet) */
-    int64_t ahead_ns; /* how far this end's clock is ahead: the time is sent less that */
+    int64_t ahead_ns; /* how far this end's clock is ahead; subtracted from the time */
 };
 
 /* Write changed blocks into at most `room` bytes. Returns the bytes written; 0: no more changes. */

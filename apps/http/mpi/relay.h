@@ -9,8 +9,8 @@
  *     rank 0                                        rank r
  *     envoy r --channel--> relay ---- load_link ---> relay --channel--> agent
  *
- * A relay never blocks on one peer: a frame that cannot be passed on yet is held, and no other one
- * is read from its source meanwhile. poll(2) cannot wait for MPI, so MPI is polled every
+ * A relay never blocks on one peer: a frame that cannot be passed on yet is held, and meanwhile no
+ * other frame is read from where it came from. poll(2) cannot wait for MPI, so MPI is polled every
  * LOAD_RELAY_IDLE_MS, and more often for a short time after a frame.
  *
  * Rank 0's relay answers CLOCK: it measures how far a rank's clock is ahead by PING and PONG, as
