@@ -3,8 +3,8 @@
  * What: the module sxe.crypto for Lua 5.4, on OpenSSL 3: digests, HMAC, random values, keys that
  * are derived from others, sealed texts, signatures, JSON Web Tokens.
  *
- * Place: an archive of its own, because it links OpenSSL. A program on lib-sxe-lua hands the
- * function below to its state (struct sxe_lua_config); a program that has a Lua of its own calls
+ * Place: an archive of its own, because it links OpenSSL. A program on lib-sxe-lua puts
+ * sxe_crypto_open into struct sxe_lua_config; a program that has a Lua of its own calls
  * luaL_requiref. Without it require "sxe.crypto" raises an error that says so.
  *
  * Shape: a call takes strings and returns strings, and keeps nothing. Only a digest that is made in

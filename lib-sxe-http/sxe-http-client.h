@@ -192,8 +192,8 @@ SXE_PUBLIC SXE_MUST_USE int sxe_http_client_send(struct sxe_http_client *client,
  * serving it closes. 0; -ENOENT: the call is over. */
 SXE_PUBLIC int sxe_http_client_cancel(struct sxe_http_client *client, uint64_t handle);
 
-/* Hold back on_body (the server has to wait once the buffers are full), and go on. stall_timeout
- * does not run meanwhile. 0; -ENOENT: the call is over. */
+/* After a pause on_body is not called until a resume; once the buffers are full the server has to
+ * wait. Meanwhile stall_timeout does not run. 0; -ENOENT: the call is over. */
 SXE_PUBLIC int sxe_http_client_pause(struct sxe_http_client *client, uint64_t handle);
 SXE_PUBLIC int sxe_http_client_resume(struct sxe_http_client *client, uint64_t handle);
 

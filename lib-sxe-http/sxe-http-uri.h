@@ -86,7 +86,8 @@ SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode_path(struct sxe_span path, char 
 /* The path as the name of a file, for openat2(): in its normal form, decoded, without the first
  * slash, with a final NUL. "/" is "."; a slash at the end stays, for it names a directory. room
  * needs path.length + 1 bytes, and may be path's own memory if that has one byte more. Returns the
- * length without the NUL; -EINVAL, -EILSEQ or -ENOBUFS, as the two functions above. */
+ * length without the NUL; -EINVAL, -EILSEQ or -ENOBUFS, as from sxe_http_normalise_path and
+ * sxe_http_decode_path. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_path_to_file(struct sxe_span path, char *room,
                                                       size_t size);
 
@@ -131,7 +132,7 @@ SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_query_find(struct sxe_span text, const 
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_encode_segment(struct sxe_span text, char *room,
                                                         size_t size);
 
-/* Like the function above, but slashes stay. */
+/* Like sxe_http_encode_segment, but slashes stay. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_encode_path(struct sxe_span text, char *room, size_t size);
 
 /* Escape & < > " ' in text for an element or a quoted attribute of HTML. At most six times as long.

@@ -270,8 +270,8 @@ SXE_PUBLIC bool sxe_pool_is_torn(const void *array, unsigned id);
  * 63 on, states are watched together. */
 
 /* The descriptor, the same for all states; or -errno: EINVAL for a pool of one thread, EAGAIN, and
- * errors of socket and bind. It stays the pool's. In a child of fork it is closed: there stop its
- * watcher, before ev_loop_fork or in an ev_fork, and ask for another, or libev aborts. */
+ * errors of socket and bind. The pool owns the descriptor. In a child of fork it is closed: there
+ * stop its watcher, before ev_loop_fork or in an ev_fork, and ask for another, or libev aborts. */
 SXE_PUBLIC int sxe_pool_get_watch_fd(void *array);
 
 /* Watch a state. 1: something is in it now, it is not watched; 0: watching; or -errno, and it is

@@ -63,8 +63,8 @@ SXE_PUBLIC SXE_MUST_USE SXE_BLOOM *sxe_bloom_open(const SXE_BLOOM_SPEC *spec, ch
 SXE_PUBLIC SXE_MUST_USE SXE_BLOOM *sxe_bloom_open_fd(int fd, const SXE_BLOOM_SPEC *spec, char *why);
 SXE_PUBLIC void sxe_bloom_close(SXE_BLOOM *bloom); /* NULL is allowed; a file stays */
 
-/* The pool of the bits, for sxe_pool_get_fd, sxe_pool_sync, sxe_pool_get_found. It stays the
- * filter's. */
+/* The pool of the bits, for sxe_pool_get_fd, sxe_pool_sync, sxe_pool_get_found. The filter owns
+ * it. */
 SXE_PUBLIC void *sxe_bloom_get_pool(const SXE_BLOOM *bloom);
 SXE_PUBLIC uint64_t sxe_bloom_get_bits(const SXE_BLOOM *bloom);
 SXE_PUBLIC unsigned sxe_bloom_get_hashes(const SXE_BLOOM *bloom);
@@ -77,13 +77,14 @@ SXE_PUBLIC bool sxe_bloom_add(SXE_BLOOM *bloom, const void *bytes, size_t size);
 /* Whether a thing was added: false is certain. */
 SXE_PUBLIC bool sxe_bloom_has(const SXE_BLOOM *bloom, const void *bytes, size_t size);
 
-/* Like the two calls above, for a program with a hash of its own: all 64 bits must be as good as
- * random. */
+/* Like sxe_bloom_add and sxe_bloom_has, for a program with a hash of its own: all 64 bits must be
+ * as good as random. */
 SXE_PUBLIC bool sxe_bloom_add_hash(SXE_BLOOM *bloom, uint64_t hash);
 SXE_PUBLIC bool sxe_bloom_has_hash(const SXE_BLOOM *bloom, uint64_t hash);
 
-/* About how many different things were added, from the share of bits that are set; the error now,
- * which rises with each thing. Both read all bits. */
+/* sxe_bloom_count estimates from the share of bits that are set how many different things were
+ * added; sxe_bloom_get_error estimates the share of wrong answers "yes" (see SXE_BLOOM_SPEC), which
+ * rises with each thing. Both read all bits. */
 SXE_PUBLIC double sxe_bloom_count(const SXE_BLOOM *bloom);
 SXE_PUBLIC double sxe_bloom_get_error(const SXE_BLOOM *bloom);
 

@@ -64,8 +64,8 @@ SXE_PUBLIC SXE_MUST_USE SXE_HLL *sxe_hll_open(const SXE_HLL_SPEC *spec, char *wh
 SXE_PUBLIC SXE_MUST_USE SXE_HLL *sxe_hll_open_fd(int fd, const SXE_HLL_SPEC *spec, char *why);
 SXE_PUBLIC void sxe_hll_close(SXE_HLL *hll); /* NULL is allowed; a file stays */
 
-/* The pool of the registers, for sxe_pool_get_fd, sxe_pool_sync, sxe_pool_get_found. It stays the
- * sketch's. */
+/* The pool of the registers, for sxe_pool_get_fd, sxe_pool_sync, sxe_pool_get_found. The sketch
+ * owns it. */
 SXE_PUBLIC void *sxe_hll_get_pool(const SXE_HLL *hll);
 SXE_PUBLIC unsigned sxe_hll_get_precision(const SXE_HLL *hll);
 

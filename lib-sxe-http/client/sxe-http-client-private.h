@@ -163,7 +163,7 @@ void sxe__http_job_release(struct sxe_http_client *client, unsigned job);
 /* Free a job and call its on_done. */
 void sxe__http_job_end(struct sxe_http_client *client, unsigned job, int result);
 
-/* Like the function above; the job's link, if any, also ends at once. */
+/* Like sxe__http_job_end; the job's link, if any, also ends at once. */
 void sxe__http_job_fail(struct sxe_http_client *client, unsigned job, int error);
 
 /* Give a job a link. 0; 1: there is none now, so the job must wait; -errno: no link can be opened,

@@ -113,8 +113,8 @@ bool sxe__http_host(const char *host, size_t length);
 
 struct sxe_http_response;
 
-/* The field lines that were added to a reply; and add such lines to another reply without another
- * check. 0 or -ENOBUFS. */
+/* sxe__http_lines returns the field lines that were added to a reply; sxe__http_add_lines copies
+ * them into another reply without a second check: 0 or -ENOBUFS. */
 struct sxe_span sxe__http_lines(const struct sxe_http_response *response);
 SXE_MUST_USE int sxe__http_add_lines(struct sxe_http_response *response, struct sxe_span lines);
 

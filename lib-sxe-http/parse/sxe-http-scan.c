@@ -171,7 +171,7 @@ mark_sse42(const char *bytes, size_t length, size_t sets, uint64_t *outside)
     outside[SXE__HTTP_TARGET] = target;
 }
 
-/* Like the function above, with 32 bytes. */
+/* Like struct half, with 32 bytes. */
 struct whole {
     __m256i bytes;
     __m256i bits;

@@ -269,8 +269,8 @@ int sxe__http_body_await(struct sxe__http_slot *slot);
 size_t sxe__http_body_read(struct sxe__http_connection *connection, const char *data,
                            size_t length);
 
-/* Whether the next part of the body goes to the handler's callback, or waits until the handler
- * wants more. */
+/* If the handler reads the body: can_be_shown is whether the next part may go to its on_body now;
+ * is_waiting, whether that part waits until the handler asks for more. */
 bool sxe__http_body_can_be_shown(const struct sxe__http_slot *slot);
 bool sxe__http_body_is_waiting(const struct sxe__http_slot *slot);
 bool sxe__http_body_can_be_dropped(const struct sxe__http_slot *slot);
