@@ -247,7 +247,7 @@ give_up_a_past(const SXE_DICT *dict, uint32_t shard, const uint32_t *budget)
         return 0;
     if (*budget == 0)
         return -EAGAIN;
-    /* If there is no snapshot, another process may have released one after the sweep. */
+    /* If no snapshot is left to end: another process may have released one since the last sweep. */
     return sxe__dict_end_oldest(dict) ||
            SXE__POOL_GET(dict->records[shard].swept) != sxe__dict_ended(dict);
 }

@@ -136,11 +136,12 @@ SXE_PUBLIC int sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t 
 SXE_PUBLIC int sxe_dict_add(SXE_DICT *dict, const void *key, size_t key_size, int64_t addend,
                             double ttl_s, int64_t *sum);
 
-/* Remove an entry. 0 or -ENOENT, as the three calls below. */
+/* Remove an entry. 0 or -ENOENT. */
 SXE_PUBLIC int sxe_dict_remove(SXE_DICT *dict, const void *key, size_t key_size);
 
 /* sxe_dict_touch makes an entry the youngest of its state. sxe_dict_expire gives it another time to
- * live, sxe_dict_set_state another state (-EINVAL: there is no such state). */
+ * live, sxe_dict_set_state another state (-EINVAL: there is no such state). Each returns 0 or
+ * -ENOENT. */
 SXE_PUBLIC int sxe_dict_touch(SXE_DICT *dict, const void *key, size_t key_size);
 SXE_PUBLIC int sxe_dict_expire(SXE_DICT *dict, const void *key, size_t key_size, double ttl_s);
 SXE_PUBLIC int sxe_dict_set_state(SXE_DICT *dict, const void *key, size_t key_size,

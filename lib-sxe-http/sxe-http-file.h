@@ -75,8 +75,8 @@ struct sxe_http_files_config {
     bool no_ranges;            /* ignore Range, and say so in Accept-Ranges (RFC 9110, 14.3) */
     bool sniff;                /* do not send X-Content-Type-Options: nosniff */
     const char *cache_control; /* value of Cache-Control, no control bytes; NULL: no field */
-    const char *types;         /* lines as in mime.types, "text/x-lua lua wlua\n"; used first, */
-    const char *types_file;    /* then those of this file, then a built-in table */
+    const char *types;         /* first choice: lines as in mime.types, "text/x-lua lua wlua\n" */
+    const char *types_file;    /* the second choice; the third is a built-in table */
     const char *type_default;  /* application/octet-stream */
     uint32_t entries_max;      /* names in the cache, each with a descriptor at most; 1024 */
     uint32_t small_max;        /* bytes; larger files stay on disk; 65536, at most 16 MiB */

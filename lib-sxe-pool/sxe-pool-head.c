@@ -436,9 +436,9 @@ compare_head(const struct sxe__pool_opening *opening, const struct sxe__pool_hea
     return 0;
 }
 
-/* ---- The copy ---- */
+/* ---- The copy of the head, in the last page of the file ---- */
 
-/* Whether the last page holds a whole head, of a pool that is as long as the file. */
+/* Whether the last `page` bytes of the file hold a whole head that says the same size of file. */
 static bool
 read_copy_at(int fd, uint64_t size, uint32_t page, struct sxe__pool_head *copy)
 {

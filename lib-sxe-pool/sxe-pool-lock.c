@@ -56,7 +56,7 @@ sxe__pool_lock_slowly(struct sxe__pool_sharing *sharing, uint32_t *lock)
     return 1;
 }
 
-/* ---- Waiting: by the clock, as a turn's time stands still ---- */
+/* ---- Waiting: measured with the clock, because a turn's time stands still ---- */
 
 int
 sxe_pool_set_wait(void *array, double seconds)

@@ -215,9 +215,9 @@ SXE_PUBLIC unsigned sxe_pool_lease_exact_oldest(void *array, unsigned old_state,
 SXE_PUBLIC unsigned sxe_pool_lease_indexed(void *array, unsigned old_state, unsigned new_state,
                                            const void *contents, SXE_POOL_LEASE *lease);
 
-/* The calls with a lease return SXE_POOL_LOCK_TAKEN, and the lease stays valid; or nothing was
- * done: SXE_POOL_LEASE_LOST; SXE_POOL_LOCK_NOT_TAKEN, try again later; SXE_POOL_DAMAGED.
- * Move the element to new_state, and write contents (NULL: none). */
+/* Move the element to new_state, and write contents (NULL: none). Like the next two calls, it
+ * returns SXE_POOL_LOCK_TAKEN, and the lease stays valid; or nothing was done: SXE_POOL_LEASE_LOST;
+ * SXE_POOL_LOCK_NOT_TAKEN, try again later; SXE_POOL_DAMAGED. */
 SXE_PUBLIC unsigned sxe_pool_lease_move(void *array, SXE_POOL_LEASE *lease, unsigned new_state,
                                         const void *contents);
 /* Touch the element: a timeout counts from now. */
@@ -239,12 +239,12 @@ SXE_PUBLIC void sxe_pool_lease_due(const void *array, unsigned id, SXE_POOL_LEAS
  * is written again. Then write the whole element: a write of only a part makes the rest readable as
  * it is, too. */
 
-/* Copy the whole element out; 0, or -EBUSY if it is being written for the whole of a bounded
- * spin. */
+/* Copy the whole element out, or write it. sxe_pool_read_element returns 0, or -EBUSY if a writer
+ * was at the element for as long as the call tried. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_read_element(const void *array, unsigned id, void *copy);
 SXE_PUBLIC void sxe_pool_write_element(void *array, unsigned id, const void *value);
 
-/* Like the calls above, for a part of an element: offset and size in bytes. */
+/* Like sxe_pool_read_element and sxe_pool_write_element, for a part: offset and size in bytes. */
 SXE_PUBLIC SXE_MUST_USE int sxe_pool_read_part(const void *array, unsigned id, size_t offset,
                                                size_t size, void *copy);
 SXE_PUBLIC void sxe_pool_write_part(void *array, unsigned id, size_t offset, size_t size,

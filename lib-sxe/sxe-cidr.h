@@ -57,7 +57,8 @@ struct sxe_cidr_list {
 SXE_PUBLIC SXE_MUST_USE int sxe_cidr_add(struct sxe_cidr_list *list, const char *text,
                                          struct sxe_span *wrong);
 
-/* Whether address is in one of the networks; NULL, or a family but IP and unix: false. */
+/* Whether address is in one of the networks: false for NULL, and for other families than IPv4, IPv6
+ * and unix. */
 SXE_PUBLIC bool sxe_cidr_match(const struct sxe_cidr_list *list, const struct sockaddr *address);
 
 #ifdef __cplusplus

@@ -62,7 +62,7 @@ extern "C" {
 
 struct sxe_resolved {
     int error;       /* of getaddrinfo, for gai_strerror; 0: there is an address */
-    unsigned number; /* of addresses: families take turns, that of getaddrinfo's first one begins */
+    unsigned number; /* of addresses; IPv4 and IPv6 alternate, getaddrinfo's first one first */
     char ip[SXE_RESOLVE_ADDRESSES_MAX][SXE_RESOLVE_IP_SIZE]; /* text, for sxe_connect */
 };
 

@@ -130,8 +130,8 @@ struct sxe__lua_http {
     uint32_t used;                       /* exchanges that were ever used */
     uint32_t free;                       /* a free exchange, index + 1; 0: none */
     lua_State *main;
-    const void *returned;           /* the userdata that the script returned, which is */
-    struct sxe__lua_router *router; /* a router, or NULL */
+    const void *returned;           /* the userdata that the script returned */
+    struct sxe__lua_router *router; /* `returned`, if it is a router; or NULL */
     struct sxe_http_files *root;
     struct sxe_http_files *files; /* of res:file(); NULL: opened after the loop began */
     struct sxe__lua_server servers[SXE__LUA_SERVERS];

@@ -149,7 +149,7 @@ void sxe__lua_conn_on_close(SXE *s);
 
 /* ---- The queue of sxe_register (sxe-lua-compat.c) ---- */
 
-/* Before sxe_init: have the function on top run after it, in its turn. Pops it. */
+/* Before sxe_init: pop a function, and call it after sxe_init, in the order of these calls. */
 void sxe__lua_queue(lua_State *L);
 
 /* The text of an IP address at an argument, "": any. Raises if it is not an address. */

@@ -26,19 +26,20 @@ struct load_values {
     size_t room;
 };
 
-/* Inside load_lua_call. Append the value at an index. NULL; or why the value cannot be copied, as a
- * static text ("a function"), and nothing is appended. */
+/* Inside load_lua_call. Append the value at stack index `index`. NULL; or why the value cannot be
+ * copied, as a static text ("a function"), and nothing is appended. */
 const char *load_values_put(lua_State *L, int index, struct load_values *values);
 
 /* Inside load_lua_call. Push the value at *at, and move *at to the next one. False: the value was
  * not copied, and the reason was pushed instead. */
 bool load_values_push(lua_State *L, const char **at);
 
-/* Inside load_lua_call: all globals but those that are in the table of names at the index. */
+/* Inside load_lua_call: append all globals but those that the table at stack index `without`
+ * names. */
 void load_values_put_globals(lua_State *L, int without, struct load_values *values);
 
-/* Push the global whose name is at the index: NULL, or why it is not there, as a text that is
- * pushed instead. One that does not exist is nil. */
+/* Push the global whose name is at stack index `name`, nil if there is none. NULL; or why its value
+ * was not copied, a text that is pushed instead. */
 const char *load_values_push_global(lua_State *L, const struct load_values *values, int name);
 
 #endif

@@ -24,10 +24,10 @@ struct load_templates {
     struct load_template *all;
     size_t number;
     size_t room;
-    size_t here;     /* how many of them, from the first on, are for this worker's host */
-    unsigned shards; /* of the worker */
-    uint64_t round;  /* queries of all workers after which each begins one request later */
-    uint8_t host;    /* of those that are added */
+    size_t here;     /* the first so many of `all` are for this worker's host */
+    unsigned shards; /* how many workers there are */
+    uint64_t round;  /* after so many queries, of all workers, the turns shift by one request */
+    uint8_t host;    /* of the requests that are added next */
     uint64_t random[2];
     char *names[LOAD_KINDS_MAX]; /* of kinds */
     bool is_one_kind;            /* there were too many kinds, so all requests are of one kind */
@@ -85,7 +85,7 @@ round_of(const struct load_templates *set)
     return factor == 1 ? UINT64_MAX : workers / factor * set->here;
 }
 
-/* Which request comes next. */
+/* The number of the next request, before it wraps at `here`. */
 static uint64_t
 turn_of(const struct load_templates *set, uint64_t sequence)
 {

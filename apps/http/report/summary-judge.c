@@ -58,8 +58,8 @@ add_hint(struct load_page *page, const struct load_plan *plan)
 
 #define TIME_FIGURES (LOAD_FIGURE_RESPONSE_P50 - LOAD_FIGURE_SERVICE_P50)
 
-/* The first of the times to show: response times. In a closed loop they equal service times, which
- * are shown. */
+/* The first figure of the times to show. In a closed loop service times are shown, which equal the
+ * response times. */
 static enum load_figure
 first_time(const struct load_plan *plan)
 {
