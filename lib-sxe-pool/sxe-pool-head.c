@@ -62,7 +62,7 @@ sxe__pool_refuse_errno(const struct sxe__pool_opening *opening, const char *what
     return sxe__pool_refuse(opening, error, "cannot %s: %s", what, strerror(error));
 }
 
-/* ---- Where things are ---- */
+/* ---- Offsets in the file ---- */
 
 static uint64_t
 round_up(uint64_t size, uint64_t alignment)

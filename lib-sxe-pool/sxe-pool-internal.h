@@ -111,7 +111,7 @@ struct sxe__pool_sharing {
     int fd;               /* holds the file's locks: a description of this process alone */
     int lent_fd;          /* holds no locks: mapped, and given out by sxe_pool_get_fd */
     int watch_fd;         /* -1: none yet */
-    uint32_t watch_token; /* to which watch_fd is bound; 0: not bound, watch_fd only sends */
+    uint32_t watch_token; /* the token in watch_fd's address; 0: not bound, it only sends */
     uint32_t woken;       /* the slot that was woken last: the next wake begins after it */
     char *state_names;    /* each state's name in turn; NULL: none were given */
     struct sxe__pool_sharing *next; /* the next shared pool of this process, for its fork handler */

@@ -70,10 +70,10 @@ unsigned sxe__pool_shared_set(const struct sxe__pool_header *pool, uint32_t id, 
 /* A change with conditions, and what it writes into the element under the same lock. */
 struct sxe__pool_claim {
     uint32_t id;
-    uint32_t old_state;   /* ANY_STATE: whichever it is in */
-    uint32_t new_state;   /* ANY_STATE: its own */
+    uint32_t old_state;   /* the state that it must be in; ANY_STATE: any */
+    uint32_t new_state;   /* ANY_STATE: the one that it is in */
     bool stays;           /* the element is written and does not move */
-    uint64_t stamp;       /* that the element must have, 0: any; then set to that of this change */
+    uint64_t stamp;       /* in: the one that the element must have, 0: any; out: this change's */
     const void *contents; /* to write; NULL: the element keeps its contents */
     size_t offset;        /* where in the element the contents go, and their size */
     size_t size;

@@ -114,7 +114,7 @@ struct sxe__pool_shard {
 };
 _Static_assert(sizeof(struct sxe__pool_shard) == 128, "the layout is that of file version 3");
 
-/* ---- Where things are ---- */
+/* ---- Stamps, spinning, functions of several files ---- */
 
 /* The youngest stamp of all shards. */
 static inline uint64_t

@@ -27,7 +27,7 @@
 static struct sxe__pool_sharing *sharings;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- Bytes ---- */
+/* ---- Locks on bytes of the file ---- */
 
 static int
 lock_byte(int fd, off_t byte, short type)

@@ -152,8 +152,9 @@ SXE_PUBLIC uint64_t sxe_pool_get_handle(const void *array, unsigned id);
  * 2^32 - 2 times back), or never existed. */
 SXE_PUBLIC unsigned sxe_pool_handle_to_index(const void *array, uint64_t handle);
 
-/* ---- Timeouts ---- Stamps and timeouts both use the time of the turn (sxe_time_turn_ns), so
- * setting the wall clock changes nothing. */
+/* ---- Timeouts ----
+ * Stamps and timeouts both use the time of the turn (sxe_time_turn_ns), so setting the wall clock
+ * changes nothing. */
 
 /* Call on_timeout for every element of this thread's timeout pools that is due: pool by pool as
  * they were made, state by state, oldest first. An element that came or was touched since the check

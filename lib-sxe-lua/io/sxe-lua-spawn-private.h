@@ -47,7 +47,7 @@ sxe__lua_process_is_running(const struct sxe__lua_process *process)
 int sxe__lua_process_start(struct sxe__lua_process *process, const struct sxe__lua_command *command,
                            void (*on_end)(struct sxe__lua_process *));
 
-/* The process does not keep the loop running, before sxe__lua_spawn_finish. */
+/* Until sxe__lua_spawn_finish this process does not keep the loop running. */
 void sxe__lua_process_unref(struct sxe__lua_process *process);
 
 int sxe__lua_process_kill(const struct sxe__lua_process *process, int signal_number);

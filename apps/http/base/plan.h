@@ -96,14 +96,12 @@ struct load_plan {
     uint16_t port;                   /* 1 to 65535 */
     const char *unix_path; /* connect to this instead: at most 107 bytes, "@name" is abstract; NULL:
                               to ip and port */
-    char what
-        [LOAD_TEXT_MAX]; /* "GET http://127.0.0.1:8000/", what the first line of a report says */
+    char what[LOAD_TEXT_MAX]; /* for a report's first line: "GET http://127.0.0.1:8000/" */
     char authority[LOAD_AUTHORITY_SIZE]; /* "127.0.0.1:8000": the Host field of the first request */
     unsigned hosts_number; /* 0: only the server above; otherwise hosts[0] is that server, worker i
                               loads host i % hosts_number, and workers is a multiple of it */
     struct load_host hosts[LOAD_HOSTS_MAX];
-    const struct load_sources
-        *sources; /* local addresses to connect from; NULL: the system's choice */
+    const struct load_sources *sources; /* local addresses; NULL: the system chooses */
     struct load_tls tls;
     unsigned proxy; /* PROXY header at the front of each connection: 0 none, 1, 2 */
 

@@ -70,8 +70,8 @@ load_lua_check_text(lua_State *L, int argument)
 
 unsigned load_lua_patience_ms = 5000;
 
-static lua_State *volatile watched; /* where the call is; NULL: in none */
-static volatile sig_atomic_t ticks; /* since it began */
+static lua_State *volatile watched; /* the state whose function runs; NULL: none runs */
+static volatile sig_atomic_t ticks; /* since the outermost call began */
 
 static void
 raise_error(lua_State *L, lua_Debug *where)

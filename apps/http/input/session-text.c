@@ -52,7 +52,7 @@ struct place {
     struct sxe_span name;
 };
 
-/* The next place of a text, from at on. Other braces are bytes like others. */
+/* The next place of a text, from at on. Braces that are no place are ordinary bytes. */
 static bool
 find_place(struct sxe_span text, size_t at, struct place *place)
 {

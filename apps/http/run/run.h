@@ -136,9 +136,9 @@ struct load_run {
     unsigned baseline_number; /* trials of --baseline-cmd; besides `baseline`, only verdict and
                                  status depend on them */
     struct load_trial baseline[LOAD_TRIALS_MAX];
-    struct load_result
-        *total; /* the sum of all trials. Its elapsed_ns and connect_ns are sums, too, so
-                                  that a count divided by elapsed_ns is a rate */
+    /* The sum of all trials. Its elapsed_ns and connect_ns are sums, too, so that a count divided
+     * by elapsed_ns is a rate. */
+    struct load_result *total;
     struct load_left_out left_out; /* of all trials; `problem` is the first one that a trial has */
     struct load_verdict verdict;
     struct load_result *probe; /* the probe's total; NULL: there is no probe */
@@ -146,13 +146,13 @@ struct load_run {
     struct load_interval figures[LOAD_FIGURES]; /* over the trials; NAN: not told by all trials */
     struct load_interval noise[LOAD_FIGURES];   /* the ratio B/A of --aa; not set without --aa */
     double figures_from[LOAD_FIGURES]; /* values from this on are lower bounds; 0: none is */
-    unsigned steps_number;             /* --find */
-    struct load_step
-        steps[LOAD_STEPS_MAX]; /* in the order of their rates. The run's only trial is the
-                                               step that was found, measured once more */
-    double found_rate;         /* the highest rate that held; 0: none did */
-    double missed_rate;        /* the lowest rate that did not hold; HUGE_VAL: none was seen */
-    bool is_untold;            /* no rate held, but lower ones, which could not be judged, may */
+    /* --find: the steps in the order of their rates. The run's only trial is the step that was
+     * found, measured once more. */
+    unsigned steps_number;
+    struct load_step steps[LOAD_STEPS_MAX];
+    double found_rate;  /* the highest rate that held; 0: none did */
+    double missed_rate; /* the lowest rate that did not hold; HUGE_VAL: none was seen */
+    bool is_untold;     /* no rate held, but lower ones, which could not be judged, may */
     struct load_judged judged[LOAD_THRESHOLDS_MAX]; /* the plan's thresholds, in its order */
     unsigned thresholds_missed;
     bool is_interrupted;
