@@ -210,8 +210,8 @@ bool sxe__pool_wait(const struct sxe__pool_sharing *sharing, struct sxe__pool_pa
 bool sxe__pool_may_go_on(const struct sxe__pool_sharing *sharing,
                          struct sxe__pool_patience *patience);
 
-/* Sleep for 100 us. A call that works in slices, each under the lock, leaves the lock free for up
- * to SXE__POOL_NAPS naps between two slices, so that a process that waits wakes up and takes it. */
+/* Sleep for 100 us. Between two slices a long call leaves the shard's lock free for up to
+ * SXE__POOL_NAPS naps, so that a process that sleeps between its tries can take it. */
 #define SXE__POOL_NAPS 12u
 void sxe__pool_nap(void);
 

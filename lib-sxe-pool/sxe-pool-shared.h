@@ -65,8 +65,8 @@ extern "C" {
 #define SXE_POOL_OPTION_SHARED 4u /* for processes; implied by a file */
 #define SXE_POOL_OPTION_REPAIR 8u /* sxe_pool_open: rebuild a pool that is refused as damaged */
 
-/* Compare checksums: that of a whole file when it is opened after it was closed, that of an entry
- * when a dict reads it. Without either, files are verified and memory is not. */
+/* Compare checksums, or do not: the file's when it is opened after all had closed it, an entry's
+ * when a dict reads it. Without either option files are verified and memory is not. */
 #define SXE_POOL_OPTION_VERIFIED   16u
 #define SXE_POOL_OPTION_UNVERIFIED 32u
 

@@ -39,7 +39,7 @@ struct sxe__http_words {
 /* A text for Allow: the methods that enum sxe_http_method knows, in its order, then others in the
  * order in which they were added. */
 struct sxe__http_allow {
-    unsigned known; /* a bit each; that of OTHER means nothing */
+    unsigned known; /* one bit for each method of the enum; the bit of OTHER means nothing */
     size_t length;
     size_t others; /* offset of those others in text */
     char *text;

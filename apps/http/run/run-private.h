@@ -250,8 +250,9 @@ void load_results_clear(struct load_result *results, unsigned number); /* not fo
 struct load_result *load_results_map_run(const struct load_plan *plan, struct load_result **probe);
 void load_results_unmap_run(struct load_result *result, const struct load_result *probe);
 
-/* Close the accounts of a worker that ended between two counts: queries that it had sent become in
- * flight, and those that it had offered, unsent. Times that it had not copied yet are copied. */
+/* Close the accounts of a worker that ended between two counts: the rest of its sent queries counts
+ * as in flight, the rest of its offered ones as unsent. Times that it had not copied yet are
+ * copied. */
 void load_result_force(struct load_result *result, bool is_paced);
 
 /* Compute the figures; NAN: fewer than ten samples lie beyond the percentile. */
