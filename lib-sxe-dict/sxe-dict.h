@@ -226,18 +226,18 @@ SXE_PUBLIC int sxe_dict_batch_remove(SXE_DICT_BATCH *batch, const void *key, siz
 SXE_PUBLIC int sxe_dict_batch_expect(SXE_DICT_BATCH *batch, const void *key, size_t key_size,
                                      const void *expected, size_t expected_size);
 
-/* Make all changes of the batch, and empty it, so that it can be used again. 0. After an error no
- * change was made, and the batch is as it was: it can be committed again. -EAGAIN; -EEXIST: a
- * condition does not hold (all are checked, and all changes made, under the same locks); -ENOSPC: a
- * shard has no room for the new values beside the old ones; -EFBIG: it never has. */
+/* Make all changes of the batch, and empty it, so that it can be used again. 0, or nothing was done
+ * and the batch is as it was, so that the next commit does it: -EAGAIN; -EEXIST: a condition does
+ * not hold (all are checked, and all changes made, under the same locks); -ENOSPC: a shard has no
+ * room for the new values beside the old ones; -EFBIG: it never has. */
 SXE_PUBLIC int sxe_dict_batch_commit(SXE_DICT_BATCH *batch);
 
 /* ---- Snapshots: the whole table as it was at one moment, while writers go on ----
  * Taking one costs the same for any size: it numbers an epoch. From then on a value that is
  * replaced or removed stays in its cells as long as a snapshot can see it. Where that leaves no
- * room, writers win: the oldest snapshot ends, and its calls return -ESTALE; so does a snapshot
- * whose process is dead. Entries that had expired when it was taken are not in it; times to live
- * and states are the current ones. */
+ * room, writers win: the oldest snapshot ends, and its calls return -ESTALE; so does one whose
+ * process is dead. Entries that had expired by then are not in it; times to live and states are the
+ * current ones. */
 
 typedef struct sxe_dict_snapshot SXE_DICT_SNAPSHOT;
 

@@ -249,7 +249,8 @@ SXE_PUBLIC void sxe_pause(SXE *this_);
 
 /* Report the peer's close or half-close also while this socket is paused: on_read with length -1,
  * once or several times in each pause, never inside sxe_pause. Bytes before that end may still be
- * unread, but that on_read cannot consume any. Accepted sockets inherit the listener's setting. */
+ * unread; this call of on_read cannot consume them. Accepted sockets inherit the listener's
+ * setting. */
 SXE_PUBLIC void sxe_watch_end(SXE *this_, bool wanted);
 
 enum sxe_resume {
@@ -283,10 +284,10 @@ SXE_PUBLIC void *sxe_reserve(SXE *this_, unsigned length);
  * each reserve, or not at all. A length above the reserved one is a programming error. */
 SXE_PUBLIC void sxe_commit(SXE *this_, unsigned length);
 
-/* Send memory that is borrowed until on_sent, which is called once, later: when the kernel has all
- * bytes, or the socket has closed. Any length; any number of sends may be in progress. Length 0 is
- * a mark: on_sent comes when the kernel has all bytes written before it, at the earliest at the end
- * of this event. */
+/* Borrows data until on_sent, which is called once, later: when the kernel has all of it, or the
+ * socket closed. Any length; any number of sends may be in progress. Length 0 is a mark: on_sent
+ * comes when the kernel has all bytes written before it, at the earliest at the end of this
+ * event. */
 SXE_PUBLIC SXE_RETURN sxe_send(SXE *this_, const void *data, size_t length,
                                SXE_OUT_EVENT_SENT on_sent);
 

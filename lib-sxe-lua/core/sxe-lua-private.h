@@ -242,8 +242,8 @@ bool sxe__lua_may_yield(lua_State *L);
  * a traceback. Never raises. */
 void sxe__lua_add_traceback(lua_State *L);
 
-/* The local variables of the function that raised the last error, kept with is_dev: push them, a
- * line each; NULL: there was none (sxe-lua-locals.c). */
+/* Push the local variables of the function that raised the last error, a line each. They are kept
+ * only with is_dev. NULL: there are none (sxe-lua-locals.c). */
 const char *sxe__lua_push_locals(lua_State *L);
 
 /* A message handler for lua_pcall: adds a traceback to an error that is text. */

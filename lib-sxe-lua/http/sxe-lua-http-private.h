@@ -84,7 +84,7 @@ struct sxe__lua_exchange {
     struct sxe_http_response *response; /* NULL: the reply is over, or was handed over to files */
     const struct sxe__lua_answerer *answerer; /* NULL: the script's result answers */
     uint64_t task;
-    uint64_t id;               /* 0: nobody asked yet */
+    uint64_t id;               /* 0: none was needed yet */
     struct sxe__lua_line line; /* tasks that wait for the body, or for room */
     uint32_t generation;
     uint32_t next;     /* of a free exchange: index + 1 of the next */
