@@ -119,6 +119,11 @@ struct sxe_http_config {
     size_t pages_number;                 /* elements of pages */
     const struct sxe_cidr_list *proxies; /* peers whose connections begin with a PROXY header;
                                             borrowed */
+    const struct sxe_cidr_list *trusted; /* peers, by the address of their socket, whose request ids
+                                            are believed; borrowed; NULL: nobody's */
+    const char *request_id;   /* name of a field, "X-Request-Id": each reply and each line that a
+                                 handler logs has the request's id; borrowed; NULL: none has it */
+    uint64_t (*random)(void); /* 64 bits of chance, for ids; NULL: the system's */
     void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);
     sxe_http_handler unrouted; /* called if the router has no route for the path or its method;
                                   NULL: handler (or 404), or sxe_http_reply_unrouted */
@@ -234,6 +239,13 @@ SXE_PUBLIC ssize_t sxe_http_query_value(const struct sxe_http_request *request, 
  * undecoded. */
 SXE_PUBLIC ssize_t sxe_http_parameter(const struct sxe_http_request *request, const char *name,
                                       char *room, size_t size);
+
+#define SXE_HTTP_ID_MAX 128 /* bytes of a request's id, without the final NUL */
+
+/* The request's id: that of the field config.request_id, if a trusted peer sent it once and it has
+ * 1 to SXE_HTTP_ID_MAX visible characters of ASCII without " ' \ < > &; otherwise 16 hexadecimal
+ * digits, made by the first call. Valid as long as the request. */
+SXE_PUBLIC const char *sxe_http_request_id(const struct sxe_http_request *request);
 
 #define SXE_HTTP_BASIC_MAX 510 /* bytes of a user's name, a colon and a password */
 

@@ -10,7 +10,10 @@
 
 #include "sxe-json.h"
 
-enum { FILE_MAX = 200, TAIL_MAX = FILE_MAX + 100 };
+enum { FILE_MAX = 200, TAIL_MAX = FILE_MAX + SXE_LOG_REQUEST_MAX + 120 };
+
+#define REQUEST_KEY "request_id\":\""
+#define FILE_KEY    "file\":\""
 
 /* Append text, escaped, up to the limit, or with ".." where it does not fit. Returns the new
  * end. */
@@ -37,8 +40,14 @@ make_tail(char tail[TAIL_MAX], const struct sxe__log_event *event)
 
     if (event->id != SXE_NO_ID)
         snprintf(id, sizeof(id), "\"id\":%u,", event->id);
-    int length = snprintf(tail, TAIL_MAX, "\",\"pid\":%d,%s\"file\":\"", (int)getpid(), id);
+    int length = snprintf(tail, TAIL_MAX, "\",\"pid\":%d,%s\"", (int)getpid(), id);
     char *end = tail + length;
+    if (event->request != NULL) {
+        end = mempcpy(end, REQUEST_KEY, SXE_LITERAL_LENGTH(REQUEST_KEY));
+        end = append_json(end, end + SXE_LOG_REQUEST_MAX, event->request, strlen(event->request));
+        end = mempcpy(end, "\",\"", 3);
+    }
+    end = mempcpy(end, FILE_KEY, SXE_LITERAL_LENGTH(FILE_KEY));
     end = append_json(end, end + FILE_MAX, file, strlen(file));
     length = snprintf(end, (size_t)(tail + TAIL_MAX - end), "\",\"line\":%d}\n", event->site->line);
     return (size_t)(end + length - tail);

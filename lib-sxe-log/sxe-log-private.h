@@ -32,6 +32,7 @@ struct sxe__log_event {
     const char *mark; /* "- ", "+ ", "{ " or "} " */
     const char *text; /* any bytes */
     size_t length;
+    const char *request; /* NULL: none */
     uint32_t id;
     unsigned indent; /* visible calls around it */
     bool is_row;     /* of a dump: its text is printable as it is */

@@ -167,6 +167,10 @@ sxe__log_text(char line[SXE_LOG_LINE_MAX], const struct sxe__log_event *event)
     *end++ = ' ';
     memset(end, ' ', 2 * (size_t)event->indent);
     end = put_bytes(end + 2 * (size_t)event->indent, event->mark, 2);
+    if (event->request != NULL) {
+        end = append_text(end, end + SXE_LOG_REQUEST_MAX, event->request, strlen(event->request));
+        *end++ = ' ';
+    }
     if (event->is_row)
         end = put_bytes(end, event->text, event->length);
     else

@@ -20,6 +20,7 @@ struct message {
 };
 
 static _Atomic(sxe_log_fatal_hook) fatal_hook;
+static SXE__HOT_TLS const char *current_request;
 
 /* ---- Messages ---- */
 
@@ -54,6 +55,7 @@ emit(const struct sxe_log_site *site, uint32_t id, unsigned indent, const char *
         .mark = mark,
         .text = message->text,
         .length = message->length,
+        .request = current_request,
         .id = id,
         .indent = indent,
     };
@@ -69,6 +71,21 @@ emit_brace(const struct sxe_log_site *site, uint32_t id, unsigned indent, const 
     message.length = 0;
     add(&message, "// %s:%d", sxe__log_basename(site->file), site->line);
     emit(site, id, indent, mark, &message);
+}
+
+const char *
+sxe_log_set_request(const char *id)
+{
+    const char *before = current_request;
+
+    current_request = id;
+    return before;
+}
+
+const char *
+sxe_log_get_request(void)
+{
+    return current_request;
 }
 
 /* ---- Functions that the macros call ---- */

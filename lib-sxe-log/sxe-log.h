@@ -156,7 +156,8 @@ SXE_PUBLIC SXE_MUST_USE int sxe_log_level_from_text(const char *text);
 
 /* JSON: {"ts":"2010-10-02T18:11:42.290Z","level":"fatal","msg":"connected: 1000","pid":27231,
  * "id":999,"file":"http.c","line":124} on one line, in this order, without "id" where there is
- * none; ASCII only: other characters in UTF-8 become \uXXXX, other bytes \ufffd. */
+ * none, and with "request_id" after it where sxe_log_set_request says so; ASCII only: other
+ * characters in UTF-8 become \uXXXX, other bytes \ufffd. */
 enum sxe_log_format {
     SXE_LOG_TEXT = 0, /* the line drawn above */
     SXE_LOG_JSON = 1
@@ -178,6 +179,16 @@ SXE_PUBLIC void sxe_log_set_format(enum sxe_log_format format);
 
 /* How many lines the sink did not take whole since the process began. */
 SXE_PUBLIC uint64_t sxe_log_dropped(void);
+
+/* ---- Requests ---- */
+
+#define SXE_LOG_REQUEST_MAX 128
+
+/* Show the id of a request in all lines of this thread from now on: "- 8f41c2d05b7e9a36 text", in
+ * JSON "request_id". It is cut after SXE_LOG_REQUEST_MAX bytes. Borrowed; NULL: no id. Returns what
+ * was set before. */
+SXE_PUBLIC const char *sxe_log_set_request(const char *id);
+SXE_PUBLIC const char *sxe_log_get_request(void);
 
 /* ---- Around longjmp ----
  * A protected call (lua_pcall) that traced functions may leave by longjmp is wrapped so:

@@ -167,10 +167,13 @@ sxe__http_on_connected(SXE *s)
     }
     *connection =
         (struct sxe__http_connection){.http = http, .sxe = s, .phase = SXE__HTTP_READ_HEAD};
-    if (http->clients == NULL && http->config.proxies == NULL && http->config.on_reply == NULL)
+    if (http->clients == NULL && http->config.proxies == NULL && http->config.on_reply == NULL &&
+        http->config.trusted == NULL)
         return;
     length = sxe_get_peer(s, &peer);
     keep_peer(connection, &peer);
+    connection->is_trusted = http->config.trusted != NULL &&
+                             sxe_cidr_match(http->config.trusted, (const struct sockaddr *)&peer);
     if (http->config.proxies != NULL &&
         sxe_cidr_match(http->config.proxies, (const struct sockaddr *)&peer))
         connection->phase = SXE__HTTP_READ_PROXY;

@@ -208,13 +208,15 @@ compose_lines(struct sxe__http_slot *slot, uint64_t length)
     to = put_common(http, to);
     last->fields_at = (uint32_t)(to - http->head);
     to = mempcpy(to, (char *)slot + http->reply_at, slot->fields_used);
+    to = sxe__http_put_id(slot, to);
     to = put_length(slot, to, length);
     to = put_connection(slot, to);
     to = PUT_LITERAL(to, "\r\n");
     last->used = (uint32_t)(to - http->head);
 }
 
-/* Note the values that the last head was composed from. A head with a long type is not kept. */
+/* Note the values that the last head was composed from. A head with a long type or with an id is
+ * not kept. */
 static void
 note_last(const struct sxe__http_slot *slot, const char *type, uint64_t length)
 {
@@ -223,7 +225,7 @@ note_last(const struct sxe__http_slot *slot, const char *type, uint64_t length)
     size_t type_size = type == NULL ? 0 : strlen(type) + 1;
 
     last->until_ns = 0;
-    if (type_size > sizeof(last->type))
+    if (type_size > sizeof(last->type) || http->config.request_id != NULL)
         return;
     memcpy(last->type, type == NULL ? "" : type, type_size);
     last->until_ns = http->date.until_ns;

@@ -11,6 +11,7 @@
  *     sxe-http-slot.c           memory for one request and its reply
  *     sxe-http-request.c        what handlers ask of a request
  *     sxe-http-basic.c          its user and password
+ *     sxe-http-identity.c       its id
  *     sxe-http-response.c       status and fields of a reply, and replies that are whole
  *     sxe-http-reply-head.c     the head of a reply, which is mostly the last one
  *     sxe-http-stream.c         replies in parts, files, upgrades
@@ -70,6 +71,7 @@ struct sxe__http_connection {
     uint8_t phase;
     bool is_inside;      /* a handler or callback runs; its caller looks at the outcome */
     bool is_waiting;     /* paused until the kernel took the output */
+    bool is_trusted;     /* the socket's peer is one of config.trusted */
     uint8_t peer_length; /* bytes of peer, from the PROXY header or the socket */
     unsigned char peer[28];
 };
@@ -100,6 +102,7 @@ struct sxe__http_slot {
     SXE_TIME handler_ns;  /* spent in earlier stays in HANDLING */
     uint32_t path_length; /* of the decoded path, once it is made */
     struct sxe_http_chunks chunks;
+    char id[SXE_HTTP_ID_MAX + 1]; /* if has_id */
 
     /* Fields that a new request clears; few bytes, see sxe__http_slot_reset. */
     struct sxe_http_response response;
@@ -122,6 +125,7 @@ struct sxe__http_slot {
     bool is_sending; /* the reply's end waits for the kernel, or for the socket to close */
     bool offers_upgrade;
     bool is_path_made;
+    bool has_id;
     bool half_close; /* the request goes on after the client half-closes */
     uint16_t status;
     int outcome; /* -errno for on_done: the library answered, in the handler's place */
@@ -171,6 +175,8 @@ struct sxe_http {
     size_t head_size;
     char *common; /* the end of the Date line, and config.fields */
     uint32_t common_length;
+    uint64_t random[32]; /* bits for ids */
+    unsigned random_left;
 
     SXE *listeners[SXE__HTTP_LISTENERS];
     unsigned listener_count;
@@ -290,6 +296,28 @@ void sxe__http_slot_give(struct sxe__http_connection *connection);
 /* Find the handler: set handler, user, and whether the body is shown in parts. 0, or the status
  * that refuses the target. */
 SXE_MUST_USE unsigned sxe__http_route(struct sxe__http_slot *slot);
+
+/* ---- sxe-http-identity.c ---- */
+
+/* If config.request_id is set, have the log show the request's id until the second call, which gets
+ * what the first one returned. */
+static inline const char *
+sxe__http_name_lines(const struct sxe__http_slot *slot)
+{
+    if (SXE_LIKELY(slot->request.http->config.request_id == NULL))
+        return NULL;
+    return sxe_log_set_request(sxe_http_request_id(&slot->request));
+}
+
+static inline void
+sxe__http_unname_lines(const struct sxe_http *http, const char *outer)
+{
+    if (SXE_UNLIKELY(http->config.request_id != NULL))
+        sxe_log_set_request(outer);
+}
+
+/* Put the line of config.request_id, unless the reply has one of that name. Returns the end. */
+char *sxe__http_put_id(const struct sxe__http_slot *slot, char *to);
 
 /* ---- sxe-http-response.c ---- */
 

@@ -61,6 +61,14 @@ are_lines(const char *at)
     return true;
 }
 
+static bool
+is_addable(const char *name)
+{
+    enum sxe_http_field_id id;
+
+    return sxe__http_is_line((struct sxe_span){name, strlen(name)}, (struct sxe_span){"", 0}, &id);
+}
+
 /* NULL, or what is wrong. */
 static const char *
 check_config(const struct sxe_http_config *config)
@@ -79,6 +87,8 @@ check_config(const struct sxe_http_config *config)
         return "body_max must be at most 1 GiB, and fields_max at most 1 MiB";
     if (!are_lines(config->fields))
         return "fields must be lines that sxe_http_add_field could add, each with CR LF";
+    if (config->request_id != NULL && !is_addable(config->request_id))
+        return "request_id must be the name of a field that sxe_http_add_field could add";
     return NULL;
 }
 
@@ -117,6 +127,8 @@ allocate_slots(struct sxe_http *http)
         return -ENOMEM;
     snprintf(http->common, http->common_length + 1, "\r\n%s", config->fields);
     http->head_size = HEAD_ROOM + http->common_length + config->fields_max;
+    if (config->request_id != NULL)
+        http->head_size += strlen(config->request_id) + SXE_HTTP_ID_MAX + 4;
     http->head = malloc(http->head_size);
     http->connections = sxe_pool_new_with_timeouts("http-connections", config->connections,
                                                    sizeof(*http->connections), SXE__HTTP_STATES,

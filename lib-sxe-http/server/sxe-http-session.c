@@ -37,6 +37,7 @@ static void
 tell_handler(struct sxe__http_slot *slot, int result)
 {
     struct sxe__http_connection *connection = slot->connection;
+    const char *outer = sxe__http_name_lines(slot);
 
     connection->is_inside = true;
     if (slot->response.on_done != NULL)
@@ -45,6 +46,7 @@ tell_handler(struct sxe__http_slot *slot, int result)
     if (slot->request.http->config.on_reply != NULL && slot->request.data != NULL)
         summarise(slot, result);
     connection->is_inside = false;
+    sxe__http_unname_lines(connection->http, outer);
 }
 
 /* The request has ended: call on_done and on_reply. */
@@ -109,11 +111,13 @@ static void
 show_body(struct sxe__http_connection *connection, struct sxe_span part)
 {
     struct sxe__http_slot *slot = connection->slot;
+    const char *outer = sxe__http_name_lines(slot);
 
     slot->is_body_shown = slot->is_body_whole;
     connection->is_inside = true;
     slot->on_body(&slot->request, &slot->response, part, slot->is_body_whole);
     connection->is_inside = false;
+    sxe__http_unname_lines(connection->http, outer);
 }
 
 /* Go to the next phase after a handler or callback, which may have done anything to the reply. */
@@ -177,11 +181,13 @@ void
 sxe__http_handle(struct sxe__http_connection *connection)
 {
     struct sxe__http_slot *slot = connection->slot;
+    const char *outer = sxe__http_name_lines(slot);
     enum sxe_http_verdict verdict;
 
     connection->is_inside = true;
     verdict = slot->handler(&slot->request, &slot->response);
     connection->is_inside = false;
+    sxe__http_unname_lines(connection->http, outer);
     if (connection->slot != slot) /* the connection was upgraded */
         return;
     if (verdict == SXE_HTTP_DONE && slot->progress != SXE__HTTP_ENDED)

@@ -345,11 +345,12 @@ write_upgrade(struct sxe__http_slot *slot, const char *protocol)
     const char *fields = (char *)slot + http->reply_at;
     int length = snprintf(http->head, http->head_size,
                           "HTTP/1.1 101 Switching Protocols\r\nUpgrade: %s\r\n"
-                          "Connection: upgrade\r\n%.*s\r\n",
+                          "Connection: upgrade\r\n%.*s",
                           protocol, (int)slot->fields_used, fields);
+    char *end = mempcpy(sxe__http_put_id(slot, http->head + length), "\r\n", 2);
 
     http->last.until_ns = 0; /* the last head is overwritten */
-    return sxe_write(slot->connection->sxe, http->head, (unsigned)length);
+    return sxe_write(slot->connection->sxe, http->head, (unsigned)(end - http->head));
 }
 
 SXE *

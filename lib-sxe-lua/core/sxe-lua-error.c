@@ -178,7 +178,9 @@ sxe__lua_add_traceback(lua_State *coroutine)
 
 struct report {
     const char *where;
-    char id[ID_SIZE];
+    const char *prefix; /* before each line: "ID ", or "" where the log shows the id itself */
+    char id[SXE_LOG_REQUEST_MAX + 1];
+    char room[ID_SIZE + 1];
 };
 
 static void
@@ -189,12 +191,12 @@ log_lines(const struct report *report, const char *text)
 
     if (on_error != NULL && on_error(report->where, text))
         return;
-    SXE_ERROR("%s %s: %.*s", report->id, report->where, (int)length, text);
+    SXE_ERROR("%s%s: %.*s", report->prefix, report->where, (int)length, text);
     text += length;
     for (unsigned lines = 1; *text == '\n' && lines < LINES_MAX; lines++, text += length) {
         text++;
         length = strcspn(text, "\n");
-        SXE_ERROR("%s   %s%.*s", report->id, *text == '\t' ? "  " : "",
+        SXE_ERROR("%s  %s%.*s", report->prefix, *text == '\t' ? "  " : "",
                   (int)length - (*text == '\t'), text + (*text == '\t'));
     }
 }
@@ -257,6 +259,22 @@ log_report(lua_State *L)
     return 0;
 }
 
+/* An error in a request has the request's id, another one gets an id of its own. */
+static void
+set_id(struct report *report)
+{
+    const char *request = sxe_log_get_request();
+
+    report->prefix = "";
+    if (request != NULL) {
+        snprintf(report->id, sizeof(report->id), "%s", request);
+        return;
+    }
+    snprintf(report->id, sizeof(report->id), "%016" PRIx64, sxe_lua_get_clock()->random());
+    snprintf(report->room, sizeof(report->room), "%.*s ", ID_SIZE - 1, report->id);
+    report->prefix = report->room;
+}
+
 const char *
 sxe__lua_log_error(lua_State *from, const char *where)
 {
@@ -267,7 +285,7 @@ sxe__lua_log_error(lua_State *from, const char *where)
     int status;
 
     sxe__lua_current()->errors++;
-    snprintf(report.id, sizeof(report.id), "%016" PRIx64, sxe_lua_get_clock()->random());
+    set_id(&report);
     report.where = where;
     if (!lua_checkstack(L, 4) || !lua_checkstack(from, 1)) {
         log_lines(&report, "not enough memory");

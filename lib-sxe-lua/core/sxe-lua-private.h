@@ -171,6 +171,10 @@ typedef void (*sxe__lua_on_end)(lua_State *L, int status, int results, void *use
 uint64_t sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_end,
                         void *user);
 void sxe__lua_cancel(uint64_t task);
+/* Tasks that are started from now on belong to this origin, and those that they start, too: the
+ * request that a handler answers, see sxe__lua_http_id_of. 0: none. Returns the one before. */
+uint64_t sxe__lua_set_origin(uint64_t origin);
+
 void *sxe__lua_user(uint64_t task); /* the `user` of sxe__lua_start; NULL: the task is gone */
 
 /* A line of tasks that wait for the same thing, first come, first served; all zero is an empty one.
@@ -254,8 +258,8 @@ int sxe__lua_message_handler(lua_State *L);
 int sxe__lua_task_message_handler(lua_State *L);
 
 /* Log the error on top of L, "timer at a.lua:12: <error>", a line for each line of its traceback,
- * all with the same id. Returns the id, which is valid until this thread's next call. Never
- * raises. */
+ * all with the same id: that of sxe_log_set_request, or one of its own. Returns the id, which is
+ * valid until this thread's next call. Never raises. */
 const char *sxe__lua_log_error(lua_State *L, const char *where);
 
 /* Between tasks, when nothing of Lua's runs: collects garbage if memory is above its soft limit. */
@@ -308,6 +312,9 @@ int sxe__lua_init_compat(lua_State *main);
  * sxe_lua_delete. */
 int sxe__lua_init_http(lua_State *main);
 void sxe__lua_close_http(void);
+
+/* The id of the request that is a task's origin; NULL: it is over. */
+const char *sxe__lua_http_id_of(uint64_t origin);
 
 /* Called when no code of the script can run any more: from now on the script's child processes keep
  * the loop running until they have ended. */

@@ -90,6 +90,7 @@ struct sxe__lua_task {
     void *user;
     struct sxe__lua_object *object; /* the userdata for scripts; NULL: none was asked for */
     struct sxe__lua_permits *locks; /* the locks that the task has; NULL: none */
+    uint64_t origin;                /* see sxe__lua_set_origin; 0: none */
     uint64_t deadline_ns;
     uint64_t spent_ns;          /* CPU time since it last waited; the watchdog's */
     struct sxe__lua_line *line; /* in which the task waits; NULL: in none */
@@ -106,13 +107,14 @@ struct sxe__lua_task {
     uint8_t raised;      /* errors about its cancelling */
     uint8_t slices;      /* time slices that it computed since it was told of its cancelling */
 };
-_Static_assert(sizeof(struct sxe__lua_task) <= 112, "one for each task that may ever exist");
+_Static_assert(sizeof(struct sxe__lua_task) <= 120, "one for each task that may ever exist");
 
 struct sxe__lua_scheduler {
     struct sxe__lua_task *tasks; /* the pool's array; NULL: closed */
     lua_State *main;
     uint32_t number;
     uint32_t running; /* the running task; SXE_NONE: none */
+    uint64_t origin;  /* of the tasks that are started now */
     uint32_t ready_max;
     uint64_t slice_ns;
     bool is_closing;

@@ -68,6 +68,15 @@ sxe__lua_user(uint64_t task)
     return index == SXE_NONE ? NULL : sxe__lua_task_at(index)->user;
 }
 
+uint64_t
+sxe__lua_set_origin(uint64_t origin)
+{
+    const uint64_t before = SCHEDULER->origin;
+
+    SCHEDULER->origin = origin;
+    return before;
+}
+
 void
 sxe__lua_refuse_at_end(lua_State *L)
 {
@@ -288,8 +297,8 @@ run_task(lua_State *L)
     return has_run(L, lua_pcallk(L, lua_gettop(L) - 2, LUA_MULTRET, 1, 0, has_run), 0);
 }
 
-void
-sxe__lua_resume(uint32_t index, lua_State *from)
+static void
+run_slice(uint32_t index, lua_State *from)
 {
     struct sxe__lua_task *task = sxe__lua_task_at(index);
     const uint32_t interrupted = SCHEDULER->running;
@@ -325,6 +334,22 @@ sxe__lua_resume(uint32_t index, lua_State *from)
     }
 }
 
+void
+sxe__lua_resume(uint32_t index, lua_State *from)
+{
+    const uint64_t origin = sxe__lua_task_at(index)->origin;
+    const uint64_t outer = SCHEDULER->origin;
+    const char *request = NULL;
+
+    SCHEDULER->origin = origin;
+    if (SXE_UNLIKELY(origin != 0))
+        request = sxe_log_set_request(sxe__lua_http_id_of(origin));
+    run_slice(index, from);
+    if (SXE_UNLIKELY(origin != 0))
+        sxe_log_set_request(request);
+    SCHEDULER->origin = outer;
+}
+
 /* ---- Starting and cancelling ---- */
 
 uint64_t
@@ -346,6 +371,7 @@ sxe__lua_start(lua_State *from, int arguments, bool is_now, sxe__lua_on_end on_e
     *task = (struct sxe__lua_task){.coroutine = task->coroutine,
                                    .on_end = on_end != NULL ? on_end : log_failure,
                                    .user = user,
+                                   .origin = SCHEDULER->origin,
                                    .arguments = arguments + 1};
     sxe__lua_group_enter(index);
     sxe__lua_task_move(index, SXE__LUA_FREE, is_now ? SXE__LUA_RUNNING : SXE__LUA_READY);

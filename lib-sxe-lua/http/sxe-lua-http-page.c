@@ -5,7 +5,6 @@
  */
 #include "sxe-lua-http-private.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,7 +83,6 @@ sxe__lua_http_push_page(lua_State *L, const struct sxe__lua_exchange *exchange,
 {
     const char *locals = sxe__lua_push_locals(L);
     const char *text = strchr(explained, '\n');
-    char id[32];
     luaL_Buffer page;
 
     luaL_buffinit(L, &page);
@@ -96,9 +94,8 @@ sxe__lua_http_push_page(lua_State *L, const struct sxe__lua_exchange *exchange,
     if (locals != NULL && *locals != '\0')
         add_section(&page, "Local variables", (struct sxe_span){locals, strlen(locals)});
     add_request(&page, exchange);
-    snprintf(id, sizeof(id), "%016" PRIx64, exchange->id);
     luaL_addstring(&page, "<p>The log has this error under the id ");
-    luaL_addstring(&page, id);
+    luaL_addstring(&page, sxe_http_request_id(exchange->request));
     luaL_addstring(&page, ".</p></html>\n");
     luaL_pushresult(&page);
 }

@@ -84,7 +84,6 @@ struct sxe__lua_exchange {
     struct sxe_http_response *response; /* NULL: the reply is over, or was handed over to files */
     const struct sxe__lua_answerer *answerer; /* NULL: the script's result answers */
     uint64_t task;
-    uint64_t id;               /* 0: none was needed yet */
     struct sxe__lua_line line; /* tasks that wait for the body, or for room */
     uint32_t generation;
     uint32_t next;     /* of a free exchange: index + 1 of the next */
@@ -100,6 +99,7 @@ struct sxe__lua_exchange {
     bool is_lending;   /* a kept string is the reply's body */
     bool is_last;      /* `part` is the body's last part */
     bool has_ctx;      /* req.ctx was asked for */
+    bool is_named;     /* the log shows the request's id, which is in sxe__lua_http.ids */
     struct sxe_span part;
     struct sxe__lua_gathered *gathered; /* NULL: nothing */
 };
@@ -116,6 +116,8 @@ struct sxe__lua_server {
     bool is_stopped;
 };
 
+typedef char sxe__lua_id[SXE_HTTP_ID_MAX + 1];
+
 enum sxe__lua_http_counter {
     SXE__LUA_HTTP_REQUESTS,
     SXE__LUA_HTTP_ERRORS,    /* answered 500 and above, or not at all */
@@ -127,6 +129,7 @@ enum sxe__lua_http_counter {
 
 struct sxe__lua_http {
     struct sxe__lua_exchange *exchanges; /* NULL: not open */
+    sxe__lua_id *ids;                    /* of the exchange with the same index */
     uint32_t used;                       /* exchanges that were ever used */
     uint32_t free;                       /* a free exchange, index + 1; 0: none */
     lua_State *main;

@@ -5,12 +5,9 @@
 #include "sxe-lua-http-private.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "sxe-lua-clock.h"
 
 int
 sxe__lua_http_refuse(lua_State *L, unsigned status, const char *format, ...)
@@ -107,12 +104,7 @@ push_user(lua_State *L, struct sxe__lua_exchange *exchange)
 static int
 push_id(lua_State *L, struct sxe__lua_exchange *exchange)
 {
-    char text[24];
-
-    if (exchange->id == 0)
-        exchange->id = sxe_lua_get_clock()->random();
-    snprintf(text, sizeof(text), "%016" PRIx64, exchange->id);
-    lua_pushstring(L, text);
+    lua_pushstring(L, sxe_http_request_id(exchange->request));
     return 1;
 }
 

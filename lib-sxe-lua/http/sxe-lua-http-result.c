@@ -14,12 +14,16 @@
 #include "sxe-lua-http-private.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHERE_SIZE = 256, STACK_ROOM = 8, EXPLAINED_SIZE = 8192, ID_LINE_SIZE = 24 };
+enum {
+    WHERE_SIZE = 256,
+    STACK_ROOM = 8,
+    EXPLAINED_SIZE = 8192,
+    ID_LINE_SIZE = SXE_HTTP_ID_MAX + 8
+};
 
 /* ---- Results that need no task ---- */
 
@@ -183,13 +187,24 @@ status_of(lua_State *L, int error)
     return status >= 400 && status <= 599 ? (unsigned)status : 500;
 }
 
+/* Log the error on top of L under the request's id, which it returns. */
+static const char *
+log_error(const struct sxe__lua_exchange *exchange, lua_State *L, const char *where)
+{
+    const char *outer = sxe_log_set_request(sxe_http_request_id(exchange->request));
+    const char *id = sxe__lua_log_error(L, where);
+
+    sxe_log_set_request(outer);
+    return id;
+}
+
 /* Log the error on top of L, and name its id in the reply, as reply_error does, but without Lua. */
 static void
 give_up_error(struct sxe__lua_exchange *exchange, lua_State *L, int status)
 {
     char room[WHERE_SIZE];
-    char text[64];
-    const char *id = sxe__lua_log_error(L, describe_exchange(exchange, room));
+    char text[SXE_HTTP_ID_MAX + 64];
+    const char *id = log_error(exchange, L, describe_exchange(exchange, room));
 
     if (exchange->reply == SXE__LUA_BEGUN || status == LUA_ERRMEM) {
         give_up(exchange, 503);
@@ -207,13 +222,11 @@ static void
 report_error(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     char room[WHERE_SIZE];
-    const char *id;
 
     count_reply(SXE__LUA_HTTP_ERRORS);
     lua_pushvalue(L, 2);
-    id = sxe__lua_log_error(L, describe_exchange(exchange, room));
+    (void)log_error(exchange, L, describe_exchange(exchange, room));
     lua_pop(L, 1);
-    exchange->id = strtoull(id, NULL, 16);
 }
 
 /* Push the error as on_error gets it: a table with status and message, and with traceback if the
@@ -269,7 +282,7 @@ reply_explained(lua_State *L, struct sxe__lua_exchange *exchange, const char *te
         return;
     }
 
-    snprintf(room + used, ID_LINE_SIZE, "id: %016" PRIx64 "\n", exchange->id);
+    snprintf(room + used, ID_LINE_SIZE, "id: %s\n", sxe_http_request_id(exchange->request));
     luaL_addsize(&buffer, strlen(room));
     luaL_pushresult(&buffer);
     sxe__lua_http_send(L, exchange, -1, SXE__LUA_TEXT);
@@ -284,7 +297,7 @@ reply_error(lua_State *L, struct sxe__lua_exchange *exchange, unsigned status)
     struct sxe_span trace = string_field(L, "traceback");
     bool is_dev = sxe__lua_config()->is_dev;
     luaL_Buffer buffer;
-    char id[24];
+    const char *id;
 
     exchange->status = (uint16_t)status;
     if (is_dev && trace.base != NULL) {
@@ -298,7 +311,7 @@ reply_error(lua_State *L, struct sxe__lua_exchange *exchange, unsigned status)
     luaL_buffinit(L, &buffer);
     add_member(&buffer, "{\"error\":", message);
     if (status >= 500) {
-        snprintf(id, sizeof(id), "%016" PRIx64, exchange->id);
+        id = sxe_http_request_id(exchange->request);
         add_member(&buffer, ",\"id\":", (struct sxe_span){id, strlen(id)});
     }
     luaL_addstring(&buffer, "}\n");
@@ -458,12 +471,15 @@ conclude_results(struct sxe__lua_exchange *exchange, lua_State *L, int results)
 static void
 conclude_late(const struct sxe__lua_exchange *exchange, lua_State *L, int status)
 {
-    char room[WHERE_SIZE] = "a request that is over";
+    char room[WHERE_SIZE];
 
     if (status == LUA_OK || status == LUA_YIELD || exchange->is_gone)
         return;
     count_reply(SXE__LUA_HTTP_ERRORS);
-    sxe__lua_log_error(L, exchange->request == NULL ? room : describe_exchange(exchange, room));
+    if (exchange->request == NULL)
+        (void)sxe__lua_log_error(L, "a request that is over");
+    else
+        (void)log_error(exchange, L, describe_exchange(exchange, room));
 }
 
 /* Whether a handler's results leave the reply to res: nothing, nil, or the true of a res:write().

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sxe-cidr.h"
 #include "sxe-lua-clock.h"
 
 #define HTTP (&sxe__lua_http)
@@ -112,6 +113,35 @@ take_timeouts(lua_State *L, struct sxe_http_config *config)
     lua_pop(L, 1);
 }
 
+/* The field of request ids, and the peers whose ids are believed. As long as the server, that is as
+ * long as the state, the registry keeps both. */
+struct naming {
+    struct sxe_cidr_list trusted;
+    char request_id[64];
+};
+
+static void
+take_naming(lua_State *L, struct sxe_http_config *config)
+{
+    struct naming *naming = lua_newuserdatauv(L, sizeof(*naming), 0);
+    char networks[1024];
+
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    *naming = (struct naming){.trusted = {.number = 0}};
+    copy_text(L, "request_id", naming->request_id, sizeof(naming->request_id));
+    copy_text(L, "trust_from", networks, sizeof(networks));
+    if (*naming->request_id != '\0')
+        config->request_id = naming->request_id;
+    if (*networks == '\0')
+        return;
+    config->trusted = &naming->trusted;
+    if (sxe_cidr_add(&naming->trusted, networks, NULL) < 0)
+        luaL_error(L,
+                   "http.serve: trust_from must be networks such as '10.0.0.0/8, ::1, unix', "
+                   "not '%s'",
+                   networks);
+}
+
 /* ---- The handler ---- */
 
 /* Make the value at index the handler: a function, a router or files. Raises if it is another. */
@@ -152,10 +182,11 @@ answer_with(lua_State *L, int index, struct sxe_http_config *config)
 static int
 http_serve(lua_State *L)
 {
-    static const char *const names[] = {
-        "port", "ip", "unix", "handler", "limits", "timeouts", "connections", "half_close", NULL};
+    static const char *const names[] = {"port",       "ip",         "unix",        "handler",
+                                        "limits",     "timeouts",   "connections", "half_close",
+                                        "request_id", "trust_from", NULL};
     struct sxe__lua_server server = {.http = NULL};
-    struct sxe_http_config config = {.handler = NULL};
+    struct sxe_http_config config = {.random = sxe_lua_get_clock()->random};
 
     sxe__lua_option_names(L, 1, names, "http.serve");
     lua_settop(L, 1);
@@ -170,6 +201,7 @@ http_serve(lua_State *L)
     copy_text(L, "unix", server.path, sizeof(server.path));
     take_limits(L, &config, &server);
     take_timeouts(L, &config);
+    take_naming(L, &config);
     lua_getfield(L, 1, "handler");
     answer_with(L, 2, &config);
     /* Metamethods of the options, and finalizers, may have made servers, too. */

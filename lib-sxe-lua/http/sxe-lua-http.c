@@ -17,7 +17,7 @@
 #    define __lsan_unregister_root_region(memory, size) ((void)(memory), (void)(size))
 #endif
 
-#define MEMORY_SIZE (SXE__LUA_EXCHANGES * sizeof(struct sxe__lua_exchange))
+#define MEMORY_SIZE (SXE__LUA_EXCHANGES * (sizeof(struct sxe__lua_exchange) + sizeof(sxe__lua_id)))
 
 _Thread_local struct sxe__lua_http sxe__lua_http;
 
@@ -26,6 +26,39 @@ _Thread_local struct sxe__lua_http sxe__lua_http;
 /* In the registry: tables of the values that exchanges keep, and of req.ctx, by the index + 1. */
 static const char kept_key = 0;
 static const char ctx_key = 0;
+
+/* ---- Ids ---- */
+
+/* If the log shows the id of the request, keep it for lines that the task logs after the reply. */
+static void
+keep_id(struct sxe__lua_exchange *exchange)
+{
+    const char *id = sxe_log_get_request();
+
+    if (SXE_LIKELY(id == NULL))
+        return;
+    exchange->is_named = true;
+    snprintf(HTTP->ids[exchange - HTTP->exchanges], sizeof(*HTTP->ids), "%s", id);
+}
+
+/* The origin of the tasks of an exchange, see sxe__lua_set_origin. */
+static uint64_t
+origin_of(const struct sxe__lua_exchange *exchange)
+{
+    if (SXE_LIKELY(!exchange->is_named))
+        return 0;
+    return (uint64_t)exchange->generation << 32 | ((uint64_t)(exchange - HTTP->exchanges) + 1);
+}
+
+const char *
+sxe__lua_http_id_of(uint64_t origin)
+{
+    const uint32_t index = (uint32_t)origin - 1;
+
+    if (index >= HTTP->used || HTTP->exchanges[index].generation != origin >> 32)
+        return NULL;
+    return HTTP->ids[index];
+}
 
 /* ---- Taking and giving ---- */
 
@@ -51,6 +84,7 @@ take_exchange(struct sxe_http_request *request, const struct sxe__lua_answerer *
                                            .is_running = true,
                                            .is_inside = true};
     exchange->response->user = exchange;
+    keep_id(exchange);
     return exchange;
 }
 
@@ -218,11 +252,17 @@ on_end(lua_State *L, int status, int results, void *user)
 bool
 sxe__lua_http_start(struct sxe__lua_exchange *exchange, int arguments)
 {
+    const uint64_t origin = origin_of(exchange);
+    uint64_t outer = 0;
     uint64_t task;
 
+    if (SXE_UNLIKELY(origin != 0))
+        outer = sxe__lua_set_origin(origin);
     exchange->is_running = true;
     exchange->task = 0;
     task = sxe__lua_start(HTTP->main, arguments, true, on_end, exchange);
+    if (SXE_UNLIKELY(origin != 0))
+        (void)sxe__lua_set_origin(outer);
     if (task == 0)
         exchange->is_running = false;
     else if (exchange->task == 0) /* else it is a later task, which began when this one ended */
@@ -341,6 +381,7 @@ open_memory(void)
             return false;
         __lsan_register_root_region(exchanges, MEMORY_SIZE);
         HTTP->exchanges = exchanges;
+        HTTP->ids = (sxe__lua_id *)(HTTP->exchanges + SXE__LUA_EXCHANGES);
     }
     if (HTTP->body_max == 0)
         HTTP->body_max = SXE__LUA_BODY_MAX;

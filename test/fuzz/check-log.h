@@ -61,18 +61,18 @@ skip_number(const char *p)
     return p + strspn(p, "0123456789");
 }
 
-/* Check that the line is one JSON object with these keys in this order; "id" may be missing. NULL,
- * or what is wrong. */
+/* Check that the line is one JSON object with these keys in this order; both ids may be missing.
+ * NULL, or what is wrong. */
 static inline const char *
 check_json(const char *line)
 {
-    static const char *const keys[] = {"{\"ts\":", ",\"level\":", ",\"msg\":", ",\"pid\":",
-                                       ",\"id\":", ",\"file\":",  ",\"line\":"};
+    static const char *const keys[] = {"{\"ts\":", ",\"level\":",      ",\"msg\":",  ",\"pid\":",
+                                       ",\"id\":", ",\"request_id\":", ",\"file\":", ",\"line\":"};
     const char *p = line;
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (strncmp(p, keys[i], strlen(keys[i])) != 0) {
-            if (strcmp(keys[i], ",\"id\":") == 0)
+            if (i == 4 || i == 5)
                 continue;
             return keys[i];
         }

@@ -21,8 +21,9 @@
 #define UNIX_PATH_MAX   107
 #define TYPE_LENGTH_MAX 127 /* bytes of type or subtype; RFC 6838, 4.2 */
 
-bool
-httpd_is_field(const char *text)
+/* Whether a reply has no field of that name anyway. */
+static bool
+is_free(const char *name, size_t length)
 {
     static const char *const reserved[] = {"Accept-Ranges",
                                            "Connection",
@@ -38,15 +39,27 @@ httpd_is_field(const char *text)
                                            "Trailer",
                                            "Transfer-Encoding",
                                            "Upgrade"};
-    size_t length = strcspn(text, ":");
 
-    if (text[length] == '\0' || !sxe_http_is_token((struct sxe_span){text, length}))
-        return false;
     for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
-        if (strlen(reserved[i]) == length && strncasecmp(text, reserved[i], length) == 0)
+        if (strlen(reserved[i]) == length && strncasecmp(name, reserved[i], length) == 0)
             return false;
     }
-    return sxe_http_is_field_value((struct sxe_span){text + length, strlen(text + length)});
+    return sxe_http_is_token((struct sxe_span){name, length});
+}
+
+bool
+httpd_is_field_name(const char *text)
+{
+    return is_free(text, strlen(text));
+}
+
+bool
+httpd_is_field(const char *text)
+{
+    size_t length = strcspn(text, ":");
+
+    return text[length] != '\0' && is_free(text, length) &&
+           sxe_http_is_field_value((struct sxe_span){text + length, strlen(text + length)});
 }
 
 bool

@@ -75,14 +75,20 @@ duration(const char *what, unsigned long min_ms, uint32_t *value)
 }
 
 static bool
-add_proxies(struct httpd_options *options)
+add_networks(struct sxe_cidr_list *list, const char *what)
 {
-    if (sxe_cidr_add(&options->proxies, optarg, NULL) < 0)
-        return httpd_wrong(
-            "the proxies' network (--proxy-from)",
-            "addresses, networks such as 10.0.0.0/8, or unix, with commas between them");
-    options->http.proxies = &options->proxies;
-    return true;
+    return sxe_cidr_add(list, optarg, NULL) == 0 ||
+           httpd_wrong(what, "addresses, networks such as 10.0.0.0/8, or unix, with commas between "
+                             "them");
+}
+
+static bool
+set_request_id(struct httpd_options *options)
+{
+    options->http.request_id = optarg;
+    return httpd_is_field_name(optarg) ||
+           httpd_wrong("the header of request ids (--request-id)",
+                       "the name of a header, and not one of those that a reply has anyway");
 }
 
 static bool
@@ -93,14 +99,6 @@ set_ranges(struct httpd_options *options)
 
     options->files.no_ranges = options->files.ranges_max == 0;
     return is_good;
-}
-
-static bool
-add_stats_from(struct httpd_options *options)
-{
-    return sxe_cidr_add(&options->stats_from, optarg, NULL) == 0 ||
-           httpd_wrong("who may see the counters (--stats-from)",
-                       "addresses, networks such as 10.0.0.0/8, or unix, with commas between them");
 }
 
 /* The path is a router's pattern without parameters. */
@@ -145,7 +143,13 @@ take_place(struct httpd_options *options, int val)
     case SOCKET_MODE:
         return httpd_set_socket_mode(options);
     case PROXY_FROM:
-        return add_proxies(options);
+        options->http.proxies = &options->proxies;
+        return add_networks(&options->proxies, "the proxies' network (--proxy-from)");
+    case TRUST_FROM:
+        options->http.trusted = &options->trusted;
+        return add_networks(&options->trusted, "who is believed (--trust-from)");
+    case REQUEST_ID:
+        return set_request_id(options);
     case ACCESS_LOG:
         options->access_log = optarg;
         break;
@@ -154,7 +158,7 @@ take_place(struct httpd_options *options, int val)
     case STATS:
         return set_stats_path(options);
     case STATS_FROM:
-        return add_stats_from(options);
+        return add_networks(&options->stats_from, "who may see the counters (--stats-from)");
     case 'w':
         return set_workers(options);
     case HANG_TIMEOUT:

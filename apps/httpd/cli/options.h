@@ -54,6 +54,7 @@ struct httpd_options {
     char types[HTTPD_TYPES_MAX];            /* lines of --type */
     struct error_pages error_pages;
     struct sxe_cidr_list proxies;
+    struct sxe_cidr_list trusted;
     uint32_t stall_timeout_ms;
     uint32_t hang_timeout_ms;      /* for a turn of a process's loop; 0: no limit */
     uint32_t stop_timeout_ms;      /* for requests in progress at the end */

@@ -75,7 +75,7 @@ is_repeatable(unsigned row)
 {
     static const char *const names[] = {"error-page", "header",   "index",   "proxy-from",
                                         "stats-from", "tls-cert", "tls-key", "tls-staple",
-                                        "type",       NULL};
+                                        "trust-from", "type",     NULL};
 
     return is_one_of(row_at(row)->option.name, names);
 }

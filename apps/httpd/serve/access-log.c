@@ -27,6 +27,7 @@ _Static_assert(TEXTS *(TEXT_MAX + sizeof("\\u00ff")) + REST_MAX <= LINE_SIZE,
 struct access_log {
     const char *path;
     enum access_log_format format;
+    bool has_ids; /* lines of JSON have the id of the request */
     int fd;
     time_t second; /* the time that `date` shows */
     char date[40];
@@ -177,10 +178,11 @@ add_member(struct line *line, const char *name, struct sxe_span text)
 
 static void
 add_json(struct line *line, const char *date, const struct sxe_http_request *request,
-         const struct sxe_http_summary *summary)
+         const struct sxe_http_summary *summary, bool has_ids)
 {
     const struct sxe_http_parser *head = &request->head;
     struct sxe_http_basic basic;
+    struct sxe_span id = {NULL, 0};
 
     add_to_line(line, "{\"time\":\"%s\",\"status\":%u,\"bytes\":%llu,\"duration_us\":%llu", date,
                 status_of(summary), body_bytes(request, summary),
@@ -194,6 +196,11 @@ add_json(struct line *line, const char *date, const struct sxe_http_request *req
     add_member(line, "host", sxe_http_known_value(request, SXE_HTTP_FIELD_HOST));
     add_member(line, "referer", sxe_http_field_value(request, "Referer"));
     add_member(line, "user_agent", sxe_http_known_value(request, SXE_HTTP_FIELD_USER_AGENT));
+    if (has_ids) {
+        id.base = sxe_http_request_id(request);
+        id.length = strlen(id.base);
+    }
+    add_member(line, "request_id", id);
     if (head->refusal != SXE_HTTP_NOT_REFUSED)
         add_to_line(line, ",\"refused\":\"%s\"",
                     sxe_http_refusal_text((enum sxe_http_refusal)head->refusal));
@@ -233,7 +240,7 @@ make_line(struct access_log *log, struct line *line, const struct sxe_http_reque
 
     line->length = 0;
     if (log->format == ACCESS_LOG_JSON) {
-        add_json(line, date, request, summary);
+        add_json(line, date, request, summary, log->has_ids);
     } else {
         add_common(line, date, request, summary);
         if (log->format == ACCESS_LOG_COMBINED) {
@@ -271,7 +278,7 @@ open_file(const char *path)
 }
 
 struct access_log *
-access_log_open(const char *path, enum access_log_format format)
+access_log_open(const char *path, enum access_log_format format, bool has_ids)
 {
     struct access_log *log = calloc(1, sizeof(*log));
 
@@ -279,6 +286,7 @@ access_log_open(const char *path, enum access_log_format format)
         return NULL;
     log->path = path;
     log->format = format;
+    log->has_ids = has_ids;
     log->second = -1;
     log->fd = open_file(path);
     if (log->fd >= 0)

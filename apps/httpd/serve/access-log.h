@@ -23,8 +23,9 @@ enum access_log_format { ACCESS_LOG_COMMON, ACCESS_LOG_COMBINED, ACCESS_LOG_JSON
 struct access_log;
 
 /* Open the file at path for appending; "-" is standard output. The path is borrowed until
- * access_log_close. On failure NULL, and errno. */
-struct access_log *access_log_open(const char *path, enum access_log_format format);
+ * access_log_close. has_ids: lines of JSON have the id of the request. On failure NULL, and
+ * errno. */
+struct access_log *access_log_open(const char *path, enum access_log_format format, bool has_ids);
 void access_log_close(struct access_log *log); /* flushes; NULL is allowed */
 
 void access_log_add(struct access_log *log, const struct sxe_http_request *request,

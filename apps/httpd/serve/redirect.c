@@ -87,6 +87,8 @@ redirect_plan(const struct httpd_options *options,
                                      .fields_max = TARGET_MOST + 1024,
                                      .head_timeout_ms = options->http.head_timeout_ms,
                                      .idle_timeout_ms = options->http.idle_timeout_ms,
+                                     .trusted = options->http.trusted,
+                                     .request_id = options->http.request_id,
                                      .on_reply = on_reply};
 
     redirect.http = NULL;

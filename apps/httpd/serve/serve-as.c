@@ -22,7 +22,8 @@ serve_as_open_log(const struct httpd_options *options, struct access_log **log)
     if (options->access_log == NULL || *log != NULL)
         return 0;
     become_make_file(&options->user, options->access_log);
-    *log = access_log_open(options->access_log, options->access_log_format);
+    *log = access_log_open(options->access_log, options->access_log_format,
+                           options->http.request_id != NULL);
     error = errno;
     stats_watch_log(*log);
     if (*log != NULL)

@@ -27,6 +27,7 @@
 #include "secure.h"
 #include "serve-as.h"
 #include "sxe-http-router.h"
+#include "sxe-lua-clock.h"
 #include "sxe-lua-http.h"
 
 enum { SIGNALS = 6 };
@@ -388,6 +389,7 @@ choose_handler(struct sxe_http_config *http)
     if (options->script != NULL) {
         http->handler = sxe_lua_http_handle;
         http->stream = true;
+        http->random = sxe_lua_get_clock()->random;
         result = script_load(options, service.link);
     }
     if (result == 0 && options->config.sites != NULL) {

@@ -32,6 +32,8 @@ local http = {}
 ---@field timeouts? sxe.http.timeouts
 ---@field connections? integer at once, 10000
 ---@field half_close? boolean requests go on when their client half-closed, false
+---@field request_id? string a header that gives each reply the request's id
+---@field trust_from? string peers whose ids count: "10.0.0.0/8, ::1, unix"
 
 ---@class sxe.http.files
 ---@field index? string index.html
@@ -69,7 +71,7 @@ local http = {}
 ---@field peer string the client's address
 ---@field user? string whose password was checked
 ---@field tls? sxe.req.tls nil: the connection does not speak TLS
----@field id string 16 hexadecimal digits, as in the log
+---@field id string 16 hexadecimal digits, or what a trusted peer sent; as in the log
 ---@field route? string the pattern that matched
 ---@field ctx table empty at first, for filters and handlers
 ---@field headers table<string, string>|fun(): table<string, string>

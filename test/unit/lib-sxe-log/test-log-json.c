@@ -55,6 +55,28 @@ START_TEST(there_is_no_id_where_there_is_none)
 }
 END_TEST
 
+START_TEST(the_id_of_a_request_is_a_key)
+{
+    char id[SXE_LOG_REQUEST_MAX + 2];
+
+    start_json();
+    sxe_log_set_request("8f41c2d05b7e9a36");
+    SXE_INFO_ID(7, "x");
+    sxe_log_set_request("\"\n");
+    SXE_INFO("x");
+    memset(id, 'i', sizeof(id));
+    id[sizeof(id) - 1] = '\0';
+    sxe_log_set_request(id);
+    SXE_INFO("x");
+    sxe_log_set_request(NULL);
+    ck_assert_ptr_nonnull(
+        strstr(captured.lines[0], ",\"id\":7,\"request_id\":\"8f41c2d05b7e9a36\",\"file\":\""));
+    ck_assert_ptr_nonnull(strstr(captured.lines[1], ",\"request_id\":\"\\\"\\n\",\"file\":\""));
+    ck_assert_ptr_nonnull(strstr(captured.lines[2], "iii..\",\"file\":\"test-log-json.c\","));
+    check_captured();
+}
+END_TEST
+
 START_TEST(levels_have_names)
 {
     start_json();
@@ -182,6 +204,7 @@ main(void)
 
     tcase_add_test(tcase, a_line_has_its_keys_in_order);
     tcase_add_test(tcase, there_is_no_id_where_there_is_none);
+    tcase_add_test(tcase, the_id_of_a_request_is_a_key);
     tcase_add_test(tcase, levels_have_names);
     tcase_add_loop_test(tcase, a_message_is_a_valid_string, 0,
                         (int)(sizeof(messages) / sizeof(messages[0])));

@@ -57,6 +57,44 @@ START_TEST(a_line_with_id_is_that_of_2010)
 }
 END_TEST
 
+START_TEST(the_id_of_a_request_is_before_the_text)
+{
+    static const char *const ids[] = {"8f41c2d05b7e9a36", "a\nb"};
+
+    start_2010(250);
+    ck_assert_ptr_null(sxe_log_set_request(ids[0]));
+    SXE_INFO("x");
+    ck_assert_ptr_eq(sxe_log_get_request(), ids[0]);
+    ck_assert_ptr_eq(sxe_log_set_request(ids[1]), ids[0]);
+    SXE_INFO("x");
+    ck_assert_ptr_eq(sxe_log_set_request(NULL), ids[1]);
+    SXE_INFO("x");
+    ck_assert_str_eq(log_line(0), "------ 4 - 8f41c2d05b7e9a36 x\n");
+    ck_assert_str_eq(log_line(1), "------ 4 - a\\nb x\n");
+    ck_assert_str_eq(log_line(2), "------ 4 - x\n");
+}
+END_TEST
+
+START_TEST(a_long_id_of_a_request_is_cut)
+{
+    char id[SXE_LOG_REQUEST_MAX + 2];
+    char expected[SXE_LOG_LINE_MAX];
+
+    memset(id, 'i', sizeof(id));
+    id[sizeof(id) - 1] = '\0';
+    start_2010(250);
+    sxe_log_set_request(id);
+    SXE_INFO("x");
+    sxe_log_set_request(id + 1);
+    SXE_INFO("x");
+    snprintf(expected, sizeof(expected), "------ 4 - %.126s.. x\n", id);
+    ck_assert_str_eq(log_line(0), expected);
+    snprintf(expected, sizeof(expected), "------ 4 - %s x\n", id + 1);
+    ck_assert_str_eq(log_line(1), expected);
+    sxe_log_set_request(NULL);
+}
+END_TEST
+
 START_TEST(a_dump_is_that_of_2010)
 {
     static const char query[] = "GET /123456789/1*/*\r\n\r\n";
@@ -374,6 +412,8 @@ main(void)
 
     tcase_add_test(exact, a_line_without_id_is_that_of_2010);
     tcase_add_test(exact, a_line_with_id_is_that_of_2010);
+    tcase_add_test(exact, the_id_of_a_request_is_before_the_text);
+    tcase_add_test(exact, a_long_id_of_a_request_is_cut);
     tcase_add_test(exact, a_dump_is_that_of_2010);
     tcase_add_loop_test(exact, an_id_takes_at_least_six_columns, 0, LENGTH_OF(ids));
     tcase_add_test(exact, each_macro_logs_at_its_level);

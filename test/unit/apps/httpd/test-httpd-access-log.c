@@ -25,6 +25,7 @@ static char path[64];
 static char other[64];
 static struct access_log *access_log;
 static unsigned copies = 1; /* how often each line is added */
+static bool has_ids;        /* lines of JSON have the id of the request */
 static int write_error;     /* the error of writes to the log's file; 0: none */
 
 /* ---- A log, and a server that fills it ---- */
@@ -58,7 +59,7 @@ log_reply(struct sxe_http_request *request, const struct sxe_http_summary *summa
 static void
 open_log(enum access_log_format format)
 {
-    access_log = access_log_open(path, format);
+    access_log = access_log_open(path, format, has_ids);
     ck_assert_msg(access_log != NULL, "%s: %s", path, strerror(errno));
 }
 
@@ -194,6 +195,19 @@ START_TEST(a_request_is_one_object_of_json)
     request(objects[_i].request);
     end_log();
     ck_assert_str_eq(read_file(path), objects[_i].line);
+}
+END_TEST
+
+START_TEST(json_has_the_id_of_the_request)
+{
+    struct sxe_cidr_list trusted = {.number = 0};
+
+    ck_assert_int_eq(sxe_cidr_add(&trusted, "127.0.0.1", NULL), 0);
+    has_ids = true;
+    log_with((struct sxe_http_config){.trusted = &trusted, .request_id = "X-Id"}, ACCESS_LOG_JSON);
+    request("GET / HTTP/1.0\r\nX-Id: from-proxy\r\n\r\n");
+    end_log();
+    ck_assert_ptr_nonnull(strstr(read_file(path), ",\"request_id\":\"from-proxy\"}\n"));
 }
 END_TEST
 
@@ -419,12 +433,12 @@ START_TEST(what_cannot_be_opened_is_null_and_says_why)
 {
     unsigned open = fake_os_open_fds();
 
-    ck_assert_ptr_null(access_log_open("/nonexistent/log", ACCESS_LOG_COMMON));
+    ck_assert_ptr_null(access_log_open("/nonexistent/log", ACCESS_LOG_COMMON, false));
     ck_assert_int_eq(errno, ENOENT);
-    ck_assert_ptr_null(access_log_open(directory, ACCESS_LOG_COMMON));
+    ck_assert_ptr_null(access_log_open(directory, ACCESS_LOG_COMMON, false));
     ck_assert_int_eq(errno, EISDIR);
     fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
-    ck_assert_ptr_null(access_log_open(path, ACCESS_LOG_COMMON));
+    ck_assert_ptr_null(access_log_open(path, ACCESS_LOG_COMMON, false));
     ck_assert_int_eq(errno, ENOMEM);
     ck_assert_uint_eq(fake_os_open_fds(), open);
     access_log_close(NULL);
@@ -445,7 +459,7 @@ static void
 log_to_output(void)
 {
     serve_logged((struct sxe_http_config){0});
-    access_log = access_log_open("-", ACCESS_LOG_COMMON);
+    access_log = access_log_open("-", ACCESS_LOG_COMMON, false);
     ck_assert_ptr_nonnull(access_log);
     request("GET / HTTP/1.0\r\n\r\n");
     end_log();
@@ -490,7 +504,7 @@ END_TEST
 START_TEST(standard_output_may_be_missing)
 {
     close(STDOUT_FILENO);
-    ck_assert_ptr_null(access_log_open("-", ACCESS_LOG_COMMON));
+    ck_assert_ptr_null(access_log_open("-", ACCESS_LOG_COMMON, false));
     ck_assert_int_eq(errno, EBADF);
 }
 END_TEST
@@ -693,6 +707,7 @@ access_log_suite(void)
     tcase_add_loop_test(formats, a_request_is_one_line_of_combined, 0,
                         (int)(sizeof(lines) / sizeof(lines[0])));
     tcase_add_test(formats, common_is_the_same_without_referer_and_agent);
+    tcase_add_test(formats, json_has_the_id_of_the_request);
     tcase_add_loop_test(formats, a_request_is_one_object_of_json, 0,
                         (int)(sizeof(objects) / sizeof(objects[0])));
     tcase_add_test(formats, the_date_is_that_of_the_reply);

@@ -268,6 +268,21 @@ START_TEST(proxies_are_gathered)
 }
 END_TEST
 
+START_TEST(a_header_has_the_ids_of_requests_and_peers_are_believed)
+{
+    struct sockaddr_in ten = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a010203)};
+
+    ck_assert_int_eq(PARSE("--request-id", "X-Request-Id", "--trust-from", "::1",
+                           "--trust-from=10.0.0.0/8,unix"),
+                     -1);
+    ck_assert_str_eq(options.http.request_id, "X-Request-Id");
+    ck_assert_ptr_eq(options.http.trusted, &options.trusted);
+    ck_assert(sxe_cidr_match(options.http.trusted, (const struct sockaddr *)&ten));
+    ck_assert_int_eq(PARSE("--request-id", "Request-Id"), -1);
+    ck_assert_ptr_null(options.http.trusted);
+}
+END_TEST
+
 static const struct {
     const char *name;
     enum access_log_format format;
@@ -325,6 +340,12 @@ static const struct {
     {{"--socket-mode", "-6"}, "is '-6'"},
     {{"--proxy-from", "proxy"}, "the proxies' network (--proxy-from) is 'proxy'; it must be addre"},
     {{"--proxy-from", "10.0.0.1/8"}, "is '10.0.0.1/8'"},
+    {{"--trust-from", "all"},
+     "who is believed (--trust-from) is 'all'; it must be addresses, netw"},
+    {{"--request-id", "X Id"},
+     "the header of request ids (--request-id) is 'X Id'; it must be the "},
+    {{"--request-id", ""}, "the header of request ids (--request-id) is ''"},
+    {{"--request-id", "date"}, "one of those that a reply has anyway"},
     {{"--listing=yes", "-r", "."}, "option --listing takes no argument. Try --help.\n"},
     {{"--index", ""}, "an index (--index) is ''; " NO_INDEX},
     {{"--index", "a/b"}, "an index (--index) is 'a/b'; " NO_INDEX},
@@ -589,6 +610,7 @@ options_suite(void)
     tcase_add_test(taken, headers_are_gathered);
     tcase_add_test(taken, a_header_may_be_of_any_token_and_have_tabs_and_bytes_above_ascii);
     tcase_add_test(taken, proxies_are_gathered);
+    tcase_add_test(taken, a_header_has_the_ids_of_requests_and_peers_are_believed);
     tcase_add_loop_test(taken, a_log_has_one_of_three_formats, 0,
                         (int)(sizeof(formats) / sizeof(formats[0])));
     tcase_add_test(taken, the_last_of_two_wins);
