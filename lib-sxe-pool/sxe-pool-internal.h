@@ -53,7 +53,7 @@
 _Static_assert(__GCC_ATOMIC_INT_LOCK_FREE == 2, "32-bit atomics must need no lock");
 _Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "64-bit atomics must need no lock");
 
-/* ---- The parts ---- */
+/* ---- The parts of a pool ---- */
 
 struct sxe__pool_header {
     uint32_t magic;

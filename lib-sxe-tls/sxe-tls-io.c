@@ -109,7 +109,8 @@ result_of(SXE *s, struct sxe__tls_connection *c)
     case SSL_ERROR_WANT_READ:
         return 0;
     case SSL_ERROR_ZERO_RETURN:
-        c->is_cut = sxe__tls_loop->in_is_over; /* a server may still write */
+        /* close_notify; or, for a server, the socket's end: SSL_OP_IGNORE_UNEXPECTED_EOF. */
+        c->is_cut = sxe__tls_loop->in_is_over;
         break;
     default:
         c->is_broken = true;

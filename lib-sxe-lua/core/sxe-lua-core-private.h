@@ -86,7 +86,7 @@ struct sxe__lua_watch {
     uint64_t asked_cpu_ns;         /* CPU time when it was last made */
     uint64_t start_cpu_ns;         /* CPU time when sequence became odd; 0: not yet known */
     uint64_t spent_ns;             /* CPU time of the task before that */
-    uint64_t rest_ns;              /* CPU time before which no signal sets a hook again */
+    uint64_t rest_ns;              /* until this CPU time no signal sets the hook again */
     /* The watchdog thread's: */
     pthread_t thread; /* of the loop */
     clockid_t thread_clock;

@@ -109,7 +109,7 @@ const char *load_stages_parse(struct load_plan *plan, const char *text);
  * options that contradict it. Both return like load_command_plan. */
 int load_command_stages(struct load_command *command);
 int load_command_check_stages(struct load_command *command);
-int load_command_check_conditions(struct load_command *command); /* their stages exist */
+int load_command_check_conditions(struct load_command *command); /* refuse one on a missing stage */
 
 /* Refuse options that contradict each other or lack another; returns like load_command_plan. */
 int load_command_check_together(struct load_command *command);

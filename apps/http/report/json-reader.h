@@ -30,7 +30,7 @@ bool load_reader_bool(struct load_reader *reader, const json_t *object, const ch
 /* The member's text, which belongs to the object; NULL: there is none. */
 const char *load_reader_text(struct load_reader *reader, const json_t *object, const char *name);
 
-/* NULL: the member is missing, null, or has another type, which is a problem. */
+/* NULL: the member is missing or null; or it has another type, and the problem is kept. */
 const json_t *load_reader_object(struct load_reader *reader, const json_t *object,
                                  const char *name);
 const json_t *load_reader_array(struct load_reader *reader, const json_t *object, const char *name);
