@@ -55,6 +55,7 @@
 #include "sxe-http-handler.h"
 #include "sxe-http-parse.h"
 #include "sxe-http-router.h"
+#include "sxe-http-trace.h"
 #include "sxe-http-uri.h"
 #include "sxe.h"
 
@@ -120,9 +121,11 @@ struct sxe_http_config {
     const struct sxe_cidr_list *proxies; /* peers whose connections begin with a PROXY header;
                                             borrowed */
     const struct sxe_cidr_list *trusted; /* peers, by the address of their socket, whose request ids
-                                            are believed; borrowed; NULL: nobody's */
+                                            and traces are believed; borrowed; NULL:
+                                            nobody's */
     const char *request_id;   /* name of a field, "X-Request-Id": each reply and each line that a
                                  handler logs has the request's id; borrowed; NULL: none has it */
+    bool trace;               /* each request is part of a trace, see sxe_http_trace */
     uint64_t (*random)(void); /* 64 bits of chance, for ids; NULL: the system's */
     void (*on_reply)(struct sxe_http_request *request, const struct sxe_http_summary *summary);
     sxe_http_handler unrouted; /* called if the router has no route for the path or its method;
@@ -193,6 +196,7 @@ struct sxe_http_request {
     void *user;                  /* rw: the route's or the configuration's at first */
     struct sxe_http *http;       /* ro */
     bool is_authenticated;       /* rw: false at first; true: sxe_http_user has the user's name */
+    bool is_traced;              /* ro: config.trace, see sxe_http_trace */
 };
 
 static inline enum sxe_http_method
@@ -246,6 +250,12 @@ SXE_PUBLIC ssize_t sxe_http_parameter(const struct sxe_http_request *request, co
  * 1 to SXE_HTTP_ID_MAX visible characters of ASCII without " ' \ < > &; otherwise 16 hexadecimal
  * digits, made by the first call. Valid as long as the request. */
 SXE_PUBLIC const char *sxe_http_request_id(const struct sxe_http_request *request);
+
+/* With config.trace, sxe_http_trace returns the trace that a trusted peer sent in one valid
+ * traceparent, or a new one that is sampled, with a new span_id for this request. Valid as long as
+ * the request. NULL: config.trace is false. sxe_http_trace_state returns the tracestate that goes with it; base NULL: none. */
+SXE_PUBLIC const struct sxe_http_trace *sxe_http_trace(const struct sxe_http_request *request);
+SXE_PUBLIC struct sxe_span sxe_http_trace_state(const struct sxe_http_request *request);
 
 #define SXE_HTTP_BASIC_MAX 510 /* bytes of a user's name, a colon and a password */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: the id of a request, which its reply, the logs and handlers show. It is made when it is
- * first asked for; or it is that of config.request_id, if a trusted peer sent that field.
+ * first asked for; or it is that of config.request_id, if a trusted peer sent that field. And the
+ * trace that it is part of.
  */
 #include "sxe-http-server-private.h"
 
@@ -40,21 +41,27 @@ is_harmless(struct sxe_span id)
     return id.length > 0 && id.length <= SXE_HTTP_ID_MAX;
 }
 
-/* Take the id that a trusted peer sent. False: there is none, or more than one, or a bad one. */
-static bool
-take_sent_id(struct sxe__http_slot *slot)
+/* The value of a field that a trusted peer sent; base NULL: it is not there, or more than once. */
+static struct sxe_span
+sent_value(const struct sxe__http_slot *slot, const char *name)
 {
     const struct sxe_http_request *request = &slot->request;
-    const char *name = request->http->config.request_id;
     const struct sxe_http_field *field = NULL;
-    struct sxe_span id;
 
     if (name != NULL && slot->connection->is_trusted && request->data != NULL &&
         request->head.refusal == SXE_HTTP_NOT_REFUSED)
         field = sxe_http_field(&request->head, request->data, name);
     if (field == NULL || sxe_http_field_next(&request->head, request->data, field) != NULL)
-        return false;
-    id = (struct sxe_span){request->data + field->value, field->value_length};
+        return (struct sxe_span){NULL, 0};
+    return (struct sxe_span){request->data + field->value, field->value_length};
+}
+
+/* Take the id that a trusted peer sent. False: there is none, or more than one, or a bad one. */
+static bool
+take_sent_id(struct sxe__http_slot *slot)
+{
+    struct sxe_span id = sent_value(slot, slot->request.http->config.request_id);
+
     if (!is_harmless(id))
         return false;
     memcpy(slot->id, id.base, id.length);
@@ -86,4 +93,68 @@ sxe__http_put_id(const struct sxe__http_slot *slot, char *to)
     to = mempcpy(to, ": ", 2);
     to = mempcpy(to, id, strlen(id));
     return mempcpy(to, "\r\n", 2);
+}
+
+/* ---- Traces ---- */
+
+/* Put 16 digits that are not all 0. */
+static void
+put_digits(struct sxe_http *http, char *to)
+{
+    uint64_t bits = random_bits(http);
+
+    snprintf(to, 17, "%016" PRIx64, bits == 0 ? 1 : bits);
+}
+
+/* Join the values of tracestate, which may be there more than once, by commas (RFC 9110, 5.3). */
+static void
+take_state(struct sxe__http_slot *slot)
+{
+    const struct sxe_http_request *request = &slot->request;
+    const struct sxe_http_field *field =
+        sxe_http_field(&request->head, request->data, "tracestate");
+    uint32_t used = 0;
+
+    for (; field != NULL; field = sxe_http_field_next(&request->head, request->data, field)) {
+        if (used + 1 + field->value_length > sizeof(slot->trace_state))
+            return;
+        if (used > 0)
+            slot->trace_state[used++] = ',';
+        memcpy(slot->trace_state + used, request->data + field->value, field->value_length);
+        used += field->value_length;
+    }
+    slot->trace_state_length = used;
+}
+
+const struct sxe_http_trace *
+sxe_http_trace(const struct sxe_http_request *request)
+{
+    struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_REQUEST(request);
+
+    if (!request->is_traced)
+        return NULL;
+    if (slot->has_trace)
+        return &slot->trace;
+    slot->has_trace = true;
+    slot->trace_state_length = 0;
+    if (sxe_http_trace_parse(sent_value(slot, "traceparent"), &slot->trace) == 0) {
+        take_state(slot);
+    } else {
+        slot->trace =
+            (struct sxe_http_trace){.flags = SXE_HTTP_TRACE_SAMPLED | SXE_HTTP_TRACE_RANDOM};
+        put_digits(request->http, slot->trace.trace_id);
+        put_digits(request->http, slot->trace.trace_id + 16);
+    }
+    put_digits(request->http, slot->trace.span_id);
+    return &slot->trace;
+}
+
+struct sxe_span
+sxe_http_trace_state(const struct sxe_http_request *request)
+{
+    const struct sxe__http_slot *slot = SXE__HTTP_SLOT_OF_CONST(request);
+
+    if (sxe_http_trace(request) == NULL || slot->trace_state_length == 0)
+        return (struct sxe_span){NULL, 0};
+    return (struct sxe_span){slot->trace_state, slot->trace_state_length};
 }

@@ -11,7 +11,7 @@
  *     sxe-http-slot.c           memory for one request and its reply
  *     sxe-http-request.c        what handlers ask of a request
  *     sxe-http-basic.c          its user and password
- *     sxe-http-identity.c       its id
+ *     sxe-http-identity.c       its id, and its trace
  *     sxe-http-response.c       status and fields of a reply, and replies that are whole
  *     sxe-http-reply-head.c     the head of a reply, which is mostly the last one
  *     sxe-http-stream.c         replies in parts, files, upgrades
@@ -103,6 +103,9 @@ struct sxe__http_slot {
     uint32_t path_length; /* of the decoded path, once it is made */
     struct sxe_http_chunks chunks;
     char id[SXE_HTTP_ID_MAX + 1]; /* if has_id */
+    struct sxe_http_trace trace;  /* if has_trace */
+    uint32_t trace_state_length;
+    char trace_state[SXE_HTTP_TRACE_STATE_MAX];
 
     /* Fields that a new request clears; few bytes, see sxe__http_slot_reset. */
     struct sxe_http_response response;
@@ -126,6 +129,7 @@ struct sxe__http_slot {
     bool offers_upgrade;
     bool is_path_made;
     bool has_id;
+    bool has_trace;
     bool half_close; /* the request goes on after the client half-closes */
     uint16_t status;
     int outcome; /* -errno for on_done: the library answered, in the handler's place */

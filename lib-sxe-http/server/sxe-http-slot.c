@@ -120,6 +120,7 @@ sxe__http_slot_take(struct sxe__http_connection *connection)
     slot->most = 0;
     if (slot->request.http == NULL) { /* its pages are new, all zeros */
         slot->request.http = http;
+        slot->request.is_traced = http->config.trace;
         slot->index = index;
         sxe_http_parser_init(&slot->request.head, SXE_HTTP_REQUEST, slot->fields,
                              http->config.head.fields_max, &http->config.head);

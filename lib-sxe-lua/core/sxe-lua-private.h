@@ -174,6 +174,7 @@ void sxe__lua_cancel(uint64_t task);
 /* Tasks that are started from now on belong to this origin, and those that they start, too: the
  * request that a handler answers, see sxe__lua_http_id_of. 0: none. Returns the one before. */
 uint64_t sxe__lua_set_origin(uint64_t origin);
+uint64_t sxe__lua_origin(void);
 
 void *sxe__lua_user(uint64_t task); /* the `user` of sxe__lua_start; NULL: the task is gone */
 
@@ -315,6 +316,10 @@ void sxe__lua_close_http(void);
 
 /* The id of the request that is a task's origin; NULL: it is over. */
 const char *sxe__lua_http_id_of(uint64_t origin);
+
+/* A function for scripts: traceparent and tracestate for requests of the running task. Returns
+ * nothing if its origin is no request, one without a trace, or one whose reply is over. */
+int sxe__lua_http_trace(lua_State *L);
 
 /* Called when no code of the script can run any more: from now on the script's child processes keep
  * the loop running until they have ended. */

@@ -77,6 +77,12 @@ sxe__lua_set_origin(uint64_t origin)
     return before;
 }
 
+uint64_t
+sxe__lua_origin(void)
+{
+    return SCHEDULER->origin;
+}
+
 void
 sxe__lua_refuse_at_end(lua_State *L)
 {

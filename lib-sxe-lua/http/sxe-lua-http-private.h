@@ -100,6 +100,7 @@ struct sxe__lua_exchange {
     bool is_last;      /* `part` is the body's last part */
     bool has_ctx;      /* req.ctx was asked for */
     bool is_named;     /* the log shows the request's id, which is in sxe__lua_http.ids */
+    bool is_traced;    /* the request is part of a trace */
     struct sxe_span part;
     struct sxe__lua_gathered *gathered; /* NULL: nothing */
 };

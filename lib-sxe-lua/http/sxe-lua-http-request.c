@@ -109,6 +109,29 @@ push_id(lua_State *L, struct sxe__lua_exchange *exchange)
 }
 
 static int
+push_trace(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    const struct sxe_http_trace *trace = sxe_http_trace(exchange->request);
+
+    if (trace == NULL) {
+        lua_pushnil(L);
+        return 1;
+    }
+    lua_createtable(L, 0, 5);
+    lua_pushstring(L, trace->trace_id);
+    lua_setfield(L, -2, "trace_id");
+    lua_pushstring(L, *trace->parent_id == '\0' ? NULL : trace->parent_id);
+    lua_setfield(L, -2, "parent_id");
+    lua_pushstring(L, trace->span_id);
+    lua_setfield(L, -2, "span_id");
+    lua_pushboolean(L, trace->flags & SXE_HTTP_TRACE_SAMPLED);
+    lua_setfield(L, -2, "sampled");
+    push_span(L, sxe_http_trace_state(exchange->request));
+    lua_setfield(L, -2, "state");
+    return 1;
+}
+
+static int
 push_version(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     lua_pushstring(L, exchange->request->head.minor == 0 ? "1.0" : "1.1");
@@ -166,6 +189,7 @@ get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name
         {"user", push_user},
         {"tls", sxe__lua_http_push_tls},
         {"id", push_id},
+        {"trace", push_trace},
         {"target", push_target},
         {"host", push_host},
         {"ctx", push_ctx},

@@ -184,7 +184,7 @@ http_serve(lua_State *L)
 {
     static const char *const names[] = {"port",       "ip",         "unix",        "handler",
                                         "limits",     "timeouts",   "connections", "half_close",
-                                        "request_id", "trust_from", NULL};
+                                        "request_id", "trust_from", "trace",       NULL};
     struct sxe__lua_server server = {.http = NULL};
     struct sxe_http_config config = {.random = sxe_lua_get_clock()->random};
 
@@ -202,6 +202,7 @@ http_serve(lua_State *L)
     take_limits(L, &config, &server);
     take_timeouts(L, &config);
     take_naming(L, &config);
+    config.trace = sxe__lua_option_bool(L, 1, "http.serve", "trace", false);
     lua_getfield(L, 1, "handler");
     answer_with(L, 2, &config);
     /* Metamethods of the options, and finalizers, may have made servers, too. */

@@ -45,19 +45,48 @@ keep_id(struct sxe__lua_exchange *exchange)
 static uint64_t
 origin_of(const struct sxe__lua_exchange *exchange)
 {
-    if (SXE_LIKELY(!exchange->is_named))
+    if (SXE_LIKELY(!exchange->is_named && !exchange->is_traced))
         return 0;
     return (uint64_t)exchange->generation << 32 | ((uint64_t)(exchange - HTTP->exchanges) + 1);
 }
 
-const char *
-sxe__lua_http_id_of(uint64_t origin)
+/* The exchange with that origin; NULL: it is over. */
+static const struct sxe__lua_exchange *
+exchange_of(uint64_t origin)
 {
     const uint32_t index = (uint32_t)origin - 1;
 
     if (index >= HTTP->used || HTTP->exchanges[index].generation != origin >> 32)
         return NULL;
-    return HTTP->ids[index];
+    return &HTTP->exchanges[index];
+}
+
+const char *
+sxe__lua_http_id_of(uint64_t origin)
+{
+    const struct sxe__lua_exchange *exchange = exchange_of(origin);
+
+    if (exchange == NULL || !exchange->is_named)
+        return NULL;
+    return HTTP->ids[exchange - HTTP->exchanges];
+}
+
+int
+sxe__lua_http_trace(lua_State *L)
+{
+    const struct sxe__lua_exchange *exchange = exchange_of(sxe__lua_origin());
+    char text[SXE_HTTP_TRACEPARENT + 1];
+    struct sxe_span state;
+
+    if (exchange == NULL || !exchange->is_traced || exchange->request == NULL)
+        return 0;
+    sxe_http_trace_write(sxe_http_trace(exchange->request), text);
+    state = sxe_http_trace_state(exchange->request);
+    lua_pushstring(L, text);
+    if (state.base == NULL)
+        return 1;
+    lua_pushlstring(L, state.base, state.length);
+    return 2;
 }
 
 /* ---- Taking and giving ---- */
@@ -85,6 +114,7 @@ take_exchange(struct sxe_http_request *request, const struct sxe__lua_answerer *
                                            .is_inside = true};
     exchange->response->user = exchange;
     keep_id(exchange);
+    exchange->is_traced = request->is_traced;
     return exchange;
 }
 

@@ -241,12 +241,17 @@ random_integer(lua_State *L)
 int
 sxe__lua_open_client(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"write_head", write_head},     {"parse_head", parse_head},
-        {"new_chunks", new_chunks},     {"read_chunks", read_chunks},
-        {"is_public", is_public},       {"now", sxe__lua_now_s},
-        {"reset", sxe__lua_conn_reset}, {"wall", wall_s},
-        {"random", random_integer},     {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"write_head", write_head},
+                                         {"parse_head", parse_head},
+                                         {"new_chunks", new_chunks},
+                                         {"read_chunks", read_chunks},
+                                         {"is_public", is_public},
+                                         {"now", sxe__lua_now_s},
+                                         {"reset", sxe__lua_conn_reset},
+                                         {"wall", wall_s},
+                                         {"random", random_integer},
+                                         {"trace", sxe__lua_http_trace},
+                                         {NULL, NULL}};
 
     sxe__lua_push_part(L, &client_part);
     luaL_newlib(L, functions);

@@ -31,7 +31,7 @@ local OPTIONS <const> = {
   form = "table", auth = "table", timeout = "number", connect_timeout = "number", first_byte_timeout = "number",
   redirects = "number", on_redirect = "function", allow_downgrade = "boolean", body_max = "number", stream = "boolean",
   public_only = "boolean", tls = "table", decode = "boolean", cookies = "table",
-  multipart = "table",
+  multipart = "table", trace = "boolean",
 }
 local IDEMPOTENT <const> = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true }
 local SECRETS <const> = { authorization = true, cookie = true, ["proxy-authorization"] = true }
@@ -187,6 +187,10 @@ local function fields_of(r)
   add("Authorization", r.authorization)
   add("Cookie", r.options.cookies and cookies.header_of(r.options.cookies, r.url))
   add("Content-Type", r.body and r.content_type)
+  if not has.traceparent then
+    add("traceparent", r.traceparent)
+    add("tracestate", r.tracestate)
+  end
   return fields
 end
 
@@ -219,6 +223,7 @@ local function request_of(options)
     auth = { unescape(match(url.user, "^[^:]*")), unescape(match(url.user, ":(.*)$") or "") }
   end
   r.authorization = auth and "Basic " .. base64((auth[1] or auth.user) .. ":" .. (auth[2] or auth.password or ""))
+  if options.trace ~= false then r.traceparent, r.tracestate = c.trace() end
   r.url = url
   r.tls = tls_of(options)
   r.body, r.content_type = body_of(options)

@@ -27,6 +27,7 @@ enum {
     ACCESS_LOG,
     LOG_FORMAT,
     REQUEST_ID,
+    TRACE_CONTEXT,
     STATS,
     STATS_FROM,
     HANG_TIMEOUT,

@@ -150,6 +150,9 @@ take_place(struct httpd_options *options, int val)
         return add_networks(&options->trusted, "who is believed (--trust-from)");
     case REQUEST_ID:
         return set_request_id(options);
+    case TRACE_CONTEXT:
+        options->http.trace = true;
+        break;
     case ACCESS_LOG:
         options->access_log = optarg;
         break;

@@ -182,6 +182,7 @@ add_json(struct line *line, const char *date, const struct sxe_http_request *req
 {
     const struct sxe_http_parser *head = &request->head;
     struct sxe_http_basic basic;
+    const struct sxe_http_trace *trace = sxe_http_trace(request);
     struct sxe_span id = {NULL, 0};
 
     add_to_line(line, "{\"time\":\"%s\",\"status\":%u,\"bytes\":%llu,\"duration_us\":%llu", date,
@@ -201,6 +202,9 @@ add_json(struct line *line, const char *date, const struct sxe_http_request *req
         id.length = strlen(id.base);
     }
     add_member(line, "request_id", id);
+    if (trace != NULL)
+        add_to_line(line, ",\"trace_id\":\"%s\",\"span_id\":\"%s\"", trace->trace_id,
+                    trace->span_id);
     if (head->refusal != SXE_HTTP_NOT_REFUSED)
         add_to_line(line, ",\"refused\":\"%s\"",
                     sxe_http_refusal_text((enum sxe_http_refusal)head->refusal));

@@ -89,6 +89,7 @@ redirect_plan(const struct httpd_options *options,
                                      .idle_timeout_ms = options->http.idle_timeout_ms,
                                      .trusted = options->http.trusted,
                                      .request_id = options->http.request_id,
+                                     .trace = options->http.trace,
                                      .on_reply = on_reply};
 
     redirect.http = NULL;

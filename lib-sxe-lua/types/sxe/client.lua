@@ -18,6 +18,7 @@ local client = {}
 ---@field body? string|fun(): string? or a function that gives its parts, and nil at the end
 ---@field json? any a value that is sent as JSON
 ---@field form? table<string, any> fields that are sent as a form
+---@field trace? boolean false: do not pass on the trace of the request that the task answers
 ---@field multipart? sxe.client.part[] fields and files that are sent as multipart/form-data
 ---@field auth? string[] user and password, for Basic
 ---@field timeout? sxe.seconds of the whole call, 30

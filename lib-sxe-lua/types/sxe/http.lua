@@ -33,6 +33,7 @@ local http = {}
 ---@field connections? integer at once, 10000
 ---@field half_close? boolean requests go on when their client half-closed, false
 ---@field request_id? string a header that gives each reply the request's id
+---@field trace? boolean requests are part of traces, see req.trace
 ---@field trust_from? string peers whose ids count: "10.0.0.0/8, ::1, unix"
 
 ---@class sxe.http.files
@@ -72,6 +73,7 @@ local http = {}
 ---@field user? string whose password was checked
 ---@field tls? sxe.req.tls nil: the connection does not speak TLS
 ---@field id string 16 hexadecimal digits, or what a trusted peer sent; as in the log
+---@field trace? { trace_id: string, parent_id?: string, span_id: string, sampled: boolean, state?: string }
 ---@field route? string the pattern that matched
 ---@field ctx table empty at first, for filters and handlers
 ---@field headers table<string, string>|fun(): table<string, string>

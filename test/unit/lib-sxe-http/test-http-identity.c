@@ -202,6 +202,102 @@ START_TEST(an_upgrade_has_the_id)
 }
 END_TEST
 
+/* ---- Traces ---- */
+
+#define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"
+#define PARENT "00f067aa0ba902b7"
+#define CAME   "traceparent: 00-" TRACE "-" PARENT "-01\r\n"
+#define NEW    "00000000000000020000000000000003  0000000000000004 3 -"
+#define X512   X64 X64 X64 X64 X64 X64 X64 X64
+
+/* A handler whose reply is the trace: its ids, flags and state. */
+static enum sxe_http_verdict
+reply_trace(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    const struct sxe_http_trace *trace = sxe_http_trace(request);
+    struct sxe_span state = sxe_http_trace_state(request);
+    char text[700];
+
+    if (trace == NULL) {
+        ck_assert_ptr_null(state.base);
+        return sxe_http_reply_text(response, 200, "none");
+    }
+    ck_assert_ptr_eq(sxe_http_trace(request), trace);
+    snprintf(text, sizeof(text), "%s %s %s %u %.*s", trace->trace_id, trace->parent_id,
+             trace->span_id, trace->flags, state.base == NULL ? 1 : (int)state.length,
+             state.base == NULL ? "-" : state.base);
+    return sxe_http_reply_text(response, 200, text);
+}
+
+static const struct {
+    const char *networks;
+    const char *fields;
+    const char *trace;
+} traces[] = {
+    {"127.0.0.1", CAME, TRACE " " PARENT " 0000000000000002 1 -"},
+    {"127.0.0.1", CAME "tracestate: a=1,b=2\r\n", TRACE " " PARENT " 0000000000000002 1 a=1,b=2"},
+    {"127.0.0.1", "tracestate: a=1\r\n" CAME "Tracestate: b=2\r\n",
+     TRACE " " PARENT " 0000000000000002 1 a=1,b=2"},
+    {"127.0.0.1", CAME "tracestate:\r\n", TRACE " " PARENT " 0000000000000002 1 -"},
+    {"127.0.0.1", CAME "tracestate: " X512 "\r\n", TRACE " " PARENT " 0000000000000002 1 -"},
+    {"127.0.0.1", CAME "tracestate: a=1\r\ntracestate: " X512 "\r\n",
+     TRACE " " PARENT " 0000000000000002 1 -"},
+    /* A new trace, without the state of another one. */
+    {"127.0.0.1", "", NEW},
+    {"127.0.0.1", "tracestate: a=1\r\n", NEW},
+    {"127.0.0.1", CAME CAME "tracestate: a=1\r\n", NEW},
+    {"127.0.0.1", "traceparent: 00-" TRACE "-" PARENT "-1\r\n", NEW},
+    {NULL, CAME "tracestate: a=1\r\n", NEW},
+};
+
+START_TEST(a_trace_goes_on_or_begins)
+{
+    char request[1200];
+    int peer;
+
+    serve_ids((struct sxe_http_config){.handler = reply_trace, .trace = true}, traces[_i].networks);
+    snprintf(request, sizeof(request), ASK("%s"), traces[_i].fields);
+    peer = client();
+    say(peer, request);
+    EXPECT_STATUS(peer, "200 OK", LINES(TEXT ID("0000000000000001"), ""), traces[_i].trace);
+    close(peer);
+    end_site();
+}
+END_TEST
+
+static uint64_t
+no_bits(void)
+{
+    return 0;
+}
+
+START_TEST(no_id_of_a_trace_has_only_zeros)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = reply_trace, .trace = true, .random = no_bits});
+    peer = client();
+    say(peer, GET("/"));
+    EXPECT_STATUS(peer, "200 OK", LINES(TEXT, ""),
+                  "00000000000000010000000000000001  0000000000000001 3 -");
+    close(peer);
+    end_site();
+}
+END_TEST
+
+START_TEST(without_the_option_there_is_no_trace)
+{
+    int peer;
+
+    serve((struct sxe_http_config){.handler = reply_trace});
+    peer = client();
+    say(peer, ASK(CAME));
+    EXPECT_STATUS(peer, "200 OK", LINES(TEXT, ""), "none");
+    close(peer);
+    end_site();
+}
+END_TEST
+
 /* ---- Lines of the log ---- */
 
 static void
@@ -351,6 +447,9 @@ identity_suite(void)
     tcase_add_test(c, a_client_that_may_not_connect_again_has_an_id);
     tcase_add_test(c, a_field_of_the_handler_s_stays);
     tcase_add_test(c, an_upgrade_has_the_id);
+    tcase_add_loop_test(c, a_trace_goes_on_or_begins, 0, sizeof(traces) / sizeof(traces[0]));
+    tcase_add_test(c, no_id_of_a_trace_has_only_zeros);
+    tcase_add_test(c, without_the_option_there_is_no_trace);
     tcase_add_test(c, the_lines_of_all_calls_of_a_handler_have_the_id);
     tcase_add_test(c, without_a_field_for_ids_no_line_has_one);
     tcase_add_test(c, made_ids_differ);

@@ -81,6 +81,115 @@ START_TEST(tasks_that_no_request_started_have_no_id)
 }
 END_TEST
 
+/* ---- Traces ---- */
+
+#define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"
+#define CAME   "traceparent: 00-" TRACE "-00f067aa0ba902b7-01\r\n"
+#define TRACED "trace = true, trust_from = '127.0.0.1'"
+#define UPSTREAM                                                                  \
+    "http.serve{ip = '127.0.0.1', handler = function(req) local h = req.headers " \
+    "return (h.traceparent or '-') .. ' ' .. (h.tracestate or '-') end}"
+
+/* Serve at the first server what the body makes of `ask(options)`, which asks another server. */
+static void
+serve_traced(const char *options, const char *body)
+{
+    static char text[5000];
+
+    snprintf(text, sizeof(text),
+             "local client = require 'sxe.client' local upstream "
+             "local function ask(more) local options = {url = 'http://127.0.0.1:' .. "
+             "upstream.port .. '/'} for k, v in pairs(more or {}) do options[k] = v end "
+             "return client.request(options).body end "
+             "http.serve{ip = '127.0.0.1', %s handler = function(req, res) %s end} "
+             "upstream = " UPSTREAM,
+             options, body);
+    serve_script_with(text, &(struct sxe_lua_config){.tasks = 64, .sockets = 8});
+}
+
+/* Ask the first server with these fields, and let the second one answer. */
+static void
+expect_traced(const char *fields, const char *pattern)
+{
+    char request[500];
+    const char *reply;
+    int peer = client();
+
+    snprintf(request, sizeof(request), ASK("GET /", "%s", ""), fields);
+    say(peer, request);
+    wait_ms(50);
+    reply = strstr(hear(peer), "\r\n\r\n") + 4;
+    ck_assert_msg(strncmp(reply, pattern, strlen(pattern)) == 0, "'%s'; log: %s", reply,
+                  log_line(0));
+    close(peer);
+    turn(3);
+}
+
+START_TEST(req_trace_has_the_ids)
+{
+    serve_traced(TRACED ",",
+                 "local t = req.trace return t.trace_id .. tostring(t.parent_id) .. #t.span_id "
+                 ".. tostring(t.sampled) .. tostring(t.state)");
+    expect_traced(CAME "tracestate: a=1\r\n", TRACE "00f067aa0ba902b716truea=1");
+    expect_traced("traceparent: 00-" TRACE "-00f067aa0ba902b7-00\r\n",
+                  TRACE "00f067aa0ba902b716falsenil");
+    end_script();
+}
+END_TEST
+
+START_TEST(a_new_trace_has_no_parent)
+{
+    serve_traced(TRACED ",", "local t = req.trace return #t.trace_id .. tostring(t.parent_id)");
+    expect_traced("", "32nil");
+    end_script();
+}
+END_TEST
+
+START_TEST(without_the_option_there_is_no_trace)
+{
+    serve_traced("", "return tostring(req.trace) .. ask()");
+    expect_traced(CAME, "nil- -");
+    end_script();
+}
+END_TEST
+
+START_TEST(requests_of_a_handler_are_part_of_the_trace)
+{
+    serve_traced(TRACED ",", "local sent = ask() assert(sent:find(req.trace.span_id, 1, true)) "
+                             "return (sent:gsub(req.trace.span_id, 'SPAN'))");
+    expect_traced(CAME, "00-" TRACE "-SPAN-01 -");
+    expect_traced(CAME "tracestate: a=1\r\n", "00-" TRACE "-SPAN-01 a=1");
+    end_script();
+}
+END_TEST
+
+START_TEST(requests_of_tasks_that_it_starts_are_too)
+{
+    serve_traced(TRACED ",", "return task.parallel({1}, function() return ask() end)[1]");
+    expect_traced(CAME, "00-" TRACE "-");
+    end_script();
+}
+END_TEST
+
+START_TEST(a_script_may_send_another_trace_or_none)
+{
+    serve_traced(TRACED ",", "return ask{trace = false} .. ask{headers = {Traceparent = 'mine'}}");
+    expect_traced(CAME "tracestate: a=1\r\n", "- -mine -");
+    end_script();
+}
+END_TEST
+
+START_TEST(requests_after_the_reply_are_not)
+{
+    serve_traced(TRACED ",", "if req.path == '/kept' then return kept end "
+                             "res:write('x') res:finish() task.sleep(0.01) kept = ask()");
+    expect_traced(CAME, "1\r\nx\r\n0\r\n");
+    wait_ms(100);
+    EXPECT_TEXT("/kept", "- -");
+    end_script();
+}
+END_TEST
+
 /* ---- Errors ---- */
 
 START_TEST(an_error_has_the_id_once)
@@ -154,6 +263,13 @@ suite(void)
     tcase_add_test(c, tasks_that_a_handler_starts_have_the_id_until_its_own_is_over);
     tcase_add_test(c, a_task_that_goes_on_after_the_reply_has_the_id);
     tcase_add_test(c, tasks_that_no_request_started_have_no_id);
+    tcase_add_test(c, req_trace_has_the_ids);
+    tcase_add_test(c, a_new_trace_has_no_parent);
+    tcase_add_test(c, without_the_option_there_is_no_trace);
+    tcase_add_test(c, requests_of_a_handler_are_part_of_the_trace);
+    tcase_add_test(c, requests_of_tasks_that_it_starts_are_too);
+    tcase_add_test(c, a_script_may_send_another_trace_or_none);
+    tcase_add_test(c, requests_after_the_reply_are_not);
     tcase_add_test(c, an_error_has_the_id_once);
     tcase_add_test(c, an_error_has_the_id_that_the_handler_knows);
     tcase_add_test(c, a_page_for_developers_has_the_id);

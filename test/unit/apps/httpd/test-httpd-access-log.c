@@ -211,6 +211,20 @@ START_TEST(json_has_the_id_of_the_request)
 }
 END_TEST
 
+START_TEST(json_has_the_trace)
+{
+    const char *line;
+
+    log_with((struct sxe_http_config){.trace = true}, ACCESS_LOG_JSON);
+    request("GET / HTTP/1.0\r\n\r\n");
+    end_log();
+    line = strstr(read_file(path), ",\"trace_id\":\"");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_eq(strstr(line, "\",\"span_id\":\""), line + 13 + 32);
+    ck_assert_str_eq(line + 13 + 32 + 13 + 16, "\"}\n");
+}
+END_TEST
+
 static enum sxe_http_verdict
 echo_to_user(struct sxe_http_request *request_, struct sxe_http_response *response)
 {
@@ -708,6 +722,7 @@ access_log_suite(void)
                         (int)(sizeof(lines) / sizeof(lines[0])));
     tcase_add_test(formats, common_is_the_same_without_referer_and_agent);
     tcase_add_test(formats, json_has_the_id_of_the_request);
+    tcase_add_test(formats, json_has_the_trace);
     tcase_add_loop_test(formats, a_request_is_one_object_of_json, 0,
                         (int)(sizeof(objects) / sizeof(objects[0])));
     tcase_add_test(formats, the_date_is_that_of_the_reply);

@@ -273,8 +273,9 @@ START_TEST(a_header_has_the_ids_of_requests_and_peers_are_believed)
     struct sockaddr_in ten = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a010203)};
 
     ck_assert_int_eq(PARSE("--request-id", "X-Request-Id", "--trust-from", "::1",
-                           "--trust-from=10.0.0.0/8,unix"),
+                           "--trust-from=10.0.0.0/8,unix", "--trace"),
                      -1);
+    ck_assert(options.http.trace);
     ck_assert_str_eq(options.http.request_id, "X-Request-Id");
     ck_assert_ptr_eq(options.http.trusted, &options.trusted);
     ck_assert(sxe_cidr_match(options.http.trusted, (const struct sockaddr *)&ten));
