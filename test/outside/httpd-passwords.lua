@@ -124,6 +124,27 @@ test("a changed file is read again, and a bad one is not used", function()
     httpd.wait_until(function() return status(server, "/text", "ann:secret") == 200 end, "ann to be back")
 end)
 
+-- promise: docs/configuration.md: They answer one more request on each open connection, for two seconds at most: then they
+--   close connections that wait for a request, and `--stop-timeout` is for requests in progress only.
+test("open connections do not keep the earlier users", function()
+    for _, config in ipairs{site, plain} do
+        local server <close> = httpd.start("--config", config, "--stop-timeout", "3600", "--idle-timeout", "3600")
+        local kept <close> = server:connect()
+        local fresh <close> = server:connect()
+        local busy <close> = server:connect()
+        kept:send(request("GET", "/text", "ann:secret"))
+        check(kept:recv_until("\r\n\r\ntext"):find("^HTTP/1.1 200"))
+        busy:send(request("POST", "/text", "ann:secret", "Content-Length: 2") .. "a")
+        write("users", BOB)
+        httpd.wait_until(function() return status(server, "/text", "ann:secret") == 401 end, "ann to be forgotten")
+        equal(kept:recv_all(), "")
+        equal(fresh:recv_all(), "")
+        busy:send("b")
+        check(busy:recv_all():find("^HTTP/1.1 200"))
+        write("users", ANN .. BOB)
+    end
+end)
+
 -- promise: docs/configuration.md: A process that starts for another reason, because one has ended or a file of passwords
 --   or a certificate has changed, has the text that was last loaded, so an edited file waits for the signal.
 test("an edited configuration waits for SIGHUP", function()

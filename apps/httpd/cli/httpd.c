@@ -192,8 +192,7 @@ settle_configuration(void *user, bool is_good)
 static bool
 are_files_watched(const struct httpd_options *options)
 {
-    return are_certificates_watched(options) ||
-           (options->config.sites != NULL && options->config.sites->has_passwords);
+    return are_certificates_watched(options) || config_has_passwords(options->config.sites);
 }
 
 static int

@@ -133,6 +133,12 @@ config_passwords_watch(const struct config_sites *sites)
     }
 }
 
+bool
+config_has_passwords(const struct config_sites *sites)
+{
+    return sites != NULL && sites->has_passwords;
+}
+
 void
 config_passwords_close(struct config_sites *sites)
 {

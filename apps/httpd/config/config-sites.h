@@ -94,6 +94,9 @@ void config_passwords_close(struct config_sites *sites);
 /* In the supervisor: watch the files of passwords for changes. sites may be NULL. */
 void config_passwords_watch(const struct config_sites *sites);
 
+/* Whether a route has a file of passwords. sites may be NULL. */
+bool config_has_passwords(const struct config_sites *sites);
+
 /* Open the directories of routes, and prepare to check passwords; usual has the other settings for
  * files. Call it before sxe_init. 0, or -errno after a message. */
 int config_routes_open(struct config_sites *sites, const struct sxe_http_files_config *usual);

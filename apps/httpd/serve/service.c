@@ -43,17 +43,17 @@ static struct {
     struct access_log *log;
     struct sxe_signal signals[SIGNALS];
     struct sxe_timer second;
-    struct sxe_timer
-        progress; /* polls a script's top level at the start, and connections at the end */
-    struct sxe_timer alive; /* for a service manager's watchdog */
-    struct sxe_timer grace; /* limits the drain to --stop-timeout */
+    struct sxe_timer progress; /* polls a script's top level, and at the end connections */
+    struct sxe_timer alive;    /* for a service manager's watchdog */
+    struct sxe_timer grace;    /* limits the drain to --stop-timeout */
     ev_io supervisor;
     int link; /* -1: no supervisor */
     struct worker worker;
     struct error_pages error_pages;
     enum ending ending;
     bool has_asked; /* the supervisor was asked to replace this process, which is short of memory */
-    bool was_over;  /* the last on_progress_of_end found no task and no client that waits */
+    unsigned drained_s; /* since this process began to drain */
+    bool was_over;      /* the last on_progress_of_end found no task and no client that waits */
     int result;
 } service;
 
@@ -97,9 +97,27 @@ look_at_memory(void)
 }
 
 static void
+on_stopped(struct sxe_http *http)
+{
+    SXE_UNUSED_PARAMETER(http);
+    sxe_stop();
+}
+
+/* This process has earlier passwords, so its clients have less than --stop-timeout for their last
+ * request: two ticks, so that a request which is on its way arrives. */
+static void
+end_earlier_passwords(void)
+{
+    if (service.ending == DRAINING && config_has_passwords(service.options->config.sites) &&
+        ++service.drained_s == 2)
+        sxe_http_stop(service.http, script_state() == NULL ? on_stopped : NULL);
+}
+
+static void
 on_second(struct sxe_timer *timer)
 {
     SXE_UNUSED_PARAMETER(timer);
+    end_earlier_passwords();
     if (service.log != NULL)
         access_log_flush(service.log);
     stats_publish();
@@ -126,13 +144,6 @@ reopen(void)
 }
 
 /* ---- The end ---- */
-
-static void
-on_stopped(struct sxe_http *http)
-{
-    SXE_UNUSED_PARAMETER(http);
-    sxe_stop();
-}
 
 /* End now, with replies in progress: their clients see a reset. */
 static void
