@@ -38,6 +38,40 @@ test("HTTP is served at all sockets that are passed, and at no other", function(
     end
 end)
 
+-- promise: docs/operations.md: if one of them has the very address that these name, it is that socket.
+test("a passed socket is the one of -p or --unix", function()
+    for _, more in ipairs{{}, {"-w", "2"}} do
+        local path = temporary()
+        local first <close> = wire.listen("127.0.0.1", 0)
+        local second <close> = wire.listen(path, 0)
+        local server <close> = httpd.spawn{wire.program("sxe-httpd"), "-i", "127.0.0.1", "-p", tostring(first:port()),
+                                           "--unix", path, pass = {first, second},
+                                           table.unpack(more)}
+        equal(server.port, first:port())
+        for _ = 1, 2 do -- also after a reload
+            equal(ask("127.0.0.1", first:port()), httpd.BODY)
+            equal(ask(path), httpd.BODY)
+            if #more == 0 then break end
+            local before = workers.of(server)
+            server.proc:signal("HUP")
+            workers.await(server, 2, before)
+        end
+        server.proc:signal("TERM")
+        server.proc:wait(20)
+        os.remove(path)
+    end
+end)
+
+-- promise: docs/operations.md: If `-p` names the port of a socket with another address, such as `0.0.0.0`, the server does
+--   not start, and says to leave `-p` out.
+test("a passed socket of the port of -p at another address is named", function()
+    local other <close> = wire.listen("0.0.0.0", 0)
+    local server = wire.spawn{wire.program("sxe-httpd"), "-i", "127.0.0.1", "-p", tostring(other:port()), pass = {other}}
+    equal(server:wait(20), 1)
+    check(server:errors():find("a socket of LISTEN_FDS has that port, at another address; leave out -i and -p", 1, true),
+          server:errors())
+end)
+
 -- promise: docs/operations.md: HTTP is served at each of them, except at those whose address a script listens at itself.
 test("a script that listens at the address of a passed socket gets that socket", function()
     local own <close> = wire.listen("127.0.0.1", 0)

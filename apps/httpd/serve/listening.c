@@ -24,6 +24,23 @@
 
 static char said[SAID_MAX];
 
+/* Whether an inherited socket has this port at another address, perhaps at all of them. */
+static bool
+is_port_inherited(unsigned short port)
+{
+    static struct sockaddr_storage addresses[HANDOVER_SOCKETS];
+    const unsigned number = handover_inherited(addresses);
+
+    for (unsigned i = 0; i < number; i++) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&addresses[i];
+
+        /* The port is at the same place in an IPv6 address. */
+        if (addresses[i].ss_family != AF_UNIX && ntohs(in->sin_port) == port)
+            return true;
+    }
+    return false;
+}
+
 static int
 cannot_listen_at_port(const char *ip, unsigned short port, int error)
 {
@@ -31,7 +48,10 @@ cannot_listen_at_port(const char *ip, unsigned short port, int error)
     const char *next = "";
 
     snprintf(why, sizeof(why), "%s", strerror(error));
-    if (error == EADDRINUSE) {
+    if (error == EADDRINUSE && is_port_inherited(port)) {
+        snprintf(why, sizeof(why), "a socket of LISTEN_FDS has that port, at another address");
+        next = "; leave out -i and -p: sockets of LISTEN_FDS are served without them";
+    } else if (error == EADDRINUSE) {
         port_holder_of_port("/proc", ip, port, why, sizeof(why));
         next = "; stop it, or choose another port with -p";
     } else if (error == EADDRNOTAVAIL) {
@@ -228,7 +248,7 @@ int
 listening_begin(struct sxe_http *http, const struct httpd_options *options)
 {
     static struct sockaddr_storage addresses[HANDOVER_SOCKETS];
-    unsigned number = handover_inherited(addresses);
+    unsigned number;
     int result = 0;
 
     if (options->is_place_wanted) {
@@ -236,6 +256,7 @@ listening_begin(struct sxe_http *http, const struct httpd_options *options)
         if (result == 0 && options->unix_path != NULL)
             result = serve_at_path(http, options->unix_path);
     }
+    number = handover_inherited(addresses); /* those that are not taken yet */
     for (unsigned i = 0; result == 0 && i < number; i++)
         result = serve_at_address(http, &addresses[i]);
     return result == 0 ? serve_redirect(http, options) : result;

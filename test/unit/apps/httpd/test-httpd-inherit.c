@@ -135,6 +135,27 @@ START_TEST(addresses_of_the_command_line_are_served_beside_them)
 }
 END_TEST
 
+START_TEST(a_socket_at_the_port_of_the_command_line_is_that_port_or_is_named)
+{
+    char port[8];
+
+    listen_at_all();
+    snprintf(port, sizeof(port), "%u", port_of(passed[0]));
+    ran.prepare = pass_sockets;
+    run_program(sxe_httpd_main, (const char *[]){"sxe-httpd", "-i", "0.0.0.0", "-p", port, NULL});
+    ck_assert_int_eq(ran.status, 1);
+    check_has(ran.errors, ": a socket of LISTEN_FDS has that port, at another address; leave out "
+                          "-i and -p: sockets of LISTEN_FDS are served without them\n");
+    httpd_child.prepare = pass_sockets;
+    START_HTTPD("-i", "127.0.0.1", "-p", port, "--unix", path);
+    ck_assert_uint_eq(httpd_child.port, port_of(passed[0]));
+    check_hello(dial());
+    check_hello(dial_unix(path));
+    stop_httpd();
+    ck_assert_int_eq(unlink(path), 0);
+}
+END_TEST
+
 /* Of nine inherited sockets the last one is reported: it is at a port, or at a path. */
 START_TEST(more_sockets_than_a_server_has_are_refused)
 {
@@ -269,6 +290,7 @@ main(void)
 
     tcase_add_loop_test(t, sockets_that_are_passed_are_served_and_their_files_stay, 0, 2);
     tcase_add_test(t, addresses_of_the_command_line_are_served_beside_them);
+    tcase_add_test(t, a_socket_at_the_port_of_the_command_line_is_that_port_or_is_named);
     tcase_add_loop_test(t, more_sockets_than_a_server_has_are_refused, 0, 2);
     tcase_add_test(t, a_socket_that_cannot_be_taken_over_is_named);
     tcase_add_loop_test(t, a_variable_that_makes_no_sense_is_an_error, 0,
