@@ -38,7 +38,7 @@ test("HTTP is served at all sockets that are passed, and at no other", function(
     end
 end)
 
--- promise: docs/operations.md: if one of them has the very address that these name, it is that socket.
+-- promise: docs/operations.md: If one of them has the very address that these name, it is that socket.
 test("a passed socket is the one of -p or --unix", function()
     for _, more in ipairs{{}, {"-w", "2"}} do
         local path = temporary()

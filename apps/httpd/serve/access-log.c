@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ struct access_log {
     char date[40];
     uint64_t dropped;
     uint64_t reported; /* dropped lines that a warning has counted */
-    bool is_torn;      /* the file already has the beginning of the buffer's first line */
+    size_t torn;       /* bytes of the buffer's first line that the file already has */
     unsigned used;
     char buffer[BUFFER_SIZE];
 };
@@ -333,7 +334,7 @@ drop_first_line(struct access_log *log)
     const char *end = rawmemchr(log->buffer, '\n');
 
     drop_bytes(log, (size_t)(end - log->buffer) + 1);
-    log->is_torn = false;
+    log->torn = 0;
     log->dropped++;
 }
 
@@ -346,11 +347,27 @@ access_log_flush(struct access_log *log)
     ssize_t written = 0;
 
     while (log->used > 0 && (written = write(log->fd, log->buffer, log->used)) > 0) {
-        log->is_torn = log->buffer[written - 1] != '\n';
+        const char *end = memrchr(log->buffer, '\n', (size_t)written);
+
+        log->torn =
+            end == NULL ? log->torn + (size_t)written : (size_t)(log->buffer + written - 1 - end);
         drop_bytes(log, (size_t)written);
     }
     if (log->used == 0)
         report_drops(log);
+}
+
+/* Cut off the beginning of a line whose rest will not follow: the next program that writes to this
+ * file begins with a whole line. If another process has written after it, it stays. */
+static void
+cut_torn_line(const struct access_log *log)
+{
+    const off_t end = log->torn == 0 ? -1 : lseek(log->fd, 0, SEEK_CUR);
+    struct stat status;
+
+    if (end >= 0 && fstat(log->fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        status.st_size == end)
+        (void)!ftruncate(log->fd, end - (off_t)log->torn);
 }
 
 int
@@ -361,9 +378,10 @@ access_log_reopen(struct access_log *log)
     if (fd < 0)
         return -errno;
     access_log_flush(log);
+    cut_torn_line(log);
     close(log->fd);
     log->fd = fd;
-    if (log->is_torn)
+    if (log->torn > 0)
         drop_first_line(log);
     return 0;
 }
@@ -397,6 +415,7 @@ access_log_close(struct access_log *log)
     if (log == NULL)
         return;
     access_log_flush(log);
+    cut_torn_line(log);
     while (log->used > 0)
         drop_first_line(log);
     report_drops(log);

@@ -7,7 +7,9 @@
 #include "../../../../apps/httpd/serve/access-log.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -661,6 +663,41 @@ START_TEST(what_is_left_at_the_end_is_counted)
 }
 END_TEST
 
+static void
+limit_files_to(rlim_t size)
+{
+    struct rlimit limit;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = size;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* At the end, unless another process has written after it. */
+START_TEST(half_a_line_is_cut_off)
+{
+    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    signal(SIGXFSZ, SIG_IGN);
+    add_lines(3);
+    limit_files_to(LINE_LENGTH + 10);
+    access_log_flush(access_log);
+    ck_assert_uint_eq(strlen(read_file(path)), LINE_LENGTH + 10);
+    if (_i == 0) {
+        end_log();
+        check_lines_in(path, 1);
+    } else {
+        int writer = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+        limit_files_to(LINE_LENGTH + 11);
+        ck_assert_int_eq(write(writer, "\n", 1), 1);
+        close(writer);
+        end_log();
+        ck_assert_uint_eq(strlen(read_file(path)), LINE_LENGTH + 11);
+    }
+    limit_files_to(RLIM_INFINITY);
+}
+END_TEST
+
 /* ---- Reopening the log ---- */
 
 START_TEST(a_log_that_was_renamed_is_begun_again)
@@ -704,7 +741,7 @@ START_TEST(no_line_is_in_two_files)
     fake_os_reset();
     ck_assert_uint_eq(access_log_dropped(access_log), 1);
     end_log();
-    ck_assert_uint_eq(strlen(read_file(other)), LINE_LENGTH + 5);
+    check_lines_in(other, 1);
     check_lines_in(path, 1);
 }
 END_TEST
@@ -749,6 +786,7 @@ access_log_suite(void)
     tcase_add_test(file, f12_a_pipe_that_nobody_reads_holds_nobody_up);
     tcase_add_test(file, f12_a_pipe_that_is_closed_is_no_end);
     tcase_add_test(file, what_is_left_at_the_end_is_counted);
+    tcase_add_loop_test(file, half_a_line_is_cut_off, 0, 2);
     tcase_add_test(file, a_log_that_was_renamed_is_begun_again);
     tcase_add_test(file, a_log_that_cannot_be_opened_again_goes_on);
     tcase_add_test(file, no_line_is_in_two_files);
