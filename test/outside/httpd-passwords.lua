@@ -185,6 +185,23 @@ test("an edited configuration waits for SIGHUP", function()
     equal(body(), "two")
 end)
 
+-- promise: docs/configuration.md: A bad line is named, and the server does not start; bad is also a user who could never
+--   log in: with a control character or more than 509 bytes in the name.
+test("a user who could never log in is refused", function()
+    local hash = ANN:sub(5)
+    local config = write("names.lua", ([[return { routes = { ["/"] = { status = 200, passwords = %q } } }]]):format(directory
+        .. "/names"))
+    for name, says in pairs{["a\tnn"] = "has a control character", [("a"):rep(510)] = "has more than 509 bytes"} do
+        write("names", name .. ":" .. hash)
+        local proc = wire.spawn{wire.program("sxe-httpd"), "--config", config, "--check"}
+        equal(proc:wait(60), 2)
+        check(proc:errors():find("names:1: the user's name " .. says, 1, true), proc:errors())
+    end
+    write("names", ("a"):rep(509) .. ":" .. hash)
+    local server <close> = httpd.start("--config", config)
+    equal(status(server, "/", ("a"):rep(509) .. ":"), 401)
+end)
+
 -- promise: docs/configuration.md: Good users may have to wait for another file, such as a certificate that does not fit
 --   its key yet: the change is tried again after 1, 2, 4 seconds and so on, at most 60 apart, until it is in service. The
 --   log tells each reason once.

@@ -45,6 +45,17 @@ fault_of_bcrypt(const char *rest)
     return NULL;
 }
 
+/* The number of bytes that crypt(3) takes as a salt. */
+static size_t
+span_of_salt(const char *text)
+{
+    size_t length = 0;
+
+    while (text[length] > ' ' && text[length] < 0x7f && strchr("!*:;\\$", text[length]) == NULL)
+        length++;
+    return length;
+}
+
 /* The fault of the rest of a SHA-crypt hash, after its $5$ or $6$, whose hash has `length` digits;
  * NULL: none. */
 static const char *
@@ -56,12 +67,14 @@ fault_of_sha(const char *rest, size_t length)
         char *end;
         const unsigned long rounds = strtoul(rest + 7, &end, 10);
 
-        if (*end != '$' || rounds < 1000 || rounds > PASSWORDS_ROUNDS)
+        /* crypt(3) takes neither a sign nor a zero at the beginning. */
+        if (rest[7] < '1' || rest[7] > '9' || *end != '$' || rounds < 1000 ||
+            rounds > PASSWORDS_ROUNDS)
             return "has rounds that are not from 1000 to 5000000";
         rest = end + 1;
     }
-    salt = strcspn(rest, "$");
-    if (salt > 16 || rest[salt] == '\0' || strlen(rest + salt + 1) != length ||
+    salt = span_of_salt(rest);
+    if (salt > 16 || rest[salt] != '$' || strlen(rest + salt + 1) != length ||
         strspn(rest + salt + 1, digits) != length)
         return "is a damaged SHA-crypt hash";
     return NULL;
@@ -118,6 +131,17 @@ refuse_file(const struct source *source, const char *format, ...)
     return false;
 }
 
+/* The fault of a user's name, which no request could have; NULL: none. */
+static const char *
+fault_of_name(const char *name)
+{
+    for (const char *c = name; *c != '\0'; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return "has a control character";
+    }
+    return strlen(name) >= SXE_HTTP_BASIC_MAX ? "has more than 509 bytes" : NULL;
+}
+
 /* Add the user of a line. False after a message. */
 static bool
 add_user_line(struct passwords *passwords, const struct source *source, char *line)
@@ -131,6 +155,9 @@ add_user_line(struct passwords *passwords, const struct source *source, char *li
     if (colon == NULL || colon == line)
         return refuse_file(source, "the line is not 'user:hash'; make it with htpasswd -B");
     *colon++ = '\0';
+    fault = fault_of_name(line);
+    if (fault != NULL)
+        return refuse_file(source, "the user's name %s, so it could never log in", fault);
     colon[strcspn(colon, ":")] = '\0';
     fault = fault_of(colon);
     if (fault != NULL)

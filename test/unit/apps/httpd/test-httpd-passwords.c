@@ -20,6 +20,10 @@
 #define BCRYPT "$2y$05$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234"
 #define SHA256 "$5$salt$Gcm6FsVtF/Qa77ZKD.iwsJlCVPY0XSMgLJL0Hnww/c1"
 #define X10    "xxxxxxxxxx"
+#define X86    X10 X10 X10 X10 X10 X10 X10 X10 "xxxxxx"
+#define X100   X10 X10 X10 X10 X10 X10 X10 X10 X10 X10
+#define X509   X100 X100 X100 X100 X100 "xxxxxxxxx"
+#define X510   X509 "x"
 #define SHA512 "$6$rounds=1000$salt$" X10 X10 X10 X10 X10 X10 X10 X10 "xxxxxx"
 
 static char path[] = "/tmp/sxe-passwords-XXXXXX";
@@ -95,6 +99,8 @@ static const char *const good[] = {
     "# a comment\n\n\r\n" USER(BCRYPT) "#\n",
     "ann:" BCRYPT "\r\n",
     "ann:" BCRYPT ":since 2026\n",
+    "ann:" BCRYPT "\nZo\xc3\xab:" BCRYPT "\n" X509 ":" BCRYPT "\n",
+    USER("$6$a,~.'$" X86),
     USER("$5$rounds=5000$salt$Gcm6FsVtF/Qa77ZKD.iwsJlCVPY0XSMgLJL0Hnww/c1"),
 };
 
@@ -148,6 +154,14 @@ static const struct {
     {USER("$6$rounds=999$salt$x"), "has rounds that are not from 1000 to 5000000"},
     {USER("$6$rounds=5000001$salt$x"), "has rounds that are not from 1000"},
     {USER("$6$rounds=x$salt$x"), "has rounds that are not from 1000"},
+    {USER("$6$rounds=01000$salt$x"), "has rounds that are not from 1000"},
+    {USER("$6$rounds=+1000$salt$x"), "has rounds that are not from 1000"},
+    {USER("$6$sa;lt$" X86), "is a damaged SHA-crypt hash"},
+    {USER("$6$sa lt$" X86), "is a damaged SHA-crypt hash"},
+    {USER("$6$sa\xe9lt$" X86), "is a damaged SHA-crypt hash"},
+    {"a\tn:" BCRYPT, ":1: the user's name has a control character, so it could never log in\n"},
+    {"a\x7f:" BCRYPT, ":1: the user's name has a control character"},
+    {X510 ":" BCRYPT, ":1: the user's name has more than 509 bytes, so it could never log in\n"},
 };
 
 START_TEST(bad_lines_are_named)
