@@ -151,6 +151,21 @@ sxe__http_read_proxy(struct sxe__http_connection *connection, const char *data, 
     return (size_t)n;
 }
 
+/* Refuse a client. It may not close for seconds, so the one that was refused REFUSED_MAX clients
+ * before gives its socket up now: otherwise a few of them would keep the server from accepting. */
+static void
+refuse_client(struct sxe_http *http, SXE *s)
+{
+    uint64_t *refused = &http->refused[http->refused_turn++ % SXE__HTTP_REFUSED_MAX];
+    SXE *earlier = sxe_from_handle(*refused);
+
+    if (earlier != NULL)
+        sxe_abort(earlier);
+    *refused = sxe_handle(s);
+    (void)!SXE_WRITE_LITERAL(s, NO_PLACE);
+    sxe_close_lingering(s);
+}
+
 void
 sxe__http_on_connected(SXE *s)
 {
@@ -161,8 +176,7 @@ sxe__http_on_connected(SXE *s)
 
     SXE_USER_DATA(s) = connection;
     if (connection == NULL) {
-        (void)!SXE_WRITE_LITERAL(s, NO_PLACE);
-        sxe_close_lingering(s);
+        refuse_client(http, s);
         return;
     }
     *connection =

@@ -36,7 +36,8 @@ extern struct sxe_log_control sxe__http_log;
 
 #define SXE__HTTP_LISTENERS   8
 #define SXE__HTTP_SPARE       16 /* extra sockets, to refuse clients when all others are taken */
-#define SXE__HTTP_DISCARD_MAX (64u * 1024) /* bytes of an unwanted body that are read */
+#define SXE__HTTP_REFUSED_MAX (SXE__HTTP_SPARE - 1) /* one accepts the next client */
+#define SXE__HTTP_DISCARD_MAX (64u * 1024)          /* bytes of an unwanted body that are read */
 
 /* The states of a connection in the pool: each has a timeout. The phase says what happens with the
  * connection's bytes. */
@@ -182,6 +183,8 @@ struct sxe_http {
     uint64_t random[32]; /* bits for ids */
     unsigned random_left;
 
+    uint64_t refused[SXE__HTTP_REFUSED_MAX]; /* handles of clients that got no place, a ring */
+    unsigned refused_turn;
     SXE *listeners[SXE__HTTP_LISTENERS];
     unsigned listener_count;
     uint32_t unsent_max; /* bytes of output; with more, the next request waits */
