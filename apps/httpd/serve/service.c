@@ -31,7 +31,6 @@
 #include "sxe-lua-http.h"
 
 enum { SIGNALS = 6 };
-
 enum ending { NOT_ENDING, DRAINING, ENDING };
 
 /* The state of the process, for callbacks that have no context argument. */
@@ -230,8 +229,7 @@ end(enum ending how)
     watch_progress_of_end();
 }
 
-/* Print the addresses, once for all workers: the supervisor asks the first one when all are ready.
- */
+/* Print the addresses, once for all workers: the supervisor asks the first one when all serve. */
 static void
 say_where(void)
 {
