@@ -253,7 +253,8 @@ SXE_PUBLIC const char *sxe_http_request_id(const struct sxe_http_request *reques
 
 /* With config.trace, sxe_http_trace returns the trace that a trusted peer sent in one valid
  * traceparent, or a new one that is sampled, with a new span_id for this request. Valid as long as
- * the request. NULL: config.trace is false. sxe_http_trace_state returns the tracestate that goes with it; base NULL: none. */
+ * the request. NULL: config.trace is false. sxe_http_trace_state returns the tracestate that goes
+ * with it; base NULL: none. */
 SXE_PUBLIC const struct sxe_http_trace *sxe_http_trace(const struct sxe_http_request *request);
 SXE_PUBLIC struct sxe_span sxe_http_trace_state(const struct sxe_http_request *request);
 

@@ -205,6 +205,19 @@ httpd_set_log_format(struct httpd_options *options)
 }
 
 bool
+httpd_set_log_sample(struct httpd_options *options)
+{
+    char *end;
+
+    options->is_sample_given = true;
+    options->access_log_rate = strtod(optarg, &end);
+    return (*optarg != '\0' && *end == '\0' && strspn(optarg, "0123456789.") == strlen(optarg) &&
+            options->access_log_rate <= 1) ||
+           httpd_wrong("the part of requests that is logged (--access-log-sample)",
+                       "a number from 0 to 1, such as 0.1");
+}
+
+bool
 httpd_set_cache_control(struct httpd_options *options)
 {
     options->files.cache_control = optarg;
@@ -282,6 +295,11 @@ httpd_is_complete(const struct httpd_options *options)
         missing = "options for files need a directory to serve: add -r DIR";
     else if (options->access_log == NULL && options->access_log_format_given)
         missing = "--log-format needs an access log: add --access-log FILE";
+    else if (options->access_log == NULL && options->is_sample_given)
+        missing = "--access-log-sample needs an access log: add --access-log FILE";
+    else if (!options->is_sample_given && options->is_slow_given)
+        missing = "--access-log-slow tells which requests are always logged: add "
+                  "--access-log-sample PART";
     else if (options->unix_path == NULL && options->socket_mode != 0)
         missing = "--socket-mode needs a unix socket: add --unix PATH";
     else if (options->workers == 0 && options->script == NULL && options->config.file == NULL &&

@@ -42,6 +42,7 @@ bool httpd_add_index(struct httpd_options *options);
 bool httpd_set_socket_mode(struct httpd_options *options);
 bool httpd_set_unix_path(struct httpd_options *options);
 bool httpd_set_log_format(struct httpd_options *options);
+bool httpd_set_log_sample(struct httpd_options *options);
 bool httpd_set_cache_control(struct httpd_options *options);
 bool httpd_set_user(struct httpd_options *options);
 bool httpd_set_chroot(struct httpd_options *options);

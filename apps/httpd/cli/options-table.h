@@ -26,6 +26,8 @@ enum {
     HEADER,
     ACCESS_LOG,
     LOG_FORMAT,
+    LOG_SAMPLE,
+    LOG_SLOW,
     REQUEST_ID,
     TRACE_CONTEXT,
     STATS,

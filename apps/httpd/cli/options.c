@@ -158,6 +158,12 @@ take_place(struct httpd_options *options, int val)
         break;
     case LOG_FORMAT:
         return httpd_set_log_format(options);
+    case LOG_SAMPLE:
+        return httpd_set_log_sample(options);
+    case LOG_SLOW:
+        options->is_slow_given = true;
+        return duration("the time of a slow request (--access-log-slow)", 1,
+                        &options->access_log_slow_ms);
     case STATS:
         return set_stats_path(options);
     case STATS_FROM:
@@ -392,6 +398,7 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
         .hang_timeout_ms = 10000,
         .stop_timeout_ms = 5000,
         .access_log_format = ACCESS_LOG_COMBINED,
+        .access_log_slow_ms = 1000,
     };
     config_begin(&httpd_line);
     status = command_line_parse(&httpd_line, options, argc, argv);

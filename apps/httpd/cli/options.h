@@ -62,6 +62,10 @@ struct httpd_options {
     const char *access_log;        /* path; NULL: no log */
     enum access_log_format access_log_format;
     bool access_log_format_given;
+    double access_log_rate; /* the part of requests that is logged, if is_sample_given */
+    uint32_t access_log_slow_ms;
+    bool is_sample_given;
+    bool is_slow_given;     /* --access-log-slow was given */
     const char *stats_path; /* NULL: no counters */
     struct sxe_cidr_list stats_from;
     bool admin_is_on;

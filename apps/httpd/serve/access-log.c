@@ -29,6 +29,10 @@ struct access_log {
     const char *path;
     enum access_log_format format;
     bool has_ids; /* lines of JSON have the id of the request */
+    bool is_sampled;
+    double rate;        /* the part of requests that is logged, if is_sampled */
+    uint64_t draw_from; /* the least draw_of of a request that is logged */
+    uint64_t slow_ns;
     int fd;
     time_t second; /* the time that `date` shows */
     char date[40];
@@ -43,6 +47,49 @@ struct line {
     char text[LINE_SIZE];
     unsigned length;
 };
+
+/* ---- Sampling ---- */
+
+#define DRAW_BITS 56 /* bits at the end of a trace id that are random: W3C Trace Context 2 */
+
+/* A number below 2^56, the same in all servers that see the trace. Without a trace it is made of
+ * the request's id, by FNV-1a and the finalizer of MurmurHash3. */
+static uint64_t
+draw_of(const struct sxe_http_request *request)
+{
+    const struct sxe_http_trace *trace = sxe_http_trace(request);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    if (trace != NULL)
+        return strtoull(trace->trace_id + 32 - DRAW_BITS / 4, NULL, 16);
+    for (const char *p = sxe_http_request_id(request); *p != '\0'; p++)
+        hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+    hash = (hash ^ hash >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    hash = (hash ^ hash >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return hash >> (64 - DRAW_BITS);
+}
+
+static bool
+is_always_logged(const struct access_log *log, const struct sxe_http_summary *summary)
+{
+    return summary->status >= 500 || summary->duration_ns >= log->slow_ns;
+}
+
+static bool
+is_chosen(const struct access_log *log, const struct sxe_http_request *request,
+          const struct sxe_http_summary *summary)
+{
+    return !log->is_sampled || is_always_logged(log, summary) || draw_of(request) >= log->draw_from;
+}
+
+void
+access_log_sample(struct access_log *log, double rate, uint32_t slow_ms)
+{
+    log->is_sampled = true;
+    log->rate = rate;
+    log->draw_from = (uint64_t)((1 - rate) * (double)(UINT64_C(1) << DRAW_BITS));
+    log->slow_ns = slow_ms * (uint64_t)SXE_NS_PER_MS;
+}
 
 /* ---- Lines ---- */
 
@@ -179,7 +226,7 @@ add_member(struct line *line, const char *name, struct sxe_span text)
 
 static void
 add_json(struct line *line, const char *date, const struct sxe_http_request *request,
-         const struct sxe_http_summary *summary, bool has_ids)
+         const struct sxe_http_summary *summary, const struct access_log *log)
 {
     const struct sxe_http_parser *head = &request->head;
     struct sxe_http_basic basic;
@@ -198,7 +245,7 @@ add_json(struct line *line, const char *date, const struct sxe_http_request *req
     add_member(line, "host", sxe_http_known_value(request, SXE_HTTP_FIELD_HOST));
     add_member(line, "referer", sxe_http_field_value(request, "Referer"));
     add_member(line, "user_agent", sxe_http_known_value(request, SXE_HTTP_FIELD_USER_AGENT));
-    if (has_ids) {
+    if (log->has_ids) {
         id.base = sxe_http_request_id(request);
         id.length = strlen(id.base);
     }
@@ -206,6 +253,8 @@ add_json(struct line *line, const char *date, const struct sxe_http_request *req
     if (trace != NULL)
         add_to_line(line, ",\"trace_id\":\"%s\",\"span_id\":\"%s\"", trace->trace_id,
                     trace->span_id);
+    if (log->is_sampled)
+        add_to_line(line, ",\"sample_rate\":%g", is_always_logged(log, summary) ? 1 : log->rate);
     if (head->refusal != SXE_HTTP_NOT_REFUSED)
         add_to_line(line, ",\"refused\":\"%s\"",
                     sxe_http_refusal_text((enum sxe_http_refusal)head->refusal));
@@ -245,7 +294,7 @@ make_line(struct access_log *log, struct line *line, const struct sxe_http_reque
 
     line->length = 0;
     if (log->format == ACCESS_LOG_JSON) {
-        add_json(line, date, request, summary, log->has_ids);
+        add_json(line, date, request, summary, log);
     } else {
         add_common(line, date, request, summary);
         if (log->format == ACCESS_LOG_COMBINED) {
@@ -392,6 +441,8 @@ access_log_add(struct access_log *log, const struct sxe_http_request *request,
 {
     struct line line;
 
+    if (!is_chosen(log, request, summary))
+        return;
     make_line(log, &line, request, summary);
     if (line.length > BUFFER_SIZE - log->used)
         access_log_flush(log);

@@ -26,6 +26,11 @@ struct access_log;
  * access_log_close. has_ids: lines of JSON have the id of the request. On failure NULL, and
  * errno. */
 struct access_log *access_log_open(const char *path, enum access_log_format format, bool has_ids);
+
+/* Log this part of the requests only, 0 to 1, and all that were answered by 500 and above or took
+ * slow_ms. A request is chosen by its trace or its id, so that all servers choose the same ones. */
+void access_log_sample(struct access_log *log, double rate, uint32_t slow_ms);
+
 void access_log_close(struct access_log *log); /* flushes; NULL is allowed */
 
 void access_log_add(struct access_log *log, const struct sxe_http_request *request,

@@ -26,6 +26,8 @@ serve_as_open_log(const struct httpd_options *options, struct access_log **log)
                            options->http.request_id != NULL);
     error = errno;
     stats_watch_log(*log);
+    if (*log != NULL && options->is_sample_given)
+        access_log_sample(*log, options->access_log_rate, options->access_log_slow_ms);
     if (*log != NULL)
         return 0;
     fprintf(stderr,

@@ -227,6 +227,123 @@ START_TEST(json_has_the_trace)
 }
 END_TEST
 
+/* ---- Sampling ---- */
+
+static struct sxe_cidr_list trusted_peers;
+
+/* Log in JSON that part of the requests from a trusted peer. */
+static void
+log_part(sxe_http_handler handler, bool is_traced, double rate)
+{
+    trusted_peers = (struct sxe_cidr_list){.number = 0};
+    ck_assert_int_eq(sxe_cidr_add(&trusted_peers, "127.0.0.1", NULL), 0);
+    log_with((struct sxe_http_config){.handler = handler,
+                                      .trusted = &trusted_peers,
+                                      .request_id = "X-Id",
+                                      .trace = is_traced},
+             ACCESS_LOG_JSON);
+    access_log_sample(access_log, rate, 1000);
+}
+
+static unsigned
+count_lines(void)
+{
+    unsigned number = 0;
+
+    for (const char *p = read_file(path); (p = strchr(p, '\n')) != NULL; p++)
+        number++;
+    return number;
+}
+
+#define TRACED(draw)                                                    \
+    "GET /" draw " HTTP/1.0\r\ntraceparent: 00-4bf92f3577b34da6a3" draw \
+    "-00f067aa0ba902b7-01\r\n\r\n"
+
+START_TEST(the_end_of_the_trace_id_decides)
+{
+    log_part(NULL, true, 0.25);
+    request(TRACED("bfffffffffffff"));
+    request(TRACED("c0000000000000"));
+    request(TRACED("ffffffffffffff"));
+    request(TRACED("00000000000000"));
+    end_log();
+    ck_assert_uint_eq(count_lines(), 2);
+    ck_assert_ptr_nonnull(strstr(read_file(path), "\"target\":\"/c0000000000000\""));
+    ck_assert_ptr_nonnull(strstr(read_file(path), "\"target\":\"/ffffffffffffff\""));
+    ck_assert_ptr_nonnull(strstr(read_file(path), "\"sample_rate\":0.25}\n"));
+}
+END_TEST
+
+/* The ids are fixed, so the number of those that are chosen is, too. */
+START_TEST(without_a_trace_the_id_of_the_request_decides)
+{
+    char text[100];
+
+    log_part(NULL, false, 0.5);
+    for (unsigned twice = 0; twice < 2; twice++) {
+        for (unsigned i = 0; i < 100; i++) {
+            snprintf(text, sizeof(text), "GET /%u HTTP/1.0\r\nX-Id: request-%u\r\n\r\n", i, i);
+            request(text);
+        }
+    }
+    end_log();
+    ck_assert_uint_eq(count_lines() % 2, 0); /* an id is chosen always, or never */
+    ck_assert_uint_gt(count_lines(), 2 * 35);
+    ck_assert_uint_lt(count_lines(), 2 * 65);
+}
+END_TEST
+
+static enum sxe_http_verdict
+fail_or_echo(struct sxe_http_request *request_, struct sxe_http_response *response)
+{
+    if (sxe_http_target(request_).length > 1)
+        return sxe_http_reply_status(response, 500);
+    return echo(request_, response);
+}
+
+START_TEST(errors_of_the_server_are_always_logged)
+{
+    log_part(fail_or_echo, false, 0);
+    request("GET / HTTP/1.0\r\n\r\n");
+    request("GET /fail HTTP/1.0\r\n\r\n");
+    end_log();
+    ck_assert_uint_eq(count_lines(), 1);
+    ck_assert_ptr_nonnull(strstr(read_file(path), "\"status\":500,"));
+    ck_assert_ptr_nonnull(strstr(read_file(path), "\"sample_rate\":1}\n"));
+}
+END_TEST
+
+START_TEST(slow_requests_are_always_logged)
+{
+    static char reply[2000];
+    static const struct {
+        const char *request;
+        const char *target;
+        unsigned ms;
+    } requests[] = {{"GET /fast HTTP/1.0\r\n\r\n", "/fast", 900},
+                    {"GET /slow HTTP/1.0\r\n\r\n", "/slow", 1000}};
+
+    log_part(push_later, false, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        int peer = client();
+
+        say(peer, requests[i].request);
+        EXPECT_OF("later", requests[i].target, 0);
+        fake_time_advance(requests[i].ms * MS);
+        turn(1);
+        sxe_http_reply_text(site.response, 200, "");
+        turn(5);
+        EXPECT_OF("done", requests[i].target, 0);
+        peer_receive(peer, reply, sizeof(reply));
+        close(peer);
+        turn(5);
+    }
+    end_log();
+    ck_assert_uint_eq(count_lines(), 1);
+    ck_assert_ptr_nonnull(strstr(read_file(path), "\"target\":\"/slow\""));
+}
+END_TEST
+
 static enum sxe_http_verdict
 echo_to_user(struct sxe_http_request *request_, struct sxe_http_response *response)
 {
@@ -760,6 +877,10 @@ access_log_suite(void)
     tcase_add_test(formats, common_is_the_same_without_referer_and_agent);
     tcase_add_test(formats, json_has_the_id_of_the_request);
     tcase_add_test(formats, json_has_the_trace);
+    tcase_add_test(formats, the_end_of_the_trace_id_decides);
+    tcase_add_test(formats, without_a_trace_the_id_of_the_request_decides);
+    tcase_add_test(formats, errors_of_the_server_are_always_logged);
+    tcase_add_test(formats, slow_requests_are_always_logged);
     tcase_add_loop_test(formats, a_request_is_one_object_of_json, 0,
                         (int)(sizeof(objects) / sizeof(objects[0])));
     tcase_add_test(formats, the_date_is_that_of_the_reply);

@@ -300,6 +300,21 @@ START_TEST(a_log_has_one_of_three_formats)
 }
 END_TEST
 
+START_TEST(a_part_of_the_requests_is_logged)
+{
+    ck_assert_int_eq(PARSE("--access-log", "a"), -1);
+    ck_assert(!options.is_sample_given);
+    ck_assert_int_eq(PARSE("--access-log", "a", "--access-log-sample", "0.25"), -1);
+    ck_assert(options.is_sample_given);
+    ck_assert_double_eq(options.access_log_rate, 0.25);
+    ck_assert_uint_eq(options.access_log_slow_ms, 1000);
+    ck_assert_int_eq(
+        PARSE("--access-log", "a", "--access-log-sample", "0", "--access-log-slow", "50ms"), -1);
+    ck_assert_double_eq(options.access_log_rate, 0);
+    ck_assert_uint_eq(options.access_log_slow_ms, 50);
+}
+END_TEST
+
 START_TEST(the_last_of_two_wins)
 {
     ck_assert_int_eq(PARSE("-p", "1", "-i", "::", "--port", "2", "-i", "127.0.0.2"), -1);
@@ -341,6 +356,19 @@ static const struct {
     {{"--socket-mode", "-6"}, "is '-6'"},
     {{"--proxy-from", "proxy"}, "the proxies' network (--proxy-from) is 'proxy'; it must be addre"},
     {{"--proxy-from", "10.0.0.1/8"}, "is '10.0.0.1/8'"},
+    {{"--access-log-sample", "1.5"},
+     "the part of requests that is logged (--access-log-sample) is '1.5'; it must be a number from "
+     "0 "},
+    {{"--access-log-sample", ""}, "(--access-log-sample) is ''"},
+    {{"--access-log-sample", "nan"}, "(--access-log-sample) is 'nan'"},
+    {{"--access-log-sample", "-0"}, "(--access-log-sample) is '-0'"},
+    {{"--access-log-sample", "1e-1"}, "(--access-log-sample) is '1e-1'"},
+    {{"--access-log-sample", "0.1.2"}, "(--access-log-sample) is '0.1.2'"},
+    {{"--access-log-sample", "."}, "(--access-log-sample) is '.'"},
+    {{"--access-log-slow", "x"}, "the time of a slow request (--access-log-slow) is 'x'"},
+    {{"--access-log-sample", "0.1"},
+     "--access-log-sample needs an access log: add --access-log FILE"},
+    {{"--access-log-slow", "2"}, "--access-log-slow tells which requests are always logged"},
     {{"--trust-from", "all"},
      "who is believed (--trust-from) is 'all'; it must be addresses, netw"},
     {{"--request-id", "X Id"},
@@ -614,6 +642,7 @@ options_suite(void)
     tcase_add_test(taken, a_header_has_the_ids_of_requests_and_peers_are_believed);
     tcase_add_loop_test(taken, a_log_has_one_of_three_formats, 0,
                         (int)(sizeof(formats) / sizeof(formats[0])));
+    tcase_add_test(taken, a_part_of_the_requests_is_logged);
     tcase_add_test(taken, the_last_of_two_wins);
     suite_add_tcase(suite, taken);
     tcase_add_loop_test(refused, a_mistake_is_named_and_ends_it_with_2, 0,
