@@ -41,7 +41,14 @@ TLS_LIBS := $(if $(tls),$(or $(shell $(PKG_CONFIG) --libs libssl libcrypto 2>/de
 # The module sxe.crypto of scripts; it needs libcrypto alone.
 crypto   := $(if $(tls),sxe-crypto)
 
-modules := $(filter-out $(if $(tls),,sxe-tls sxe-crypto),$(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk)))
+# LMDB, for the module sxe.store of scripts: without it lib-sxe-store is not built, and scripts have none.
+store      := $(shell echo '$(hash)include <lmdb.h>' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && echo sxe-store)
+STORE_LIBS := $(if $(store),$(or $(shell $(PKG_CONFIG) --libs lmdb 2>/dev/null),-llmdb))
+
+# Libraries that scripts may have, each with a table of functions in apps/common/script-*.c.
+scripts := $(crypto) $(store)
+
+modules := $(filter-out $(if $(tls),,sxe-tls sxe-crypto) $(if $(store),,sxe-store),$(patsubst lib-%/module.mk,%,$(wildcard lib-*/module.mk)))
 core    := sxe-http sxe sxe-dict sxe-sketch sxe-pool sxe-buffer sxe-log
 apps    := httpd http lua pool
 include $(wildcard lib-*/module.mk)
@@ -52,9 +59,10 @@ uniq     = $(if $1,$(call uniq,$(filter-out $(lastword $1),$1)) $(lastword $1))
 includes = $(foreach m,$1,-Ilib-$m) -I$B/include
 
 # $(call sources,lib-sxe): the sources in a folder and in its rooms (subfolders). apps/http/mpi is left out, because it is
-# a program of its own. A file that needs OpenSSL has a substitute: one of the two is built.
+# a program of its own. A file that needs OpenSSL or LMDB has a substitute: one of the two is built.
 no_tls  := $(if $(tls),-none)
-sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(no_tls).c apps/http/load/handshake$(no_tls).c apps/common/script-tls$(no_tls).c apps/common/script-crypto$(no_tls).c,$(wildcard $1/*.c $1/*/*.c))
+no_store := $(if $(store),-none)
+sources  = $(filter-out apps/http/mpi/% apps/httpd/tls/secure$(no_tls).c apps/http/load/handshake$(no_tls).c apps/common/script-tls$(no_tls).c apps/common/script-crypto$(no_tls).c apps/common/script-store$(no_store).c,$(wildcard $1/*.c $1/*/*.c))
 rooms    = $(patsubst %/,-I%,$(wildcard $1/*/))
 lib.rooms := $(foreach m,$(modules),$(call rooms,lib-$m))
 
@@ -140,9 +148,9 @@ $B/$(SONAME): $(core.obj) tools/libsxe.map
 app.includes = -Iapps/$1 $(call rooms,apps/$1)
 
 http.libs  := $(if $(tls),$B/libsxe-tls.a $B/libsxe.a) $(LUA_LIBS) -ljansson -lz $(TLS_LIBS)
-httpd.libs := $(crypto:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) -ledit -lcrypt
-lua.libs   := $(crypto:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) -ledit
-app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua $(tls) $(crypto)) $(LUA_CFLAGS)
+httpd.libs := $(scripts:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) $(STORE_LIBS) -ledit -lcrypt
+lua.libs   := $(scripts:%=$B/lib%.a) $B/libsxe-lua.a $(tls:%=$B/lib%.a) $B/libsxe.a $(LUA_LIBS) -lz $(TLS_LIBS) $(STORE_LIBS) -ledit
+app_cflags = $(ALL_CFLAGS) -fPIE -Iapps/common $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(LUA_CFLAGS)
 define app_rules
 $1.app.obj := $(patsubst %.c,$B/obj/%.o,$(call sources,apps/$1))
 $B/obj/apps/$1/%.o: apps/$1/%.c $B/flags | $B/include/sxe-log-2010.h
@@ -157,6 +165,7 @@ $B/obj/apps/httpd/admin/status-page.o: apps/httpd/admin/status.html apps/httpd/a
 $B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-client.o: lib-sxe-lua/io/sxe-lua-client.lua lib-sxe-lua/io/sxe-lua-cookies.lua lib-sxe-lua/io/sxe-lua-multipart.lua
 $B/obj/lib-sxe-crypto/sxe-crypto-jwt.o: lib-sxe-crypto/sxe-crypto-jwt.lua
+$B/obj/lib-sxe-store/sxe-store.o: lib-sxe-store/sxe-store.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-redis.o: $(addprefix lib-sxe-lua/io/sxe-lua-redis,.lua -commands.lua -handles.lua -cluster.lua)
 # An archive, so that a program has only what it uses of them.
 $B/apps-common.a: $(common.app.obj)
@@ -170,7 +179,7 @@ $B/sxe-$1: $$($1.app.obj) $B/apps-common.a $B/libsxe.a
 endef
 $(foreach a,$(apps),$(eval $(call program_rule,$a)))
 
-$B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a $(crypto:%=$B/lib%.a)
+$B/sxe-lua $B/sxe-httpd: $B/libsxe-lua.a $(scripts:%=$B/lib%.a)
 $B/sxe-lua $B/sxe-httpd $B/sxe-http $B/sxe-http-mpi: $(tls:%=$B/lib%.a)
 
 # sxe-http-mpi: sxe-http with a worker per core, on one machine or several. It is built if Open MPI is installed. libev is
@@ -189,6 +198,7 @@ programs := $(apps:%=$B/sxe-%) $(if $(mpi.cflags),$B/sxe-http-mpi)
 
 build: $(programs) $(foreach m,$(modules),$(call archive,$m)) $B/libsxe.a $B/$(SONAME)
 	$(if $(tls),,@echo "lib-sxe-tls and lib-sxe-crypto are not built, for OpenSSL 3 is not installed (Debian: libssl-dev)")
+	$(if $(store),,@echo "lib-sxe-store is not built, for LMDB is not installed (Debian: liblmdb-dev)")
 
 # ---- Tests: test/unit/<library or program>/test-<stem>.c is one check program, linked with fakes of the system ----
 
@@ -197,7 +207,7 @@ CHECK_LIBS   = $(shell $(PKG_CONFIG) --libs check 2>/dev/null || echo -lcheck -l
 # library does to a test's arrays. Libraries, programs and tests from outside are built as MODE says; so are the heavy
 # unit tests, which use __OPTIMIZE__.
 unit_cflags  = $(unit.$(MODE))
-unit.src    := $(filter-out $(if $(tls),,test/unit/lib-sxe-tls/% test/unit/lib-sxe-crypto/% %/test-httpd-tls.c %/test-http-tls.c %/test-lua-tls.c %/test-lua-docs.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
+unit.src    := $(filter-out $(if $(store),,test/unit/lib-sxe-store/% %/test-lua-docs.c) $(if $(tls),,test/unit/lib-sxe-tls/% test/unit/lib-sxe-crypto/% %/test-httpd-tls.c %/test-http-tls.c %/test-lua-tls.c %/test-lua-docs.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
 ifneq ($(wildcard test/unit/*.c test/unit/apps/*.c),)
 $(error $(wildcard test/unit/*.c test/unit/apps/*.c): move it to the folder of its library or program, so that it is built)
 endif
@@ -206,7 +216,7 @@ $(unit.heavy:%.c=$B/obj/%.o): unit_cflags =
 unit.release := -O0 -U_FORTIFY_SOURCE
 unit.debug   := -O0 -g -fno-sanitize=undefined
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
-               $(call includes,$(core) sxe-lua $(tls) $(crypto)) $(lib.rooms) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
+               $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
                $(call rooms,test/unit) $(call rooms,test/unit/apps)
 comma       := ,
 wraps       := $(addprefix -Wl$(comma)--wrap=,$(shell sed 's/\#.*//' test/fake/wrapped 2>/dev/null))
@@ -246,10 +256,14 @@ $(foreach s,$(unit.src),$(eval $B/test/$(basename $(notdir $s)): $B/obj/$(s:.c=.
 $(unit.bin): $(fake.obj) $(app.archives) $(tls:%=$B/lib%.a) $B/libsxe.a test/fake/wrapped
 	@mkdir -p $(@D)
 	@$(call say,LD,$@)
-	$Q$(CC) $(TEST_LDFLAGS) $(wraps) -o $@ $(filter %/$(@F).o,$^) $(peers) $(fake.obj) $(app.archives) $(crypto.archive) $(lua.archive) $(tls.archive) $B/libsxe.a $(http.libs) $(lua.editor) $(tls.libs) -l:libev.a $(CHECK_LIBS) -lm
-lua.tests := $(filter $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-%,$(unit.bin))
-$(lua.tests): crypto.archive = $(crypto:%=$B/lib%.a)
-$(lua.tests): $(crypto:%=$B/lib%.a)
+	$Q$(CC) $(TEST_LDFLAGS) $(wraps) -o $@ $(filter %/$(@F).o,$^) $(peers) $(fake.obj) $(app.archives) $(script.archives) $(lua.archive) $(tls.archive) $B/libsxe.a $(http.libs) $(lua.editor) $(tls.libs) $(store.libs) -l:libev.a $(CHECK_LIBS) -lm
+lua.tests := $(filter $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-% $B/test/test-store-%,$(unit.bin))
+$(lua.tests): script.archives = $(scripts:%=$B/lib%.a)
+$(lua.tests): $(scripts:%=$B/lib%.a)
+# LMDB's archive, so that its calls of the system and its allocations are wrapped, too.
+$(lua.tests): store.libs = $(if $(store),-l:liblmdb.a)
+# What store-world.h makes fail, a call after the other.
+$(filter $B/test/test-store-%,$(unit.bin)): store.libs += $(addprefix -Wl$(comma)--wrap=,$(shell sed -n 's/.*X.\(mdb_[a-z0-9_]*\),.*/\1/p' test/unit/lib-sxe-store/store-world.h 2>/dev/null))
 $(lua.tests): lua.archive = $B/libsxe-lua.a
 $(lua.tests): lua.editor = -ledit -lcrypt
 $(lua.tests): $B/libsxe-lua.a
@@ -303,7 +317,7 @@ $(outside.bin): $B/test/outside-%: test/outside/%.c test/outside/outside.h $B/li
 	@mkdir -p $(@D)
 	$Q$(CC) $(test_cflags) -MMD -MP $(TEST_LDFLAGS) -o $@ $< $(tls.archive) $B/libsxe-lua.a $B/libsxe.a $(LUA_LIBS) $(LIBEV) $(tls.libs) $(CHECK_LIBS) -lm
 
-tls.tests := $(filter $B/test/test-tls-% $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-%,$(unit.bin)) $(filter $B/test/outside-tls-%,$(outside.bin))
+tls.tests := $(filter $B/test/test-tls-% $B/test/test-lua-% $B/test/test-httpd-% $B/test/test-crypto-% $B/test/test-store-%,$(unit.bin)) $(filter $B/test/outside-tls-%,$(outside.bin))
 $(tls.tests): tls.archive = $(tls:%=$B/lib%.a)
 $(tls.tests): tls.libs = $(TLS_LIBS)
 $(tls.tests): $(tls:%=$B/lib%.a)
@@ -332,7 +346,7 @@ build/fuzz/fuzz-%: test/fuzz/fuzz-%.c $(wildcard test/fuzz/*.h test/oracle/*.h) 
 	@$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$Qclang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-	    $(call includes,$(core) sxe-lua $(tls) $(crypto)) $(lib.rooms) -Iapps/common \
+	    $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) -Iapps/common \
 	    $(foreach a,$(apps),$(call app.includes,$a)) -Itest/fuzz -Itest/oracle -o $@ $< $(peers) $(foreach m,$(core),$(call sources,lib-$m)) \
 	    $(LUA_CFLAGS) $(filter-out %/http.c,$(call sources,apps/common) $(call sources,apps/http)) $(foreach m,$(tls),$(call sources,lib-$m)) $(if $(lua.fuzzed),$(foreach m,$(crypto),$(call sources,lib-$m))) $(lua.fuzzed) $(filter -l%,$(http.libs)) -lev -lm
 build/fuzz/fuzz-lua-pattern build/fuzz/fuzz-lua-resp: lua.fuzzed = $(call sources,lib-sxe-lua) -ledit
@@ -465,7 +479,7 @@ installed   := $(apps) $(if $(mpi.cflags),http-mpi)
 completions := bash-completion/completions zsh/site-functions fish/vendor_completions.d
 headers := $(foreach m,$(core),$(filter-out %-private.h %-internal.h,$(wildcard lib-$m/*.h))) \
            $(addprefix lib-sxe-lua/,sxe-lua.h sxe-lua-http.h sxe-lua-clock.h sxe-lua-repl.h sxe-lua-stats.h) \
-           $(if $(tls),lib-sxe-tls/sxe-tls.h lib-sxe-crypto/sxe-crypto.h)
+           $(if $(tls),lib-sxe-tls/sxe-tls.h lib-sxe-crypto/sxe-crypto.h) $(if $(store),lib-sxe-store/sxe-store.h)
 # Folders below PREFIX are written as such, so that pkg-config --define-prefix finds them where the tree was moved to.
 pc_dir   = $(patsubst $(PREFIX)/%,$${prefix}/%,$1)
 # A page of the manual for each public function, in the folder $1.
@@ -476,13 +490,14 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 	@install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCDIR) $(DESTDIR)$(MANDIR)/man1
 	@install -m 755 $(installed:%=build/release/sxe-%) $(DESTDIR)$(BINDIR)
 	@install -m 644 $(headers) build/release/include/sxe-log-2010.h $(DESTDIR)$(INCDIR)
-	@install -m 644 build/release/libsxe.a build/release/libsxe-lua.a $(tls:%=build/release/lib%.a) $(crypto:%=build/release/lib%.a) $(DESTDIR)$(LIBDIR)
+	@install -m 644 build/release/libsxe.a build/release/libsxe-lua.a $(tls:%=build/release/lib%.a) $(scripts:%=build/release/lib%.a) $(DESTDIR)$(LIBDIR)
 	@install -m 755 build/release/$(SONAME) $(DESTDIR)$(LIBDIR)
 	@ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so
 	@$(call pc_file,sxe)
 	@$(call pc_file,sxe-lua)
 	@$(if $(tls),$(call pc_file,sxe-tls))
 	@$(if $(crypto),$(call pc_file,sxe-crypto))
+	@$(if $(store),$(call pc_file,sxe-store))
 	@for m in $(installed); do install -m 644 docs/$$m.1 $(DESTDIR)$(MANDIR)/man1/sxe-$$m.1 || exit 1; done
 	@install -d $(DESTDIR)$(MANDIR)/man3 && $(call man3,$(DESTDIR)$(MANDIR)/man3)
 	@install -d $(DESTDIR)$(PREFIX)/share/sxe/library/sxe
@@ -507,8 +522,8 @@ install: release ## install below PREFIX (/usr/local) in DESTDIR
 uninstall: ## remove what install put there
 	@rm -f $(apps:%=$(DESTDIR)$(BINDIR)/sxe-%) $(DESTDIR)$(BINDIR)/sxe-http-mpi
 	@rm -f $(foreach c,$(completions),$(foreach m,$(apps) http-mpi,$(addprefix $(DESTDIR)$(PREFIX)/share/$c/,sxe-$m _sxe-$m sxe-$m.fish)))
-	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a $(DESTDIR)$(LIBDIR)/libsxe-crypto.a
-	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-tls.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-crypto.pc $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
+	@rm -f $(DESTDIR)$(LIBDIR)/libsxe.a $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/libsxe.so $(DESTDIR)$(LIBDIR)/libsxe-lua.a $(DESTDIR)$(LIBDIR)/libsxe-tls.a $(DESTDIR)$(LIBDIR)/libsxe-crypto.a $(DESTDIR)$(LIBDIR)/libsxe-store.a
+	@rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/sxe.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-lua.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-tls.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-crypto.pc $(DESTDIR)$(LIBDIR)/pkgconfig/sxe-store.pc $(apps:%=$(DESTDIR)$(MANDIR)/man1/sxe-%.1) $(DESTDIR)$(MANDIR)/man1/sxe-http-mpi.1
 	@pages=$$(mktemp -d) && $(call man3,$$pages) && (cd $$pages && ls) | sed 's|^|$(DESTDIR)$(MANDIR)/man3/|' | xargs rm -f && rm -r $$pages
 	@for h in $(notdir $(headers)) sxe-log-2010.h; do rm -f $(DESTDIR)$(INCDIR)/$$h; done
 	@rm -rf $(DESTDIR)$(PREFIX)/share/sxe/library

@@ -37,6 +37,8 @@ more=
 [ ! -x build/release/sxe-http-mpi ] || more=test/manifest-mpi
 # With OpenSSL there is one library more.
 [ ! -e build/release/libsxe-tls.a ] || more="$more test/manifest-tls"
+# And with LMDB.
+[ ! -e build/release/libsxe-store.a ] || more="$more test/manifest-store"
 sort test/manifest $more >"$work/manifest"
 check "what is installed is what the manifest says" diff "$work/manifest" "$work/list"
 man3=$root$prefix/share/man/man3
@@ -115,6 +117,24 @@ fi
 for file in libsxe.so.0 libsxe.a libsxe-lua.a sxe-pool; do
     check "$file needs no OpenSSL" links_no_openssl "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
 done
+links_no_lmdb() {
+    nm -u "$1" >"$work/needs" 2>/dev/null
+    nm -uD "$1" >>"$work/needs" 2>/dev/null
+    [ -s "$work/needs" ] && ! grep ' mdb_' "$work/needs" && ! { readelf -d "$1" 2>/dev/null | grep 'NEEDED.*liblmdb'; }
+}
+for file in libsxe.so.0 libsxe.a libsxe-lua.a sxe-pool sxe-http; do
+    check "$file needs no LMDB" links_no_lmdb "$(find "$root$prefix/bin" "$root$prefix/lib" -name $file)"
+done
+if [ -e build/release/libsxe-store.a ]; then
+    sed 's/{.argc/{.store = sxe_store_open, .argc/; s/^#include "sxe-lua.h"/&\n#include "sxe-store.h"/; s/^#include <sxe-lua.h>/&\n#include <sxe-store.h>/' \
+        "$work/embed.c" >"$work/embed-store.c"
+    printf 'require "sxe.store"\nos.exit(0)\n' >"$work/embed-store.lua"
+    check "a program with scripts and the store" ${CC:-gcc} $c -o "$work/embed-store" "$work/embed-store.c" \
+        $(flags --cflags --libs sxe-store)
+    check "its script has the store" sh -c "LD_LIBRARY_PATH=$root$prefix/lib '$work/embed-store' '$work/embed-store.lua'"
+else
+    skip "programs with the store, because liblmdb-dev is not installed"
+fi
 check "only sxe_ names are exported" exports_only_sxe "$root$prefix/lib/libsxe.so.0"
 check "the installed sxe-httpd says its version" "$root$prefix/bin/sxe-httpd" --version
 check "the installed sxe-http says its version" "$root$prefix/bin/sxe-http" --version

@@ -52,6 +52,9 @@ int main(void) { struct crypt_data data = {0}; return crypt_r("", "$2b$04$", &da
     # For lib-sxe-tls, which is not built without it.
     want libssl-dev compiles '#include <openssl/ssl.h>
 int main(void) { return OPENSSL_VERSION_MAJOR < 3 || TLS_method() == 0; }' -lssl -lcrypto
+    # For lib-sxe-store, which is not built without it.
+    want liblmdb-dev compiles '#include <lmdb.h>
+int main(void) { return mdb_version(0, 0, 0) == 0; }' -llmdb
 }
 
 # For sxe-http-mpi.

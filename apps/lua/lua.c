@@ -19,6 +19,7 @@
 #include "program.h"
 #include "script-crypto.h"
 #include "script-inflate.h"
+#include "script-store.h"
 #include "script-tls.h"
 #include "sxe-lua-http.h"
 #include "sxe-lua-repl.h"
@@ -304,6 +305,7 @@ run_script(void)
                                     .tls = script_tls(),
                                     .inflate = script_inflate(),
                                     .crypto = script_crypto(),
+                                    .store = script_store(),
                                     .on_error = on_error};
     int result;
 

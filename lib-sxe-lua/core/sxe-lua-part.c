@@ -2,7 +2,7 @@
  *
  * Parts of modules that are written in Lua.
  */
-#include "sxe-lua-part-private.h"
+#include "sxe-lua-part-internal.h"
 
 #include <lauxlib.h>
 

@@ -43,7 +43,8 @@
  *     sxe-lua-dict*.c     require "sxe.dict", see sxe-lua-dict-private.h
  *     sxe-lua-sketch*.c   require "sxe.sketch", see sxe-lua-sketch-private.h
  *     sxe-lua-encoding.c  require "sxe.encoding": base64, hexadecimal digits, URLs, UUIDs
- *     sxe-lua-crypto.c    require "sxe.crypto", which is lib-sxe-crypto
+ *     sxe-lua-crypto.c    require "sxe.crypto", which is lib-sxe-crypto, and "sxe.store", which is
+ *                         lib-sxe-store
  *     sxe-lua-option.c    tables of options
  *     sxe-lua-spawn.c     require "sxe.spawn"; sxe-lua-spawn-process.c has a child that is watched
  *     sxe-lua-text.c      strings of Lua as texts of C; sxe-lua-split.c has sxe.split
@@ -73,6 +74,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 
+#include "sxe-lua-internal.h"
 #include "sxe-lua.h"
 #include "sxe.h"
 
@@ -133,33 +135,7 @@ void sxe__lua_push_handle(lua_State *L, enum sxe__lua_class class_, uint32_t ind
 uint32_t sxe__lua_check_handle(lua_State *L, int argument, enum sxe__lua_class class_,
                                uint32_t *generation);
 
-/* ---- Tasks ---- */
-
-enum sxe__lua_reason {
-    SXE__LUA_EVENT, /* the event that it waited for happened */
-    SXE__LUA_TIMEOUT,
-    SXE__LUA_CANCELLED
-};
-
-/* The running task; 0 outside of one (a callback of 2010's kind). */
-uint64_t sxe__lua_running(lua_State *L);
-
-/* Park the running task until it is woken, or until deadline_ns (0: never); then k goes on with
- * context. If it is cancelled or times out, on_leave(what) is called first, to forget the handle.
- * Raises, naming the C function, where a wait is impossible. The C function returns what this
- * returns. */
-int sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *what), void *what,
-                  lua_KFunction k, lua_KContext context);
-
-/* Whether sxe__lua_park would wait. False: it would raise or, in a cancelled task, call k at once.
- * So do not begin work whose end the task would wait for. */
-bool sxe__lua_may_wait(lua_State *L);
-
-/* Why the continuation runs. */
-enum sxe__lua_reason sxe__lua_woken(lua_State *L);
-
-/* Wake a parked task. False: the task is gone, or not parked. */
-bool sxe__lua_wake(uint64_t task, enum sxe__lua_reason reason);
+/* ---- Tasks; sxe-lua-internal.h has how they wait ---- */
 
 /* Start a task with the function and its arguments on top of from's stack, which takes them off.
  * is_now: it runs at once until it ends or waits, otherwise it is put at the end of the ready list.
@@ -285,6 +261,7 @@ int sxe__lua_open_spawn(lua_State *L);
 int sxe__lua_open_json(lua_State *L);
 int sxe__lua_open_encoding(lua_State *L);
 int sxe__lua_open_crypto(lua_State *L);
+int sxe__lua_open_store(lua_State *L);
 int sxe__lua_open_log(lua_State *L);
 int sxe__lua_open_stats(lua_State *L);
 int sxe__lua_open_tap(lua_State *L);
@@ -325,21 +302,6 @@ int sxe__lua_http_trace(lua_State *L);
  * the loop running until they have ended. */
 void sxe__lua_spawn_finish(void);
 
-/* Have the collector call `function` when the state is deleted. Finalizers of scripts may run after
- * that, and the functions that they call must refuse. Raises without memory; then `function` will
- * not be called. */
-void sxe__lua_at_end(lua_State *L, lua_CFunction function);
-
-/* Raises if the state is being deleted: an object made now would not be finalized any more. */
-void sxe__lua_refuse_at_end(lua_State *L);
-
-/* Make and push the metatable of a class of userdata, like luaL_newmetatable. Scripts cannot get
- * this metatable, because they must not call its finalizer. */
-void sxe__lua_new_class(lua_State *L, const char *name);
-
-/* The configuration, defaults filled in. */
-const struct sxe_lua_config *sxe__lua_config(void);
-
 /* The result of the script's top level, such as a handler. sxe__lua_keep_script, a lua_CFunction,
  * keeps its argument as that result; sxe__lua_push_script pushes it, or nil if there is none
  * yet. */
@@ -353,23 +315,7 @@ void sxe__lua_push_script(lua_State *L);
 void sxe__lua_stats_push(lua_State *L, const char *group, const char *const *names, int64_t *values,
                          unsigned number);
 
-/* ---- Results ---- */
-
-/* nil, message, code: how calls fail that may fail. */
-int sxe__lua_fail(lua_State *L, const char *message);
-int sxe__lua_fail_errno(lua_State *L, int error, const char *what);
-
-/* nil, "timeout" or nil, "cancelled", as the task was woken. */
-int sxe__lua_fail_woken(lua_State *L);
-
-/* Seconds at an argument, or in field "timeout" of a table there, as a deadline; 0: none given. */
-uint64_t sxe__lua_deadline(lua_State *L, int argument);
-/* Like sxe__lua_deadline, for a table that has other options too, which the caller checks. */
-uint64_t sxe__lua_option_deadline(lua_State *L, int argument);
-
-/* Raises unless there is a table at a stack index, counted from 1, with no other keys than those
- * names, which end with NULL: "pool.open has no option 'nmae'" (sxe-lua-option.c). */
-void sxe__lua_option_names(lua_State *L, int table, const char *const *names, const char *what);
+/* ---- Options; sxe-lua-internal.h has more ---- */
 
 /* Like sxe__lua_option_names, for a table that may have list items, too. */
 void sxe__lua_option_names_of_list(lua_State *L, int table, const char *const *names,
@@ -378,22 +324,11 @@ void sxe__lua_option_names_of_list(lua_State *L, int table, const char *const *n
 /* The text on top, which is an option; raises "http.serve: ip must be a string, not a table". */
 const char *sxe__lua_option_text(lua_State *L, const char *what, const char *name);
 
-/* The value on top as an integer. *is_integer: whether it is one; a string of digits is not. */
-lua_Integer sxe__lua_option_integer(lua_State *L, int *is_integer);
-
-/* An option of the table at a stack index, which is true or false; `otherwise`: it is missing.
- * Raises "http.static: listing must be true or false, not a string". */
-bool sxe__lua_option_bool(lua_State *L, int table, const char *what, const char *name,
-                          bool otherwise);
-
 /* ---- Texts (sxe-lua-text.c) ---- */
 
 /* The string at a stack index, for a function of C that takes a text; NULL: the value is not a
  * string, or a zero byte in it would cut it. */
 const char *sxe__lua_text(lua_State *L, int index);
-
-/* Use this in place of luaL_checkstring: it raises for a zero byte, too. */
-const char *sxe__lua_check_text(lua_State *L, int argument);
 
 /* Push the value at a stack index as a line of the log shows it, "\0" for a zero byte. */
 const char *sxe__lua_push_shown(lua_State *L, int index);

@@ -23,7 +23,7 @@
 #include "sxe-http-chunk.h"
 #include "sxe-http-client.h"
 #include "sxe-lua-clock.h"
-#include "sxe-lua-part-private.h"
+#include "sxe-lua-part-internal.h"
 
 enum { HEAD_SIZE = 65536, FIELDS_MAX = 100, BODY_LENGTH_CHUNKED = -1 };
 

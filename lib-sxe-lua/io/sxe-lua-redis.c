@@ -15,7 +15,7 @@
  */
 #include "sxe-lua-redis-private.h"
 
-#include "sxe-lua-part-private.h"
+#include "sxe-lua-part-internal.h"
 #include "sxe-lua-socket-private.h"
 
 SXE__LUA_PART(redis, "lib-sxe-lua/io/sxe-lua-redis.lua");

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "sxe-lua-core-private.h"
-#include "sxe-lua-part-private.h"
+#include "sxe-lua-part-internal.h"
 #include "sxe-lua-repl-private.h"
 
 enum { SOCKETS = 1000, EXPLAINED_SIZE = 8192, CLASS_SHIFT = 56 };

@@ -230,6 +230,17 @@ local function links(port)
     equal(ask(port, "GET " .. link:gsub("/open/.", "/open/x")).status, 403)
 end
 
+local function notes(port)
+    equal(ask(port, "PUT /notes/a", "one").status, 204)
+    for i = 1, 12 do equal(ask(port, ("PUT /notes/n%02d"):format(i), "x").status, 204) end
+    expect(ask(port, "GET /notes/a"), 200, TEXT, "one")
+    expect(ask(port, "GET /notes?after=n08"), 200, TEXT, "n09\nn10\nn11\nn12\n")
+    check(ask(port, "GET /notes").body:find("^a\nn01\n.*n09\n$"), "ten names")
+    equal(ask(port, "DELETE /notes/a").status, 204)
+    equal(ask(port, "DELETE /notes/a").status, 404)
+    equal(ask(port, "GET /notes/a").status, 404)
+end
+
 local listener = wire.listen("127.0.0.1", 0)
 os.remove(directory)
 assert(os.execute("mkdir " .. directory .. " && printf 'one\\ntwo\\n' >" .. directory .. "/a.txt"))
@@ -251,6 +262,10 @@ local examples = {
     {"upload", "lua", {directory}, upload},
     {"proxy", "lua", {"127.0.0.1", tostring(listener:port()), "0.1"}, proxy, listener},
 }
+
+if wire.spawn{wire.program "sxe-lua", "-e", "require 'sxe.store'"}:wait(120) == 0 then
+    examples[#examples + 1] = {"notes", "lua", {directory .. "/notes"}, notes, nil, true}
+end
 
 -- In the coverage flavour, scripts write the lines that ran to the folder that tools/coverage.sh reads.
 local build = os.getenv("SXE_BUILD") or "build/release"

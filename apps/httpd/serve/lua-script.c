@@ -14,6 +14,7 @@
 #include "handover.h"
 #include "script-crypto.h"
 #include "script-inflate.h"
+#include "script-store.h"
 #include "script-tls.h"
 #include "sxe-lua-http.h"
 #include "sxe-lua-repl.h"
@@ -119,6 +120,7 @@ script_load(const struct httpd_options *options, int link)
     config.tls = script_tls();
     config.inflate = script_inflate();
     config.crypto = script_crypto();
+    config.store = script_store();
     script.path = options->script;
     script.coverage = options->lua_coverage;
     script.link = link;

@@ -6,12 +6,12 @@
 -- A name is "sxe.task.start", "sxe.Task.join" or "_G.sxe_register". The members of an object are found by asking the
 -- object for every name that is between quotes in the sources of lib-sxe-lua.
 
-local PAGE = "docs/lua-handlers.md and docs/crypto.md"
+local PAGE = "docs/lua-handlers.md, docs/crypto.md and docs/store.md"
 local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
-  "client", "redis", "sketch", "encoding", "crypto" }
+  "client", "redis", "sketch", "encoding", "crypto", "store" }
 
 -- The variable names of objects in the page, by the module of the section; "" has those of all sections.
 local receivers = {
@@ -28,6 +28,7 @@ local receivers = {
   dict = { d = "Dict", snapshot = "DictSnapshot", batch = "DictBatch" },
   sketch = { hll = "Hll", bloom = "Bloom", topk = "TopK" },
   crypto = { hash = "Hash", key = "Key" },
+  store = { db = "Store", snapshot = "StoreSnapshot", txn = "StoreTransaction" },
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
   client = { response = "ClientResponse", jar = "ClientJar" },
@@ -47,11 +48,11 @@ end
 local function names_in_sources()
   local names = {}
 
-  for path in io.popen("ls lib-sxe-lua/*/*.c lib-sxe-crypto/*.c"):lines() do
+  for path in io.popen("ls lib-sxe-lua/*/*.c lib-sxe-crypto/*.c lib-sxe-store/*.c"):lines() do
     for name in read(path):gmatch('"([%a_][%w_]*)"') do names[name] = true end
   end
   -- Functions that are written in Lua have names without quotes.
-  for path in io.popen("ls lib-sxe-lua/io/*.lua"):lines() do
+  for path in io.popen("ls lib-sxe-lua/io/*.lua lib-sxe-store/*.lua"):lines() do
     for name in read(path):gmatch("[%a_][%w_]*") do names[name] = true end
   end
   return names
@@ -156,8 +157,21 @@ local function redis_objects()
   }
 end
 
+local function store_objects()
+  local path = os.tmpname()
+
+  os.remove(path)
+  local db = assert(require "sxe.store".open(path))
+  local transaction
+  db:write(function(txn) transaction = txn end)
+  os.remove(path)
+  os.remove(path .. "-lock")
+  return db, db:snapshot(), transaction
+end
+
 local function objects(req, res)
   local of_redis = redis_objects()
+  local db, db_snapshot, txn = store_objects()
 
   return {
     Task = task.self(), Lock = task.lock(), Event = task.event(), Queue = task.queue(),
@@ -169,6 +183,7 @@ local function objects(req, res)
     Bloom = require "sxe.sketch".bloom{ name = "names", capacity = 1 },
     Hash = require "sxe.crypto".new_digest "sha256",
     Key = require "sxe.crypto".private_key(dofile "test/unit/lib-sxe-crypto/crypto-pems.lua".p256),
+    Store = db, StoreSnapshot = db_snapshot, StoreTransaction = txn,
     TopK = require "sxe.sketch".topk{ name = "names", number = 1 },
     ClientResponse = response, ClientJar = jar, Redis = of_redis.Redis,
     RedisCluster = of_redis.RedisCluster, Pipeline = of_redis.Pipeline,
@@ -247,7 +262,7 @@ end
 local function explained_names()
   local names, module = {}, ""
 
-  for line in ((read "docs/lua-handlers.md" .. "\n" .. read "docs/crypto.md")
+  for line in ((read "docs/lua-handlers.md" .. "\n" .. read "docs/crypto.md" .. "\n" .. read "docs/store.md")
                 :gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
     if line:find("^## ") then module = line:match('require "sxe%.(%w+)"') or "" end
     for text in line:gmatch("%*%*`(.-)`") do

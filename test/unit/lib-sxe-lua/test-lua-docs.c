@@ -13,6 +13,7 @@
 #include <ctype.h>
 
 #include "sxe-crypto.h"
+#include "sxe-store.h"
 
 enum { BLOCKS_MAX = 200, TEXT_SIZE = 200000, SAID_SIZE = 10000, LINE_SIZE = 500, REAL_TURNS = 5 };
 
@@ -226,8 +227,11 @@ run_block(const char *text, const char *where)
     struct sxe_http *http;
 
     said[0] = '\0';
-    load_site("", &(struct sxe_lua_config){
-                      .tasks = 64, .argc = 1, .argv = argv, .crypto = sxe_crypto_open});
+    load_site("", &(struct sxe_lua_config){.tasks = 64,
+                                           .argc = 1,
+                                           .argv = argv,
+                                           .crypto = sxe_crypto_open,
+                                           .store = sxe_store_open});
     add_global("print", l_print);
     ck_assert_msg(sxe_lua_load_text(lua, where, text, strlen(text)) == 0, "%s", log_line(0));
     http = start_block();
@@ -321,7 +325,8 @@ START_TEST(names_are_described_and_explained)
     struct sxe_http *http;
     int events;
 
-    load_site("", &(struct sxe_lua_config){.tasks = 64, .crypto = sxe_crypto_open});
+    load_site("", &(struct sxe_lua_config){
+                      .tasks = 64, .crypto = sxe_crypto_open, .store = sxe_store_open});
     ck_assert_int_eq(sxe_lua_module(lua, "names", functions), 0);
     ck_assert_msg(sxe_lua_load(lua, "test/unit/lib-sxe-lua/lua-docs.lua") == 0, "%s", log_line(0));
     http = start_block();
@@ -344,6 +349,7 @@ suite(void)
     read_page("README.md");
     read_page("docs/recipes.md");
     read_page("docs/crypto.md");
+    read_page("docs/store.md");
     read_page("docs/from-node.md");
     read_page("docs/from-openresty.md");
     read_page("docs/lua.md");

@@ -2,8 +2,8 @@
  *
  * What: the part of a module that is written in Lua, inside of the library.
  *
- * Place: sxe-lua-client.c, sxe-lua-redis.c, sxe-lua-repl.c. The Makefile names each file of Lua
- * once more, so that its object is made again when the file changes.
+ * Place: sxe-lua-client.c, -redis.c, -repl.c, and lib-sxe-store. The Makefile names each file of
+ * Lua once more, so that its object is made again when the file changes.
  *
  * Example:
  *     SXE__LUA_PART(example, "lib-sxe-lua/io/sxe-lua-example.lua");
@@ -11,8 +11,8 @@
  *     sxe__lua_push_part(L, &example_part);
  *     lua_call(L, 0, 1);
  */
-#ifndef SXE_LUA_PART_PRIVATE_H
-#define SXE_LUA_PART_PRIVATE_H
+#ifndef SXE_LUA_PART_INTERNAL_H
+#define SXE_LUA_PART_INTERNAL_H
 
 #include <lua.h>
 

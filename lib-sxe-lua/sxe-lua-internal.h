@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: what lib-sxe-store uses of lib-sxe-lua, beside its public header: tasks that wait, how
+ * calls fail, tables of options. sxe-lua-private.h says how a call parks its task.
+ *
+ * Place: sxe-lua-private.h includes it; so do the files of libraries above that have modules whose
+ * calls wait. It is not installed.
+ */
+#ifndef SXE_LUA_INTERNAL_H
+#define SXE_LUA_INTERNAL_H
+
+#include <lua.h>
+
+#include "sxe-lua.h"
+
+/* ---- Tasks ---- */
+
+enum sxe__lua_reason {
+    SXE__LUA_EVENT, /* the event that it waited for happened */
+    SXE__LUA_TIMEOUT,
+    SXE__LUA_CANCELLED
+};
+
+/* The running task; 0 outside of one (a callback of 2010's kind). */
+uint64_t sxe__lua_running(lua_State *L);
+
+/* Park the running task until it is woken, or until deadline_ns (0: never); then k goes on with
+ * context. If it is cancelled or times out, on_leave(what) is called first, to forget the handle.
+ * Raises, naming the C function, where a wait is impossible. The C function returns what this
+ * returns. */
+int sxe__lua_park(lua_State *L, uint64_t deadline_ns, void (*on_leave)(void *what), void *what,
+                  lua_KFunction k, lua_KContext context);
+
+/* Whether sxe__lua_park would wait. False: it would raise or, in a cancelled task, call k at once.
+ * So do not begin work whose end the task would wait for. */
+bool sxe__lua_may_wait(lua_State *L);
+
+/* Why the continuation runs. */
+enum sxe__lua_reason sxe__lua_woken(lua_State *L);
+
+/* Wake a parked task. False: the task is gone, or not parked. */
+bool sxe__lua_wake(uint64_t task, enum sxe__lua_reason reason);
+
+/* ---- The state ---- */
+
+/* Have the collector call `function` when the state is deleted. Finalizers of scripts may run after
+ * that, and the functions that they call must refuse. Raises without memory; then `function` will
+ * not be called. */
+void sxe__lua_at_end(lua_State *L, lua_CFunction function);
+
+/* Raises if the state is being deleted: an object made now would not be finalized any more. */
+void sxe__lua_refuse_at_end(lua_State *L);
+
+/* Make and push the metatable of a class of userdata, like luaL_newmetatable. Scripts cannot get
+ * this metatable, because they must not call its finalizer. */
+void sxe__lua_new_class(lua_State *L, const char *name);
+
+/* The configuration, defaults filled in. */
+const struct sxe_lua_config *sxe__lua_config(void);
+
+/* ---- Results, options ---- */
+
+/* nil, message, code: how calls fail that may fail. */
+int sxe__lua_fail(lua_State *L, const char *message);
+int sxe__lua_fail_errno(lua_State *L, int error, const char *what);
+
+/* nil, "timeout" or nil, "cancelled", as the task was woken. */
+int sxe__lua_fail_woken(lua_State *L);
+
+/* Seconds at an argument, or in field "timeout" of a table there, as a deadline; 0: none given. */
+uint64_t sxe__lua_deadline(lua_State *L, int argument);
+/* Like sxe__lua_deadline, for a table that has other options too, which the caller checks. */
+uint64_t sxe__lua_option_deadline(lua_State *L, int argument);
+
+/* Raises unless there is a table at a stack index, counted from 1, with no other keys than those
+ * names, which end with NULL: "pool.open has no option 'nmae'" (sxe-lua-option.c). */
+void sxe__lua_option_names(lua_State *L, int table, const char *const *names, const char *what);
+
+/* The value on top as an integer. *is_integer: whether it is one; a string of digits is not. */
+lua_Integer sxe__lua_option_integer(lua_State *L, int *is_integer);
+
+/* An option of the table at a stack index, which is true or false; `otherwise`: it is missing.
+ * Raises "http.static: listing must be true or false, not a string". */
+bool sxe__lua_option_bool(lua_State *L, int table, const char *what, const char *name,
+                          bool otherwise);
+
+/* Use this in place of luaL_checkstring where a text of C is needed: it raises for a zero byte, too
+ * (sxe-lua-text.c). */
+const char *sxe__lua_check_text(lua_State *L, int argument);
+
+#endif

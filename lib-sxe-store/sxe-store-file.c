@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files that this process has open. LMDB forbids to open a file twice in a process, because closing
+ * one of the two gives up the locks of both; so there is a list of all, and a file that is opened
+ * again has one user more.
+ *
+ * A child of fork(2) must not touch its parent's: closing one would end the parent's readers. So it
+ * forgets the list, and what it still holds of a file refuses each call.
+ */
+#include "sxe-store-private.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "sxe-lua-internal.h"
+
+static struct {
+    pthread_mutex_t lock;
+    struct sxe__store_file *first;
+    unsigned forks;
+    bool is_watching;
+} files = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* This thread's files that a thread closes, and whether its state ends: then nobody may be there to
+ * free them later, so they are closed at once. */
+static _Thread_local struct {
+    struct sxe__store_file *first;
+    bool is_ending;
+} closings;
+
+static void
+forget_files(void)
+{
+    pthread_mutex_init(&files.lock, NULL);
+    files.first = NULL;
+    files.forks++;
+}
+
+bool
+sxe__store_file_watch_forks(void)
+{
+    bool is_watching;
+
+    pthread_mutex_lock(&files.lock);
+    if (!files.is_watching)
+        files.is_watching = pthread_atfork(NULL, NULL, forget_files) == 0;
+    is_watching = files.is_watching;
+    pthread_mutex_unlock(&files.lock);
+    return is_watching;
+}
+
+bool
+sxe__store_file_is_parents(const struct sxe__store_file *file)
+{
+    return file->forks != files.forks;
+}
+
+/* ---- Closing: with the lock ---- */
+
+static void
+close_file(struct sxe__store_file *file)
+{
+    struct sxe__store_file **link = &files.first;
+
+    if (file->env == NULL)
+        return;
+    while (*link != file)
+        link = &(*link)->next;
+    *link = file->next;
+    mdb_env_close(file->env);
+    file->env = NULL;
+}
+
+static void
+run_close(struct sxe_work *work)
+{
+    struct sxe__store_file *file = work->user;
+
+    pthread_mutex_lock(&files.lock);
+    close_file(file);
+    pthread_mutex_unlock(&files.lock);
+}
+
+static void
+on_closed(struct sxe_work *work)
+{
+    struct sxe__store_file **link = &closings.first;
+
+    while (*link != work->user)
+        link = &(*link)->next_closing;
+    *link = (*link)->next_closing;
+    free(work->user);
+}
+
+void
+sxe__store_file_set_ending(bool is_ending)
+{
+    struct sxe__store_file *next;
+
+    closings.is_ending = is_ending;
+    for (struct sxe__store_file *file = closings.first; file != NULL; file = next) {
+        next = file->next_closing;
+        if (sxe_work_cancel(&file->closing) == -EBUSY)
+            continue;
+        run_close(&file->closing);
+        on_closed(&file->closing);
+    }
+}
+
+struct sxe__store_file *
+sxe__store_file_use(struct sxe__store_file *file)
+{
+    file->users++;
+    return file;
+}
+
+void
+sxe__store_file_leave(struct sxe__store_file *file)
+{
+    if (sxe__store_file_is_parents(file))
+        return;
+    /* First, because a thread that opens the file closes it if it has no user. */
+    if (file->users == 1)
+        sxe__store_snapshot_close_all(file);
+    if (--file->users > 0)
+        return;
+    file->next_closing = closings.first;
+    closings.first = file;
+    if (!closings.is_ending && sxe_work_submit(&file->closing) == 0)
+        return;
+    run_close(&file->closing);
+    on_closed(&file->closing);
+}
+
+/* ---- Opening: in a thread, with the lock ---- */
+
+/* Make the environment ready: 0 or an error. */
+static int
+open_env(struct sxe__store_file *file, const char *path)
+{
+    const struct sxe__store_options *options = &file->options;
+    MDB_txn *txn;
+    struct stat status;
+    int fd, result;
+
+    if ((result = mdb_env_set_mapsize(file->env, options->map_size)) != 0 ||
+        (result = mdb_env_set_maxreaders(file->env, options->readers)) != 0 ||
+        (result = mdb_env_open(file->env, path, MDB_NOSUBDIR | MDB_NOTLS | options->flags,
+                               options->mode)) != 0 ||
+        (result = mdb_reader_check(file->env, NULL)) != 0 ||
+        (result = mdb_txn_begin(file->env, NULL, MDB_RDONLY, &txn)) != 0)
+        return result;
+    result = mdb_dbi_open(txn, NULL, 0, &file->table);
+    mdb_txn_abort(txn);
+    if (result != 0 || (result = mdb_env_get_fd(file->env, &fd)) != 0)
+        return result;
+    if (fstat(fd, &status) < 0)
+        return errno;
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    return 0;
+}
+
+static int
+open_new(struct sxe__store_job *job)
+{
+    struct sxe__store_file *file = calloc(1, sizeof(*file));
+    int result;
+
+    if (file == NULL)
+        return ENOMEM;
+    file->options = job->options;
+    file->forks = files.forks;
+    file->users = 1;
+    file->closing = (struct sxe_work){
+        .run = run_close, .done = on_closed, .user = file, .group = job->work.group};
+    result = mdb_env_create(&file->env);
+    if (result == 0 && (result = open_env(file, job->data)) != 0)
+        mdb_env_close(file->env);
+    if (result != 0) {
+        free(file);
+        return result;
+    }
+    file->owner = job->work.user;
+    file->next = files.first;
+    files.first = file;
+    job->file = file;
+    return 0;
+}
+
+/* The open file of the path; NULL: none. One of this thread that nobody uses is about to be closed:
+ * close it. */
+static struct sxe__store_file *
+find_file(const char *path, const void *owner)
+{
+    struct sxe__store_file *file = files.first;
+    struct stat status;
+
+    if (stat(path, &status) < 0)
+        return NULL;
+    while (file != NULL && (file->device != status.st_dev || file->inode != status.st_ino))
+        file = file->next;
+    if (file == NULL || file->users > 0 || file->owner != owner)
+        return file;
+    close_file(file);
+    return NULL;
+}
+
+int
+sxe__store_file_open(struct sxe__store_job *job)
+{
+    struct sxe__store_file *file;
+    int result = 0;
+
+    pthread_mutex_lock(&files.lock);
+    file = find_file(job->data, job->work.user);
+    if (file == NULL)
+        result = open_new(job);
+    else if (file->owner != job->work.user || file->options.flags != job->options.flags)
+        result = EBUSY;
+    else
+        job->file = sxe__store_file_use(file);
+    pthread_mutex_unlock(&files.lock);
+    return result;
+}
+
+/* ---- The map ---- */
+
+int
+sxe__store_file_resize(struct sxe__store_file *file, size_t map_size)
+{
+    int result;
+
+    if (file->is_broken)
+        return MDB_PANIC;
+    if (file->snapshots > 0 || file->copies > 0)
+        return EBUSY;
+    sxe__store_read_end(file);
+    result = mdb_env_set_mapsize(file->env, map_size);
+    /* LMDB has given up the map that it had before it asked for another. */
+    file->is_broken = result != 0 && result != EINVAL;
+    return result;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * require "sxe.store": each call of LMDB fails in turn, each allocation of Lua, of the library and
+ * of LMDB, and calls of the system. A call that fails says so; nothing of it is done, nothing is
+ * left open, and the next call works.
+ */
+#include "store-world.h"
+
+#include "test-main.h"
+#include "test-sweep.h"
+
+static const char *const calls[] = {
+    "local one <close> = store.open(at 'b')",
+    "local one <close> = store.open(at 'a', {sync = 'none'})",
+    "db:put('k', 'new')",
+    "db:del 'k'",
+    "db:cas('k', 'v', 'new')",
+    "db:cas('none', nil, 'new')",
+    "db:get 'k'",
+    "local one <close> = db:snapshot() if one then one:get 'k' end",
+    "for key in db:each() do end",
+    "for key in db:each{reverse = true, to = 'l'} do end",
+    "for key in db:each{from = 'a', to = 'z'} do end",
+    "db:write(function(txn) txn:put('k', 'new') end)",
+    "db:write(function(txn) txn:put('k', txn:get 'k' .. 'new') end)",
+    "db:write(function(txn) for key in txn:each() do txn:del(key) end txn:put('k', 'new') end)",
+    "db:sync()",
+    "db:resize(1 << 21)",
+    "db:copy(at 'copy')",
+    "db:copy(at 'copy', {compact = true})",
+    "db:stats()",
+};
+
+enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+
+/* A commit or a resize that failed may have ended the store, which check then opens again. */
+static const char begin[] =
+    "options = {sync = 'none', map_size = 1 << 21}\n"
+    "db = open('a', options)\n"
+    "function reset() assert(db:put('k', 'v') and db:put('l', 'w'))\n"
+    "    os.remove(at 'copy') os.remove(at 'b') os.remove(at 'b-lock') end\n"
+    "function check() collectgarbage() collectgarbage()\n"
+    "    if not db:put('again', '') then db:close() db = open('a', options) end\n"
+    "    db:del 'again'\n"
+    "    local value = db:get 'k'\n"
+    "    assert(value == 'v' or value == 'new' or value == 'vnew' or value == nil, value)\n"
+    "    assert(db:get 'l' == 'w' or keys(db) == 'k')\n"
+    "    assert(db:stats().snapshots == 0) reset() end\n"
+    "reset()";
+
+START_TEST(each_call_of_lmdb_fails_in_turn)
+{
+    static const int results[] = {EIO, MDB_MAP_RESIZED, MDB_READERS_FULL, MDB_CORRUPTED};
+    const int result = results[_i % 4];
+    const char *call = calls[_i / 4];
+
+    world_start_at_once();
+    run_script(begin);
+    for (unsigned nth = 1;; nth++) {
+        captured.number = 0;
+        mdb_fault(nth, result);
+        (void)load_text(call);
+        fault.nth = 0;
+        if (!fault.has_struck)
+            break;
+        run_script("check()");
+    }
+    run_script(call);
+    run_script("db:close()");
+    world_stop_at_once();
+}
+END_TEST
+
+START_TEST(without_memory_of_lua_a_call_fails_and_the_next_works)
+{
+    world_start_at_once();
+    run_script(begin);
+    for (uint64_t after = 0; runs_out_of_memory(calls[_i], after); after++) {
+        captured.number = 0;
+        run_script("check()");
+    }
+    run_script(calls[_i]);
+    run_script("db:close()");
+    world_stop_at_once();
+}
+END_TEST
+
+static const enum fake_call allocations[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC,
+                                             FAKE_POSIX_MEMALIGN};
+
+/* LMDB asks the system by these; its pages are written by pwrite. */
+static const enum fake_call system_calls[] = {FAKE_OPEN,  FAKE_FSTAT,  FAKE_FTRUNCATE, FAKE_MMAP,
+                                              FAKE_PREAD, FAKE_PWRITE, FAKE_WRITE,     FAKE_WRITEV,
+                                              FAKE_FSYNC, FAKE_RENAME, FAKE_FCNTL,     FAKE_CLOSE};
+
+static void
+sweep(const char *call, const enum fake_call *kinds, unsigned number, int error)
+{
+    world_start_at_once();
+    run_script(begin);
+    for (unsigned nth = 1;; nth++) {
+        captured.number = 0;
+        fake_os_reset();
+        fake_os_sweep(kinds, number, nth, false, error);
+        (void)load_text(call);
+        const bool has_struck = fake_os_injected() != 0;
+
+        fake_os_reset();
+        if (!has_struck)
+            break;
+        run_script("check()");
+    }
+    run_script("db:close()");
+    world_stop_at_once();
+}
+
+START_TEST(without_memory_of_the_system_a_call_fails_and_the_next_works)
+{
+    sweep(calls[_i], allocations, sizeof(allocations) / sizeof(allocations[0]), ENOMEM);
+}
+END_TEST
+
+START_TEST(what_the_system_refuses_fails_and_the_next_call_works)
+{
+    sweep(calls[_i], system_calls, sizeof(system_calls) / sizeof(system_calls[0]), ENOSPC);
+}
+END_TEST
+
+START_TEST(without_memory_the_module_is_not_opened)
+{
+    static const char *const again = "package.loaded['sxe.store'] = nil require 'sxe.store'";
+
+    world_start_at_once();
+    for (uint64_t after = 0; runs_out_of_memory(again, after); after++)
+        captured.number = 0;
+    run_script(again);
+    world_stop_at_once();
+}
+END_TEST
+
+START_TEST(without_a_word_of_forks_the_module_is_not_opened)
+{
+    state_start_with(&(struct sxe_lua_config){.store = sxe_store_open});
+    fake_os_fail(FAKE_PTHREAD_ATFORK, 1, 1, ENOMEM);
+    fails_with("require 'sxe.store'", "not enough memory");
+    fake_os_reset();
+    run_script("require 'sxe.store'");
+    state_stop();
+}
+END_TEST
+
+/* ---- Failures that have words of their own ---- */
+
+static const struct {
+    const char *call;
+    int result;
+    const char *script;
+} failures[] = {
+    {"mdb_txn_commit", MDB_PANIC, "assert(fails(5, db:put('k', 'x')):find 'close the store')"},
+    {"mdb_txn_commit", ENOSPC, "assert(fails(28, db:put('k', 'x')) == 'No space left on device')"},
+    {"mdb_put", MDB_TXN_FULL, "fails(7, db:put('k', 'x'))"},
+    {"mdb_put", MDB_BAD_VALSIZE, "fails(22, db:put('k', 'x'))"},
+    {"mdb_put", MDB_INCOMPATIBLE, "assert(fails(5, db:put('k', 'x')):find 'MDB_INCOMPATIBLE')"},
+    {"mdb_get", MDB_PAGE_NOTFOUND, "fails(117, db:get 'k')"},
+    {"mdb_get", MDB_CORRUPTED, "fails(117, db:cas('k', 'v', 'x'))"},
+    {"mdb_env_open", MDB_VERSION_MISMATCH, "fails(117, store.open(at 'b'))"},
+    {"mdb_env_open", EAGAIN, "fails(11, store.open(at 'b'))"},
+    {"mdb_txn_begin", MDB_READERS_FULL, "fails(87, db:snapshot())"},
+    {"mdb_txn_begin", MDB_MAP_RESIZED, "fails(16, db:put('k', 'x'))"},
+    {"mdb_txn_renew", MDB_MAP_RESIZED, "db:get 'k' fails(16, db:get 'k')"},
+};
+
+START_TEST(failures_are_told)
+{
+    world_start_at_once();
+    run_script(begin);
+    mdb_fault_in(failures[_i].call, 1, 100, failures[_i].result);
+    run_script(failures[_i].script);
+    ck_assert(fault.has_struck);
+    fault.nth = 0;
+    run_script("assert(db:get 'k' == 'v') check()");
+    world_stop_at_once();
+}
+END_TEST
+
+START_TEST(a_store_without_a_map_fails_until_it_is_opened_again)
+{
+    world_start_at_once();
+    run_script(begin);
+    fake_os_fail(FAKE_MMAP, 1, 1, ENOMEM);
+    run_script("fails(12, db:resize(1 << 22))");
+    fake_os_reset();
+    run_script("fails(5, db:get 'k') fails(5, db:put('k', 'v')) fails(5, db:sync())\n"
+               "fails(5, db:stats()) fails(5, db:snapshot()) fails(5, db:copy(at 'copy'))\n"
+               "fails(5, db:resize(1 << 22))\n"
+               "db:close() db = open 'a' assert(db:get 'k' == 'v')");
+    world_stop_at_once();
+}
+END_TEST
+
+START_TEST(a_descriptor_without_status_is_no_store)
+{
+    world_start_at_once();
+    fake_os_fail(FAKE_FSTAT, 1, 1, EIO);
+    run_script("fails(5, store.open(at 'b'))");
+    fake_os_reset();
+    run_script("open 'b':close()");
+    world_stop_at_once();
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+    Suite *s = suite_create("store-faults");
+    TCase *c = tcase_create("all");
+
+    suite_add_tcase(s, c);
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, each_call_of_lmdb_fails_in_turn, 0, 4 * CALLS);
+    tcase_add_loop_test(c, without_memory_of_lua_a_call_fails_and_the_next_works, 0, CALLS);
+    tcase_add_loop_test(c, without_memory_of_the_system_a_call_fails_and_the_next_works, 0, CALLS);
+    tcase_add_loop_test(c, what_the_system_refuses_fails_and_the_next_call_works, 0, CALLS);
+    tcase_add_test(c, without_memory_the_module_is_not_opened);
+    tcase_add_test(c, without_a_word_of_forks_the_module_is_not_opened);
+    tcase_add_loop_test(c, failures_are_told, 0, sizeof(failures) / sizeof(failures[0]));
+    tcase_add_test(c, a_store_without_a_map_fails_until_it_is_opened_again);
+    tcase_add_test(c, a_descriptor_without_status_is_no_store);
+    return s;
+}
+
+int
+main(void)
+{
+    return sxe_test_main(suite());
+}
