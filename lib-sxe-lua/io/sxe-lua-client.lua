@@ -168,7 +168,13 @@ local function check_options(options)
   if bodies > 1 then error("client: a request has one of body, json, form and multipart", 0) end
 end
 
--- Fields as {name, value, name, value ...}, and a set of their names.
+-- Whether a value of the field Connection asks for its end.
+local function has_close(value)
+  return find("," .. gsub(lower(value), "[ \t]", "") .. ",", ",close,", 1, true) ~= nil
+end
+
+-- Fields as {name, value, name, value ...}, and a set of their names. Sets r.is_last: the script's fields ask for the
+-- connection's end, so no other request is sent on it (RFC 9112, 9.6).
 local function fields_of(r)
   local fields, has = {}, {}
 
@@ -176,6 +182,7 @@ local function fields_of(r)
     has[lower(name)] = true
     for _, one in ipairs(type(value) == "table" and value or { value }) do
       fields[#fields + 1], fields[#fields + 2] = tostring(name), tostring(one)
+      if lower(name) == "connection" and has_close(tostring(one)) then r.is_last = true end
     end
   end
   local function add(name, value)
@@ -545,7 +552,7 @@ local metatable = { __index = Response, __close = Response.close, __gc = Respons
 local function make_response(r, conn, bytes, status, reason, fields, ending, length, keep)
   local headers = setmetatable({}, Headers)
   local state = { request = r, conn = conn, key = key_of(r), read = readers[ending], buffer = bytes, left = length,
-    keep = keep and ending ~= "close", rest = "", chunks = ending == "chunked" and c.new_chunks() or nil }
+    keep = keep and not r.is_last and ending ~= "close", rest = "", chunks = ending == "chunked" and c.new_chunks() or nil }
 
   for i = 1, #fields, 2 do
     local name = lower(fields[i])

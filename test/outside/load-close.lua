@@ -80,6 +80,39 @@ test("a connection whose server wants no more requests is closed with FIN", func
     client:finish():check_report{queries = 2, ok = 2, failed = 0}
 end)
 
+local function check_one_a_connection(...)
+    local listener <close> = wire.listen("127.0.0.1", 0)
+    local client = load.start(listener, "-c", "1", "--requests", "3", ...)
+    for _ = 1, 3 do
+        local sock <close> = listener:accept(20)
+        sock:recv_until("\r\n\r\n")
+        sock:send(load.reply("hello")) -- without Connection: close, and the server keeps the connection
+        equal(how_it_ended(sock), "FIN")
+    end
+    client:finish():check_report{queries = 3, ok = 3, failed = 0}
+end
+
+-- promise: docs/load-generator.md: A request that itself asks for the close, by `Connection: close` or as HTTP/1.0
+--   without `keep-alive`, is the last one on its connection, whatever the reply says and however many `--pipeline` allows.
+test("a request that asks for the close is its connection's last", function()
+    check_one_a_connection("-H", "Connection: close")
+    check_one_a_connection("-H", "connection: te, Close", "--pipeline", "3")
+    check_one_a_connection("-H", "Connection:", "--http1.0")
+    check_one_a_connection("-H", "Connection: close", "--rate", "1000", "--arrivals", "fixed")
+    local scripts = {'wrk.headers = {Connection = "close"}',
+        'function request() return "GET / HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n" end',
+        'return {steps = {{path = "/", headers = {Connection = "close"}}}}',
+        'return {kinds = {{path = "/", headers = {Connection = "close"}}}}'}
+    for i, text in ipairs(scripts) do
+        local path = os.tmpname()
+        local file = io.open(path, "w")
+        file:write(text)
+        file:close()
+        check_one_a_connection(i < 3 and "--script" or "--scenario", path)
+        os.remove(path)
+    end
+end)
+
 -- promise: docs/load-generator.md: `--abort` ends all connections with a reset, which keeps no port.
 test("with --abort all connections are reset", function()
     local listener <close> = wire.listen("127.0.0.1", 0)

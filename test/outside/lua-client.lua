@@ -71,6 +71,21 @@ function tries.kept()
   task.sleep(0)
   return first .. client.get("http://127.0.0.1:" .. closing.port).body
 end
+local seconds = 0 -- requests after a first one on a connection of the server below
+local rude = tcp.serve("127.0.0.1", 0, {connections = 20, handler = function(conn)
+  repeat local line = conn:read("l") until line == "\r" or line == "" or not line
+  conn:write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+  if conn:read() then seconds = seconds + 1 end
+end})
+function tries.last()
+  local got = {}
+  for i, value in ipairs{"close", "Close", "te , close", {"te", "close"}} do
+    local call = i % 2 == 0 and client.post or client.get
+    local response, why = call("http://127.0.0.1:" .. rude.port, {headers = {connection = value}})
+    got[i] = response and response.body or why
+  end
+  return table.concat(got, " "), seconds
+end
 function tries.empty_parts()
   return client.post(base .. "/show", {timeout = 0.1, body = function() return "" end})
 end
@@ -314,6 +329,10 @@ test("a stream is not limited by body_max", function() equal(try "stream", "2000
 -- promise: docs/http-client.md: A call is sent again, once, if its kept connection closed before a byte came and its
 -- method is idempotent.
 test("a call on a kept connection that has closed is repeated", function() equal(try "kept", "okGETGET") end)
+
+-- promise: docs/http-client.md: A call with a header `Connection: close` is the last one on its connection, whatever the
+-- reply says.
+test("a call that asks for the close is its connection's last", function() equal(try "last", "ok ok ok ok 0") end)
 
 -- promise: docs/http-client.md: A call sends `Accept-Encoding: gzip, deflate`, and decodes the body of a reply that has
 -- one of these codings.

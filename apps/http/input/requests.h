@@ -30,6 +30,8 @@ struct load_query {
     unsigned length;
     uint16_t kind;     /* below requests->kinds */
     bool is_head;      /* HEAD: its reply has no body (RFC 9110, 9.3.2) */
+    bool is_last;      /* it asks for the connection's end, so that connection sends no other after
+                          it (RFC 9112, 9.6) */
     uint64_t delay_ns; /* wait so long before writing it (a script's delay()); 0: no wait */
     const struct load_expect *expect; /* what the reply must be; NULL: as the plan says */
     uint32_t client;  /* set by the worker before next(): index of the socket that will send it;

@@ -161,7 +161,7 @@ make_fixed(lua_State *L, int table, const char *where, uint64_t n)
     load_wrk_format(L);
     fixed.bytes = lua_tolstring(L, -1, &length);
     fixed.length = (unsigned)length;
-    if (load_script_query(fixed.bytes, length, &fixed.is_head, &why) != (ssize_t)length)
+    if (load_script_query(fixed.bytes, length, &fixed, &why) != (ssize_t)length)
         luaL_error(L, "%s makes no request: %s", where, why);
     luaL_ref(L, LUA_REGISTRYINDEX);
     return fixed;

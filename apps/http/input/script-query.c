@@ -34,20 +34,21 @@ chunked_length(const char *bytes, size_t length, const char **why)
 }
 
 ssize_t
-load_script_query(const char *bytes, size_t length, bool *is_head, const char **why)
+load_script_query(const char *bytes, size_t length, struct load_query *query, const char **why)
 {
     struct sxe_http_field fields[FIELDS_MAX];
     struct sxe_http_parser parser;
     ssize_t body;
     int head;
 
-    *is_head = length > 5 && memcmp(bytes, "HEAD ", 5) == 0;
+    query->is_head = length > 5 && memcmp(bytes, "HEAD ", 5) == 0;
     sxe_http_parser_init(&parser, SXE_HTTP_REQUEST, fields, FIELDS_MAX, &limits);
     head = sxe_http_parse(&parser, bytes, length);
     if (head <= 0) {
         *why = sxe_http_refusal_text((enum sxe_http_refusal)parser.refusal);
         return head;
     }
+    query->is_last = !parser.keep_alive;
     bytes += head;
     length -= (size_t)head;
     if (parser.body == SXE_HTTP_BODY_CHUNKED) {

@@ -6,12 +6,15 @@
 #ifndef LOAD_SCRIPT_QUERY_H
 #define LOAD_SCRIPT_QUERY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Bytes of the first request, its body included; *is_head: it is a HEAD. 0: it is not complete. -1:
- * it is not a request, and *why says why; *is_head is then set by its first word. */
-ssize_t load_script_query(const char *bytes, size_t length, bool *is_head, const char **why);
+#include "requests.h"
+
+/* Bytes of the first request, its body included; sets is_head and is_last of the query. 0: it is
+ * not complete. -1: it is not a request, and *why says why; is_head is then set by its first
+ * word. */
+ssize_t load_script_query(const char *bytes, size_t length, struct load_query *query,
+                          const char **why);
 
 #endif

@@ -97,8 +97,8 @@ take_query(struct load_script *script, struct load_query *query)
 {
     const char *bytes = script->bytes + script->at, *why;
     size_t left = script->length - script->at;
-    bool is_head;
-    ssize_t length = load_script_query(bytes, left, &is_head, &why);
+    struct load_query found = {.bytes = bytes, .kind = script->kind};
+    ssize_t length = load_script_query(bytes, left, &found, &why);
 
     if (length == 0) {
         if (load_lua_is_news(script->own, "request()", "no whole request"))
@@ -116,11 +116,9 @@ take_query(struct load_script *script, struct load_query *query)
             script, "several requests; they are sent one by one, --pipeline says how many ahead of",
             " their replies");
     }
-    *query = (struct load_query){.bytes = bytes,
-                                 .length = (unsigned)length,
-                                 .kind = script->kind,
-                                 .is_head = is_head,
-                                 .delay_ns = script->at == 0 ? script->delay_ns : 0};
+    found.length = (unsigned)length;
+    found.delay_ns = script->at == 0 ? script->delay_ns : 0;
+    *query = found;
     script->at += (size_t)length;
     return 0;
 }

@@ -93,6 +93,7 @@ struct load_user_step {
     const char *method;
     uint16_t kind;
     bool is_head;
+    bool is_last;
     bool wants_head;
     bool wants_body;
     bool has_expect;

@@ -499,8 +499,9 @@ check_request(lua_State *L, struct load_sessions *sessions, unsigned number)
     sessions->request = lua_newuserdatauv(L, 2 * sessions->request_room, 0);
     load_session_compose(sessions, user, &query);
     sessions->request = NULL;
-    if (load_script_query(query.bytes, query.length, &query.is_head, &why) != (ssize_t)query.length)
+    if (load_script_query(query.bytes, query.length, &query, &why) != (ssize_t)query.length)
         luaL_error(L, "%s makes no request: %s", sessions->steps[number].where, why);
+    sessions->steps[number].is_last = query.is_last;
     lua_pop(L, 2);
 }
 

@@ -71,6 +71,7 @@ next_query(struct load_requests *requests, uint64_t sequence, struct load_query 
     load_session_compose(sessions, user, query);
     query->kind = step->kind;
     query->is_head = step->is_head;
+    query->is_last = step->is_last;
     query->expect = step->has_expect ? &step->expect : NULL;
     query->skips_reply = !step->wants_head;
     query->skips_body = !step->wants_body;

@@ -267,9 +267,9 @@ move_all_places(const struct composition *c, const struct sxe_http_parser *head,
         move_places(c, FIRST_FIELD + i, head->fields[1 + i].value, request);
 }
 
-/* Write the head, and parse it to find its parts. */
+/* Write the head, and parse it to find its parts; sets *is_last. */
 static const char *
-make_head(struct composition *c, struct load_draft *request)
+make_head(struct composition *c, struct load_draft *request, bool *is_last)
 {
     static const struct sxe_http_limits widest = {UINT16_MAX, UINT16_MAX, FIELDS_MAX + 1};
     struct sxe_http_field fields[FIELDS_MAX + 1];
@@ -279,13 +279,15 @@ make_head(struct composition *c, struct load_draft *request)
 
     if (length < 0)
         return explain_problem(c);
+    if (c->options->is_http_1_0)
+        head[c->request.method.length + strlen(" ") + c->request.target.length +
+             strlen(" HTTP/1.")] = '0';
     sxe_http_parser_init(&parser, SXE_HTTP_REQUEST, fields, FIELDS_MAX + 1, &widest);
     if (SXE_NEVER(sxe_http_parse(&parser, head, (size_t)length) != (int)length))
         return "the request cannot be read";
-    if (c->options->is_http_1_0)
-        head[parser.target.offset + parser.target.length + strlen(" HTTP/1.")] = '0';
     load_draft_add(request, (struct sxe_span){head, (size_t)length});
     move_all_places(c, &parser, request);
+    *is_last = !parser.keep_alive;
     return NULL;
 }
 
@@ -293,6 +295,7 @@ static const char *
 make_request(struct composition *c, struct load_template *template)
 {
     struct load_draft request = {0};
+    bool is_last = false;
     const char *wrong;
 
     c->request = (struct sxe_http_request_head){.method = c->parts->method,
@@ -303,10 +306,11 @@ make_request(struct composition *c, struct load_template *template)
                                                 .body_length = c->body.length};
     for (unsigned i = 0; i < c->number; i++)
         c->pairs[i].value = expanded(c, FIRST_FIELD + i);
-    wrong = make_head(c, &request);
+    wrong = make_head(c, &request, &is_last);
     if (wrong == NULL) {
         load_draft_append(&request, &c->body);
         wrong = load_template_take(template, &request);
+        template->is_last = is_last;
     }
     load_draft_free(&request);
     return wrong;

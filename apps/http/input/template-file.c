@@ -167,9 +167,10 @@ draft_request(struct load_draft *draft, const struct raw_request *raw, const cha
     return wrong;
 }
 
-/* Parse the head as a server does. NULL, or what is wrong. */
+/* Parse the head as a server does, and set is_head and is_last of *found. NULL, or what is
+ * wrong. */
 static const char *
-check_request(const struct load_draft *draft, bool *is_head)
+check_request(const struct load_draft *draft, struct load_query *found)
 {
     static const struct sxe_http_limits widest = {UINT16_MAX, UINT16_MAX, FIELDS_MAX};
     struct sxe_http_field fields[FIELDS_MAX];
@@ -182,7 +183,8 @@ check_request(const struct load_draft *draft, bool *is_head)
         return "CONNECT makes a tunnel: there are no requests through it";
     if (parser.body == SXE_HTTP_BODY_CHUNKED)
         return "a body of chunks cannot be read from a file: give it a Content-Length";
-    *is_head = parser.method == SXE_HTTP_HEAD;
+    found->is_head = parser.method == SXE_HTTP_HEAD;
+    found->is_last = !parser.keep_alive;
     return NULL;
 }
 
@@ -205,17 +207,18 @@ add_request(struct load_requests *requests, const struct raw_request *raw, const
     struct load_template template = {0};
     struct load_draft draft = {0};
     char name[NAME_MAX_BYTES];
-    bool is_head = false;
+    struct load_query found = {0};
     const char *wrong = draft_request(&draft, raw, authority);
 
     if (wrong == NULL && draft.is_out_of_memory)
         wrong = "out of memory";
     if (wrong == NULL)
-        wrong = check_request(&draft, &is_head);
+        wrong = check_request(&draft, &found);
     if (wrong == NULL)
         wrong = load_template_take(&template, &draft);
     if (wrong == NULL) {
-        template.is_head = is_head;
+        template.is_head = found.is_head;
+        template.is_last = found.is_last;
         name_request(raw, name, sizeof(name));
         wrong = load_templates_take(requests, &template, name);
     }

@@ -26,6 +26,7 @@ struct load_template {
     uint32_t places_number;
     uint16_t kind;
     bool is_head;
+    bool is_last;
     uint8_t host; /* index of the host that it is for; 0 if there is one */
 };
 

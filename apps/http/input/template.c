@@ -49,7 +49,8 @@ load_template_query(const struct load_template *template, uint64_t sequence, uin
     *query = (struct load_query){.bytes = template->bytes,
                                  .length = template->length,
                                  .kind = template->kind,
-                                 .is_head = template->is_head};
+                                 .is_head = template->is_head,
+                                 .is_last = template->is_last};
 }
 
 /* Move the requests of this worker's host to the front. */

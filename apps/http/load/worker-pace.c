@@ -298,7 +298,7 @@ held_is_due(struct load__socket *socket, uint64_t now_ns)
     if (!socket->worker->is_offering)
         return;
     socket->is_held_due = true;
-    if (!socket->is_connected || socket->failure != LOAD_ENDS)
+    if (!socket->is_connected || socket->failure != LOAD_ENDS || socket->is_ending)
         return;
     load__send_held(socket);
     load__send_ready(socket, sxe_time_ns());

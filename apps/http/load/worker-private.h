@@ -79,6 +79,7 @@ struct load__flight {
     uint32_t entry; /* index in the log that is replayed */
     uint16_t kind;
     bool is_head : 1;      /* its method is HEAD */
+    bool is_last : 1;      /* it is the last of its connection */
     bool is_seen : 1;      /* its reply is looked at, by the expectations or the source */
     bool is_kept : 1;      /* its reply's head is kept for the source */
     bool is_body_kept : 1; /* and so is its reply's body */
@@ -133,6 +134,7 @@ struct load__socket {
     bool is_connected;   /* a connection is open now */
     bool is_resuming;    /* this connection is to resume a TLS session, so it uses tls_resuming */
     bool has_replied;    /* this connection had at least one reply */
+    bool is_ending;      /* this connection's last query was sent: it asks for the close */
     bool is_timed;       /* has an entry TIMEOUT in the heap */
     bool is_held;        /* holds a query: has an entry HELD in the heap, or is_held_due */
     bool is_held_due;    /* the held query is due, and waits for the connection */

@@ -78,11 +78,13 @@ write_query(struct load__socket *socket, const struct load_query *query, uint64_
         .entry = (uint32_t)number,
         .kind = query->kind,
         .is_head = query->is_head,
+        .is_last = query->is_last,
         .is_kept = worker->exchanges != NULL && !query->skips_reply,
         .is_body_kept = !query->skips_body,
         .stage = load__stage_at(worker, intended_ns - query->delay_ns),
     };
     flight->is_seen = expect->fields > 0 || expect->body != NULL || flight->is_kept;
+    socket->is_ending = query->is_last;
     socket->in_flight++;
     count_sent(worker, flight, query->length);
     if (!socket->is_timed) {
@@ -174,6 +176,13 @@ load__offer(struct load__socket *socket, uint64_t number, uint64_t intended_ns, 
     write_query(socket, &query, number, intended_ns, now_ns);
 }
 
+/* Neither the worker nor the last query sent ends the connection (RFC 9112, 9.6). */
+static bool
+may_write(const struct load__socket *socket)
+{
+    return socket->failure == LOAD_ENDS && !socket->is_ending;
+}
+
 /* Replace a query that the server did not see: by the same entry of a log, or else by the source's
  * next query, without its delay. */
 static bool
@@ -201,7 +210,7 @@ load__send_again(struct load__socket *socket, uint64_t now_ns)
 {
     const struct load__worker *worker = socket->worker;
 
-    while (socket->again > 0 && socket->failure == LOAD_ENDS && worker->is_offering &&
+    while (socket->again > 0 && may_write(socket) && worker->is_offering &&
            now_ns < worker->end_ns && send_one_again(socket, now_ns))
         continue;
 }
@@ -211,8 +220,8 @@ may_send(const struct load__socket *socket)
 {
     const struct load__worker *worker = socket->worker;
 
-    return socket->ready > 0 && socket->left > 0 && !socket->is_held &&
-           socket->failure == LOAD_ENDS && worker->is_offering && worker->left > 0;
+    return socket->ready > 0 && socket->left > 0 && !socket->is_held && may_write(socket) &&
+           worker->is_offering && worker->left > 0;
 }
 
 void
@@ -498,7 +507,7 @@ take_reply(struct load__socket *socket, uint64_t now_ns)
         socket->first_byte_ns = now_ns;
     if (socket->reply.part != LOAD_REPLY_WHOLE)
         return false;
-    keep_alive = socket->reply.keep_alive;
+    keep_alive = socket->reply.keep_alive && !flight->is_last;
     load__end_with_reply(socket, now_ns);
     if (!keep_alive) {
         put_back(socket);

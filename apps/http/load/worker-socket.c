@@ -31,7 +31,8 @@ state_of(const struct load__socket *socket)
         return LOAD_SOCKET_CONNECTING;
     if (socket->in_flight == 0)
         return socket->is_held || socket->thinking > 0 ? LOAD_SOCKET_THINKING : LOAD_SOCKET_IDLE;
-    return socket->in_flight < socket->worker->depth && socket->left > 0 && !socket->is_held
+    return socket->in_flight < socket->worker->depth && socket->left > 0 && !socket->is_held &&
+                   !socket->is_ending
                ? LOAD_SOCKET_PARTLY
                : LOAD_SOCKET_BUSY;
 }
@@ -157,7 +158,7 @@ begin_connect(struct load__socket *socket)
     if (sxe == NULL)
         return errno;
     SXE_USER_DATA(sxe) = socket;
-    socket->is_connected = socket->has_replied = false;
+    socket->is_connected = socket->has_replied = socket->is_ending = false;
     socket->failure = LOAD_ENDS;
     socket->connect_ns = sxe_time_ns();
     if (plan->tls.is_used)
@@ -238,7 +239,7 @@ load__opened(struct load__socket *socket, uint64_t now_ns)
     if (!worker->is_running)
         return;
     load__send_again(socket, now_ns);
-    if (socket->is_held_due)
+    if (socket->is_held_due && !socket->is_ending)
         load__send_held(socket);
     load__send_ready(socket, now_ns);
     load__arrive(worker, now_ns);

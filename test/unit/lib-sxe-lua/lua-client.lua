@@ -318,6 +318,12 @@ local cases = {
     t:cancel()
     fails("cancelled", t:join())
   end,
+  function() -- a call that asks for the close is the last one on its connection (RFC 9112, 9.6)
+    local server <close> = answering()
+    for _, value in ipairs{ "close", "TE , Close", { "te", "close" } } do
+      equal(client.post(("http://127.0.0.1:%d/"):format(server.port), { headers = { connection = value } }).body, "last")
+    end
+  end,
   function() -- more idle connections than the client keeps
     local waiting = {}
     for i = 1, 12 do waiting[i] = task.start(function() return client.get(base .. "/parts") end) end

@@ -76,6 +76,18 @@ START_TEST(delay_is_in_milliseconds)
 }
 END_TEST
 
+START_TEST(a_request_with_connection_close_is_the_last_of_its_connection)
+{
+    must_begin("local n = 0 wrk.headers = {Connection = 'close'}\n"
+               "function request() n = n + 1 return n == 1 and wrk.format() or\n"
+               "    wrk.format(nil, nil, {Connection = 'keep-alive'}) end");
+    ck_assert_ptr_nonnull(next_text());
+    ck_assert(query.is_last);
+    ck_assert_ptr_nonnull(next_text());
+    ck_assert(!query.is_last);
+}
+END_TEST
+
 START_TEST(pipeline_is_sent_request_by_request)
 {
     must_begin("function init()\n"
@@ -442,6 +454,7 @@ suite(void)
     tcase_add_test(cases, counter_composes_each_request);
     tcase_add_test(cases, auth_sends_the_token_that_a_reply_brought);
     tcase_add_test(cases, delay_is_in_milliseconds);
+    tcase_add_test(cases, a_request_with_connection_close_is_the_last_of_its_connection);
     tcase_add_test(cases, pipeline_is_sent_request_by_request);
     tcase_add_test(cases, only_the_first_worker_says_that_there_are_several);
     tcase_add_test(cases, several_requests_that_never_change_are_sent_in_turn);

@@ -32,6 +32,18 @@ START_TEST(steps_follow_one_another_and_begin_again)
 }
 END_TEST
 
+START_TEST(a_step_with_connection_close_is_the_last_of_its_connection)
+{
+    must_begin_steps("return {steps = {{path = '/a', headers = {Connection = 'close'}},"
+                     "{path = '/b'}}}");
+    ask(0);
+    ck_assert(query.is_last);
+    ck_assert_uint_eq(requests->ended(requests, 0, LOAD_END_OK), 0);
+    ask(0);
+    ck_assert(!query.is_last);
+}
+END_TEST
+
 START_TEST(a_step_that_fails_ends_the_session)
 {
     must_begin_steps("return {cookies = true, steps = {{path = '/a', take = {x = {header = 'X'}}},"
@@ -189,7 +201,7 @@ START_TEST(no_value_splits_a_request)
         goes(0, "", text);
         for (unsigned step = 2; step <= 4; step++) {
             ask(0);
-            ck_assert_msg(load_script_query(query.bytes, query.length, &query.is_head, &why) ==
+            ck_assert_msg(load_script_query(query.bytes, query.length, &query, &why) ==
                               (ssize_t)query.length,
                           "step %u, %s: %s", step, text, why);
             requests->ended(requests, 0, LOAD_END_OK);
@@ -574,6 +586,7 @@ suite(void)
 
     tcase_add_checked_fixture(cases, a_session, end_session);
     tcase_add_test(cases, steps_follow_one_another_and_begin_again);
+    tcase_add_test(cases, a_step_with_connection_close_is_the_last_of_its_connection);
     tcase_add_test(cases, a_step_that_fails_ends_the_session);
     tcase_add_test(cases, users_have_cookies_and_values_of_their_own);
     tcase_add_test(cases, a_cookie_that_expires_is_not_sent);

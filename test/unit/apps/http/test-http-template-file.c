@@ -110,6 +110,8 @@ START_TEST(requests_are_told_apart)
             query.length == strlen(wanted) && memcmp(query.bytes, wanted, query.length) == 0,
             "%s: is\n%.*s\nwanted\n%s", good[_i].title, (int)query.length, query.bytes, wanted);
         ck_assert(query.is_head == (strncmp(wanted, "HEAD", 4) == 0));
+        ck_assert(query.is_last == (strstr(wanted, "HTTP/1.0") != NULL ||
+                                    strstr(wanted, "Connection: close") != NULL));
     }
     for (unsigned i = 0; i < REQUESTS && good[_i].kinds[i] != NULL; i++)
         ck_assert_str_eq(requests->kind_names[i], good[_i].kinds[i]);

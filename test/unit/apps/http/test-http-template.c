@@ -224,6 +224,36 @@ START_TEST(requests_are_what_was_asked_for)
 }
 END_TEST
 
+/* RFC 9112, 9.3 and 9.6. */
+static const struct {
+    const char *field;
+    bool is_http_1_0;
+    bool is_last;
+} ends[] = {
+    {"X: close", false, false},
+    {"X: close", true, false},
+    {"Connection: Close", false, true},
+    {"Connection: close", true, true},
+    {"Connection: te, close", false, true},
+    {"Connection:", true, true},
+    {"Connection: keep-alive", false, false},
+};
+
+START_TEST(a_request_that_asks_for_the_close_is_its_connections_last)
+{
+    const struct load_template_options options = {.method = "GET",
+                                                  .fields = &ends[_i].field,
+                                                  .fields_number = 1,
+                                                  .is_http_1_0 = ends[_i].is_http_1_0};
+    struct load_requests *requests = load_templates_new(&options);
+
+    ck_assert_ptr_null(load_templates_add(requests, "a", "/", "GET /"));
+    ck_assert_int_eq(requests->begin(requests, 0, 1, 1), 0);
+    ck_assert(ask(requests, 0).is_last == ends[_i].is_last);
+    load_templates_free(requests);
+}
+END_TEST
+
 START_TEST(others_are_refused)
 {
     const char *wrong;
@@ -467,6 +497,8 @@ main(void)
 
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, requests_are_what_was_asked_for, 0, COUNT(good));
+    tcase_add_loop_test(tcase, a_request_that_asks_for_the_close_is_its_connections_last, 0,
+                        sizeof(ends) / sizeof(ends[0]));
     tcase_add_loop_test(tcase, others_are_refused, 0, COUNT(bad));
     tcase_add_test(tcase, heads_have_limits);
     tcase_add_test(tcase, several_take_turns_over_all_workers);

@@ -151,6 +151,83 @@ START_TEST(in_the_drain_nothing_is_sent_again)
 }
 END_TEST
 
+/* ---- Requests that ask for the close (RFC 9112, 9.6) ---- */
+
+static int
+all_are_last(struct load_requests *requests, uint64_t sequence, struct load_query *query)
+{
+    (void)requests;
+    (void)sequence;
+    query->is_last = true;
+    return 0;
+}
+
+static void
+one_a_connection(unsigned client, unsigned query)
+{
+    ck_assert_uint_eq(client, query);
+    answer_in(client, MS(1), OK);
+}
+
+START_TEST(after_a_last_query_its_connection_has_no_other)
+{
+    make_world();
+    world.plan.queries = 4;
+    world.plan.depth = 3;
+    world.next = all_are_last;
+    world.serve = one_a_connection;
+    if (_i == 1) {
+        world.plan.model = LOAD_PARTLY_OPEN;
+        world.plan.stop = LOAD_STOP_TOTAL;
+        world.plan.requests_max = 4;
+        world.plan.rate = world.plan.rate_end = 2000;
+    }
+    run_world();
+
+    expect_all_ok(4);
+    ck_assert_uint_eq(world.accepted, 4);
+    ck_assert_uint_eq(world.result->resent, 0);
+    ck_assert_uint_eq(world.result->bytes_sent, 4 * strlen(REQUEST));
+}
+END_TEST
+
+static uint64_t held_for_ns;
+
+/* The third is held until it is due, for 1 ms or until after the close. Queries without a reply are
+ * sent again, the first of them as a last one. */
+static int
+last_when_sent_again(struct load_requests *requests, uint64_t sequence, struct load_query *query)
+{
+    (void)requests;
+    query->delay_ns = sequence == 2 ? held_for_ns : 0;
+    query->is_last = sequence == 3;
+    return 0;
+}
+
+static void
+first_reply_is_the_last(unsigned client, unsigned query)
+{
+    answer_in(client, MS(2), query == 0 ? LAST : OK);
+}
+
+START_TEST(a_held_query_waits_for_the_connection_after_a_last_one)
+{
+    static const uint64_t held_ms[] = {1, 3};
+
+    make_world();
+    held_for_ns = MS(held_ms[_i]);
+    world.plan.queries = 3;
+    world.plan.depth = 3;
+    world.next = last_when_sent_again;
+    world.serve = first_reply_is_the_last;
+    run_world();
+
+    expect_all_ok(3);
+    ck_assert_uint_eq(world.result->resent, _i == 0 ? 2 : 1);
+    ck_assert_uint_eq(world.accepted, 3);
+}
+END_TEST
+
 /* ---- A client that stood still ---- */
 
 static void
@@ -204,6 +281,8 @@ main(void)
     tcase_add_test(again, the_source_may_have_no_more);
     tcase_add_test(again, each_failed_reopening_costs_one_of_them);
     tcase_add_test(again, in_the_drain_nothing_is_sent_again);
+    tcase_add_loop_test(again, after_a_last_query_its_connection_has_no_other, 0, 2);
+    tcase_add_loop_test(again, a_held_query_waits_for_the_connection_after_a_last_one, 0, 2);
     suite_add_tcase(suite, again);
     tcase_add_test(still, a_client_that_stood_still_knows_it);
     tcase_add_test(still, without_a_socket_a_run_ends_at_once);
