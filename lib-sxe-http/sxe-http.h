@@ -97,7 +97,7 @@ struct sxe_http_config {
     bool stream;           /* the handler is called before the body, see sxe_http_read */
     bool half_close;       /* a request goes on after its client closed or half-closed; false: the
                               client counts as gone, see sxe_http_allow_half_close */
-    uint32_t connections;  /* open at once; one more closes the longest idle one; 10000 */
+    uint32_t connections;  /* open at once; one more closes the longest waiting one; 10000 */
     uint32_t requests_max; /* of a connection, which is then closed; 1000000 */
     uint32_t address_max;  /* connections of a client address, IPv6: of a /64; 1000. This machine's
                               own addresses are not counted */

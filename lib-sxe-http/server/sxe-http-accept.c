@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: accepts, evicts and frees connections. If there is no place for a new one, the connection
- * is closed that has waited longest without a request under way; if there is none, one whose client
- * has its last reply and does not close. So idle clients keep nobody out.
+ * is closed that has waited longest without a request under way: before the first byte (a handshake
+ * included), within a head, between requests, or after its last reply. Because one order holds for
+ * all of these states, a newcomer is the last to go, whichever of them others use to hold places.
  */
 #include "sxe-http-server-private.h"
 
@@ -25,32 +26,51 @@
     "Connection: close\r\n\r\n"                   \
     "503 Service Unavailable\n"
 
-/* The connection that has waited longest for the first byte of a request, or NO_INDEX. */
-static unsigned
-longest_waiting(const struct sxe_http *http)
+/* A connection whose handler runs is still in the state of its last event. After its last reply a
+ * connection may go as soon as the kernel has the reply. */
+static bool
+may_be_evicted(const struct sxe__http_connection *connection)
 {
-    SXE_TIME fresh = sxe_pool_get_oldest_time(http->connections, SXE__HTTP_FRESH);
-    SXE_TIME idle = sxe_pool_get_oldest_time(http->connections, SXE__HTTP_IDLE);
-    bool is_idle = idle != 0 && (fresh == 0 || idle < fresh);
-
-    return sxe_pool_get_oldest(http->connections, is_idle ? SXE__HTTP_IDLE : SXE__HTTP_FRESH);
+    return !connection->is_inside &&
+           (connection->phase != SXE__HTTP_OVER ||
+            (connection->slot == NULL && !sxe_io_has_output(connection->sxe)));
 }
 
-/* The connection that got its last reply first, or NO_INDEX. Connections whose client still has to
- * read are skipped; of many only a few are examined. */
+/* The connection that is longest in that state and may be evicted, or NO_INDEX. Only a few are
+ * examined; those that may not go become the youngest, so that they hide the others only once. */
 static unsigned
-longest_closing(const struct sxe_http *http)
+find_evictable(const struct sxe_http *http, enum sxe__http_state state)
 {
     SXE_POOL_WALKER walker;
     unsigned id;
 
-    sxe_pool_walker_construct(&walker, http->connections, SXE__HTTP_CLOSING);
+    sxe_pool_walker_construct(&walker, http->connections, state);
     for (unsigned looks = 0;
          looks < LOOKS_MAX && (id = sxe_pool_walker_step(&walker)) != SXE_POOL_NO_INDEX; looks++) {
-        if (http->connections[id].slot == NULL && !sxe_io_has_output(http->connections[id].sxe))
+        if (may_be_evicted(&http->connections[id]))
             return id;
+        sxe_pool_touch(http->connections, id);
     }
     return SXE_POOL_NO_INDEX;
+}
+
+/* The connection that has waited longest without a request under way, or NO_INDEX. */
+static unsigned
+longest_waiting(const struct sxe_http *http)
+{
+    static const enum sxe__http_state states[] = {SXE__HTTP_FRESH, SXE__HTTP_HEAD, SXE__HTTP_IDLE,
+                                                  SXE__HTTP_CLOSING};
+    unsigned longest = SXE_POOL_NO_INDEX;
+
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+        unsigned id = find_evictable(http, states[i]);
+
+        if (id != SXE_POOL_NO_INDEX &&
+            (longest == SXE_POOL_NO_INDEX || sxe_pool_get_time(http->connections, id) <
+                                                 sxe_pool_get_time(http->connections, longest)))
+            longest = id;
+    }
+    return longest;
 }
 
 /* Close a connection to make room. If its client has not read the last reply, or does not close,
@@ -61,6 +81,7 @@ evict_connection(struct sxe__http_connection *connection)
     SXE *s = connection->sxe;
 
     SXE_USER_DATA(s) = NULL;
+    sxe__http_forget(connection, -ECONNRESET); /* of a head that is not whole */
     if (sxe_io_has_output(s) || connection->phase == SXE__HTTP_OVER)
         sxe_abort(s);
     else
@@ -76,8 +97,6 @@ take_place(struct sxe_http *http)
 
     if (sxe_pool_get_count(http->connections, SXE__HTTP_FREE) == 0) {
         id = longest_waiting(http);
-        if (id == SXE_POOL_NO_INDEX)
-            id = longest_closing(http);
         if (id == SXE_POOL_NO_INDEX)
             return NULL;
         evict_connection(&http->connections[id]);

@@ -85,31 +85,103 @@ END_TEST
 
 #define CLOSING "GET /c HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
-/* Both connections have sent their last reply, and wait for the client's close, which may never
- * come. */
-START_TEST(who_lingers_for_longest_makes_room_if_nobody_waits)
+/* States of a connection that has no request under way, each with the bytes that lead to it. */
+static const struct {
+    enum sxe__http_state state;
+    const char *bytes;
+} waits[] = {
+    {SXE__HTTP_FRESH, ""},
+    {SXE__HTTP_HEAD, "GET / HTTP/1.1\r\nX"},
+    {SXE__HTTP_IDLE, GET("/")},
+    {SXE__HTTP_CLOSING, CLOSING},
+    {SXE__HTTP_CLOSING, "rubbish\r\n\r\n"},
+};
+
+enum { WAITS = sizeof(waits) / sizeof(waits[0]) };
+
+static int
+client_that_waits(unsigned how)
 {
-    int refused, served, newcomers[2];
+    int peer = client();
+
+    say(peer, waits[how].bytes);
+    return peer;
+}
+
+static unsigned
+number_like(unsigned how)
+{
+    return connections_in(waits[how].state);
+}
+
+/* Of each pair of states the connection that came first into its state goes first, and both go
+ * before a newcomer. */
+START_TEST(whatever_they_wait_for_the_longest_waiting_makes_room)
+{
+    unsigned older = (unsigned)_i / WAITS, younger = (unsigned)_i % WAITS;
+    int peers[2], newcomers[2];
 
     serve((struct sxe_http_config){.handler = echo, .connections = 2});
-    refused = client();
-    say(refused, "rubbish\r\n\r\n");
-    EXPECT_REFUSAL(refused, "400 Bad Request");
-    served = client();
-    say(served, CLOSING);
-    EXPECT_STATUS(served, "200 OK", LINES("", "Connection: close\r\n"), "GET /c");
+    peers[0] = client_that_waits(older);
+    peers[1] = client_that_waits(younger);
+    newcomers[0] = client();
+    ck_assert_uint_eq(number_like(younger), waits[younger].state == SXE__HTTP_FRESH ? 2 : 1);
+    newcomers[1] = client();
+    ck_assert_uint_eq(connections_in(SXE__HTTP_FRESH), 2);
     for (unsigned i = 0; i < 2; i++) {
-        newcomers[i] = client();
-        say(newcomers[i], "GET / HT");
-    }
-    expect_no_place(client());
-    for (unsigned i = 0; i < 2; i++) {
-        say(newcomers[i], "TP/1.1\r\nHost: h\r\n\r\n");
-        EXPECT_OK(newcomers[i], "GET /");
+        expect_served(newcomers[i]);
+        close(peers[i]);
         close(newcomers[i]);
     }
-    close(served);
-    close(refused);
+    end_site();
+}
+END_TEST
+
+#define ATTACKERS 20
+
+/* All places but one wait in one way, and as many others come in the same way: a client is served
+ * that came before them. */
+START_TEST(a_newcomer_is_the_last_to_go)
+{
+    int held[ATTACKERS], more[ATTACKERS], good;
+
+    serve((struct sxe_http_config){.handler = echo, .connections = ATTACKERS + 1});
+    for (unsigned i = 0; i < ATTACKERS; i++)
+        held[i] = client_that_waits((unsigned)_i);
+    good = client();
+    for (unsigned i = 0; i < ATTACKERS; i++)
+        more[i] = client_that_waits((unsigned)_i);
+    expect_served(good);
+    for (unsigned i = 0; i < ATTACKERS; i++) {
+        close(held[i]);
+        close(more[i]);
+    }
+    close(good);
+    end_site();
+}
+END_TEST
+
+static enum sxe_http_verdict
+drain_and_echo(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    sxe_http_drain(site.http, NULL);
+    return echo(request, response);
+}
+
+/* Draining accepts a client that waits in the kernel, while the only connection runs a handler. */
+START_TEST(a_handler_that_drains_keeps_its_connection)
+{
+    int good, late;
+
+    serve((struct sxe_http_config){.handler = drain_and_echo, .connections = 1});
+    good = client();
+    peer_send(good, GET("/"), strlen(GET("/")));
+    late = peer_connect(sxe_http_port(site.http));
+    turn(3);
+    EXPECT_STATUS(good, "200 OK", LINES("", "Connection: close\r\n"), "GET /");
+    close(good);
+    close(late);
+    turn(3);
     end_site();
 }
 END_TEST
@@ -154,11 +226,9 @@ END_TEST
 START_TEST(who_has_a_request_under_way_makes_no_room)
 {
     struct sxe_http_response *later;
-    int head, body, handling, newcomer;
+    int body, handling, newcomer;
 
-    serve((struct sxe_http_config){.handler = push_later, .connections = 3, .half_close = true});
-    head = client();
-    say(head, "GET / HT");
+    serve((struct sxe_http_config){.handler = push_later, .connections = 2, .half_close = true});
     body = client();
     say(body, POST("Content-Length: 2\r\n", "x"));
     handling = client();
@@ -172,9 +242,8 @@ START_TEST(who_has_a_request_under_way_makes_no_room)
     EXPECT_OK(handling, "x");
     newcomer = client();
     PEER_EXPECT_END(handling);
-    say(head, "TP/1.1\r\nHost: h\r\n\r\n");
+    say(body, "x");
     EXPECT_OF("later", "/", 0);
-    close(head);
     close(body);
     close(handling);
     close(newcomer);
@@ -190,25 +259,25 @@ START_TEST(who_is_told_that_there_is_no_place_takes_none)
 {
     int peers[3 * SXE__HTTP_SPARE];
     const unsigned number = sizeof(peers) / sizeof(peers[0]);
-    int head, newcomer;
+    int busy, newcomer;
 
     serve((struct sxe_http_config){.handler = echo, .connections = 1});
-    head = client();
-    say(head, "GET / HT");
+    busy = client();
+    say(busy, POST("Content-Length: 2\r\n", "x"));
     for (unsigned i = 0; i < number; i++) {
         peers[i] = client();
         PEER_EXPECT(peers[i], NO_PLACE);
     }
     ck_assert_uint_eq(sxe_number_in_state(SXE_STATE_CLOSING), SXE__HTTP_REFUSED_MAX);
-    say(head, "TP/1.1\r\nHost: h\r\n\r\n");
-    EXPECT_OK(head, "GET /");
+    say(busy, "x");
+    EXPECT_OK(busy, "POST / xx");
     newcomer = client();
     expect_served(newcomer);
-    PEER_EXPECT_END(head);
+    PEER_EXPECT_END(busy);
     for (unsigned i = 0; i < number; i++)
         close(peers[i]);
     close(newcomer);
-    close(head);
+    close(busy);
     end_site();
 }
 END_TEST
@@ -230,8 +299,9 @@ blind_client(void)
 {
     int peer = client();
     int room = 4096;
+    unsigned id = sxe_pool_get_oldest(site.http->connections, SXE__HTTP_FRESH);
 
-    __real_setsockopt(site.http->connections[0].sxe->fd, SOL_SOCKET, SO_SNDBUF, &room,
+    __real_setsockopt(sxe_fd(site.http->connections[id].sxe), SOL_SOCKET, SO_SNDBUF, &room,
                       sizeof(room));
     return peer;
 }
@@ -266,6 +336,40 @@ large_or_echo(struct sxe_http_request *request, struct sxe_http_response *respon
         return reply_large(request, response);
     return echo(request, response);
 }
+
+static enum sxe_http_verdict
+reply_90_kb(struct sxe_http_request *request, struct sxe_http_response *response)
+{
+    (void)request;
+    return sxe_http_reply(response, 200, NULL, large, 90000);
+}
+
+/* Sixteen are examined at a time: those that may not go hide the others once. */
+START_TEST(many_that_make_no_room_do_not_hide_one_that_does)
+{
+    enum { READERS = 17 };
+    int readers[READERS], lingering, newcomer;
+    int room = 4096;
+
+    serve((struct sxe_http_config){.handler = reply_90_kb, .connections = READERS + 1});
+    for (unsigned i = 0; i < READERS; i++) {
+        readers[i] = blind_client();
+        __real_setsockopt(readers[i], SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+        say(readers[i], CLOSING);
+    }
+    lingering = client_that_waits(WAITS - 1);
+    ck_assert_uint_eq(connections_in(SXE__HTTP_CLOSING), READERS + 1);
+    expect_no_place(client());
+    newcomer = client();
+    ck_assert_uint_eq(connections_in(SXE__HTTP_FRESH), 1);
+    for (unsigned i = 0; i < READERS; i++)
+        close(readers[i]);
+    close(lingering);
+    close(newcomer);
+    turn(5);
+    end_site();
+}
+END_TEST
 
 static const char *const slow[] = {"", "GET / HTTP/1.1\r\nX", POST("Content-Length: 10\r\n", "x"),
                                    POST("Transfer-Encoding: chunked\r\n", "5\r\n"),
@@ -554,7 +658,11 @@ accept_suite(void)
 
     tcase_add_test(places, the_longest_idle_makes_room);
     tcase_add_test(places, the_longest_silent_makes_room_if_nobody_is_idle_for_longer);
-    tcase_add_test(places, who_lingers_for_longest_makes_room_if_nobody_waits);
+    tcase_add_loop_test(places, whatever_they_wait_for_the_longest_waiting_makes_room, 0,
+                        WAITS * WAITS);
+    tcase_add_loop_test(places, a_newcomer_is_the_last_to_go, 0, WAITS);
+    tcase_add_test(places, a_handler_that_drains_keeps_its_connection);
+    tcase_add_test(places, many_that_make_no_room_do_not_hide_one_that_does);
     tcase_add_test(places, who_has_not_got_all_of_a_last_reply_makes_no_room);
     tcase_add_test(places, exactly_as_many_clients_as_places_stay);
     tcase_add_test(places, who_has_a_request_under_way_makes_no_room);
