@@ -132,8 +132,8 @@ local function place(cookie, url, now)
   cookie.domain = wanted or host
   cookie.path = cookie.wanted_path or match(path_of(url), "^(/.*)/[^/]*$") or "/"
   if cookie.is_secure and url.scheme ~= "https" then return nil, "client: the cookie is secure, and did not come by https" end
-  if find(cookie.name, "^__[Ss]ecure%-") and not cookie.is_secure or
-    find(cookie.name, "^__[Hh]ost%-") and not (cookie.is_secure and not wanted and cookie.wanted_path == "/") then
+  if find(lower(cookie.name), "^__secure%-") and not cookie.is_secure or
+    find(lower(cookie.name), "^__host%-") and not (cookie.is_secure and not wanted and cookie.wanted_path == "/") then
     return nil, "client: the cookie is not as its prefix promises: " .. cookie.name
   end
   cookie.expires = cookie.max_age and now + cookie.max_age or cookie.expires_at or huge
@@ -154,8 +154,23 @@ local function is_same(a, b)
   return a.name == b.name and a.domain == b.domain and a.path == b.path and a.is_host_only == b.is_host_only
 end
 
--- Remove those that expired, then the oldest until there is room for one more of that domain.
-local function make_room(jar, domain, now)
+-- Remove the oldest cookie of a domain (nil: of all) that is not secure, or else, for a cookie that came by https, the
+-- oldest one: whether there was one to remove.
+local function drop_one(all, domain, is_https)
+  local oldest
+
+  for at, cookie in ipairs(all) do
+    if not domain or cookie.domain == domain then
+      if not cookie.is_secure then return remove(all, at) end
+      oldest = oldest or at
+    end
+  end
+  return is_https and remove(all, oldest)
+end
+
+-- Make room for one more of that domain (RFC 6265bis, 5.7): those that expired go first, then the oldest that are not
+-- secure. Whether there is room: a cookie that came by http takes none from secure ones.
+local function make_room(jar, domain, now, is_https)
   local all, number = jar.all, 0
 
   for at = #all, 1, -1 do
@@ -163,10 +178,10 @@ local function make_room(jar, domain, now)
       remove(all, at)
     elseif all[at].domain == domain then
       number = number + 1
-      if number >= HOST_MAX then remove(all, at) end
     end
   end
-  if #all >= COOKIES_MAX then remove(all, 1) end
+  if number >= HOST_MAX then return drop_one(all, domain, is_https) end
+  return #all < COOKIES_MAX or drop_one(all, nil, is_https)
 end
 
 -- Set a cookie as a reply from that URL would: true, or nil, why.
@@ -186,7 +201,9 @@ local function set_cookie(jar, url, text)
     end
   end
   if cookie.expires <= now then return true end
-  make_room(jar, cookie.domain, now)
+  if not make_room(jar, cookie.domain, now, url.scheme == "https") then
+    return nil, "client: the jar is full of secure cookies"
+  end
   insert(jar.all, cookie)
   return true
 end

@@ -211,6 +211,23 @@ function tries.secure()
   jar:set("http://a.example/", "n=2")
   return jar:header("http://a.example/") or "none", jar:header("https://a.example/")
 end
+function tries.flood()
+  local jar = client.jar()
+  jar:set("https://a.example/", "id=1; Secure; Path=/")
+  for i = 1, 2000 do jar:set("http://a.example/", "n" .. i .. "=1") end
+  for i = 1, 2000 do jar:set("http://a" .. i .. ".example/", "n=1") end
+  jar:set("http://a.example/", "id=evil; Path=/")
+  return jar:header("https://a.example/"):match("id=%w+"), #jar:list()
+end
+function tries.prefixes()
+  local set = 0
+  for _, name in ipairs{"__Secure-n", "__secure-n", "__SECURE-n", "__SeCuRe-n", "__Host-n", "__host-n", "__HOST-n"} do
+    if client.jar():set("http://a.example/", name .. "=1; Path=/") then set = set + 1 end
+    if client.jar():set("https://a.example/", name .. "=1; Path=/") then set = set + 1 end
+    if not client.jar():set("https://a.example/", name .. "=1; Path=/; Secure") then set = set + 1 end
+  end
+  return set
+end
 function tries.many()
   local jar = client.jar()
   for i = 1, 60 do jar:set("http://a.example/", "n" .. i .. "=1") end
@@ -375,6 +392,13 @@ test("a cookie for a public suffix is refused", function()
 -- promise: docs/http-client.md: A secure cookie is accepted and sent by https only; a cookie received by http does not
 -- replace it.
 test("a secure cookie is safe from http", function() equal(try "secure", "none n=1") end)
+
+-- promise: docs/http-client.md: a cookie received by http takes the place of no secure one.
+test("a flood of cookies over http does not drive out a secure one", function() equal(try "flood", "id=1 1000") end)
+
+-- promise: docs/http-client.md: The rules of the prefixes `__Secure-` and `__Host-` are enforced, whatever the case of
+-- their letters.
+test("prefixes of cookies mean the same in capital letters", function() equal(try "prefixes", "0") end)
 
 -- promise: docs/http-client.md: A jar holds 1,000 cookies, 50 of one domain
 test("the number of cookies in a jar is limited", function() equal(try "many", "50 1000") end)

@@ -64,6 +64,10 @@ local REFUSED <const> = {
   { "http://a.example/", "n=1; Secure", "did not come by https" },
   { "https://a.example/", "__Secure-n=1", "as its prefix promises" },
   { "https://a.example/", "__Host-n=1; Secure; Path=/; Domain=a.example", "as its prefix promises" },
+  { "https://a.example/", "__SECURE-n=1", "as its prefix promises" },
+  { "http://a.example/", "__SeCuRe-n=1", "as its prefix promises" },
+  { "https://a.example/", "__HOST-n=1; Path=/", "as its prefix promises" },
+  { "https://a.example/", "__hoSt-n=1; Secure", "as its prefix promises" },
   { "https://a.example/", "__Host-n=1; Secure; Path=/x", "as its prefix promises" },
   { "nonsense", "n=1", "not a URL" },
 }
@@ -95,6 +99,32 @@ local function try_limits()
   equal(#jar:list(), 0)
   for i = 1, 20 do assert(jar:set("http://a.example/", ("n%d=%s"):format(i, ("x"):rep(4000)))) end
   equal(#jar:header "http://a.example/" <= 32768, true)
+end
+
+-- RFC 6265bis, 5.7.
+local function try_secure_limits()
+  local jar = client.jar()
+  assert(jar:set("https://a.example/", "id=1; Secure; Path=/"))
+  for i = 1, 60 do assert(jar:set("http://a.example/", ("n%d=1"):format(i))) end
+  equal(jar:list()[1].name .. jar:list()[2].name .. #jar:list(), "idn1250")
+  for i = 1, 2000 do assert(jar:set(("http://h%d.example/"):format(i), "n=1")) end
+  equal(jar:list()[1].name .. #jar:list(), "id1000")
+  jar:clear()
+  for i = 1, 49 do assert(jar:set("https://a.example/", ("s%d=1; Secure"):format(i))) end
+  assert(jar:set("http://a.example/", "n=1"))
+  assert(jar:set("https://a.example/", "s50=1; Secure"))
+  equal(jar:header "http://a.example/", nil)
+  fails("full of secure cookies", jar:set("http://a.example/", "n=1"))
+  assert(jar:set("https://a.example/", "n=1"))
+  equal(jar:list()[1].name .. jar:list()[50].name .. #jar:list(), "s2n50")
+  for i = 1, 950 do assert(jar:set(("https://h%d.example/"):format(i), "s=1; Secure")) end
+  assert(jar:set("http://b.example/", "m=1"))
+  equal(jar:header "https://a.example/":find("n=1", 1, true), nil)
+  assert(jar:set("https://b.example/", "s=1; Secure"))
+  equal(#jar:list(), 1000)
+  fails("full of secure cookies", jar:set("http://b.example/", "m=1"))
+  assert(jar:set("https://b.example/", "m=1"))
+  equal(jar:list()[1].name .. #jar:list(), "s31000")
 end
 
 local function try_time()
@@ -161,6 +191,7 @@ return function()
   end
   for _, row in ipairs(REFUSED) do fails(row[3], client.jar():set(row[1], row[2])) end
   try_limits()
+  try_secure_limits()
   try_time()
   try_order()
   try_anything()
