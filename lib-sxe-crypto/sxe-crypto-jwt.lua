@@ -9,7 +9,7 @@
 local crypto, kind_of = ...
 local equal, hmac = crypto.equal, crypto.hmac
 local error, find, ipairs, match, next, pairs, require, sub = error, string.find, ipairs, string.match, next, pairs, require, string.sub
-local time, tostring, type = os.time, tostring, type
+local pcall, time, tostring, type, utf8_length = pcall, os.time, tostring, type, utf8.len
 
 local TOKEN_MAX <const> = 65536
 local KEYS_MAX <const> = 16
@@ -41,6 +41,14 @@ local function check_options(options, types, call)
   return options
 end
 
+-- The result of a function in C, whose errors become those of the caller's function at a level, without a place in here.
+local function run_for(call, level, f, ...)
+  local good, result = pcall(f, ...)
+
+  if not good then error(call .. ": " .. (match(tostring(result), "%((.*)%)$") or tostring(result)), level + 1) end
+  return result
+end
+
 -- The algorithm of a key or secret, which the caller may have named. Errors are those of the function at a level.
 local function algorithm_of(key, name, call, level)
   if type(key) == "string" then
@@ -55,7 +63,7 @@ local function algorithm_of(key, name, call, level)
     return name
   end
   if type(key) ~= "userdata" then error(call .. ": a key or a secret expected, got " .. type(key), level) end
-  local kind = kind_of(key)
+  local kind = run_for(call, level, kind_of, key)
 
   name = name or DEFAULTS[kind]
   if not SIGNATURES[name] or SIGNATURES[name][1] ~= kind then
@@ -72,8 +80,14 @@ end
 
 -- ---- Signing ----
 
-local function encode(value)
-  return require "sxe.encoding".encode_base64(require "sxe.json".encode(value), URL)
+-- A part of a token, if verify_jwt could read it again.
+local function encode(value, what)
+  local encode_base64 = require "sxe.encoding".encode_base64
+  local text = run_for("crypto.sign_jwt: " .. what, 3, require "sxe.json".encode, value)
+
+  if sub(text, 1, 1) ~= "{" then error("crypto.sign_jwt: " .. what .. ": an object expected, got a list", 3) end
+  if not utf8_length(text) then error("crypto.sign_jwt: " .. what .. ": text that is not UTF-8", 3) end
+  return encode_base64(text, URL)
 end
 
 function crypto.sign_jwt(claims, key, options)
@@ -81,14 +95,21 @@ function crypto.sign_jwt(claims, key, options)
   if type(claims) ~= "table" then error("crypto.sign_jwt: a table of claims expected, got " .. type(claims), 2) end
   local name = algorithm_of(key, options.algorithm, "crypto.sign_jwt", 3)
   local header, wrong = { typ = "JWT" }, check_times(claims)
-  local text
+  local text, signature
 
   if wrong then error("crypto.sign_jwt: " .. wrong .. ": seconds since 1970 expected, got " .. type(claims[wrong]), 2) end
   for field, value in pairs(options.header or {}) do header[field] = value end
   header.alg = name
-  text = encode(header) .. "." .. encode(claims)
-  if SECRETS[name] then return text .. "." .. require "sxe.encoding".encode_base64(hmac(SECRETS[name][1], key, text), URL) end
-  return text .. "." .. require "sxe.encoding".encode_base64(key:sign(text, SIGNATURES[name][2]), URL)
+  if header.crit ~= nil then error("crypto.sign_jwt: header: crit, which verify_jwt refuses", 2) end
+  text = encode(header, "header") .. "." .. encode(claims, "claims")
+  if SECRETS[name] then
+    signature = hmac(SECRETS[name][1], key, text)
+  else
+    signature = run_for("crypto.sign_jwt", 2, key.sign, key, text, SIGNATURES[name][2])
+  end
+  text = text .. "." .. require "sxe.encoding".encode_base64(signature, URL)
+  if #text > TOKEN_MAX then error("crypto.sign_jwt: the token has " .. #text .. " bytes, and at most " .. TOKEN_MAX .. " may be", 2) end
+  return text
 end
 
 -- ---- Verifying ----

@@ -168,6 +168,18 @@ end
 print(taken, c.verify_jwt(c.sign_jwt({exp = 99999999999}, private), public).exp)]==], "0\t99999999999\n")
 end)
 
+-- promise: docs/crypto.md: What `verify_jwt` always refuses raises an error: a token of more than 65,536 bytes, claims
+--   that are a list, `crit` in the header, and text that is not UTF-8.
+test("a token that would always be refused is not made", function()
+    equal(run[[
+local secret, made = c.random_bytes(32), 0
+for _, case in ipairs{{{a = ("x"):rep(70000)}}, {{1, 2}}, {{}, {crit = {"b64"}}}, {{a = "\xff"}}, {{}, {kid = "\xff"}}} do
+  local good, why = pcall(c.sign_jwt, case[1], secret, {header = case[2]})
+  if good or not why:find("^crypto.sign_jwt: ") then made = made + 1 print(why) end
+end
+print(made)]], "0\n")
+end)
+
 -- promise: docs/crypto.md: Without that option a token that has an `aud` is refused: it is for somebody else.
 test("a token for somebody else is refused", function()
     equal(run[[

@@ -178,6 +178,26 @@ fails("a key of kind rsa is not for none", crypto.sign_jwt, {}, rsa, { algorithm
 fails("crypto.sign_jwt: a key or a secret expected, got table", crypto.sign_jwt, {}, {})
 fails("sxe.crypto.key expected", crypto.sign_jwt, {}, crypto.new_digest "md5")
 fails("a private key expected", crypto.sign_jwt, {}, crypto.public_key(rsa:public()))
+
+-- What verify_jwt always refuses is not signed, and messages have no place inside the library.
+local function raises(text, ...)
+  local good, why = pcall(crypto.sign_jwt, ...)
+  assert(not good and why:find(text, 1, true) and not why:find("sxe-crypto-jwt", 1, true), why)
+end
+raises("crypto.sign_jwt: claims: an object expected, got a list", { 1, 2 }, secret)
+raises("crypto.sign_jwt: header: crit, which verify_jwt refuses", {}, secret, { header = { crit = { "b64" } } })
+raises("crypto.sign_jwt: claims: ", { a = "\xff" }, secret)
+raises("crypto.sign_jwt: header: ", {}, secret, { header = { kid = "\xed\xa0\x80" } })
+raises("crypto.sign_jwt: claims: ", { a = print }, secret)
+raises("crypto.sign_jwt: claims: ", { exp = 0 / 0 }, secret)
+raises("bytes, and at most 65536 may be", { a = ("x"):rep(50000) }, secret)
+local longest = crypto.sign_jwt({ a = ("x"):rep(49072) }, secret)
+assert(#longest <= 65536 and #longest > 65500 and crypto.verify_jwt(longest, secret, FOREVER), #longest)
+local closed = crypto.private_key(pems.p256)
+closed:close()
+raises("crypto.sign_jwt: the key is closed", {}, closed)
+raises("crypto.sign_jwt: a private key expected", {}, crypto.public_key(rsa:public()))
+
 fails("crypto.sign_jwt has no option 'kid'", crypto.sign_jwt, {}, secret, { kid = "k" })
 fails("crypto.sign_jwt: header: a table expected, got string", crypto.sign_jwt, {}, secret, { header = "k" })
 fails("crypto.sign_jwt: a table of options expected, got string", crypto.sign_jwt, {}, secret, "k")
