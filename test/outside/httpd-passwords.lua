@@ -229,6 +229,26 @@ test("good users come when the file that kept them out is good", function()
     write("users", ANN .. BOB)
 end)
 
+-- promise: docs/configuration.md: the change is tried again after 1, 2, 4 seconds and so on, at most 60 apart, until it is
+--   in service.
+test("a change that waits outlives an upgrade that fails", function()
+    local page = write("404.html", "none")
+    local server <close> = httpd.start("--config", write("pages.lua", ([[return { error_page = "404 %s",
+        routes = { ["/text"] = { status = 200, passwords = %q } } }]]):format(page, users)))
+    os.remove(page)
+    write("users", BOB)
+    local function await(text)
+        httpd.wait_until(function() return server.proc:errors():find(text, 1, true) end, text)
+    end
+    await(page)
+    server.proc:signal("USR2")
+    await("before it was ready")
+    equal(status(server, "/text", "ann:secret"), 200)
+    write("404.html", "none")
+    httpd.wait_until(function() return status(server, "/text", "ann:secret") == 401 end, "ann to be forgotten")
+    write("users", ANN .. BOB)
+end)
+
 -- promise: docs/configuration.md: Equal requests share one computation.
 test("many clients at once pass", function()
     local server <close> = httpd.start("--config", site)
