@@ -22,6 +22,13 @@ test("an error whose __tostring fails is logged as such", function()
     check(ran.errors:find("__tostring failed", 1, true), ran.errors)
 end)
 
+-- promise: docs/lua-handlers.md: A zero byte is shown as a backslash and `0` in the text would be, `\\0`
+test("a zero byte is in the line of the log", function()
+    local ran = cli.run("sxe-lua", "-e", [[require "sxe.log".info("a\0b\1")]])
+    equal(ran.status, 0)
+    check(ran.errors:find([[ - a\\0b\x01]], 1, true), ran.errors)
+end)
+
 -- promise: docs/lua-httpd.md: A browser gets the same as a page, with the request and the local variables of the function that failed.
 test("--dev: a browser gets an error page in which all text of request and script is escaped", function()
     local server <close> = require "script".start([[
