@@ -61,8 +61,8 @@ sxe__tls_keep_sessions(SSL_CTX *context)
     SSL_CTX_sess_set_new_cb(context, on_session);
 }
 
-/* Offer the youngest session of this host. A ticket of TLS 1.3 is used once (RFC 8446, C.4). False:
- * no memory. */
+/* Offer the youngest session of this host, unless the server's certificate has expired since it
+ * began. A ticket of TLS 1.3 is used once (RFC 8446, C.4). False: no memory. */
 static bool
 offer_session(struct sxe_tls *tls, SSL *ssl, const char *host, bool *has_offered)
 {
@@ -72,6 +72,10 @@ offer_session(struct sxe_tls *tls, SSL *ssl, const char *host, bool *has_offered
 
         if (strcmp(tls->sessions[at].host, host) != 0)
             continue;
+        if (sxe__tls_session_is_stale(session)) {
+            remove_session(tls, at);
+            continue;
+        }
         is_set = SSL_set_session(ssl, session) == 1;
         if (SSL_SESSION_get_protocol_version(session) == TLS1_3_VERSION)
             remove_session(tls, at);
@@ -119,7 +123,8 @@ sxe_tls_use(struct sxe_tls *tls, SXE *this, const char *host)
     char *name;
     SSL *ssl;
 
-    if (result == 0 && (host == NULL || *host == '\0' || !tls->is_client))
+    if (result == 0 &&
+        (host == NULL || *host == '\0' || !tls->is_client || sxe_get_state(this) != SXE_STATE_NEW))
         result = -EINVAL;
     if (result < 0)
         return result;

@@ -111,6 +111,8 @@ set_trust(const struct sxe_tls *tls, SSL_CTX *context)
     if (verify == SXE_TLS_REQUIRED)
         mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
     SSL_CTX_set_verify(context, mode, sxe__tls_on_verify);
+    /* Each authority that is named counts, also one that another has signed. */
+    X509_STORE_set_flags(SSL_CTX_get_cert_store(context), X509_V_FLAG_PARTIAL_CHAIN);
     if (file == NULL && tls->is_client)
         return SSL_CTX_set_default_verify_paths(context) == 1 ||
                sxe__tls_refuse("cannot read the system's authorities") != NULL;

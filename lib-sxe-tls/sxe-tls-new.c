@@ -118,7 +118,9 @@ new_tls(const struct sxe_tls_config *config, bool is_client, bool is_local)
     if (tls == NULL)
         return NULL;
     tls->is_client = is_client;
-    if (copy_config(tls, config) && (!is_local || sxe__tls_local_make(tls)))
+    if (config->profile > SXE_TLS_MODERN || config->verify > SXE_TLS_REQUIRED)
+        sxe__tls_refuse("profile and verify must be values of their types");
+    else if (copy_config(tls, config) && (!is_local || sxe__tls_local_make(tls)))
         tls->store = sxe__tls_store_new(tls);
     if (tls->store != NULL)
         return tls;

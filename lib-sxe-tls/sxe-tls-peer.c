@@ -25,6 +25,7 @@ peer_of(const SXE *s)
 
 /* ---- Subject and issuer ---- */
 
+/* A text that was cut could pass for that of another entity, so there is none. */
 static unsigned
 write_entity(const X509_NAME *name, char *text, size_t size)
 {
@@ -34,10 +35,12 @@ write_entity(const X509_NAME *name, char *text, size_t size)
 
     if (bio != NULL && X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253) >= 0)
         length = BIO_get_mem_data(bio, &written);
+    if ((size_t)length >= size)
+        length = 0;
     snprintf(text, size, "%.*s", (int)length, written == NULL ? "" : written);
     BIO_free(bio);
     ERR_clear_error();
-    return (unsigned)strlen(text);
+    return (unsigned)length;
 }
 
 unsigned
@@ -132,6 +135,16 @@ sxe_tls_peer_validity(const SXE *this, int64_t *not_before, int64_t *not_after)
     *not_before = is_known ? timegm(&first) : 0;
     *not_after = is_known ? timegm(&last) : 0;
     return is_known;
+}
+
+/* The system's clock decides, as in a handshake. */
+bool
+sxe__tls_session_is_stale(SSL_SESSION *session)
+{
+    X509 *peer = SSL_SESSION_get0_peer(session);
+    time_t now = (time_t)sxe_get_time_in_seconds();
+
+    return peer != NULL && X509_cmp_time(X509_get0_notAfter(peer), &now) <= 0;
 }
 
 /* Returns the length of the text; 0: no certificate, or no memory. */

@@ -195,6 +195,12 @@ void sxe__tls_forget(struct sxe__tls_connection *c); /* free the parts of a clos
 SXE_MUST_USE int sxe__tls_open(struct sxe_tls *tls); /* make this thread's loop, or join it */
 void sxe__tls_close(struct sxe_tls *tls);
 
+/* ---- sxe-tls-peer.c ---- */
+
+/* Whether the certificate that the peer sent when the session began is no longer valid. A resumed
+ * handshake shows no certificate, so nothing else would notice. */
+bool sxe__tls_session_is_stale(SSL_SESSION *session);
+
 /* ---- sxe-tls-client.c ---- */
 
 /* Have OpenSSL pass us the sessions that servers send to connections of this client's context. */

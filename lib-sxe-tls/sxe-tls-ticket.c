@@ -7,6 +7,9 @@
  *
  * One process writes the keys, and all others read them. It only writes the key at epoch + 2, which
  * no reader looks at, and so overwrites the oldest key.
+ *
+ * A session of TLS 1.3 gets a new ticket with each use. So that it does not go on for ever, each
+ * ticket says when the session's full handshake was (RFC 8446, 4.6.1, last paragraph).
  */
 #include "sxe-tls-private.h"
 
@@ -156,6 +159,80 @@ on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cont
     return result;
 }
 
+/* OpenSSL seals a ticket: add the time of the full handshake, unless the session has it from an
+ * earlier ticket. 0: no memory. */
+static int
+add_start(SSL *ssl, void *unused)
+{
+    SSL_SESSION *session = SSL_get_session(ssl);
+    SXE_TIME now = sxe_time_ns();
+    void *start;
+    size_t length;
+
+    SXE_UNUSED_PARAMETER(unused);
+    if (SSL_SESSION_get0_ticket_appdata(session, &start, &length) == 1 && length > 0)
+        return 1;
+    return SSL_SESSION_set1_ticket_appdata(session, &now, sizeof(now));
+}
+
+/* The name in the extension server_name (RFC 6066, 3): NULL: none. */
+static const char *
+asked_name(SSL *ssl, size_t *length)
+{
+    enum { HEAD = 5 }; /* of the list its length, of its only element kind and length */
+    const unsigned char *list;
+    size_t size;
+
+    if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &list, &size) != 1 || size < HEAD)
+        return NULL;
+    *length = size - HEAD;
+    return (const char *)list + HEAD;
+}
+
+/* In TLS 1.2 a session belongs to the name that it began with: a server must not resume it for
+ * another one (RFC 6066, 3), and OpenSSL tells the session's name as the present one. */
+static bool
+has_other_name(SSL *ssl, const SSL_SESSION *session)
+{
+    const char *began = SSL_SESSION_get0_hostname(session);
+    size_t length = 0;
+    const char *asked = asked_name(ssl, &length);
+
+    if (SSL_SESSION_get_protocol_version(session) != TLS1_2_VERSION)
+        return false;
+    if (began == NULL || asked == NULL)
+        return began != asked;
+    return strlen(began) != length || memcmp(began, asked, length) != 0;
+}
+
+static bool
+is_over(SSL_SESSION *session, const struct sxe_tls_tickets *tickets)
+{
+    SXE_TIME start = 0;
+    void *data;
+    size_t length;
+
+    if (SSL_SESSION_get0_ticket_appdata(session, &data, &length) == 1 && length == sizeof(start))
+        memcpy(&start, data, sizeof(start));
+    return sxe_time_ns() - start >= tickets->lifetime || sxe__tls_session_is_stale(session);
+}
+
+/* OpenSSL has opened a ticket, or could not. A session that is over is not resumed. */
+static SSL_TICKET_RETURN
+judge_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t length,
+             SSL_TICKET_STATUS status, void *unused)
+{
+    const struct sxe_tls_tickets *tickets = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
+    SXE_UNUSED_PARAMETER(name);
+    SXE_UNUSED_PARAMETER(length);
+    SXE_UNUSED_PARAMETER(unused);
+    if ((status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) ||
+        is_over(session, tickets) || has_other_name(ssl, session))
+        return SSL_TICKET_RETURN_IGNORE_RENEW;
+    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
 bool
 sxe__tls_tickets_set(SSL_CTX *context, struct sxe_tls_tickets *tickets)
 {
@@ -163,5 +240,6 @@ sxe__tls_tickets_set(SSL_CTX *context, struct sxe_tls_tickets *tickets)
         cipher = EVP_CIPHER_fetch(NULL, "AES-256-CBC", NULL);
     SSL_CTX_set_app_data(context, tickets);
     SSL_CTX_set_timeout(context, (long)(tickets->lifetime / SXE_NS_PER_SECOND));
-    return cipher != NULL && SSL_CTX_set_tlsext_ticket_key_evp_cb(context, on_ticket) == 1;
+    return cipher != NULL && SSL_CTX_set_tlsext_ticket_key_evp_cb(context, on_ticket) == 1 &&
+           SSL_CTX_set_session_ticket_cb(context, add_start, judge_ticket, NULL) == 1;
 }

@@ -236,7 +236,7 @@ sxe__tls_close(struct sxe_tls *tls)
 SXE_RETURN
 sxe_tls_serve(struct sxe_tls *tls, SXE *listener)
 {
-    int result = sxe__tls_open(tls);
+    int result = tls->is_client ? -EINVAL : sxe__tls_open(tls);
 
     if (result < 0)
         return result;
@@ -247,11 +247,15 @@ sxe_tls_serve(struct sxe_tls *tls, SXE *listener)
 
 /* ---- Questions ---- */
 
-/* The connection's SSL. NULL: it is not TLS, or its handshake is not done. */
+/* The connection's SSL. NULL: it is not TLS, or its handshake is not done. An SSL that offers a
+ * session has that session's facts already. */
 static SSL *
 secure(const SXE *s)
 {
-    return s->io == &sxe__tls_io && !s->io_shakes ? sxe__tls_of(s)->ssl : NULL;
+    return s->io == &sxe__tls_io &&
+                   sxe_pool_get_state(sxe__tls_loop->connections, s->id) >= SXE__TLS_ACTIVE
+               ? sxe__tls_of(s)->ssl
+               : NULL;
 }
 
 bool

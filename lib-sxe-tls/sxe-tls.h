@@ -130,12 +130,13 @@ SXE_PUBLIC const char *sxe_tls_first_name(const struct sxe_tls *tls);
 /* ---- Sockets ---- */
 
 /* Have the connections that this listener accepts from now on speak TLS. 0; -EINVAL: sxe_init was
- * not called; -ENOMEM. */
+ * not called, or tls is a client's; -ENOMEM. */
 SXE_PUBLIC SXE_RETURN sxe_tls_serve(struct sxe_tls *tls, SXE *listener);
 
 /* Call this before each sxe_connect: the connection will speak TLS with that host, whose
  * certificate must have this name or IP address. A name is sent (SNI), without a dot at its end; an
- * address is not. 0; -EINVAL: no name; -ENOMEM. */
+ * address is not. 0; -EINVAL: no name, tls is a server's, or the socket is connected or a listener;
+ * -ENOMEM. */
 SXE_PUBLIC SXE_RETURN sxe_tls_use(struct sxe_tls *tls, SXE *this_, const char *host);
 
 /* After sxe_tls_use: call on_ready once, when the handshake is done and the host is verified.
@@ -165,10 +166,11 @@ SXE_PUBLIC bool sxe_tls_has_offered(const SXE *this_);
 SXE_PUBLIC unsigned sxe_tls_protocol(const SXE *this_, const char **protocol);
 
 /* About the peer's certificate: "", 0 and false if there is none, it was not verified, the
- * handshake is not done, or there is no memory. Texts are cut to size, which is at least 1; the
- * functions return their length.
+ * handshake is not done, or there is no memory. The functions return the length of the text; size
+ * is at least 1.
  *
- * Subject and issuer are in the form of RFC 2253: "CN=a,O=b". */
+ * Subject and issuer are in the form of RFC 2253: "CN=a,O=b". They are "" if there is no room for
+ * the whole text, since a part of it could be that of another peer. */
 SXE_PUBLIC unsigned sxe_tls_peer_subject(const SXE *this_, char *text, size_t size);
 SXE_PUBLIC unsigned sxe_tls_peer_issuer(const SXE *this_, char *text, size_t size);
 

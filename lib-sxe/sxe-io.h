@@ -18,7 +18,8 @@
  * before each read, and a connection that gets none waits (STARVED). A table that encrypts may hold
  * output that the kernel did not take: it sets io_owes, and write is called again, with no bytes if
  * nothing else waits. While it has to read before it can write, it sets io_shakes: then a closing
- * connection is read, too.
+ * connection is read, too, and so is one that the program has paused or whose output waits. Bytes
+ * that come with the end of the handshake are kept until the program reads again.
  *
  * Limits: nothing is allocated here.
  */

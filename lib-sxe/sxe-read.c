@@ -58,6 +58,7 @@ static void
 show_bytes(SXE *s, ssize_t n)
 {
     s->flags &= (uint16_t)~SXE__READ_AGAIN;
+    s->has_unshown = false;
     CONTEXT->reader = s;
     s->on_read(s, (int)n);
     CONTEXT->reader = NULL;
@@ -74,7 +75,7 @@ on_nothing_read(SXE *s, int n)
     s->flags &= (uint16_t)~SXE__READABLE;
     if (n == -EAGAIN)
         return;
-    if (n < 0 || !(s->flags & SXE__HALF_CLOSE)) {
+    if (n < 0 || !(s->flags & SXE__HALF_CLOSE) || s->io_shakes) {
         sxe__end(s, -n);
         return;
     }
@@ -234,6 +235,11 @@ sxe__readable(SXE *s)
         sxe_buffer_commit(&s->in, (uint32_t)n);
     else
         sxe_buffer_wrap(&s->in, into, (uint32_t)n, room);
+    if (SXE_UNLIKELY(s->flags & (SXE__PAUSED | SXE__FULL))) { /* a handshake ended in this read */
+        s->has_unshown = true;
+        sxe__wrote(s);
+        return;
+    }
     show_bytes(s, n);
     after_read(s);
 }
@@ -313,7 +319,7 @@ void
 sxe_resume(SXE *this, enum sxe_resume how)
 {
     this->flags &= (uint16_t)~SXE__PAUSED;
-    if (how == SXE_RESUME_IMMEDIATE && sxe__state(this) >= SXE_STATE_IDLE &&
+    if ((how == SXE_RESUME_IMMEDIATE || this->has_unshown) && sxe__state(this) >= SXE_STATE_IDLE &&
         sxe__state(this) < SXE_STATE_CLOSING) {
         this->flags |= SXE__READ_AGAIN;
         sxe__defer(this);

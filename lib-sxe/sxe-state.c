@@ -208,7 +208,9 @@ press_back(SXE *s)
 bool
 sxe__is_reading_held(const SXE *s)
 {
-    if (s->flags & (SXE__PAUSED | SXE__FULL | SXE__END_SEEN | SXE__STARVED))
+    const unsigned held = SXE__END_SEEN | SXE__STARVED;
+
+    if (s->flags & (s->io_shakes ? held : held | SXE__PAUSED | SXE__FULL))
         return true;
     return s->in.chunk != SXE_NONE && sxe_buffer_room(&s->in) == 0;
 }

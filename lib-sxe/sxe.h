@@ -392,6 +392,7 @@ struct sxe {
     uint8_t state;                       /* private: as the pool has it */
     bool corked : 1;                     /* private: more of a file follows */
     bool watches_end : 1;                /* private: see sxe_watch_end */
+    bool has_unshown : 1;                /* private: unread bytes that on_read has not seen */
     bool is_unref : 1;                   /* private: see sxe_unref */
     bool io_more : 1;                    /* private: see sxe-io.h */
     bool io_owes : 1;                    /* private: see sxe-io.h */

@@ -191,7 +191,8 @@ word_at(const unsigned char *bytes)
 }
 
 /* Global unicast is 2000::/3; of that, 2002::/16 holds an address of IPv4, as do 64:ff9b::/96 and
- * ::ffff:0:0/96; 2001::/23 is for protocols, 2001:db8::/32 for documents. */
+ * ::ffff:0:0/96; 2001::/23 is for protocols, 2001:db8::/32 and 3fff::/20 for documents (RFC
+ * 9637). */
 static bool
 is_public_v6(const unsigned char a[16])
 {
@@ -203,7 +204,7 @@ is_public_v6(const unsigned char a[16])
     if (a[0] == 0x20 && a[1] == 0x02)
         return is_public_v4(word_at(a + 2));
     return (a[0] & 0xe0) == 0x20 && !(word_at(a) >> 9 == 0x20010000 >> 9) &&
-           word_at(a) != 0x20010db8;
+           word_at(a) != 0x20010db8 && word_at(a) >> 12 != 0x3fff0;
 }
 
 bool

@@ -82,6 +82,14 @@ test("browsers are told to use HTTPS only", function()
     end
 end)
 
+-- promise: docs/tls.md: By ALPN the server speaks `http/1.1` and `http/1.0`
+test("a client of HTTP/1.0 may say so by ALPN", function()
+    if has_curl() then
+        local server <close> = start("--tls-dev")
+        check(head_by_curl(server, "-0"):find("^HTTP/1.1 200 "))
+    end
+end)
+
 -- promise: docs/tls.md: serves TLS 1.3 only
 test("the modern profile serves TLS 1.3 only", function()
     if has_curl() then

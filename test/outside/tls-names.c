@@ -139,6 +139,43 @@ START_TEST(the_client_is_told_that_all_of_it_came)
 }
 END_TEST
 
+static size_t came;
+
+static void
+count_bytes(SXE *this, int length)
+{
+    SXE_UNUSED_PARAMETER(length);
+    came += SXE_BUF_USED(this);
+    SXE_BUF_CLEAR(this);
+}
+
+static void
+greet_with_much(SXE *this)
+{
+    static const char much[200000];
+
+    ck_assert_int_eq(sxe_write(this, much, sizeof(much)), 0);
+    sxe_pause(this);
+    sxe_close(this);
+}
+
+/* promise: docs/tls.md: What is written before the handshake is done waits for it, however much it
+ * is, and also while the connection is paused. */
+START_TEST(much_that_is_written_at_once_does_not_hold_up_the_handshake)
+{
+    serve(sxe_tls_new_local(&(struct sxe_tls_config){0}));
+    listener->on_connected = greet_with_much;
+    client = sxe_tls_new_client(&(struct sxe_tls_config){.verify = SXE_TLS_OFF});
+    dialer = sxe_new_tcp(NULL, "", 0, NULL, count_bytes, stop);
+    ck_assert_int_eq(sxe_tls_use(client, dialer, "localhost"), 0);
+    ck_assert_int_eq(sxe_connect(dialer, "127.0.0.1", sxe_local_port(listener)), 0);
+    ck_assert_int_eq(sxe_run(), 0);
+    ck_assert_int_eq(error, 0);
+    ck_assert_uint_eq(came, 200000);
+    finish();
+}
+END_TEST
+
 /* promise: docs/tls.md: a client that offers others only is refused with no_application_protocol */
 START_TEST(client_and_server_need_a_protocol_in_common)
 {
@@ -427,6 +464,7 @@ main(void)
 {
     const TTest *cases[] = {the_certificate_of_the_first_minute_is_of_localhost_and_of_nobody_else,
                             a_certificate_that_nobody_signed_is_refused,
+                            much_that_is_written_at_once_does_not_hold_up_the_handshake,
                             the_client_is_told_that_all_of_it_came,
                             client_and_server_need_a_protocol_in_common,
                             without_memory_for_it_a_client_is_closed,

@@ -65,7 +65,7 @@ secure_open(const struct httpd_options *options)
     struct sxe_tls_pair pairs[HTTPD_PAIRS_MAX] = {{0}};
     struct sxe_tls_config config = {.pairs = pairs,
                                     .pair_count = options->tls.certificates,
-                                    .protocols = "http/1.1",
+                                    .protocols = "http/1.1,http/1.0",
                                     .profile = options->tls.is_modern ? SXE_TLS_MODERN
                                                                       : SXE_TLS_INTERMEDIATE,
                                     .authorities = options->tls.client_ca,

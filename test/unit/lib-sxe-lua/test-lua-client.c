@@ -64,6 +64,8 @@ static const struct {
     {"ff02::1", false},
     {"2001:4860::1", true},
     {"2001:db8::1", false},
+    {"3fff:fff::1", false},
+    {"3fff:1000::1", true},
     {"2001::1", false},
     {"2001:200::1", true},
     {"::ffff:10.0.0.1", false},

@@ -334,7 +334,9 @@ START_TEST(a_peers_certificate_is_described)
                      "email:d@e.example,IP:192.0.2.1,IP:2001:db8:0:0:0:0:0:1");
     ck_assert_uint_eq(sxe_tls_peer_issuer(ours, text, sizeof(text)), 12);
     ck_assert_str_eq(text, "CN=authority");
-    ck_assert_uint_eq(sxe_tls_peer_issuer(ours, text, 4), 3);
+    ck_assert_uint_eq(sxe_tls_peer_issuer(ours, text, 13), 12);
+    ck_assert_uint_eq(sxe_tls_peer_issuer(ours, text, 12), 0);
+    ck_assert_str_eq(text, "");
     expect_names(all, sizeof(all) + 1);
     expect_names("DNS:a.example URI:spiffe://b/c email:d@e.example IP:192.0.2.1", sizeof(all));
     expect_names("DNS:a.example", 15);
@@ -343,6 +345,21 @@ START_TEST(a_peers_certificate_is_described)
     ck_assert(sxe_tls_peer_validity(ours, &not_before, &not_after));
     ck_assert_int_eq(not_after - not_before, 30 * 86400);
     ck_assert(not_before > now - 2 * 86400 && not_before < now);
+    sxe_close(ours);
+    stop();
+}
+END_TEST
+
+START_TEST(an_authority_that_another_one_has_signed_is_trusted)
+{
+    site_start();
+    make_pair("authority", CURVE, NULL, NULL);
+    make_pair("authority-2", CURVE, NULL, "authority");
+    make_pair("a", CURVE, "DNS:a.example", "authority-2");
+    start((struct sxe_tls_config){.authorities = site_path("authority-2", ".pem")}, "a");
+    go("a.example");
+    ck_assert_int_eq(sxe_write(ours, "hello", 5), 0);
+    EXPECT("read", NULL, 5);
     sxe_close(ours);
     stop();
 }
@@ -444,6 +461,7 @@ client_suite(void)
     tcase_add_loop_test(tcase, a_host_with_a_good_certificate_is_trusted, 0, 2);
     tcase_add_loop_test(tcase, a_host_that_cannot_be_trusted_is_refused_and_the_reason_is_told, 0,
                         REFUSED);
+    tcase_add_test(tcase, an_authority_that_another_one_has_signed_is_trusted);
     tcase_add_test(tcase, an_address_is_checked_as_an_address);
     tcase_add_test(tcase, without_memory_for_the_reason_a_host_is_refused_all_the_same);
     tcase_add_test(tcase, verification_can_be_switched_off);

@@ -575,6 +575,91 @@ START_TEST(what_is_written_at_once_waits_for_the_handshake)
 }
 END_TEST
 
+enum { TOO_MUCH = 70000 }; /* more than output_pause */
+
+static void
+greet_with_much(SXE *s)
+{
+    static const char much[TOO_MUCH];
+
+    ck_assert_int_eq(sxe_write(s, much, TOO_MUCH), 0);
+    push_connected(s);
+}
+
+static void
+greet_and_pause(SXE *s)
+{
+    greet(s);
+    sxe_pause(s);
+}
+
+/* The last record of the peer's handshake and its first bytes arrive together. */
+static void
+shake_and_send(const char *bytes)
+{
+    while (SSL_do_handshake(peer.ssl) != 1)
+        peer_turns(&peer);
+    ck_assert_int_eq(SSL_write(peer.ssl, bytes, (int)strlen(bytes)), (int)strlen(bytes));
+    library_turns(3);
+}
+
+START_TEST(much_output_does_not_stop_the_handshake)
+{
+    char bytes[4096];
+    int left = TOO_MUCH;
+
+    start_with((struct sxe_tls_config){0}, NULL, push_read);
+    listener->on_connected = greet_with_much;
+    peer = peer_tls(listener, NULL);
+    shake_and_send("early");
+    while (left > 0) {
+        int n = SSL_read(peer.ssl, bytes, sizeof(bytes));
+
+        left -= n > 0 ? n : 0;
+        peer_turns(&peer);
+    }
+    ck_assert_int_eq(left, 0);
+    EXPECT_READ(peer.ours, "early");
+    stop();
+}
+END_TEST
+
+START_TEST(a_paused_connection_shakes_hands_and_shows_early_bytes_later)
+{
+    static const enum sxe_resume how[] = {SXE_RESUME_IMMEDIATE, SXE_RESUME_WHEN_MORE};
+
+    start_with((struct sxe_tls_config){0}, NULL, push_read);
+    listener->on_connected = greet_and_pause;
+    peer = peer_tls(listener, NULL);
+    shake_and_send("early");
+    TLS_EXPECT(&peer, "welcome");
+    tls_send(&peer, "late", 4);
+    library_turns(3);
+    ck_assert_uint_eq(event_count(), 0);
+    sxe_resume(peer.ours, how[_i]);
+    EXPECT("read", peer.ours, 5);
+    EXPECT("read", peer.ours, 4);
+    stop();
+}
+END_TEST
+
+/* It said that it would go on to read, but nothing was agreed on yet. */
+START_TEST(an_end_before_the_handshake_closes_at_once)
+{
+    int fd;
+    SXE *ours;
+
+    start_with((struct sxe_tls_config){0}, NULL, push_read);
+    ours = accept_peer(listener, &fd);
+    sxe_set_half_close(ours, true);
+    sxe_pause(ours);
+    shutdown(fd, SHUT_WR);
+    EXPECT("close", ours, 0);
+    close(fd);
+    tls_stop(NULL, tls);
+}
+END_TEST
+
 /* From now on the kernel takes nothing, and "first" is kept as output. */
 static void
 keep_first(void)
@@ -854,6 +939,9 @@ io_suite(void)
     tcase_add_loop_test(tcase, a_file_that_ends_early_or_cannot_be_read_ends_the_connection, 0, 2);
     tcase_add_test(tcase, without_memory_for_what_a_peer_does_not_read_it_is_closed);
     tcase_add_loop_test(tcase, what_is_written_at_once_waits_for_the_handshake, 0, 2);
+    tcase_add_test(tcase, much_output_does_not_stop_the_handshake);
+    tcase_add_loop_test(tcase, a_paused_connection_shakes_hands_and_shows_early_bytes_later, 0, 2);
+    tcase_add_test(tcase, an_end_before_the_handshake_closes_at_once);
     tcase_add_test(tcase, an_alert_is_kept_after_what_is_kept_already);
     tcase_add_test(tcase, what_is_kept_goes_with_its_connection);
     tcase_add_loop_test(tcase, a_close_says_so, 0, 2);

@@ -69,6 +69,10 @@ START_TEST(what_is_wrong_with_a_configuration_is_said)
     none.pair_count = 2;
     none.pairs = pairs;
     expect_problem(sxe_tls_new_client(&none), "not 2");
+    expect_problem(sxe_tls_new_client(&(struct sxe_tls_config){.profile = 77}),
+                   "values of their types");
+    expect_problem(sxe_tls_new_client(&(struct sxe_tls_config){.verify = 4}),
+                   "values of their types");
     expect_problem(sxe_tls_new_local(&none), "makes its certificate itself");
     expect_problem(server_of("/nowhere.pem", site_path("a", ".key"), NULL), "cannot read /nowhere");
     expect_problem(server_of(site_path("a", ".pem"), "/nowhere.key", NULL), "No such file");
@@ -384,15 +388,21 @@ END_TEST
 
 static const char *client_name;
 
+static void
+use_certificate(SSL_CTX *context)
+{
+    if (client_name == NULL)
+        return;
+    SSL_CTX_use_certificate_file(context, site_path(client_name, ".pem"), SSL_FILETYPE_PEM);
+    SSL_CTX_use_PrivateKey_file(context, site_path(client_name, ".key"), SSL_FILETYPE_PEM);
+}
+
 static SSL_CTX *
 with_certificate(void)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 
-    if (client_name != NULL) {
-        SSL_CTX_use_certificate_file(context, site_path(client_name, ".pem"), SSL_FILETYPE_PEM);
-        SSL_CTX_use_PrivateKey_file(context, site_path(client_name, ".key"), SSL_FILETYPE_PEM);
-    }
+    use_certificate(context);
     return context;
 }
 
@@ -605,6 +615,7 @@ keeps_session(void)
 {
     SSL_CTX *context = version == 0 ? SSL_CTX_new(TLS_client_method()) : of_version();
 
+    use_certificate(context);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(context, keep_session);
     return context;
@@ -637,7 +648,7 @@ resumes(void)
 
 #define LIFETIME ((uint64_t)100000 * SXE_NS_PER_SECOND)
 
-START_TEST(tickets_are_good_for_two_lifetimes_of_their_key)
+START_TEST(tickets_outlive_their_key_and_sessions_end_a_lifetime_after_they_began)
 {
     struct sxe_tls_tickets *tickets = sxe_tls_tickets_new(100000);
     struct sxe_tls_counts counts;
@@ -661,7 +672,13 @@ START_TEST(tickets_are_good_for_two_lifetimes_of_their_key)
     fake_time_advance(LIFETIME * 99 / 100);
     ck_assert(resumes());
     fake_time_advance(LIFETIME / 50);
+    ck_assert(!resumes());
+    fake_time_advance(LIFETIME * 90 / 100);
     ck_assert(resumes());
+    fake_time_advance(LIFETIME * 9 / 100);
+    ck_assert(resumes()); /* its ticket was sealed by the key before the present one */
+    fake_time_advance(LIFETIME / 50);
+    ck_assert(!resumes());
     fake_time_advance(3 * LIFETIME);
     ck_assert(!resumes());
     tls_stop(NULL, tls);
@@ -699,6 +716,67 @@ START_TEST(a_session_made_without_a_certificate_is_no_way_around_one)
     sxe_tls_delete(strict);
     SSL_SESSION_free(session);
     sxe_tls_tickets_delete(tickets);
+}
+END_TEST
+
+/* TLS 1.2 ties a session to its name (RFC 6066, 3), TLS 1.3 does not. OpenSSL's client offers a
+ * session of 1.3 only once. */
+START_TEST(the_name_of_a_resumed_session_is_the_one_that_is_asked_for)
+{
+    static const char *const names[] = {"b.example", NULL, "a.examples"};
+    const unsigned tries = _i == 0 ? 3 : 1;
+
+    version = _i == 0 ? TLS1_2_VERSION : TLS1_3_VERSION;
+    peer_context = keeps_session;
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    tls = server_with((struct sxe_tls_config){0}, "a");
+    plan_start(10);
+    listener = serve(tls, push_read);
+    ck_assert(!resumes());
+    for (unsigned i = 0; i < tries; i++) {
+        SSL_SESSION *first = session;
+
+        SSL_SESSION_up_ref(first);
+        peer = peer_tls(listener, names[i]);
+        SSL_set_session(peer.ssl, first);
+        ck_assert(shake(&peer));
+        ck_assert_int_eq(SSL_session_reused(peer.ssl), version == TLS1_3_VERSION);
+        ck_assert_str_eq(sxe_tls_name(peer.ours), names[i] == NULL ? "" : names[i]);
+        peer_free(&peer);
+        pump();
+        event_pop();
+        SSL_SESSION_free(session);
+        session = first;
+    }
+    ck_assert(_i == 1 || resumes());
+    tls_stop(NULL, tls);
+    SSL_SESSION_free(session);
+}
+END_TEST
+
+/* The clock of the library alone is set, so the next full handshake lets the client in again. */
+START_TEST(a_session_ends_with_the_certificate_of_its_client)
+{
+    version = _i == 0 ? TLS1_2_VERSION : TLS1_3_VERSION;
+    peer_context = keeps_session;
+    client_name = "client";
+    fake_time_start(1000 * LIFETIME, (uint64_t)time(NULL) * SXE_NS_PER_SECOND);
+    site_start();
+    make_pair("a", CURVE, "DNS:a.example", NULL);
+    make_pair("client", CURVE, NULL, NULL);
+    tls = server_with(((struct sxe_tls_config){.verify = SXE_TLS_REQUIRED,
+                                               .authorities = site_path("client", ".pem")}),
+                      "a");
+    plan_start(10);
+    listener = serve(tls, push_read);
+    ck_assert(!resumes());
+    ck_assert(resumes());
+    fake_time_step_wall((int64_t)(31 * 86400 * SXE_NS_PER_SECOND));
+    ck_assert(!resumes());
+    tls_stop(NULL, tls);
+    SSL_SESSION_free(session);
+    fake_time_stop();
 }
 END_TEST
 
@@ -857,7 +935,10 @@ new_suite(void)
     tcase_add_test(tcase, without_memory_for_its_staple_a_certificate_is_sent_without);
     tcase_add_test(tcase, files_are_read_again_as_a_whole_or_not_at_all);
     tcase_add_test(tcase, a_changed_file_of_authorities_is_noticed);
-    tcase_add_loop_test(tcase, tickets_are_good_for_two_lifetimes_of_their_key, 0, 2);
+    tcase_add_loop_test(
+        tcase, tickets_outlive_their_key_and_sessions_end_a_lifetime_after_they_began, 0, 2);
+    tcase_add_loop_test(tcase, the_name_of_a_resumed_session_is_the_one_that_is_asked_for, 0, 2);
+    tcase_add_loop_test(tcase, a_session_ends_with_the_certificate_of_its_client, 0, 2);
     tcase_add_loop_test(tcase, a_session_made_without_a_certificate_is_no_way_around_one, 0, 2);
     tcase_add_loop_test(tcase, changed_authorities_are_noticed_and_end_sessions, 0, 2);
     tcase_add_test(tcase, keys_turn_and_are_forgotten);

@@ -84,6 +84,55 @@ START_TEST(a_session_is_resumed_with_the_same_host_only)
 }
 END_TEST
 
+START_TEST(no_session_is_offered_to_a_server_whose_certificate_has_expired)
+{
+    fake_time_start(SXE_NS_PER_SECOND, (uint64_t)time(NULL) * SXE_NS_PER_SECOND);
+    start((struct sxe_tls_config){0});
+    ck_assert(!visit("a.example"));
+    ck_assert(visit("a.example"));
+    fake_time_step_wall((int64_t)(31 * 86400 * SXE_NS_PER_SECOND));
+    ck_assert(!visit("a.example"));
+    stop();
+    fake_time_stop();
+}
+END_TEST
+
+START_TEST(a_session_that_will_be_offered_says_nothing_about_the_connection)
+{
+    char text[64];
+    SXE *ours;
+
+    start((struct sxe_tls_config){0});
+    ck_assert(!visit("a.example"));
+    ours = sxe_new_tcp(NULL, "", 0, push_connected, push_read, push_close);
+    ck_assert_int_eq(sxe_tls_use(client, ours, "a.example"), 0);
+    ck_assert(!sxe_tls_is_secure(ours) && !sxe_tls_has_offered(ours));
+    ck_assert_str_eq(sxe_tls_version(ours), "");
+    ck_assert_uint_eq(sxe_tls_peer_subject(ours, text, sizeof(text)), 0);
+    sxe_close(ours);
+    stop();
+}
+END_TEST
+
+START_TEST(the_parts_cannot_be_exchanged)
+{
+    SXE *ours;
+
+    start((struct sxe_tls_config){0});
+    ck_assert_int_eq(sxe_tls_serve(client, listener), -EINVAL);
+    ck_assert_int_eq(sxe_tls_use(client, listener, "a.example"), -EINVAL);
+    ours = sxe_new_tcp(NULL, "", 0, push_connected, push_read, push_close);
+    ck_assert_int_eq(sxe_tls_use(server, ours, "a.example"), -EINVAL);
+    ck_assert_int_eq(sxe_tls_use(client, ours, "a.example"), 0);
+    ck_assert_int_eq(sxe_connect(ours, "127.0.0.1", sxe_local_port(listener)), 0);
+    for (unsigned i = 0; i < 2; i++)
+        EXPECT("connected", NULL, 0);
+    ck_assert_int_eq(sxe_tls_use(client, ours, "a.example"), -EINVAL);
+    sxe_close(ours);
+    stop();
+}
+END_TEST
+
 START_TEST(no_session_is_kept_if_none_is_wanted)
 {
     start((struct sxe_tls_config){.sessions_max = UINT32_MAX});
@@ -208,6 +257,9 @@ sessions_suite(void)
     TCase *tcase = tcase_create("sessions");
 
     tcase_add_test(tcase, a_session_is_resumed_with_the_same_host_only);
+    tcase_add_test(tcase, no_session_is_offered_to_a_server_whose_certificate_has_expired);
+    tcase_add_test(tcase, a_session_that_will_be_offered_says_nothing_about_the_connection);
+    tcase_add_test(tcase, the_parts_cannot_be_exchanged);
     tcase_add_test(tcase, no_session_is_kept_if_none_is_wanted);
     tcase_add_test(tcase, the_oldest_session_makes_room);
     tcase_add_test(tcase, files_that_are_read_again_drop_the_sessions);
