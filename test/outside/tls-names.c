@@ -159,8 +159,8 @@ greet_with_much(SXE *this)
     sxe_close(this);
 }
 
-/* promise: docs/tls.md: What is written before the handshake is done waits for it, however much it
- * is, and also while the connection is paused. */
+/* promise: docs/tls.md: Output of any size that is written before the handshake is done waits for
+ * it, also while the connection is paused. */
 START_TEST(much_that_is_written_at_once_does_not_hold_up_the_handshake)
 {
     serve(sxe_tls_new_local(&(struct sxe_tls_config){0}));
