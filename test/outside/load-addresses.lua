@@ -109,7 +109,7 @@ end)
 -- promise: docs/load-generator.md: `addresses` in the JSON has the counts, with `--find`, too; it is empty if each host
 --   has one address.
 test_at("a search has the counts of addresses", {"127.0.0.2", "127.0.0.3"}, function(port, load)
-    local ran = load("-c", "4", "-d", "0.2", "-R", "100", "--find", "p50<60s", ("http://two.example:%d/"):format(port))
+    local ran = load("-c", "4", "-d", "0.05", "-R", "1000", "--find", "p50<60s", ("http://two.example:%d/"):format(port))
     equal(addresses_of(ran), "127.0.0.2 2 0, 127.0.0.3 2 0", ran.errors)
 end)
 
