@@ -58,13 +58,13 @@ sxe__log_date(char digits[14], int64_t second)
 char *
 sxe__log_put_now(char *end, const char *shape)
 {
-    static SXE__HOT_TLS char digits[14 + 3];
-    static SXE__HOT_TLS int64_t second = INT64_MIN;
+    static SXE__HOT_TLS char digits[14 + 3]; /* of `second`, and milliseconds; "": none yet */
+    static SXE__HOT_TLS int64_t second;
     const char *digit = digits;
     struct timespec now = {0};
 
     clock_gettime(CLOCK_REALTIME, &now);
-    if (now.tv_sec != second) {
+    if (now.tv_sec != second || digits[0] == '\0') {
         sxe__log_date(digits, now.tv_sec);
         second = now.tv_sec;
     }

@@ -102,10 +102,10 @@ sxe__store_file_set_ending(bool is_ending)
     closings.is_ending = is_ending;
     for (struct sxe__store_file *file = closings.first; file != NULL; file = next) {
         next = file->next_closing;
-        if (sxe_work_cancel(&file->closing) == -EBUSY)
-            continue;
-        run_close(&file->closing);
-        on_closed(&file->closing);
+        if (sxe_work_cancel(&file->closing) != -EBUSY) {
+            run_close(&file->closing);
+            on_closed(&file->closing);
+        }
     }
 }
 

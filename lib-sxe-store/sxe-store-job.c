@@ -111,14 +111,12 @@ append_job(struct sxe__store_line *line, struct sxe__store_job *job)
     line->last = job;
 }
 
-/* Take the first job; NULL: the line is empty. */
+/* Take the first job of a line that is not empty. */
 static struct sxe__store_job *
 take_job(struct sxe__store_line *line)
 {
     struct sxe__store_job *job = line->first;
 
-    if (job == NULL)
-        return NULL;
     line->first = job->line_next;
     job->line_next = NULL;
     return job;

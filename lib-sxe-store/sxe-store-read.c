@@ -146,8 +146,6 @@ void
 sxe__store_snapshot_close_all(struct sxe__store_file *file)
 {
     for (unsigned i = 0; i < SXE__STORE_SNAPSHOTS; i++) {
-        if (file->snapshot[i].is_open)
-            sxe__store_snapshot_close(file, i);
         if (file->snapshot[i].txn != NULL)
             mdb_txn_abort(file->snapshot[i].txn);
         file->snapshot[i].txn = NULL;

@@ -168,6 +168,29 @@ wire_descriptor(lua_State *L, int index)
     return ((struct wire_stream *)luaL_checkudata(L, index, SOCK_CLASS))->fd;
 }
 
+enum { PORTS_FIRST = 12000, PORTS_OF_ONE = 20, PORTS_SHARES = 900 };
+
+/* The first of the ports that are this driver's as long as it runs: an abstract unix socket with
+ * their number keeps other drivers away. */
+static unsigned
+own_ports(void)
+{
+    static unsigned first;
+
+    for (unsigned i = 0; first == 0 && i < PORTS_SHARES; i++) {
+        const unsigned share = ((unsigned)getpid() + i) % PORTS_SHARES;
+        struct sockaddr_un name = {.sun_family = AF_UNIX};
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "sxe-wire-ports-%u", share);
+        if (bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0)
+            first = PORTS_FIRST + share * PORTS_OF_ONE;
+        else
+            close(fd);
+    }
+    return first;
+}
+
 /* wire.free_port(): a port at which nobody listens. It is outside the range that the kernel hands
  * out to clients and to listeners at port 0, and each driver uses twenty ports of its own, so that
  * no other process takes the port meanwhile. */
@@ -183,8 +206,7 @@ sock_free_port(lua_State *L)
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         int on = 1;
 
-        address.in.sin_port =
-            htons((uint16_t)(12000 + (unsigned)getpid() % 900 * 20 + next++ % 20));
+        address.in.sin_port = htons((uint16_t)(own_ports() + next++ % PORTS_OF_ONE));
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
         result = bind(fd, &address.any, sizeof(address.in));
         result = result == 0 ? listen(fd, 1) : result;

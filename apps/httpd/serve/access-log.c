@@ -106,15 +106,16 @@ add_to_line(struct line *line, const char *format, ...)
     va_end(arguments);
 }
 
+/* A blank stays in a quoted text, but would end a word. */
 static void
-add_escaped(struct line *line, struct sxe_span text)
+add_escaped(struct line *line, struct sxe_span text, bool is_word)
 {
     unsigned end = line->length + TEXT_MAX;
 
     for (size_t i = 0; i < text.length && line->length < end; i++) {
         unsigned char byte = (unsigned char)text.base[i];
 
-        if (byte < ' ' || byte >= 0x7f || byte == '"' || byte == '\\')
+        if (byte < ' ' + is_word || byte >= 0x7f || byte == '"' || byte == '\\')
             add_to_line(line, "\\x%02X", byte);
         else
             line->text[line->length++] = (char)byte;
@@ -125,7 +126,7 @@ static void
 add_quoted(struct line *line, struct sxe_span text)
 {
     add_to_line(line, " \"");
-    add_escaped(line, text.base == NULL ? (struct sxe_span){"-", 1} : text);
+    add_escaped(line, text.base == NULL ? (struct sxe_span){"-", 1} : text, false);
     add_to_line(line, "\"");
 }
 
@@ -134,20 +135,9 @@ static void
 add_user(struct line *line, const struct sxe_http_request *request)
 {
     struct sxe_http_basic basic;
-    struct sxe_span user = sxe_http_user(request, &basic);
-    const char *space;
+    const struct sxe_span user = sxe_http_user(request, &basic);
 
-    if (user.length == 0)
-        user = (struct sxe_span){"-", 1};
-    while ((space = memchr(user.base, ' ', user.length)) != NULL) {
-        const size_t length = (size_t)(space - user.base);
-
-        add_escaped(line, (struct sxe_span){user.base, length});
-        add_to_line(line, "\\x20");
-        user.base += length + 1;
-        user.length -= length + 1;
-    }
-    add_escaped(line, user);
+    add_escaped(line, user.length == 0 ? (struct sxe_span){"-", 1} : user, true);
 }
 
 static struct sxe_span
@@ -192,11 +182,11 @@ add_request_line(struct line *line, const struct sxe_http_request *request,
     struct sxe_span method = sxe_http_method_text(request);
     struct sxe_span target = sxe_http_target(request);
 
-    add_escaped(line, method.length > 0 ? method : (struct sxe_span){"-", 1});
+    add_escaped(line, method.length > 0 ? method : (struct sxe_span){"-", 1}, true);
     if (target.length == 0)
         return;
     add_to_line(line, " ");
-    add_escaped(line, target);
+    add_escaped(line, target, false);
     if (has_version(request, summary))
         add_to_line(line, " HTTP/1.%u", request->head.minor);
 }
@@ -205,7 +195,7 @@ static void
 add_common(struct line *line, const char *date, const struct sxe_http_request *request,
            const struct sxe_http_summary *summary)
 {
-    add_escaped(line, peer_of(request));
+    add_escaped(line, peer_of(request), true);
     add_to_line(line, " - ");
     add_user(line, request);
     add_to_line(line, " [%s] \"", date);

@@ -183,6 +183,22 @@ START_TEST(failures_are_told)
 }
 END_TEST
 
+START_TEST(without_memory_a_larger_map_is_not_adopted)
+{
+    world_start_at_once();
+    run_script(begin);
+    run_script("db:get 'k'");
+    mdb_fault_in("mdb_txn_renew", 1, 1, MDB_MAP_RESIZED);
+    fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
+    run_script("fails(12, db:get 'k')");
+    ck_assert(fault.has_struck);
+    fault.nth = 0;
+    fake_os_reset();
+    run_script("assert(db:get 'k' == 'v') check()");
+    world_stop_at_once();
+}
+END_TEST
+
 START_TEST(a_store_without_a_map_fails_until_it_is_opened_again)
 {
     world_start_at_once();
@@ -224,6 +240,7 @@ suite(void)
     tcase_add_test(c, without_memory_the_module_is_not_opened);
     tcase_add_test(c, without_a_word_of_forks_the_module_is_not_opened);
     tcase_add_loop_test(c, failures_are_told, 0, sizeof(failures) / sizeof(failures[0]));
+    tcase_add_test(c, without_memory_a_larger_map_is_not_adopted);
     tcase_add_test(c, a_store_without_a_map_fails_until_it_is_opened_again);
     tcase_add_test(c, a_descriptor_without_status_is_no_store);
     return s;

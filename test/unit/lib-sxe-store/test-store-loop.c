@@ -191,21 +191,44 @@ START_TEST(a_state_ends_before_a_thread_commits)
 }
 END_TEST
 
+/* All threads of the module are kept. One is let go, which does the rest in its order. */
 START_TEST(a_file_that_is_about_to_be_closed_is_opened_again)
 {
     begin_with_a_store();
-    keep_in("mdb_env_open");
+    run_script("task.start(function() other, young = open 'b', open 'c' log = 'all' end)");
+    until("log == 'all'");
+    keep_in("mdb_env_copyfd2");
     run_script("for i = 1, 4 do task.start(function()\n"
-               "    open('b' .. i):close() number = number + 1 end) end");
-    until_arrived();
-    run_script("task.start(function() local one = open('a', {sync = 'none'})\n"
-               "    log = one:put('k', 'v') and one:get 'k' end)\n"
-               "db:close()");
-    turn_slowly(1);
+               "    other:copy(at('copy' .. i)) number = number + 1 end) end");
+    while (arrived < 4)
+        turn_slowly(1);
+    run_script("task.start(function() step = 'asked' local one = open('a', {sync = 'none'})\n"
+               "    log = one:put('k', 'v') and one:get 'k' end)");
+    until("step == 'asked'");
+    run_script("db:close() young:close()");
+    arrived--;
+    ck_assert_int_eq(write(gate[1], "x", 1), 1);
+    until("log == 'v'");
     let_go();
-    kept_in = NULL;
-    until("log == 'v' and number == 4");
+    until("number == 4");
     close_gate();
+    world_stop();
+}
+END_TEST
+
+static void
+refuse_threads(void)
+{
+    fake_os_fail(FAKE_PTHREAD_CREATE, 1, 0, EAGAIN);
+}
+
+START_TEST(without_a_thread_calls_fail)
+{
+    net_on_state = refuse_threads;
+    world_start_with("db = open 'a'");
+    run_script("task.start(function() log = select(3, db:put('k', 'v')) end)");
+    until("log == 11");
+    fake_os_reset();
     world_stop();
 }
 END_TEST
@@ -240,6 +263,11 @@ START_TEST(a_snapshot_that_is_old_is_over)
                "        while db:stats().snapshots > 0 do task.sleep(0.01) end\n"
                "        txn:get 'k' end)) end)");
     until("log:find('the snapshot is over', 1, true) ~= nil");
+    run_script("task.start(function()\n"
+               "    log = tostring(db:write(function(txn)\n"
+               "        while db:stats().snapshots > 0 do task.sleep(0.01) end\n"
+               "        txn:put('k', 'unseen') end)) .. db:get 'k' end)");
+    until("log == 'trueunseen'");
     world_stop();
 }
 END_TEST
@@ -337,6 +365,25 @@ START_TEST(a_snapshot_keeps_the_map_as_it_is)
 }
 END_TEST
 
+START_TEST(a_read_that_waits_for_a_larger_map_can_be_cancelled)
+{
+    begin_with_a_store();
+    run_script("db:get 'k'");
+    keep_in("mdb_txn_begin");
+    run_script("task.start(function() db:put('k', 'v') number = 1 end)");
+    until_arrived();
+    run_elsewhere(fill_file);
+    run_script("t = task.start(function() log = select(2, db:get 'large') end)");
+    turn_slowly(1);
+    run_script("t:cancel()");
+    until("log == 'cancelled'");
+    let_go();
+    until("number == 1");
+    close_gate();
+    world_stop();
+}
+END_TEST
+
 /* A call waits for the commit that is under way, which is told of the larger map itself. */
 START_TEST(a_read_waits_for_the_commit_that_is_under_way)
 {
@@ -365,6 +412,15 @@ START_TEST(a_killed_reader_leaves_its_place)
 }
 END_TEST
 
+#ifdef SXE_COVERAGE
+void __gcov_dump(void);
+#else
+static void
+__gcov_dump(void)
+{
+}
+#endif
+
 START_TEST(a_child_has_no_store_of_its_parent)
 {
     int status;
@@ -381,6 +437,7 @@ START_TEST(a_child_has_no_store_of_its_parent)
         run_script("other:close() db:close()\n"
                    "local own = open('a', {sync = 'none'})\n"
                    "assert(own:get 'k' == 'v' and own:put('k', 'child') and own:close() == nil)");
+        __gcov_dump();
         _exit(0);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -433,11 +490,13 @@ suite(void)
     tcase_add_test(c, a_state_ends_while_a_thread_commits);
     tcase_add_test(c, a_state_ends_before_a_thread_commits);
     tcase_add_test(c, a_file_that_is_about_to_be_closed_is_opened_again);
+    tcase_add_test(c, without_a_thread_calls_fail);
     tcase_add_test(c, a_module_that_is_required_late_has_no_threads);
     tcase_add_test(c, a_snapshot_that_is_old_is_over);
     tcase_add_loop_test(c, another_process_makes_the_map_larger, 0, 3);
     tcase_add_loop_test(c, another_process_makes_the_map_larger_beside_a_loop, 0, 3);
     tcase_add_test(c, a_snapshot_keeps_the_map_as_it_is);
+    tcase_add_test(c, a_read_that_waits_for_a_larger_map_can_be_cancelled);
     tcase_add_test(c, a_read_waits_for_the_commit_that_is_under_way);
     tcase_add_test(c, a_killed_reader_leaves_its_place);
     tcase_add_test(c, a_child_has_no_store_of_its_parent);

@@ -5,13 +5,11 @@
  */
 #include "store-world.h"
 
-#include "lua-count.h"
 #include "test-main.h"
 
 START_TEST(values_are_as_the_page_says)
 {
     world_start_at_once();
-    count_lines("build/coverage/lua/store.info");
     run_script("dofile 'test/unit/lib-sxe-store/store-values.lua'");
     world_stop_at_once();
 }
