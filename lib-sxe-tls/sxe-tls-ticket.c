@@ -175,7 +175,7 @@ add_start(SSL *ssl, void *unused)
     return SSL_SESSION_set1_ticket_appdata(session, &now, sizeof(now));
 }
 
-/* The name in the extension server_name (RFC 6066, 3): NULL: none. */
+/* The name that the client asks for, in the extension server_name (RFC 6066, 3). NULL: none. */
 static const char *
 asked_name(SSL *ssl, size_t *length)
 {

@@ -98,7 +98,7 @@ flavour() { # flavour MODE
 : >"$work/skipped"
 : >"$work/failed"
 modes="release coverage debug"
-took="30 minutes on two idle cores, with the builds of a fresh clone"
+took="20 minutes on two idle cores, with the builds of a fresh clone"
 if [ "${1:-}" = check ]; then
     modes=release
     took="three minutes on two idle cores, with the build of a fresh clone; make test runs all three flavours"
