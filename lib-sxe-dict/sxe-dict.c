@@ -60,7 +60,7 @@ enter_patiently(const SXE_DICT *dict, struct sxe__dict_key *key, const void *byt
     return SXE_LIKELY(found != -EAGAIN) ? found : enter_again(dict, key, view);
 }
 
-/* For calls that change an entry, and need one: 0, or -errno with the shard unlocked. */
+/* For calls that change an existing entry: 0 with the shard locked, or -errno with it unlocked. */
 static inline int
 enter_entry(const SXE_DICT *dict, struct sxe__dict_key *key, const void *bytes, size_t size,
             struct sxe__dict_view *view)
@@ -231,7 +231,7 @@ sxe_dict_compare_and_put(SXE_DICT *dict, const void *key, size_t key_size, const
     return result;
 }
 
-/* Add in place: one store to the counter, and one to the entry's sum. */
+/* Add in place: one store to the counter, and one to the entry's checksum. */
 static int
 add_in_place(const SXE_DICT *dict, uint32_t shard, const struct sxe__dict_view *view, int64_t *sum)
 {
@@ -267,7 +267,8 @@ add_anew(const SXE_DICT *dict, const struct sxe__dict_key *key, const struct sxe
     return sxe__dict_put(dict, &put);
 }
 
-/* Add; the caller holds the lock of the key's shard. 0 and *sum, or -errno. */
+/* Add *sum; the caller holds the lock of the key's shard. 0 with the new value in *sum, or -errno.
+ */
 static int
 add_locked(const SXE_DICT *dict, const struct sxe__dict_key *key, int found,
            const struct sxe__dict_view *view, uint64_t expires_ns, int64_t *sum)

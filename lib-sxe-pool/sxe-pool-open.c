@@ -251,7 +251,7 @@ enter_first(struct sxe__pool_opening *opening)
         result = sxe__pool_file_allocate(opening);
     if (result < 0)
         return result;
-    /* Mark the pool in use first: the sum covers the fields below. */
+    /* Mark the pool in use first: the checksum of a closed pool covers the fields below. */
     SXE__POOL_PUT_LAST(head->closed, SXE__POOL_IN_USE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     memcpy(head->boot, boot, sizeof(boot));

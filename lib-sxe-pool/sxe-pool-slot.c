@@ -20,7 +20,7 @@
 
 #define SLOT_MASK        (SXE_POOL_SLOTS - 1)
 #define GENERATION_LIMIT (1u << (32 - SXE__POOL_SLOT_BITS))
-#define SIZE_PER_SECOND  ((off_t)64 << 20) /* bytes per second of a check or a slow disk */
+#define SIZE_PER_SECOND  ((off_t)64 << 20) /* bytes that a check or a slow disk handles a second */
 #define SECONDS_MAX      60u
 
 /* This process's shared pools, for its fork handler. */
@@ -43,7 +43,8 @@ is_taken(int result)
     return result == -EAGAIN || result == -EACCES;
 }
 
-/* Whether another description has a lock on one of `number` bytes from `byte` on; -errno. */
+/* 1: another open file description has locked one of `number` bytes from `byte` on; 0: none; or
+ * -errno. */
 static int
 is_locked(int fd, off_t byte, off_t number)
 {
@@ -103,7 +104,7 @@ enter_slot(struct sxe__pool_sharing *sharing, uint32_t number)
     const uint32_t next = (SXE__POOL_GET(slot->generation) + 1) & (GENERATION_LIMIT - 1);
     const uint32_t generation = next == 0 ? 1 : next;
 
-    /* Mark the pool in use first: the sum covers the slots. */
+    /* Mark the pool in use first: the checksum of a closed pool covers the slots. */
     if (SXE__POOL_GET(sharing->head->closed) != SXE__POOL_IN_USE) {
         SXE__POOL_PUT(sharing->head->closed, SXE__POOL_IN_USE);
         msync(sharing->head, sharing->head_size, MS_SYNC);
@@ -169,9 +170,9 @@ sxe_pool_get_user(const void *array, unsigned slot)
 
 /* ---- Forks ---- */
 
-/* Takes the opening lock, because a process that opens the pool and finds no user takes the pool
- * for its own. It waits neither for that lock nor for a thread that opens a pool. A failure is
- * logged once: this may be tried thousands of times a second. */
+/* Takes the opening lock: without it a process that opens the pool meanwhile could see no user, and
+ * believe that it is alone. Waits neither for that lock nor for a thread that opens a pool. A
+ * failure is logged once: this may be tried thousands of times a second. */
 bool
 sxe__pool_attach_again(struct sxe__pool_sharing *sharing)
 {

@@ -182,7 +182,7 @@ sxe__tls_of(const SXE *s)
 /* Call when the handshake is done. */
 void sxe__tls_shaken(SXE *s, struct sxe__tls_connection *c);
 
-/* Call before bytes are read or written: the connection is not quiet. */
+/* Call before bytes are read or written: marks the connection as used, and no longer quiet. */
 void sxe__tls_wake(struct sxe__tls_connection *c);
 
 /* Whether this step of a handshake may be made in this turn. */
@@ -190,7 +190,7 @@ bool sxe__tls_may_shake(void);
 
 /* Whether memory_max allows one more connection. */
 bool sxe__tls_has_memory(const struct sxe_tls *tls);
-void sxe__tls_forget(struct sxe__tls_connection *c); /* free the parts of a closing one */
+void sxe__tls_forget(struct sxe__tls_connection *c); /* free what a closing connection holds */
 
 SXE_MUST_USE int sxe__tls_open(struct sxe_tls *tls); /* make this thread's loop, or join it */
 void sxe__tls_close(struct sxe_tls *tls);

@@ -35,7 +35,7 @@ open_file(struct sxe__tls_store *store, const char *path)
     store->file_count++;
     if (stat(path, &file->status) < 0)
         return sxe__tls_refuse("cannot read %s: %s", path, strerror(errno));
-    errno = ENOMEM; /* if BIO_new_file fails without another errno */
+    errno = ENOMEM; /* in case BIO_new_file fails without setting errno */
     bio = BIO_new_file(path, "r");
     if (bio != NULL)
         return bio;
@@ -43,7 +43,7 @@ open_file(struct sxe__tls_store *store, const char *path)
     return sxe__tls_refuse("cannot read %s: %s", path, strerror(errno));
 }
 
-/* OpenSSL calls it for a password: have it fail rather than ask at the terminal. */
+/* OpenSSL calls this for a password: fail, so that it does not ask at the terminal. */
 static int
 no_password(char *buffer, int size, int is_writing, void *user)
 {
@@ -72,7 +72,7 @@ read_certificates(struct sxe__tls_store *store, struct sxe__tls_pair_read *pair,
         break;
     }
     BIO_free(bio);
-    /* The end of the file: a text that has no further certificate. */
+    /* NO_START_LINE after a certificate means the end: the file has no further certificate. */
     if (ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE && pair->certificate != NULL)
         ERR_clear_error();
     return (pair->chain != NULL && ERR_peek_error() == 0) ||

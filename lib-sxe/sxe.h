@@ -197,17 +197,17 @@ SXE_PUBLIC SXE *sxe_new_tcp(SXE *from, const char *ip, unsigned short port,
 SXE_PUBLIC SXE *sxe_new_unix(SXE *from, const char *path, SXE_IN_EVENT_CONNECTED connected,
                              SXE_IN_EVENT_READ read, SXE_IN_EVENT_CLOSE close);
 
-/* Datagrams: on_read sees one at a time, whole, also one that is larger than chunk_size, and it is
- * gone afterwards. sxe_listen opens the socket at once. */
+/* Datagrams: each on_read gets one whole datagram, even one larger than chunk_size; it is gone when
+ * on_read returns. sxe_listen opens the socket at once. */
 SXE_PUBLIC SXE *sxe_new_udp(SXE *from, const char *ip, unsigned short port, SXE_IN_EVENT_READ read);
 
 /* Accept connections (or datagrams). Accepted sockets inherit callbacks, user data and options. A
- * unix socket file without a living owner is replaced; with one the result is -EADDRINUSE. 0 or
- * -errno, then it is still NEW. */
+ * unix socket file that no process has open any more is replaced; otherwise the result is
+ * -EADDRINUSE. Returns 0, or -errno: then the socket is still NEW. */
 SXE_PUBLIC SXE_RETURN sxe_listen(SXE *this_);
 
-/* Close all listening sockets: another process accepts from now on. HTTP servers own theirs: call
- * sxe_http_stop or sxe_http_drain first. */
+/* Close this loop's listeners, but not its UDP sockets, so that only other loops and processes
+ * accept. HTTP servers own theirs: call sxe_http_stop or sxe_http_drain first. */
 SXE_PUBLIC void sxe_stop_listening(void);
 
 /* Accept one connection and become that connection: connected is called with the same SXE. */

@@ -156,8 +156,8 @@ stale_man_pages() {
         tools/man.sh "$name" | cmp - "docs/$name.1" || echo "docs/$name.1 is not what make man would write"
     done
 }
-# not_built COMPILER: of the names read, those of files that the release build has not compiled with this compiler and
-# warnings as errors, as it does in CI. make has just seen that its objects are those of the sources as they are.
+# not_built COMPILER: read names of files, and print those that the release build did not compile with this compiler and
+# -Werror, as CI does. make has just brought its objects up to date.
 not_built() {
     read -r built_by flags <build/release/flags
     case " $flags " in

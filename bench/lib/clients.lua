@@ -18,7 +18,7 @@ local clients = {}
 
 local WARM_UP = 0.3 -- of the time that is measured
 local BATCH = 64 -- replies that limit-client reads before it asks again, where it is no limit
-local EXACT_BODY = 4096 -- longer bodies are known by their length
+local EXACT_BODY = 4096 -- bytes; of a longer body only Content-Length is checked
 local SHOWN = {0, 1, 5, 10, 25, 50, 75, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99}
 local BEYOND = 10 -- samples that a percentile must have beyond it
 
@@ -106,7 +106,7 @@ local function write(path, bytes)
 end
 
 local function command_sxe_http(load, server, seconds, files)
-    -- One run follows another: no port may rest in TIME_WAIT.
+    -- Runs follow each other: --abort leaves no port in TIME_WAIT.
     local words = {wire.program("sxe-http"), "-q", "--abort", "-c", load.connections, "--json",
                    files .. "sxe-http.json", "--expect-status", load.status or "200"}
     if load.queries then
@@ -163,8 +163,8 @@ local function command_connect_client(load, server, seconds)
     return command_limit("bench/connect-client", load, server, seconds)
 end
 
--- Where the length of a reply is known, the bytes give a more exact count than the replies, if
--- these are few.
+-- If load.length, the bytes of a reply, is known, count by the bytes: that is more exact if replies
+-- are few.
 local function read_limit_client(output, _, load)
     local line = output:match("(%b{})%s*$")
     local result = line and cjson.decode(line)
@@ -178,10 +178,10 @@ local function read_limit_client(output, _, load)
             p50 = result.p50_us, p99 = result.p99_us}
 end
 
--- ---- Others' ----
+-- ---- Clients of other projects ----
 
--- wrk takes whole seconds only, but ends well at a signal. Its time includes opening the
--- connections. If the driver ends, its child `timeout` is killed; setpriv has wrk killed with that.
+-- wrk's -d takes whole seconds only, so SIGINT from `timeout` ends it. Its time includes opening
+-- the connections. `timeout` is killed when the driver ends, and setpriv then has wrk killed.
 local function seconds_of_wrk(load, seconds)
     return math.max(seconds, load.connections > 5000 and 1 or 0.5)
 end

@@ -14,11 +14,12 @@ local machine = require "machine"
 
 local others = {}
 
-local SHORTEST = 0.2 -- seconds; in less, a millisecond of anyone's would be much
-local SHOWN = 3 -- names of who it was
+local SHORTEST = 0.2 -- seconds; in less, one millisecond of another program is a large share
+local SHOWN = 3 -- how many programs to name
 local SOFTIRQ = "^ksoftirqd/"
 
-local ours = {} -- set of pids that ended, or are about to: their parents may be gone
+-- Set of our pids that ended or soon will: if a parent is gone, is_ours cannot trace them to us.
+local ours = {}
 
 -- Treat servers that are about to be ended as ours.
 function others.leave_out(pids)
@@ -62,8 +63,8 @@ local function only_others(list, driver)
     return result
 end
 
--- The seconds that processes which have ended had run before, by the living ancestor that inherited
--- them.
+-- By pid of a living process: the seconds of its descendants that ended since `first`, as `first`
+-- has them. The field `ended` of that process in `last` contains them too.
 local function inherited(first, last)
     local seconds = {}
     for pid, process in pairs(first) do
@@ -78,7 +79,7 @@ local function inherited(first, last)
     return seconds
 end
 
--- Seconds that others ran from one list to the other; and by name.
+-- The CPU seconds of other programs between two lists: the sum, and a table by name.
 function others.between(first, last, driver)
     first, last = only_others(first, driver), only_others(last, driver)
     local old, ran, sum = inherited(first, last), {}, 0
@@ -116,7 +117,7 @@ function others.watch()
     local driver = machine.self()
     local first, steal, start = machine.processes(), wire.steal(), wire.time()
     for pid in pairs(ours) do
-        ours[pid] = first[pid] and true -- else its number is free for others
+        ours[pid] = first[pid] and true -- forget a pid that is gone: others may get it
     end
     return function()
         local seconds, stolen = wire.time() - start, wire.steal() - steal

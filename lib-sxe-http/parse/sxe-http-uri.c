@@ -161,8 +161,8 @@ zero_bytes(uint64_t word)
     return ~(((word & low) + low) | word | low);
 }
 
-/* Whether 8 bytes have a %, or a slash with another or a dot after it. "." and "/" differ in the
- * last bit alone. */
+/* Whether 8 bytes contain a %, or a slash followed by a slash or a dot. "." and "/" differ only in
+ * the lowest bit. */
 static bool
 is_odd_word(const char *bytes)
 {
@@ -182,8 +182,8 @@ is_odd_pair(const char *bytes)
     return bytes[1] == '%' || (bytes[0] == '/' && (bytes[1] == '/' || bytes[1] == '.'));
 }
 
-/* Whether the path has no escape, no empty segment and none that begins with a dot. It takes 8
- * bytes at a time, of which the last is the first of the next 8. */
+/* Whether the path has no escape, no empty segment and no segment that begins with a dot. Reads 8
+ * bytes at a time; the last one is read again as the first of the next 8. */
 static bool
 is_normal(struct sxe_span path)
 {
@@ -201,8 +201,8 @@ is_normal(struct sxe_span path)
     return true;
 }
 
-/* Resolve the last written segment if it is dots (RFC 3986, 5.2.4), and return the new end: after
- * the slash before it, or before its parent. NULL: above the root. */
+/* Remove the last written segment if it is "." or "..", and for ".." its parent, too (RFC 3986,
+ * 5.2.4). Returns the new end; NULL: above the root. */
 static char *
 resolve_dots(char *segment, char *out, const char *room)
 {
@@ -251,7 +251,7 @@ sxe_http_normalise_path(struct sxe_span path, char *room, size_t size, struct sx
         char *segment;
 
         p++;
-        if (out == room || out[-1] != '/') /* "/" after an empty segment or dots */
+        if (out == room || out[-1] != '/') /* an empty segment or dots leave a "/" */
             *out++ = '/';
         segment = out;
         while (p < end && *p != '/') {

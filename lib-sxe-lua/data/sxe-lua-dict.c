@@ -135,7 +135,7 @@ sxe__lua_dict_class(lua_State *L, const char *name, const luaL_Reg *metamethods,
     lua_pop(L, 1);
 }
 
-/* ---- Operations: the number of results, or -errno ---- */
+/* ---- Operations: each returns its number of Lua results, or -errno ---- */
 
 struct operation {
     const char *name;
@@ -153,7 +153,8 @@ dict_of(lua_State *L)
     return dict->dict;
 }
 
-/* Push true; false if there is no such entry, or no such value. Other errors are returned. */
+/* Push true, or false for -ENOENT (no such entry) and -EEXIST (not the expected value). Return
+ * other errors. */
 static int
 push_done(lua_State *L, int result)
 {
@@ -235,7 +236,7 @@ dict_add(lua_State *L)
     return 1;
 }
 
-/* Push the counter's value; nil if there is none: it is not made. */
+/* Push the counter's value, or nil; a missing counter is not made. */
 static int
 counter(lua_State *L)
 {
@@ -382,7 +383,7 @@ l_count(lua_State *L)
     return 1;
 }
 
-/* A method, which is in the upvalue, or a property. */
+/* __index: a method, from the table in the upvalue, or a property. */
 static int
 index_dict(lua_State *L)
 {
@@ -431,8 +432,8 @@ take_spec(lua_State *L, SXE_DICT_SPEC *spec, char name[SXE__LUA_POOL_NAME_SIZE])
     bool is_shared = sxe__lua_option_flag(L, "shared");
 
     spec->file = sxe__lua_option_file(L);
-    /* LOCKED is for threads of one process, and no other state opens it: the dict is this state's
-     * own. */
+    /* Without `shared` or a file only this state uses the dict: LOCKED (one process) is enough. 0
+     * would mean SHARED. */
     spec->options =
         is_shared || spec->file != NULL ? SXE_POOL_OPTION_SHARED : SXE_POOL_OPTION_LOCKED;
     spec->options |= sxe__lua_option_file_options(L);

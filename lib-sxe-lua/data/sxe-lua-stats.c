@@ -24,10 +24,10 @@ struct group {
     uint64_t since_ns;
 };
 
-/* The counters of this thread's state, in memory of their own, so that they are found again at the
- * state's end. */
+/* The groups of counters of this thread's state; forget_groups empties the table when the state
+ * ends. */
 static _Thread_local struct {
-    const lua_State *main; /* whose they are; NULL: nobody's */
+    const lua_State *main; /* the state that owns the groups; NULL: none */
     struct group groups[GROUPS_MAX];
     unsigned number;
 } stats __attribute__((tls_model("initial-exec")));
@@ -120,7 +120,7 @@ decrease(lua_State *L)
     return change_counter(L, true);
 }
 
-/* stats:reset(): all are 0. */
+/* stats:reset(): set all counters and the uptime to 0 */
 static int
 reset_counters(lua_State *L)
 {
@@ -141,7 +141,7 @@ uptime(lua_State *L)
     return 1;
 }
 
-/* stats(): a table of them */
+/* stats(): a table of all counters */
 static int
 copy_counters(lua_State *L, uint32_t index, uint32_t generation)
 {
@@ -222,7 +222,7 @@ sxe__lua_stats_push(lua_State *L, const char *name, const char *const *names, in
 
 /* ---- The module: stats{"a", "b", name = "group"} ---- */
 
-/* Names are keys of an object of JSON, and each is there once. */
+/* Names become keys of a JSON object, so they have to be UTF-8. */
 static const char *
 check_name(lua_State *L, const char *what)
 {

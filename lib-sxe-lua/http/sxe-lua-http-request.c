@@ -60,7 +60,7 @@ push_path(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     struct sxe_span path = sxe_http_decoded_path(exchange->request);
 
-    if (path.base == NULL && exchange->is_failing) /* on_error has to say which request it was */
+    if (path.base == NULL && exchange->is_failing) /* on_error must be able to name the request */
         return push_escaped_path(L, exchange);
     if (path.base == NULL)
         return sxe__lua_http_refuse(L, 400, "the path has an escaped slash, a backslash or a NUL");
@@ -215,8 +215,8 @@ value_of(const struct sxe_http_request *request, const struct sxe_http_field *fi
     return (struct sxe_span){request->data + field->value, field->value_length};
 }
 
-/* Push all values of a field that is there more than once, joined as a list (RFC 9110, 5.3), Cookie
- * as RFC 6265, 5.4 says. */
+/* Push all values of a repeated field, joined by ", " (RFC 9110, 5.3), or by "; " for Cookie (RFC
+ * 6265, 5.4). */
 static void
 push_joined(lua_State *L, const struct sxe_http_request *request,
             const struct sxe_http_field *field)
@@ -369,8 +369,8 @@ escaped_value(const struct sxe_http_request *request, const struct sxe_http_text
     return (struct sxe_span){request->path.base + value->offset, value->length};
 }
 
-/* Push a value decoded. Only a value with an escape, or with dots in front, can be refused: with
- * 400, but on_error gets it as it is. */
+/* Push the decoded value. Only a value with an escape or a leading dot can be refused (400);
+ * on_error gets such a value undecoded. */
 static void
 push_decoded_value(lua_State *L, struct sxe__lua_exchange *exchange, struct sxe_span text)
 {

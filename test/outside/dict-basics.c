@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sxe-dict.h>
 
-/* promise: docs/dict.md: copies it out and makes it the youngest; the whole size, or `-ENOENT` */
+/* promise: docs/dict.md: copies the value and makes the entry the youngest; returns the value's
+ * whole size, or `-ENOENT` */
 START_TEST(a_look_up_returns_the_whole_size)
 {
     SXE_DICT_SPEC spec = {.name = "outside", .cells = 100};

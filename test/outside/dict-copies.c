@@ -315,8 +315,8 @@ START_TEST(a_killed_process_leaves_a_whole_dict)
 }
 END_TEST
 
-/* promise: docs/dict.md: If a call fails, the old file is as it was: where the disk is full, the
- * copy does not fit, or a signal ended `sxe-pool`. */
+/* promise: docs/dict.md: If a call fails (the disk is full, the copy does not fit, a signal ended
+ * `sxe-pool`), the old file is as it was. */
 START_TEST(a_file_that_may_not_be_so_large_leaves_the_old_one)
 {
     struct rlimit limit;

@@ -143,7 +143,7 @@ START_TEST(a_head_that_is_lost_is_repaired)
 }
 END_TEST
 
-/* promise: docs/dict.md: a damaged value is never returned: the call returns `-EUCLEAN`. */
+/* promise: docs/dict.md: A damaged value is never returned; the call returns `-EUCLEAN`. */
 START_TEST(bits_that_change_while_it_is_open_are_not_served)
 {
     char *bytes;

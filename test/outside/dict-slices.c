@@ -165,7 +165,8 @@ meet_gaps(void)
 }
 
 /* promise: docs/dict.md: Between two slices the lock is left free if another process wants it:
- * until one has taken it, or for some 1.2 ms, which is longer than a process that waits sleeps. */
+ * until one has taken it, or for some 1.2 ms: longer than the longest sleep of a waiting process.
+ */
 START_TEST(calls_that_do_not_wait_get_the_lock_between_the_slices_of_a_release)
 {
     open_of(CELLS);

@@ -157,13 +157,19 @@ local function start_calls(...)
     return server
 end
 
--- promise: docs/operations.md: Refused are: other programs and processes, `ptrace` and the memory of other processes, mounts, namespaces, another user, raw and packet sockets, kernel modules, the clock, io_uring, `bpf` and keys of the kernel.
+-- promise: docs/operations.md: Refused are: new programs and processes, `ptrace` and the memory of other processes, mounts, namespaces, another user, raw and packet sockets, kernel modules, the clock, io_uring, `bpf` and keys of the kernel.
 test_confined(FILTER, "calls of each kind", function()
     local server <close> = start_calls "--confine"
     for call in ([[execve execveat fork ptrace process_vm_readv mount umount chroot unshare setns setuid raw packet
             init_module clock_settime io_uring bpf keyctl]]):gmatch "%S+" do
         equal(server:ask("/" .. call), "refused", call)
     end
+end)
+
+-- promise: docs/operations.md: Signals are not refused: a process may send them to others of its user.
+test_confined(FILTER, "signals", function()
+    local server <close> = start_calls "--confine"
+    equal(server:ask "/kill", "made")
 end)
 
 -- Any user may make these calls on this machine, so in the test above it is the filter that refuses them.

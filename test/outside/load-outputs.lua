@@ -61,7 +61,7 @@ test("a run without a result is an error, and foreign text is escaped", function
 end)
 
 -- promise: docs/load-generator.md: A file is written again, but the one that `GITHUB_STEP_SUMMARY`
---   names is continued, since it belongs to all steps of a job.
+--   names is appended to, since all commands of a step share it.
 test("GITHUB_STEP_SUMMARY is appended to, another file is overwritten", function()
     local server <close>, url = serve()
     local path = os.tmpname()

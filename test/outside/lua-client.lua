@@ -377,14 +377,14 @@ end)
 -- promise: docs/http-client.md: Redirects set cookies, and get those of their own host.
 test("a jar keeps cookies, a call without a jar sends none", function() check(try("jar"):find("^id=1 id=1 none ")) end)
 
--- promise: docs/http-client.md: A call with a header `Cookie` of its own sends that header alone.
+-- promise: docs/http-client.md: A call with a header `Cookie` of its own sends only that header.
 test("a call may set its own Cookie header", function() check(try("jar"):find(" own=1$")) end)
 
 -- promise: docs/http-client.md: A cookie without `Domain` is for its host only.
 test("a cookie without Domain is sent to its host only", function() equal(try "host_only", "none true") end)
 
--- promise: docs/http-client.md: A `Domain` of one label, such as `com`, or of two as in `co.uk` is refused, and so is a
--- `Domain` that is a part of an IP address.
+-- promise: docs/http-client.md: A `Domain` of one label (`com`), or of two such as `co.uk` or
+-- `com.au`, is refused, and so is a `Domain` that is a part of an IP address.
 test("a cookie for a public suffix is refused", function()
     check(try("suffix"):find("^none client: .*none client: .*none client: "))
  end)
@@ -393,7 +393,7 @@ test("a cookie for a public suffix is refused", function()
 -- replace it.
 test("a secure cookie is safe from http", function() equal(try "secure", "none n=1") end)
 
--- promise: docs/http-client.md: a cookie received by http takes the place of no secure one.
+-- promise: docs/http-client.md: a cookie received by http never takes the place of a secure one.
 test("a flood of cookies over http does not drive out a secure one", function() equal(try "flood", "id=1 1000") end)
 
 -- promise: docs/http-client.md: The rules of the prefixes `__Secure-` and `__Host-` are enforced, whatever the case of

@@ -28,8 +28,8 @@ test("the sandbox has no sxe.crypto", function()
     end
 end)
 
--- promise: docs/crypto.md: **`hash:finish()`** returns the bytes and closes the object; **`hash:close()`**, which a `<close>`
---   variable does itself, gives it up. A later `add` or `finish` raises.
+-- promise: docs/crypto.md: **`hash:finish()`** returns the bytes and closes the object; **`hash:close()`** discards
+--   the object; a `<close>` variable does so at the end of its block. A later `add` or `finish` raises.
 test("a digest in parts ends once", function()
     equal(run[[
 local kept
@@ -88,7 +88,8 @@ print(#sealed, c.open(key, sealed, {aad = "ann"}), (c.open(key, sealed, {aad = "
         "32\ttext\tnil\tnil\n")
 end)
 
--- promise: docs/crypto.md: A wrong argument raises: an unknown name, a key of a wrong length, a number out of range.
+-- promise: docs/crypto.md: A wrong argument raises an error: an unknown name, a key of a wrong length, a number out
+--   of range.
 test("wrong arguments raise and the next call works", function()
     equal(run[[
 local huge, calls = ("x"):rep(1 << 21), 0
@@ -168,8 +169,8 @@ end
 print(taken, c.verify_jwt(c.sign_jwt({exp = 99999999999}, private), public).exp)]==], "0\t99999999999\n")
 end)
 
--- promise: docs/crypto.md: What `verify_jwt` always refuses raises an error: a token of more than 65,536 bytes, claims
---   that are a list, `crit` in the header, and text that is not UTF-8.
+-- promise: docs/crypto.md: `sign_jwt` raises an error for what `verify_jwt` always refuses: a token of more than
+--   65,536 bytes, claims that are a list, `crit` in the header, and text that is not UTF-8.
 test("a token that would always be refused is not made", function()
     equal(run[[
 local secret, made = c.random_bytes(32), 0

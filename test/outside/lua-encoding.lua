@@ -37,7 +37,7 @@ print(e.decode_hex "FF" == e.decode_hex "ff", e.decode_url "%61", e.decode_url "
 end)
 
 -- promise: docs/crypto.md: A text that is refused gives `nil, message, at`, where `at` is the number of the first byte that
---   is wrong. A missing byte is counted as the one after the last.
+--   is wrong. If a byte is missing, `at` is one more than the length.
 test("the result names the position of the wrong byte", function()
     equal(run[[
 for _, call in ipairs{{e.decode_base64, "AAAA*"}, {e.decode_base64, "AAA"}, {e.decode_hex, "00zz"}, {e.decode_hex, "000"},

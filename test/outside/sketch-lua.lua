@@ -410,8 +410,8 @@ end)
 print "ok"]], "ok\n")
 end)
 
--- promise: docs/sketch.md: Memory that another process damages is never a crash: a HyperLogLog says `-EUCLEAN`, the others
--- answer wrongly.
+-- promise: docs/sketch.md: Damage by another process crashes no call: a HyperLogLog returns
+-- `-EUCLEAN`, the others give wrong answers.
 test("sketches whose memory another process overwrites still answer, and can be cleared", function()
     equal(run[[
 local sketch = require "sxe.sketch"

@@ -54,6 +54,7 @@ TRY(clock_settime, syscall(SYS_clock_settime, -1, NULL))
 TRY(io_uring, syscall(SYS_io_uring_setup, 0, NULL))
 TRY(bpf, syscall(SYS_bpf, BPF_MAP_CREATE, NULL, 0))
 TRY(keyctl, syscall(SYS_keyctl, -1, 0, 0, 0, 0))
+TRY(kill, kill(getppid(), 0)) /* signal 0 only checks the right to send one */
 
 static long
 fork_and_end(void)

@@ -32,15 +32,15 @@
 #define LOAD_COOKIE_MAX      4096
 #define LOAD_COOKIE_PATH_MAX 1024
 
-/* Bytes of the longest Cookie field: that of a full jar, because "; " and "=" take less room than
- * the head of a cookie in the jar. */
+/* An upper bound of a Cookie field's bytes: "; " and "=" take less room than the head that each
+ * cookie has in the jar. */
 #define LOAD_JAR_TEXT_MAX LOAD_JAR_BYTES
 
 struct load_jar {
-    uint32_t serial; /* private: that of the newest cookie */
+    uint32_t serial; /* private: the newest cookie's serial */
     uint16_t used;   /* private: bytes */
     uint8_t number;  /* ro: of cookies */
-    bool has_times;  /* ro: some expire, so now_s counts */
+    bool has_times;  /* ro: some cookies expire, so now_s matters */
     char bytes[LOAD_JAR_BYTES];
 };
 
@@ -52,7 +52,7 @@ struct load_jar_origin {
 
 void load_jar_clear(struct load_jar *jar);
 
-/* The value of a Set-Cookie field, at now_s, seconds since 1970. */
+/* Put the cookie of a Set-Cookie field's value into the jar; now_s: seconds since 1970. */
 void load_jar_take(struct load_jar *jar, const struct load_jar_origin *origin, const char *field,
                    size_t length, int64_t now_s);
 

@@ -104,7 +104,7 @@ skip_blanks(struct json *json)
         json->at++;
 }
 
-/* The next byte after blanks, taken if it is that one. */
+/* Skip blanks, and take the next byte if it is `byte`. */
 static bool
 take_byte(struct json *json, char byte)
 {
@@ -186,8 +186,8 @@ read_escape(struct json *json, char bytes[4])
     return code == BAD ? 0 : put_code_point(bytes, code);
 }
 
-/* Read the next character of the string that we are in. Returns its bytes; 0: the string ended, or
- * is broken. */
+/* Read the next byte or escape of a string. Returns how many bytes it stands for; 0: the string
+ * ended, or is broken. */
 static unsigned
 read_bytes(struct json *json, char bytes[4], bool *is_broken)
 {
@@ -204,7 +204,7 @@ read_bytes(struct json *json, char bytes[4], bool *is_broken)
     return 1;
 }
 
-/* How many bytes at the front of the rest stand for themselves. */
+/* How many bytes come before the next quote, backslash or control byte. */
 static size_t
 plain_length(const struct json *json)
 {
@@ -244,7 +244,7 @@ read_string(struct json *json, struct load_json_value *value)
     return !is_broken;
 }
 
-/* Pass a string, after its quote, whose text is not needed. */
+/* Skip a string, after its opening quote. */
 static bool
 skip_string(struct json *json)
 {
@@ -289,7 +289,7 @@ skip_number(struct json *json)
     return true;
 }
 
-/* Pass a string, a number, true, false or null. */
+/* Skip a string, a number, true, false or null. */
 static bool
 skip_scalar(struct json *json)
 {

@@ -164,7 +164,7 @@ seconds_of(const struct load_pace *pace, double area)
     return 2 * area / (pace->rate + sqrt(fmax(squared, 0)));
 }
 
-/* The area from the begin up to `seconds` after the present piece began. */
+/* The area from the start of the run to `seconds` after the present piece began. */
 static double
 area_in(const struct load_pace *pace, double seconds)
 {

@@ -16,7 +16,7 @@ is_stdout(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-/* GitHub's summary of a job is one file for all its steps: append to it. */
+/* All commands of a step share GitHub's summary file: append to it. */
 static bool
 is_appended(const char *path)
 {

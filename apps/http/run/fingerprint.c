@@ -221,8 +221,8 @@ add_name(char *list, size_t size, const char *name)
     snprintf(list + length, size - length, "%s%s", length > 0 ? " " : "", name);
 }
 
-/* Add the CPU's vulnerabilities: which the kernel mitigates, and which it does not. Others are left
- * out. */
+/* Add the CPU's vulnerabilities that the kernel mitigates, and those that it does not. Other
+ * states, such as "Not affected", are left out. */
 static void
 add_mitigations(struct load_fingerprint *fingerprint, const char *root)
 {

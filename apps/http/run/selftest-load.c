@@ -250,8 +250,8 @@ run_stalled(struct load *load, char *text, size_t size)
     return has_run;
 }
 
-/* Each request that arrives in the stall waits until the stall ends. So those of its first tenth of
- * the run, a tenth of all requests, wait longer than the stall less a tenth of the run. */
+/* A request that arrives in the stall waits until its end. So those of its first 0.2 s, a tenth of
+ * all requests, wait longer than the stall less 0.2 s, which is the p90. */
 bool
 load_selftest_stall(char *text, size_t size)
 {

@@ -20,10 +20,10 @@
 struct load_threshold {
     unsigned char what;
     unsigned char figure;
-    unsigned char operator_; /* C++ has the other word */
+    unsigned char operator_; /* `operator` is a keyword of C++ */
     unsigned char stage;     /* from 1 on; 0: all of the result */
     double fraction;
-    double value; /* ns, a second, or a part of 1 */
+    double value; /* in ns, per second, or a fraction */
 };
 
 /* NULL, or what is wrong, as a static text ("the unit is missing: write 20ms or 20us"). */

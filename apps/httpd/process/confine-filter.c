@@ -24,7 +24,7 @@
 #    define MACHINE      AUDIT_ARCH_AARCH64
 #    define NUMBERS_MOST 0x7fffffff
 #else
-#    define MACHINE      0 /* no processor: the filter is not used */
+#    define MACHINE      0 /* another processor: the filter is not used */
 #    define NUMBERS_MOST 0
 #endif
 
@@ -86,7 +86,8 @@ static const struct sock_filter filter[] = {
     REFUSE,
     ALLOW,
 
-    /* Refuse to start programs, and to signal or trace other processes. */
+    /* Refuse to start programs, to trace other processes, and to reach their memory and
+     * descriptors. */
     REFUSED(SYS_execve),
     REFUSED(SYS_execveat),
 #ifdef SYS_fork

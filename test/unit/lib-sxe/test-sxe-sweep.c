@@ -247,9 +247,8 @@ static const struct fault faults[] = {
 };
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
 
-/* Whether a scenario that did not complete must hear of the failure. It need not if all calls fail
- * with an error after which the library repeats the call, or if the error is of an earlier
- * datagram. */
+/* Whether a scenario that did not complete must hear of the failure. It need not if each call fails
+ * with an error after which the library repeats it, or with an earlier datagram's error. */
 static bool
 tells(const struct strike *strike)
 {

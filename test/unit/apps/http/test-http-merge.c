@@ -230,7 +230,8 @@ check_same_member(const char *name, const char *a, const char *b)
     json_decref(root_b);
 }
 
-/* An oracle for the reader, which also finds members that are added later. */
+/* A run that is written, read and written again gives the same JSON: so the reader reads each
+ * member that has a value. */
 START_TEST(one_file_is_itself_again)
 {
     static const char *const members[] = {"plan",    "trials",     "total",       "figures",
@@ -394,7 +395,7 @@ START_TEST(the_time_is_from_the_first_beginning_to_the_last_end)
     ck_assert_uint_eq(run.verdict.number, 1);
     check_has(run.verdict.reasons[0], "the parts began 1.000 s apart, 20.0 % of the time");
     ck_assert_int_eq(run.status, LOAD_EXIT_SUSPECT);
-    /* Slices have 20 ms; during the first second only the first part ran. */
+    /* Slices are 40 ms wide; during the first second only the first part ran. */
     ck_assert_uint_eq(run.total->timeline.width_ns, 40000000);
     ck_assert_uint_eq(run.total->timeline.slices[24].ok, 200);
     ck_assert_uint_eq(run.total->timeline.slices[25].ok, 400);

@@ -758,7 +758,7 @@ START_TEST(each_file_that_is_asked_for_is_written)
 }
 END_TEST
 
-/* GITHUB_STEP_SUMMARY is one file for all steps of a job. */
+/* All commands of a step share the file GITHUB_STEP_SUMMARY. */
 START_TEST(the_summary_of_a_job_is_continued)
 {
     char *path = path_with("the step before\n");

@@ -236,7 +236,8 @@ START_TEST(the_intervals_of_a_family_are_wider)
 }
 END_TEST
 
-/* With six values on each side, 2 of 924 permutations have U = 0 at one end. */
+/* With six values on each side, 2 of the 924 ways to deal the ranks have U = 0, one for each end:
+ * 0.05 / 23 is more than that, 0.05 / 24 less. */
 START_TEST(a_family_may_be_too_large_for_so_few_trials)
 {
     for (unsigned i = 0; i < 70; i++)
