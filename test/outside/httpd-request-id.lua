@@ -23,7 +23,7 @@ end
 local function log_of(start, f, ...)
     local path = os.tmpname()
     do
-        local server <close> = start("--access-log", path, "--log-format", "json", ...)
+        local server <close> = start("--access-log", path, "--access-log-format", "json", ...)
         f(server)
     end
     local file <close> = assert(io.open(path))

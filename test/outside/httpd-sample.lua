@@ -16,7 +16,7 @@ end]]
 local function logged(requests, ...)
     local path = os.tmpname()
     do
-        local server <close> = script.start(APP, "--access-log", path, "--log-format", "json", "--trust-from",
+        local server <close> = script.start(APP, "--access-log", path, "--access-log-format", "json", "--trust-from",
                                             "127.0.0.1", ...)
         local sock <close> = server:connect()
         for _, request in ipairs(requests) do

@@ -116,7 +116,7 @@ test("the access log has the ids", function()
     local path = os.tmpname()
     local span
     do
-        local server <close> = start("--trust-from", "127.0.0.1", "--access-log", path, "--log-format", "json")
+        local server <close> = start("--trust-from", "127.0.0.1", "--access-log", path, "--access-log-format", "json")
         span = ask(server, "GET /", CAME):match "^%x+ %x+ (%x+)"
     end
     local file <close> = assert(io.open(path))

@@ -82,6 +82,20 @@ test("browsers are told to use HTTPS only", function()
     end
 end)
 
+-- promise: docs/observability.md: `$ssl_protocol` | the version of TLS, `TLSv1.3`
+test("the access log has the version of TLS", function()
+    if not has_curl() then return end
+    local log = os.tmpname()
+    do
+        local server <close> = start("--tls-dev", "--access-log", log, "--access-log-format", "$ssl_protocol $status")
+        head_by_curl(server)
+        head_by_curl(server, "--tls-max", "1.2")
+    end
+    local file <close> = assert(io.open(log))
+    os.remove(log)
+    equal(file:read "a", "TLSv1.3 200\nTLSv1.2 200\n")
+end)
+
 -- promise: docs/tls.md: By ALPN the server speaks `http/1.1` and `http/1.0`
 test("a client of HTTP/1.0 may say so by ALPN", function()
     if has_curl() then

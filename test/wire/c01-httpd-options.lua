@@ -68,7 +68,7 @@ local refused = {
     {"did you mean --listing?", "--list-ing"},
     {"'Name: value'", "--header", "bad"},
     {"'Name: value'", "--header", "Content-Length: 5"},
-    {"common, combined or json", "--access-log", "-", "--log-format", "xml"},
+    {"neither common, combined nor json", "--access-log", "-", "--access-log-format", "xml"},
     {"86400 seconds", "--idle-timeout", "0"},
     {"86400 seconds", "--idle-timeout", "soon"},
     {"60k", "--max-header", "1m"},

@@ -69,8 +69,8 @@ local formats = {
     },
 }
 for format, expected in pairs(formats) do
-    test("--log-format " .. format, function()
-        local lines = log_of(ask_three, "--log-format", format)
+    test("--access-log-format " .. format, function()
+        local lines = log_of(ask_three, "--access-log-format", format)
         equal(#lines, 3)
         for i, pattern in ipairs(expected) do
             check_matches(lines[i], pattern)
@@ -78,7 +78,7 @@ for format, expected in pairs(formats) do
     end)
 end
 
-test("the default of --log-format is combined", function()
+test("the default of --access-log-format is combined", function()
     check_matches(log_of(ask_three)[1], formats.combined[1])
 end)
 
@@ -123,7 +123,7 @@ test("the log has no Authorization, no Cookie and no body", function()
     local lines = log_of(function(server)
         http.ask(server, http.request("POST /", "Authorization: Basic c2VjcmV0", "Cookie: secret",
                                       "Content-Length: 6") .. "secret")
-    end, "--log-format", "json")
+    end, "--access-log-format", "json")
     check(not lines[1]:find("secret"), lines[1])
     check(not lines[1]:find("c2VjcmV0"), lines[1])
 end)

@@ -189,19 +189,27 @@ httpd_set_unix_path(struct httpd_options *options)
            httpd_wrong("the path of the unix socket (--unix)", "1 to 107 bytes long");
 }
 
+void
+httpd_begin_log_format(struct httpd_options *options)
+{
+    char problem[LOG_FORMAT_PROBLEM];
+
+    (void)log_format_parse(&options->access_log_format, "combined", problem);
+}
+
 bool
 httpd_set_log_format(struct httpd_options *options)
 {
-    static const char *const names[] = {"common", "combined", "json"};
+    char problem[LOG_FORMAT_PROBLEM];
 
-    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(optarg, names[i]) == 0) {
-            options->access_log_format = (enum access_log_format)i;
-            options->access_log_format_given = true;
-            return true;
-        }
-    }
-    return httpd_wrong("the access log's format (--log-format)", "common, combined or json");
+    options->access_log_format_given = true;
+    if (log_format_parse(&options->access_log_format, optarg, problem))
+        return true;
+    fprintf(
+        stderr,
+        "sxe-httpd: %sthe access log's format (--access-log-format) is '%s': %s%s Try --help.\n",
+        command_line_place, optarg, problem, problem[strlen(problem) - 1] == '?' ? "" : ".");
+    return false;
 }
 
 bool
@@ -294,7 +302,7 @@ httpd_is_complete(const struct httpd_options *options)
          files->ranges_max != 0 || files->no_ranges))
         missing = "options for files need a directory to serve: add -r DIR";
     else if (options->access_log == NULL && options->access_log_format_given)
-        missing = "--log-format needs an access log: add --access-log FILE";
+        missing = "--access-log-format needs an access log: add --access-log FILE";
     else if (options->access_log == NULL && options->is_sample_given)
         missing = "--access-log-sample needs an access log: add --access-log FILE";
     else if (!options->is_sample_given && options->is_slow_given)

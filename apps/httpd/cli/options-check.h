@@ -48,6 +48,9 @@ bool httpd_set_user(struct httpd_options *options);
 bool httpd_set_chroot(struct httpd_options *options);
 bool httpd_set_confined(struct httpd_options *options);
 
+/* The default of --access-log-format. */
+void httpd_begin_log_format(struct httpd_options *options);
+
 /* Check that options for files, a log or a script come with -r, --access-log or --lua. False after
  * a message. */
 bool httpd_is_complete(const struct httpd_options *options);

@@ -397,9 +397,9 @@ httpd_options_parse(struct httpd_options *options, int argc, char **argv)
         .stall_timeout_ms = 30000,
         .hang_timeout_ms = 10000,
         .stop_timeout_ms = 5000,
-        .access_log_format = ACCESS_LOG_COMBINED,
         .access_log_slow_ms = 1000,
     };
+    httpd_begin_log_format(options);
     config_begin(&httpd_line);
     status = command_line_parse(&httpd_line, options, argc, argv);
     if (status == COMMAND_LINE_GO_ON)

@@ -60,7 +60,7 @@ struct httpd_options {
     uint32_t stop_timeout_ms;      /* for requests in progress at the end */
     char fields[HTTPD_FIELDS_MAX]; /* fields of --header, each ended by CR LF */
     const char *access_log;        /* path; NULL: no log */
-    enum access_log_format access_log_format;
+    struct log_format access_log_format;
     bool access_log_format_given;
     double access_log_rate; /* the part of requests that is logged, if is_sample_given */
     uint32_t access_log_slow_ms;

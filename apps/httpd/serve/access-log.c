@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Formatting lines of the access log, and writing them without ever waiting.
+ * Choosing requests for the access log, and writing their lines without ever waiting.
  */
 #include "access-log.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,38 +13,26 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sxe-json.h"
+#include "log-line.h"
 
 #define BUFFER_SIZE (64u * 1024)
-#define LINE_SIZE   9216u
-#define TEXT_MAX    1200u /* bytes of one escaped text; its last escape may exceed them */
-#define TEXTS       6     /* client's texts in a line: user, method, target, host, referer, agent */
-#define REST_MAX    1024  /* bytes of the rest of a line */
-
-_Static_assert(TEXTS *(TEXT_MAX + sizeof("\\u00ff")) + REST_MAX <= LINE_SIZE,
-               "every line has room: none is cut where it would not be JSON");
-
 struct access_log {
     const char *path;
-    enum access_log_format format;
-    bool has_ids; /* lines of JSON have the id of the request */
+    const struct log_format *format;
+    bool has_ids;    /* objects have the id of the request */
+    unsigned worker; /* its number, for lines that have it */
     bool is_sampled;
     double rate;        /* the part of requests that is logged, if is_sampled */
     uint64_t draw_from; /* the least draw_of of a request that is logged */
     uint64_t slow_ns;
     int fd;
-    time_t second; /* the time that `date` shows */
-    char date[40];
+    struct log_clock clock;
     uint64_t dropped;
     uint64_t reported; /* dropped lines that a warning has counted */
     size_t torn;       /* bytes of the buffer's first line that the file already has */
     unsigned used;
+    struct log_line line;
     char buffer[BUFFER_SIZE];
-};
-
-struct line {
-    char text[LINE_SIZE];
-    unsigned length;
 };
 
 /* ---- Sampling ---- */
@@ -83,216 +70,19 @@ is_chosen(const struct access_log *log, const struct sxe_http_request *request,
 }
 
 void
+access_log_set_worker(struct access_log *log, unsigned worker)
+{
+    if (log != NULL)
+        log->worker = worker;
+}
+
+void
 access_log_sample(struct access_log *log, double rate, uint32_t slow_ms)
 {
     log->is_sampled = true;
     log->rate = rate;
     log->draw_from = (uint64_t)((1 - rate) * (double)(UINT64_C(1) << DRAW_BITS));
     log->slow_ns = slow_ms * (uint64_t)SXE_NS_PER_MS;
-}
-
-/* ---- Lines ---- */
-
-static void add_to_line(struct line *line, const char *format, ...) SXE_PRINTF(2, 3);
-
-static void
-add_to_line(struct line *line, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    line->length +=
-        (unsigned)vsnprintf(line->text + line->length, LINE_SIZE - line->length, format, arguments);
-    va_end(arguments);
-}
-
-/* A blank stays in a quoted text, but would end a word. */
-static void
-add_escaped(struct line *line, struct sxe_span text, bool is_word)
-{
-    unsigned end = line->length + TEXT_MAX;
-
-    for (size_t i = 0; i < text.length && line->length < end; i++) {
-        unsigned char byte = (unsigned char)text.base[i];
-
-        if (byte < ' ' + is_word || byte >= 0x7f || byte == '"' || byte == '\\')
-            add_to_line(line, "\\x%02X", byte);
-        else
-            line->text[line->length++] = (char)byte;
-    }
-}
-
-static void
-add_quoted(struct line *line, struct sxe_span text)
-{
-    add_to_line(line, " \"");
-    add_escaped(line, text.base == NULL ? (struct sxe_span){"-", 1} : text, false);
-    add_to_line(line, "\"");
-}
-
-/* A user's name may have spaces, which separate the words of a line. */
-static void
-add_user(struct line *line, const struct sxe_http_request *request)
-{
-    struct sxe_http_basic basic;
-    const struct sxe_span user = sxe_http_user(request, &basic);
-
-    add_escaped(line, user.length == 0 ? (struct sxe_span){"-", 1} : user, true);
-}
-
-static struct sxe_span
-peer_of(const struct sxe_http_request *request)
-{
-    static const char mapped[] = "::ffff:"; /* how a listener on :: sees an IPv4 address */
-    const char *ip = sxe_http_peer_ip(request);
-
-    if (*ip == '\0')
-        ip = "unix";
-    else if (strncmp(ip, mapped, sizeof(mapped) - 1) == 0 && strchr(ip, '.') != NULL)
-        ip += sizeof(mapped) - 1;
-    return (struct sxe_span){ip, strlen(ip)};
-}
-
-/* The status to log. A client that left before its reply began has none: log 499, as nginx does. */
-static unsigned
-status_of(const struct sxe_http_summary *summary)
-{
-    return summary->status != 0 ? summary->status : 499;
-}
-
-/* Body bytes that were sent: none for HEAD, although its summary has the length of a GET's body. */
-static unsigned long long
-body_bytes(const struct sxe_http_request *request, const struct sxe_http_summary *summary)
-{
-    return request->head.method == SXE_HTTP_HEAD ? 0 : summary->body_length;
-}
-
-/* A request line that was refused or incomplete may lack its version. */
-static bool
-has_version(const struct sxe_http_request *request, const struct sxe_http_summary *summary)
-{
-    return request->head.number > 0 ||
-           (request->head.refusal == SXE_HTTP_NOT_REFUSED && summary->status != 408);
-}
-
-static void
-add_request_line(struct line *line, const struct sxe_http_request *request,
-                 const struct sxe_http_summary *summary)
-{
-    struct sxe_span method = sxe_http_method_text(request);
-    struct sxe_span target = sxe_http_target(request);
-
-    add_escaped(line, method.length > 0 ? method : (struct sxe_span){"-", 1}, true);
-    if (target.length == 0)
-        return;
-    add_to_line(line, " ");
-    add_escaped(line, target, false);
-    if (has_version(request, summary))
-        add_to_line(line, " HTTP/1.%u", request->head.minor);
-}
-
-static void
-add_common(struct line *line, const char *date, const struct sxe_http_request *request,
-           const struct sxe_http_summary *summary)
-{
-    add_escaped(line, peer_of(request), true);
-    add_to_line(line, " - ");
-    add_user(line, request);
-    add_to_line(line, " [%s] \"", date);
-    add_request_line(line, request, summary);
-    add_to_line(line, "\" %u %llu", status_of(summary), body_bytes(request, summary));
-}
-
-static void
-add_member(struct line *line, const char *name, struct sxe_span text)
-{
-    if (text.length == 0)
-        return;
-    add_to_line(line, ",\"%s\":\"", name);
-    line->length += (unsigned)sxe_json_escape(line->text + line->length, TEXT_MAX, text.base,
-                                              &text.length, SXE_JSON_LATIN1);
-    add_to_line(line, "\"");
-}
-
-static void
-add_json(struct line *line, const char *date, const struct sxe_http_request *request,
-         const struct sxe_http_summary *summary, const struct access_log *log)
-{
-    const struct sxe_http_parser *head = &request->head;
-    struct sxe_http_basic basic;
-    const struct sxe_http_trace *trace = sxe_http_trace(request);
-    struct sxe_span id = {NULL, 0};
-
-    add_to_line(line, "{\"time\":\"%s\",\"status\":%u,\"bytes\":%llu,\"duration_us\":%llu", date,
-                status_of(summary), body_bytes(request, summary),
-                (unsigned long long)(summary->duration_ns / SXE_NS_PER_US));
-    add_member(line, "peer", peer_of(request));
-    add_member(line, "user", sxe_http_user(request, &basic));
-    add_member(line, "method", sxe_http_method_text(request));
-    add_member(line, "target", sxe_http_target(request));
-    if (has_version(request, summary))
-        add_to_line(line, ",\"version\":\"1.%u\"", head->minor);
-    add_member(line, "host", sxe_http_known_value(request, SXE_HTTP_FIELD_HOST));
-    add_member(line, "referer", sxe_http_field_value(request, "Referer"));
-    add_member(line, "user_agent", sxe_http_known_value(request, SXE_HTTP_FIELD_USER_AGENT));
-    if (log->has_ids) {
-        id.base = sxe_http_request_id(request);
-        id.length = strlen(id.base);
-    }
-    add_member(line, "request_id", id);
-    if (trace != NULL)
-        add_to_line(line, ",\"trace_id\":\"%s\",\"span_id\":\"%s\"", trace->trace_id,
-                    trace->span_id);
-    if (log->is_sampled)
-        add_to_line(line, ",\"sample_rate\":%g", is_always_logged(log, summary) ? 1 : log->rate);
-    if (head->refusal != SXE_HTTP_NOT_REFUSED)
-        add_to_line(line, ",\"refused\":\"%s\"",
-                    sxe_http_refusal_text((enum sxe_http_refusal)head->refusal));
-    if (summary->result < 0)
-        add_to_line(line, ",\"error\":\"%s\"", strerror(-summary->result));
-    add_to_line(line, "}");
-}
-
-/* The current date in UTC, formatted once a second. */
-static const char *
-date_of_now(struct access_log *log)
-{
-    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    time_t now = time(NULL);
-    struct tm tm;
-
-    if (now == log->second)
-        return log->date;
-    log->second = now;
-    gmtime_r(&now, &tm);
-    if (log->format == ACCESS_LOG_JSON) {
-        snprintf(log->date, sizeof(log->date), "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900,
-                 tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
-        return log->date;
-    }
-    snprintf(log->date, sizeof(log->date), "%02d/%s/%04d:%02d:%02d:%02d +0000", tm.tm_mday,
-             months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
-    return log->date;
-}
-
-static void
-make_line(struct access_log *log, struct line *line, const struct sxe_http_request *request,
-          const struct sxe_http_summary *summary)
-{
-    const char *date = date_of_now(log);
-
-    line->length = 0;
-    if (log->format == ACCESS_LOG_JSON) {
-        add_json(line, date, request, summary, log);
-    } else {
-        add_common(line, date, request, summary);
-        if (log->format == ACCESS_LOG_COMBINED) {
-            add_quoted(line, sxe_http_field_value(request, "Referer"));
-            add_quoted(line, sxe_http_known_value(request, SXE_HTTP_FIELD_USER_AGENT));
-        }
-    }
-    line->text[line->length++] = '\n';
 }
 
 /* ---- The file ---- */
@@ -322,7 +112,7 @@ open_file(const char *path)
 }
 
 struct access_log *
-access_log_open(const char *path, enum access_log_format format, bool has_ids)
+access_log_open(const char *path, const struct log_format *format, bool has_ids)
 {
     struct access_log *log = calloc(1, sizeof(*log));
 
@@ -331,7 +121,7 @@ access_log_open(const char *path, enum access_log_format format, bool has_ids)
     log->path = path;
     log->format = format;
     log->has_ids = has_ids;
-    log->second = -1;
+    log->clock.second = -1;
     log->fd = open_file(path);
     if (log->fd >= 0)
         return log;
@@ -429,19 +219,27 @@ void
 access_log_add(struct access_log *log, const struct sxe_http_request *request,
                const struct sxe_http_summary *summary)
 {
-    struct line line;
+    struct log_entry entry = {.request = request,
+                              .summary = summary,
+                              .clock = &log->clock,
+                              .worker = log->worker,
+                              .has_id = log->has_ids};
+    struct log_line *line = &log->line;
 
     if (!is_chosen(log, request, summary))
         return;
-    make_line(log, &line, request, summary);
-    if (line.length > BUFFER_SIZE - log->used)
+    if (log->is_sampled)
+        entry.sample_rate = is_always_logged(log, summary) ? 1 : log->rate;
+    log_clock_set(&log->clock, time(NULL));
+    log_line_make(line, log->format, &entry);
+    if (line->length > BUFFER_SIZE - log->used)
         access_log_flush(log);
-    if (line.length > BUFFER_SIZE - log->used) {
+    if (line->length > BUFFER_SIZE - log->used) {
         drop(log);
         return;
     }
-    memcpy(log->buffer + log->used, line.text, line.length);
-    log->used += line.length;
+    memcpy(log->buffer + log->used, line->text, line->length);
+    log->used += line->length;
 }
 
 uint64_t

@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: the access log: one line for each request that was answered or refused, as common or
- * combined log format (of Apache and nginx) or as JSON.
+ * What: the access log: one line for each request that was answered or refused. log-line.h makes
+ * the lines, by the format of log-format.h.
  *
  * Place: service.c calls access_log_add from on_reply. Lines gather in a buffer, which is written
- * when it is full and once a second, so that a request costs no system call.
+ * when it is full and once a second, so that a request costs no system call. A full disk, or a pipe
+ * that nobody reads, never blocks the server: whole lines are dropped and counted, and a warning in
+ * the program's log says how many.
  *
- * Escapes: in a client's texts, bytes below 0x20, from 0x7f on, " and \ become \xHH (in JSON the
- * escapes of sxe-json.h), so that no client can forge a line. A full disk, or a pipe that nobody
- * reads, never blocks the server: whole lines are dropped and counted, and a warning in the
- * program's log says how many.
- *
- * Limits: the buffer has 64 KiB; each of a client's texts is cut at 1,200 bytes after escaping.
+ * Limits: the buffer has 64 KiB.
  */
 #ifndef ACCESS_LOG_H
 #define ACCESS_LOG_H
 
+#include "log-format.h"
 #include "sxe-http.h"
-
-enum access_log_format { ACCESS_LOG_COMMON, ACCESS_LOG_COMBINED, ACCESS_LOG_JSON };
 
 struct access_log;
 
-/* Open the file at path for appending; "-" is standard output. The path is borrowed until
- * access_log_close. has_ids: lines of JSON have the id of the request. On failure NULL, and
+/* Open the file at path for appending; "-" is standard output. Path and format are borrowed until
+ * access_log_close. has_ids: objects of "json" have the id of the request. On failure NULL, and
  * errno. */
-struct access_log *access_log_open(const char *path, enum access_log_format format, bool has_ids);
+struct access_log *access_log_open(const char *path, const struct log_format *format, bool has_ids);
+
+/* The number of this process's worker, for lines that have it; 0 at first. NULL is allowed. */
+void access_log_set_worker(struct access_log *log, unsigned worker);
 
 /* Log this part of the requests only, 0 to 1, and all that were answered by 500 and above or took
  * slow_ms. A request is chosen by its trace or its id, so that all servers choose the same ones. */

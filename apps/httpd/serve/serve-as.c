@@ -15,17 +15,20 @@
 #include "sxe-log.h"
 
 int
-serve_as_open_log(const struct httpd_options *options, struct access_log **log)
+serve_as_open_log(const struct httpd_options *options, const struct worker *worker,
+                  struct access_log **log)
 {
     int error;
 
     if (options->access_log == NULL || *log != NULL)
         return 0;
     become_make_file(&options->user, options->access_log);
-    *log = access_log_open(options->access_log, options->access_log_format,
+    *log = access_log_open(options->access_log, &options->access_log_format,
                            options->http.request_id != NULL);
     error = errno;
     stats_watch_log(*log);
+    if (worker != NULL)
+        access_log_set_worker(*log, worker->place);
     if (*log != NULL && options->is_sample_given)
         access_log_sample(*log, options->access_log_rate, options->access_log_slow_ms);
     if (*log != NULL)
@@ -48,7 +51,7 @@ serve_as_begin(const struct httpd_options *options, const struct worker *worker,
         return 0;
     result = secure_open(options);
     if (result == 0)
-        result = serve_as_open_log(options, log);
+        result = serve_as_open_log(options, worker, log);
     if (result == 0)
         result = become_now(user);
     if (result == 0 && (worker == NULL || worker->place == 0))

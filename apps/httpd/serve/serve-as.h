@@ -11,8 +11,10 @@
 #include "options.h"
 #include "worker-place.h"
 
-/* Open the access log, if one is wanted and *log is NULL. 0, or -errno after a message. */
-int serve_as_open_log(const struct httpd_options *options, struct access_log **log);
+/* Open the access log, if one is wanted and *log is NULL. worker NULL: no supervisor. 0, or -errno
+ * after a message. */
+int serve_as_open_log(const struct httpd_options *options, const struct worker *worker,
+                      struct access_log **log);
 
 /* With --user: open the files that only root may open, and become that user. Call before a script
  * is loaded. worker NULL: no supervisor. 0, or -errno after a message. */

@@ -580,7 +580,7 @@ service_run(struct httpd_options *options, const struct worker *worker)
     if (result == 0)
         result = secure_open(options);
     if (result == 0)
-        result = serve_as_open_log(options, &service.log);
+        result = serve_as_open_log(options, worker, &service.log);
     /* Landlock confines this thread and those that it starts: sxe_init starts threads. */
     if (result == 0)
         result = confine_begin(options);

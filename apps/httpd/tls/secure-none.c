@@ -74,6 +74,13 @@ secure_first_name(void)
     return NULL;
 }
 
+const char *
+secure_version(const SXE *socket)
+{
+    SXE_UNUSED_PARAMETER(socket);
+    return "";
+}
+
 void
 secure_say(FILE *out)
 {

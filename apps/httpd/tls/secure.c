@@ -155,6 +155,12 @@ secure_first_name(void)
     return sxe_tls_first_name(secure.tls);
 }
 
+const char *
+secure_version(const SXE *socket)
+{
+    return sxe_tls_version(socket);
+}
+
 void
 secure_say(FILE *out)
 {

@@ -44,6 +44,9 @@ void secure_look(void);
 bool secure_has_name(const char *name);
 const char *secure_first_name(void);
 
+/* The version of TLS that this socket speaks, "TLSv1.3"; "": none. */
+const char *secure_version(const SXE *socket);
+
 /* Print the fingerprint of the certificate of --tls-dev. */
 void secure_say(FILE *out);
 

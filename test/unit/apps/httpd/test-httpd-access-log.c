@@ -58,10 +58,20 @@ log_reply(struct sxe_http_request *request, const struct sxe_http_summary *summa
     fake_os_reset();
 }
 
-static void
-open_log(enum access_log_format format)
+static const struct log_format *
+format_of(const char *text)
 {
-    access_log = access_log_open(path, format, has_ids);
+    static struct log_format format;
+    char problem[LOG_FORMAT_PROBLEM] = "";
+
+    ck_assert_msg(log_format_parse(&format, text, problem), "%s: %s", text, problem);
+    return &format;
+}
+
+static void
+open_log(const char *format)
+{
+    access_log = access_log_open(path, format_of(format), has_ids);
     ck_assert_msg(access_log != NULL, "%s: %s", path, strerror(errno));
 }
 
@@ -75,7 +85,7 @@ serve_logged(struct sxe_http_config config)
 }
 
 static void
-log_with(struct sxe_http_config config, enum access_log_format format)
+log_with(struct sxe_http_config config, const char *format)
 {
     serve_logged(config);
     open_log(format);
@@ -149,7 +159,7 @@ static const struct {
 
 START_TEST(a_request_is_one_line_of_combined)
 {
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMBINED);
+    log_with((struct sxe_http_config){0}, "combined");
     request(lines[_i].request);
     access_log_flush(access_log);
     ck_assert_str_eq(read_file(path), lines[_i].line);
@@ -159,7 +169,7 @@ END_TEST
 
 START_TEST(common_is_the_same_without_referer_and_agent)
 {
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){0}, "common");
     request(lines[0].request);
     request(lines[1].request);
     end_log();
@@ -193,7 +203,7 @@ static const struct {
 
 START_TEST(a_request_is_one_object_of_json)
 {
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_JSON);
+    log_with((struct sxe_http_config){0}, "json");
     request(objects[_i].request);
     end_log();
     ck_assert_str_eq(read_file(path), objects[_i].line);
@@ -206,7 +216,7 @@ START_TEST(json_has_the_id_of_the_request)
 
     ck_assert_int_eq(sxe_cidr_add(&trusted, "127.0.0.1", NULL), 0);
     has_ids = true;
-    log_with((struct sxe_http_config){.trusted = &trusted, .request_id = "X-Id"}, ACCESS_LOG_JSON);
+    log_with((struct sxe_http_config){.trusted = &trusted, .request_id = "X-Id"}, "json");
     request("GET / HTTP/1.0\r\nX-Id: from-proxy\r\n\r\n");
     end_log();
     ck_assert_ptr_nonnull(strstr(read_file(path), ",\"request_id\":\"from-proxy\"}\n"));
@@ -217,13 +227,108 @@ START_TEST(json_has_the_trace)
 {
     const char *line;
 
-    log_with((struct sxe_http_config){.trace = true}, ACCESS_LOG_JSON);
+    log_with((struct sxe_http_config){.trace = true}, "json");
     request("GET / HTTP/1.0\r\n\r\n");
     end_log();
     line = strstr(read_file(path), ",\"trace_id\":\"");
     ck_assert_ptr_nonnull(line);
     ck_assert_ptr_eq(strstr(line, "\",\"span_id\":\""), line + 13 + 32);
     ck_assert_str_eq(line + 13 + 32 + 13 + 16, "\"}\n");
+}
+END_TEST
+
+/* ---- Formats to order ---- */
+
+static const struct {
+    const char *format;
+    const char *request;
+    const char *line;
+} orders[] = {
+    {"$remote_addr,$status,$body_bytes_sent,$worker", "GET / HTTP/1.0\r\n\r\n",
+     "127.0.0.1,200,5,3\n"},
+    {"$time_local|$time_iso8601", "GET / HTTP/1.0\r\n\r\n", DATE "|1994-11-06T08:49:37Z\n"},
+    {"$request_time $duration_us", "GET / HTTP/1.0\r\n\r\n", "0.000 0\n"},
+    {"$request_method\t${request_uri}x$server_protocol", "GET /a HTTP/1.0\r\n\r\n",
+     "GET\t/ax"
+     "HTTP/1.0\n"},
+    {"$$$status$$", "GET / HTTP/1.0\r\n\r\n", "$200$\n"},
+    {"$ssl_protocol $trace_id $span_id", "GET / HTTP/1.0\r\n\r\n", "- - -\n"},
+    {"$host", "GET / HTTP/1.1\r\nHost: h:80\r\n\r\n", "h\n"},
+    {"$host", "GET http://i:1/ HTTP/1.1\r\nHost: h\r\n\r\n", "i\n"},
+    {"$host", "GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", "[::1]\n"},
+    {"$host", "GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n", "[::1]\n"},
+    {"$host", "GET / HTTP/1.0\r\n\r\n", "-\n"},
+    /* A request that was refused. */
+    {"\"$request\" $server_protocol $status", "GET / HTTP/2.0\r\n\r\n", "\"GET /\" - 505\n"},
+    {"$request_method,$request_uri,$request", "\x16\r\n\r\n", "-,-,-\n"},
+    /* Any field, whatever its case; the first one counts. */
+    {"$http_x_a_b", "GET / HTTP/1.0\r\nx-A-b: 1\r\nX-A-B: 2\r\n\r\n", "1\n"},
+    {"$http_X_A", "GET / HTTP/1.0\r\nX-A: 1\r\n\r\n", "1\n"},
+    /* A text that is not there, and one that is empty. */
+    {"$http_a \"$http_a\"", "GET / HTTP/1.0\r\n\r\n", "- \"-\"\n"},
+    {"$http_a \"$http_a\"", "GET / HTTP/1.0\r\nA:\r\n\r\n", "- \"\"\n"},
+    /* A field cannot be forged. */
+    {"$http_a $status", "GET / HTTP/1.0\r\nA: x 500\r\n\r\n", "x\\x20500 200\n"},
+    {"$http_a|$http_b;$status", "GET / HTTP/1.0\r\nA: |;\r\nB: ;|,\r\n\r\n",
+     "\\x7C;|\\x3B\\x7C,;200\n"},
+    {"'$http_a'", "GET / HTTP/1.0\r\nA: b' \"c\r\n\r\n", "'b\\x27\\x20\\x22c'\n"},
+    {"[$http_a]", "GET / HTTP/1.0\r\nA: ][\r\n\r\n", "[\\x5D\\x5B]\n"},
+    {"\"$http_a\" \"b $http_a\"", "GET / HTTP/1.0\r\nA: 1 2\t\\\"3\r\n\r\n",
+     "\"1 2\\x09\\x5C\\x223\" \"b 1\\x202\\x09\\x5C\\x223\"\n"},
+    {"$request", "GET /a HTTP/1.0\r\n\r\n", "GET\\x20/a\\x20HTTP/1.0\n"},
+    {"\xc3\xa9 $http_a", "GET / HTTP/1.0\r\nA: \xc3\xa9\r\n\r\n", "\xc3\xa9 \\xC3\\xA9\n"},
+    /* JSON. */
+    {"{\"s\":$status,\"t\":[$request_time],\"r\":\"$request\",\"p\":\"$ssl_protocol\"}",
+     "GET /a HTTP/1.0\r\n\r\n", "{\"s\":200,\"t\":[0.000],\"r\":\"GET /a HTTP/1.0\",\"p\":\"\"}\n"},
+    {"{\"\\\"$http_a\":\"${http_b} $http_c\"}",
+     "GET / HTTP/1.0\r\nA: \"}\\\xff\r\nB: 1 2\t\r\n\r\n", "{\"\\\"\\\"}\\\\\\u00ff\":\"1 2 \"}\n"},
+};
+
+START_TEST(a_line_is_made_to_order)
+{
+    log_with((struct sxe_http_config){0}, orders[_i].format);
+    access_log_set_worker(access_log, 3);
+    request(orders[_i].request);
+    end_log();
+    ck_assert_str_eq(read_file(path), orders[_i].line);
+}
+END_TEST
+
+START_TEST(a_line_to_order_has_ids)
+{
+    struct sxe_cidr_list trusted = {.number = 0};
+    const char *line;
+
+    ck_assert_int_eq(sxe_cidr_add(&trusted, "127.0.0.1", NULL), 0);
+    log_with((struct sxe_http_config){.trusted = &trusted, .request_id = "X-Id", .trace = true},
+             "$request_id $trace_id $span_id");
+    request("GET / HTTP/1.0\r\nX-Id: a|b\r\n"
+            "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n");
+    end_log();
+    line = read_file(path);
+    ck_assert_ptr_eq(strstr(line, "a|b 4bf92f3577b34da6a3ce929d0e0e4736 "), line);
+    ck_assert_uint_eq(strlen(line), 4 + 32 + 1 + 16 + 1);
+}
+END_TEST
+
+START_TEST(the_duration_is_in_seconds_and_microseconds)
+{
+    static char reply[2000];
+    int peer;
+
+    log_with((struct sxe_http_config){.handler = push_later}, "$request_time $duration_us");
+    peer = client();
+    say(peer, "GET / HTTP/1.0\r\n\r\n");
+    EXPECT_OF("later", "/", 0);
+    fake_time_advance(1023 * MS); /* each turn takes one more */
+    turn(1);
+    sxe_http_reply_text(site.response, 200, "");
+    turn(5);
+    EXPECT_OF("done", "/", 0);
+    peer_receive(peer, reply, sizeof(reply));
+    close(peer);
+    end_log();
+    ck_assert_str_eq(read_file(path), "1.025 1025000\n");
 }
 END_TEST
 
@@ -241,7 +346,7 @@ log_part(sxe_http_handler handler, bool is_traced, double rate)
                                       .trusted = &trusted_peers,
                                       .request_id = "X-Id",
                                       .trace = is_traced},
-             ACCESS_LOG_JSON);
+             "json");
     access_log_sample(access_log, rate, 1000);
 }
 
@@ -355,7 +460,7 @@ START_TEST(a_user_is_one_word)
 {
     const struct sxe_http_config config = {.handler = echo_to_user};
 
-    log_with(config, ACCESS_LOG_COMMON);
+    log_with(config, "common");
     request("GET / HTTP/1.0\r\nAuthorization: Basic YSBi/yA6cA\r\n\r\n"); /* "a b\xff :p" */
     request("GET / HTTP/1.0\r\nAuthorization: Basic OnA\r\n\r\n");        /* ":p" */
     end_log();
@@ -364,7 +469,7 @@ START_TEST(a_user_is_one_word)
                      "\"GET / HTTP/1.0\" 200 5\n");
     remove_directory();
     ck_assert_int_eq(mkdir(directory, 0700), 0);
-    log_with(config, ACCESS_LOG_JSON);
+    log_with(config, "json");
     request("GET / HTTP/1.0\r\nAuthorization: Basic YSBiOnA\r\n\r\n");
     end_log();
     ck_assert_ptr_nonnull(strstr(read_file(path), ",\"peer\":\"127.0.0.1\",\"user\":\"a b\","));
@@ -373,7 +478,7 @@ END_TEST
 
 START_TEST(the_date_is_that_of_the_reply)
 {
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){0}, "common");
     request("GET /1 HTTP/1.0\r\n\r\n");
     fake_time_step_wall(INT64_C(86400 * 30) * (int64_t)SXE_NS_PER_SECOND);
     request("GET /2 HTTP/1.0\r\n\r\n");
@@ -405,7 +510,7 @@ START_TEST(a_long_text_is_cut_and_the_line_goes_on)
     static char text[12000];
     static char line[12000];
 
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMBINED);
+    log_with((struct sxe_http_config){0}, "combined");
     snprintf(text, sizeof(text), "%s /%s HTTP/1.0\r\nReferer: %s\r\nUser-Agent: %s\r\n\r\n",
              letters('M', 2000), letters('t', 2000), letters('r', 2000), letters('u', 2000));
     request(text);
@@ -434,7 +539,7 @@ START_TEST(the_largest_object_of_json_is_whole)
     static char text[16000];
     static char line[12000];
 
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_JSON);
+    log_with((struct sxe_http_config){0}, "json");
     snprintf(text, sizeof(text),
              "%s /%s HTTP/1.1\r\nHost: %s\r\nReferer: %s\r\nUser-Agent: %s\r\n\r\n",
              letters('M', 2000), letters('t', 2000), letters('h', 2000), letters('\xff', 2000),
@@ -452,12 +557,37 @@ START_TEST(the_largest_object_of_json_is_whole)
 }
 END_TEST
 
+/* As many texts as a format may have, each of them as long as a head allows. */
+START_TEST(the_largest_line_to_order_is_whole)
+{
+    static char text[16000];
+    static char format[2048];
+    const bool is_json = _i == 1;
+    size_t length;
+
+    snprintf(format, sizeof(format), "%s", is_json ? "{\"" : "");
+    for (unsigned i = 0; i < LOG_FORMAT_TEXTS; i++)
+        snprintf(format + strlen(format), sizeof(format) - strlen(format), "$http_a,");
+    length = strlen(format);
+    while (length < sizeof(format) - 3)
+        format[length++] = 'x';
+    snprintf(format + length, sizeof(format) - length, "%s", is_json ? "\"}" : "");
+    log_with((struct sxe_http_config){0}, format);
+    snprintf(text, sizeof(text), "GET / HTTP/1.0\r\nA: %s\r\n\r\n", letters('\xff', 2900));
+    request(text);
+    end_log();
+    ck_assert_uint_eq(strlen(read_file(path)), strlen(format) -
+                                                   LOG_FORMAT_TEXTS * strlen("$http_a") +
+                                                   LOG_FORMAT_TEXTS * TEXT_MAX + 1);
+}
+END_TEST
+
 START_TEST(no_escape_is_cut_in_its_middle)
 {
     static char text[8000];
     static char line[8000];
 
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMBINED);
+    log_with((struct sxe_http_config){0}, "combined");
     snprintf(text, sizeof(text), "GET / HTTP/1.0\r\nUser-Agent: %s\"\"\r\n\r\n",
              letters('a', TEXT_MAX - 1));
     request(text);
@@ -469,11 +599,11 @@ START_TEST(no_escape_is_cut_in_its_middle)
 END_TEST
 
 static const struct {
-    enum access_log_format format;
+    const char *format;
     const char *parts[3];
 } gone[] = {
-    {ACCESS_LOG_COMMON, {PEER "\"GET /later HTTP/1.1\" 499 0\n"}},
-    {ACCESS_LOG_JSON,
+    {"common", {PEER "\"GET /later HTTP/1.1\" 499 0\n"}},
+    {"json",
      {",\"status\":499,\"bytes\":0,", ",\"peer\":\"127.0.0.1\",",
       ",\"error\":\"Connection reset by peer\"}\n"}},
 };
@@ -498,7 +628,7 @@ START_TEST(a_head_that_does_not_come_whole_has_a_line_of_what_came)
 {
     int peer;
 
-    log_with((struct sxe_http_config){.head_timeout_ms = 100}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){.head_timeout_ms = 100}, "common");
     peer = client();
     say(peer, "GET /slow HTT");
     wait_ms(300);
@@ -514,7 +644,7 @@ START_TEST(a_proxy_says_whose_request_it_is)
     struct sxe_cidr_list proxies = {.number = 0};
 
     ck_assert_int_eq(sxe_cidr_add(&proxies, "127.0.0.1", NULL), 0);
-    log_with((struct sxe_http_config){.proxies = &proxies}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){.proxies = &proxies}, "common");
     request("PROXY TCP4 192.0.2.7 198.51.100.1 56324 80\r\nGET / HTTP/1.0\r\n\r\n");
     request("PROXY TCP6 2001:db8::7 2001:db8::1 56324 80\r\nGET / HTTP/1.0\r\n\r\n");
     request("PROXY TCP6 ::ffff:192.0.2.8 2001:db8::1 1 80\r\nGET / HTTP/1.0\r\n\r\n");
@@ -530,7 +660,7 @@ START_TEST(a_unix_socket_has_no_address)
     struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "/tmp/sxe-access-log"};
     int peer;
 
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){0}, "common");
     peer = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     snprintf(at.sun_path, sizeof(at.sun_path), "%s", other);
     ck_assert_int_eq(sxe_http_listen_unix(site.http, other), 0);
@@ -551,7 +681,7 @@ START_TEST(lines_are_added_to_a_file_that_is_there)
     struct stat found;
 
     for (unsigned i = 0; i < 2; i++) {
-        log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+        log_with((struct sxe_http_config){0}, "common");
         request("GET / HTTP/1.0\r\n\r\n");
         end_log();
     }
@@ -566,15 +696,16 @@ START_TEST(what_cannot_be_opened_is_null_and_says_why)
 {
     unsigned open = fake_os_open_fds();
 
-    ck_assert_ptr_null(access_log_open("/nonexistent/log", ACCESS_LOG_COMMON, false));
+    ck_assert_ptr_null(access_log_open("/nonexistent/log", format_of("common"), false));
     ck_assert_int_eq(errno, ENOENT);
-    ck_assert_ptr_null(access_log_open(directory, ACCESS_LOG_COMMON, false));
+    ck_assert_ptr_null(access_log_open(directory, format_of("common"), false));
     ck_assert_int_eq(errno, EISDIR);
     fake_os_fail(FAKE_CALLOC, 1, 1, ENOMEM);
-    ck_assert_ptr_null(access_log_open(path, ACCESS_LOG_COMMON, false));
+    ck_assert_ptr_null(access_log_open(path, format_of("common"), false));
     ck_assert_int_eq(errno, ENOMEM);
     ck_assert_uint_eq(fake_os_open_fds(), open);
     access_log_close(NULL);
+    access_log_set_worker(NULL, 1);
 }
 END_TEST
 
@@ -592,7 +723,7 @@ static void
 log_to_output(void)
 {
     serve_logged((struct sxe_http_config){0});
-    access_log = access_log_open("-", ACCESS_LOG_COMMON, false);
+    access_log = access_log_open("-", format_of("common"), false);
     ck_assert_ptr_nonnull(access_log);
     request("GET / HTTP/1.0\r\n\r\n");
     end_log();
@@ -637,7 +768,7 @@ END_TEST
 START_TEST(standard_output_may_be_missing)
 {
     close(STDOUT_FILENO);
-    ck_assert_ptr_null(access_log_open("-", ACCESS_LOG_COMMON, false));
+    ck_assert_ptr_null(access_log_open("-", format_of("common"), false));
     ck_assert_int_eq(errno, EBADF);
 }
 END_TEST
@@ -670,7 +801,7 @@ check_lines_in(const char *name, unsigned number)
 
 START_TEST(lines_wait_in_the_buffer_until_it_is_full)
 {
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){0}, "common");
     add_lines(FIT);
     ck_assert_str_eq(read_file(path), "");
     add_lines(1);
@@ -684,7 +815,7 @@ END_TEST
 
 START_TEST(f12_on_a_full_disk_lines_are_dropped_and_counted_and_then_it_goes_on)
 {
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){0}, "common");
     capture_log();
     add_lines(FIT);
     write_error = ENOSPC;
@@ -733,7 +864,7 @@ START_TEST(f12_a_pipe_that_nobody_reads_holds_nobody_up)
 
     serve_logged((struct sxe_http_config){0});
     reader = make_pipe();
-    open_log(ACCESS_LOG_COMMON);
+    open_log("common");
     capture_log();
     add_lines(added);
     ck_assert_uint_gt(access_log_dropped(access_log), 0);
@@ -756,7 +887,7 @@ START_TEST(f12_a_pipe_that_is_closed_is_no_end)
 
     serve_logged((struct sxe_http_config){0});
     reader = make_pipe();
-    open_log(ACCESS_LOG_COMMON);
+    open_log("common");
     capture_log();
     close(reader);
     add_lines(FIT + 7);
@@ -769,7 +900,7 @@ END_TEST
 
 START_TEST(what_is_left_at_the_end_is_counted)
 {
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){0}, "common");
     capture_log();
     add_lines(5);
     fake_os_fail(FAKE_WRITE, 1, 0, EIO);
@@ -793,7 +924,7 @@ limit_files_to(rlim_t size)
 /* At the end, unless another process has written after it. */
 START_TEST(half_a_line_is_cut_off)
 {
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){0}, "common");
     signal(SIGXFSZ, SIG_IGN);
     add_lines(3);
     limit_files_to(LINE_LENGTH + 10);
@@ -819,7 +950,7 @@ END_TEST
 
 START_TEST(a_log_that_was_renamed_is_begun_again)
 {
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){0}, "common");
     add_lines(2);
     ck_assert_int_eq(rename(path, other), 0);
     add_lines(1);
@@ -835,7 +966,7 @@ START_TEST(a_log_that_cannot_be_opened_again_goes_on)
 {
     unsigned open;
 
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){0}, "common");
     open = fake_os_open_fds();
     add_lines(1);
     fake_os_fail(FAKE_OPEN, 1, 1, EMFILE);
@@ -849,7 +980,7 @@ END_TEST
 
 START_TEST(no_line_is_in_two_files)
 {
-    log_with((struct sxe_http_config){0}, ACCESS_LOG_COMMON);
+    log_with((struct sxe_http_config){0}, "common");
     add_lines(3);
     fake_os_limit(FAKE_WRITE, LINE_LENGTH + 5);
     fake_os_fail(FAKE_WRITE, 2, 0, ENOSPC);
@@ -877,6 +1008,10 @@ access_log_suite(void)
     tcase_add_test(formats, common_is_the_same_without_referer_and_agent);
     tcase_add_test(formats, json_has_the_id_of_the_request);
     tcase_add_test(formats, json_has_the_trace);
+    tcase_add_loop_test(formats, a_line_is_made_to_order, 0,
+                        (int)(sizeof(orders) / sizeof(orders[0])));
+    tcase_add_test(formats, a_line_to_order_has_ids);
+    tcase_add_test(formats, the_duration_is_in_seconds_and_microseconds);
     tcase_add_test(formats, the_end_of_the_trace_id_decides);
     tcase_add_test(formats, without_a_trace_the_id_of_the_request_decides);
     tcase_add_test(formats, errors_of_the_server_are_always_logged);
@@ -889,6 +1024,7 @@ access_log_suite(void)
     tcase_add_checked_fixture(clients, make_directory, remove_directory);
     tcase_add_test(clients, a_long_text_is_cut_and_the_line_goes_on);
     tcase_add_test(clients, the_largest_object_of_json_is_whole);
+    tcase_add_loop_test(clients, the_largest_line_to_order_is_whole, 0, 2);
     tcase_add_test(clients, no_escape_is_cut_in_its_middle);
     tcase_add_loop_test(clients, who_leaves_before_the_reply_is_a_499, 0, 2);
     tcase_add_test(clients, a_head_that_does_not_come_whole_has_a_line_of_what_came);

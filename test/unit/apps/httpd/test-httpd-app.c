@@ -527,7 +527,8 @@ END_TEST
 
 START_TEST(lines_are_written_within_a_second_or_so)
 {
-    START_HTTPD("--access-log", log_path, "--log-format", "json", "--access-log-sample", "1");
+    START_HTTPD("--access-log", log_path, "--access-log-format", "json", "--access-log-sample",
+                "1");
     ask(GET_LAST("/a"));
     check_has(wait_for_lines(log_path, 1), "\"target\":\"/a\"");
     stop_httpd();

@@ -205,7 +205,7 @@ START_TEST(the_user_is_in_the_log)
     char text[512] = "";
     FILE *file;
 
-    START_HTTPD("--config", "site.lua", "--log-format", "common");
+    START_HTTPD("--config", "site.lua", "--access-log-format", "common");
     let_run(100);
     ask_and_expect("GET /free HTTP/1.1\r\nHost: a\r\n" ANN_RIGHT "\r\n", OPEN);
     ask_and_expect("GET /text HTTP/1.1\r\nHost: a\r\n" ANN_RIGHT "\r\n", OPEN);

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Making lines of the access log.
+ */
+#include "log-line.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "secure.h"
+#include "sxe-json.h"
+
+#define TEXT_MAX 1200u /* bytes of one escaped text; its last escape may exceed them */
+#define PART_MAX 64u   /* bytes that a variable has besides texts of clients */
+
+_Static_assert(LOG_FORMAT_TEXTS *(TEXT_MAX + sizeof("\\u00ff")) + LOG_FORMAT_PARTS * PART_MAX +
+                       LOG_FORMAT_BYTES <=
+                   LOG_LINE_SIZE,
+               "every line has room: none is cut where it would not be JSON");
+
+/* ---- Bytes ---- */
+
+static void add_to_line(struct log_line *line, const char *format, ...) SXE_PRINTF(2, 3);
+
+static void
+add_to_line(struct log_line *line, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    line->length += (unsigned)vsnprintf(line->text + line->length, LOG_LINE_SIZE - line->length,
+                                        format, arguments);
+    va_end(arguments);
+}
+
+static void
+add_bytes(struct log_line *line, const char *bytes, size_t length)
+{
+    memcpy(line->text + line->length, bytes, length);
+    line->length += (unsigned)length;
+}
+
+static struct sxe_span
+span_of(const char *text)
+{
+    return (struct sxe_span){text, strlen(text)};
+}
+
+static void
+add_json_text(struct log_line *line, struct sxe_span text)
+{
+    line->length += (unsigned)sxe_json_escape(line->text + line->length, TEXT_MAX, text.base,
+                                              &text.length, SXE_JSON_LATIN1);
+}
+
+static bool
+must_escape(const struct log_part *part, unsigned char byte)
+{
+    return byte < ' ' || byte >= 0x7f || byte == '"' || byte == '\\' ||
+           byte == (unsigned char)part->before || byte == (unsigned char)part->after ||
+           (byte == ' ' && !part->is_quoted);
+}
+
+static void
+add_escaped(struct log_line *line, const struct log_part *part, struct sxe_span text)
+{
+    unsigned end = line->length + TEXT_MAX;
+
+    for (size_t i = 0; i < text.length && line->length < end; i++) {
+        unsigned char byte = (unsigned char)text.base[i];
+
+        if (must_escape(part, byte))
+            add_to_line(line, "\\x%02X", byte);
+        else
+            line->text[line->length++] = (char)byte;
+    }
+}
+
+/* ---- The request ---- */
+
+static struct sxe_span
+peer_of(const struct sxe_http_request *request)
+{
+    static const char mapped[] = "::ffff:"; /* how a listener on :: sees an IPv4 address */
+    const char *ip = sxe_http_peer_ip(request);
+
+    if (*ip == '\0')
+        ip = "unix";
+    else if (strncmp(ip, mapped, sizeof(mapped) - 1) == 0 && strchr(ip, '.') != NULL)
+        ip += sizeof(mapped) - 1;
+    return span_of(ip);
+}
+
+/* The status to log. A client that left before its reply began has none: log 499, as nginx does. */
+static unsigned
+status_of(const struct sxe_http_summary *summary)
+{
+    return summary->status != 0 ? summary->status : 499;
+}
+
+/* Body bytes that were sent: none for HEAD, although its summary has the length of a GET's body. */
+static unsigned long long
+body_bytes(const struct log_entry *entry)
+{
+    return entry->request->head.method == SXE_HTTP_HEAD ? 0 : entry->summary->body_length;
+}
+
+static unsigned long long
+duration_us(const struct log_entry *entry)
+{
+    return entry->summary->duration_ns / SXE_NS_PER_US;
+}
+
+/* A request line that was refused or incomplete may lack its version. */
+static bool
+has_version(const struct log_entry *entry)
+{
+    const struct sxe_http_parser *head = &entry->request->head;
+
+    return head->number > 0 ||
+           (head->refusal == SXE_HTTP_NOT_REFUSED && entry->summary->status != 408);
+}
+
+/* The host of the request without its port; an IPv6 address keeps its brackets. */
+static struct sxe_span
+host_of(const struct sxe_http_request *request)
+{
+    struct sxe_span host = sxe_http_authority(request);
+    const char *colon = host.length == 0 ? NULL : memrchr(host.base, ':', host.length);
+
+    if (colon != NULL && memchr(colon, ']', (size_t)(host.base + host.length - colon)) == NULL)
+        host.length = (size_t)(colon - host.base);
+    return host;
+}
+
+/* ---- Lines by a format ---- */
+
+/* A text that is not there is "-", or in JSON empty. So is an empty one where quotes would not show
+ * it. */
+static void
+add_text(struct log_line *line, const struct log_format *format, const struct log_part *part,
+         struct sxe_span text)
+{
+    if (format->is_json)
+        add_json_text(line, text);
+    else if (text.base == NULL || (text.length == 0 && !part->is_quoted))
+        add_bytes(line, "-", 1);
+    else
+        add_escaped(line, part, text);
+}
+
+static void
+add_version(struct log_line *line, const struct log_entry *entry)
+{
+    add_to_line(line, "HTTP/1.%u", entry->request->head.minor);
+}
+
+/* Method, target and version, as far as they were understood. A blank of the line's own is escaped
+ * outside of quotes, like one that a client sent. */
+static void
+add_request(struct log_line *line, const struct log_format *format, const struct log_part *part,
+            const struct log_entry *entry)
+{
+    const struct sxe_span blank = {" ", 1};
+    const struct sxe_span method = sxe_http_method_text(entry->request);
+    const struct sxe_span target = sxe_http_target(entry->request);
+
+    add_text(line, format, part, method.length > 0 ? method : (struct sxe_span){NULL, 0});
+    if (target.length == 0)
+        return;
+    add_text(line, format, part, blank);
+    add_text(line, format, part, target);
+    if (has_version(entry)) {
+        add_text(line, format, part, blank);
+        add_version(line, entry);
+    }
+}
+
+static struct sxe_span
+text_of(const struct log_format *format, const struct log_part *part,
+        const struct sxe_http_request *request, struct sxe_http_basic *basic)
+{
+    switch (part->variable) {
+    case LOG_REMOTE_ADDR:
+        return peer_of(request);
+    case LOG_REMOTE_USER:
+        return sxe_http_user(request, basic);
+    case LOG_REQUEST_METHOD:
+        return sxe_http_method_text(request);
+    case LOG_REQUEST_URI:
+        return sxe_http_target(request);
+    case LOG_HOST:
+        return host_of(request);
+    case LOG_REQUEST_ID:
+        return span_of(sxe_http_request_id(request));
+    default:
+        return sxe_http_field_value(request, format->bytes + part->start);
+    }
+}
+
+/* Texts of the server itself need no escapes. */
+static void
+add_own_text(struct log_line *line, const struct log_format *format, const char *text)
+{
+    if (*text == '\0' && !format->is_json)
+        text = "-";
+    add_bytes(line, text, strlen(text));
+}
+
+static void
+add_trace(struct log_line *line, const struct log_format *format, const struct log_part *part,
+          const struct log_entry *entry)
+{
+    const struct sxe_http_trace *trace = sxe_http_trace(entry->request);
+    const char *text = "";
+
+    if (trace != NULL)
+        text = part->variable == LOG_TRACE_ID ? trace->trace_id : trace->span_id;
+    add_own_text(line, format, text);
+}
+
+static void
+add_part(struct log_line *line, const struct log_format *format, const struct log_part *part,
+         const struct log_entry *entry)
+{
+    struct sxe_http_basic basic;
+
+    switch (part->variable) {
+    case LOG_LITERAL:
+        add_bytes(line, format->bytes + part->start, part->length);
+        break;
+    case LOG_TIME_LOCAL:
+        add_own_text(line, format, entry->clock->local);
+        break;
+    case LOG_TIME_ISO8601:
+        add_own_text(line, format, entry->clock->iso);
+        break;
+    case LOG_REQUEST:
+        add_request(line, format, part, entry);
+        break;
+    case LOG_SERVER_PROTOCOL:
+        if (has_version(entry))
+            add_version(line, entry);
+        else
+            add_own_text(line, format, "");
+        break;
+    case LOG_STATUS:
+        add_to_line(line, "%u", status_of(entry->summary));
+        break;
+    case LOG_BODY_BYTES_SENT:
+        add_to_line(line, "%llu", body_bytes(entry));
+        break;
+    case LOG_REQUEST_TIME:
+        add_to_line(line, "%llu.%03llu", duration_us(entry) / 1000000,
+                    duration_us(entry) / 1000 % 1000);
+        break;
+    case LOG_DURATION_US:
+        add_to_line(line, "%llu", duration_us(entry));
+        break;
+    case LOG_TRACE_ID:
+    case LOG_SPAN_ID:
+        add_trace(line, format, part, entry);
+        break;
+    case LOG_SSL_PROTOCOL:
+        add_own_text(line, format, secure_version(sxe_http_socket(entry->request)));
+        break;
+    case LOG_WORKER:
+        add_to_line(line, "%u", entry->worker);
+        break;
+    case LOG_HEADER:
+    case LOG_REMOTE_ADDR:
+    case LOG_REMOTE_USER:
+    case LOG_REQUEST_METHOD:
+    case LOG_REQUEST_URI:
+    case LOG_HOST:
+    case LOG_REQUEST_ID:
+        add_text(line, format, part, text_of(format, part, entry->request, &basic));
+        break;
+    }
+}
+
+/* ---- Objects with all members that have a value ---- */
+
+static void
+add_member(struct log_line *line, const char *name, struct sxe_span text)
+{
+    if (text.length == 0)
+        return;
+    add_to_line(line, ",\"%s\":\"", name);
+    add_json_text(line, text);
+    add_to_line(line, "\"");
+}
+
+static void
+add_object(struct log_line *line, const struct log_entry *entry)
+{
+    const struct sxe_http_request *request = entry->request;
+    const struct sxe_http_parser *head = &request->head;
+    const struct sxe_http_trace *trace = sxe_http_trace(request);
+    struct sxe_http_basic basic;
+
+    add_to_line(line, "{\"time\":\"%s\",\"status\":%u,\"bytes\":%llu,\"duration_us\":%llu",
+                entry->clock->iso, status_of(entry->summary), body_bytes(entry),
+                duration_us(entry));
+    add_member(line, "peer", peer_of(request));
+    add_member(line, "user", sxe_http_user(request, &basic));
+    add_member(line, "method", sxe_http_method_text(request));
+    add_member(line, "target", sxe_http_target(request));
+    if (has_version(entry))
+        add_to_line(line, ",\"version\":\"1.%u\"", head->minor);
+    add_member(line, "host", sxe_http_known_value(request, SXE_HTTP_FIELD_HOST));
+    add_member(line, "referer", sxe_http_field_value(request, "Referer"));
+    add_member(line, "user_agent", sxe_http_known_value(request, SXE_HTTP_FIELD_USER_AGENT));
+    if (entry->has_id)
+        add_member(line, "request_id", span_of(sxe_http_request_id(request)));
+    if (trace != NULL)
+        add_to_line(line, ",\"trace_id\":\"%s\",\"span_id\":\"%s\"", trace->trace_id,
+                    trace->span_id);
+    if (entry->sample_rate > 0)
+        add_to_line(line, ",\"sample_rate\":%g", entry->sample_rate);
+    if (head->refusal != SXE_HTTP_NOT_REFUSED)
+        add_to_line(line, ",\"refused\":\"%s\"",
+                    sxe_http_refusal_text((enum sxe_http_refusal)head->refusal));
+    if (entry->summary->result < 0)
+        add_to_line(line, ",\"error\":\"%s\"", strerror(-entry->summary->result));
+    add_to_line(line, "}");
+}
+
+/* ---- The line ---- */
+
+void
+log_clock_set(struct log_clock *clock, time_t now)
+{
+    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    struct tm tm;
+
+    if (now == clock->second)
+        return;
+    clock->second = now;
+    gmtime_r(&now, &tm);
+    snprintf(clock->iso, sizeof(clock->iso), "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900,
+             tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+    snprintf(clock->local, sizeof(clock->local), "%02d/%s/%04d:%02d:%02d:%02d +0000", tm.tm_mday,
+             months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+void
+log_line_make(struct log_line *line, const struct log_format *format, const struct log_entry *entry)
+{
+    line->length = 0;
+    if (format->is_object)
+        add_object(line, entry);
+    for (unsigned i = 0; i < format->number; i++)
+        add_part(line, format, &format->parts[i], entry);
+    line->text[line->length++] = '\n';
+}
