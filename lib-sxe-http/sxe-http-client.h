@@ -30,8 +30,7 @@
  * socket.
  *
  * TLS: lib-sxe-tls is handed in, as `tls` and `use_tls`, so that programs without it do not link
- * OpenSSL. Each connection then begins with a handshake. The handshake's time counts against
- * head_timeout, or stall_timeout if the call borrows a body.
+ * OpenSSL. Each connection then begins with a handshake, which connect_timeout includes.
  *
  * Limits: in struct sxe_http_client_config; sxe_http_client_new reserves all memory.
  * sxe_http_client_send refuses more than calls_max calls. The timeouts of sxe_configure hold for

@@ -178,17 +178,31 @@ on_piece_sent(SXE *s, int result)
         sxe__http_link_move(link, link->unsent > 0 ? SXE__HTTP_LINK_SENDING : SXE__HTTP_LINK_HEAD);
 }
 
-/* Send the request of the link's job. The link is connected or idle. */
+/* The handshake is done, and what follows has timeouts of its own. */
+static void
+on_head_sent(SXE *s, int result)
+{
+    struct sxe__http_link *link = s->user_data;
+
+    if (result == 0 && link != NULL && sxe__http_link_state(link) == SXE__HTTP_LINK_CONNECTING)
+        sxe__http_link_move(link, link->unsent > 0 ? SXE__HTTP_LINK_SENDING : SXE__HTTP_LINK_HEAD);
+}
+
+/* Send the request of the link's job. The link is connected or idle. During a handshake of TLS it
+ * stays CONNECTING, so that connect_timeout_ms bounds both. */
 static int
 send_request(struct sxe__http_link *link)
 {
     const struct sxe_http_client *client = link->client;
     const char *request = client->requests + link->job * (size_t)client->config.request_max;
+    const bool shakes = link->socket->io_shakes;
     int result = sxe_write(link->socket, request, sxe__http_link_job(link)->length);
 
+    if (result == 0 && shakes)
+        result = sxe_send(link->socket, request, 0, on_head_sent);
     if (result == 0 && link->unsent > 0)
         result = send_piece(link);
-    if (result == 0)
+    if (result == 0 && !shakes)
         sxe__http_link_move(link, link->unsent > 0 ? SXE__HTTP_LINK_SENDING : SXE__HTTP_LINK_HEAD);
     return result;
 }

@@ -102,10 +102,52 @@ START_TEST(calls_over_tls_share_connections_and_strangers_are_refused)
 }
 END_TEST
 
+static void
+accept_in_silence(SXE *s)
+{
+    SXE_UNUSED_PARAMETER(s);
+}
+
+static void
+read_nothing(SXE *s, int length)
+{
+    SXE_UNUSED_PARAMETER(length);
+    sxe_consume(s, (unsigned)SXE_BUF_USED(s));
+}
+
+/* promise: docs/limits.md: connecting, with the handshake of TLS */
+START_TEST(a_server_that_says_nothing_does_not_keep_a_call_waiting)
+{
+    struct sxe_http_client_config dialling = {
+        .host = "localhost", .use_tls = sxe_tls_use, .connect_timeout_ms = 50};
+    struct sxe_http_client *impatient;
+    SXE *listener;
+
+    sxe_register(8, 0);
+    snprintf(path, sizeof(path), "%s", outside_path("socket"));
+    client_tls = sxe_tls_new_client(&(struct sxe_tls_config){.handshake_timeout_ms = 3600000});
+    dialling.path = path;
+    dialling.tls = client_tls;
+    impatient = sxe_http_client_new(&dialling);
+    ck_assert(impatient != NULL && client_tls != NULL);
+    ck_assert_int_eq(sxe_init(), 0);
+    listener = sxe_new_unix(NULL, path, accept_in_silence, read_nothing, NULL);
+    ck_assert_ptr_nonnull(listener);
+    ck_assert_int_eq(sxe_listen(listener), 0);
+    call_times(impatient, 3);
+    ck_assert_int_eq(last, -ETIMEDOUT);
+    sxe_http_client_delete(impatient);
+    ck_assert_int_eq(sxe_fini(), 0);
+    sxe_tls_delete(client_tls);
+    unlink(path);
+}
+END_TEST
+
 int
 main(void)
 {
-    const TTest *cases[] = {calls_over_tls_share_connections_and_strangers_are_refused, NULL};
+    const TTest *cases[] = {calls_over_tls_share_connections_and_strangers_are_refused,
+                            a_server_that_says_nothing_does_not_keep_a_call_waiting, NULL};
 
     return outside_run("tls-http-client", cases);
 }

@@ -11,6 +11,7 @@
 static struct sxe_tls *const tls = (struct sxe_tls *)(uintptr_t)&client;
 
 static int answer_of_tls;
+static bool shakes; /* a connection says that its handshake is not done */
 static unsigned uses;
 static char name_of_tls[64];
 
@@ -21,6 +22,7 @@ use(struct sxe_tls *given, SXE *s, const char *name)
     ck_assert_int_eq(sxe_get_state(s), SXE_STATE_NEW);
     snprintf(name_of_tls, sizeof(name_of_tls), "%s", name);
     uses++;
+    s->io_shakes = shakes;
     return answer_of_tls;
 }
 
@@ -102,6 +104,25 @@ START_TEST(each_connection_is_handed_to_tls_once)
 }
 END_TEST
 
+START_TEST(a_connection_connects_until_its_handshake_is_done)
+{
+    struct sxe_http_client_config config = {.tls = tls, .use_tls = use};
+    int peer;
+
+    shakes = true;
+    serve(&config, NULL);
+    get(a);
+    ck_assert_uint_eq(sxe_pool_get_count(client->links, SXE__HTTP_LINK_CONNECTING), 1);
+    peer = take(a);
+    ck_assert_uint_eq(sxe_pool_get_count(client->links, SXE__HTTP_LINK_CONNECTING), 0);
+    answer(peer, "ok");
+    EXPECT_DONE(a, 0, "ok");
+    close(peer);
+    stop();
+    shakes = false;
+}
+END_TEST
+
 static const SXE *closed;
 
 static void
@@ -142,6 +163,7 @@ tls_suite(void)
     tcase_add_loop_test(tcase, the_name_for_tls_is_that_of_the_host, 0, 6);
     tcase_add_test(tcase, tls_that_cannot_be_used_is_refused);
     tcase_add_test(tcase, each_connection_is_handed_to_tls_once);
+    tcase_add_test(tcase, a_connection_connects_until_its_handshake_is_done);
     tcase_add_test(tcase, a_call_that_lost_its_connection_sees_which);
     suite_add_tcase(suite, tcase);
     return suite;
