@@ -28,6 +28,10 @@ sxe__store_fail(lua_State *L, int result)
         {SXE__STORE_CONFLICT, EAGAIN, "conflict: others changed what the function had read"},
         {SXE__STORE_NO_THREADS, EINVAL,
          "no threads: require \"sxe.store\" where the script begins"},
+        {SXE__STORE_TARGET_IN_USE, EBUSY,
+         "the store at the path is open: close it in every program, or give another path"},
+        {EMEDIUMTYPE, EMEDIUMTYPE,
+         "the file at the path is no store: remove it, or give another path"},
         {MDB_MAP_FULL, ENOSPC, "the map is full: give it a larger map_size, or call resize"},
         {MDB_MAP_RESIZED, EBUSY,
          "another process made the map larger, and this one has snapshots or copies: try again "
@@ -43,7 +47,8 @@ sxe__store_fail(lua_State *L, int result)
         {MDB_CORRUPTED, EUCLEAN, "the file is damaged"},
         {MDB_PAGE_NOTFOUND, EUCLEAN, "the file is damaged"},
         {ESTALE, ESTALE, "the snapshot is over: it was open for more than snapshot_max seconds"},
-        {EMFILE, EMFILE, "too many snapshots, or files, are open"},
+        {EMFILE, EMFILE,
+         "too many snapshots, walks and transactions of this process, or files, are open"},
         {EBUSY, EBUSY,
          "in use: snapshots or copies are open, or another thread has the file, or "
          "other options"},

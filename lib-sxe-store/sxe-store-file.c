@@ -10,11 +10,24 @@
 #include "sxe-store-private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "sxe-lua-internal.h"
+
+/* LMDB's: bytes of the file of locks for a reader, and how many places beside those of readers. */
+#define LOCK_SIZE    64
+#define LOCKS_BESIDE 2
+
+#define LOCKS_ROUNDING 4096 /* it maps whole pages */
+#define LOCKS_NAME     (PATH_MAX + 8)
+
+#define MAGIC    0xBEEFC0DEu /* of LMDB's files of data */
+#define MAGIC_AT 16
 
 static struct {
     pthread_mutex_t lock;
@@ -136,31 +149,91 @@ sxe__store_file_leave(struct sxe__store_file *file)
 
 /* ---- Opening: in a thread, with the lock ---- */
 
+static void
+name_locks(char name[LOCKS_NAME], const char *path)
+{
+    snprintf(name, LOCKS_NAME, "%s-lock", path);
+}
+
+/* Have the file system give its blocks to a file, whose size stays as it is. Where it cannot, the
+ * file is used as it is. */
+static int
+give_blocks(int fd, off_t size)
+{
+    int result;
+
+    do
+        result = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size);
+    while (result < 0 && errno == EINTR);
+    return result < 0 && errno != EOPNOTSUPP && errno != ENOSYS ? errno : 0;
+}
+
+/* Have blocks for the whole file of locks: LMDB maps it, so a reader that takes a place for which
+ * the disk has no room would end its process with SIGBUS. Others may have the file, so its size is
+ * LMDB's to change. */
+static int
+reserve_locks(const char *path, const struct sxe__store_options *options)
+{
+    const off_t places = (off_t)options->readers + LOCKS_BESIDE;
+    off_t size = places * LOCK_SIZE + LOCKS_ROUNDING;
+    char name[LOCKS_NAME];
+    struct stat status;
+    int fd, result;
+
+    if ((options->flags & MDB_RDONLY) != 0 && stat(path, &status) < 0)
+        return errno;
+    name_locks(name, path);
+    fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, options->mode);
+    if (fd < 0)
+        return 0; /* LMDB does without it, or says why not */
+    if (fstat(fd, &status) == 0 && status.st_size > size)
+        size = status.st_size;
+    result = give_blocks(fd, size);
+    close(fd);
+    return result;
+}
+
+static int
+identify(struct sxe__store_file *file, const char *path)
+{
+    char name[LOCKS_NAME];
+    struct stat status;
+    int fd;
+    const int result = mdb_env_get_fd(file->env, &fd);
+
+    if (result != 0)
+        return result;
+    if (fstat(fd, &status) < 0)
+        return errno;
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    name_locks(name, path);
+    if (stat(name, &status) == 0)
+        file->locks_inode = status.st_ino;
+    return 0;
+}
+
 /* Make the environment ready: 0 or an error. */
 static int
 open_env(struct sxe__store_file *file, const char *path)
 {
     const struct sxe__store_options *options = &file->options;
     MDB_txn *txn;
-    struct stat status;
-    int fd, result;
+    int result;
 
     if ((result = mdb_env_set_mapsize(file->env, options->map_size)) != 0 ||
         (result = mdb_env_set_maxreaders(file->env, options->readers)) != 0 ||
+        (result = reserve_locks(path, options)) != 0 ||
         (result = mdb_env_open(file->env, path, MDB_NOSUBDIR | MDB_NOTLS | options->flags,
                                options->mode)) != 0 ||
         (result = mdb_reader_check(file->env, NULL)) != 0 ||
         (result = mdb_txn_begin(file->env, NULL, MDB_RDONLY, &txn)) != 0)
         return result;
     result = mdb_dbi_open(txn, NULL, 0, &file->table);
+    if (result == 0)
+        result = sxe__store_check_pages(file->env, txn, file->table);
     mdb_txn_abort(txn);
-    if (result != 0 || (result = mdb_env_get_fd(file->env, &fd)) != 0)
-        return result;
-    if (fstat(fd, &status) < 0)
-        return errno;
-    file->device = status.st_dev;
-    file->inode = status.st_ino;
-    return 0;
+    return result == 0 ? identify(file, path) : result;
 }
 
 static int
@@ -222,6 +295,99 @@ sxe__store_file_open(struct sxe__store_job *job)
         result = EBUSY;
     else
         job->file = sxe__store_file_use(file);
+    pthread_mutex_unlock(&files.lock);
+    return result;
+}
+
+/* ---- Replacing: in a thread ---- */
+
+/* Whether this process has the file open, as a store or as its locks. With the lock. It must not be
+ * opened a second time: when that is closed, LMDB's locks are given up. */
+static bool
+is_open_here(const struct stat *status)
+{
+    const struct sxe__store_file *file = files.first;
+
+    while (file != NULL && (file->device != status->st_dev ||
+                            (file->inode != status->st_ino && file->locks_inode != status->st_ino)))
+        file = file->next;
+    return file != NULL;
+}
+
+/* Only a store, and an empty file, may be replaced: 0 or an error. */
+static int
+check_kind(const char *path, const struct stat *status)
+{
+    uint32_t magic = 0;
+    int fd, error = 0;
+
+    if (S_ISDIR(status->st_mode))
+        return EISDIR;
+    if (!S_ISREG(status->st_mode))
+        return EMEDIUMTYPE;
+    if (status->st_size == 0)
+        return 0;
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    if (pread(fd, &magic, sizeof(magic), MAGIC_AT) < 0)
+        error = errno;
+    else if (magic != MAGIC)
+        error = EMEDIUMTYPE;
+    close(fd);
+    return error;
+}
+
+/* Keep other processes from opening the store: as LMDB does, by a lock of the first byte. *fd is
+ * the file's, to be closed after; -1: there are no locks, so nobody has the store open. */
+static int
+lock_out(const char *path, int *fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    char name[LOCKS_NAME];
+
+    name_locks(name, path);
+    *fd = open(name, O_RDWR | O_CLOEXEC);
+    if (*fd < 0)
+        return errno == ENOENT ? 0 : errno;
+    if (fcntl(*fd, F_SETLK, &lock) == 0)
+        return 0;
+    return errno == EAGAIN || errno == EACCES ? SXE__STORE_TARGET_IN_USE : errno;
+}
+
+/* Whether the file at the path, if there is one, may be replaced: 0 or an error. */
+static int
+check_target(const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) < 0)
+        return errno == ENOENT ? 0 : errno;
+    return is_open_here(&status) ? SXE__STORE_TARGET_IN_USE : check_kind(path, &status);
+}
+
+static int
+replace(const char *copy, const char *path)
+{
+    int locks = -1;
+    int result = check_target(path);
+
+    if (result == 0)
+        result = lock_out(path, &locks);
+    if (result == 0 && rename(copy, path) < 0)
+        result = errno;
+    if (locks >= 0)
+        close(locks);
+    return result;
+}
+
+int
+sxe__store_file_replace(const char *copy, const char *path)
+{
+    int result;
+
+    pthread_mutex_lock(&files.lock);
+    result = replace(copy, path);
     pthread_mutex_unlock(&files.lock);
     return result;
 }

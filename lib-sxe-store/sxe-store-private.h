@@ -10,6 +10,7 @@
  *     sxe-store-job.c    jobs: in a store's line or alone, the tasks that wait for them
  *     sxe-store-write.c  what threads do: commits, copies
  *     sxe-store-file.c   files that this process has open; the size of their maps
+ *     sxe-store-check.c  whether a file that is opened has all its pages
  *
  * Results are 0, an errno, which is positive, or one of LMDB's own codes, which are negative.
  *
@@ -33,10 +34,12 @@
 
 enum {
     SXE__STORE_KEY_MAX = 511,
-    SXE__STORE_SNAPSHOTS = 32,
+    SXE__STORE_SNAPSHOTS = 256,    /* that are open */
+    SXE__STORE_SNAPSHOTS_KEPT = 8, /* whose places stay this process's when they are closed */
     SXE__STORE_GROUP_MAX = 64,     /* jobs that one commit does */
     SXE__STORE_CONFLICT = INT_MIN, /* a result: a condition of the changes does not hold */
     SXE__STORE_NO_THREADS,         /* a result: the module was required after the loop began */
+    SXE__STORE_TARGET_IN_USE,      /* a result: of a copy to the path of an open store */
 };
 
 struct sxe__store_file;
@@ -54,7 +57,7 @@ struct sxe__store_options {
 };
 
 struct sxe__store_snapshot {
-    MDB_txn *txn; /* kept for the next snapshot when it is closed */
+    MDB_txn *txn; /* the first are kept for the next snapshot when they are closed */
     MDB_cursor *cursor;
     MDB_val at; /* the key that the cursor is at, in the map; NULL: none */
     uint64_t begun_ns;
@@ -75,6 +78,7 @@ struct sxe__store_file {
     MDB_txn *reader; /* of single reads; reset between them, unless is_reading */
     dev_t device;
     ino_t inode;
+    ino_t locks_inode; /* of the file of locks, on the same device; 0: there is none */
     const void *owner; /* the thread */
     unsigned forks;    /* that had happened when it was opened */
     _Atomic unsigned users;
@@ -146,6 +150,9 @@ struct sxe__store_file *sxe__store_file_use(struct sxe__store_file *file);
 /* Leave it; the last user's leaving closes the file, in a thread if there are any. */
 void sxe__store_file_leave(struct sxe__store_file *file);
 
+/* In a thread: put a copy in the place of the file at a path, unless that is no store, or open. */
+int sxe__store_file_replace(const char *copy, const char *path);
+
 /* A state of this thread ends, or begins: files are closed at once, or by a thread. */
 void sxe__store_file_set_ending(bool is_ending);
 
@@ -157,6 +164,11 @@ int sxe__store_file_resize(struct sxe__store_file *file, size_t map_size);
 
 /* Once a process: children of fork(2) learn that they have no file open. False: no memory. */
 bool sxe__store_file_watch_forks(void);
+
+/* ---- sxe-store-check.c ---- */
+
+/* Whether the file has each page that the transaction may read: 0 or an error. */
+int sxe__store_check_pages(MDB_env *env, MDB_txn *txn, MDB_dbi table);
 
 /* ---- sxe-store-read.c ---- */
 

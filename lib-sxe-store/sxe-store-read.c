@@ -126,6 +126,14 @@ sxe__store_snapshot_open(struct sxe__store_file *file, unsigned *index)
     return 0;
 }
 
+/* The places in the table of readers are those of all processes. */
+static void
+give_up_place(struct sxe__store_snapshot *snapshot)
+{
+    mdb_txn_abort(snapshot->txn);
+    snapshot->txn = NULL;
+}
+
 void
 sxe__store_snapshot_close(struct sxe__store_file *file, unsigned index)
 {
@@ -138,6 +146,8 @@ sxe__store_snapshot_close(struct sxe__store_file *file, unsigned index)
     snapshot->generation++;
     snapshot->is_open = false;
     mdb_txn_reset(snapshot->txn);
+    if (index >= SXE__STORE_SNAPSHOTS_KEPT)
+        give_up_place(snapshot);
     if (--file->snapshots == 0)
         stop_timer(file);
 }
@@ -147,8 +157,7 @@ sxe__store_snapshot_close_all(struct sxe__store_file *file)
 {
     for (unsigned i = 0; i < SXE__STORE_SNAPSHOTS; i++) {
         if (file->snapshot[i].txn != NULL)
-            mdb_txn_abort(file->snapshot[i].txn);
-        file->snapshot[i].txn = NULL;
+            give_up_place(&file->snapshot[i]);
     }
     if (file->reader != NULL)
         mdb_txn_abort(file->reader);

@@ -197,9 +197,10 @@ sxe__store_copy(struct sxe__store_job *job)
         return MDB_PANIC;
     snprintf(path, sizeof(path), "%s.%016llx", job->data, (unsigned long long)job->unique);
     result = write_copy(job, path);
-    if (result == 0 && rename(path, job->data) < 0) {
-        result = errno;
+    if (result != 0)
+        return result;
+    result = sxe__store_file_replace(path, job->data);
+    if (result != 0)
         unlink(path);
-    }
     return result;
 }

@@ -16,7 +16,7 @@ SXE__LUA_PART(store, "lib-sxe-store/sxe-store.lua");
 
 #define MAP_SIZE        ((lua_Integer)1 << 30)
 #define MAP_MAX         ((lua_Integer)1 << 46)
-#define READERS         126
+#define READERS         2046
 #define READERS_MAX     65536
 #define MODE            0600
 #define SNAPSHOT_MAX_S  60
@@ -243,6 +243,14 @@ get_deadline(lua_State *L)
     return 1;
 }
 
+/* file(store): the same for all stores of a file */
+static int
+get_file(lua_State *L)
+{
+    lua_pushlightuserdata(L, sxe__store_check(L));
+    return 1;
+}
+
 /* Push the table of methods of the class of stores. */
 static void
 add_store_class(lua_State *L)
@@ -273,10 +281,13 @@ int
 sxe_store_open(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"open", l_open}, {NULL, NULL}};
-    static const luaL_Reg native[] = {
-        {"commit", sxe__store_l_commit},     {"walk", sxe__store_l_walk},
-        {"based_on", sxe__store_l_based_on}, {"less", is_less},
-        {"deadline", get_deadline},          {NULL, NULL}};
+    static const luaL_Reg native[] = {{"commit", sxe__store_l_commit},
+                                      {"walk", sxe__store_l_walk},
+                                      {"based_on", sxe__store_l_based_on},
+                                      {"less", is_less},
+                                      {"deadline", get_deadline},
+                                      {"file", get_file},
+                                      {NULL, NULL}};
 
     sxe__lua_at_end(L, end_jobs);
     sxe__store_file_set_ending(false);

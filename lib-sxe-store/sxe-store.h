@@ -18,7 +18,7 @@
  * has an end: a snapshot is closed after snapshot_max seconds.
  *
  * Limits: keys of 1 to 511 bytes; a value and all changes of a transaction fit memory_max of the
- * state; 32 snapshots a file; see docs/store.md.
+ * state; 256 snapshots, walks and transactions a file and process; see docs/store.md.
  *
  * Example:
  *     struct sxe_lua_config config = {.store = sxe_store_open};

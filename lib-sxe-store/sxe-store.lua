@@ -4,7 +4,8 @@
 -- that a thread can make them without Lua; see docs/store.md.
 
 local native, Store, Snapshot = ...
-local KEY_MAX, TRIES = 511, 10
+local task = require "sxe.task"
+local KEY_MAX, TRIES, TURN_S = 511, 100, 0.1
 local less = native.less
 local Transaction = {}
 Transaction.__index = Transaction
@@ -161,9 +162,49 @@ local function attempt(store, make)
   return state, results
 end
 
-function Store:write(make, options)
-  local deadline = native.deadline(options)
+-- ---- Turns ----
+--
+-- Tasks that change one key again and again would go in step: one commits, all others conflict. So transactions that
+-- conflicted take turns, and others of this process begin before or after a turn. Nobody waits for longer than TURN_S,
+-- because the function of the one whose turn it is may wait for just that task.
 
+local turns = {} -- by file: { semaphore =, wanted = how many have a turn or want it, over = an event at the turn's end }
+
+local Turn = { __close = function(turn)
+  local queue = turn.queue
+
+  if not queue then return end
+  queue.wanted = queue.wanted - 1
+  if queue.wanted == 0 then turns[turn.file] = nil end
+  if queue.over then queue.over:set() end
+  queue.over = nil
+  if turn.is_taken then queue.semaphore:release() end
+end }
+
+local function await_end(queue)
+  queue.over = queue.over or task.event()
+  queue.over:wait(TURN_S)
+end
+
+local function take_turn(turn)
+  if turn.is_taken then return end
+  if not turn.queue then
+    turn.queue = turns[turn.file] or { semaphore = task.semaphore(1), wanted = 0 }
+    turn.queue.wanted = turn.queue.wanted + 1
+    turns[turn.file] = turn.queue
+  end
+  turn.is_taken = turn.queue.semaphore:acquire(TURN_S) ~= nil
+end
+
+function Store:write(make, options)
+  if type(make) ~= "function" then error("write: a function expected, got " .. type(make), 2) end
+  for name in pairs(options or {}) do
+    if name ~= "timeout" then error("write has no option '" .. tostring(name) .. "'", 2) end
+  end
+  local deadline = native.deadline(options)
+  local turn <close> = setmetatable({ file = native.file(self) }, Turn)
+
+  if turns[turn.file] then await_end(turns[turn.file]) end
   for _ = 1, TRIES do
     local state, results, code = attempt(self, make)
 
@@ -173,6 +214,7 @@ function Store:write(make, options)
     done, why, code = native.commit(self, state.based_on or 0, state.is_exact, state.changes, state.reads, deadline)
     if done then return true, table.unpack(results, 1, results.n) end
     if done == nil then return nil, why, code end
+    take_turn(turn)
   end
   return nil, "conflict: others changed, " .. TRIES .. " times, what the function had read", 11
 end

@@ -341,6 +341,8 @@ PLAIN(LSEEK, -1, off_t, lseek, (int fd, off_t at, int whence), (fd, at, whence))
 PLAIN(FTRUNCATE, -1, int, ftruncate, (int fd, off_t length), (fd, length))
 PLAIN(POSIX_FALLOCATE, errno, int, posix_fallocate, (int fd, off_t at, off_t length),
       (fd, at, length))
+PLAIN(FALLOCATE, -1, int, fallocate, (int fd, int mode, off_t at, off_t length),
+      (fd, mode, at, length))
 PLAIN(FSYNC, -1, int, fsync, (int fd), (fd))
 PLAIN(UNLINK, -1, int, unlink, (const char *path), (path))
 PLAIN(LINK, -1, int, link, (const char *from, const char *to), (from, to))

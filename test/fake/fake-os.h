@@ -100,6 +100,7 @@
     X(LSEEK, lseek)                         \
     X(FTRUNCATE, ftruncate)                 \
     X(POSIX_FALLOCATE, posix_fallocate)     \
+    X(FALLOCATE, fallocate)                 \
     X(FSYNC, fsync)                         \
     X(UNLINK, unlink)                       \
     X(LINK, link)                           \

@@ -36,6 +36,28 @@ local function run(text, path)
     return output
 end
 
+-- Run a script to its end, with a directory on a disk of 1 MiB as its path; returns what it prints. Root may have such a disk.
+local function run_on_small_disk(text)
+    local file, directory = os.tmpname(), os.tmpname()
+    local removed <close> = setmetatable({}, {__close = function()
+        os.remove(file)
+        os.remove(directory)
+    end})
+    local out = assert(io.open(file, "w"))
+    out:write('local store, path = require "sxe.store", arg[1]\n', text)
+    out:close()
+    os.remove(directory)
+    os.execute("mkdir " .. directory)
+    local program = wire.program "sxe-lua"
+    local proc <close> = wire.spawn{"unshare", "--mount", "sh", "-c",
+        'mount -t tmpfs -o size=1m none "$1" && exec "$2" "$3" "$1" "$2"', "sh", directory, program, file}
+    local output = proc:output(120)
+    equal(proc:wait(120), 0)
+    return output
+end
+
+local function is_root() return os.execute "unshare --mount true 2>/dev/null" end
+
 -- promise: docs/store.md: It is there in `sxe-lua` and `sxe-httpd` unless they were built without LMDB, but not in the sandbox,
 --   because it opens files.
 test("the sandbox has no sxe.store", function()
@@ -47,7 +69,7 @@ test("the sandbox has no sxe.store", function()
 end)
 
 -- promise: docs/store.md: If others have changed a value meanwhile that the function had read, nothing is done, and the function
---   is called again with the newest values, up to 10 times; then the call gives `nil, "conflict: ...", 11`.
+--   is called again with the newest values, up to 100 times; then the call gives `nil, "conflict: ...", 11`.
 test("four processes count together, and no count is lost", function()
     local path, removed <close> = new_path()
     local text = [[
@@ -71,6 +93,53 @@ print "done"
     equal(run([[
 local db = assert(store.open(path))
 for key, value in db:each() do print(key, value) end]], path), "n\t400\nown1\t100\nown2\t100\nown3\t100\nown4\t100\n")
+end)
+
+-- promise: docs/store.md: Tasks of one process take turns after a conflict, so any number of them may count in one key.
+test("a hundred tasks count in one key, also when their functions wait, and two that count all the time", function()
+    local path, removed <close> = new_path()
+    equal(run([[
+local db, again = assert(store.open(path, { sync = "none" })), assert(store.open(path, { sync = "none" }))
+local function count(i, wait)
+  assert((i % 2 == 0 and db or again):write(function(txn)
+    local n = tonumber(txn:get "n" or 0)
+    if wait then task.sleep(0.001) end
+    txn:put("n", tostring(n + 1))
+  end))
+end
+local all = {}
+for i = 1, 200 do all[i] = task.start(count, i, i > 100) end
+for i = 1, 200 do all[i]:join() end
+for i = 1, 2 do all[i] = task.start(function() for _ = 1, 200 do count(i) end end) end
+for i = 1, 2 do all[i]:join() end
+print(db:get "n")]], path), "600\n")
+end)
+
+-- promise: docs/store.md: An error in the function leaves the store as it was. So the function must have no other effects; it may
+--   wait, but the longer it takes, the more often it conflicts.
+test("a function that waits for a transaction of another task, which waits for its turn, does not wait for ever", function()
+    local path, removed <close> = new_path()
+    equal(run([[
+local db, runs = assert(store.open(path, { sync = "none" })), 0
+local function add(sum)
+  assert(db:write(function(txn) txn:put("n", tostring(sum + tonumber(txn:get "n" or 0))) end))
+end
+print(db:write(function(txn)
+  runs = runs + 1
+  local n = tonumber(txn:get "n" or 0)
+  if runs <= 2 then
+    local all = {}
+    for i = 1, 3 do all[i] = task.start(add, 1) end
+    for i = 1, 3 do all[i]:join() end
+    add(10)
+  end
+  txn:put("n", tostring(n + 100))
+end))
+add(1000)
+print(db:get "n")
+pcall(db.write, db, function() error "oh" end)
+add(1000)
+print(db:get "n")]], path), "true\n1126\n2126\n")
 end)
 
 -- promise: docs/store.md: A process that is killed, at any instruction, undoes nothing that was committed, whatever `sync` is: the
@@ -152,6 +221,84 @@ end
 print "whole"]], path), "whole\n")
 end)
 
+-- promise: docs/store.md: It replaces only a store that no process has open, and an empty file: an open store, such as
+--   the one that is copied, is code 16, any other file 124.
+test("a copy replaces nothing that is in use, and no other file", function()
+    local path, removed <close> = new_path()
+    local other_path, other_removed <close> = new_path()
+    local other <close> = start([[
+local db = assert(store.open(path))
+assert(db:put("k", "other"))
+print "open" io.stdout:flush()
+task.sleep(1000)
+]], other_path)
+    equal(other:line(120), "open")
+    local link = os.tmpname()
+    os.remove(link)
+    os.execute("ln -s " .. path .. " " .. link)
+    equal(run(([[
+local other, link = %q, %q
+local db = assert(store.open(path))
+assert(db:put("k", "v"))
+for _, target in ipairs{ path, link, path .. "-lock", other } do print((select(3, db:copy(target)))) end
+for _, target in ipairs{ "/dev/null", other .. "-lock" } do print((select(3, db:copy(target)))) end
+print(db:put("l", "w"))
+assert(io.open(path .. ".copy", "w")):close()
+assert(db:copy(path .. ".copy") and db:copy(path .. ".copy"))
+do local copy <close> = assert(store.open(path .. ".copy")) end
+assert(db:copy(path .. ".copy"))
+]]):format(other_path, link), path), ("16\n"):rep(4) .. ("124\n"):rep(2) .. "true\n")
+    for _, name in ipairs{path, link} do
+        equal(run([[
+local db = assert(store.open(path))
+print(db:get "k", db:get "l")]], name), "v\tw\n")
+    end
+    equal(run([[
+local db = assert(store.open(path))
+print(db:get "k")]], other_path), "other\n")
+    os.remove(link)
+    os.remove(link .. "-lock")
+end)
+
+-- promise: docs/store.md: `store.open` refuses a file whose end is missing, such as a copy that broke off, with code 117.
+test("a file whose end is missing is no store, and one whose last pages were never written is", function()
+    local path, removed <close> = new_path()
+    equal(run([[
+local function write(db, first, last)
+  assert(db:write(function(txn)
+    for i = first, last do txn:put(("key%06d"):format(i), ("v"):rep(i % 50 == 0 and 9000 or 100)) end
+  end))
+end
+do
+  local db <close> = assert(store.open(path, { sync = "none" }))
+  write(db, 1, 2000)
+  -- Free pages, among them some at the end.
+  assert(db:write(function(txn) for i = 500, 1000 do txn:del(("key%06d"):format(i)) end end))
+  write(db, 2001, 2100)
+  assert(db:write(function(txn) for i = 2001, 2100 do txn:del(("key%06d"):format(i)) end end))
+end
+local whole <close> = io.open(path)
+local text, refused, read = whole:read "a", 0, 0
+for length = 0, #text - 1, 512 do
+  local file = io.open(path .. ".copy", "w")
+  file:write(text:sub(1, length)):close()
+  local db, why, code = store.open(path .. ".copy", { sync = "none" })
+  if length == 0 then
+    db:close()
+  elseif db then
+    local number = 0
+    for _ in db:each() do number = number + 1 end
+    assert(number == 1499)
+    read = read + 1
+    db:close()
+  else
+    assert(code == 117, why)
+    refused = refused + 1
+  end
+end
+print(refused > 100, read * 512 < 100 * 4096)]], path), "true\ttrue\n")
+end)
+
 -- promise: docs/store.md: **`db:resize(map_size [, timeout])`** changes the most that the file may have. It fails with code 16
 --   while this process has snapshots or copies. Other processes notice that a file has outgrown their map, and map more.
 test("a process reads and writes what outgrew its map", function()
@@ -176,15 +323,10 @@ assert(db:put("large", ("x"):rep(4 << 20)))]], path)
     equal(proc:wait(120), 0)
 end)
 
--- promise: docs/store.md: A full map is code 28, and a full disk is 28 or 5.
+-- promise: docs/store.md: A full map is code 28, and a full disk is 28 or 5, of `store.open` too.
 test("a full disk refuses a write, and the store goes on", function()
-    if not os.execute "unshare --mount true 2>/dev/null" then return end
-    local file = os.tmpname()
-    local script <close> = setmetatable({}, {__close = function() os.remove(file) end})
-    local out <close> = assert(io.open(file, "w"))
-    out:write([[
-local path = arg[1]
-local store = require "sxe.store"
+    if not is_root() then return end
+    equal(run_on_small_disk([[
 local db = assert(store.open(path .. "/a"))
 assert(db:put("small", "v"))
 local done, why, code = db:put("large", ("x"):rep(2 << 20))
@@ -195,16 +337,31 @@ if not db:put("small", "w") then
   assert(db:put("small", "w"))
 end
 print(db:get "small")
-]])
-    out:close()
-    local directory = os.tmpname()
-    os.remove(directory)
-    os.execute("mkdir " .. directory)
-    local proc <close> = wire.spawn{"unshare", "--mount", "sh", "-c",
-        'mount -t tmpfs -o size=1m none "$1" && exec "$2" "$3" "$1"', "sh", directory, wire.program "sxe-lua", file}
-    equal(proc:output(120), "nil\ttrue\tv\tnil\nw\n")
-    equal(proc:wait(120), 0)
-    os.execute("rmdir " .. directory)
+]]), "nil\ttrue\tv\tnil\nw\n")
+end)
+
+-- promise: docs/store.md: A full disk stops no reader.
+test("a disk that is full stops neither the opening of a store nor its readers", function()
+    if not is_root() then return end
+    equal(run_on_small_disk([[
+if arg[3] then
+  local db, all = assert(store.open(path .. "/a")), {}
+  for i = 1, 90 do all[i] = assert(db:snapshot()) end
+  print(all[90]:get "k")
+  return
+end
+local db, all = assert(store.open(path .. "/a")), {}
+db:put("k", "v")
+local full = assert(io.open(path .. "/full", "w"))
+full:setvbuf "no"
+for size = 4096, 1, -4095 do
+  while full:write(("x"):rep(size)) do end
+end
+-- Each page of the file of locks has places for some sixty of them.
+for i = 1, 90 do all[i] = assert(db:snapshot()) end
+assert(os.execute(("%s %s %s %s reader"):format(arg[2], arg[0], path, arg[2])))
+print(all[90]:get "k", (select(3, store.open(path .. "/b"))))
+]]), "v\nv\t28\n")
 end)
 
 -- promise: docs/store.md: Pages that an open snapshot sees cannot be used again, in any process, so the file grows while it is

@@ -70,11 +70,13 @@ refuses("a key of 1 to 511 bytes", function() local s <close> = db:snapshot() s:
 assert(db:stats().snapshots == 0)
 do
   local all = {}
-  for i = 1, 32 do all[i] = assert(db:snapshot()) end
+  for i = 1, 256 do all[i] = assert(db:snapshot()) end
   fails(24, db:snapshot())
   refuses("each: too many snapshots", db.each, db)
   fails(24, db:write(function() end))
-  for i = 1, 32 do all[i]:close() end
+  for i = 1, 256 do all[i]:close() end
+  assert(db:stats().readers > 256 and db:snapshot():get "a" == "new")
+  collectgarbage()
 end
 -- A loop that is left closes its snapshot.
 for _ in db:each() do break end
@@ -99,6 +101,8 @@ end)
 assert(done and first == 1 and second == nil and keys(db) == "a b15 b2 b\xff b\xff\xff d" and db:get "b2" == "other")
 for _, call in ipairs{ "get", "put", "del", "each" } do refuses("the transaction is over", kept[call], kept, "k", "v") end
 assert(select("#", db:write(function() return nil, nil end)) == 3 and db:write(function() end) == true)
+refuses("write: a function expected, got nil", db.write, db)
+refuses("write has no option 'timout'", db.write, db, function() end, { timout = 1 })
 refuses("oh", db.write, db, function(txn) txn:put("a", "lost") error "oh" end)
 refuses("a key of 1 to 511 bytes", db.write, db, function(txn) txn:put("", "v") end)
 refuses("a key of 1 to 511 bytes", db.write, db, function(txn) txn:get(1) end)
@@ -126,7 +130,7 @@ assert(add(function(txn) txn:get "a" end, 3) and runs == 4 and db:get "sum" == "
 assert(add(function(txn) txn:get "b2" end, 3) and runs == 1)
 assert(add(function(txn) keys(txn, { prefix = "b" }) end, 3) and runs == 4)
 fails(11, add(function(txn) txn:get "a" end, 100))
-assert(runs == 10)
+assert(runs == 100)
 assert(add(function(txn) txn:get "none" db:put("none", "now") end, 0) and runs == 2 and db:del "none")
 assert(add(function(txn) if txn:get "far" then db:del "far" end end, 0) and runs == 2)
 assert(db:write(function(txn) txn:put("a", "v") end, { timeout = 5 }))
@@ -147,6 +151,15 @@ end
 fails(2, db:copy(at "none/copy"))
 os.execute("mkdir " .. at "directory")
 fails(21, db:copy(at "directory"))
+-- A copy replaces a store that nobody has open, or an empty file.
+os.execute("mkfifo " .. at "fifo")
+for _, name in ipairs{ "fifo", "text", "a-lock", "copy-lock" } do
+  io.open(at "text", "w"):write(name == "text" and "no store" or ("x"):rep(100)):close()
+  assert(select(3, db:copy(at(name))) == (name == "a-lock" and 16 or 124), name)
+end
+assert(fails(16, db:copy(at "a")):find("the store at the path is open", 1, true))
+io.open(at "text", "w"):close()
+assert(db:copy(at "text"))
 refuses("store:copy has no option 'compakt'", db.copy, db, at "copy", { compakt = true })
 refuses("the path is too long", db.copy, db, ("x"):rep(4096))
 refuses("the path is too long", store.open, ("x"):rep(4096))
@@ -157,6 +170,7 @@ refuses('sync: "full", "meta" or "none" expected', store.open, at "b", { sync = 
 refuses('sync: "full", "meta" or "none" expected', store.open, at "b", { sync = true })
 assert(fails(2, store.open(at "none/b")) == at "none/b" .. ": No such file or directory")
 fails(2, store.open(at "none", { read_only = true }))
+assert(not io.open(at "none-lock"))
 io.open(at "text", "w"):write(("no store "):rep(1000)):close()
 fails(117, store.open(at "text"))
 for _, sync in ipairs{ "meta", "none", "full" } do

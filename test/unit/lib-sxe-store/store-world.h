@@ -26,17 +26,18 @@
 
 static char root[] = "/tmp/sxe-store-XXXXXX";
 
-#define PRELUDE                                                                       \
-    "store, task = require 'sxe.store', require 'sxe.task'\n"                         \
-    "function at(name) return arg[1] .. '/' .. name end\n"                            \
-    "function open(name, options) return assert(store.open(at(name), options)) end\n" \
-    "function fails(wanted, ...) local data, why, code = ...\n"                       \
-    "    assert(data == nil and code == wanted, why) return why end\n"                \
-    "function keys(one, options) local all = {}\n"                                    \
-    "    for key in one:each(options) do all[#all + 1] = key end\n"                   \
-    "    return table.concat(all, ' ') end\n"                                         \
-    "log, number, tasks, ended = '', 0, {}, {}\n"                                     \
-    "db, other, step, young, t, u, text = false, false, false, false, false, false, false\n"
+#define PRELUDE                                                                              \
+    "store, task = require 'sxe.store', require 'sxe.task'\n"                                \
+    "function at(name) return arg[1] .. '/' .. name end\n"                                   \
+    "function open(name, options) return assert(store.open(at(name), options)) end\n"        \
+    "function fails(wanted, ...) local data, why, code = ...\n"                              \
+    "    assert(data == nil and code == wanted, why) return why end\n"                       \
+    "function keys(one, options) local all = {}\n"                                           \
+    "    for key in one:each(options) do all[#all + 1] = key end\n"                          \
+    "    return table.concat(all, ' ') end\n"                                                \
+    "log, number, tasks, ended = '', 0, {}, {}\n"                                            \
+    "db, other, step, young, t, u, text, stats = false, false, false, false, false, false, " \
+    "false, false\n"
 
 /* ---- Faults ---- */
 
@@ -105,7 +106,8 @@ mdb_fault(unsigned nth, int result)
     X(mdb_env_sync, (MDB_env * env, int force), (env, force))                                  \
     X(mdb_env_copyfd2, (MDB_env * env, int fd, unsigned flags), (env, fd, flags))              \
     X(mdb_env_info, (MDB_env * env, MDB_envinfo * info), (env, info))                          \
-    X(mdb_env_stat, (MDB_env * env, MDB_stat * stat), (env, stat))
+    X(mdb_env_stat, (MDB_env * env, MDB_stat * stat), (env, stat))                             \
+    X(mdb_stat, (MDB_txn * txn, MDB_dbi dbi, MDB_stat * stat), (txn, dbi, stat))
 
 #define DEFINE_FAULT(name, types, names) \
     int __real_##name types;             \

@@ -28,6 +28,8 @@ static const char *const calls[] = {
     "db:resize(1 << 21)",
     "db:copy(at 'copy')",
     "db:copy(at 'copy', {compact = true})",
+    "db:copy(at 'there')",
+    "local one <close> = store.open(at 'there', {read_only = true})",
     "db:stats()",
 };
 
@@ -37,6 +39,7 @@ enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 static const char begin[] =
     "options = {sync = 'none', map_size = 1 << 21}\n"
     "db = open('a', options)\n"
+    "assert(db:copy(at 'there')) open('there'):close()\n"
     "function reset() assert(db:put('k', 'v') and db:put('l', 'w'))\n"
     "    os.remove(at 'copy') os.remove(at 'b') os.remove(at 'b-lock') end\n"
     "function check() collectgarbage() collectgarbage()\n"
@@ -89,9 +92,9 @@ static const enum fake_call allocations[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REAL
                                              FAKE_POSIX_MEMALIGN};
 
 /* LMDB asks the system by these; its pages are written by pwrite. */
-static const enum fake_call system_calls[] = {FAKE_OPEN,  FAKE_FSTAT,  FAKE_FTRUNCATE, FAKE_MMAP,
-                                              FAKE_PREAD, FAKE_PWRITE, FAKE_WRITE,     FAKE_WRITEV,
-                                              FAKE_FSYNC, FAKE_RENAME, FAKE_FCNTL,     FAKE_CLOSE};
+static const enum fake_call system_calls[] = {
+    FAKE_OPEN,   FAKE_STAT,  FAKE_FSTAT,  FAKE_FTRUNCATE, FAKE_FALLOCATE, FAKE_MMAP,  FAKE_PREAD,
+    FAKE_PWRITE, FAKE_WRITE, FAKE_WRITEV, FAKE_FSYNC,     FAKE_RENAME,    FAKE_FCNTL, FAKE_CLOSE};
 
 static void
 sweep(const char *call, const enum fake_call *kinds, unsigned number, int error)
@@ -217,10 +220,90 @@ END_TEST
 START_TEST(a_descriptor_without_status_is_no_store)
 {
     world_start_at_once();
-    fake_os_fail(FAKE_FSTAT, 1, 1, EIO);
+    fake_os_fail(FAKE_FSTAT, 2, 1, EIO); /* the first is of the locks, and only for their size */
     run_script("fails(5, store.open(at 'b'))");
     fake_os_reset();
     run_script("open 'b':close()");
+    world_stop_at_once();
+}
+END_TEST
+
+/* ---- Files whose end is missing ---- */
+
+/* Write pages at the end of the file, free them, and cut off the last one. */
+static const char cut[] =
+    "local short = open('short', {sync = 'none'})\n"
+    "for _, value in ipairs{('x'):rep(900), false} do\n"
+    "    assert(short:write(function(txn)\n"
+    "        for i = 1, 200 do\n"
+    "            if value then txn:put('k' .. i, value) else txn:del('k' .. i) end end end)) end\n"
+    "for i = 1, 5 do assert(short:put('k', 'v')) end\n"
+    "stats = short:stats()\n"
+    "short:close()\n"
+    "function shorten(pages) os.execute('truncate -s ' ..\n"
+    "    (stats.file_pages - pages) * stats.page_size .. ' ' .. at 'short') end\n"
+    "shorten(1)";
+
+START_TEST(a_file_without_its_last_free_page_is_whole)
+{
+    world_start_at_once();
+    run_script(cut);
+    for (unsigned nth = 1;; nth++) {
+        captured.number = 0;
+        mdb_fault(nth, EIO);
+        (void)load_text("local one <close> = store.open(at 'short')");
+        fault.nth = 0;
+        if (!fault.has_struck)
+            break;
+    }
+    run_script("local short <close> = open 'short' assert(keys(short) == 'k')");
+    world_stop_at_once();
+}
+END_TEST
+
+START_TEST(a_file_without_a_page_that_it_needs_is_damaged)
+{
+    world_start_at_once();
+    run_script(cut);
+    run_script("local short = open('short', {sync = 'none'})\n"
+               "assert(short:put('large', ('x'):rep(1 << 20)) and short:put('k', 'w'))\n"
+               "stats = short:stats() short:close()\n"
+               "for _, pages in ipairs{1, 200, stats.file_pages - 2} do\n"
+               "    shorten(pages) fails(117, store.open(at 'short')) end");
+    world_stop_at_once();
+}
+END_TEST
+
+/* ---- Blocks for the locks ---- */
+
+static const struct {
+    int error;
+    const char *script;
+} blocks[] = {
+    {EINTR, "open 'b':close()"},
+    {EOPNOTSUPP, "open 'b':close()"},
+    {ENOSYS, "open 'b':close()"},
+    {ENOSPC, "fails(28, store.open(at 'b')) assert(not io.open(at 'b'))"},
+};
+
+START_TEST(a_disk_gives_blocks_or_says_why_not)
+{
+    world_start_at_once();
+    fake_os_fail(FAKE_FALLOCATE, 1, 1, blocks[_i].error);
+    run_script(blocks[_i].script);
+    ck_assert_uint_eq(fake_os_injected(), 1);
+    fake_os_reset();
+    run_script("open 'b':close()");
+    world_stop_at_once();
+}
+END_TEST
+
+START_TEST(more_blocks_are_given_to_a_larger_file_of_locks)
+{
+    world_start_at_once();
+    run_script("open('b', {readers = 5000}):close() open 'b':close()\n"
+               "local locks = io.open(at 'b-lock') assert(locks:seek 'end' == 64 * 5002)\n"
+               "locks:close()");
     world_stop_at_once();
 }
 END_TEST
@@ -243,6 +326,11 @@ suite(void)
     tcase_add_test(c, without_memory_a_larger_map_is_not_adopted);
     tcase_add_test(c, a_store_without_a_map_fails_until_it_is_opened_again);
     tcase_add_test(c, a_descriptor_without_status_is_no_store);
+    tcase_add_test(c, a_file_without_its_last_free_page_is_whole);
+    tcase_add_test(c, a_file_without_a_page_that_it_needs_is_damaged);
+    tcase_add_loop_test(c, a_disk_gives_blocks_or_says_why_not, 0,
+                        sizeof(blocks) / sizeof(blocks[0]));
+    tcase_add_test(c, more_blocks_are_given_to_a_larger_file_of_locks);
     return s;
 }
 

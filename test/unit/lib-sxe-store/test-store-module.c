@@ -46,16 +46,44 @@ START_TEST(tasks_wait_for_threads)
 }
 END_TEST
 
-START_TEST(a_conflict_in_a_commit_of_several_jobs_is_its_own)
+static void
+count_turns(void)
 {
+    count_lines("build/coverage/lua/store-turns.info");
+}
+
+START_TEST(tasks_that_conflict_take_turns)
+{
+    net_on_state = count_turns;
     world_start();
-    run_script("task.start(function() db = open 'a'\n"
+    run_script("task.start(function() db = open('a', {sync = 'none'})\n"
                "for i = 1, 20 do task.start(function()\n"
-               "    assert(db:write(function(txn)\n"
-               "        txn:put('n', tostring(1 + tonumber(txn:get 'n' or 0))) end) or true)\n"
+               "    for _ = 1, 20 do\n"
+               "        assert(db:write(function(txn)\n"
+               "            txn:put('n', tostring(1 + tonumber(txn:get 'n' or 0))) end)) end\n"
                "    number = number + 1 end) end end)");
     until("number == 20");
-    run_script("assert(tonumber(db:get 'n') >= 10)");
+    run_script("assert(db:get 'n' == '400')");
+    world_stop();
+}
+END_TEST
+
+/* The first function waits for a task that conflicts, and wants its turn. */
+START_TEST(a_turn_is_not_waited_for_for_ever)
+{
+    world_start();
+    run_script("function add(sum) assert(db:write(function(txn)\n"
+               "    txn:put('n', tostring(sum + tonumber(txn:get 'n' or 0))) end))\n"
+               "    number = number + sum end\n"
+               "task.start(function() db = open('a', {sync = 'none'})\n"
+               "    assert(db:write(function(txn)\n"
+               "        txn:put('n', tostring(100 + tonumber(txn:get 'n' or 0)))\n"
+               "        if number > 20 then return end\n"
+               "        tasks = {task.start(add, 1), task.start(add, 10)}\n"
+               "        tasks[1]:join() tasks[2]:join() end))\n"
+               "    number = number + 100 end)");
+    until("number == 122");
+    run_script("assert(db:get 'n' == '122')");
     world_stop();
 }
 END_TEST
@@ -83,7 +111,8 @@ suite(void)
     tcase_add_test(c, values_are_as_the_page_says);
     tcase_add_test(c, a_program_without_it_says_so);
     tcase_add_test(c, tasks_wait_for_threads);
-    tcase_add_test(c, a_conflict_in_a_commit_of_several_jobs_is_its_own);
+    tcase_add_test(c, tasks_that_conflict_take_turns);
+    tcase_add_test(c, a_turn_is_not_waited_for_for_ever);
     tcase_add_test(c, a_job_too_large_fails_alone);
     return s;
 }
