@@ -193,8 +193,8 @@ explain_failure(const struct copying *copying, int result)
                                 name);
     case EAGAIN:
         return sxe__dict_refuse(why, EAGAIN,
-                                "dict %s: a process that is alive has held a lock for a second: "
-                                "try again; is it stopped?",
+                                "dict %s: a live process has held a lock for a second: try again, "
+                                "or continue it (SIGCONT) if it is stopped",
                                 name);
     default:
         return sxe__dict_refuse(why, -result, "dict %s: cannot be copied: %s", name,

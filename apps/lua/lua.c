@@ -248,8 +248,8 @@ tell_why_it_ends(void)
         program.has_failed = true;
         fprintf(stderr, "error: the script waits, but nothing is left that could wake it\n");
     } else if (sxe_lua_http_has_handler(program.lua)) {
-        fprintf(stderr, "hint: the script returned what could answer requests; sxe-httpd --lua "
-                        "serves with it\n");
+        fprintf(stderr, "hint: the script returned a handler; sxe-httpd --lua SCRIPT answers "
+                        "requests with it\n");
     }
 }
 

@@ -38,7 +38,7 @@ static const struct command_option table[] = {
     {{"memory", required_argument, NULL, MEMORY}, "SIZE", "limit the memory of scripts (4g)"},
     {{"cpu", required_argument, NULL, CPU},
      "TIME",
-     "limit a task's computing between two waits (no limit)"},
+     "limit a task's CPU time between two waits (no limit)"},
     {{"tasks", required_argument, NULL, TASKS}, "N", "limit the tasks that exist at once (16384)"},
     {{"sockets", required_argument, NULL, SOCKETS},
      "N",

@@ -56,8 +56,8 @@ tell_torn(const void *array)
         if (!is_torn(array, id))
             continue;
         if (torn++ == 0)
-            printf("half written, because the writer was killed; busy until all of each is "
-                   "written again:");
+            printf("half-written elements, whose writer was killed; each is busy until all of it "
+                   "is written again:");
         if (torn <= 20)
             printf(" %u", id);
     }
@@ -78,8 +78,8 @@ check_and_tell(const struct pool_opened *opened)
     if (result == -ECANCELED)
         return EXIT_FAILURE;
     if (result == -EAGAIN)
-        return pool_fail("pool %s: a process that is alive has held a lock for a second: try "
-                         "again; is it stopped?",
+        return pool_fail("pool %s: a live process has held a lock for a second: try again, or "
+                         "continue it (SIGCONT) if it is stopped",
                          pool_plain_text(sxe_pool_get_name(array)));
     if (result != 0)
         return pool_fail("pool %s is damaged: %s; close it in every program, then: sxe-pool repair",
@@ -91,7 +91,7 @@ check_and_tell(const struct pool_opened *opened)
            pool_count_text(sxe_pool_get_states(array), "state"),
            pool_count_text(sxe_pool_get_shards(array), "shard"));
     if (opened->dict != NULL)
-        printf("so is its table: %s, each in its one place\n",
+        printf("its table is whole, too: %s, each in exactly one place\n",
                pool_count_text(sxe_dict_get_count(opened->dict), "entry"));
     /* A dict does not use the marks of half-written elements: its entries have checksums. */
     return opened->dict != NULL || tell_torn(array) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

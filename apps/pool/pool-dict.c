@@ -111,9 +111,9 @@ dump_dict(SXE_DICT *dict, const struct pool_options *options, SXE_DICT_ENTRY *en
         if (ferror(stdout) || (++shown % SIGNALS_EACH == 0 && pool_is_over()))
             break;
     }
-    return result >= 0
-               ? EXIT_SUCCESS
-               : pool_fail("the dict cannot be read on: %s; see sxe-pool check", strerror(-result));
+    return result >= 0 ? EXIT_SUCCESS
+                       : pool_fail("cannot read the rest of the dict: %s; run sxe-pool check",
+                                   strerror(-result));
 }
 
 int

@@ -236,10 +236,10 @@ dump_state(struct dump *dump, unsigned state)
     while ((id = step_walker(&walker)) < sxe_pool_get_number(dump->array) && show_element(dump, id))
         ;
     if (id == SXE_POOL_LOCK_NOT_TAKEN)
-        return pool_fail("a process that is alive has held a lock for a second: try again; is it "
-                         "stopped?");
+        return pool_fail("a live process has held a lock for a second: try again, or continue it "
+                         "(SIGCONT) if it is stopped");
     if (id == SXE_POOL_DAMAGED)
-        return pool_fail("the pool is damaged: see sxe-pool check");
+        return pool_fail("the pool is damaged: run sxe-pool check for the reason");
     return EXIT_SUCCESS;
 }
 
@@ -254,7 +254,7 @@ pool_find_state(const void *array, const char *name, unsigned first, unsigned en
             return state;
     }
     if (first == 0)
-        pool_fail("there is no state '%s': sxe-pool show has them", name);
+        pool_fail("there is no state '%s': sxe-pool show prints the states", name);
     else
         pool_fail("no entry of a dict can be in the state '%s': they are LIVE, PINNED or DIRTY",
                   name);

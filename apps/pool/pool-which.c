@@ -135,13 +135,15 @@ choose_descriptor(int process)
     static struct choice choice;
     const int error = pool_peek_process(process, choose_pool, &choice);
 
-    if (error != 0)
-        pool_fail("process %d: %s", process, error == ENOENT ? "there is none" : strerror(error));
+    if (error == ENOENT)
+        pool_fail("there is no process %d", process);
+    else if (error != 0)
+        pool_fail("cannot look at process %d: %s", process, strerror(error));
     else if (choice.seen.number == 0)
-        pool_fail("process %d has no pool open that others could see; sxe-pool list has all",
-                  process);
+        pool_fail("process %d has no shared pool open; sxe-pool list prints all pools", process);
     else if (choice.seen.number > 1)
-        pool_fail("process %d has several pools open: %s; say which", process, choice.text);
+        pool_fail("process %d has several pools open: %s; give one as PROCESS:DESCRIPTOR", process,
+                  choice.text);
     else
         return choice.descriptor;
     return -1;
@@ -159,7 +161,8 @@ wait_for_others(const char *path)
             break;
     }
     if (patience_ms > 0)
-        pool_fail("pool %s: another process is opening or closing it: try again; is it stopped?",
+        pool_fail("pool %s: another process is opening or closing it: try again, or continue it "
+                  "(SIGCONT) if it is stopped",
                   pool_plain_text(path));
     return patience_ms == 0;
 }
@@ -211,7 +214,7 @@ open_of_process(int process, int descriptor, unsigned pool_options, struct pool_
         return false;
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", process, descriptor);
     if (stat(path, &status) != 0) {
-        pool_fail("process %d has no descriptor %d that can be seen: %s", process, descriptor,
+        pool_fail("process %d: cannot look at descriptor %d: %s", process, descriptor,
                   strerror(errno));
         return false;
     }
@@ -237,8 +240,7 @@ is_the_one_meant(const char *which, const char *path)
     if (strchr(which, '/') != NULL || access(which, F_OK) != 0)
         return true;
     if (access(path, F_OK) != 0) {
-        (void)pool_fail("%s is a name in /dev/shm, where there is none; for the file in this "
-                        "directory say ./%s",
+        (void)pool_fail("there is no %s in /dev/shm; for the file in this directory write ./%s",
                         which, which);
         return false;
     }

@@ -100,7 +100,7 @@ take_option(void *settings, int val)
     switch (val) {
     case COMMAND_LINE_WORD:
         if (options->words_number == POOL_WORDS_MAX)
-            return refuse_usage("too many words: ", optarg);
+            return refuse_usage("too many arguments: ", optarg);
         options->words[options->words_number++] = optarg;
         break;
     case 'j':
@@ -110,12 +110,12 @@ take_option(void *settings, int val)
         options->state = optarg;
         break;
     case 'i':
-        is_good = command_line_time(&line, "the time between looks (-i)", SXE_NS_PER_MS,
+        is_good = command_line_time(&line, "the time between two lines (-i)", SXE_NS_PER_MS,
                                     86400 * SXE_NS_PER_SECOND, &options->interval_ns);
         break;
     default:
         is_good =
-            command_line_count(&line, "the number of looks (-n)", 1, 1000000000, &options->looks);
+            command_line_count(&line, "the number of lines (-n)", 1, 1000000000, &options->looks);
     }
     return is_good ? COMMAND_LINE_GO_ON : COMMAND_LINE_WRONG;
 }
@@ -161,9 +161,9 @@ find_command(const struct pool_options *options)
                      "resize, not ",
                      name);
     else if (options->words_number < commands[i].words_min)
-        refuse_usage("a word is missing: ", commands[i].words);
+        refuse_usage("an argument is missing: ", commands[i].words);
     else if (options->words_number > commands[i].words_max)
-        refuse_usage("one word too many: ", options->words[commands[i].words_max]);
+        refuse_usage("one argument too many: ", options->words[commands[i].words_max]);
     else
         return i;
     return COMMANDS;

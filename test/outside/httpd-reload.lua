@@ -45,7 +45,7 @@ test("a script that never finishes loading is replaced by the next", function()
     server:write(version(2))
     server:reload()
     server:await("2")
-    check(server.proc:errors():find("is not loaded 1 s after another load was asked for", 1, true), server.proc:errors())
+    check(server.proc:errors():find("is still not loaded, 1 s after another load was requested", 1, true), server.proc:errors())
     check(not server.proc:errors():find("ended with", 1, true), server.proc:errors())
 end)
 

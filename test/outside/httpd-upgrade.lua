@@ -78,12 +78,12 @@ test("a new program that fails, or is killed, changes nothing", function()
     local server <close> = script.start("return function() return 'old' end", "-w", "2")
     server:write("error 'no'")
     server.proc:signal("USR2")
-    named(server, ", ended with exit status 1 before it was ready; this one goes on serving")
+    named(server, ", ended with exit status 1 before it was ready; its messages say why. This one goes on serving")
     equal(server:ask(), "old")
     server:write("require 'sxe.task'.sleep(3600)")
     server.proc:signal("USR2")
     workers.kill(named(server, " starts, to serve in place of this one", 2))
-    named(server, ", ended with signal 9 %(Killed%) before it was ready; this one goes on serving")
+    named(server, ", ended with signal 9 %(Killed%) before it was ready; its messages say why. This one goes on serving")
     equal(server:ask(), "old")
 end)
 
@@ -100,14 +100,14 @@ test("a new program that fails leaves the file of a unix socket, and one that se
     local server = script.start("return function() return 'old' end", "-w", "2", "--unix", path)
     server:write("error 'no'")
     server.proc:signal("USR2")
-    named(server, ", ended with exit status 1 before it was ready; this one goes on serving")
+    named(server, ", ended with exit status 1 before it was ready; its messages say why. This one goes on serving")
     equal(ask_at(path), "old")
     for number, signal in ipairs{"KILL", "TERM"} do
         server:write("require 'sxe.task'.sleep(3600)")
         server.proc:signal("USR2")
         workers.kill(named(server, " starts, to serve in place of this one", number + 1), signal)
         httpd.wait_until(function()
-            return select(2, server.proc:errors():gsub("before it was ready; this one goes on", "")) == number + 1
+            return select(2, server.proc:errors():gsub("before it was ready; its messages say why. This one goes on", "")) == number + 1
         end, "the end of the new program by " .. signal)
         equal(ask_at(path), "old", signal)
     end

@@ -263,5 +263,5 @@ as_root.test("--check works for another user than root", function()
     local proc = wire.spawn{"sh", "-c", "exec " .. other .. wire.program("sxe-httpd") .. " --check --user 65534:65534",
                             env = ENV}
     equal(proc:wait(60), 0, proc:errors())
-    check(proc:errors():find("files are looked at as user 65533, not as user 65534 (--user)", 1, true), proc:errors())
+    check(proc:errors():find("files are checked as user 65533, not as user 65534 (--user)", 1, true), proc:errors())
 end)

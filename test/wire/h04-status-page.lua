@@ -62,7 +62,7 @@ test("a button sets the log level, by keyboard alone", function()
     driven:evaluate("document.getElementById('level').value = 'debug'")
     driven:evaluate("document.querySelector('form[action=\"/log-level\"] button').focus()")
     driven:press("Enter", 13, "\r")
-    wait_for("document.getElementById('answer').textContent == 'within a second'", "the answer")
+    wait_for("document.getElementById('answer').textContent == 'all workers log at this level within a second'", "the answer")
     check(server:get("/status.json"):find('"log_level":"debug"', 1, true), "the level")
 end)
 

@@ -157,7 +157,7 @@ test("after a script that fails to load the workers go on, and the log says so",
     server:write("return 1 +")
     server:reload()
     httpd.wait_until(function()
-        return server.proc:errors():find("could not be loaded again; the script as loaded before goes on serving", 1, true)
+        return server.proc:errors():find("could not be loaded again; the version loaded before goes on serving", 1, true)
     end, "a reason")
     local same = workers.await(server, 2)
     check(same[1] == pids[1] and same[2] == pids[2], "the same workers")

@@ -53,7 +53,8 @@ reply_with(struct sxe_http_response *response, const char *type,
     struct text text = {.size = 0};
 
     if (serving.texts == ADMIN_TEXTS)
-        return sxe_http_reply_text(response, 503, "other replies are still being sent\n");
+        return sxe_http_reply_text(
+            response, 503, "too many other status replies are still being sent; try again\n");
     metrics_add_up(&serving.sum);
     write(&text, &serving.sum);
     if (text.is_cut) {
@@ -279,7 +280,7 @@ set_level(struct sxe_http_request *request, struct sxe_http_response *response)
         return sxe_http_reply_text(response, 400,
                                    "level: one of fatal error warning information debug\n");
     metrics_ask_for_level((unsigned)level);
-    return reply_done(request, response, "within a second\n");
+    return reply_done(request, response, "all workers log at this level within a second\n");
 }
 
 static enum sxe_http_verdict

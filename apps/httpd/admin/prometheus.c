@@ -161,9 +161,10 @@ add_workers(struct text *text, const struct metrics_sum *sum)
         resident += resident_bytes(sum->workers[i]->owner);
     }
     add_number(text, "sxe_workers", "gauge", "Processes that serve.", sum->workers_number);
-    add_number(text, "sxe_worker_starts_total", "counter",
-               "Processes that serve that were started; each beyond the first ones is a restart.",
-               sum->starts);
+    add_number(
+        text, "sxe_worker_starts_total", "counter",
+        "Serving processes that were started; those beyond the number of workers are restarts.",
+        sum->starts);
     add_number(text, "sxe_lua_memory_bytes", "gauge", "Memory of the scripts of all workers.", lua);
     add_number(text, "sxe_lua_errors_total", "counter", "Errors of handlers in Lua.",
                sum->lua_errors);
@@ -184,7 +185,7 @@ metrics_add_prometheus(struct text *text, const struct metrics_sum *sum)
     add_workers(text, sum);
     add_number(text, "sxe_draining", "gauge", "1: the server ends, and accepts nothing more.",
                sum->is_draining);
-    begin_family(text, "sxe_build_info", "gauge", "What it was built from; always 1.");
+    begin_family(text, "sxe_build_info", "gauge", "The build, as labels; the value is always 1.");
     text_add(text,
              "sxe_build_info{version=\"" SXE_VERSION "\",libev=\"%d.%d\",lua=\"" LUA_VERSION_MAJOR
              "." LUA_VERSION_MINOR "." LUA_VERSION_RELEASE "\"} 1\n",

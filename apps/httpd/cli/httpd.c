@@ -219,7 +219,8 @@ serve_under_supervisor(const char *script)
     int status = EXIT_FAILURE;
 
     if (result < 0) {
-        fprintf(stderr, "sxe-httpd: cannot start: %s; give fewer workers with -w, or -c\n",
+        fprintf(stderr,
+                "sxe-httpd: cannot start: %s; give fewer workers (-w) or connections (-c)\n",
                 strerror(-result));
         return EXIT_FAILURE;
     }
@@ -240,8 +241,8 @@ begin_rates(void)
     const int result = httpd.options.config.file == NULL ? 0 : rate_limit_begin();
 
     if (result < 0)
-        fprintf(stderr, "sxe-httpd: cannot start: no table of rates: %s%s\n", strerror(-result),
-                result == -ENOENT ? "; is /proc mounted?" : "");
+        fprintf(stderr, "sxe-httpd: cannot start: cannot make the table of rate limits: %s%s\n",
+                strerror(-result), result == -ENOENT ? "; is /proc mounted?" : "");
     return result;
 }
 

@@ -100,9 +100,10 @@ httpd_add_field(struct httpd_options *options)
 
     if (!httpd_is_field(optarg))
         return httpd_wrong("a header (--header)",
-                           "'Name: value', and not one of those that a reply has anyway");
+                           "'Name: value', and not a field that sxe-httpd sets itself");
     if (used + strlen(optarg) + 3 > sizeof(options->fields))
-        return httpd_wrong("a header (--header)", "shorter: all of them have 4 KiB");
+        return httpd_wrong("a header (--header)",
+                           "shorter: all of them together have at most 4 KiB");
     snprintf(options->fields + used, sizeof(options->fields) - used, "%s\r\n", optarg);
     options->http.fields = options->fields;
     if (strncasecmp(optarg, "X-Content-Type-Options:", 23) == 0)
@@ -118,7 +119,8 @@ httpd_add_type(struct httpd_options *options)
     if (!httpd_is_type(optarg))
         return httpd_wrong("a content type (--type)", "'type/subtype extension', as in mime.types");
     if (used + strlen(optarg) + 2 > sizeof(options->types))
-        return httpd_wrong("a content type (--type)", "shorter: all of them have 4 KiB");
+        return httpd_wrong("a content type (--type)",
+                           "shorter: all of them together have at most 4 KiB");
     snprintf(options->types + used, sizeof(options->types) - used, "%s\n", optarg);
     options->files.types = options->types;
     return true;
@@ -239,7 +241,8 @@ httpd_set_user(struct httpd_options *options)
 {
     return become_parse(&options->user, optarg) ||
            httpd_wrong("the user that serves (--user)",
-                       "a user of this machine, or USER:GROUP; a number without a name needs one");
+                       "a user of this machine, or USER:GROUP; a numeric user without a name needs "
+                       "a GROUP");
 }
 
 bool
@@ -280,8 +283,8 @@ chroot_missing(const struct httpd_options *options)
     if (!become_is_other(&options->user))
         return "--chroot needs a user who cannot leave it, as root can: add --user NAME";
     if (options->lua.is_dev)
-        return "--dev looks for changed files, and the supervisor is not in --chroot: leave out "
-               "one of them";
+        return "--dev does not go with --chroot: the supervisor, outside of it, would look at "
+               "other files: leave out one";
     return options->is_repl ? "--repl is a shell in a single process: leave out --chroot" : NULL;
 }
 

@@ -88,7 +88,7 @@ set_request_id(struct httpd_options *options)
     options->http.request_id = optarg;
     return httpd_is_field_name(optarg) ||
            httpd_wrong("the header of request ids (--request-id)",
-                       "the name of a header, and not one of those that a reply has anyway");
+                       "the name of a header, and not a field that sxe-httpd sets itself");
 }
 
 static bool
@@ -147,7 +147,7 @@ take_place(struct httpd_options *options, int val)
         return add_networks(&options->proxies, "the proxies' network (--proxy-from)");
     case TRUST_FROM:
         options->http.trusted = &options->trusted;
-        return add_networks(&options->trusted, "who is believed (--trust-from)");
+        return add_networks(&options->trusted, "the trusted network (--trust-from)");
     case REQUEST_ID:
         return set_request_id(options);
     case TRACE_CONTEXT:
@@ -167,7 +167,8 @@ take_place(struct httpd_options *options, int val)
     case STATS:
         return set_stats_path(options);
     case STATS_FROM:
-        return add_networks(&options->stats_from, "who may see the counters (--stats-from)");
+        return add_networks(&options->stats_from,
+                            "the network that may see the counters (--stats-from)");
     case 'w':
         return set_workers(options);
     case HANG_TIMEOUT:
@@ -175,7 +176,7 @@ take_place(struct httpd_options *options, int val)
         return duration("the time of a hang (--hang-timeout)", 0, &options->hang_timeout_ms);
     case ADMIN:
         return admin_take_place(options, optarg) ||
-               httpd_wrong("where the status is shown (--admin)",
+               httpd_wrong("the address of the status (--admin)",
                            "a port, IP:PORT, or the path of a unix socket, with a slash in it");
     default:
         options->plan = true;

@@ -85,8 +85,8 @@ look_as_user(const struct become *user, bool may)
     if (may)
         return become_now(user);
     fprintf(stderr,
-            "sxe-httpd: files are looked at as user %u, not as user %u (--user): only root can; "
-            "check again as root\n",
+            "sxe-httpd: files are checked as user %u, not as user %u (--user), which only root can "
+            "become; check again as root\n",
             geteuid(), user->user);
     return become_enter(user);
 }

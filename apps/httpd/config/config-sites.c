@@ -194,7 +194,7 @@ read_rate(struct reader *reader, struct rate_limit *rate)
         return false;
     if (text != NULL && !rate_limit_parse(rate, text))
         return fail(reader, "rate", text,
-                    "requests of a client in a time, such as \"10/s\", \"100/m\" or \"1000/h\"");
+                    "a number of requests and a time, such as \"10/s\", \"100/m\" or \"1000/h\"");
     rate->route = reader->place;
     if (lua_getfield(reader->L, -1, "burst") == LUA_TNIL) {
         lua_pop(reader->L, 1);
@@ -205,7 +205,7 @@ read_rate(struct reader *reader, struct rate_limit *rate)
     if (text == NULL || is_number == 0 || burst < 1 || burst > RATE_LIMIT_MOST)
         return fail(reader, "burst",
                     is_number ? lua_tostring(reader->L, -1) : luaL_typename(reader->L, -1),
-                    "a number from 1 to 1000000, of a rate");
+                    "a number from 1 to 1000000, beside a rate");
     lua_pop(reader->L, 1);
     rate->burst = (uint32_t)burst;
     return true;
@@ -245,7 +245,7 @@ is_header(struct reader *reader, const struct config_route *route)
     for (unsigned i = 0; i < route->headers_number; i++) {
         if (!httpd_is_field(route->headers[i]))
             return fail(reader, "header", route->headers[i],
-                        "'Name: value', and not one of those that a reply has anyway");
+                        "'Name: value', and not a field that sxe-httpd sets itself");
     }
     return true;
 }
@@ -306,14 +306,16 @@ choose_action(struct reader *reader, struct config_route *route, bool is_script)
         return fail(reader, route->pattern, NULL,
                     "a route has one of root, redirect, status and script");
     if (route->fallback != NULL && (route->root == NULL || *route->fallback != '/'))
-        return fail(reader, "fallback", route->fallback, "a path such as /index.html, of a root");
+        return fail(reader, "fallback", route->fallback,
+                    "a path such as /index.html, in a route with root");
     if (!sxe_http_is_field_value(type) || !sxe_http_is_field_value(to))
-        return fail(reader, route->pattern, NULL, "type and redirect are values of a header");
+        return fail(reader, route->pattern, NULL,
+                    "type and redirect have to be valid values of a header");
     if (route->redirect != NULL && !names_its_server(route->redirect))
         return fail(reader, "redirect", route->redirect,
                     "a path such as /people/{id}, or a URL with a {name} only after its server");
     if (route->redirect != NULL && !has_names(route->pattern, route->redirect))
-        return fail(reader, "redirect", route->redirect, "one whose each {name} is in the path");
+        return fail(reader, "redirect", route->redirect, "one with {name}s of the path only");
     reader->sites->has_passwords |= route->auth.file != NULL;
     route->action = route->root != NULL       ? CONFIG_ROOT_OF_FILES
                     : route->redirect != NULL ? CONFIG_REDIRECT
@@ -463,7 +465,7 @@ read_site(struct reader *reader)
         return false;
     reader->line = line;
     if (site->names_number == 0)
-        return fail(reader, "sites", NULL, "a site has names");
+        return fail(reader, "sites", NULL, "a site needs names");
     if (!has_good_names(reader, site))
         return false;
     (void)lua_getfield(reader->L, -1, "routes");

@@ -216,9 +216,8 @@ static int
 settle_result(int result, const char *what, const char *left)
 {
     if (result == -ENOSYS || result == -EOPNOTSUPP || result == -EPERM) {
-        SXE_WARN("--confine: %s cannot be used here: %s: %s; the kernel has none, or a container "
-                 "refuses it",
-                 what, strerror(-result), left);
+        SXE_WARN("--confine: the kernel has no %s, or a container refuses it: %s: %s", what,
+                 strerror(-result), left);
         return 0;
     }
     if (result < 0)
@@ -243,6 +242,6 @@ confine_begin(const struct httpd_options *options)
     result = rules.is_full ? -E2BIG : confine_files(rules.each, rules.number);
     result = settle_result(result, "Landlock", "files are opened as without it");
     return result < 0 ? result
-                      : settle_result(confine_calls(), "the filter of calls (seccomp)",
+                      : settle_result(confine_calls(), "filter of calls (seccomp)",
                                       "all system calls are allowed");
 }

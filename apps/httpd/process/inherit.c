@@ -33,8 +33,8 @@ static int
 refuse_variable(const char *name, const char *value, const char *must)
 {
     fprintf(stderr,
-            "sxe-httpd: %s is '%s'; it must be %s. systemd and systemd-socket-activate set it so; "
-            "unset LISTEN_FDS to open the sockets here\n",
+            "sxe-httpd: %s is '%s'; it must be %s. systemd or systemd-socket-activate should set "
+            "it; unset LISTEN_FDS to let sxe-httpd open its sockets\n",
             name, value, must);
     return -EINVAL;
 }

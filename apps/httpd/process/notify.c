@@ -48,8 +48,8 @@ notify_send(const char *lines)
     int error = path == NULL || *path == '\0' ? 0 : -send_to(path, lines);
 
     if (error != 0 && error != last_error)
-        SXE_WARN("cannot tell the service manager at NOTIFY_SOCKET=%s of this server: %s; it may "
-                 "take it for one that does not start",
+        SXE_WARN("cannot reach the service manager at NOTIFY_SOCKET=%s: %s; it may believe that "
+                 "this server does not start",
                  path, strerror(error));
     last_error = error;
 }

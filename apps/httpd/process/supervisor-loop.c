@@ -67,8 +67,8 @@ static void
 upgrade_program(void)
 {
     if (!supervisor.has_served || supervisor.is_ending || getpid() == 1)
-        SXE_WARN("SIGUSR2: no new program is started: this one does not serve yet, or ends, or is "
-                 "process 1 of a container, whose end would end that");
+        SXE_WARN("SIGUSR2: no new program is started: this one does not serve yet, is ending, or "
+                 "is process 1, whose end would end the container");
     else
         upgrade_start(supervisor.config->argv, &supervisor.mask_before);
 }

@@ -270,12 +270,12 @@ static void
 say_failed(void)
 {
     if (!reason_is_told())
-        SXE_ERROR("%s could not be loaded again; %s as loaded before goes on serving%s",
-                  name_of_load(), supervisor.config->script != NULL ? "the script" : "it",
+        SXE_ERROR("%s could not be loaded again; the version loaded before goes on serving%s",
+                  name_of_load(),
                   supervisor.retry_ns == NEVER
                       ? ""
-                      : "; a changed file is not in service: the load is tried again until "
-                        "it is, at most a minute apart, and each reason is told once");
+                      : "; a changed file is not in service yet: loading is retried at least once "
+                        "a minute, and each reason is logged once");
 }
 
 /* A child ended before all workers of its load were ready. */
@@ -475,8 +475,8 @@ is_given_up(struct child *child)
         kill(child->pid, SIGCONT);
         return false;
     }
-    SXE_WARN("%s is not loaded %u s after another load was asked for: process %d, which loads it, "
-             "is killed, and another process loads it",
+    SXE_WARN("%s is still not loaded, %u s after another load was requested: process %d, which "
+             "loads it, is killed and replaced",
              name_of_load(), (unsigned)(supervisor.patience_ns / SXE_NS_PER_SECOND), child->pid);
     kill_child(child);
     child->role = LEAVING;

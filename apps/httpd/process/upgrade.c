@@ -102,8 +102,9 @@ upgrade_start(char **argv, const sigset_t *mask)
     int result;
 
     if (upgrade.link >= 0) {
-        SXE_WARN("a new program, process %d, starts already: send SIGUSR2 again when it serves",
-                 upgrade.pid);
+        SXE_WARN(
+            "a new program, process %d, is starting already: send SIGUSR2 again when it serves",
+            upgrade.pid);
         return;
     }
     upgrade.is_cancelled = false;
@@ -145,8 +146,8 @@ bury_new_program(void)
     waitpid(upgrade.pid, &status, 0);
     upgrade_forget();
     if (!upgrade.is_cancelled)
-        SXE_ERROR("the new program, process %d, %s before it was ready; this one goes "
-                  "on serving: its messages say why; send SIGUSR2 again when that is mended",
+        SXE_ERROR("the new program, process %d, %s before it was ready; its messages say why. This "
+                  "one goes on serving; send SIGUSR2 again later",
                   upgrade.pid, wait_status_text(status, how));
 }
 

@@ -90,7 +90,7 @@ look_at_memory(void)
     if (script_state() == NULL || service.link < 0 || service.has_asked || !script_is_full())
         return;
     SXE_WARN(
-        "%s keeps more than nine tenths of its memory (--lua-memory), so it will be loaded again",
+        "%s uses more than nine tenths of its memory (--lua-memory), so it will be loaded again",
         service.options->script);
     service.has_asked = handover_say(service.link, HANDOVER_RENEW) == 0;
 }

@@ -315,7 +315,7 @@ START_TEST(a_lock_is_waited_for_but_not_for_ever)
     if (_i == 0)
         stop_a_writer();
     fake_os_fail(FAKE_NANOSLEEP, 1, 0, EINTR);
-    says(sxe_dict_backup(busy, target, stop_a_writer, why), EAGAIN, "is it stopped?");
+    says(sxe_dict_backup(busy, target, stop_a_writer, why), EAGAIN, "if it is stopped");
     ck_assert_uint_gt(asked, 1000);
     free_locks();
     asked = 0;

@@ -229,7 +229,7 @@ START_TEST(what_is_no_place_is_refused)
 
     RUN_HTTPD("--admin", places[_i]);
     ck_assert_int_eq(ran.status, 2);
-    check_has(ran.errors, "where the status is shown (--admin) is '");
+    check_has(ran.errors, "the address of the status (--admin) is '");
     check_has(ran.errors, "it must be a port, IP:PORT, or the path of a unix socket");
 }
 END_TEST

@@ -61,7 +61,7 @@ START_TEST(unknown_ones_are_refused)
     RUN_HTTPD("--user", unknown[_i]);
     ck_assert_int_eq(ran.status, 2);
     check_has(ran.errors, "sxe-httpd: the user that serves (--user) is '");
-    check_has(ran.errors, "'; it must be a user of this machine, or USER:GROUP; a number without");
+    check_has(ran.errors, "'; it must be a user of this machine, or USER:GROUP; a numeric user");
 }
 END_TEST
 
@@ -90,7 +90,7 @@ START_TEST(only_root_may_become_another_user)
     RUN_HTTPD("--check", "--user", "root");
     ck_assert_int_eq(ran.status, 0);
     check_has(ran.errors,
-              "sxe-httpd: files are looked at as user 4294967295, not as user 0 (--user)");
+              "sxe-httpd: files are checked as user 4294967295, not as user 0 (--user)");
 }
 END_TEST
 

@@ -61,7 +61,7 @@ START_TEST(an_address_that_cannot_be_reached_is_logged_once)
     notify_ready(1);
     notify_alive();
     ck_assert_uint_eq(captured.number, 1);
-    ck_assert(logged("cannot tell the service manager at NOTIFY_SOCKET="));
+    ck_assert(logged("cannot reach the service manager at NOTIFY_SOCKET="));
     ck_assert(logged(reasons[_i]));
     setenv("NOTIFY_SOCKET", mailbox.name, 1);
     notify_alive();

@@ -321,7 +321,7 @@ END_TEST
 
 #define FROM_TO(from, to) "'; it must be a number from " from " to " to ". Try --help.\n"
 #define SECONDS           "'; it must be from 0.001 to 86400 seconds, such as 10, 0.5, 500ms or 2m."
-#define NO_HEADER         "it must be 'Name: value', and not one of those that a reply has anyway."
+#define NO_HEADER         "it must be 'Name: value', and not a field that sxe-httpd sets itself."
 #define NO_TYPE           "it must be 'type/subtype extension', as in mime.types. Try --help.\n"
 #define NO_INDEX          "it must be the name of a file, without a slash; at most 8 of them."
 
@@ -364,11 +364,11 @@ static const struct {
      "--access-log-sample needs an access log: add --access-log FILE"},
     {{"--access-log-slow", "2"}, "--access-log-slow tells which requests are always logged"},
     {{"--trust-from", "all"},
-     "who is believed (--trust-from) is 'all'; it must be addresses, netw"},
+     "the trusted network (--trust-from) is 'all'; it must be addresses, netw"},
     {{"--request-id", "X Id"},
      "the header of request ids (--request-id) is 'X Id'; it must be the "},
     {{"--request-id", ""}, "the header of request ids (--request-id) is ''"},
-    {{"--request-id", "date"}, "one of those that a reply has anyway"},
+    {{"--request-id", "date"}, "and not a field that sxe-httpd sets itself"},
     {{"--listing=yes", "-r", "."}, "option --listing takes no argument. Try --help.\n"},
     {{"--index", ""}, "an index (--index) is ''; " NO_INDEX},
     {{"--index", "a/b"}, "an index (--index) is 'a/b'; " NO_INDEX},
@@ -465,7 +465,7 @@ static const struct {
     {{"--chroot=/"}, "add --user NAME"},
     {{"--chroot="}, "the root directory (--chroot) is ''; it must be a directory"},
     {{"--chroot=/", "--user=7:7", "--lua=a", "--dev"},
-     "--dev looks for changed files, and the supervisor is not in --chroot"},
+     "--dev does not go with --chroot: the supervisor"},
     {{"--chroot=/", "--user=7:7", "--lua=a", "--repl"},
      "--repl is a shell in a single process: leave out --chroot"},
     {{"-w", "0"}, "the number of workers (-w) is '0'; it must be a number from 1 to 64"},
@@ -484,7 +484,7 @@ static const struct {
     {{"--stats="}, "the path of the counters (--stats) is ''"},
     {{"--stats=/{a}"}, "the path of the counters (--stats) is '/{a}'"},
     {{"--stats-from=all"},
-     "who may see the counters (--stats-from) is 'all'; it must be addresses,"},
+     "the network that may see the counters (--stats-from) is 'all'; it must be addresses,"},
 };
 
 START_TEST(a_mistake_is_named_and_ends_it_with_2)
@@ -519,8 +519,8 @@ static const struct {
 } lengths[] = {
     {"--unix", "/", 106, "1 to 107 bytes long"},
     {"--index", "", 255, NO_INDEX},
-    {"--header", "X: ", HTTPD_FIELDS_MAX - 6, "shorter: all of them have 4 KiB"},
-    {"--type", "a/b ", HTTPD_TYPES_MAX - 6, "shorter: all of them have 4 KiB"},
+    {"--header", "X: ", HTTPD_FIELDS_MAX - 6, "shorter: all of them together have at most 4 KiB"},
+    {"--type", "a/b ", HTTPD_TYPES_MAX - 6, "shorter: all of them together have at most 4 KiB"},
 };
 
 START_TEST(a_text_is_taken_up_to_its_limit)
@@ -553,7 +553,7 @@ START_TEST(headers_together_have_4_kib)
 
     RUN_HTTPD("--header", half, "--header", half);
     ck_assert_int_eq(ran.status, 2);
-    check_has(ran.errors, "shorter: all of them have 4 KiB");
+    check_has(ran.errors, "shorter: all of them together have at most 4 KiB");
 }
 END_TEST
 

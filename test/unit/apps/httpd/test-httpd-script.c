@@ -326,7 +326,7 @@ START_TEST(one_that_does_not_load_leaves_the_old_one)
     start_script("return function() return 'one' end");
     write_file(script, "return function(");
     ck_assert_int_eq(kill(httpd_child.pid, SIGHUP), 0);
-    await_error("app.lua could not be loaded again; the script as loaded before goes on");
+    await_error("app.lua could not be loaded again; the version loaded before goes on");
     check_has(child_errors(), "expected near <eof>\n    --> app.lua:1\n");
     ck_assert_str_eq(body(), "one");
     stop_httpd();
@@ -382,7 +382,7 @@ START_TEST(one_whose_memory_is_full_is_replaced)
     check_has(ask(GET_LAST("/fill")), "\r\n\r\nfilled");
     await_body("empty");
     stop_httpd();
-    check_has(child_errors(), "app.lua keeps more than nine tenths of its memory");
+    check_has(child_errors(), "app.lua uses more than nine tenths of its memory");
 }
 END_TEST
 

@@ -69,7 +69,8 @@ static const struct {
     {ROUTE("{ 5 }"), "site.lua:2: ?: there is no such key here\n"},
     {ROUTE("{}"), "site.lua:2: /a: a route has one of root, redirect, status and script"},
     {ROUTE("{ status = 200, rate = 5 }"), "rate: it is number; it must be a text"},
-    {ROUTE("{ status = 200,\n rate = '5' }"), "site.lua:3: rate: it is 5; it must be requests of"},
+    {ROUTE("{ status = 200,\n rate = '5' }"),
+     "site.lua:3: rate: it is 5; it must be a number of requests"},
     {ROUTE("{ status = 200,\n burst = 5 }"), "site.lua:3: burst: it is 5; it must be a number"},
     {ROUTE("{ status = 200, rate = '1/s', burst = 0 }"), "burst: it is 0; it must be a number"},
     {ROUTE("{ status = 200, rate = '1/s', burst = 1.5 }"), "burst: it is number; it must be"},
@@ -114,9 +115,11 @@ static const struct {
     {ROUTE("{ redirect = '/\\t/{b}/' }"), "redirect: it is /\t/{b}/; it must be a path such as"},
     {ROUTE("{ status = 200, header = { ['X-A'] = 'b' } }"),
      "header: it is a table with names; it must be a text, or a list of texts"},
-    {ROUTE("{ redirect = '/{b}/' }"), "redirect: it is /{b}/; it must be one whose each {name} is"},
-    {ROUTE("{ redirect = 'a\\nb' }"), "/a: type and redirect are values of a header"},
-    {ROUTE("{ status = 200, type = 'a\\nb' }"), "/a: type and redirect are values of a header"},
+    {ROUTE("{ redirect = '/{b}/' }"),
+     "redirect: it is /{b}/; it must be one with {name}s of the path only"},
+    {ROUTE("{ redirect = 'a\\nb' }"), "/a: type and redirect have to be valid values of a header"},
+    {ROUTE("{ status = 200, type = 'a\\nb' }"),
+     "/a: type and redirect have to be valid values of a header"},
     {ROUTE("{ script = true }"),
      "site.lua:2: /a: the route has script = true, but there is no script: add --lua FILE"},
     {"return { port = 1,\n tls_cert = 'a' }",
@@ -141,7 +144,7 @@ static const struct {
      "site.lua:2: name: there is no such key here; did you mean names?"},
     {"return { sites = {\n { names = 5 } } }",
      "site.lua:2: names: it is number; it must be a text"},
-    {"return { sites = {\n { routes = {} } } }", "site.lua:2: sites: a site has names"},
+    {"return { sites = {\n { routes = {} } } }", "site.lua:2: sites: a site needs names"},
     {"return { sites = { { names = 'a',\n routes = 7 } } }", "site.lua:2: routes: it is number"},
     {"return { sites = { { names = 'a',\n routes = { ['/'] = {} } } } }",
      "site.lua:2: /: a route has one of"},
@@ -320,7 +323,8 @@ START_TEST(without_a_table_of_rates_it_does_not_start)
     fake_os_fail(FAKE_MEMFD_CREATE, 1, 1, EMFILE);
     RUN_HTTPD("--config", "site.lua");
     ck_assert_int_eq(ran.status, 1);
-    check_has(ran.errors, "sxe-httpd: cannot start: no table of rates: Too many open files");
+    check_has(ran.errors,
+              "sxe-httpd: cannot start: cannot make the table of rate limits: Too many open files");
 }
 END_TEST
 

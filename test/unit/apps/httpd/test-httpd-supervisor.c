@@ -411,7 +411,7 @@ START_TEST(one_that_fails_leaves_the_old_one_alone)
     ck_assert_int_eq(SUPERVISE(outlive_one_that_fails, _i == 0 ? end_badly : be_killed), 0);
     ck_assert_uint_eq(shared->children[0].heard, 1u << HANDOVER_END);
     ck_assert(
-        logged("/nonexistent.lua could not be loaded again; the script as loaded before goes on"));
+        logged("/nonexistent.lua could not be loaded again; the version loaded before goes on"));
     ck_assert(logged("which was starting, ended with signal 9") == (_i == 1));
 }
 END_TEST
@@ -428,7 +428,7 @@ START_TEST(one_that_hangs_is_replaced_by_the_next)
 {
     ck_assert_int_eq(SUPERVISE(have_reloaded, hang_and_have_reloaded, end_after_the_first), 0);
     ck_assert_uint_eq(shared->loads, 3);
-    ck_assert(logged("is not loaded 10 s after another load was asked for: process "));
+    ck_assert(logged("is still not loaded, 10 s after another load was requested: process "));
     ck_assert(!logged("ended with"));
 }
 END_TEST
@@ -518,7 +518,7 @@ START_TEST(each_that_is_given_up_leaves_twice_the_time_to_the_next)
     for (unsigned i = 1; i < 5; i++)
         ck_assert_uint_ge(shared->children[i + 1].since_ns - shared->children[i].since_ns,
                           MS(900) << (i - 1));
-    ck_assert(logged("is not loaded 8 s after"));
+    ck_assert(logged("is still not loaded, 8 s after"));
 }
 END_TEST
 
@@ -553,7 +553,7 @@ START_TEST(one_that_is_ready_as_it_is_given_up_goes_on)
     ck_assert_int_eq(SUPERVISE(have_reloaded_and_hear, be_ready_when_given_up, end_after_the_first),
                      0);
     ck_assert_uint_eq(shared->loads, 3);
-    ck_assert(!logged("is not loaded"));
+    ck_assert(!logged("is still not loaded"));
     ck_assert(!logged("ended with"));
 }
 END_TEST
@@ -1311,7 +1311,7 @@ START_TEST(a_worker_that_cannot_be_replaced_at_once_is_tried_again)
                                end_badly, say_so_and_serve),
                      0);
     ck_assert_uint_eq(shared->loads, 4);
-    ck_assert(logged("could not be loaded again; the script as loaded before goes on serving"));
+    ck_assert(logged("could not be loaded again; the version loaded before goes on serving"));
 }
 END_TEST
 
@@ -1384,7 +1384,7 @@ START_TEST(a_load_of_which_one_fails_leaves_the_old_ones_alone)
     ck_assert_uint_eq(shared->children[1].heard, 1u << HANDOVER_END);
     ck_assert_uint_eq(shared->children[2].heard, 1u << HANDOVER_DRAIN);
     ck_assert(logged(
-        "/nonexistent.lua could not be loaded again; the script as loaded before goes on serving"));
+        "/nonexistent.lua could not be loaded again; the version loaded before goes on serving"));
 }
 END_TEST
 
@@ -1501,7 +1501,7 @@ START_TEST(a_load_of_which_one_hangs_is_given_up)
                                hang_loading_the_second, serve_to_the_end,
                                end_after_both_of_the_first),
                      0);
-    ck_assert(logged("is not loaded 1 s after another load was asked for"));
+    ck_assert(logged("is still not loaded, 1 s after another load was requested"));
     ck_assert_uint_eq(shared->children[2].heard, 1u << HANDOVER_DRAIN);
 }
 END_TEST

@@ -148,7 +148,8 @@ START_TEST(one_that_fails_changes_nothing)
     setenv("SXE_TEST_NEW", "fail", 1);
     START("-w", "1");
     upgrade_child();
-    await_error(" ended with exit status 3 before it was ready; this one goes on serving: ");
+    await_error(" ended with exit status 3 before it was ready; its messages say why. This one "
+                "goes on serving; ");
     check_hello(dial());
     stop_httpd();
 }
@@ -185,7 +186,7 @@ START_TEST(one_that_is_killed_changes_nothing)
     upgrade_child();
     await_error(" starts, to serve in place of this one");
     upgrade_child();
-    await_error(" starts already: send SIGUSR2 again when it serves");
+    await_error(" is starting already: send SIGUSR2 again when it serves");
     ck_assert_int_eq(kill(pid_before(" starts, to serve in place of this one"), SIGKILL), 0);
     await_error(" ended with signal 9 (Killed) before it was ready");
     check_hello(dial());

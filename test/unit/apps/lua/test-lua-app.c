@@ -233,7 +233,7 @@ END_TEST
 START_TEST(a_handler_that_nobody_serves_with_is_pointed_out)
 {
     RUN_LUA("-e", "return function(req) end");
-    ended(0, "", "hint: the script returned what could answer requests; sxe-httpd --lua ");
+    ended(0, "", "hint: the script returned a handler; sxe-httpd --lua SCRIPT ");
     RUN_LUA("-e", "return 5");
     ended(0, "", "");
 }

@@ -32,7 +32,7 @@ expect_entries(const char *which)
     check_has(ran.output, "key=\"bob\" LIVE 1 bytes - value=\"2\"\n");
     check_has(ran.output, "key=\"eve\" PINNED 1 bytes - value=\"3\"\n");
     RUN_POOL("check", which);
-    ended(0, "so is its table: 3 entries", "");
+    ended(0, "its table is whole, too: 3 entries", "");
 }
 
 START_TEST(a_dict_is_backed_up_and_restored)
@@ -158,9 +158,9 @@ START_TEST(a_file_without_a_slash_is_in_this_directory)
     ended(0, text_of("dict /dev/shm/%s has 9 cells\n", name), "");
     ck_assert_int_eq(unlink(text_of("/dev/shm/%s", name)), 0);
     RUN_POOL("resize", "bare", "9");
-    ended(1, "", "for the file in this directory say ./bare");
+    ended(1, "", "for the file in this directory write ./bare");
     RUN_POOL("restore", path, "bare");
-    ended(1, "", "for the file in this directory say ./bare");
+    ended(1, "", "for the file in this directory write ./bare");
 }
 END_TEST
 

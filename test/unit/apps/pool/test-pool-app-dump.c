@@ -37,7 +37,7 @@ START_TEST(dump_of_a_state_is_in_the_order_of_time)
     check_has(ran.output, "\n{\"id\": 0, ");
     ck_assert_ptr_null(strstr(ran.output, "FREE"));
     RUN_POOL("dump", path, "--state", "BUSY");
-    ended(1, "", "there is no state 'BUSY': sxe-pool show has them");
+    ended(1, "", "there is no state 'BUSY': sxe-pool show prints the states");
 }
 END_TEST
 
@@ -148,7 +148,7 @@ START_TEST(dump_ends_where_a_pool_is_damaged)
     sharing()->shards[0].lock = 5 << 7 | 9;
     sharing()->shards[0].intent = (struct sxe__pool_intent){.stamp = UINT64_MAX, .id = 99};
     RUN_POOL("dump", path, "-s", "READY");
-    ended(1, "", "sxe-pool: the pool is damaged: see sxe-pool check\n");
+    ended(1, "", "sxe-pool: the pool is damaged: run sxe-pool check for the reason\n");
 }
 END_TEST
 
@@ -266,7 +266,7 @@ START_TEST(a_dict_is_shown_with_its_entries)
           "\"buckets\": 16384, \"buckets_used\": 3, \"longest_chain\": 1, \"states\": [",
           "");
     RUN_POOL("check", path);
-    ended(0, "\nso is its table: 3 entries, each in its one place\n", "");
+    ended(0, "\nits table is whole, too: 3 entries, each in exactly one place\n", "");
     RUN_POOL("watch", path, "-n1");
     ended(0, "  LIVE 2  PINNED 1  ", "");
 }
@@ -366,7 +366,7 @@ START_TEST(one_entry_is_no_entries)
     RUN_POOL("show", path);
     ended(0, "\na dict of 1 entry\n", "");
     RUN_POOL("check", path);
-    ended(0, "\nso is its table: 1 entry, each in its one place\n", "");
+    ended(0, "\nits table is whole, too: 1 entry, each in exactly one place\n", "");
 }
 END_TEST
 
@@ -409,7 +409,7 @@ START_TEST(a_dict_is_repaired_with_its_table)
     ended(1, "", "which is older");
     RUN_POOL("repair", path);
     ended(0, "; its lists were rebuilt, 0 elements lost their state\n", "");
-    check_has(ran.output, "\nso is its table: 3 entries, each in its one place\n");
+    check_has(ran.output, "\nits table is whole, too: 3 entries, each in exactly one place\n");
 }
 END_TEST
 
@@ -433,8 +433,9 @@ START_TEST(what_is_wrong_with_a_table_is_said)
 
     RUN_POOL(_i == 0 ? "check" : "dump", path);
     ended(1, "",
-          _i == 0 ? "sxe-pool: pool sessions is damaged: "
-                  : "the dict cannot be read on: Structure needs cleaning; see sxe-pool check");
+          _i == 0
+              ? "sxe-pool: pool sessions is damaged: "
+              : "cannot read the rest of the dict: Structure needs cleaning; run sxe-pool check");
     sxe_dict_close(dict);
 }
 END_TEST
@@ -448,7 +449,7 @@ START_TEST(the_lock_of_a_dict_is_waited_for)
     dict->sharing->shards[0].lock = dict->sharing->token;
     RUN_POOL("dump", path);
     ck_assert_int_eq(ran.status, 1);
-    check_has(ran.errors, "the dict cannot be read on: Resource temporarily unavailable");
+    check_has(ran.errors, "cannot read the rest of the dict: Resource temporarily unavailable");
     ran.prepare = interrupted;
     RUN_POOL("dump", path);
     ck_assert_int_eq(ran.status, 128 + SIGINT);

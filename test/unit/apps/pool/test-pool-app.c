@@ -25,15 +25,15 @@ START_TEST(a_command_line_that_cannot_be_understood_is_refused)
           "the commands are list, show, check, repair, dump, watch, backup, restore and "
           "resize, not lsit.");
     RUN_POOL("dump");
-    ended(2, "", "a word is missing: dump POOL.");
+    ended(2, "", "an argument is missing: dump POOL.");
     RUN_POOL("show", "a", "b");
-    ended(2, "", "one word too many: b.");
+    ended(2, "", "one argument too many: b.");
     RUN_POOL("backup", "a");
-    ended(2, "", "a word is missing: backup POOL FILE.");
+    ended(2, "", "an argument is missing: backup POOL FILE.");
     RUN_POOL("restore");
-    ended(2, "", "a word is missing: restore FILE POOL.");
+    ended(2, "", "an argument is missing: restore FILE POOL.");
     RUN_POOL("resize", "a", "1", "b");
-    ended(2, "", "one word too many: b.");
+    ended(2, "", "one argument too many: b.");
     RUN_POOL("resize", "a", "many");
     ended(2, "", "the number of cells is 'many'; it must be a number from 1 to 2147483648");
     RUN_POOL("resize", "a", "0");
@@ -41,12 +41,12 @@ START_TEST(a_command_line_that_cannot_be_understood_is_refused)
     RUN_POOL("--jsno", "list");
     ended(2, "", "unknown option --jsno; did you mean --json?");
     RUN_POOL("watch", "a", "-n", "0");
-    ended(2, "", "the number of looks (-n) is '0'");
+    ended(2, "", "the number of lines (-n) is '0'");
     RUN_POOL("watch", "a", "--interval", "soon");
-    ended(2, "", "the time between looks (-i) is 'soon'");
+    ended(2, "", "the time between two lines (-i) is 'soon'");
     RUN_POOL("list", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e", "f",
              "g");
-    ended(2, "", "too many words: g.");
+    ended(2, "", "too many arguments: g.");
 }
 END_TEST
 
@@ -109,8 +109,7 @@ START_TEST(a_bare_name_is_not_taken_for_a_file_beside_one)
     ck_assert_int_eq(chdir(directory), 0);
     RUN_POOL("show", name);
     ended(1, "",
-          "jobs.pool is a name in /dev/shm, where there is none; for the file in this "
-          "directory say ./jobs.pool\n");
+          "there is no jobs.pool in /dev/shm; for the file in this directory write ./jobs.pool\n");
     RUN_POOL("show", "./jobs.pool");
     ended(0, "jobs", "");
     snprintf(shared, sizeof(shared), "/dev/shm/sxe-test-%d", (int)getpid());
@@ -150,7 +149,11 @@ START_TEST(a_pool_may_be_a_name_in_dev_shm_even_a_number)
     snprintf(path, sizeof(path), "/dev/shm/%s", name);
     ck_assert_int_eq(unlink(path), 0);
     RUN_POOL("check", name);
-    ended(1, "", "there is none");
+    ended(1, "", "there is no process ");
+    fails_there(FAKE_OPENDIR, EACCES);
+    RUN_POOL("check", name);
+    ended(1, "", "cannot look at process ");
+    check_has(ran.errors, ": Permission denied\n");
 }
 END_TEST
 
@@ -164,9 +167,9 @@ START_TEST(a_pool_may_be_what_a_process_has_open)
     RUN_POOL("show", PID);
     ended(0, "pool jobs: in use\n", "");
     RUN_POOL("show", DESCRIPTOR(987));
-    ended(1, "", "has no descriptor 987 that can be seen: No such file or directory");
+    ended(1, "", ": cannot look at descriptor 987: No such file or directory");
     RUN_POOL("show", text_of("%d:99999999999", (int)getpid()));
-    ended(1, "", "has no descriptor 2147483647 that can be seen");
+    ended(1, "", ": cannot look at descriptor 2147483647");
     RUN_POOL("show", text_of("%d:x", (int)getpid()));
     ended(1, "", "cannot open the file");
     RUN_POOL("show", "99999999999");
@@ -180,7 +183,7 @@ START_TEST(what_a_process_has_open_may_be_no_pool_or_several)
 
     ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
     RUN_POOL("show", PID);
-    ended(1, "", "has no pool open that others could see");
+    ended(1, "", "has no shared pool open; sxe-pool list prints all pools");
     RUN_POOL("show", DESCRIPTOR(pipes[0]));
     ended(1, "", "cannot be opened: it is neither file nor memory");
     const int file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
@@ -193,7 +196,7 @@ START_TEST(what_a_process_has_open_may_be_no_pool_or_several)
     ended(1, "", "has several pools open: ");
     check_has(ran.errors, " (jobs)");
     check_has(ran.errors, " (others)");
-    check_has(ran.errors, "; say which\n");
+    check_has(ran.errors, "; give one as PROCESS:DESCRIPTOR\n");
     sxe_pool_delete(others);
 }
 END_TEST
@@ -257,13 +260,15 @@ START_TEST(who_opens_or_closes_it_is_waited_for_until_a_signal)
     const pid_t holder = hold_opening();
     RUN_POOL("show", path);
     ended(1, "",
-          "jobs.pool: another process is opening or closing it: try again; is it stopped?\n");
+          "jobs.pool: another process is opening or closing it: try again, or continue it "
+          "(SIGCONT) if it is stopped\n");
     /* For a file of this size it waits for a minute. */
     ck_assert_int_eq(truncate(path, (off_t)8 << 30), 0);
     ran.prepare = interrupted;
     RUN_POOL("show", path);
     ended(128 + SIGINT, "",
-          "jobs.pool: another process is opening or closing it: try again; is it stopped?\n");
+          "jobs.pool: another process is opening or closing it: try again, or continue it "
+          "(SIGCONT) if it is stopped\n");
     kill_child(holder);
 }
 END_TEST
@@ -512,9 +517,13 @@ START_TEST(a_lock_that_is_held_is_waited_for_but_not_for_ever)
     open_jobs(path);
     sharing()->shards[0].lock = sharing()->token;
     RUN_POOL("check", path);
-    ended(1, "", "a process that is alive has held a lock for a second: try again; is it stopped?");
+    ended(1, "",
+          "a live process has held a lock for a second: try again, or continue it (SIGCONT) if it "
+          "is stopped");
     RUN_POOL("dump", path, "-s", "READY");
-    ended(1, "", "a process that is alive has held a lock for a second: try again; is it stopped?");
+    ended(1, "",
+          "a live process has held a lock for a second: try again, or continue it (SIGCONT) if it "
+          "is stopped");
     ran.prepare = interrupted;
     RUN_POOL("check", path);
     ended(128 + SIGINT, "", "");
@@ -569,7 +578,8 @@ START_TEST(check_names_the_elements_that_are_half_written)
     sharing()->nodes[3].sequence = 1;
     RUN_POOL("check", path);
     ended(1,
-          "half written, because the writer was killed; busy until all of each is written again: "
+          "half-written elements, whose writer was killed; each is busy until all of it is written "
+          "again: "
           "3\n",
           "");
     for (unsigned id = 0; id < 25; id++)
@@ -716,7 +726,7 @@ START_TEST(a_dict_whose_head_is_damaged_is_repaired_as_a_dict)
     check_has(ran.errors, "its head is damaged");
     RUN_POOL("repair", path);
     ck_assert_int_eq(ran.status, 0);
-    check_has(ran.output, "so is its table: 1 entry");
+    check_has(ran.output, "its table is whole, too: 1 entry");
 }
 END_TEST
 
