@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The only file with rules. Each lib-*/module.mk names what its library needs; everything is built below
-# build/<mode>, mode being release (the default), debug (ASan + UBSan) or coverage.
+# build/<mode>, mode being release (the default), coverage (gcov, ASan, UBSan, assertions) or debug (as coverage, but
+# without counters, optimised a little, and for gdb).
 
 MODE    ?= release
 PREFIX  ?= /usr/local
@@ -82,13 +83,12 @@ harden := -fstack-protector-strong -fno-omit-frame-pointer $(call supported,-fst
 ifeq ($(MODE),release)
 mode.cflags  := $(if $(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),,-D_FORTIFY_SOURCE=2) $(CFLAGS)
 mode.ldflags := -Wl,-z,relro,-z,now
-else ifeq ($(MODE),debug)
-mode.cflags  := -O1 -g -DSXE_CHECKED=1 -fsanitize=address,undefined -fno-sanitize-recover=all
-mode.ldflags := -fsanitize=address,undefined
 else
-# Counts of lines that threads share are exact only if they are atomic.
-mode.cflags  := -O0 -g --coverage -fprofile-update=atomic -DSXE_COVERAGE=1
-mode.ldflags := --coverage
+checked      := -DSXE_CHECKED=1 -fsanitize=address,undefined -fno-sanitize-recover=all
+# Counts of lines that threads share are exact only if they are atomic. -g1 names lines in reports, and links faster.
+counted      := --coverage -fprofile-update=atomic -DSXE_COVERAGE=1
+mode.cflags  := $(if $(filter debug,$(MODE)),-O1 -g,-O0 -g1 $(counted)) $(checked)
+mode.ldflags := $(if $(filter coverage,$(MODE)),--coverage) -fsanitize=address,undefined
 endif
 
 # Each flavour links 400 test programs. gold takes half of ld's time; it is used where the compiler finds it.
@@ -215,6 +215,7 @@ unit.heavy  := $(shell grep -l __OPTIMIZE__ $(unit.src))
 $(unit.heavy:%.c=$B/obj/%.o): unit_cflags =
 unit.release := -O0 -U_FORTIFY_SOURCE
 unit.debug   := -O0 -g -fno-sanitize=undefined
+unit.coverage := -fno-sanitize=undefined
 test_cflags  = $(ALL_CFLAGS) -fPIE -Wno-null-dereference -Wno-conversion -Wno-sign-conversion \
                $(call includes,$(core) sxe-lua $(tls) $(scripts)) $(lib.rooms) $(LUA_CFLAGS) -Itest/fake -Itest/oracle -Itest/peer -Iapps/common $(foreach a,$(apps),$(call app.includes,$a)) \
                $(call rooms,test/unit) $(call rooms,test/unit/apps)
@@ -383,7 +384,7 @@ run: ## install what is missing, build MODE, and start the server on 127.0.0.1:8
 
 # PEERS=all installs the large peers as well.
 test.deps = build test $(if $(filter all,$(PEERS)),peers)
-test: ## install what is missing, then test three flavours: release, debug, coverage (T=log: only those; PEERS=all: beside Chromium too)
+test: ## install what is missing, then test release, and coverage with sanitizers (T=log: only those; PEERS=all: beside Chromium too)
 	@tools/deps.sh install $(test.deps)
 	@tools/test.sh
 
@@ -391,11 +392,11 @@ check: ## test the release flavour alone, in three minutes; nothing large is ins
 	@tools/deps.sh install build check
 	@tools/test.sh check
 
-debug: ## build and test with address and undefined-behaviour sanitizers
+debug: ## build and test with sanitizers, optimised and without counters, as for gdb; make test does not need it
 	@tools/deps.sh install $(test.deps)
 	@$(MAKE) --no-print-directory $(parallel) MODE=debug test-mode
 
-coverage: ## build and test for coverage; fails below 100 % of the lines
+coverage: ## build and test with sanitizers and counters; fails below 100 % of the lines
 	@tools/deps.sh install $(test.deps)
 	@$(MAKE) --no-print-directory $(parallel) MODE=coverage test-mode
 	@tools/coverage.sh
@@ -403,7 +404,9 @@ coverage: ## build and test for coverage; fails below 100 % of the lines
 # One flavour: everything built, then every test of it.
 test-mode: build test-bin
 	@tools/run-tests.sh $(MODE)
-test-bin: $(programs) $(unit.bin) $(outside.bin) $(replay.bin) $(examples.bin) $(if $(filter release,$(MODE)),$(bench.bin)) $B/test/wire $B/test/known-server $B/test/refused-calls.so
+# SXE_UNIT, which tools/test.sh sets: of test/unit, release needs only these programs.
+unit.wanted := $(filter $(if $(filter release,$(MODE)),$(or $(SXE_UNIT:%=$B/test/%),%),%),$(unit.bin))
+test-bin: $(programs) $(unit.wanted) $(outside.bin) $(replay.bin) $(examples.bin) $(if $(filter release,$(MODE)),$(bench.bin)) $B/test/wire $B/test/known-server $B/test/refused-calls.so
 
 # More options for a run: BENCH="--seconds 2 --json bench/results/2030-01-01.json --markdown docs/benchmarks.md".
 bench = build/release/test/wire bench/bench.lua $(ROW) $(BENCH)
@@ -548,6 +551,6 @@ clean: ## remove everything built
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | awk -F@ '{printf "%-24s %s\n", $$1, $$2}'
-	@echo "  MODE=release|debug|coverage, V=1 shows the commands, CC= CFLAGS= LDFLAGS= PREFIX= DESTDIR= as usual"
+	@echo "  MODE=release|coverage|debug, V=1 shows the commands, CC= CFLAGS= LDFLAGS= PREFIX= DESTDIR= as usual"
 
 -include $(shell find $B -name '*.d' 2>/dev/null)

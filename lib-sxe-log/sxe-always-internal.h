@@ -13,13 +13,13 @@
 SXE_NORETURN void sxe__not_always(const char *expression, const char *file, int line);
 
 /* SXE_ALWAYS(x) is never false, SXE_NEVER(x) never true. Checked builds assert it, coverage builds
- * drop the dead branch, others keep it as a safety net; all of them evaluate x. */
-#if SXE_CHECKED
+ * assert it and drop the dead branch, others keep it as a safety net; all of them evaluate x. */
+#if defined(SXE_COVERAGE)
+#    define SXE_ALWAYS_(x, text) ((x) ? (void)0 : sxe__not_always(text, __FILE__, __LINE__), 1)
+#    define SXE_NEVER_(x, text)  ((x) ? sxe__not_always(text, __FILE__, __LINE__) : (void)0, 0)
+#elif SXE_CHECKED
 #    define SXE_ALWAYS_(x, text) ((x) ? 1 : (sxe__not_always(text, __FILE__, __LINE__), 0))
 #    define SXE_NEVER_(x, text)  ((x) ? (sxe__not_always(text, __FILE__, __LINE__), 1) : 0)
-#elif defined(SXE_COVERAGE)
-#    define SXE_ALWAYS_(x, text) ((void)(x), 1)
-#    define SXE_NEVER_(x, text)  ((void)(x), 0)
 #else
 #    define SXE_ALWAYS_(x, text) SXE_LIKELY(x)
 #    define SXE_NEVER_(x, text)  SXE_UNLIKELY(x)

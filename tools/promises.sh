@@ -77,7 +77,7 @@ page() { # the rows of "$work/quoted", with the results of "$work/failures"
 # Promises
 
 What the documentation promises, and the test that would fail if the promise were false. Each case was written from the
-documentation alone ([test/outside](../test/outside/README.md)), and runs in the release and the debug flavour of `make test`.
+documentation alone ([test/outside](../test/outside/README.md)), and runs in the release and the coverage flavour of `make test`.
 `make promises` runs all of them and writes this page.
 END
     sort -s -t '	' -k 1,1 "$work/quoted" | awk -F '\t' -v failures="$work/failures" '

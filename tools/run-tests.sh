@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# tools/run-tests.sh MODE: runs the check programs that build/MODE/test holds and the wire scripts, two
-# more at a time than there are CPUs, because some wait for timers; those of test/longest first. A
+# tools/run-tests.sh MODE: runs the check programs that build/MODE/test holds and the wire scripts, four
+# more at a time than there are CPUs, because many wait for timers; those of test/longest first. A
 # program that passes prints one line, one that fails prints all its output. At the end come the skipped
 # cases, the failed programs with the first failing line of each, and the sum. T=<stem> in the environment picks
-# programs whose name contains it. build/MODE/times says what each took: seconds of CPU, seconds, name;
+# programs whose name contains it, SXE_UNIT="test-a test-b" those of test/unit that run in release. build/MODE/times says what each took: seconds of CPU, seconds, name;
 # the longest first.
 #
 # A program fails if it prints no result, dies, or hangs: SXE_TEST_SECONDS (3600) is no measure of
@@ -16,7 +16,7 @@
 # In a GitHub workflow, the programs under test must not write to the workflow's log and summary.
 unset GITHUB_ACTIONS GITHUB_STEP_SUMMARY
 
-mode=${1:?usage: tools/run-tests.sh release|debug|coverage}
+mode=${1:?usage: tools/run-tests.sh release|coverage|debug}
 build=build/$mode
 seconds=${SXE_TEST_SECONDS:-3600}
 
@@ -92,13 +92,15 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 once=$(grep -v '^#' test/once | paste -s -d '|')
 apart=$(grep -v '^#' test/apart | paste -s -d '|')
-covering=$(grep -v '^#' test/covering | paste -s -d '|')
 [ "$mode" = release ] && sweep=whole || sweep=thin
 export SXE_SWEEP="${SXE_SWEEP:-$sweep}"
 
+# ASan's own stack for signals would keep ours, whose lines are counted, too, from being set.
+[ "$mode" != coverage ] || export ASAN_OPTIONS="use_sigaltstack=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+
 # Delete the counters of an earlier run, perhaps of other sources. Tests that run scripts of ours add the
 # counters of Lua if build/coverage/lua exists.
-if [ "$mode" = coverage ] && [ -z "${SXE_REST:-}" ]; then
+if [ "$mode" = coverage ]; then
     find "$build" -name '*.gcda' -delete
     rm -rf "$build/lua" && mkdir "$build/lua"
 fi
@@ -108,15 +110,15 @@ left_out() {
     [ "$mode" = release ] && echo "/($apart)\.lua\$" || echo "/($once|$apart)\.lua\$"
 }
 
-# covering: of the paths read, those that count lines. Scripts run in release and debug; in coverage only those that
-# test/covering names, or with SXE_REST=1 only the others (tools/coverage.sh asks for them if a line is not covered).
-covering() {
-    if [ "$mode" != coverage ]; then
-        cat
-    elif [ -n "${SXE_REST:-}" ]; then
-        grep '\.lua$' | grep -vE "/($covering)\.lua\$"
+# wanted: of the paths read, all but the programs of test/unit that SXE_UNIT does not name.
+wanted() {
+    if [ "$mode" = release ] && [ -n "${SXE_UNIT:-}" ]; then
+        grep -v "^$build/test/test-"
+        for name in $SXE_UNIT; do
+            [ ! -f "$build/test/$name" ] || echo "$build/test/$name"
+        done
     else
-        grep -E "^$build/|/($covering)\.lua\$"
+        cat
     fi
 }
 
@@ -130,7 +132,7 @@ paths() {
     done | if [ -n "${T:-}" ]; then
         cat
     else
-        grep -vE "$(left_out)" | covering
+        grep -vE "$(left_out)" | wanted
     fi
 }
 
@@ -141,8 +143,8 @@ longest_first() {
            printf "%d %s\n", name in at ? at[name] : 1000000, $0 }' test/longest - | sort -n -s -k 1,1 | cut -d ' ' -f 2-
 }
 
-paths | longest_first | xargs -r -P $(($(nproc) + 2)) -n 1 "$0" "$mode" "$work"
-[ -n "${T:-}${SXE_REST:-}" ] || cat "$work"/*.times 2>/dev/null | sort -rn -k 2 >"$build/times"
+paths | longest_first | xargs -r -P $(($(nproc) + 4)) -n 1 "$0" "$mode" "$work"
+[ -n "${T:-}" ] || cat "$work"/*.times 2>/dev/null | sort -rn -k 2 >"$build/times"
 
 cat "$work"/*.skipped "$work"/*.failed 2>/dev/null
 cat "$work"/*.result 2>/dev/null | awk -v mode="$mode" '

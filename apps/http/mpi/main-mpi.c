@@ -57,8 +57,8 @@ send_message(struct load_link *link, unsigned to, const void *bytes, size_t leng
         if (!is_free(&mail->sending[i]))
             continue;
         memcpy(&mail->sent[i], bytes, length);
-        MPI_Isend(&mail->sent[i], (int)length, MPI_BYTE, (int)to, TAG, MPI_COMM_WORLD,
-                  &mail->sending[i]);
+        MPI_Request *request = &mail->sending[i];
+        MPI_Isend(&mail->sent[i], (int)length, MPI_BYTE, (int)to, TAG, MPI_COMM_WORLD, request);
         return true;
     }
     return false;

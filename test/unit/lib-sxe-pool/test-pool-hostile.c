@@ -2,7 +2,7 @@
  *
  * Another process writes random words into all memory that it shares with this one. The calls of
  * this process may return anything, but they return soon, and touch no memory outside the pool,
- * which the sanitizers of the debug flavour check.
+ * which the sanitizers of the coverage flavour check.
  */
 #include <errno.h>
 #include <signal.h>

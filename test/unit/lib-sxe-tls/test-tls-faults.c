@@ -162,8 +162,7 @@ START_TEST(without_memory_there_is_no_configuration)
 {
     static const enum fake_call kinds[] = {FAKE_MALLOC, FAKE_CALLOC, FAKE_REALLOC, FAKE_STRDUP,
                                            FAKE_MMAP};
-    const unsigned sparse = SXE_HAVE_ASAN && sxe_test_is_thin() ? 7 : 1;
-    const unsigned stride = _i > 0 ? sparse : sxe_test_is_thin() ? 41 : 7;
+    const unsigned stride = _i > 0 ? 1 : sxe_test_is_thin() ? 41 : 7;
     unsigned nth = 0;
     bool touched;
 

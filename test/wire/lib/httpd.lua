@@ -144,6 +144,6 @@ function httpd:seconds_of(action)
 end
 
 -- Sanitizers multiply the memory that a program needs: tests multiply their limits of memory and time by this factor.
-httpd.slack = (os.getenv("SXE_BUILD") or ""):find("debug") and 4 or 1
+httpd.slack = (os.getenv("SXE_BUILD") or "release"):find("release") and 1 or 4
 
 return httpd
