@@ -164,6 +164,7 @@ $B/obj/apps/http/report/output-html.o: apps/http/report/page.html apps/http/repo
 $B/obj/apps/httpd/admin/status-page.o: apps/httpd/admin/status.html apps/httpd/admin/status.js
 $B/obj/lib-sxe-lua/repl/sxe-lua-repl.o: lib-sxe-lua/repl/sxe-lua-repl.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-client.o: lib-sxe-lua/io/sxe-lua-client.lua lib-sxe-lua/io/sxe-lua-cookies.lua lib-sxe-lua/io/sxe-lua-multipart.lua
+$B/obj/lib-sxe-lua/http/sxe-lua-session.o: lib-sxe-lua/http/sxe-lua-session.lua
 $B/obj/lib-sxe-crypto/sxe-crypto-jwt.o: lib-sxe-crypto/sxe-crypto-jwt.lua
 $B/obj/lib-sxe-store/sxe-store.o: lib-sxe-store/sxe-store.lua
 $B/obj/lib-sxe-lua/io/sxe-lua-redis.o: $(addprefix lib-sxe-lua/io/sxe-lua-redis,.lua -commands.lua -handles.lua -cluster.lua)
@@ -207,7 +208,7 @@ CHECK_LIBS   = $(shell $(PKG_CONFIG) --libs check 2>/dev/null || echo -lcheck -l
 # library does to a test's arrays. Libraries, programs and tests from outside are built as MODE says; so are the heavy
 # unit tests, which use __OPTIMIZE__.
 unit_cflags  = $(unit.$(MODE))
-unit.src    := $(filter-out $(if $(store),,test/unit/lib-sxe-store/% %/test-lua-docs.c) $(if $(tls),,test/unit/lib-sxe-tls/% test/unit/lib-sxe-crypto/% %/test-httpd-tls.c %/test-http-tls.c %/test-lua-tls.c %/test-lua-docs.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
+unit.src    := $(filter-out $(if $(store),,test/unit/lib-sxe-store/% %/test-lua-docs.c) $(if $(tls),,test/unit/lib-sxe-tls/% test/unit/lib-sxe-crypto/% %/test-httpd-tls.c %/test-http-tls.c %/test-lua-tls.c %/test-lua-session.c %/test-lua-docs.c),$(wildcard test/unit/*/test-*.c test/unit/apps/*/test-*.c))
 ifneq ($(wildcard test/unit/*.c test/unit/apps/*.c),)
 $(error $(wildcard test/unit/*.c test/unit/apps/*.c): move it to the folder of its library or program, so that it is built)
 endif

@@ -95,6 +95,11 @@ SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_path_to_file(struct sxe_span path, char
  * length of the result, which can hold any byte, NUL and "/" too; -EILSEQ or -ENOBUFS. */
 SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode(struct sxe_span text, char *room, size_t size);
 
+/* Like sxe_http_decode, but a % without two hexadecimal digits is a %. Returns the length of the
+ * result, or -ENOBUFS. */
+SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_decode_lenient(struct sxe_span text, char *room,
+                                                        size_t size);
+
 /* ---- Queries, and bodies of application/x-www-form-urlencoded ---- */
 
 /* Decode a name or value of a query: "+" is a blank, and a % without two hexadecimal digits is a %,

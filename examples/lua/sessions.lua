@@ -1,38 +1,37 @@
 -- SPDX-License-Identifier: MIT
--- Sessions in a file. All servers that are given the file share them, and they outlive the servers. A
--- file name without a slash would be in /dev/shm, which a restart of the machine empties.
+-- Logging in and out. The sessions are in a file, and so is the secret of their cookies: all servers that are given the
+-- file share both, and the file outlives them. A file name without a slash would be in /dev/shm, which a restart of the
+-- machine empties.
 --   sxe-httpd --lua examples/lua/sessions.lua -- ./sessions.dict
 
-local dict, http = require "sxe.dict", require "sxe.http"
-local sessions = assert(dict.open{ name = "sessions", cells = 10000, evicts = true, file = arg[1] })
-local idle = 1800
+local crypto, dict = require "sxe.crypto", require "sxe.dict"
+local http, session = require "sxe.http", require "sxe.session"
+local memory = assert(dict.open{ name = "sessions", cells = 10000, evicts = true, file = arg[1] })
+
+memory:cas("secret", nil, crypto.random_token()) -- the first server makes it
+memory:mark("secret", "pinned")
+local sessions = session.new{ secret = memory:get "secret", dict = memory, idle = 1800 }
 local r = http.router()
 
-local function random_id()
-  local file <close> = assert(io.open("/dev/urandom", "rb"))
+r:use(sessions:filter())
 
-  return (file:read(16):gsub(".", function(c) return ("%02x"):format(c:byte()) end))
-end
+r:post("/login", function(req)
+  local user = req:form().user or "nobody"
 
-local function id_of(req)
-  return (req.headers.cookie or ""):match("session=(%x+)") or ""
-end
-
-r:post("/login", function(req, res)
-  local id = random_id()
-
-  assert(sessions:put(id, req:form().user or "nobody", idle))
-  res.headers["Set-Cookie"] = "session=" .. id .. "; HttpOnly; SameSite=Lax"
+  req.ctx.session:renew()
+  req.ctx.session:set("user", user)
   return 204
 end)
 
 r:get("/", function(req)
-  local id = id_of(req)
-  local user = sessions:get(id) or error{ status = 401, message = "please log in" }
+  local user = req.ctx.session:get "user" or error{ status = 401, message = "please log in" }
 
-  sessions:expire(id, idle)
   return "Hello, " .. user .. "!\n"
 end)
 
-r:post("/logout", function(req) sessions:remove(id_of(req)) return 204 end)
+r:post("/logout", function(req)
+  req.ctx.session:destroy()
+  return 204
+end)
+
 return r

@@ -72,20 +72,24 @@ take_byte(const char **text, const char *end)
     return byte;
 }
 
-/* Takes a byte of a name or value of a query. A % that begins no escape is text, as it is for
- * browsers (WHATWG URL, 1.3). */
+/* Take a byte or an escape. A % that begins no escape is text, as it is for browsers (WHATWG URL,
+ * 1.3). */
+static int
+take_lenient_byte(const char **text, const char *end)
+{
+    int byte = take_byte(text, end);
+
+    return byte == BAD_ESCAPE ? '%' : byte;
+}
+
+/* Take a byte of a name or value of a query. */
 static int
 take_form_byte(const char **text, const char *end)
 {
-    int byte = **text == '+' ? ' ' : (uint8_t) * *text;
-
-    if (byte == '%') {
-        int escaped = take_byte(text, end);
-
-        return escaped == BAD_ESCAPE ? '%' : escaped;
-    }
+    if (**text != '+')
+        return take_lenient_byte(text, end);
     ++*text;
-    return byte;
+    return ' ';
 }
 
 static void
@@ -345,6 +349,12 @@ ssize_t
 sxe_http_decode(struct sxe_span text, char *room, size_t size)
 {
     return decode_text(text, take_byte, room, size);
+}
+
+ssize_t
+sxe_http_decode_lenient(struct sxe_span text, char *room, size_t size)
+{
+    return decode_text(text, take_lenient_byte, room, size);
 }
 
 /* ---- Queries ---- */

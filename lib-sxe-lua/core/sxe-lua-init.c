@@ -28,6 +28,7 @@ static const struct sxe__lua_module modules[] = {
     {"sxe.tcp", sxe__lua_open_tcp, false},
     {"sxe.udp", sxe__lua_open_udp, false},
     {"sxe.http", sxe__lua_open_http, false},
+    {"sxe.session", sxe__lua_open_session, false},
     {"sxe.client", sxe__lua_open_client, false},
     {"sxe.redis", sxe__lua_open_redis, false},
     {"sxe.file", sxe__lua_open_file, false},

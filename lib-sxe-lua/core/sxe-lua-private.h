@@ -32,6 +32,7 @@
  *     sxe-lua-tls.c       the option tls of tcp.connect
  *     sxe-lua-resolve.c   names to addresses, in threads
  *     sxe-lua-http*.c     require "sxe.http"
+ *     sxe-lua-session.c   require "sxe.session", which is sxe-lua-session.lua
  *     sxe-lua-client.c    require "sxe.client"; most of it is in sxe-lua-client.lua
  *     sxe-lua-inflate.c   compressed bodies of its responses
  *     sxe-lua-redis.c     require "sxe.redis"; most of it is in sxe-lua-redis.lua
@@ -93,6 +94,7 @@ enum sxe__lua_class {
     SXE__LUA_HEADERS,     /* of a request */
     SXE__LUA_OUT_HEADERS, /* of a response */
     SXE__LUA_QUERY,
+    SXE__LUA_COOKIES,
     SXE__LUA_PARAMS,
     SXE__LUA_ESCAPED_PARAMS,
     SXE__LUA_EVENTS, /* of res:sse() */
@@ -251,6 +253,7 @@ int sxe__lua_open_timer(lua_State *L);
 int sxe__lua_open_tcp(lua_State *L);
 int sxe__lua_open_udp(lua_State *L);
 int sxe__lua_open_http(lua_State *L);
+int sxe__lua_open_session(lua_State *L);
 int sxe__lua_open_client(lua_State *L);
 int sxe__lua_open_redis(lua_State *L);
 int sxe__lua_open_file(lua_State *L);

@@ -6,6 +6,7 @@
  *     sxe-lua-http-result.c    what handlers return, and what becomes of their errors
  *     sxe-lua-http-page.c      an error as a page for a developer's browser
  *     sxe-lua-http-request.c   req
+ *     sxe-lua-http-cookie.c    req.cookies, res:cookie()
  *     sxe-lua-http-tls.c       req.tls
  *     sxe-lua-http-body.c      req:body(), :chunks(), :json(), :form()
  *     sxe-lua-http-response.c  res
@@ -241,6 +242,9 @@ void sxe__lua_http_push_form(lua_State *L, struct sxe_span text, unsigned status
 
 /* ---- TLS (sxe-lua-http-tls.c) ---- */
 
+/* Whether the connection speaks TLS. */
+bool sxe__lua_http_is_secure(const struct sxe__lua_exchange *exchange);
+
 /* Push the value of req.tls. Returns 1. */
 int sxe__lua_http_push_tls(lua_State *L, struct sxe__lua_exchange *exchange);
 
@@ -259,6 +263,8 @@ int sxe__lua_http_res_write(lua_State *L);
 int sxe__lua_http_res_finish(lua_State *L);
 int sxe__lua_http_res_sse(lua_State *L);
 int sxe__lua_http_res_file(lua_State *L);
+int sxe__lua_http_res_cookie(lua_State *L);
+extern const struct sxe__lua_class_spec sxe__lua_cookies_class;
 extern const struct sxe__lua_class_spec sxe__lua_events_class;
 
 /* ---- Routers and files ---- */

@@ -160,6 +160,13 @@ push_query(lua_State *L, struct sxe__lua_exchange *exchange)
 }
 
 static int
+push_cookies(lua_State *L, struct sxe__lua_exchange *exchange)
+{
+    sxe__lua_http_push(L, exchange, SXE__LUA_COOKIES);
+    return 1;
+}
+
+static int
 push_params(lua_State *L, struct sxe__lua_exchange *exchange)
 {
     sxe__lua_http_push(L, exchange, SXE__LUA_PARAMS);
@@ -185,6 +192,7 @@ get_property(lua_State *L, uint32_t index, uint32_t generation, const char *name
         {"params", push_params},
         {"query", push_query},
         {"headers", push_headers},
+        {"cookies", push_cookies},
         {"peer", push_peer},
         {"user", push_user},
         {"tls", sxe__lua_http_push_tls},
@@ -486,6 +494,7 @@ sxe__lua_http_open_request(lua_State *L)
     sxe__lua_register_class(L, SXE__LUA_REQUEST, &request);
     sxe__lua_register_class(L, SXE__LUA_HEADERS, &headers);
     sxe__lua_register_class(L, SXE__LUA_QUERY, &query);
+    sxe__lua_register_class(L, SXE__LUA_COOKIES, &sxe__lua_cookies_class);
     sxe__lua_register_class(L, SXE__LUA_PARAMS, &params);
     sxe__lua_register_class(L, SXE__LUA_ESCAPED_PARAMS, &escaped);
 }

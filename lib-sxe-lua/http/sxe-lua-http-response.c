@@ -289,6 +289,7 @@ sxe__lua_http_open_response(lua_State *L)
                                        {"json", send_json},
                                        {"redirect", response_redirect},
                                        {"abort", break_off},
+                                       {"cookie", sxe__lua_http_res_cookie},
                                        {"file", sxe__lua_http_res_file},
                                        {"write", sxe__lua_http_res_write},
                                        {"finish", sxe__lua_http_res_finish},

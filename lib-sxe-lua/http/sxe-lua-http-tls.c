@@ -51,6 +51,16 @@ set_client(lua_State *L, const struct sxe_lua_tls_facts *facts)
     lua_setfield(L, -2, "client");
 }
 
+bool
+sxe__lua_http_is_secure(const struct sxe__lua_exchange *exchange)
+{
+    const struct sxe_lua_tls *tls = sxe__lua_config()->tls;
+    struct sxe_lua_tls_facts facts;
+
+    return tls != NULL && tls->describe != NULL &&
+           tls->describe(sxe_http_socket(exchange->request), &facts);
+}
+
 int
 sxe__lua_http_push_tls(lua_State *L, struct sxe__lua_exchange *exchange)
 {

@@ -49,10 +49,10 @@ local function chance(n) return random(n) == 1 end
 local names = words [[
     abort accept acquire add addr address after age all any append at atomic batch body buf
     bodies buf_clear buf_used bytes cache_control cancel cas cell_size cells chains check chunks clear close
-    comment connect connections count counter ctx cwd data deadline debug dec decode delete diag
+    comment connect connections cookie cookies count counter ctx cwd data deadline debug dec decode delete diag
     array decode_base64 decode_hex decode_url dot_files each encode encode_base64 encode_hex encode_url
     env error escaped_params escaped_path event every evicts exact exit_status expect expire fail fatal
-    fields file find finish form found from get gzip half_close handler head headers host id idle ifind inc
+    fields file find finish form found from get gzip half_close handler http_only max_age same_site secure partitioned domain head headers host id idle ifind inc
     index info interval ip is is_begun is_set join json kill length level limits line lines link
     list listen listing local_addr local_port lock log_level mark max method min mkdir mode move
     mtime n name next null ok pad form url uuid4 uuid7 digest hmac new_digest new_hmac finish random_bytes
@@ -401,7 +401,7 @@ local replies = {
 }
 
 local function handle(req, res)
-    for _, object in ipairs{req, res, req.headers, req.query, res.headers, req.params,
+    for _, object in ipairs{req, res, req.headers, req.query, req.cookies, res.headers, req.params,
                          req.escaped_params} do
         keep(object)
     end
@@ -414,7 +414,7 @@ local function request()
     if conn == nil then return end
     keep(conn)
     local body = chance(3) and "a=1&b=2" or '{"a": [1, 2]}'
-    conn:write(("%s /%s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nX: y\r\n\r\n%s"):format(
+    conn:write(("%s /%s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nX: y\r\nCookie: a=%%41; name=x\r\n\r\n%s"):format(
         chance(2) and "GET" or "POST", chance(3) and "r/abc?x=1" or "h", #body,
         body:sub(1, chance(4) and 3 or -1)))
     if not chance(3) then conn:read("a", 0.05) end

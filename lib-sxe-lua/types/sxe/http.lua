@@ -78,6 +78,7 @@ local http = {}
 ---@field ctx table empty at first, for filters and handlers
 ---@field headers table<string, string>|fun(): table<string, string>
 ---@field query table<string, string>|fun(): table<string, string>
+---@field cookies table<string, string>|fun(): table<string, string> decoded
 ---@field params table<string, string>|fun(): table<string, string> 400 with an escaped slash, or dots
 ---@field escaped_params table<string, string>|fun(): table<string, string> the same, not decoded
 local Request = {}
@@ -122,6 +123,21 @@ function Response:json(value, status) end
 ---@param status? integer 302
 ---@return true
 function Response:redirect(url, status) end
+
+---@class sxe.res.cookie
+---@field max_age? integer seconds; until the browser ends
+---@field path? string "/"
+---@field domain? string this host alone
+---@field same_site? "Lax"|"Strict"|"None" "Lax"
+---@field http_only? boolean true: scripts of pages cannot read it
+---@field secure? boolean whether the connection speaks TLS
+---@field partitioned? boolean false
+
+---Set a cookie, or remove it by a value of nil.
+---@param name string
+---@param value string|number|nil
+---@param options? sxe.res.cookie
+function Response:cookie(name, value, options) end
 
 ---A file of the directory in which the program was started.
 ---@param name string

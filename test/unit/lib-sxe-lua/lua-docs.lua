@@ -6,12 +6,12 @@
 -- A name is "sxe.task.start", "sxe.Task.join" or "_G.sxe_register". The members of an object are found by asking the
 -- object for every name that is between quotes in the sources of lib-sxe-lua.
 
-local PAGE = "docs/lua-handlers.md, docs/crypto.md and docs/store.md"
+local PAGE = "docs/lua-handlers.md, docs/crypto.md, docs/sessions.md and docs/store.md"
 local task, tcp, udp, http = require "sxe.task", require "sxe.tcp", require "sxe.udp", require "sxe.http"
 local spawn, pool, stats, timer = require "sxe.spawn", require "sxe.pool", require "sxe.stats", require "sxe.timer"
 local modules = {
   "task", "timer", "tcp", "udp", "http", "file", "pool", "dict", "spawn", "json", "log", "stats", "tap",
-  "client", "redis", "sketch", "encoding", "crypto", "store" }
+  "client", "redis", "sketch", "encoding", "crypto", "store", "session" }
 
 -- The variable names of objects in the page, by the module of the section; "" has those of all sections.
 local receivers = {
@@ -28,6 +28,7 @@ local receivers = {
   dict = { d = "Dict", snapshot = "DictSnapshot", batch = "DictBatch" },
   sketch = { hll = "Hll", bloom = "Bloom", topk = "TopK" },
   crypto = { hash = "Hash", key = "Key" },
+  session = { sessions = "Sessions", s = "Session" },
   store = { db = "Store", snapshot = "StoreSnapshot", txn = "StoreTransaction" },
   spawn = { child = "Child" },
   stats = { counters = "Counters" },
@@ -52,7 +53,7 @@ local function names_in_sources()
     for name in read(path):gmatch('"([%a_][%w_]*)"') do names[name] = true end
   end
   -- Functions that are written in Lua have names without quotes.
-  for path in io.popen("ls lib-sxe-lua/io/*.lua lib-sxe-store/*.lua"):lines() do
+  for path in io.popen("ls lib-sxe-lua/io/*.lua lib-sxe-lua/http/*.lua lib-sxe-store/*.lua"):lines() do
     for name in read(path):gmatch("[%a_][%w_]*") do names[name] = true end
   end
   return names
@@ -172,8 +173,10 @@ end
 local function objects(req, res)
   local of_redis = redis_objects()
   local db, db_snapshot, txn = store_objects()
+  local sessions = require "sxe.session".new{ secret = ("s"):rep(32) }
 
   return {
+    Sessions = sessions, Session = sessions:open(req, res),
     Task = task.self(), Lock = task.lock(), Event = task.event(), Queue = task.queue(),
     Timer = timer.after(0, nothing), Connection = conn, TcpServer = server, UdpSocket = socket,
     Request = req, Response = res, Events = event_stream, HttpServer = planned, Router = router, Files = files,
@@ -193,7 +196,7 @@ end
 
 -- Each class of C, and each metatable, must have an object above; except classes without members of their own.
 local function add_missing_classes(lines, all)
-  local seen = { ["req.headers"] = true, ["req.query"] = true, ["req.params"] = true,
+  local seen = { ["req.headers"] = true, ["req.query"] = true, ["req.cookies"] = true, ["req.params"] = true,
     ["req.escaped_params"] = true, ["res.headers"] = true }
 
   for _, object in pairs(all) do
@@ -262,8 +265,10 @@ end
 local function explained_names()
   local names, module = {}, ""
 
-  for line in ((read "docs/lua-handlers.md" .. "\n" .. read "docs/crypto.md" .. "\n" .. read "docs/store.md")
-                :gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
+  local text = ""
+
+  for _, page in ipairs{ "lua-handlers", "crypto", "sessions", "store" } do text = text .. read("docs/" .. page .. ".md") .. "\n" end
+  for line in (text:gsub("\n```.-\n```\n", "\n") .. "\n"):gmatch("(.-)\n") do
     if line:find("^## ") then module = line:match('require "sxe%.(%w+)"') or "" end
     for text in line:gmatch("%*%*`(.-)`") do
       local name = explained_name(module, text)

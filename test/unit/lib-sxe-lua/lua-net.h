@@ -23,6 +23,7 @@ static unsigned net_open_before;
 
 static const struct sxe_lua_inflate *net_inflate; /* for the state; NULL: no decompression */
 static int (*net_store)(lua_State *L);            /* sxe_store_open; NULL: no sxe.store */
+static int (*net_crypto)(lua_State *L);           /* sxe_crypto_open; NULL: no sxe.crypto */
 static void (*net_on_state)(void);                /* called before the first script; may be NULL */
 
 /* Load the script, call sxe_init(), then run the tasks that the script started. config may be
@@ -35,8 +36,12 @@ net_start_with(const struct sxe_config *config, const char *text)
 
     net_open_before = fake_os_open_fds();
     event_reset();
-    state_start_with(&(struct sxe_lua_config){
-        .tasks = 64, .argc = 2, .argv = argv, .inflate = net_inflate, .store = net_store});
+    state_start_with(&(struct sxe_lua_config){.tasks = 64,
+                                              .argc = 2,
+                                              .argv = argv,
+                                              .inflate = net_inflate,
+                                              .store = net_store,
+                                              .crypto = net_crypto});
     sxe_register(8, 0);
     if (net_on_state != NULL)
         net_on_state();

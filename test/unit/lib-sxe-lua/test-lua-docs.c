@@ -349,6 +349,7 @@ suite(void)
     read_page("README.md");
     read_page("docs/recipes.md");
     read_page("docs/crypto.md");
+    read_page("docs/sessions.md");
     read_page("docs/store.md");
     read_page("docs/from-node.md");
     read_page("docs/from-openresty.md");

@@ -48,6 +48,13 @@ static const struct property {
     {"return tostring(req.params.id) .. tostring(next(req.params()))", "GET /", "", "nilnil"},
     {"return req.query.q", "GET /?q=100%", "", "100%"},
     {"local q = req.query() return q.q .. q['a%']", "GET /?q=%4&a%=%zz", "", "%4%zz"},
+    {"return req.cookies.a .. tostring(req.cookies.b) .. tostring(req.cookies[''])", "GET /",
+     "Cookie: a=x%20y; aa=2; a=3\r\n", "x ynilnil"},
+    {"local c = req.cookies() return c.a .. c.b .. c['']", "GET /",
+     "Cookie: a=1; b=%41%; a=3; =x\r\n", "1A%x"},
+    {"return tostring(next(req.cookies())) .. tostring(req.cookies.a == '')", "GET /", "",
+     "nilfalse"},
+    {"return tostring(req.cookies.a == '')", "GET /", "Cookie: a=\r\n", "true"},
     {"return req.path .. req.escaped_path", "GET //a/./b//%40%2f/../%2561%20", "",
      "/a/b/%61 /a/b/%2561%20"},
     {"return tostring(req.escaped_params.id)", "GET /", "", "nil"},
@@ -88,6 +95,24 @@ START_TEST(a_form_and_a_query_have_a_thousand_names)
             "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s%s",
             strlen(names) + extra, names, extra == 0 ? "" : "x");
         EXPECT_IN(ask(request), extra == 0 ? "\r\n\r\nlast" : "413 Content Too Large");
+    }
+    end_script();
+}
+END_TEST
+
+START_TEST(a_request_has_a_thousand_cookies)
+{
+    char cookies[8100] = "";
+    char request[9000];
+
+    for (unsigned i = 0; i < 1000; i++)
+        snprintf(cookies + strlen(cookies), sizeof(cookies) - strlen(cookies), "n%u=;", i);
+    serve_handler("return req.cookies().n999 .. 'last'");
+    for (unsigned extra = 0; extra < 2; extra++) {
+        snprintf(request, sizeof(request),
+                 "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nCookie: %s%s\r\n\r\n", cookies,
+                 extra == 0 ? "" : "x=");
+        EXPECT_IN(ask(request), extra == 0 ? "\r\n\r\nlast" : "more than 1000 cookies");
     }
     end_script();
 }
@@ -382,6 +407,7 @@ suite(void)
 #define CASES(list) ((int)(sizeof(list) / sizeof(list[0])))
     tcase_add_loop_test(t, a_property_is_made_when_it_is_asked_for, 0, CASES(properties));
     tcase_add_test(t, a_form_and_a_query_have_a_thousand_names);
+    tcase_add_test(t, a_request_has_a_thousand_cookies);
     tcase_add_test(t, an_old_client_has_another_version_and_no_host);
     tcase_add_test(t, the_id_of_a_request_is_that_of_its_error);
     suite_add_tcase(s, t);

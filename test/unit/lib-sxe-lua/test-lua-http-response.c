@@ -42,6 +42,21 @@ static const struct reply {
     {"res.headers['Set-Cookie'] = {'a=1', 'b=2'} res.headers['Set-Cookie'] = {} return ''",
      PLAIN(0, "")},
 
+    {"res:cookie('a', 'x y') res:cookie('b', 7, {max_age = 60, path = '/b', domain = 'h', "
+     "same_site = 'Strict', http_only = false}) res:cookie('c', nil) return ''",
+     "HTTP/1.1 200 OK\r\nSet-Cookie: a=x%20y; Path=/; HttpOnly; SameSite=Lax\r\n"
+     "Set-Cookie: b=7; Path=/b; Domain=h; Max-Age=60; SameSite=Strict\r\n"
+     "Set-Cookie: c=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax\r\n" TEXT
+     "Content-Length: 0\r\n\r\n"},
+    {"res:cookie('a', 1) res:cookie('a', 2, {secure = true, same_site = 'None', "
+     "partitioned = true}) return ''",
+     "HTTP/1.1 200 OK\r\n"
+     "Set-Cookie: a=2; Path=/; Secure; HttpOnly; SameSite=None; Partitioned\r\n" TEXT
+     "Content-Length: 0\r\n\r\n"},
+    {"res:cookie('a', '', {same_site = 'Lax', secure = false}) return ''",
+     "HTTP/1.1 200 OK\r\nSet-Cookie: a=; Path=/; HttpOnly; SameSite=Lax\r\n" TEXT
+     "Content-Length: 0\r\n\r\n"},
+
     {"res:write('a') res:write('') res:write('bc')",
      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n"},
     {"res.status = 201 res:write('a') return 'b'",
@@ -102,6 +117,19 @@ static const struct refusal {
     {"res:redirect('/', 200)", "a status that redirects expected: 301, 302, 303, 307 or 308"},
     {"res:redirect('/', 304)", "a status that redirects expected: 301, 302, 303, 307 or 308"},
     {"res:redirect('/', 400)", "a status that redirects expected: 301, 302, 303, 307 or 308"},
+    {"res:send('a') res:cookie('a', 1)", "res:cookie: the reply has begun"},
+    {"res:cookie('a')", "string or nil expected, got no value"},
+    {"res:cookie('a', {})", "string or nil expected, got table"},
+    {"res:cookie('a b', 1)", "res:cookie: 'a b' cannot be set: a name is a token"},
+    {"res:cookie('a', ('x'):rep(4096))", "res:cookie: 'a' has more than 4096 bytes"},
+    {"for i = 1, 3 do res:cookie('a' .. i, ('x'):rep(3000)) end",
+     "the reply has too many header fields: the cookie 'a3'"},
+    {"res:cookie('a', 1, {max_age = 0})", "res:cookie: max_age must be a number of seconds"},
+    {"res:cookie('a', 1, {max_age = '9'})", "res:cookie: max_age must be a number of seconds"},
+    {"res:cookie('a', 1, {maxage = 9})", "res:cookie has no option 'maxage'"},
+    {"res:cookie('a', 1, {path = 9})", "res:cookie: path must be a string, not a number"},
+    {"res:cookie('a', 1, {same_site = 'lax'})", "must be Lax, Strict or None, not 'lax'"},
+    {"res:cookie('a', 1, {secure = 1})", "res:cookie: secure must be true or false, not a number"},
     {"res.headers['Set-Cookie'] = {[1] = 'a=1', [3] = 'c=3'}",
      "res.headers['Set-Cookie']: not all of the table's members are in a list"},
     {"res.headers['Set-Cookie'] = {a = '1'}",

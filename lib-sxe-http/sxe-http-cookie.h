@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What: cookies of requests and of replies (RFC 6265).
+ *
+ * Place: handlers read a request's cookies, and add cookies to the reply, before it begins. A
+ * client's jar is not here: sxe.client has one for scripts.
+ *
+ * Shape: a name and a value are text in one field, so the bytes that may not be there are escaped
+ * in the value, as in URLs, and sxe_http_cookie decodes them:
+ *
+ *     Cookie: id=7; name=Ann%20Lee             two cookies; the second's value is "Ann Lee"
+ *     Set-Cookie: name=Ann%20Lee; Path=/; HttpOnly; SameSite=Lax
+ *
+ * Rules:
+ *   - Of cookies with the same name the first one counts: browsers put that with the longest path
+ *     there. Names are compared byte by byte. A pair without "=" is left out.
+ *   - A cookie whose struct is zero but for name and value is the safest that works on all sites:
+ *     for this host alone, all its paths, until the browser ends, not readable by scripts of pages,
+ *     not sent with the forms of other sites. Set is_secure if the site speaks TLS.
+ *   - A cookie proves nothing: its client may send anything. Sign what must not be changed.
+ *
+ * Limits: a cookie has at most SXE_HTTP_COOKIE_MAX bytes with its attributes, since browsers drop
+ * longer ones; it counts as a line of the reply's fields (fields_max of struct sxe_http_config).
+ *
+ * Example:
+ *     char name[64];
+ *
+ *     if (sxe_http_cookie(request, "name", name, sizeof(name)) < 0) {
+ *         struct sxe_http_cookie cookie = {.name = "name", .value = {"Ann Lee", 7}};
+ *
+ *         sxe_http_set_cookie(response, &cookie);
+ *     }
+ */
+#ifndef SXE_HTTP_COOKIE_H
+#define SXE_HTTP_COOKIE_H
+
+#include "sxe-http.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SXE_HTTP_COOKIE_MAX 4096 /* RFC 6265, 6.1 */
+
+/* ---- Of a request ---- */
+
+struct sxe_http_cookies {
+    const struct sxe_http_request *request; /* private */
+    const struct sxe_http_field *field;     /* private: the line; NULL: no more */
+    struct sxe_span rest;                   /* private: of the line */
+    struct sxe_span name;                   /* ro */
+    struct sxe_span
+        value; /* ro: without double quotes around it; sxe_http_decode_lenient decodes it */
+};
+
+/* Start before the first cookie; sxe_http_cookies_next goes to it. The request must stay. */
+SXE_PUBLIC void sxe_http_cookies_start(struct sxe_http_cookies *cookies,
+                                       const struct sxe_http_request *request);
+
+/* Go to the next cookie; false: no more. */
+SXE_PUBLIC bool sxe_http_cookies_next(struct sxe_http_cookies *cookies);
+
+/* Decode the value of the first cookie of that name into room, with a final NUL: an escape is its
+ * byte, a % without two hexadecimal digits is a %. Returns the length; -ENOENT: no such cookie;
+ * -ENOBUFS: no room. */
+SXE_PUBLIC SXE_MUST_USE ssize_t sxe_http_cookie(const struct sxe_http_request *request,
+                                                const char *name, char *room, size_t size);
+
+/* ---- Of a reply ---- */
+
+/* When a browser sends the cookie with requests that begin on other sites' pages. */
+enum sxe_http_same_site {
+    SXE_HTTP_SAME_SITE_LAX,    /* when the user follows a link, but not with forms and images */
+    SXE_HTTP_SAME_SITE_STRICT, /* never */
+    SXE_HTTP_SAME_SITE_NONE    /* always; needs is_secure */
+};
+
+struct sxe_http_cookie {
+    const char *name; /* a token */
+    struct sxe_span value;
+    const char *path;   /* NULL: "/"; begins with a slash */
+    const char *domain; /* also for the hosts below this one; NULL: for this host alone */
+    int64_t max_age;    /* seconds; 0: until the browser ends; negative: remove the cookie */
+    enum sxe_http_same_site same_site;
+    bool is_secure;      /* sent with TLS only */
+    bool is_for_scripts; /* the page's scripts may read it: without HttpOnly */
+    bool is_partitioned; /* apart for each site whose pages embed this one; needs is_secure */
+};
+
+/* Add a cookie to the reply, in place of one of that name that was added before; call it before the
+ * reply begins. Path and domain must be those with which the cookie was set, to remove it. 0;
+ * -EINVAL: no token, a path or domain that cannot be in the field, an attribute without the one
+ * that it needs, a name that begins with __Secure- or __Host- without what these demand (secure;
+ * the path "/" and no domain, too), or the reply has begun; -EMSGSIZE: longer than
+ * SXE_HTTP_COOKIE_MAX; -ENOBUFS: no room among the reply's fields. After an error the reply is as
+ * it was. */
+SXE_PUBLIC SXE_MUST_USE int sxe_http_set_cookie(struct sxe_http_response *response,
+                                                const struct sxe_http_cookie *cookie);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

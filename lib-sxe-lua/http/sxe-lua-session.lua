@@ -1,0 +1,364 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Sessions: what a server knows of a client from one request to the next (docs/sessions.md).
+--
+--   without a store   cookie = base64url(seal(record))
+--   with a store      cookie = id "." base64url(hmac(id)), and in the store: key of the id = record
+--
+--   record, as JSON   { id =, made = (seconds since 1970), values = { name = value }, seen = (as made; without a store) }
+--
+-- With a store, its own times to live end sessions that nobody uses. The store's keys are digests of ids, so one who can read the store cannot take over the sessions in it.
+local error, ipairs, match, max, min, pairs, pcall = error, ipairs, string.match, math.max, math.min, pairs, pcall
+local require, setmetatable, sub, time, tostring, type = require, setmetatable, string.sub, os.time, tostring, type
+local crypto, encoding, json
+
+local COOKIE_MAX <const> = 4096
+local SECRETS_MAX <const> = 16
+local SECRET_MIN <const> = 32
+local SALT, TOKEN <const> = 12, 44 -- bytes of a form's token: the salt, and all
+local URL <const> = { url = true }
+local SAFE <const> = { GET = true, HEAD = true, OPTIONS = true, TRACE = true }
+
+local Sessions = { __name = "sxe.sessions", __metatable = false }
+Sessions.__index = Sessions
+local Session = { __name = "sxe.session", __metatable = false }
+Session.__index = Session
+
+-- What scripts must not change, by object.
+local configs = setmetatable({}, { __mode = "k" })
+local states = setmetatable({}, { __mode = "k" })
+
+-- ---- Options ----
+
+local TYPES <const> = { name = "string", path = "string", domain = "string", same_site = "string", secure = "boolean",
+  persistent = "boolean", idle = "number", lifetime = "number", dict = "userdata", redis = "table", store = "table" }
+
+local function check_options(options)
+  if type(options) ~= "table" then error("session.new: a table of options expected, got " .. type(options), 3) end
+  for name, value in pairs(options) do
+    local wanted = TYPES[name]
+
+    if name ~= "secret" and not wanted then error("session.new has no option '" .. tostring(name) .. "'", 3) end
+    if wanted and type(value) ~= wanted then
+      error("session.new: " .. name .. ": a " .. wanted .. " expected, got " .. type(value), 3)
+    end
+  end
+  for _, name in ipairs{ "idle", "lifetime" } do
+    local seconds = math.tointeger(options[name] or 1)
+
+    if not seconds or seconds < 1 or seconds > 1000000000 then
+      error("session.new: " .. name .. ": a whole number of seconds expected, 1 to 1,000,000,000", 3)
+    end
+  end
+end
+
+-- The secrets as a list, the one that signs first.
+local function take_secrets(secret)
+  local secrets = type(secret) == "table" and secret or { secret }
+  local are_good = #secrets > 0 and #secrets <= SECRETS_MAX
+
+  for i = 1, #secrets do are_good = are_good and type(secrets[i]) == "string" and #secrets[i] >= SECRET_MIN end
+  if not are_good then
+    error("session.new: secret: a random string of at least " .. SECRET_MIN .. " bytes expected, or a list of up to " ..
+      SECRETS_MAX .. " of them, the same in all processes: openssl rand -hex 32 prints one", 3)
+  end
+  return secrets
+end
+
+-- Keys for one purpose, a key of each secret.
+local function derive_keys(secrets, purpose)
+  local keys = {}
+
+  for i = 1, #secrets do keys[i] = crypto.hkdf("sha256", secrets[i], { info = "sxe.session " .. purpose }) end
+  return keys
+end
+
+-- ---- Stores ----
+
+local function store_in_dict(dict)
+  return {
+    get = function(_, key, seconds)
+      local text = dict:get(key)
+
+      if text then dict:expire(key, seconds) end
+      return text
+    end,
+    put = function(_, key, text, seconds) return dict:put(key, text, seconds) end,
+    delete = function(_, key) return dict:remove(key) end,
+  }
+end
+
+local function store_in_redis(redis)
+  local null = require "sxe.redis".null
+
+  return {
+    get = function(_, key, seconds)
+      local text, why = redis:call("GETEX", key, "EX", seconds)
+
+      if text == null then return nil end
+      return text, why
+    end,
+    put = function(_, key, text, seconds) return redis:set(key, text, "EX", seconds) end,
+    delete = function(_, key) return redis:del(key) end,
+  }
+end
+
+-- The store that the options name; nil: the cookie has all.
+local function take_store(options)
+  local number = 0
+
+  for _, name in ipairs{ "dict", "redis", "store" } do number = number + (options[name] and 1 or 0) end
+  if number > 1 then error("session.new: one of dict, redis and store expected", 3) end
+  if options.dict then return store_in_dict(options.dict) end
+  if options.redis then return store_in_redis(options.redis) end
+  for _, name in ipairs(options.store and { "get", "put", "delete" } or {}) do
+    if type(options.store[name]) ~= "function" then error("session.new: store: it has no function '" .. name .. "'", 3) end
+  end
+  return options.store
+end
+
+-- Call a function of the store. Its failure is not the request's fault: 503.
+local function ask_store(config, name, ...)
+  local value, why = config.store[name](config.store, ...)
+
+  if value == nil and why ~= nil then
+    error({ status = 503, message = "the store of sessions: " .. name .. ": " .. tostring(why) }, 0)
+  end
+  return value
+end
+
+local function key_of(config, id)
+  return config.name .. ":" .. encoding.encode_base64(crypto.digest("sha256", id), URL)
+end
+
+-- ---- Records ----
+
+local function is_alive(config, record, now)
+  return now - record.made < config.lifetime and (not record.seen or now - record.seen < config.idle)
+end
+
+local function decode_record(config, text)
+  local record = json.decode(text)
+
+  if type(record) == "table" and type(record.id) == "string" and type(record.made) == "number" and
+    type(record.seen or 0) == "number" and type(record.values) == "table" and is_alive(config, record, time()) then
+    return record
+  end
+end
+
+local function read_sealed(config, cookie)
+  local sealed = encoding.decode_base64(cookie, URL)
+
+  for _, key in ipairs(sealed and config.seals or {}) do
+    local text = crypto.open(key, sealed, { aad = config.name })
+
+    if text then return decode_record(config, text) end
+  end
+end
+
+local function sign_id(key, id) return id .. "." .. encoding.encode_base64(crypto.hmac("sha256", key, id), URL) end
+
+local function read_stored(config, cookie)
+  local id = match(cookie, "^([%w_-]+)%.[%w_-]+$")
+
+  for _, key in ipairs(id and config.codes or {}) do
+    if crypto.equal(sign_id(key, id), cookie) then
+      local text = ask_store(config, "get", key_of(config, id), config.idle)
+      local record = text and decode_record(config, text)
+
+      return record and record.id == id and record or nil
+    end
+  end
+end
+
+-- The record that a request's cookie stands for; nil: there is none that counts.
+local function read_record(config, cookie)
+  if not cookie or #cookie > COOKIE_MAX then return nil end
+  return (config.store and read_stored or read_sealed)(config, cookie)
+end
+
+-- ---- Writing ----
+
+local function set_cookie(config, res, value, seconds)
+  res:cookie(config.name, value, { path = config.path, domain = config.domain, same_site = config.same_site,
+    secure = config.secure, max_age = config.persistent and seconds or nil })
+end
+
+local function write_stored(state, record, text, left, call)
+  local config = state.config
+  local is_new = not state.record or state.record.id ~= record.id
+
+  if is_new and state.res.is_begun then error(call .. ": the reply has begun, so the cookie cannot be set", 4) end
+  ask_store(config, "put", key_of(config, record.id), text, min(config.idle, left))
+  if is_new then set_cookie(config, state.res, sign_id(config.codes[1], record.id), left) end
+end
+
+local function write_sealed(state, text, left, call)
+  local config = state.config
+  local sealed = encoding.encode_base64(crypto.seal(config.seals[1], text, { aad = config.name }), URL)
+  local is_set, why = pcall(set_cookie, config, state.res, sealed, left)
+
+  if not is_set then error(call .. ": " .. (match(tostring(why), "res:cookie: .*") or tostring(why)), 4) end
+end
+
+-- Write a record, and then make it the session's. An error leaves both as they were.
+local function write_record(state, record, call)
+  local config, now = state.config, time()
+  local left = max(1, record.made + config.lifetime - now)
+
+  record.seen = not config.store and now or nil
+  local is_json, text = pcall(json.encode, record)
+
+  if not is_json then error(call .. ": " .. tostring(text), 3) end
+  if not utf8.len(text) then error(call .. ": a string is not UTF-8; sxe.encoding makes text of bytes", 3) end
+  if config.store then write_stored(state, record, text, left, call) else write_sealed(state, text, left, call) end
+  state.record = record
+end
+
+local function new_record(values)
+  return { id = crypto.random_token(), made = time(), values = values }
+end
+
+-- A copy of the record with other values or another id.
+local function copy_record(state, values)
+  local record = state.record
+
+  if not record then return new_record(values) end
+  return { id = record.id, made = record.made, values = values }
+end
+
+-- ---- A session ----
+
+function Session:get(name)
+  local record = states[self].record
+
+  return record and record.values[name]
+end
+
+function Session:set(name, value)
+  local state, values = states[self], {}
+
+  for key, old in pairs(state.record and state.record.values or {}) do values[key] = old end
+  if type(name) == "string" then
+    values[name] = value
+  elseif type(name) == "table" then
+    for key, new in pairs(name) do
+      if type(key) ~= "string" then error("session:set: names are strings, not a " .. type(key), 2) end
+      values[key] = new
+    end
+  else
+    error("session:set: a name, or a table of values expected, got " .. type(name), 2)
+  end
+  write_record(state, copy_record(state, values), "session:set")
+end
+
+function Session:is_new() return not states[self].record end
+
+local function delete_stored(state, record)
+  if state.config.store and record then ask_store(state.config, "delete", key_of(state.config, record.id)) end
+end
+
+function Session:renew()
+  local state = states[self]
+  local old = state.record
+
+  write_record(state, new_record(old and old.values or {}), "session:renew")
+  delete_stored(state, old)
+end
+
+function Session:destroy()
+  local state = states[self]
+  local record = state.record
+
+  if state.res.is_begun then error("session:destroy: the reply has begun, so the cookie cannot be removed", 2) end
+  delete_stored(state, record)
+  state.record = nil
+  set_cookie(state.config, state.res, nil)
+end
+
+-- ---- Tokens of forms ----
+
+local function code_of(state, key, salt) return salt .. crypto.hmac("sha256", key, salt .. state.record.id) end
+
+function Session:token()
+  local state = states[self]
+
+  if not state.record then write_record(state, new_record{}, "session:token") end
+  return encoding.encode_base64(code_of(state, state.config.forms[1], crypto.random_bytes(SALT)), URL)
+end
+
+function Session:check(token)
+  local state = states[self]
+  local bytes = state.record and type(token) == "string" and encoding.decode_base64(token, URL)
+
+  for _, key in ipairs(bytes and #bytes == TOKEN and state.config.forms or {}) do
+    if crypto.equal(code_of(state, key, sub(bytes, 1, SALT)), bytes) then return true end
+  end
+  return false
+end
+
+-- ---- Sessions ----
+
+-- Without a store the cookie says when the session was last used; that need not be exact.
+local function refresh(state)
+  local record = state.record
+
+  if record and record.seen and time() - record.seen > state.config.idle / 10 and not state.res.is_begun then
+    write_record(state, copy_record(state, record.values), "sessions:open")
+  end
+end
+
+function Sessions:open(req, res)
+  local config, ctx = configs[self], req.ctx
+  local session = ctx[self]
+
+  if session then return session end
+  session = setmetatable({}, Session)
+  states[session] = { config = config, res = res, record = read_record(config, req.cookies[config.name]) }
+  refresh(states[session])
+  ctx[self] = session
+  return session
+end
+
+function Sessions:filter()
+  return function(req, res) req.ctx.session = self:open(req, res) end
+end
+
+-- The token that a request brings, in a header or in a form.
+local function token_of(req)
+  local token, kind = req.headers["X-CSRF-Token"], req.headers["Content-Type"]
+
+  if token or not kind or not match(kind:lower(), "^application/x%-www%-form%-urlencoded") then return token end
+  local fields = req:form()
+
+  return fields and fields.csrf_token
+end
+
+function Sessions:guard()
+  return function(req, res)
+    if not SAFE[req.method] and not self:open(req, res):check(token_of(req)) then
+      return 403, "the form is too old, or from another site: load the page again\n"
+    end
+  end
+end
+
+-- ---- The module ----
+
+local session = {}
+
+function session.new(options)
+  check_options(options)
+  crypto, encoding, json = require "sxe.crypto", require "sxe.encoding", require "sxe.json"
+  local secrets = take_secrets(options.secret)
+  local name = options.name or "session"
+  local sessions = setmetatable({}, Sessions)
+
+  if #name == 0 or match(name, "[^%w!#$%%&'*+.^_`|~-]") then error("session.new: name: '" .. name .. "' is no token", 2) end
+  configs[sessions] = { name = name, path = options.path, domain = options.domain, same_site = options.same_site,
+    secure = options.secure, persistent = options.persistent, idle = math.tointeger(options.idle or 3600),
+    lifetime = math.tointeger(options.lifetime or 86400), store = take_store(options), seals = derive_keys(secrets, "cookie"),
+    codes = derive_keys(secrets, "id"), forms = derive_keys(secrets, "form") }
+  return sessions
+end
+
+return session

@@ -1,0 +1,77 @@
+---@meta sxe.session
+-- SPDX-License-Identifier: MIT
+
+---What a server knows of a client from one request to the next: docs/sessions.md.
+---@class sxe.session
+local session = {}
+
+---@class sxe.session.store
+---@field get fun(self: table, key: string, seconds: integer): string?, string? lets it live that long from now
+---@field put fun(self: table, key: string, text: string, seconds: integer): any, string?
+---@field delete fun(self: table, key: string): any, string?
+
+---@class sxe.session.options
+---@field secret string|string[] random, at least 32 bytes, the same in all processes; the first of a list is used
+---@field dict? sxe.Dict
+---@field redis? sxe.Redis
+---@field store? sxe.session.store
+---@field idle? integer seconds without a request; 3600
+---@field lifetime? integer seconds; 86400
+---@field persistent? boolean false: the cookie ends with the browser
+---@field name? string "session"
+---@field path? string
+---@field domain? string
+---@field same_site? "Lax"|"Strict"|"None"
+---@field secure? boolean
+
+---@param options sxe.session.options
+---@return sxe.Sessions
+function session.new(options) end
+
+---@class sxe.Sessions
+local Sessions = {}
+
+---The session of a request; an empty one without a cookie that counts.
+---@param req sxe.Request
+---@param res sxe.Response
+---@return sxe.Session
+function Sessions:open(req, res) end
+
+---A filter that makes req.ctx.session.
+---@return fun(req: sxe.Request, res: sxe.Response)
+function Sessions:filter() end
+
+---A filter that answers 403 to a form without a token.
+---@return fun(req: sxe.Request, res: sxe.Response): integer?, string?
+function Sessions:guard() end
+
+---@class sxe.Session
+local Session = {}
+
+---@param name string
+---@return any value
+function Session:get(name) end
+
+---@param name string|table<string, any> or several values by name
+---@param value any nil removes it
+function Session:set(name, value) end
+
+---Another id with the same values, when a client logs in.
+function Session:renew() end
+
+---Remove the values and the cookie.
+function Session:destroy() end
+
+---Whether nothing was set yet.
+---@return boolean
+function Session:is_new() end
+
+---For a form; another one at each call.
+---@return string
+function Session:token() end
+
+---@param token? string
+---@return boolean
+function Session:check(token) end
+
+return session
