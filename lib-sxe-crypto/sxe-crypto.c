@@ -53,7 +53,7 @@ sxe__crypto_is(const char *text, size_t length, const char *name)
 }
 
 static bool
-is_listed(lua_State *L, int key, const char *const *names)
+is_algorithm_listed(lua_State *L, int key, const char *const *names)
 {
     size_t length = 0;
     const char *name = lua_type(L, key) == LUA_TSTRING ? lua_tolstring(L, key, &length) : "";
@@ -70,7 +70,7 @@ sxe__crypto_check_options(lua_State *L, int argument, const char *const *names, 
         return;
     luaL_checktype(L, argument, LUA_TTABLE);
     for (lua_pushnil(L); lua_next(L, argument) != 0; lua_pop(L, 1)) {
-        if (!is_listed(L, -2, names))
+        if (!is_algorithm_listed(L, -2, names))
             luaL_error(L, "%s has no option '%s'", call, luaL_tolstring(L, -2, NULL));
     }
 }
@@ -160,7 +160,7 @@ random_bytes(lua_State *L)
 /* crypto.random_integer(least, most). Of the 2^64 values of 8 bytes, as many as do not fill a
  * multiple of the number of results are drawn again: no result is more likely than another. */
 static int
-random_integer(lua_State *L)
+push_random_integer(lua_State *L)
 {
     const lua_Integer least = luaL_checkinteger(L, 1), most = luaL_checkinteger(L, 2);
     const uint64_t span = (uint64_t)most - (uint64_t)least + 1; /* 0: all 2^64 */
@@ -202,7 +202,7 @@ random_token(lua_State *L)
 
 /* crypto.equal(a, b): the time depends on the length of a alone, not on what differs. */
 static int
-is_equal(lua_State *L)
+is_equal_secret(lua_State *L)
 {
     size_t length, other_length;
     const char *a = luaL_checklstring(L, 1, &length);
@@ -219,9 +219,9 @@ int
 sxe_crypto_open(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"random_bytes", random_bytes},
-                                         {"random_integer", random_integer},
+                                         {"random_integer", push_random_integer},
                                          {"random_token", random_token},
-                                         {"equal", is_equal},
+                                         {"equal", is_equal_secret},
                                          {NULL, NULL}};
 
     luaL_newlib(L, functions);

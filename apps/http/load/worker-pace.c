@@ -58,7 +58,7 @@ take_arrival(struct load__worker *worker)
 
 /* The socket to send the next arrival on; NULL: none is free. */
 static struct load__socket *
-find_free(struct load__worker *worker, uint64_t now_ns)
+find_free_socket(struct load__worker *worker, uint64_t now_ns)
 {
     unsigned id = sxe_pool_get_oldest(worker->sockets, LOAD_SOCKET_IDLE);
 
@@ -98,7 +98,7 @@ static void
 serve_arrivals(struct load__worker *worker, uint64_t now_ns)
 {
     const struct load_plan *plan = worker->plan;
-    struct load__socket *socket = find_free(worker, now_ns);
+    struct load__socket *socket = find_free_socket(worker, now_ns);
 
     /* Limited, so that replies are read, too, however many arrivals are due. */
     for (unsigned i = 0; i < ARRIVE_MAX && may_arrive(worker) && worker->arrivals.next_ns <= now_ns;
@@ -108,7 +108,7 @@ serve_arrivals(struct load__worker *worker, uint64_t now_ns)
         } else if (socket != NULL) {
             send_arrival(worker, socket, now_ns);
             now_ns = sxe_time_ns();
-            socket = find_free(worker, now_ns);
+            socket = find_free_socket(worker, now_ns);
         } else if (plan->model == LOAD_OPEN) {
             skip_arrival(worker, LOAD_SKIP_NO_SOCKET);
         } else {
@@ -195,7 +195,7 @@ skip_unopened(struct load__worker *worker)
 }
 
 static void
-begin_load(struct load__worker *worker, uint64_t now_ns)
+begin_worker_load(struct load__worker *worker, uint64_t now_ns)
 {
     const struct load_plan *plan = worker->plan;
 
@@ -280,7 +280,7 @@ look_at_oldest(struct load__socket *socket, uint64_t now_ns)
 }
 
 static void
-thought(struct load__socket *socket, uint64_t now_ns)
+end_think_time(struct load__socket *socket, uint64_t now_ns)
 {
     socket->worker->progress_ns = now_ns;
     socket->thinking--;
@@ -306,13 +306,13 @@ held_is_due(struct load__socket *socket, uint64_t now_ns)
 
 /* Handle an event of the heap. Events of the run have id 0, and do not use `socket`. */
 static void
-handle(struct load__worker *worker, struct load_due due, uint64_t now_ns)
+handle_due(struct load__worker *worker, struct load_due due, uint64_t now_ns)
 {
     struct load__socket *socket = &worker->sockets[due.id];
 
     switch ((enum load__what)due.what) {
     case LOAD__QUERY:
-        thought(socket, now_ns);
+        end_think_time(socket, now_ns);
         break;
     case LOAD__HELD:
         held_is_due(socket, now_ns);
@@ -327,7 +327,7 @@ handle(struct load__worker *worker, struct load_due due, uint64_t now_ns)
         load__ramp_tick(worker, now_ns);
         break;
     case LOAD__START:
-        begin_load(worker, now_ns);
+        begin_worker_load(worker, now_ns);
         break;
     case LOAD__LOOK:
         /* This event only wakes an idle worker, so that it notices if it was stopped (SIGSTOP). */
@@ -357,7 +357,7 @@ load__on_tick(struct load_ticker *ticker, uint64_t asked_ns)
     if (worker->is_running)
         load_histogram_record(&worker->result->timer_error, load_later_part(now_ns, asked_ns));
     while ((top = load_heap_top(&worker->heap)) != NULL && top->ns <= now_ns)
-        handle(worker, load_heap_pop(&worker->heap), now_ns);
+        handle_due(worker, load_heap_pop(&worker->heap), now_ns);
     load__arrive(worker, now_ns);
     load__end_when_done(worker);
 }

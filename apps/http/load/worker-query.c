@@ -186,7 +186,7 @@ may_write(const struct load__socket *socket)
 /* Replace a query that the server did not see: by the same entry of a log, or else by the source's
  * next query, without its delay. */
 static bool
-send_one_again(struct load__socket *socket, uint64_t now_ns)
+send_query_again(struct load__socket *socket, uint64_t now_ns)
 {
     struct load__worker *worker = socket->worker;
     const struct load__flight before = *load__flight(socket, socket->in_flight);
@@ -211,7 +211,7 @@ load__send_again(struct load__socket *socket, uint64_t now_ns)
     const struct load__worker *worker = socket->worker;
 
     while (socket->again > 0 && may_write(socket) && worker->is_offering &&
-           now_ns < worker->end_ns && send_one_again(socket, now_ns))
+           now_ns < worker->end_ns && send_query_again(socket, now_ns))
         continue;
 }
 
@@ -239,7 +239,7 @@ load__send_ready(struct load__socket *socket, uint64_t now_ns)
 /* ---- Ends ---- */
 
 static void
-next_reply(struct load__socket *socket)
+take_next_reply(struct load__socket *socket)
 {
     socket->reply.part = LOAD_REPLY_HEAD;
     socket->end = LOAD_END_OK;
@@ -251,7 +251,7 @@ next_reply(struct load__socket *socket)
 
 /* In a closed loop, let the socket send its next query after the think time, or at once. */
 static void
-go_on_with(struct load__socket *socket, bool thinks)
+go_on_with_reply(struct load__socket *socket, bool thinks)
 {
     struct load__worker *worker = socket->worker;
 
@@ -268,7 +268,7 @@ go_on_with(struct load__socket *socket, bool thinks)
 /* End the oldest query in flight. The returned element of the ring is valid until the socket sends
  * its next query. */
 static const struct load__flight *
-take_oldest(struct load__socket *socket, enum load_end end, uint64_t now_ns)
+take_oldest_query(struct load__socket *socket, enum load_end end, uint64_t now_ns)
 {
     struct load__worker *worker = socket->worker;
     struct load_result *result = worker->result;
@@ -285,7 +285,7 @@ take_oldest(struct load__socket *socket, enum load_end end, uint64_t now_ns)
         result->by_kind[flight->kind].errors++;
     if (worker->requests->ended != NULL)
         load__end_step(socket, end);
-    next_reply(socket);
+    take_next_reply(socket);
     return flight;
 }
 
@@ -333,10 +333,10 @@ void
 load__end_without_reply(struct load__socket *socket, enum load_end end, uint64_t now_ns)
 {
     struct load__worker *worker = socket->worker;
-    const struct load__flight *flight = take_oldest(socket, end, now_ns);
+    const struct load__flight *flight = take_oldest_query(socket, end, now_ns);
 
     load__count_failed(worker, flight, load__failed_wait_ns(worker, flight, end, now_ns), now_ns);
-    go_on_with(socket, false);
+    go_on_with_reply(socket, false);
 }
 
 /* If the worker has closed a connection, its queries end as socket->failure says, the others as
@@ -361,7 +361,7 @@ load__end_with_reply(struct load__socket *socket, uint64_t now_ns)
     enum load_end end = load__judge(socket, load__flight(socket, 0), now_ns);
     uint64_t first_byte_ns = socket->first_byte_ns;
     unsigned status_class = load_status_class(socket->reply.status);
-    const struct load__flight *flight = take_oldest(socket, end, now_ns);
+    const struct load__flight *flight = take_oldest_query(socket, end, now_ns);
 
     worker->result->classes[status_class]++;
     socket->has_replied = true;
@@ -373,7 +373,7 @@ load__end_with_reply(struct load__socket *socket, uint64_t now_ns)
         load__count_failed(worker, flight, load__failed_wait_ns(worker, flight, end, now_ns),
                            now_ns);
     }
-    go_on_with(socket, true);
+    go_on_with_reply(socket, true);
 }
 
 /* ---- Replies ---- */
@@ -423,7 +423,7 @@ on_head(struct load_reply_viewer *base, const struct sxe_http_parser *head, cons
 }
 
 static void
-on_body(struct load_reply_viewer *base, const char *data, size_t length)
+on_reply_body(struct load_reply_viewer *base, const char *data, size_t length)
 {
     struct viewer *viewer = (struct viewer *)base;
     struct load__socket *socket = viewer->socket;
@@ -437,7 +437,7 @@ on_body(struct load_reply_viewer *base, const char *data, size_t length)
 /* Find the end of the reply. Without expectations and without a source that wants to see it, its
  * bytes are only counted. */
 static ssize_t
-scan(struct load__socket *socket, const struct load__flight *flight)
+scan_reply(struct load__socket *socket, const struct load__flight *flight)
 {
     const char *data = SXE_BUF(socket->sxe);
     size_t length = (size_t)SXE_BUF_USED(socket->sxe);
@@ -446,7 +446,7 @@ scan(struct load__socket *socket, const struct load__flight *flight)
     socket->reply.is_to_head = flight->is_head;
     if (SXE_LIKELY(!flight->is_seen))
         return load_reply_scan(&socket->reply, data, length, &socket->worker->memo, NULL);
-    viewer = (struct viewer){{on_head, on_body}, socket, flight->expect};
+    viewer = (struct viewer){{on_head, on_reply_body}, socket, flight->expect};
     if (flight->expect->fields == 0)
         return load_reply_scan(&socket->reply, data, length, &socket->worker->memo, &viewer.base);
     return load_reply_view(&socket->reply, data, length, &viewer.base);
@@ -455,7 +455,7 @@ scan(struct load__socket *socket, const struct load__flight *flight)
 /* After "Connection: close" (RFC 9112, 9.6) the server has ignored the queries that are still in
  * flight: each will be replaced by another on the next connection. */
 static void
-put_back(struct load__socket *socket)
+put_query_back(struct load__socket *socket)
 {
     struct load__worker *worker = socket->worker;
     uint16_t number = socket->in_flight;
@@ -487,11 +487,11 @@ note_bad_reply(struct load__socket *socket, bool is_more)
 
 /* Take the received bytes of the next reply. True: it is complete, and another may follow. */
 static bool
-take_reply(struct load__socket *socket, uint64_t now_ns)
+take_reply_bytes(struct load__socket *socket, uint64_t now_ns)
 {
     const struct load__flight *flight = load__flight(socket, 0);
     SXE *sxe = socket->sxe;
-    ssize_t taken = scan(socket, flight);
+    ssize_t taken = scan_reply(socket, flight);
     bool keep_alive;
 
     if (taken > 0)
@@ -510,7 +510,7 @@ take_reply(struct load__socket *socket, uint64_t now_ns)
     keep_alive = socket->reply.keep_alive && !flight->is_last;
     load__end_with_reply(socket, now_ns);
     if (!keep_alive) {
-        put_back(socket);
+        put_query_back(socket);
         load__close(socket);
     }
     return keep_alive && socket->in_flight > 0 && SXE_BUF_USED(sxe) > 0;
@@ -542,7 +542,7 @@ load__on_read(SXE *sxe, int length)
         load__close(socket);
         return;
     }
-    while (take_reply(socket, now_ns))
+    while (take_reply_bytes(socket, now_ns))
         continue;
     if (worker->is_paced) {
         load__settle(socket);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What: TLS handshakes of a worker: which connections are to resume a session, and which handshakes
- * are under way. on_ready is called when a handshake is done, but must not write, so it only notes
- * the time. At the end of the turn look_at_shaking finds the handshakes that are done, and begins
- * to use their connections.
+ * are under way. on_handshake_ready is called when a handshake is done, but must not write, so it
+ * only notes the time. At the end of the turn look_at_shaking finds the handshakes that are done,
+ * and begins to use their connections.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ wants_to_resume(struct load__worker *worker)
 }
 
 static void
-on_ready(SXE *sxe)
+on_handshake_ready(SXE *sxe)
 {
     struct load__socket *socket = SXE_USER_DATA(sxe);
 
@@ -59,7 +59,7 @@ load__shake_begin(struct load__socket *socket, SXE *sxe)
 
     socket->is_resuming = wants_to_resume(worker);
     return load_handshake_begin(socket->is_resuming ? worker->tls_resuming : worker->tls, sxe,
-                                worker->tls_name, on_ready);
+                                worker->tls_name, on_handshake_ready);
 }
 
 static void
@@ -82,15 +82,15 @@ count_handshake(const struct load__socket *socket)
 
 /* Remove an entry from worker->shaking. */
 static void
-take_out(struct load__worker *worker, uint32_t at)
+remove_shaking(struct load__worker *worker, uint32_t at)
 {
     worker->shaking[at] = worker->shaking[--worker->shaking_number];
     if (worker->shaking_number == 0)
         ev_prepare_stop(worker->loop, &worker->look_at_shaking);
 }
 
-/* Walk from the last entry to the first, since take_out moves the last to the place of the removed
- * one. A connection that failed has sxe NULL; it connects again in a later turn. */
+/* Walk from the last entry to the first, since remove_shaking moves the last to the place of the
+ * removed one. A connection that failed has sxe NULL; it connects again in a later turn. */
 static void
 look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
@@ -103,7 +103,7 @@ look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
         bool is_done = socket->sxe != NULL && load_handshake_is_done(socket->sxe);
 
         if (is_done || socket->sxe == NULL)
-            take_out(worker, at);
+            remove_shaking(worker, at);
         if (!is_done)
             continue;
         count_handshake(socket);

@@ -13,13 +13,13 @@
 #include "sxe-proxy.h"
 #include "worker-private.h"
 
-static void on_connected(SXE *sxe);
-static void on_close(SXE *sxe);
+static void on_socket_connected(SXE *sxe);
+static void on_socket_close(SXE *sxe);
 
 /* ---- States ---- */
 
 static enum load_socket_state
-state_of(const struct load__socket *socket)
+state_of_socket(const struct load__socket *socket)
 {
     if (socket->left == 0 && socket->in_flight + socket->again == 0 && !socket->is_held)
         return socket->was_opened ? LOAD_SOCKET_DONE : LOAD_SOCKET_UNOPENED;
@@ -40,7 +40,7 @@ state_of(const struct load__socket *socket)
 void
 load__settle(struct load__socket *socket)
 {
-    enum load_socket_state after = state_of(socket);
+    enum load_socket_state after = state_of_socket(socket);
 
     /* A PARTLY socket that stays PARTLY becomes the youngest, so that sockets take turns. */
     if (after == socket->state && after != LOAD_SOCKET_PARTLY)
@@ -123,11 +123,12 @@ new_sxe(const struct load__worker *worker, uint32_t id)
     char source[64] = "";
 
     if (plan->unix_path != NULL)
-        return sxe_new_unix(NULL, plan->unix_path, on_connected, load__on_read, on_close);
+        return sxe_new_unix(NULL, plan->unix_path, on_socket_connected, load__on_read,
+                            on_socket_close);
     if (plan->sources != NULL)
         load_sources_text(plan->sources, worker->shard + (uint64_t)id * worker->shards, source,
                           sizeof(source));
-    return sxe_new_tcp(NULL, source, 0, on_connected, load__on_read, on_close);
+    return sxe_new_tcp(NULL, source, 0, on_socket_connected, load__on_read, on_socket_close);
 }
 
 static int
@@ -149,7 +150,7 @@ connect_to_server(struct load__socket *socket, SXE *sxe)
 
 /* Begin to connect; 0 or an errno. */
 static int
-begin_connect(struct load__socket *socket)
+connect_load_socket(struct load__socket *socket)
 {
     const struct load_plan *plan = socket->worker->plan;
     SXE *sxe = new_sxe(socket->worker, load__id(socket));
@@ -204,7 +205,7 @@ count_syn(struct load__socket *socket)
 }
 
 static void
-on_connected(SXE *sxe)
+on_socket_connected(SXE *sxe)
 {
     struct load__socket *socket = SXE_USER_DATA(sxe);
 
@@ -272,10 +273,10 @@ count_unopened(struct load__worker *worker, int error)
 
 /* Open the next socket of the ramp; false: try it again later. */
 static bool
-open_next(struct load__worker *worker, uint64_t now_ns)
+open_next_socket(struct load__worker *worker, uint64_t now_ns)
 {
     struct load__socket *socket = &worker->sockets[worker->next];
-    int error = begin_connect(socket);
+    int error = connect_load_socket(socket);
 
     /* EAGAIN of a unix socket: the listener's backlog is full. */
     if (error == EAGAIN && worker->plan->unix_path != NULL &&
@@ -306,7 +307,7 @@ static void
 open_some(struct load__worker *worker, uint64_t now_ns)
 {
     while (worker->connecting < worker->ramp && worker->next < worker->number) {
-        if (!open_next(worker, now_ns))
+        if (!open_next_socket(worker, now_ns))
             return;
     }
 }
@@ -316,7 +317,7 @@ static void
 open_at_rate(struct load__worker *worker, uint64_t now_ns)
 {
     while (worker->next < worker->number && ramp_due_ns(worker) <= now_ns) {
-        if (!open_next(worker, now_ns))
+        if (!open_next_socket(worker, now_ns))
             return;
     }
     if (worker->next < worker->number)
@@ -387,7 +388,7 @@ may_reopen(const struct load__socket *socket)
 }
 
 static void
-try_again_later(struct load__socket *socket)
+connect_again_later(struct load__socket *socket)
 {
     load__settle(socket);
     if (may_reopen(socket))
@@ -395,7 +396,7 @@ try_again_later(struct load__socket *socket)
 }
 
 static void
-skip_one(struct load__socket *socket)
+skip_one_socket(struct load__socket *socket)
 {
     struct load__worker *worker = socket->worker;
 
@@ -424,8 +425,8 @@ reopen_failed(struct load__socket *socket, int error)
     worker->result->not_reopened++;
     if (worker->is_running && worker->is_offering && worker->plan->stop == LOAD_STOP_PER_SOCKET &&
         socket->left + socket->again > 0 && !socket->is_held)
-        skip_one(socket);
-    try_again_later(socket);
+        skip_one_socket(socket);
+    connect_again_later(socket);
     load__end_when_done(worker);
 }
 
@@ -436,7 +437,7 @@ load__reopen(struct load__socket *socket)
 
     if (!may_reopen(socket))
         return;
-    error = begin_connect(socket);
+    error = connect_load_socket(socket);
     if (error == 0)
         load__settle(socket);
     else
@@ -475,7 +476,7 @@ end_all_in_flight(struct load__socket *socket, int error)
 }
 
 static void
-lost(struct load__socket *socket, int error)
+lose_socket(struct load__socket *socket, int error)
 {
     end_all_in_flight(socket, error);
     socket->sxe = NULL;
@@ -484,12 +485,12 @@ lost(struct load__socket *socket, int error)
     if (socket->has_replied)
         load__reopen(socket);
     else
-        try_again_later(socket);
+        connect_again_later(socket);
     load__end_when_done(socket->worker);
 }
 
 static void
-on_close(SXE *sxe)
+on_socket_close(SXE *sxe)
 {
     struct load__socket *socket = SXE_USER_DATA(sxe);
     int error = sxe_error(sxe);
@@ -497,7 +498,7 @@ on_close(SXE *sxe)
     load__note_failure(socket, sxe);
     if (socket->is_connected) {
         count_retransmits(socket);
-        lost(socket, error);
+        lose_socket(socket, error);
         return;
     }
     socket->sxe = NULL;
