@@ -2,8 +2,8 @@
  *
  * What: TLS handshakes of a worker: which connections are to resume a session, and which handshakes
  * are under way. on_handshake_ready is called when a handshake is done, but must not write, so it
- * only notes the time. At the end of the turn look_at_shaking finds the handshakes that are done,
- * and begins to use their connections.
+ * only notes the time. At the end of the turn worker-socket.c asks load__next_shaken for the sockets
+ * whose handshakes are done, and begins to use their connections.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ count_handshake(const struct load__socket *socket)
 
 /* ---- Handshakes under way ---- */
 
-/* Remove an entry from worker->shaking. */
+/* Remove an entry from worker->shaking; the last one moves to its place. */
 static void
 remove_shaking(struct load__worker *worker, uint32_t at)
 {
@@ -89,26 +89,21 @@ remove_shaking(struct load__worker *worker, uint32_t at)
         ev_prepare_stop(worker->loop, &worker->look_at_shaking);
 }
 
-/* Walk from the last entry to the first, since remove_shaking moves the last to the place of the
- * removed one. A connection that failed has sxe NULL; it connects again in a later turn. */
-static void
-look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
+struct load__socket *
+load__next_shaken(struct load__worker *worker, uint32_t *at)
 {
-    struct load__worker *worker = watcher->data;
-
-    SXE_UNUSED_PARAMETER(loop);
-    SXE_UNUSED_PARAMETER(events);
-    for (uint32_t at = worker->shaking_number; at-- > 0;) {
-        struct load__socket *socket = &worker->sockets[worker->shaking[at]];
+    while ((*at)-- > 0) {
+        struct load__socket *socket = &worker->sockets[worker->shaking[*at]];
         bool is_done = socket->sxe != NULL && load_handshake_is_done(socket->sxe);
 
         if (is_done || socket->sxe == NULL)
-            remove_shaking(worker, at);
+            remove_shaking(worker, *at);
         if (!is_done)
             continue;
         count_handshake(socket);
-        load__opened(socket, sxe_time_ns());
+        return socket;
     }
+    return NULL;
 }
 
 void
@@ -124,7 +119,7 @@ load__shake(struct load__socket *socket)
 
 /* The watcher has the default priority, so it runs before lib-sxe sends what the turn wrote. */
 int
-load__shake_init(struct load__worker *worker)
+load__shake_init(struct load__worker *worker, load__on_turn *look)
 {
     uint32_t number = worker->number > 0 ? worker->number : 1;
     uint32_t sessions = number < SESSIONS_MAX / 2 ? 2 * number : SESSIONS_MAX;
@@ -132,7 +127,7 @@ load__shake_init(struct load__worker *worker)
 
     if (!worker->plan->tls.is_used)
         return 0;
-    ev_prepare_init(&worker->look_at_shaking, look_at_shaking);
+    ev_prepare_init(&worker->look_at_shaking, look);
     worker->look_at_shaking.data = worker;
     load_handshake_name(worker->plan, worker->tls_name);
     worker->tls = load_handshake_open(worker->plan, 0);

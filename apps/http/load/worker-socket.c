@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a socket's life: the ramp that opens all, the one place where its state changes, and what
- * happens when its connection ends.
+ * What: a socket's life: the ramp that opens all, what happens when its connection is open, and when
+ * that ends.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,39 +15,6 @@
 
 static void on_socket_connected(SXE *sxe);
 static void on_socket_close(SXE *sxe);
-
-/* ---- States ---- */
-
-static enum load_socket_state
-state_of_socket(const struct load__socket *socket)
-{
-    if (socket->left == 0 && socket->in_flight + socket->again == 0 && !socket->is_held)
-        return socket->was_opened ? LOAD_SOCKET_DONE : LOAD_SOCKET_UNOPENED;
-    if (socket->failure != LOAD_ENDS)
-        return LOAD_SOCKET_LOST;
-    if (socket->sxe == NULL)
-        return socket->was_opened ? LOAD_SOCKET_LOST : LOAD_SOCKET_UNOPENED;
-    if (!socket->is_connected)
-        return LOAD_SOCKET_CONNECTING;
-    if (socket->in_flight == 0)
-        return socket->is_held || socket->thinking > 0 ? LOAD_SOCKET_THINKING : LOAD_SOCKET_IDLE;
-    return socket->in_flight < socket->worker->depth && socket->left > 0 && !socket->is_held &&
-                   !socket->is_ending
-               ? LOAD_SOCKET_PARTLY
-               : LOAD_SOCKET_BUSY;
-}
-
-void
-load__settle(struct load__socket *socket)
-{
-    enum load_socket_state after = state_of_socket(socket);
-
-    /* A PARTLY socket that stays PARTLY becomes the youngest, so that sockets take turns. */
-    if (after == socket->state && after != LOAD_SOCKET_PARTLY)
-        return;
-    sxe_pool_move(socket->worker->sockets, load__id(socket), socket->state, after);
-    socket->state = (uint8_t)after;
-}
 
 /* ---- Errors and TCP_INFO ---- */
 
@@ -204,20 +171,9 @@ count_syn(struct load__socket *socket)
     result->syn_retries += segments > 0;
 }
 
+/* The connection is open, with TLS after the handshake: send the queries that wait for it. */
 static void
-on_socket_connected(SXE *sxe)
-{
-    struct load__socket *socket = SXE_USER_DATA(sxe);
-
-    count_syn(socket);
-    if (socket->worker->plan->tls.is_used)
-        load__shake(socket);
-    else
-        load__opened(socket, sxe_time_ns());
-}
-
-void
-load__opened(struct load__socket *socket, uint64_t now_ns)
+use_connection(struct load__socket *socket, uint64_t now_ns)
 {
     struct load__worker *worker = socket->worker;
     bool is_first = !socket->was_opened;
@@ -244,6 +200,33 @@ load__opened(struct load__socket *socket, uint64_t now_ns)
         load__send_held(socket);
     load__send_ready(socket, now_ns);
     load__arrive(worker, now_ns);
+}
+
+static void
+on_socket_connected(SXE *sxe)
+{
+    struct load__socket *socket = SXE_USER_DATA(sxe);
+
+    count_syn(socket);
+    if (socket->worker->plan->tls.is_used)
+        load__shake(socket);
+    else
+        use_connection(socket, sxe_time_ns());
+}
+
+/* A connection that failed has sxe NULL; it connects again in a later turn. Handshakes that begin
+ * here are looked at in the next turn. */
+void
+load__look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events)
+{
+    struct load__worker *worker = watcher->data;
+    uint32_t at = worker->shaking_number;
+    struct load__socket *socket;
+
+    SXE_UNUSED_PARAMETER(loop);
+    SXE_UNUSED_PARAMETER(events);
+    while ((socket = load__next_shaken(worker, &at)) != NULL)
+        use_connection(socket, sxe_time_ns());
 }
 
 /* ---- The ramp ---- */
@@ -507,29 +490,6 @@ on_socket_close(SXE *sxe)
         reopen_failed(socket, error);
     else
         ramp_failed(socket, error);
-}
-
-void
-load__fail(struct load__socket *socket, enum load_end end, int error)
-{
-    socket->failure = (uint8_t)end;
-    if (end == LOAD_END_OTHER)
-        load__note_error(socket->worker, error);
-    load__settle(socket);
-    sxe_abort(socket->sxe);
-}
-
-/* Reset instead if output is unsent: a server that does not read would delay the close. */
-void
-load__close(struct load__socket *socket)
-{
-    if (socket->worker->plan->is_aborting || sxe_get_state(socket->sxe) == SXE_STATE_WRITING) {
-        load__fail(socket, LOAD_END_CLOSED_EARLY, 0);
-        return;
-    }
-    socket->failure = LOAD_END_CLOSED_EARLY;
-    load__settle(socket);
-    (void)sxe_close(socket->sxe);
 }
 
 /* Connections without queries in flight get a FIN when the loop ends. The others get a reset, which

@@ -230,7 +230,7 @@ prepare_worker(struct load__worker *worker)
     if (error == 0)
         error = init_sxe(worker);
     if (error == 0)
-        error = load__shake_init(worker);
+        error = load__shake_init(worker, load__look_at_shaking);
     if (error == 0)
         load_ticker_open(&worker->ticker, load__on_tick, worker);
     return error;
