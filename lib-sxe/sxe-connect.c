@@ -44,12 +44,6 @@ is_new(const SXE *s, const char *what)
     return false;
 }
 
-static int
-bind_socket(SXE *s, const struct sockaddr_storage *address, socklen_t length)
-{
-    return bind(s->fd, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
-}
-
 /* ---- Connecting ---- */
 
 /* Bind to the address given at creation, unless it is "any". Leave the choice of a port (port 0) to
@@ -68,7 +62,7 @@ bind_source(SXE *s, const SXE *before)
     if (sxe__address_port(&from) == 0 &&
         setsockopt(s->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one)) < 0)
         return -errno;
-    return bind_socket(s, &from, sxe__address_length(&from));
+    return bind(s->fd, (struct sockaddr *)&from, sxe__address_length(&from)) < 0 ? -errno : 0;
 }
 
 static int

@@ -339,12 +339,6 @@ check_writable(const SXE *s)
     return 0;
 }
 
-static bool
-has_stage_room(size_t length)
-{
-    return length <= SXE__STAGE_SIZE - CONTEXT->stage_used;
-}
-
 static void
 stage_bytes(const void *data, size_t length)
 {
@@ -399,7 +393,7 @@ sxe_write(SXE *this, const void *data, unsigned length)
         return -ENOBUFS;
     if (SXE_UNLIKELY(!sxe__queue_is_empty(this)))
         return sxe__queue_bytes(this, data, length);
-    if (SXE_UNLIKELY(!has_stage_room(length)))
+    if (SXE_UNLIKELY(length > SXE__STAGE_SIZE - CONTEXT->stage_used))
         return write_large(this, data, length);
     CONTEXT->staged = this;
     stage_bytes(data, length);

@@ -26,10 +26,10 @@ struct file {
     struct sxe__lua_file_job job;
     struct sxe__lua_line line;
     uint32_t generation;
-    bool is_used;    /* by a task, or kept for one */
-    bool is_working; /* its job has begun, and was not given back */
-    bool is_left;    /* nobody has the file any more: close it, */
-    bool is_urgent;  /* in this thread, at once */
+    bool is_used;    /* a task uses the file, or it is kept for the first task in the line */
+    bool is_working; /* its job has begun, and is not over */
+    bool is_left;    /* no script can use the file any more: close it when its job is over */
+    bool is_urgent;  /* close it in this thread, without waiting for a thread of sxe-work.c */
 };
 
 struct handle {

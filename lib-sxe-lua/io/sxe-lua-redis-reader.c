@@ -152,12 +152,6 @@ slot_of_key(lua_State *L)
 
 /* ---- Values ---- */
 
-static void
-push_double(lua_State *L, const char *text)
-{
-    lua_pushnumber(L, strtod(text, NULL));
-}
-
 /* {error = its message, code = its first word} */
 static void
 push_error_reply(lua_State *L, const char *text, size_t length)
@@ -186,7 +180,7 @@ push_scalar(lua_State *L, const struct sxe__resp_element *element)
         lua_pushboolean(L, element->text[0] == 't');
         break;
     case ',':
-        push_double(L, element->text);
+        lua_pushnumber(L, strtod(element->text, NULL));
         break;
     case '-':
     case '!':

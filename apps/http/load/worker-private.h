@@ -2,8 +2,8 @@
  *
  * What: declarations that the files of a worker share. Place: apps/http/load/worker*.c only.
  *
- * Shape, in reading order; each file calls those above it only. What happens to a query or to a
- * handshake is an outcome that worker-read.c and worker-socket.c act on:
+ * Shape, in reading order; each file calls those above it only. worker-read.c and worker-socket.c
+ * decide what follows when a query or a handshake ends:
  *
  *     heap.c           timed events, the earliest first     pure
  *     ticker.c         wakes the loop for the next event, to the microsecond
@@ -300,7 +300,7 @@ void load__reopen(struct load__socket *socket);
 /* Before the loop ends: let connections with queries in flight, or with --abort all, end by RST. */
 void load__prepare_close(struct load__worker *worker);
 
-/* The watcher of handshakes, for load__shake_init: use the connections whose handshakes are done. */
+/* The watcher of handshakes, for load__shake_init: use connections whose handshakes are done. */
 void load__look_at_shaking(struct ev_loop *loop, ev_prepare *watcher, int events);
 
 /* ---- worker-state.c ---- */

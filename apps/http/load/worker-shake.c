@@ -2,8 +2,8 @@
  *
  * What: TLS handshakes of a worker: which connections are to resume a session, and which handshakes
  * are under way. on_handshake_ready is called when a handshake is done, but must not write, so it
- * only notes the time. At the end of the turn worker-socket.c asks load__next_shaken for the sockets
- * whose handshakes are done, and begins to use their connections.
+ * only notes the time. At the end of the turn worker-socket.c asks load__next_shaken for the
+ * sockets whose handshakes are done, and begins to use their connections.
  */
 #include <errno.h>
 #include <stdlib.h>

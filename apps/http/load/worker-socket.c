@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What: a socket's life: the ramp that opens all, what happens when its connection is open, and when
- * that ends.
+ * What: a socket's life: the ramp that opens all, what happens when its connection is open, and
+ * when that ends.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -205,16 +205,10 @@ write_verdict(struct load_json *json, const struct load_verdict *verdict)
 }
 
 static void
-write_result_seconds(struct load_json *json, const char *name, uint64_t ns)
-{
-    load_json_number(json, name, (double)ns / NS);
-}
-
-static void
 write_left_out(struct load_json *json, const struct load_left_out *left_out)
 {
     load_json_open(json, "left_out", '{');
-    write_result_seconds(json, "seconds", left_out->ns);
+    load_json_number(json, "seconds", (double)left_out->ns / NS);
     load_json_count(json, "queries", left_out->queries);
     load_json_text(json, "problem", left_out->problem);
     load_json_close(json, '}');

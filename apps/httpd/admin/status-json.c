@@ -5,16 +5,30 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "prometheus.h"
 #include "status-page.h"
+#include "sxe-json.h"
 #include "sxe-time.h"
+
+#define PART_SIZE 256
 
 static void
 add_text_member(struct text *text, const char *name, const char *value)
 {
+    size_t length = strlen(value);
+
     text_add(text, "\"%s\":\"", name);
-    text_add_escaped(text, value);
+    while (length > 0) {
+        char part[PART_SIZE + 1];
+        size_t taken = length;
+
+        part[sxe_json_escape(part, PART_SIZE, value, &taken, SXE_JSON_UTF8)] = '\0';
+        text_add(text, "%s", part);
+        value += taken;
+        length -= taken;
+    }
     text_add(text, "\"");
 }
 
