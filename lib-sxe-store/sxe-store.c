@@ -226,7 +226,7 @@ end_jobs(lua_State *L)
 
 /* less(a, b), of strings, by their bytes, whatever the locale is */
 static int
-is_less(lua_State *L)
+is_key_less(lua_State *L)
 {
     MDB_val a, b;
 
